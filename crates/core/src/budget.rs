@@ -1,0 +1,100 @@
+//! The memory budget: a hard limit that every large buffer is taken from before it is allocated.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Error, Result};
+
+/// Memory that may be used, in bytes. Shared by reference among workers.
+#[derive(Debug)]
+pub struct Budget {
+    limit_bytes: u64,
+    used_bytes: AtomicU64,
+}
+
+impl Budget {
+    /// A budget of `limit_bytes`.
+    pub fn new(limit_bytes: u64) -> Self {
+        Self { limit_bytes, used_bytes: AtomicU64::new(0) }
+    }
+
+    /// The limit, in bytes.
+    pub fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+
+    /// Bytes not taken yet.
+    pub fn free_bytes(&self) -> u64 {
+        self.limit_bytes.saturating_sub(self.used_bytes.load(Ordering::Relaxed))
+    }
+
+    /// Takes `size_bytes` for `purpose`; given back when the lease is dropped.
+    ///
+    /// # Errors
+    /// `Input` naming the purpose, the need and the limit when it does not fit.
+    pub fn take(&self, size_bytes: u64, purpose: &str) -> Result<Lease<'_>> {
+        self.try_take(size_bytes).ok_or_else(|| {
+            Error::input(
+                "memory",
+                format!(
+                    "{purpose} needs {} more, the limit is {}; raise --memory",
+                    human(size_bytes),
+                    human(self.limit_bytes)
+                ),
+            )
+        })
+    }
+
+    /// Takes `size_bytes` if they are free.
+    pub fn try_take(&self, size_bytes: u64) -> Option<Lease<'_>> {
+        let fits = |used: u64| used.checked_add(size_bytes).filter(|&sum| sum <= self.limit_bytes);
+        self.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
+        Some(Lease { budget: self, size_bytes })
+    }
+}
+
+/// Memory taken from a [`Budget`].
+#[derive(Debug)]
+pub struct Lease<'a> {
+    budget: &'a Budget,
+    size_bytes: u64,
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        self.budget.used_bytes.fetch_sub(self.size_bytes, Ordering::Relaxed);
+    }
+}
+
+/// A size with a binary unit, one decimal: `1.5 GiB`.
+pub fn human(size_bytes: u64) -> String {
+    let mut value = size_bytes as f64;
+    let mut unit = "B";
+    for next in ["KiB", "MiB", "GiB", "TiB"] {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    if unit == "B" { format!("{size_bytes} B") } else { format!("{value:.1} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_comes_back_when_dropped() {
+        let budget = Budget::new(100);
+        let lease = budget.take(80, "test").unwrap();
+        assert!(budget.take(21, "more").unwrap_err().message.contains("raise --memory"));
+        drop(lease);
+        assert_eq!(budget.free_bytes(), 100);
+    }
+
+    #[test]
+    fn sizes_read_well() {
+        assert_eq!(human(512), "512 B");
+        assert_eq!(human(1_610_612_736), "1.5 GiB");
+    }
+}

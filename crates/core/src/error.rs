@@ -1,0 +1,87 @@
+//! The one error type: an operation, the thing it was done to, what is wrong and what to do.
+
+use std::fmt;
+use std::path::Path;
+
+/// Result of every fallible operation in Cuesta.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What kind of failure it is; decides the exit code of the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Bad arguments or bad input (exit code 2).
+    Input,
+    /// The operating system refused: disk full, no permission, no such file (exit code 2).
+    System,
+    /// The user asked to stop.
+    Cancelled,
+}
+
+/// A failure, told in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// The kind of failure.
+    pub kind: ErrorKind,
+    /// The line shown to the user: operation, thing, what is wrong, what to do.
+    pub message: String,
+}
+
+impl Error {
+    /// Bad input or arguments: `operation` is e.g. `input.kinc`, `message` names place and remedy.
+    pub fn input(operation: &str, message: impl fmt::Display) -> Self {
+        Self { kind: ErrorKind::Input, message: one_line(&format!("{operation}: {message}")) }
+    }
+
+    /// The operating system failed on `path` while `doing` ("reading", "writing", ...).
+    pub fn system(operation: &str, doing: &str, path: &Path, cause: &std::io::Error) -> Self {
+        let remedy = remedy_for(cause);
+        let text = format!("{operation}: {doing} {} failed: {cause}{remedy}", path.display());
+        Self { kind: ErrorKind::System, message: one_line(&text) }
+    }
+
+    /// The user asked to stop.
+    pub fn cancelled() -> Self {
+        Self { kind: ErrorKind::Cancelled, message: "stopped on request".to_owned() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+fn remedy_for(cause: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind as K;
+    match cause.kind() {
+        K::StorageFull | K::QuotaExceeded => "; free space there or choose another place",
+        K::PermissionDenied | K::ReadOnlyFilesystem => "; choose a place you may use",
+        K::NotFound => "; check the path",
+        K::UnexpectedEof => "; the file is cut short, obtain it again",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_always_one_line() {
+        let error = Error::input("input.kinc", "a\nb\r\nc");
+        assert_eq!(error.message, "input.kinc: a b  c");
+    }
+
+    #[test]
+    fn a_full_disk_names_the_remedy() {
+        let cause = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = Error::system("answer", "writing", Path::new("/x"), &cause);
+        assert!(error.message.contains("free space there"), "{}", error.message);
+    }
+}

@@ -1,0 +1,39 @@
+//! Progress of a long operation, and the user's wish to stop it. Shared by reference.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::{Error, Result};
+
+/// Counts work done; workers ask it whether they should stop.
+#[derive(Debug, Default)]
+pub struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
+    cancelled: AtomicBool,
+}
+
+impl Progress {
+    /// Announces more work, in the unit the operation chooses (mostly bytes).
+    pub fn expect(&self, amount: u64) {
+        self.total.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// Records work done.
+    ///
+    /// # Errors
+    /// `Cancelled` once [`Progress::cancel`] was called.
+    pub fn advance(&self, amount: u64) -> Result<()> {
+        self.done.fetch_add(amount, Ordering::Relaxed);
+        if self.cancelled.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
+    }
+
+    /// Asks all workers to stop at their next step.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Work done and work expected.
+    pub fn state(&self) -> (u64, u64) {
+        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
+}

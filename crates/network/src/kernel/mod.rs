@@ -1,0 +1,1 @@
+//! Pure functions on slices: no I/O, no clock, no log.
