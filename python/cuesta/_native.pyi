@@ -1,0 +1,27 @@
+"""The Rust kernels: text in, text out, columns as raw little-endian bytes.
+
+`run` and `verify` take and give JSON; see `cuesta.engines.native` for the fields. All raise the
+classes of `cuesta.errors`.
+"""
+
+from collections.abc import Callable
+
+__version__: str
+
+def run(
+    workload: str,
+    request: str,
+    progress: Callable[[int, int], None] | None = None,
+) -> str: ...
+def verify(workload: str, request: str) -> str: ...
+def splits(inputs_json: str, parameters_json: str, split_bytes: int) -> str: ...
+def map_split(
+    workload: str,
+    parameters_json: str,
+    path: str,
+    offset: int,
+    length: int,
+) -> dict[str, bytes]: ...
+def map_bytes(workload: str, parameters_json: str, data: bytes) -> dict[str, bytes]: ...
+def data_make(kind: str, request_json: str) -> str: ...
+def ceiling(kind: str, request_json: str) -> str: ...

@@ -1,0 +1,72 @@
+"""Engines: what executes a workload. One Protocol, one file an engine, imported when asked for.
+
+To add one: write `engines/<name>.py` with a class that satisfies `Engine`, whose module imports
+without the engine's own packages (import those inside methods), and add it to `_CLASSES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast, runtime_checkable
+
+from cuesta.errors import InputError
+from cuesta.lab.trial import Outcome, Trial
+
+Progress = Callable[[int, int], None]
+"""Called now and then with (done, total) in bytes or rows; total 0 means unknown."""
+
+_CLASSES = {
+    "native": ("cuesta.engines.native", "NativeEngine"),
+    "spark": ("cuesta.engines.spark", "SparkEngine"),
+    "array": ("cuesta.engines.array", "ArrayEngine"),
+}
+
+ENGINE_NAMES: tuple[str, ...] = tuple(_CLASSES)
+
+
+class Engine(Protocol):
+    """Runs trials. Made without arguments, and cheap to make."""
+
+    name: str
+    workloads: frozenset[str]
+
+    def missing(self) -> str | None:
+        """One sentence that says what to install, or None when the engine can be used here."""
+        ...
+
+    def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
+        """Compute the answer of `trial` and write its files into `output`.
+
+        Arguments: `output` is an existing empty folder; `scratch` an existing folder for temporary
+        files, which the caller empties. Errors: `InputError` for what the user can mend in the
+        arguments or the data, `EngineError` when the engine itself broke.
+        """
+        ...
+
+
+@runtime_checkable
+class ReportsProgress(Protocol):
+    """An engine that can say how far it is."""
+
+    def with_progress(self, progress: Progress) -> Engine:
+        """The same engine, calling `progress` while it runs."""
+        ...
+
+
+@runtime_checkable
+class HoldsSession(Protocol):
+    """An engine that keeps a service (a JVM) between runs."""
+
+    def close(self) -> None:
+        """End the service. Calling it twice does no harm."""
+        ...
+
+
+def get_engine(name: str) -> Engine:
+    """The engine called `name`, whether or not it can be used here (ask `missing`)."""
+    if name not in _CLASSES:
+        raise InputError(f"engine {name!r} is not known; choose from {', '.join(ENGINE_NAMES)}")
+    module, class_name = _CLASSES[name]
+    return cast(Engine, getattr(import_module(module), class_name)())

@@ -1,0 +1,36 @@
+"""Every error a user may see: one line of text, and the exit code that tells a script what it was.
+
+The native module raises these same classes.
+"""
+
+from __future__ import annotations
+
+
+class CuestaError(Exception):
+    """Root of all errors of this package; the message is one line: what, where, what to do."""
+
+    exit_code: int = 1
+
+
+class InputError(CuestaError):
+    """The arguments, an input or a place to write to are not usable."""
+
+    exit_code = 2
+
+
+class EngineError(CuestaError):
+    """An engine or a service it needs broke while it ran."""
+
+    exit_code = 3
+
+
+class EngineMissing(CuestaError):
+    """An engine is not installed here; the message says what to install."""
+
+    exit_code = 3
+
+
+class VerificationError(CuestaError):
+    """The answer is not what another method computes from the same input."""
+
+    exit_code = 1

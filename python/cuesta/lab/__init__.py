@@ -1,0 +1,1 @@
+"""The laboratory: run one trial, measure it, verify it, write its record."""
