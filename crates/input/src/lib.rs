@@ -1,1 +1,3 @@
 //! See README.
+
+pub mod row;
