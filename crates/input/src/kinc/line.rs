@@ -1,0 +1,294 @@
+//! One line, read field by field with every check: the careful twin of [`super::block`].
+
+use cuesta_core::fixed::{self, Micro};
+
+use super::{Shape, Version};
+use crate::limits::{CLUSTERS_MAX, GENES_MAX, SCORES_MAX};
+use crate::row::Row;
+
+/// Symbols of a sample mask.
+pub const MASK_SYMBOLS: &[u8] = b"016789";
+
+/// A line that was read in full; borrow a [`Row`] from it.
+#[derive(Clone, Debug)]
+pub struct Parsed<'a> {
+    numbers: [u32; 9],
+    scores: [Micro; SCORES_MAX],
+    score_count: usize,
+    mask: &'a [u8],
+}
+
+impl Parsed<'_> {
+    /// The row.
+    pub fn row(&self) -> Row<'_> {
+        let n = &self.numbers;
+        Row {
+            gene1: n[0],
+            gene2: n[1],
+            cluster: n[2],
+            num_clusters: n[3],
+            cluster_samples: n[4],
+            missing: n[5],
+            outliers: n[6],
+            pair_outliers: n[7],
+            threshold: n[8],
+            scores: &self.scores[..self.score_count],
+            mask: self.mask,
+        }
+    }
+}
+
+/// Whether a line carries no data: empty, or a comment such as `#Done`, `#Restarted`.
+pub fn is_blank(line: &[u8]) -> bool {
+    matches!(line, [] | [b'\r'] | [b'#', ..])
+}
+
+/// Reads one line (without its line end) in full.
+///
+/// # Errors
+/// A sentence continuing "line N of FILE ...".
+pub fn parse<'a>(line: &'a [u8], shape: &Shape) -> Result<Parsed<'a>, String> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let mut fields: [&[u8]; 11] = [&[]; 11];
+    let mut count = 0;
+    for field in line.split(|&byte| byte == b'\t') {
+        if count < fields.len() {
+            fields[count] = field;
+        }
+        count += 1;
+    }
+    if count != shape.version.fields() {
+        return Err(wrong_field_count_for(count, shape.version));
+    }
+    let mask = fields[count - 1];
+    if mask.len() != shape.samples {
+        return Err(format!(
+            "has a sample mask of {} symbols, the lines before have {}",
+            mask.len(),
+            shape.samples
+        ));
+    }
+    check_mask(mask)?;
+    let mut scores = [0; SCORES_MAX];
+    let score_count = parse_scores(fields[count - 2], &mut scores)?;
+    let numbers = match shape.version {
+        Version::V1 => numbers_of_v1(&fields)?,
+        Version::V3 => numbers_of_v3(&fields, mask)?,
+    };
+    check_numbers(&numbers)?;
+    Ok(Parsed { numbers, scores, score_count, mask })
+}
+
+fn numbers_of_v1(fields: &[&[u8]; 11]) -> Result<[u32; 9], String> {
+    let mut numbers = [0; 9];
+    for (index, number) in numbers.iter_mut().enumerate() {
+        *number = parse_integer(fields[index], index + 1)?;
+    }
+    Ok(numbers)
+}
+
+fn numbers_of_v3(fields: &[&[u8]; 11], mask: &[u8]) -> Result<[u32; 9], String> {
+    let next = |index: usize| parse_integer(fields[index], index + 1).map(|n| n.saturating_add(1));
+    let count = |symbol: u8| mask.iter().filter(|&&byte| byte == symbol).count() as u32;
+    Ok([
+        next(0)?,
+        next(1)?,
+        next(2)?,
+        parse_integer(fields[3], 4)?,
+        parse_integer(fields[4], 5)?,
+        count(b'9'),
+        count(b'8'),
+        count(b'7'),
+        count(b'6'),
+    ])
+}
+
+/// Checks the gene and cluster numbers of a line.
+///
+/// # Errors
+/// A sentence continuing "line N of FILE ...".
+pub fn check_numbers(numbers: &[u32; 9]) -> Result<(), String> {
+    check_pair(numbers[0], numbers[1], numbers[2])
+}
+
+/// Checks that a pair lies in the lower triangle and its cluster is counted from 1.
+///
+/// # Errors
+/// A sentence continuing "line N of FILE ...".
+#[inline]
+pub fn check_pair(gene1: u32, gene2: u32, cluster: u32) -> Result<(), String> {
+    if gene2 >= 1 && gene1 > gene2 && gene1 <= GENES_MAX && (1..=CLUSTERS_MAX).contains(&cluster) {
+        return Ok(());
+    }
+    Err(if gene1 == 0 || gene2 == 0 {
+        "has gene number 0, but KINC version 1 counts from 1 (an older version-3 export?)".into()
+    } else if gene1 > GENES_MAX {
+        format!("has gene number {gene1}, the largest allowed is {GENES_MAX}")
+    } else if gene1 <= gene2 {
+        format!("has gene1 {gene1} not above gene2 {gene2}; KINC writes the lower triangle")
+    } else {
+        format!("has cluster number {cluster}, expected 1 to {CLUSTERS_MAX}")
+    })
+}
+
+/// Checks the symbols of a mask.
+///
+/// # Errors
+/// A sentence continuing "line N of FILE ...".
+pub fn check_mask(mask: &[u8]) -> Result<(), String> {
+    match mask.iter().position(|byte| !MASK_SYMBOLS.contains(byte)) {
+        None => Ok(()),
+        Some(index) => Err(format!(
+            "has {} at place {} of its sample mask, expected one of 0 1 6 7 8 9",
+            show(&mask[index..=index]),
+            index + 1
+        )),
+    }
+}
+
+/// Reads a non-negative decimal integer of at most nine digits; `field` is counted from 1.
+///
+/// # Errors
+/// A sentence continuing "line N of FILE ...".
+pub fn parse_integer(bytes: &[u8], field: usize) -> Result<u32, String> {
+    if bytes.is_empty() || bytes.len() > 9 || !bytes.iter().all(u8::is_ascii_digit) {
+        return Err(format!("has {} in field {field}, expected a whole number", show(bytes)));
+    }
+    Ok(bytes.iter().fold(0, |value, &byte| value * 10 + u32::from(byte - b'0')))
+}
+
+/// Reads a comma list of scores; returns how many there are.
+///
+/// # Errors
+/// A sentence continuing "line N of FILE ...".
+pub fn parse_scores(bytes: &[u8], scores: &mut [Micro; SCORES_MAX]) -> Result<usize, String> {
+    let mut count = 0;
+    for text in bytes.split(|&byte| byte == b',') {
+        if count == SCORES_MAX {
+            return Err(format!("has more than {SCORES_MAX} scores"));
+        }
+        scores[count] = parse_score(text)
+            .ok_or_else(|| format!("has {} for a score, expected a number or nan", show(text)))?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Reads one score: decimals exactly, anything beyond six decimals rounded to millionths.
+pub fn parse_score(text: &[u8]) -> Option<Micro> {
+    parse_fixed(text).or_else(|| match text {
+        b"nan" | b"-nan" | b"NaN" | b"NAN" => Some(fixed::NAN),
+        [b'0'..=b'9' | b'-' | b'.', ..] => {
+            let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+            fixed::from_f64(number).filter(|_| number.is_finite())
+        }
+        _ => None,
+    })
+}
+
+/// Reads `[-]digits[.up to six digits]`.
+fn parse_fixed(text: &[u8]) -> Option<Micro> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    };
+    let point = digits.iter().position(|&byte| byte == b'.').unwrap_or(digits.len());
+    let (whole, fraction) = (&digits[..point], digits.get(point + 1..).unwrap_or(&[]));
+    let plain = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    if whole.is_empty()
+        || whole.len() > 3
+        || fraction.len() > 6
+        || !plain(whole)
+        || !plain(fraction)
+    {
+        return None;
+    }
+    let value = |part: &[u8]| part.iter().fold(0i32, |v, &b| v * 10 + i32::from(b - b'0'));
+    let scale = 10i32.pow(6 - fraction.len() as u32);
+    let micro = value(whole) * 1_000_000 + value(fraction) * scale;
+    Some(if negative { -micro } else { micro })
+}
+
+/// Says that a line of unknown layout has `count` fields.
+pub fn wrong_field_count(count: usize) -> String {
+    format!("has {count} fields, expected 11 (KINC version 1) or 7 (KINC version 3), tab-separated")
+}
+
+fn wrong_field_count_for(count: usize, version: Version) -> String {
+    format!("has {count} fields, expected {} separated by tabs", version.fields())
+}
+
+/// Bytes as they may stand in a message: quoted, escaped, short.
+pub fn show(bytes: &[u8]) -> String {
+    let short = &bytes[..bytes.len().min(24)];
+    let dots = if bytes.len() > short.len() { "..." } else { "" };
+    format!("\"{}{dots}\"", short.escape_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &[u8] = b"7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000,0.902000\t11910711";
+    const SHAPE: Shape = Shape { version: Version::V1, samples: 8 };
+
+    #[test]
+    fn the_documented_line_is_read() {
+        let parsed = parse(LINE, &SHAPE).unwrap();
+        let row = parsed.row();
+        assert_eq!((row.gene1, row.gene2, row.cluster, row.cluster_samples), (7, 3, 1, 5));
+        assert_eq!(row.scores, [871_000, 902_000]);
+        assert_eq!(row.mask, b"11910711");
+        let mut text = Vec::new();
+        row.append_kinc_v1(&mut text);
+        assert_eq!(text, [LINE, b"\n"].concat());
+    }
+
+    #[test]
+    fn a_version_3_line_becomes_the_same_row() {
+        let shape = super::super::shape_of(b"6\t2\t0\t2\t5\t0.871\t11910711").unwrap();
+        assert_eq!(shape, Shape { version: Version::V3, samples: 8 });
+        let parsed = parse(b"6\t2\t0\t2\t5\t0.871\t11910711", &shape).unwrap();
+        let row = parsed.row();
+        assert_eq!((row.gene1, row.gene2, row.cluster, row.missing), (7, 3, 1, 1));
+        assert_eq!((row.pair_outliers, row.scores), (1, &[871_000][..]));
+    }
+
+    #[test]
+    fn scores_in_every_notation_are_read() {
+        for (text, micro) in [
+            (&b"0.871000"[..], Some(871_000)),
+            (b"-0.5", Some(-500_000)),
+            (b"1", Some(1_000_000)),
+            (b"1.2e-05", Some(12)),
+            (b"0.1234567", Some(123_457)),
+            (b"nan", Some(fixed::NAN)),
+            (b"", None),
+            (b"-", None),
+            (b"0.8x", None),
+            (b"inf", None),
+            (b"1e99", None),
+            (b"--1", None),
+        ] {
+            assert_eq!(parse_score(text), micro, "{}", show(text));
+        }
+    }
+
+    #[test]
+    fn each_defect_is_named() {
+        let defect = |from: &str, to: &str| {
+            let text = String::from_utf8(LINE.to_vec()).unwrap().replacen(from, to, 1);
+            parse(text.as_bytes(), &SHAPE).unwrap_err()
+        };
+        assert!(defect("7\t3", "7").contains("10 fields, expected 11"));
+        assert!(defect("11910711", "1191071").contains("7 symbols"));
+        assert!(defect("11910711", "11910712").contains("\"2\" at place 8"));
+        assert!(defect("0.871000", "").contains("\"\" for a score"));
+        assert!(defect("7\t3", "3\t7").contains("lower triangle"));
+        assert!(defect("7\t3", "7\t0").contains("counts from 1"));
+        assert!(defect("7\t3", "99999999\t3").contains("largest allowed"));
+        assert!(defect("7\t3", "7\t3x").contains("\"3x\" in field 2"));
+        assert!(defect("7\t3", "\u{e9}\t3").contains("\\xc3\\xa9"));
+        assert!(defect("\t1\t2\t", "\t0\t2\t").contains("cluster number 0"));
+    }
+}

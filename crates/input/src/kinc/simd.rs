@@ -1,0 +1,223 @@
+//! The first 64 bytes of a line, classified: where the tabs are and which bytes may stand in
+//! front of the mask. Scalar, AVX2 and AVX-512 twins give the same bits.
+//!
+//! The only file of this crate with `unsafe`: the vector loads.
+#![allow(unsafe_code)]
+
+/// Bytes looked at.
+pub const WIDTH: usize = 64;
+
+/// How a processor classifies bytes and finds the n-th set bit.
+pub trait Cpu: Copy {
+    /// Bit i of the first result: byte i is a tab. Of the second: byte i may be part of a number
+    /// list (`0-9 , - . / n a` or tab).
+    fn classify(self, bytes: &[u8; WIDTH]) -> (u64, u64);
+    /// Position of the n-th (0-based) set bit; 64 when there are fewer.
+    fn nth(self, mask: u64, n: u32) -> u32;
+    /// Runs `work` compiled for this processor; `work` must be `#[inline(always)]` throughout.
+    fn enter<R>(self, work: impl FnOnce() -> R) -> R;
+}
+
+/// Any processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalar;
+
+impl Cpu for Scalar {
+    #[inline(always)]
+    fn classify(self, bytes: &[u8; WIDTH]) -> (u64, u64) {
+        let (mut tabs, mut allowed) = (0u64, 0u64);
+        for (index, &byte) in bytes.iter().enumerate() {
+            let tab = byte == b'\t';
+            let number = matches!(byte, b','..=b'9' | b'n' | b'a');
+            tabs |= u64::from(tab) << index;
+            allowed |= u64::from(tab | number) << index;
+        }
+        (tabs, allowed)
+    }
+
+    #[inline(always)]
+    fn nth(self, mut mask: u64, n: u32) -> u32 {
+        for _ in 0..n {
+            mask &= mask.wrapping_sub(1);
+        }
+        mask.trailing_zeros()
+    }
+
+    #[inline(always)]
+    fn enter<R>(self, work: impl FnOnce() -> R) -> R {
+        work()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub use x86::{Avx2, Avx512};
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Cpu, WIDTH};
+    use std::arch::x86_64::*;
+
+    /// AVX2 with BMI2. Only made after the processor was asked.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Avx2(());
+
+    impl Avx2 {
+        /// This processor's AVX2, if it has it.
+        pub fn detect() -> Option<Self> {
+            (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2"))
+                .then_some(Self(()))
+        }
+    }
+
+    impl Cpu for Avx2 {
+        #[inline(always)]
+        fn classify(self, bytes: &[u8; WIDTH]) -> (u64, u64) {
+            // SAFETY: `detect` found AVX2; both loads lie inside the 64 bytes.
+            unsafe { classify_avx2(bytes) }
+        }
+
+        #[inline(always)]
+        fn nth(self, mask: u64, n: u32) -> u32 {
+            // SAFETY: `detect` found BMI2.
+            unsafe { nth_bmi2(mask, n) }
+        }
+
+        #[inline(always)]
+        fn enter<R>(self, work: impl FnOnce() -> R) -> R {
+            // SAFETY: `detect` found the instructions.
+            unsafe { enter_avx2(work) }
+        }
+    }
+
+    /// AVX-512BW with BMI2. Only made after the processor was asked.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Avx512(());
+
+    impl Avx512 {
+        /// This processor's AVX-512, if it has it.
+        pub fn detect() -> Option<Self> {
+            (is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("bmi2"))
+            .then_some(Self(()))
+        }
+    }
+
+    impl Cpu for Avx512 {
+        #[inline(always)]
+        fn classify(self, bytes: &[u8; WIDTH]) -> (u64, u64) {
+            // SAFETY: `detect` found AVX-512; the load is the 64 bytes.
+            unsafe { classify_avx512(bytes) }
+        }
+
+        #[inline(always)]
+        fn nth(self, mask: u64, n: u32) -> u32 {
+            // SAFETY: `detect` found BMI2.
+            unsafe { nth_bmi2(mask, n) }
+        }
+
+        #[inline(always)]
+        fn enter<R>(self, work: impl FnOnce() -> R) -> R {
+            // SAFETY: `detect` found the instructions.
+            unsafe { enter_avx512(work) }
+        }
+    }
+
+    #[target_feature(enable = "avx2,bmi1,bmi2")]
+    fn enter_avx2<R>(work: impl FnOnce() -> R) -> R {
+        work()
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
+    fn enter_avx512<R>(work: impl FnOnce() -> R) -> R {
+        work()
+    }
+
+    #[inline]
+    #[target_feature(enable = "bmi2,bmi1")]
+    fn nth_bmi2(mask: u64, n: u32) -> u32 {
+        _pdep_u64(1 << n, mask).trailing_zeros()
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn classify_avx2(bytes: &[u8; WIDTH]) -> (u64, u64) {
+        let (mut tabs, mut allowed) = (0u64, 0u64);
+        for half in 0..2 {
+            // SAFETY: bytes 0..32 and 32..64 of a 64-byte array.
+            let v = unsafe { _mm256_loadu_si256(bytes.as_ptr().add(32 * half).cast()) };
+            let tab = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'\t' as i8));
+            let low = _mm256_sub_epi8(v, _mm256_set1_epi8(b',' as i8));
+            let number = _mm256_cmpeq_epi8(_mm256_min_epu8(low, _mm256_set1_epi8(13)), low);
+            let n = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'n' as i8));
+            let a = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'a' as i8));
+            let any = _mm256_or_si256(_mm256_or_si256(tab, number), _mm256_or_si256(n, a));
+            tabs |= u64::from(_mm256_movemask_epi8(tab) as u32) << (32 * half);
+            allowed |= u64::from(_mm256_movemask_epi8(any) as u32) << (32 * half);
+        }
+        (tabs, allowed)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn classify_avx512(bytes: &[u8; WIDTH]) -> (u64, u64) {
+        // SAFETY: the array has 64 bytes.
+        let v = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
+        let tabs = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(b'\t' as i8));
+        let low = _mm512_sub_epi8(v, _mm512_set1_epi8(b',' as i8));
+        let number = _mm512_cmple_epu8_mask(low, _mm512_set1_epi8(13));
+        let n = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(b'n' as i8));
+        let a = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(b'a' as i8));
+        (tabs, tabs | number | n | a)
+    }
+}
+
+/// Calls `$body` with the best [`Cpu`] of this machine compiled for that machine's instructions.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! with_best_cpu {
+    ($cpu:ident => $body:expr) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            if let Some($cpu) = $crate::kinc::simd::Avx512::detect() {
+                $body
+            } else if let Some($cpu) = $crate::kinc::simd::Avx2::detect() {
+                $body
+            } else {
+                let $cpu = $crate::kinc::simd::Scalar;
+                $body
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let $cpu = $crate::kinc::simd::Scalar;
+            $body
+        }
+    }};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn twins_agree(bytes in proptest::collection::vec(any::<u8>(), WIDTH), n in 0u32..64) {
+            let bytes: &[u8; WIDTH] = bytes.as_slice().try_into().unwrap();
+            let expected = Scalar.classify(bytes);
+            let place = Scalar.nth(expected.1, n);
+            #[cfg(target_arch = "x86_64")]
+            {
+                if let Some(cpu) = Avx2::detect() {
+                    prop_assert_eq!(cpu.classify(bytes), expected);
+                    prop_assert_eq!(cpu.nth(expected.1, n), place);
+                }
+                if let Some(cpu) = Avx512::detect() {
+                    prop_assert_eq!(cpu.classify(bytes), expected);
+                    prop_assert_eq!(cpu.nth(expected.1, n), place);
+                }
+            }
+        }
+    }
+}
