@@ -2,8 +2,13 @@
 //! expression matrices. Reads through sources, never computes.
 
 pub mod filter;
+pub mod generate;
 pub mod kinc;
 pub mod limits;
+pub mod ordered;
+pub mod parallel;
+pub mod reader;
 pub mod row;
+pub mod source;
 
 pub use filter::{Filter, FilterParams};

@@ -4,10 +4,7 @@ use cuesta_core::fixed::{self, Micro};
 
 use super::{Shape, Version};
 use crate::limits::{CLUSTERS_MAX, GENES_MAX, SCORES_MAX};
-use crate::row::Row;
-
-/// Symbols of a sample mask.
-pub const MASK_SYMBOLS: &[u8] = b"016789";
+use crate::row::{self, Row};
 
 /// A line that was read in full; borrow a [`Row`] from it.
 #[derive(Clone, Debug)]
@@ -68,7 +65,7 @@ pub fn parse<'a>(line: &'a [u8], shape: &Shape) -> Result<Parsed<'a>, String> {
             shape.samples
         ));
     }
-    check_mask(mask)?;
+    row::check_mask(mask).map_err(|what| format!("is damaged: {what}"))?;
     let mut scores = [0; SCORES_MAX];
     let score_count = parse_scores(fields[count - 2], &mut scores)?;
     let numbers = match shape.version {
@@ -129,21 +126,6 @@ pub fn check_pair(gene1: u32, gene2: u32, cluster: u32) -> Result<(), String> {
     } else {
         format!("has cluster number {cluster}, expected 1 to {CLUSTERS_MAX}")
     })
-}
-
-/// Checks the symbols of a mask.
-///
-/// # Errors
-/// A sentence continuing "line N of FILE ...".
-pub fn check_mask(mask: &[u8]) -> Result<(), String> {
-    match mask.iter().position(|byte| !MASK_SYMBOLS.contains(byte)) {
-        None => Ok(()),
-        Some(index) => Err(format!(
-            "has {} at place {} of its sample mask, expected one of 0 1 6 7 8 9",
-            show(&mask[index..=index]),
-            index + 1
-        )),
-    }
 }
 
 /// Reads a non-negative decimal integer of at most nine digits; `field` is counted from 1.
@@ -282,7 +264,7 @@ mod tests {
         };
         assert!(defect("7\t3", "7").contains("10 fields, expected 11"));
         assert!(defect("11910711", "1191071").contains("7 symbols"));
-        assert!(defect("11910711", "11910712").contains("\"2\" at place 8"));
+        assert!(defect("11910711", "11910712").contains("sample 8 of the mask is '2'"));
         assert!(defect("0.871000", "").contains("\"\" for a score"));
         assert!(defect("7\t3", "3\t7").contains("lower triangle"));
         assert!(defect("7\t3", "7\t0").contains("counts from 1"));

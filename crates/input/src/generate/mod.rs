@@ -1,0 +1,4 @@
+//! Seeded synthetic inputs. The i-th item depends on the seed and i only, so any number of
+//! threads makes the same file.
+
+pub mod clusters;

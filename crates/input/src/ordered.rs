@@ -1,0 +1,165 @@
+//! Writes what parallel tasks produce in the order of the tasks, with bounded memory.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex};
+
+use cuesta_core::{Error, Result};
+
+use crate::parallel::lock;
+
+/// Bytes of finished tasks held back for the order before a worker has to wait.
+const HELD_BYTES_MAX: usize = 32 << 20;
+
+/// A file that tasks write to in the order of their numbers.
+pub struct OrderedFile {
+    path: PathBuf,
+    state: Mutex<State>,
+    turn: Condvar,
+}
+
+struct State {
+    file: File,
+    next: usize,
+    held: BTreeMap<usize, Vec<u8>>,
+    held_bytes: usize,
+    written_bytes: u64,
+    failed_at: usize,
+}
+
+impl OrderedFile {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path)
+            .map_err(|cause| Error::system("answer", "creating", path, &cause))?;
+        let state = State {
+            file,
+            next: 0,
+            held: BTreeMap::new(),
+            held_bytes: 0,
+            written_bytes: 0,
+            failed_at: usize::MAX,
+        };
+        Ok(Self { path: path.to_owned(), state: Mutex::new(state), turn: Condvar::new() })
+    }
+
+    /// Writes a part of task `task`, waiting until all tasks before it are written.
+    ///
+    /// # Errors
+    /// `System`; `Cancelled` when a task before it failed.
+    pub fn write_part(&self, task: usize, part: &mut Vec<u8>) -> Result<()> {
+        let mut state = lock(&self.state);
+        while state.next != task {
+            if state.failed_at < task {
+                return Err(Error::cancelled());
+            }
+            state = self.turn.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        self.append(&mut state, part)?;
+        part.clear();
+        Ok(())
+    }
+
+    /// Hands over the last part of task `task`; it is written when its turn comes. Leaves `last`
+    /// empty, perhaps with its memory.
+    ///
+    /// # Errors
+    /// `System`; `Cancelled` when a task before it failed.
+    pub fn finish_task(&self, task: usize, last: &mut Vec<u8>) -> Result<()> {
+        let mut state = lock(&self.state);
+        if state.next != task && state.held_bytes + last.len() <= HELD_BYTES_MAX {
+            state.held_bytes += last.len();
+            state.held.insert(task, std::mem::take(last));
+            return Ok(());
+        }
+        drop(state);
+        self.write_part(task, last)?;
+        let mut state = lock(&self.state);
+        state.next += 1;
+        loop {
+            let next = state.next;
+            let Some(part) = state.held.remove(&next) else { break };
+            state.held_bytes -= part.len();
+            self.append(&mut state, &part)?;
+            state.next += 1;
+        }
+        self.turn.notify_all();
+        Ok(())
+    }
+
+    /// Releases the tasks that wait for `task`, which failed.
+    pub fn fail(&self, task: usize) {
+        let mut state = lock(&self.state);
+        state.failed_at = state.failed_at.min(task);
+        self.turn.notify_all();
+    }
+
+    /// Finishes the file and returns its size in bytes.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn close(self) -> Result<u64> {
+        let state = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        assert!(state.held.is_empty(), "a task was never finished");
+        Ok(state.written_bytes)
+    }
+
+    fn append(&self, state: &mut State, part: &[u8]) -> Result<()> {
+        state
+            .file
+            .write_all(part)
+            .map_err(|cause| Error::system("answer", "writing", &self.path, &cause))?;
+        state.written_bytes += part.len() as u64;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parallel;
+
+    #[test]
+    fn parts_come_out_in_the_order_of_the_tasks() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        for threads in [1, 2, 4] {
+            let out = OrderedFile::create(&path).unwrap();
+            let work = |buffer: &mut Vec<u8>, task: usize| {
+                buffer.extend_from_slice(format!("{task}a\n").as_bytes());
+                if task.is_multiple_of(3) {
+                    out.write_part(task, buffer)?;
+                }
+                buffer.extend_from_slice(format!("{task}b\n").as_bytes());
+                out.finish_task(task, buffer)
+            };
+            parallel::run(threads, 200, Vec::new, work, |task| out.fail(task)).unwrap();
+            let size = out.close().unwrap();
+            let expected: String = (0..200).map(|t| format!("{t}a\n{t}b\n")).collect();
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(text, expected);
+            assert_eq!(size, text.len() as u64);
+        }
+    }
+
+    #[test]
+    fn tasks_that_wait_for_a_failed_one_are_released() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = OrderedFile::create(&folder.path().join("out")).unwrap();
+        let work = |buffer: &mut Vec<u8>, task: usize| {
+            if task == 1 {
+                return Err(Error::input("test", "bad"));
+            }
+            buffer.push(b'x');
+            out.write_part(task, buffer)?;
+            out.finish_task(task, buffer)
+        };
+        let error = parallel::run(3, 50, Vec::new, work, |task| out.fail(task)).unwrap_err();
+        assert_eq!(error.message, "test: bad");
+    }
+}

@@ -1,0 +1,87 @@
+//! Tasks on threads: taken in order, the first error (in task order) wins, panics pass through.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cuesta_core::{Error, Result};
+
+/// Runs `work(worker, task)` for each task in `0..tasks` on `threads` threads.
+///
+/// Each thread owns one `worker`; tasks are taken in ascending order. After an error no task above
+/// it is started, and `on_error(task)` tells those who wait for it. Returns the workers.
+///
+/// # Errors
+/// The error of the lowest task that failed.
+pub fn run<W: Send>(
+    threads: usize,
+    tasks: usize,
+    make_worker: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, usize) -> Result<()> + Sync,
+    on_error: impl Fn(usize) + Sync,
+) -> Result<Vec<W>> {
+    let next = AtomicUsize::new(0);
+    let stop_at = AtomicUsize::new(usize::MAX);
+    let failures: Mutex<Vec<(usize, Error)>> = Mutex::new(Vec::new());
+    let one_thread = || {
+        let mut worker = make_worker();
+        loop {
+            let task = next.fetch_add(1, Ordering::Relaxed);
+            if task >= tasks || task >= stop_at.load(Ordering::Relaxed) {
+                return worker;
+            }
+            if let Err(error) = work(&mut worker, task) {
+                stop_at.fetch_min(task, Ordering::Relaxed);
+                lock(&failures).push((task, error));
+                on_error(task);
+            }
+        }
+    };
+    let workers = std::thread::scope(|scope| {
+        let count = threads.clamp(1, tasks.max(1));
+        let others: Vec<_> = (1..count).map(|_| scope.spawn(one_thread)).collect();
+        let mut workers = vec![one_thread()];
+        for other in others {
+            workers.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        workers
+    });
+    let mut failures = failures.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    failures.sort_by_key(|(task, _)| *task);
+    match failures.into_iter().next() {
+        Some((_, error)) => Err(error),
+        None => Ok(workers),
+    }
+}
+
+/// Locks a mutex whose holder may have panicked; the panic is passed on elsewhere.
+pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_task_is_done_once_whatever_the_threads() {
+        for threads in [1, 2, 5] {
+            let work = |sum: &mut usize, task| {
+                *sum += task;
+                Ok(())
+            };
+            let sums = run(threads, 100, || 0, work, |_| {}).unwrap();
+            assert_eq!(sums.iter().sum::<usize>(), 4950);
+        }
+    }
+
+    #[test]
+    fn the_lowest_failing_task_is_reported() {
+        let work = |_: &mut (), task: usize| {
+            if task % 10 == 7 { Err(Error::input("test", task)) } else { Ok(()) }
+        };
+        for threads in [1, 3] {
+            let error = run(threads, 100, || (), work, |_| {}).unwrap_err();
+            assert_eq!(error.message, "test: 7");
+        }
+    }
+}

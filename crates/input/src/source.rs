@@ -1,0 +1,251 @@
+//! Where gene pairs come from: one text file, many, gzipped ones, or a KINC `clusters-*/NNN/` tree
+//! whose folder names are value ranges; or a pair matrix. Text is cut into splits.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cuesta_core::fixed::Micro;
+use cuesta_core::{Error, Result};
+
+use crate::filter::Filter;
+use crate::kinc::{self, Shape};
+use crate::reader::Blocks;
+
+const OPERATION: &str = "input.kinc";
+
+/// One text file of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its size on disk.
+    pub size_bytes: u64,
+    /// Whether it is gzipped.
+    pub gzipped: bool,
+    /// The values its rows may have, from the name of its folder.
+    pub zone: Option<Zone>,
+}
+
+/// Values of |score| a `NNN` folder may hold, in millionths, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// Smallest |score|.
+    pub min: Micro,
+    /// Largest |score|.
+    pub max: Micro,
+}
+
+/// A piece of a text file: the lines that start in `offset..offset + size_bytes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Index into [`TextSource::files`].
+    pub file: usize,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes; `u64::MAX` for a whole gzipped file.
+    pub size_bytes: u64,
+}
+
+/// Gene pairs as text.
+#[derive(Clone, Debug)]
+pub struct TextSource {
+    /// The files that may hold rows that pass the filter, in the order of the paths.
+    pub files: Vec<TextFile>,
+    /// What all lines share; `None` when no file holds a row.
+    pub shape: Option<Shape>,
+    /// Files left out because their folder's range cannot pass the filter.
+    pub files_skipped: usize,
+}
+
+impl TextSource {
+    /// Lists the files behind `paths` and reads the first data line of the dataset.
+    ///
+    /// Folders are walked in the order of their names; hidden files are passed over. With
+    /// `score_index` 0 a file in a folder named `000` to `100` below `clusters-*` is left out when
+    /// no score of that range passes the filter; `nan` and `skipped` folders are always left out.
+    ///
+    /// # Errors
+    /// `Input` when there is no file, or the first data line has no known layout; `System`.
+    pub fn open(paths: &[PathBuf], filter: &Filter) -> Result<Self> {
+        let mut files = Vec::new();
+        for path in paths {
+            list(path, &mut files)?;
+        }
+        if files.is_empty() {
+            let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+            let text = format!("{} holds no file; give KINC text", names.join(", "));
+            return Err(Error::input(OPERATION, text));
+        }
+        let shape = first_shape(&files)?;
+        let count = files.len();
+        files.retain(|file| file.zone.is_none_or(|zone| may_pass(zone, filter)));
+        let files_skipped = count - files.len();
+        Ok(Self { files, shape, files_skipped })
+    }
+
+    /// Bytes on disk of the files that will be read.
+    pub fn size_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.size_bytes).sum()
+    }
+
+    /// Cuts the files into splits of at most `split_bytes`; a gzipped file is one split.
+    pub fn splits(&self, split_bytes: u64) -> Vec<Split> {
+        let mut splits = Vec::new();
+        for (index, file) in self.files.iter().enumerate() {
+            if file.gzipped {
+                splits.push(Split { file: index, offset: 0, size_bytes: u64::MAX });
+                continue;
+            }
+            let mut offset = 0;
+            while offset < file.size_bytes {
+                let size_bytes = split_bytes.min(file.size_bytes - offset);
+                splits.push(Split { file: index, offset, size_bytes });
+                offset += size_bytes;
+            }
+        }
+        splits
+    }
+}
+
+/// The shape of the first data line of `file`, or `None` when it has none.
+///
+/// # Errors
+/// `Input` when the line has no known layout; `System`.
+pub fn shape_of_file(file: &TextFile) -> Result<Option<Shape>> {
+    let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
+    let mut blocks = Blocks::open(file, &whole)?;
+    let mut line_number = 0;
+    while let Some(block) = blocks.next_block()? {
+        for line in block.bytes[..block.size_bytes].split(|&byte| byte == b'\n') {
+            line_number += 1;
+            if !kinc::line::is_blank(line) {
+                return kinc::shape_of(line)
+                    .map(Some)
+                    .map_err(|what| at_line(&file.path, line_number, &what));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// An error about a line: `input.kinc: line N of FILE what`.
+pub fn at_line(path: &Path, line_number: u64, what: &str) -> Error {
+    Error::input(OPERATION, format!("line {line_number} of {} {what}", path.display()))
+}
+
+fn first_shape(files: &[TextFile]) -> Result<Option<Shape>> {
+    for file in files {
+        if let Some(shape) = shape_of_file(file)? {
+            return Ok(Some(shape));
+        }
+    }
+    Ok(None)
+}
+
+fn may_pass(zone: Zone, filter: &Filter) -> bool {
+    filter.score_index != 0 || (zone.max >= filter.min_abs && zone.min <= filter.max_abs)
+}
+
+fn list(path: &Path, files: &mut Vec<TextFile>) -> Result<()> {
+    let system = |cause| Error::system(OPERATION, "opening", path, &cause);
+    let metadata = fs::metadata(path).map_err(system)?;
+    if metadata.is_file() {
+        files.push(text_file(path, metadata.len()));
+        return Ok(());
+    }
+    if !metadata.is_dir() {
+        let text = format!("{} is neither a file nor a folder; give KINC text", path.display());
+        return Err(Error::input(OPERATION, text));
+    }
+    let mut children = Vec::new();
+    for entry in fs::read_dir(path).map_err(system)? {
+        children.push(entry.map_err(system)?.path());
+    }
+    children.sort();
+    for child in children {
+        let name = child.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let unscored = in_tree(path) && matches!(name.as_str(), "nan" | "skipped");
+        if !name.starts_with('.') && !unscored {
+            list(&child, files)?;
+        }
+    }
+    Ok(())
+}
+
+fn text_file(path: &Path, size_bytes: u64) -> TextFile {
+    let gzipped = path.extension().is_some_and(|extension| extension == "gz");
+    TextFile { path: path.to_owned(), size_bytes, gzipped, zone: zone_of(path) }
+}
+
+/// Whether `folder` is a `clusters-*` folder.
+fn in_tree(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("clusters-"))
+}
+
+/// The value range of a file at `clusters-*/NNN/file`.
+///
+/// KINC names the folder `int(|score| * 100)` before it rounds the score to six decimals, so the
+/// range is one millionth wider at its lower end and closed at its upper end.
+pub fn zone_of(path: &Path) -> Option<Zone> {
+    let folder = path.parent()?;
+    if !in_tree(folder.parent()?) {
+        return None;
+    }
+    let name = folder.file_name()?.to_str()?;
+    if name.len() != 3 || !name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let hundredths: Micro = name.parse().ok().filter(|&value| value <= 100)?;
+    Some(Zone { min: hundredths * 10_000 - 1, max: (hundredths + 1) * 10_000 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::FilterParams;
+
+    const LINE: &str = "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711\n";
+
+    #[test]
+    fn a_tree_is_read_in_order_and_skipped_by_its_folder_names() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("clusters-sc/087/a.txt", LINE),
+            ("clusters-sc/050/a.txt", LINE),
+            ("clusters-sc/nan/a.txt", "bad\n"),
+            ("clusters-sc/skipped/a.txt", "1\t2\n"),
+        ] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let params = FilterParams { min_abs_score: 0.8, ..FilterParams::default() };
+        let paths = [folder.path().to_owned()];
+        let source = TextSource::open(&paths, &params.check().unwrap()).unwrap();
+        assert_eq!((source.files.len(), source.files_skipped), (1, 1));
+        assert!(source.files[0].path.ends_with("clusters-sc/087/a.txt"));
+        let all = TextSource::open(&paths, &FilterParams::default().check().unwrap()).unwrap();
+        assert_eq!(all.files.len(), 2);
+    }
+
+    #[test]
+    fn splits_cover_a_file_once() {
+        let source = TextSource {
+            files: vec![text_file(Path::new("a.txt"), 25), text_file(Path::new("b.gz"), 9)],
+            shape: None,
+            files_skipped: 0,
+        };
+        let splits = source.splits(10);
+        let plain: Vec<_> = splits.iter().map(|s| (s.file, s.offset, s.size_bytes)).collect();
+        assert_eq!(plain, [(0, 0, 10), (0, 10, 10), (0, 20, 5), (1, 0, u64::MAX)]);
+    }
+
+    #[test]
+    fn a_folder_range_holds_its_rounded_scores() {
+        let zone = zone_of(Path::new("/d/clusters-sc/083/x.txt")).unwrap();
+        assert_eq!((zone.min, zone.max), (829_999, 840_000));
+        assert_eq!(zone_of(Path::new("/d/other/083/x.txt")), None);
+        assert_eq!(zone_of(Path::new("/d/clusters-sc/101/x.txt")), None);
+    }
+}
