@@ -1,0 +1,22 @@
+.PHONY: help demo test lint build wheel bench-smoke bench docs clean
+
+help:         ## list the targets
+	@sed -n 's/^\([a-z-]*:.*\)##/\1/p' Makefile
+demo:         ## set everything up, compare the engines on real tumour data, write a report
+	@python3 tools/setup.py build && .venv/bin/python tools/demo.py
+test:         ## set everything up, run every test
+	@python3 tools/setup.py test && .venv/bin/python tools/check.py test
+lint:         ## formats, lints, types, limits of style
+	@python3 tools/setup.py venv && .venv/bin/python tools/check.py lint
+build:        ## .venv/bin/cuesta
+	@python3 tools/setup.py build
+wheel:        ## dist/*.whl, tried in an empty environment without a compiler
+	@python3 tools/setup.py build && .venv/bin/python tools/wheel.py
+bench-smoke:  ## every bench at a size of seconds
+	@python3 tools/setup.py build && .venv/bin/python bench/run.py --smoke
+bench:        ## every bench at its real size (an hour)
+	@python3 tools/setup.py build && .venv/bin/python bench/run.py
+docs:         ## the API of the Rust crates, target/doc
+	@cargo doc --workspace --no-deps
+clean:        ## remove what the other targets made
+	@rm -rf .venv target dist build python/cuesta/_native*.so

@@ -1,0 +1,109 @@
+"""The set-up says in one line what is missing, and knows when nothing has to be done."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import setup
+
+ROOT = setup.ROOT
+
+
+def setup_with(path: Path, level: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "tools" / "setup.py"), level]
+    environment = os.environ | {"PATH": str(path)}
+    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+
+
+def fake_program(folder: Path, name: str, says: str = "") -> None:
+    program = folder / name
+    program.write_text(f"#!/bin/sh\necho '{says}'\n")
+    program.chmod(0o755)
+
+
+def test_a_missing_compiler_is_one_line_with_the_package_to_install(tmp_path: Path) -> None:
+    done = setup_with(tmp_path, "build")
+    assert done.returncode == 3
+    assert done.stderr == "setup: a C compiler is missing: apt-get install build-essential\n"
+
+
+def test_a_missing_cargo_is_one_line(tmp_path: Path) -> None:
+    fake_program(tmp_path, "cc")
+    done = setup_with(tmp_path, "build")
+    assert done.returncode == 3
+    assert done.stderr.startswith("setup: cargo is missing (Rust 1.")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_old_rust_is_named_with_the_version_that_is_needed(tmp_path: Path) -> None:
+    for name in ("cc", "cargo"):
+        fake_program(tmp_path, name)
+    fake_program(tmp_path, "rustc", "rustc 1.63.0 (4b91a6ea7 2022-08-08)")
+    done = setup_with(tmp_path, "build")
+    assert done.returncode == 3
+    assert "Rust 1.63.0 is too old" in done.stderr
+
+
+def test_an_unknown_level_names_the_known_ones(tmp_path: Path) -> None:
+    done = setup_with(tmp_path, "everything")
+    assert done.returncode == 3
+    assert "choose from venv, build, test, lock" in done.stderr
+
+
+def test_a_failed_command_is_one_line_without_a_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setup, "venv", lambda: setup.run(["false"]))
+    assert setup.main(["venv"]) == 3
+    assert capsys.readouterr().err == "setup: `false ...` failed with code 1\n"
+
+
+def test_a_stamp_that_is_damaged_counts_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setup, "STAMP", tmp_path / "stamp.json")
+    assert setup.stamp() == {}
+    setup.write_stamp({"native": "a"})
+    setup.write_stamp({"python": "b"})
+    assert setup.stamp() == {"native": "a", "python": "b"}
+    (tmp_path / "stamp.json").write_text('{"native"')
+    assert setup.stamp() == {}
+
+
+def test_the_digest_depends_on_names_and_contents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.write_text("x")
+    second.write_text("y")
+    both = setup.digest([first, second])
+    assert both == setup.digest([second, first])
+    assert both != setup.digest([first])
+    second.write_text("z")
+    assert both != setup.digest([first, second])
+
+
+def test_versions_compare_as_numbers() -> None:
+    assert setup.version("1.91") < setup.version("1.100.0")
+
+
+def test_every_declared_dependency_is_pinned() -> None:
+    """A dependency that is declared and not pinned would be missing on a fresh machine.
+
+    The lock is a file of its own, so a change of pyproject.toml can forget it; `make build` would
+    then fail, or pass only where the package happens to be.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    declared = [*project["dependencies"], *(name for extra in extras for name in extra)]
+    pinned = set(re.findall(r"^([\w.-]+)==", setup.REQUIREMENTS.read_text(), re.MULTILINE))
+    names = {re.split(r"[\s<>=!~\[;]", line)[0].lower() for line in declared}
+    assert names - pinned == set()

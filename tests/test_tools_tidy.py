@@ -1,0 +1,140 @@
+"""Each rule of `tools/tidy.py` has a case that fails, and a neighbour that passes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tidy
+from tidyrules import SourceFile
+from tidyrules.functions import functions_of
+
+
+def rules_broken(root: Path, path: str, text: str) -> set[str]:
+    """The names of the rules that a file with this text breaks."""
+    target = root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8")
+    return {finding.rule for finding in tidy.findings(root, [path])}
+
+
+def python_function(body_lines: int) -> str:
+    return "def f() -> None:\n" + "    pass\n" * body_lines
+
+
+def rust_file(lines: int, test_lines: int) -> str:
+    tests = "#[cfg(test)]\nmod tests {\n" + "    // t\n" * test_lines + "}\n"
+    return "// a\n" * lines + (tests if test_lines else "")
+
+
+NOTE = "TO" + "DO"
+OVER = "x" * 101
+MACHINE = "/" + "root/data"
+BROKEN = [
+    ("a.py", f"# {OVER}\n", "line-width"),
+    ("a.md", "word " * 21 + "\n", "line-width"),
+    ("a.py", python_function(70), "function-length"),
+    ("a.rs", "fn f() {\n" + "    g();\n" * 69 + "}\n", "function-length"),
+    ("A.java", "class A {\n  void f() {\n" + "    g();\n" * 69 + "  }\n}\n", "function-length"),
+    ("a.scala", "object A {\n  def f = {\n" + "    g()\n" * 69 + "  }\n}\n", "function-length"),
+    ("a.py", "def f(a, b, c, *, d, e, g): ...\n", "parameters"),
+    ("a.py", "class A:\n    def f(self, a, b, c, d, e, *g): ...\n", "parameters"),
+    (
+        "a.rs",
+        "fn f<A: Fn(u8, u8)>(&self, a: A, b: (u8, u8), c: B<A, B>, d: u8, e: u8, f: u8);\n",
+        "parameters",
+    ),
+    ("A.java", "class A { int f(int a, int b, int c, int d, int e, int f) { } }\n", "parameters"),
+    ("a.scala", "def f(a: Int, b: Int, c: Int)(d: Int, e: Int, f: Int): Int = a\n", "parameters"),
+    ("a.py", "# a\n" * 401, "file-length"),
+    ("a.rs", rust_file(401, 0), "file-length"),
+    ("a.bin", "x" * 200_001, "file-bytes"),
+    ("a.rs", f"// {NOTE}: later\n", "unowned-note"),
+    ("a.md", f"see {MACHINE}\n", "machine-path"),
+    ("a.rs", "// -----\n", "banner"),
+    ("a.py", "# ==== part ====\n", "banner"),
+    ("a.rs", "// let x = 1;\n", "commented-code"),
+    ("a.md", "[x](gone.md)\n", "dead-link"),
+    ("a.md", "# Here\n[x](#there)\n", "dead-link"),
+    ("a.md", "![x](gone.svg)\n", "dead-link"),
+    ("a.md", "[x]: gone.md\n", "dead-link"),
+    ("crates/store/Cargo.toml", "[dependencies]\ncuesta-network.workspace = true\n", "arrow"),
+    ("crates/network/Cargo.toml", '[dev-dependencies]\ncuesta-sort = "1"\n', "arrow"),
+    ("crates/core/Cargo.toml", '[dependencies]\ncuesta-python = "1"\n', "arrow"),
+    ("crates/network/src/kernel.rs", "use std::fs::File;\n", "arrow"),
+    ("crates/network/src/kernel/a.rs", "use std::{fs, mem};\n", "arrow"),
+    ("crates/network/src/kernel/a.rs", "fn f() { std::time::Instant::now(); }\n", "arrow"),
+    ("crates/network/src/kernel/a.rs", 'fn f() { println!("x"); }\n', "arrow"),
+    ("python/cuesta/report/a.py", "from cuesta.engines import get_engine\n", "arrow"),
+    ("python/cuesta/report/a.py", "def f():\n    import cuesta.engines\n", "arrow"),
+    ("python/cuesta/lab/a.py", "from ..engines.native import N\n", "arrow"),
+    ("python/cuesta/lab/a.py", 'm = import_module("cuesta.engines.spark")\n', "arrow"),
+    ("python/cuesta/store/a.py", "import cuesta.workloads\n", "arrow"),
+]
+CLEAN = [
+    ("a.py", "x" * 100 + "\n"),
+    ("a.md", "| " + "cell | " * 30 + "\n"),
+    ("a.md", f"https://{OVER}\n"),
+    ("a.py", python_function(69)),
+    ("a.rs", "fn f() {\n" + "    g();\n" * 68 + "}\n"),
+    ("a.rs", "fn f() {\n    let x = \"}\";\n    // }\n    let y = '}';\n}\n"),
+    ("a.py", "class A:\n    def f(self, a, b, c, d, e): ...\n"),
+    ("a.rs", "fn f(&self, a: Map<A, B>, b: fn(u8, u8) -> u8, c: u8, d: u8, e: u8) {}\n"),
+    ("a.scala", "def f(a: Int, b: Int)(implicit c: C, d: D, e: E, f: F): Int = a\n"),
+    ("A.java", "class A { void f() { if (a) { g(1, 2, 3, 4, 5, 6); } } }\n"),
+    ("a.rs", rust_file(390, 300)),
+    ("spec/golden.bin", "x" * 200_001),
+    ("a.rs", f"// {NOTE}(#12): later\n"),
+    ("a.rs", "// we let it go; then\n"),
+    ("a.md", "# Here\n[x](#here) [y](a.md) [z](https://example.org) `[q](gone.md)`\n"),
+    ("a.md", "```\n[x](gone.md)\n```\n"),
+    ("crates/network/Cargo.toml", "[dependencies]\ncuesta-input.workspace = true\n"),
+    ("crates/network/src/run/a.rs", "use std::fs::File;\n"),
+    ("crates/network/src/kernel/a.rs", "// std::fs is not for us\nuse std::mem;\n"),
+    ("crates/network/src/kernel/a.rs", "#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n"),
+    ("python/cuesta/lab/a.py", "from cuesta.engines import Engine, get_engine\n"),
+    ("python/cuesta/cli/a.py", "from cuesta.engines.native import N\n"),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "rule"), BROKEN)
+def test_a_broken_rule_is_found(tmp_path: Path, path: str, text: str, rule: str) -> None:
+    assert rules_broken(tmp_path, path, text) == {rule}
+
+
+@pytest.mark.parametrize(("path", "text"), CLEAN)
+def test_what_keeps_the_rules_passes(tmp_path: Path, path: str, text: str) -> None:
+    assert rules_broken(tmp_path, path, text) == set()
+
+
+def test_a_module_of_the_engines_counts_as_an_import_by_name(tmp_path: Path) -> None:
+    engine = tmp_path / "python/cuesta/engines/native.py"
+    engine.parent.mkdir(parents=True)
+    engine.write_text("")
+    text = "from cuesta.engines import native\n"
+    assert rules_broken(tmp_path, "python/cuesta/lab/a.py", text) == {"arrow"}
+
+
+def test_a_finding_names_file_line_and_rule(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("\n# " + OVER + "\n")
+    (finding,) = tidy.findings(tmp_path, ["a.py"])
+    assert str(finding) == "a.py:2: line-width: 103 columns, at most 100"
+
+
+def test_raw_strings_and_lifetimes_do_not_confuse_the_reader(tmp_path: Path) -> None:
+    text = (
+        "fn f<'a>(x: &'a str) {\n"
+        '    let y = r#"{ "fn g(" {"#;\n'
+        "    let z = b'{';\n"
+        "}\n"
+        "fn h() {}\n"
+    )
+    (tmp_path / "a.rs").write_text(text)
+    found = [(one.name, one.lines) for one in functions_of(SourceFile(tmp_path, "a.rs"))]
+    assert found == [("f", 4), ("h", 1)]
+
+
+def test_this_repository_is_tidy(capsys: pytest.CaptureFixture[str]) -> None:
+    code = tidy.main([])
+    assert code == 0, capsys.readouterr().out

