@@ -1,0 +1,172 @@
+"""What a workload is: its parameters with unit, range and default, its inputs and answer files.
+
+Everything is read from `spec/workloads/<name>/params.toml`, the one source of the command line's
+options, of the checks and of the documentation.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from cuesta.errors import InputError
+
+WORKLOAD_NAMES = ("correlate", "scan", "join", "degrees", "communities", "load")
+"""In the order in which a person meets them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One parameter of a workload.
+
+    Attributes
+    ----------
+    name
+        As in records and requests, e.g. `min_abs_score`.
+    type
+        `float`, `int`, `choice` or `text`.
+    help
+        One sentence.
+    unit
+        `1` for a pure number, `samples`, `genes`...; empty for words.
+    default
+        None when `none` says what leaving it out means.
+    minimum, maximum
+        Ends of the range, both allowed.
+    choices
+        What a `choice` may be.
+    none
+        What None means, e.g. `no limit`; empty when None is not allowed.
+    """
+
+    name: str
+    type: str
+    help: str
+    unit: str = ""
+    default: float | int | str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    none: str = ""
+
+    @property
+    def option(self) -> str:
+        """The option of the command line, e.g. `--min-abs-score`."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def range(self) -> str:
+        """What is allowed, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        kind = {"int": "a whole number", "float": "a number", "text": "a word"}[self.type]
+        if self.minimum is not None and self.maximum is not None:
+            return f"{kind} from {self.minimum:g} to {self.maximum:.9g}"
+        return f"{kind} of at least {self.minimum:g}" if self.minimum is not None else kind
+
+    def check(self, value: object) -> float | int | str | None:
+        """`value` in the parameter's own type. Errors: `InputError` with option and range."""
+        if value is None and (self.none or self.default is None):
+            return None
+        try:
+            return self._converted(value)
+        except (TypeError, ValueError):
+            raise InputError(f"{self.option} is {value}, give {self.range}") from None
+
+    def _converted(self, value: object) -> float | int | str:
+        if self.type in ("choice", "text"):
+            word = str(value)
+            if (self.choices and word not in self.choices) or not word:
+                raise ValueError
+            return word
+        number = float(str(value))
+        if self.type == "int" and not number.is_integer():
+            raise ValueError
+        low = -math.inf if self.minimum is None else self.minimum
+        high = math.inf if self.maximum is None else self.maximum
+        if not low <= number <= high or not math.isfinite(number):
+            raise ValueError
+        return int(number) if self.type == "int" else number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A scientific computation with a written problem, parameters, an answer and a verifier.
+
+    Attributes
+    ----------
+    name, summary
+        The word, and one sentence.
+    parameters
+        In the order that help lists them.
+    inputs_metavar, inputs_help
+        How the command line names and explains the inputs.
+    inputs_minimum, inputs_maximum
+        How many inputs there must be; no maximum when None.
+    answer
+        Names the answer's files and folders may have.
+    """
+
+    name: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    inputs_metavar: str
+    inputs_help: str
+    inputs_minimum: int
+    inputs_maximum: int | None
+    answer: tuple[str, ...]
+
+    def check(self, given: Mapping[str, object]) -> dict[str, object]:
+        """All parameters, defaults filled in, each in its own type.
+
+        Errors: `InputError` naming the option that is unknown or out of its range.
+        """
+        unknown = sorted(set(given) - {parameter.name for parameter in self.parameters})
+        if unknown:
+            raise InputError(f"{self.name} has no parameter {unknown[0]!r}")
+        return {
+            one.name: one.check(given.get(one.name, one.default))
+            for one in self.parameters
+        }
+
+    def check_inputs(self, inputs: tuple[str, ...]) -> None:
+        """Errors: `InputError` when there are too few or too many."""
+        many, least, most = len(inputs), self.inputs_minimum, self.inputs_maximum
+        if many < least or (most is not None and many > most):
+            wanted = f"{least}" if most == least else f"at least {least}"
+            raise InputError(f"{self.name} takes {wanted} inputs ({self.inputs_help}), got {many}")
+
+
+@cache
+def get_workload(name: str) -> Workload:
+    """The workload called `name`. Errors: `InputError` when there is none."""
+    if name not in WORKLOAD_NAMES:
+        raise InputError(f"workload {name!r} is not known; choose from {', '.join(WORKLOAD_NAMES)}")
+    table = _read(f"{name}/params.toml")
+    shared = [row for other in table.get("uses", []) for row in _read(f"{other}.toml")["parameter"]]
+    rows = [*table.get("parameter", []), *shared]
+    inputs = table["inputs"]
+    return Workload(
+        name=name,
+        summary=table["summary"],
+        parameters=tuple(_parameter(row) for row in rows),
+        inputs_metavar=inputs["metavar"],
+        inputs_help=inputs["help"],
+        inputs_minimum=inputs["minimum"],
+        inputs_maximum=inputs.get("maximum"),
+        answer=tuple(table["answer"]),
+    )
+
+
+def _parameter(row: dict[str, Any]) -> Parameter:
+    return Parameter(**{**row, "choices": tuple(row.get("choices", ()))})
+
+
+def _read(path: str) -> dict[str, Any]:
+    text = files("cuesta").joinpath("spec", "workloads", *path.split("/")).read_text("utf-8")
+    return tomllib.loads(text)
