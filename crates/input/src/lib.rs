@@ -5,6 +5,7 @@ pub mod filter;
 pub mod generate;
 pub mod kinc;
 pub mod limits;
+pub mod matrix;
 pub mod ordered;
 pub mod parallel;
 pub mod reader;
