@@ -1,0 +1,79 @@
+"""The files behind the inputs of a trial: their sizes, and their pages in the page cache."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuesta.errors import InputError
+
+CACHE_AS_IS = "as-is"
+CACHE_INPUT_DROPPED = "input-dropped"
+CACHE_MACHINE_DROPPED = "machine-dropped"
+
+_DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputFacts:
+    """One input as it was given, and what is behind it."""
+
+    path: str
+    bytes: int
+    files: int
+
+
+def describe(path: str) -> InputFacts:
+    """Size of a file, or of all files under a folder. Errors: `InputError` when unreadable."""
+    sizes = [file.stat().st_size for file in _files(path)]
+    return InputFacts(path=path, bytes=sum(sizes), files=len(sizes))
+
+
+def drop_cached(paths: Iterable[str], cache: str) -> None:
+    """Bring the page cache into the state `cache` before a run.
+
+    Errors: `InputError` when the whole cache should go and this is not root.
+    """
+    if cache == CACHE_INPUT_DROPPED:
+        for path in paths:
+            for file in _files(path):
+                _drop_file(file)
+    elif cache == CACHE_MACHINE_DROPPED:
+        os.sync()
+        try:
+            _DROP_CACHES.write_text("3")
+        except OSError:
+            raise InputError(
+                "--cold=machine empties the page cache of the whole machine, which needs root; "
+                "--cold drops the input's own pages only"
+            ) from None
+
+
+def _drop_file(file: Path) -> None:
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        # A page that was never written back stays, whatever the advice.
+        os.fdatasync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)
+
+
+def _files(path: str) -> Iterator[Path]:
+    """Regular files at or under `path`."""
+    root = Path(path)
+    if not root.exists():
+        raise InputError(f"{path}: no such file or folder")
+    if not root.is_dir():
+        if not os.access(root, os.R_OK):
+            raise InputError(f"{path}: permission denied")
+        yield root
+        return
+    for folder, _, names in os.walk(root, onerror=_refuse):
+        yield from (file for name in sorted(names) if (file := Path(folder, name)).is_file())
+
+
+def _refuse(error: OSError) -> None:
+    raise InputError(f"{error.filename}: {(error.strerror or 'not readable').lower()}")

@@ -1,0 +1,82 @@
+"""The machine a trial runs on: facts for the record, and limits a trial must respect."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+
+def describe(places: dict[str, Path]) -> dict[str, object]:
+    """Facts of this machine; `places` names paths whose file system is of interest."""
+    return {
+        "cpu": cpu_model(),
+        "cores": os.cpu_count() or 1,
+        "cores_usable": cores_usable(),
+        "memory_bytes": memory_bytes(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "filesystems": {name: filesystem(path) for name, path in places.items()},
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def cores_usable() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+def cpu_model() -> str:
+    """The processor's own name, or its architecture where it has none."""
+    for line in _lines("/proc/cpuinfo"):
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "cpu model", "Model"):
+            return " ".join(value.split())
+    return platform.machine()
+
+
+def memory_bytes() -> int:
+    """Memory of the machine, or of the control group where that is less."""
+    limits = [_meminfo("MemTotal")]
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        text = "".join(_lines(path)).strip()
+        limits += [int(text)] if text.isdigit() else []
+    return min(limits)
+
+
+def memory_available_bytes() -> int:
+    """Memory that can be taken without pushing others out."""
+    return min(memory_bytes(), _meminfo("MemAvailable"))
+
+
+def filesystem(path: Path) -> str:
+    """Type of the file system that holds `path`, or its nearest existing parent: `ext4`."""
+    real = path.resolve()
+    best, kind = "", "unknown"
+    for line in _lines("/proc/self/mountinfo"):
+        fields = line.split()
+        mount = fields[4].replace("\\040", " ")
+        if real.is_relative_to(mount) and len(mount) >= len(best):
+            best, kind = mount, fields[fields.index("-") + 1]
+    return kind
+
+
+def free_bytes(path: Path) -> int:
+    """Bytes an ordinary user can still write at `path`, or at its nearest existing parent."""
+    while not path.exists():
+        path = path.parent
+    status = os.statvfs(path)
+    return status.f_bavail * status.f_frsize
+
+
+def _meminfo(name: str) -> int:
+    for line in _lines("/proc/meminfo"):
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text(errors="replace").splitlines()
+    except OSError:
+        return []

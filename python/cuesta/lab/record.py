@@ -1,0 +1,147 @@
+"""Builds a run record and reads one back; the format is `spec/formats/run-record.md`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import InputError
+from cuesta.lab.inputs import InputFacts
+from cuesta.lab.probe import Usage
+from cuesta.lab.stats import median_interval, representative
+from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.lab.verify import Verification
+
+SCHEMA = "cuesta.run/1"
+FILE_NAME = "run.json"
+
+Record = dict[str, Any]
+
+_MEASURES = {"_bytes_per_s": "bytes", "_rows_per_s": "rows", "_flops_per_s": "flops"}
+_TOTALS = (
+    "wall_seconds",
+    "cpu_seconds",
+    "peak_resident_bytes",
+    "read_bytes",
+    "written_bytes",
+    "device_read_bytes",
+    "device_written_bytes",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One repeat: what the engine said and what the probe saw."""
+
+    outcome: Outcome
+    usage: Usage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """Everything around a trial that its record keeps."""
+
+    inputs: tuple[InputFacts, ...]
+    machine: Mapping[str, object]
+    versions: Mapping[str, str]
+    ceilings: Mapping[str, float] | None
+    cache: str
+    started: str
+    command: tuple[str, ...]
+
+
+def build(
+    trial: Trial,
+    context: Context,
+    samples: list[Sample],
+    verification: Verification,
+    answer: Path,
+) -> Record:
+    """The record of `samples` of `trial`, whose last one wrote the files in `answer`."""
+    walls = [sample.usage.wall_seconds for sample in samples]
+    chosen = samples[representative(walls)]
+    counts = {**chosen.outcome.counts, **verification.counts}
+    usage = asdict(chosen.usage)
+    return {
+        "schema": SCHEMA,
+        "workload": trial.workload,
+        "engine": trial.engine,
+        "parameters": dict(trial.parameters),
+        "inputs": [asdict(one) for one in context.inputs],
+        "threads": trial.threads,
+        "memory_bytes": trial.memory_bytes,
+        "seed": trial.seed,
+        "engine_options": dict(trial.engine_options),
+        "answer": {"digest": verification.digest, "counts": counts, "files": _files(answer)},
+        "verified": verification.verified,
+        "verification": {
+            "method": verification.method,
+            "expected": verification.expected,
+            "seconds": verification.seconds,
+        },
+        "phases": [phase_row(one, context.ceilings) for one in chosen.outcome.phases],
+        **{name: usage[name] for name in _TOTALS},
+        "cache": context.cache,
+        "repeats": len(samples),
+        "samples": [_sample_row(one, context.ceilings) for one in samples],
+        "statistics": {"wall_seconds": asdict(median_interval(walls))},
+        "ceilings": None if context.ceilings is None else dict(context.ceilings),
+        "machine": dict(context.machine),
+        "versions": {**context.versions, **chosen.outcome.versions},
+        "started": context.started,
+        "command": list(context.command),
+        "preview": [],
+    }
+
+
+def phase_row(phase: Phase, ceilings: Mapping[str, float] | None) -> Record:
+    """A phase as the record has it, with its fraction of the ceiling where that is known."""
+    row = {name: value for name, value in asdict(phase).items() if value is not None}
+    ceiling = (ceilings or {}).get(phase.ceiling or "")
+    measure = next((row.get(_MEASURES[end]) for end in _MEASURES if _ends(phase, end)), None)
+    if ceiling and measure is not None and phase.seconds > 0:
+        rate = measure / phase.seconds
+        row |= {"ceiling_per_s": ceiling, "rate_per_s": rate, "fraction_of_ceiling": rate / ceiling}
+    return row
+
+
+def write(record: Record, folder: Path) -> None:
+    """Write the record into an answer folder."""
+    text = json.dumps(record, indent=2, ensure_ascii=False)
+    (folder / FILE_NAME).write_text(f"{text}\n", encoding="utf-8")
+
+
+def read(path: Path) -> Record:
+    """The record of an answer folder, or in a file. Errors: `InputError` when there is none."""
+    file = path / FILE_NAME if path.is_dir() else path
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{file}: no run record ({(error.strerror or '').lower()})") from None
+    except ValueError as error:
+        raise InputError(f"{file}: not a run record ({error})") from None
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        raise InputError(f"{file}: not a run record of schema {SCHEMA}")
+    return record
+
+
+def _ends(phase: Phase, end: str) -> bool:
+    return phase.ceiling is not None and phase.ceiling.endswith(end)
+
+
+def _sample_row(sample: Sample, ceilings: Mapping[str, float] | None) -> Record:
+    phases = [phase_row(phase, ceilings) for phase in sample.outcome.phases]
+    return {**asdict(sample.usage), "phases": phases}
+
+
+def _files(answer: Path) -> list[Record]:
+    """Files of the answer with their sizes; a folder (a pair matrix) counts as one."""
+    rows: list[Record] = []
+    for entry in sorted(answer.iterdir()):
+        inner = entry.rglob("*") if entry.is_dir() else [entry]
+        size_bytes = sum(file.stat().st_size for file in inner if file.is_file())
+        rows.append({"name": entry.name, "bytes": size_bytes})
+    return rows

@@ -1,0 +1,43 @@
+"""The native module's view of a trial, and its answers, as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from cuesta.errors import EngineMissing
+from cuesta.lab.trial import Trial
+
+
+def native_module() -> ModuleType:
+    """`cuesta._native`. Errors: `EngineMissing` when the package was installed without it."""
+    try:
+        from cuesta import _native
+    except ImportError as error:
+        raise EngineMissing(
+            f"the native module does not load ({error}); install a wheel of cuesta for this "
+            "platform, or run `make build` in a checkout"
+        ) from None
+    return _native
+
+
+def to_request(trial: Trial, output: Path, scratch: Path) -> str:
+    """The request for `_native.run` and `_native.verify`."""
+    return json.dumps(
+        {
+            "inputs": list(trial.inputs),
+            "parameters": dict(trial.parameters),
+            "output": str(output),
+            "threads": trial.threads,
+            "memory_bytes": trial.memory_bytes,
+            "scratch": str(scratch),
+        }
+    )
+
+
+def from_response(response: str) -> dict[str, Any]:
+    """The object in a response."""
+    found: dict[str, Any] = json.loads(response)
+    return found

@@ -1,0 +1,149 @@
+"""Runs one trial: prepare, repeat, verify, record, and only then give the answer its name."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cuesta import __version__
+from cuesta.engines import Engine, HoldsSession, ReportsProgress
+from cuesta.errors import EngineMissing, InputError, VerificationError
+from cuesta.lab import inputs, machine, record
+from cuesta.lab.folder import AnswerFolder, check_output
+from cuesta.lab.observer import Observer, Silent
+from cuesta.lab.probe import Probe
+from cuesta.lab.record import Context, Record, Sample
+from cuesta.lab.trial import Trial
+from cuesta.lab.verify import Verification, verify
+from cuesta.workloads import get_workload
+from cuesta.workloads.preview import preview
+
+REPEATS_MAX = 1000
+
+Verifier = Callable[[Trial, Path, Path], Verification]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How a trial is to be run; none of it can change the answer.
+
+    Attributes
+    ----------
+    output
+        The answer folder to make.
+    overwrite
+        Whether an answer that is there may be replaced.
+    repeats
+        How often to run, 1 to `REPEATS_MAX`; the last run's files are the answer.
+    cache
+        State of the page cache before every repeat, a `CACHE_` word of `cuesta.lab.inputs`.
+    scratch
+        Folder for temporary files; next to the output when None.
+    ceilings
+        Measured ceilings of the machine by name, or None.
+    command
+        Words of the command line, for the record.
+    verifier
+        Judges the answer.
+    """
+
+    output: Path
+    overwrite: bool = False
+    repeats: int = 1
+    cache: str = inputs.CACHE_AS_IS
+    scratch: Path | None = None
+    ceilings: Mapping[str, float] | None = None
+    command: tuple[str, ...] = ()
+    verifier: Verifier = field(default=verify)
+
+
+def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | None = None) -> Record:
+    """Run `trial` on `engine` and write the answer folder; return its run record.
+
+    Errors: `InputError`, `EngineMissing`, `EngineError`; `VerificationError` when the answer is
+    wrong, which then stays under its temporary name. Whatever happens, `plan.output` is complete
+    or not there.
+    """
+    hears = observer or Silent()
+    check(engine, trial, plan)
+    facts = tuple(inputs.describe(path) for path in trial.inputs)
+    context = _context(trial, plan, facts)
+    if isinstance(engine, ReportsProgress):
+        engine = engine.with_progress(hears.progress)
+    with AnswerFolder(plan.output, overwrite=plan.overwrite, scratch=plan.scratch) as folder:
+        try:
+            samples = [_repeat(engine, trial, plan, folder, hears) for _ in range(plan.repeats)]
+        finally:
+            if isinstance(engine, HoldsSession):
+                engine.close()
+        hears.stage("verifying")
+        verification = plan.verifier(trial, folder.answer, folder.scratch)
+        result = record.build(trial, context, samples, verification, folder.answer)
+        if not verification.verified:
+            record.write(result, folder.keep())
+            raise _wrong(trial, verification, folder.answer)
+        hears.stage("writing")
+        result["preview"] = preview(trial.workload, folder.answer, trial.parameters)
+        record.write(result, folder.answer)
+        folder.finish()
+    return result
+
+
+def check(engine: Engine, trial: Trial, plan: Plan) -> None:
+    """Everything that can be refused before any work.
+
+    Errors: `InputError`; `EngineMissing` when the engine is not installed here.
+    """
+    workload = get_workload(trial.workload)
+    workload.check(trial.parameters)
+    workload.check_inputs(trial.inputs)
+    if trial.workload not in engine.workloads:
+        able = ", ".join(sorted(engine.workloads))
+        raise InputError(f"engine {engine.name} does not run {trial.workload}; it runs {able}")
+    missing = engine.missing()
+    if missing:
+        raise EngineMissing(missing)
+    if not 1 <= plan.repeats <= REPEATS_MAX:
+        raise InputError(f"--repeat is {plan.repeats}, give 1 to {REPEATS_MAX}")
+    check_output(plan.output, overwrite=plan.overwrite)
+
+
+def _repeat(
+    engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder, hears: Observer
+) -> Sample:
+    """One measured run into an emptied answer folder."""
+    for place in (folder.answer, folder.scratch):
+        shutil.rmtree(place)
+        place.mkdir()
+    inputs.drop_cached(trial.inputs, plan.cache)
+    hears.stage("running")
+    with Probe() as probe:
+        outcome = engine.run(trial, folder.answer, folder.scratch)
+    return Sample(outcome=outcome, usage=probe.usage)
+
+
+def _context(trial: Trial, plan: Plan, facts: tuple[inputs.InputFacts, ...]) -> Context:
+    places = {"input": Path(trial.inputs[0]), "output": plan.output}
+    places |= {"scratch": plan.scratch} if plan.scratch else {}
+    return Context(
+        inputs=facts,
+        machine=machine.describe(places),
+        versions={"cuesta": __version__, "python": platform.python_version()},
+        ceilings=plan.ceilings,
+        cache=plan.cache,
+        started=datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        command=plan.command,
+    )
+
+
+def _wrong(trial: Trial, verification: Verification, answer: Path) -> VerificationError:
+    return VerificationError(
+        f"the answer of {trial.workload} on {trial.engine} is wrong: its digest is "
+        f"{verification.digest}, {verification.method} gives {verification.expected}; "
+        f"the files are left in {answer}"
+    )
