@@ -1,0 +1,85 @@
+"""Seeded synthetic inputs: what kinds there are and which options each takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuesta.lab.machine import cores_usable
+
+Value = bool | int | float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option of a kind; the kernel checks its range."""
+
+    name: str
+    type: type[bool] | type[int] | type[float]
+    help: str
+    required: bool = False
+    default: Value = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of synthetic input."""
+
+    name: str
+    help: str
+    options: tuple[Option, ...]
+
+
+_GENES = Option(name="genes", type=int, help="Genes, at least 2.", required=True)
+_SAMPLES = Option(name="samples", type=int, help="Samples.", required=True)
+_SEED = Option(name="seed", type=int, help="The same seed makes the same bytes.", default=0)
+
+KINDS = (
+    Kind(
+        name="clusters",
+        help="Gene pairs as KINC version-1 text, with modules, clusters and missing samples.",
+        options=(
+            _GENES,
+            _SAMPLES,
+            Option(name="pairs", type=int, help="Gene pairs; all of the triangle when not given."),
+            Option(name="clusters", type=int, help="Most clusters a pair.", default=1),
+            Option(
+                name="variant",
+                type=int,
+                help="Another version of the same pairs, for join; 0 is the first.",
+                default=0,
+            ),
+            Option(
+                name="tree", type=bool, help="A clusters-sc/NNN/ tree, not a file.", default=False
+            ),
+            _SEED,
+        ),
+    ),
+    Kind(
+        name="matrix",
+        help="An expression matrix, genes x samples, with modules of genes that correlate.",
+        options=(
+            _GENES,
+            _SAMPLES,
+            Option(name="missing", type=float, help="Fraction of missing values.", default=0.0),
+            _SEED,
+        ),
+    ),
+)
+
+
+def make(kind: Kind, values: Mapping[str, Value], output: Path) -> dict[str, object]:
+    """Write a synthetic input to `output`; return what the kernel says about it.
+
+    Arguments: `values` by the names of the kind's options; None leaves an option out.
+    Guarantee: the bytes depend on the values only. Errors: `InputError` for a value out of range
+    or a place that can't be written.
+    """
+    from cuesta import _native
+
+    given = {name: value for name, value in values.items() if value is not None}
+    request = given | {"output": str(output), "threads": cores_usable()}
+    answer: dict[str, object] = json.loads(_native.data_make(kind.name, json.dumps(request)))
+    return answer

