@@ -1,3 +1,12 @@
 //! The gene network workloads: `correlate`, `load`, `scan`, `join`, `degrees`, `communities`.
+//!
+//! Source: Zhang, Khanal, Zhao, Ficklin, "Making sense of performance in in-memory computing
+//! frameworks for scientific data analysis", 2018 (ArrayBench). Costs: `scan`, `degrees` and
+//! components read the input once in O(genes) memory; `join` sorts what is not sorted; label
+//! propagation and Louvain hold the edges.
 
 pub mod kernel;
+pub mod params;
+pub mod reference;
+pub mod run;
+pub mod verify;

@@ -1,1 +1,158 @@
-//! See README.
+//! The module `cuesta._native`: converts arguments, releases the GIL, maps errors. No algorithm.
+
+mod convert;
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use cuesta_core::Result;
+use cuesta_core::progress::Progress;
+use cuesta_network as network;
+use cuesta_network::run::split::{Columns, SplitParams};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use convert::{from_json, python_error, to_json};
+
+/// How often a waiting call looks for Ctrl-C and reports progress.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The Rust kernels: text in, text out, columns as raw little-endian bytes.
+#[pymodule(gil_used = true)]
+mod _native {
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Runs a workload; JSON in, JSON out.
+    #[pyfunction]
+    #[pyo3(signature = (workload, request, progress = None))]
+    fn run(
+        py: Python<'_>,
+        workload: &str,
+        request: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        let request = network::run::request(request).map_err(|error| python_error(py, &error))?;
+        watched(py, progress, |state| to_json(&network::run::run(workload, &request, state)?))
+    }
+
+    /// Verifies an answer folder; JSON in, JSON out.
+    #[pyfunction]
+    fn verify(py: Python<'_>, workload: &str, request: &str) -> PyResult<String> {
+        let request = network::run::request(request).map_err(|error| python_error(py, &error))?;
+        watched(py, None, |state| to_json(&network::verify::verify(workload, &request, state)?))
+    }
+
+    /// Cuts a dataset into splits; JSON in, JSON out.
+    #[pyfunction]
+    fn splits(
+        py: Python<'_>,
+        inputs_json: &str,
+        parameters_json: &str,
+        split_bytes: u64,
+    ) -> PyResult<String> {
+        watched(py, None, |_| {
+            let inputs: Vec<PathBuf> = from_json(inputs_json)?;
+            let params: SplitParams = from_json(parameters_json)?;
+            to_json(&network::run::split::plan(&inputs, &params, split_bytes)?)
+        })
+    }
+
+    /// Maps one split (path, first byte, bytes) of a file to columns.
+    #[pyfunction]
+    fn map_split<'py>(
+        py: Python<'py>,
+        workload: &str,
+        parameters_json: &str,
+        split: (PathBuf, u64, u64),
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (path, offset, size_bytes) = split;
+        let mapped = py.detach(|| {
+            let params: SplitParams = from_json(parameters_json)?;
+            network::run::split::map_split(workload, &params, &path, (offset, size_bytes))
+        });
+        columns(py, mapped)
+    }
+
+    /// Maps a block of whole lines to columns.
+    #[pyfunction]
+    fn map_bytes<'py>(
+        py: Python<'py>,
+        workload: &str,
+        parameters_json: &str,
+        data: &[u8],
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let mapped = py.detach(|| {
+            let params: SplitParams = from_json(parameters_json)?;
+            network::run::split::map_bytes(workload, &params, data)
+        });
+        columns(py, mapped)
+    }
+
+    /// Makes a synthetic dataset; JSON in, JSON out.
+    #[pyfunction]
+    fn data_make(py: Python<'_>, kind: &str, request_json: &str) -> PyResult<String> {
+        watched(py, None, |state| convert::data_make(kind, request_json, state))
+    }
+}
+
+fn columns(
+    py: Python<'_>,
+    mapped: Result<(Columns, cuesta_input::kinc::block::Counts)>,
+) -> PyResult<Bound<'_, PyDict>> {
+    let (columns, counts) = mapped.map_err(|error| python_error(py, &error))?;
+    let dict = PyDict::new(py);
+    for (name, bytes) in columns {
+        dict.set_item(name, PyBytes::new(py, &bytes))?;
+    }
+    for (name, count) in [("rows_read", counts.rows_read), ("rows_kept", counts.rows_kept)] {
+        dict.set_item(name, PyBytes::new(py, &count.to_le_bytes()))?;
+    }
+    Ok(dict)
+}
+
+/// Runs `work` on its own thread; meanwhile reports progress and turns Ctrl-C into a stop.
+fn watched<T: Send>(
+    py: Python<'_>,
+    callback: Option<Py<PyAny>>,
+    work: impl FnOnce(&Progress) -> Result<T> + Send,
+) -> PyResult<T> {
+    let progress = Progress::default();
+    let mut interrupt = None;
+    let result = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (sender, finished) = mpsc::channel();
+            let worker = scope.spawn(|| {
+                // Dropped at the end, also by a panic, which ends the wait below.
+                let _sender: mpsc::Sender<()> = sender;
+                work(&progress)
+            });
+            while finished.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
+                if interrupt.is_none() {
+                    interrupt = Python::attach(|py| look(py, callback.as_ref(), &progress)).err();
+                    if interrupt.is_some() {
+                        progress.cancel();
+                    }
+                }
+            }
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    });
+    match interrupt {
+        Some(error) => Err(error),
+        None => result.map_err(|error| python_error(py, &error)),
+    }
+}
+
+fn look(py: Python<'_>, callback: Option<&Py<PyAny>>, progress: &Progress) -> PyResult<()> {
+    py.check_signals()?;
+    if let Some(callback) = callback {
+        callback.call1(py, progress.state())?;
+    }
+    Ok(())
+}

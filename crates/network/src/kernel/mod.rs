@@ -1,1 +1,8 @@
 //! Pure functions on slices: no I/O, no clock, no log.
+
+pub mod degrees;
+pub mod graph;
+pub mod join;
+pub mod label_propagation;
+pub mod louvain;
+pub mod union_find;

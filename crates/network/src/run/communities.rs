@@ -1,0 +1,184 @@
+//! `communities`: groups of genes that belong together, labelled by their smallest member.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use cuesta_core::Result;
+use cuesta_core::budget::Lease;
+use cuesta_input::Filter;
+use cuesta_input::kinc::block::Counts;
+use cuesta_input::parallel::lock;
+
+use super::degrees::{append_line, check_gene, write_file};
+use super::pairs::{Pairs, Visitor, total};
+use super::{Context, Response, timed};
+use crate::kernel::graph::Graph;
+use crate::kernel::label_propagation;
+use crate::kernel::louvain;
+use crate::kernel::union_find::Forest;
+use crate::params::{CommunitiesParams, Method};
+
+/// The answer file.
+pub const COMMUNITIES_FILE: &str = "communities.tsv";
+
+/// Runs the workload.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn run(context: &Context<'_>) -> Result<Response> {
+    let params: CommunitiesParams = context.parameters()?;
+    let filter = params.filter.check()?;
+    params.check()?;
+    let mut response = Response::default();
+    let (mut labels, counts) = match params.method {
+        Method::Components => components(context, &params, &filter, &mut response)?,
+        _ => on_graph(context, &params, &filter, &mut response)?,
+    };
+    pad(&mut labels, params.genes);
+    timed(&mut response, "write", || {
+        let bytes = write(&context.request.output, &labels)?;
+        Ok(((), bytes, labels.len() as u64))
+    })?;
+    let (communities, grouped, largest) = tally(&labels);
+    response.counts.insert("rows_read", counts.rows_read);
+    response.counts.insert("edges", counts.rows_kept);
+    response.counts.insert("genes", labels.len() as u64);
+    response.counts.insert("genes_grouped", grouped);
+    response.counts.insert("communities", communities);
+    response.counts.insert("largest_community", largest);
+    Ok(response)
+}
+
+fn components(
+    context: &Context<'_>,
+    params: &CommunitiesParams,
+    filter: &Filter,
+    response: &mut Response,
+) -> Result<(Vec<u32>, Counts)> {
+    let pairs =
+        timed(response, "open", || Ok((Pairs::open(&context.request.inputs, filter)?, 0, 0)))?;
+    timed(response, "components", || {
+        let visitor = Visitor {
+            keep: &|state: &mut Forest, _, hit| {
+                check_gene(params.genes, hit.gene1)?;
+                state.join(hit.gene1 - 1, hit.gene2 - 1);
+                Ok(())
+            },
+            flush: &|_, _, _| Ok(()),
+            on_error: &|_| {},
+        };
+        let threads = context.request.threads;
+        let workers = pairs.visit(threads, context.progress, Forest::default, &visitor)?;
+        let (counts, bytes) = total(&workers);
+        let mut forest = Forest::default();
+        workers.iter().for_each(|worker| forest.merge(&worker.state));
+        Ok(((forest.labels(), counts), bytes, counts.rows_read))
+    })
+}
+
+fn on_graph(
+    context: &Context<'_>,
+    params: &CommunitiesParams,
+    filter: &Filter,
+    response: &mut Response,
+) -> Result<(Vec<u32>, Counts)> {
+    let edges = edges(context, filter, params.genes, response)?;
+    let genes = edges.list.iter().map(|edge| edge.0 as usize + 1).max().unwrap_or(0);
+    let graph_bytes = Graph::size_bytes(genes, edges.list.len());
+    let _lease = context.budget.take(graph_bytes, "the graph")?;
+    let rows = edges.list.len() as u64;
+    let graph =
+        timed(response, "graph", || Ok((Graph::new(genes, &edges.list), graph_bytes, rows)))?;
+    let name = if params.method == Method::Louvain { "louvain" } else { "label-propagation" };
+    let (labels, rounds) = timed(response, name, || {
+        let found = match params.method {
+            Method::Louvain => (louvain::labels(&graph), 0),
+            _ => label_propagation::labels(&graph, params.iterations),
+        };
+        Ok((found, 0, rows))
+    })?;
+    if params.method == Method::Louvain {
+        let modularity = louvain::modularity(&graph, &labels).max(0.0);
+        response.counts.insert("modularity_millionths", (modularity * 1e6).round() as u64);
+    } else {
+        response.counts.insert("rounds", u64::from(rounds));
+    }
+    Ok((labels, edges.counts))
+}
+
+/// All edges that pass the filter, genes from 0.
+pub struct Edges<'a> {
+    /// The edges, in no particular order.
+    pub list: Vec<(u32, u32)>,
+    /// Rows read and kept.
+    pub counts: Counts,
+    _leases: Vec<Lease<'a>>,
+}
+
+/// Reads the edges of the inputs under the memory budget.
+///
+/// # Errors
+/// `Input` also when they do not fit; `System`; `Cancelled`.
+pub fn edges<'a>(
+    context: &Context<'a>,
+    filter: &Filter,
+    genes: Option<u32>,
+    response: &mut Response,
+) -> Result<Edges<'a>> {
+    let pairs =
+        timed(response, "open", || Ok((Pairs::open(&context.request.inputs, filter)?, 0, 0)))?;
+    let lists = Mutex::new(Vec::new());
+    let counts = timed(response, "read", || {
+        let visitor = Visitor {
+            keep: &|state: &mut Vec<(u32, u32)>, _, hit| {
+                check_gene(genes, hit.gene1)?;
+                state.push((hit.gene1 - 1, hit.gene2 - 1));
+                Ok(())
+            },
+            flush: &|state, _, last| {
+                if last {
+                    // Twice: once in the thread's list, once in the common one.
+                    let lease = context.budget.take(16 * state.len() as u64, "the edges")?;
+                    lock(&lists).push((lease, std::mem::take(state)));
+                }
+                Ok(())
+            },
+            on_error: &|_| {},
+        };
+        let threads = context.request.threads;
+        let workers = pairs.visit(threads, context.progress, Vec::new, &visitor)?;
+        let (counts, bytes) = total(&workers);
+        Ok((counts, bytes, counts.rows_read))
+    })?;
+    let lists = lists.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (leases, lists): (Vec<_>, Vec<_>) = lists.into_iter().unzip();
+    Ok(Edges { list: lists.concat(), counts, _leases: leases })
+}
+
+fn pad(labels: &mut Vec<u32>, genes: Option<u32>) {
+    let genes = genes.unwrap_or(0).max(labels.len() as u32);
+    labels.extend(labels.len() as u32..genes);
+}
+
+/// Communities of at least two genes, the genes in them, and the size of the largest.
+pub fn tally(labels: &[u32]) -> (u64, u64, u64) {
+    let mut sizes = vec![0u64; labels.len()];
+    for &label in labels {
+        sizes[label as usize] += 1;
+    }
+    let real = || sizes.iter().copied().filter(|&size| size > 1);
+    (real().count() as u64, real().sum(), real().max().unwrap_or(0))
+}
+
+/// Writes the answer file; `labels` count genes from 0. Returns its bytes.
+///
+/// # Errors
+/// `System`.
+pub fn write(output: &Path, labels: &[u32]) -> Result<u64> {
+    let mut text = b"gene\tcommunity\n".to_vec();
+    for (gene, &label) in labels.iter().enumerate() {
+        append_line(&mut text, [gene as u64 + 1, u64::from(label) + 1]);
+    }
+    write_file(&output.join(COMMUNITIES_FILE), &text)?;
+    Ok(text.len() as u64)
+}

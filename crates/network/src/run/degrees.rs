@@ -1,0 +1,113 @@
+//! `degrees`: in-, out- and total degree of each gene, and how many genes have each degree.
+
+use std::path::Path;
+
+use cuesta_core::fixed::append_integer;
+use cuesta_core::{Error, Result};
+
+use super::pairs::{Pairs, Visitor, total};
+use super::{Context, Response, timed};
+use crate::kernel::degrees::Degrees;
+use crate::params::{DegreesParams, check_genes};
+
+/// The degrees of each gene.
+pub const DEGREES_FILE: &str = "degrees.tsv";
+/// The number of genes with each degree.
+pub const DISTRIBUTION_FILE: &str = "distribution.tsv";
+
+/// Runs the workload.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn run(context: &Context<'_>) -> Result<Response> {
+    let params: DegreesParams = context.parameters()?;
+    let filter = params.filter.check()?;
+    check_genes(params.genes)?;
+    let mut response = Response::default();
+    let pairs = timed(&mut response, "open", || {
+        Ok((Pairs::open(&context.request.inputs, &filter)?, 0, 0))
+    })?;
+    let (mut degrees, counts) = timed(&mut response, "count", || {
+        let visitor = Visitor {
+            keep: &|state: &mut Degrees, _, hit| {
+                check_gene(params.genes, hit.gene1)?;
+                state.add(hit.gene1, hit.gene2);
+                Ok(())
+            },
+            flush: &|_, _, _| Ok(()),
+            on_error: &|_| {},
+        };
+        let threads = context.request.threads;
+        let workers = pairs.visit(threads, context.progress, Degrees::default, &visitor)?;
+        let (counts, bytes) = total(&workers);
+        let mut degrees = Degrees::default();
+        workers.iter().for_each(|worker| degrees.merge(&worker.state));
+        Ok(((degrees, counts), bytes, counts.rows_read))
+    })?;
+    if let Some(genes) = params.genes {
+        degrees.genes.resize(genes as usize, Default::default());
+    }
+    timed(&mut response, "write", || {
+        let bytes = write(&context.request.output, &degrees)?;
+        Ok(((), bytes, degrees.genes.len() as u64))
+    })?;
+    let connected = degrees.genes.iter().filter(|gene| gene.total() > 0).count();
+    response.counts.insert("rows_read", counts.rows_read);
+    response.counts.insert("edges", counts.rows_kept);
+    response.counts.insert("genes", degrees.genes.len() as u64);
+    response.counts.insert("genes_with_edges", connected as u64);
+    let most = degrees.genes.iter().map(|gene| gene.total()).max();
+    response.counts.insert("largest_degree", most.unwrap_or(0));
+    Ok(response)
+}
+
+/// Checks a gene number against `--genes`.
+///
+/// # Errors
+/// A sentence continuing "line N of FILE ...".
+pub fn check_gene(genes: Option<u32>, gene1: u32) -> std::result::Result<(), String> {
+    match genes {
+        Some(count) if gene1 > count => {
+            Err(format!("has gene {gene1}, but --genes says there are {count}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the answer files; returns their bytes.
+///
+/// # Errors
+/// `System`.
+pub fn write(output: &Path, degrees: &Degrees) -> Result<u64> {
+    let mut text = b"gene\tin\tout\ttotal\n".to_vec();
+    for (index, gene) in degrees.genes.iter().enumerate() {
+        let total = gene.total();
+        append_line(&mut text, [index as u64 + 1, gene.inward, gene.outward, total]);
+    }
+    let mut table = b"degree\tin\tout\ttotal\n".to_vec();
+    for (degree, [inward, outward, total]) in degrees.distribution() {
+        append_line(&mut table, [degree, inward, outward, total]);
+    }
+    write_file(&output.join(DEGREES_FILE), &text)?;
+    write_file(&output.join(DISTRIBUTION_FILE), &table)?;
+    Ok((text.len() + table.len()) as u64)
+}
+
+/// Appends integers as one line, separated by tabs.
+pub fn append_line<const N: usize>(out: &mut Vec<u8>, values: [u64; N]) {
+    for (index, value) in values.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b'\t');
+        }
+        append_integer(value, out);
+    }
+    out.push(b'\n');
+}
+
+/// Writes a whole file.
+///
+/// # Errors
+/// `System`.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).map_err(|cause| Error::system("answer", "writing", path, &cause))
+}

@@ -1,0 +1,180 @@
+//! `join`: two versions of a pair matrix matched on (gene1, gene2, cluster), with differences.
+
+use cuesta_core::Result;
+use cuesta_core::fixed::{append_integer, append_text};
+use cuesta_input::Filter;
+use cuesta_input::kinc::block::Counts;
+use cuesta_input::ordered::OrderedFile;
+use cuesta_input::parallel;
+
+use super::pairs::{Pairs, Visitor, total};
+use super::sorted::{Sorted, Sorter};
+use super::{Context, Response, timed};
+use crate::kernel::join::{Joined, Keyed, key, merge, unkey};
+use crate::params::{How, JoinParams};
+
+/// The answer file.
+pub const PAIRS_FILE: &str = "pairs.tsv";
+/// Its first line.
+pub const HEADER: &[u8] = b"gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference\n";
+/// Rows of the longer version in one task of the merge.
+const TASK_ROWS: usize = 1 << 16;
+/// Bytes of text written at once.
+const PART_BYTES: usize = 1 << 20;
+
+/// Runs the workload.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn run(context: &Context<'_>) -> Result<Response> {
+    let params: JoinParams = context.parameters()?;
+    let filter = params.filter.check()?;
+    let [a, b] = context.request.inputs.as_slice() else {
+        let text = format!("takes two inputs, {} given", context.request.inputs.len());
+        return Err(cuesta_core::Error::input("join", text));
+    };
+    let mut response = Response::default();
+    let (left, left_counts) = read(context, &mut response, ("a", a), &filter)?;
+    let (right, right_counts) = read(context, &mut response, ("b", b), &filter)?;
+    let tally = timed(&mut response, "join", || {
+        let (tally, bytes) = write(context, &left, &right, params.how)?;
+        Ok((tally, bytes, tally.both + tally.left + tally.right))
+    })?;
+    response.counts.insert("rows_read", left_counts.rows_read + right_counts.rows_read);
+    response.counts.insert("rows_kept", left_counts.rows_kept + right_counts.rows_kept);
+    response.counts.insert("both", tally.both);
+    response.counts.insert("left_only", tally.left);
+    response.counts.insert("right_only", tally.right);
+    Ok(response)
+}
+
+/// Rows of the answer by side.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    both: u64,
+    left: u64,
+    right: u64,
+}
+
+fn read<'a>(
+    context: &Context<'a>,
+    response: &mut Response,
+    (name, path): (&'static str, &std::path::PathBuf),
+    filter: &Filter,
+) -> Result<(Sorted<'a>, Counts)> {
+    let phase = if name == "a" { "read a" } else { "read b" };
+    timed(response, phase, || {
+        let pairs = Pairs::open(std::slice::from_ref(path), filter)?;
+        let sorter = Sorter::new(name, &context.request.scratch, context.budget);
+        let visitor = Visitor {
+            keep: &|rows: &mut Vec<Keyed>, _, hit| {
+                let key = key(hit.gene1, hit.gene2, hit.cluster);
+                rows.push(Keyed { key, score: hit.score });
+                Ok(())
+            },
+            flush: &|rows, part, last| if last { sorter.add(part, rows) } else { Ok(()) },
+            on_error: &|_| {},
+        };
+        let threads = context.request.threads;
+        let workers = pairs.visit(threads, context.progress, Vec::new, &visitor)?;
+        let (counts, bytes) = total(&workers);
+        Ok(((sorter.finish()?, counts), bytes, counts.rows_read))
+    })
+}
+
+fn write(
+    context: &Context<'_>,
+    left: &Sorted<'_>,
+    right: &Sorted<'_>,
+    how: How,
+) -> Result<(Tally, u64)> {
+    let out = OrderedFile::create(&context.request.output.join(PAIRS_FILE))?;
+    let mut header = HEADER.to_vec();
+    out.finish_task(0, &mut header)?;
+    let tally = match (left, right) {
+        (Sorted::InMemory { rows: left, .. }, Sorted::InMemory { rows: right, .. }) => {
+            in_parallel(context, (left, right), how, &out)?
+        }
+        _ => one_by_one(left, right, how, &out)?,
+    };
+    Ok((tally, out.close()?))
+}
+
+/// Merges key ranges on all threads.
+fn in_parallel(
+    context: &Context<'_>,
+    (left, right): (&[Keyed], &[Keyed]),
+    how: How,
+    out: &OrderedFile,
+) -> Result<Tally> {
+    let longer = if left.len() >= right.len() { left } else { right };
+    let cuts: Vec<u64> = longer.iter().step_by(TASK_ROWS).skip(1).map(|row| row.key).collect();
+    let range = |rows: &[Keyed], task: usize| {
+        let place = |cut: Option<&u64>, otherwise: usize| {
+            cut.map_or(otherwise, |&cut| rows.partition_point(|row| row.key < cut))
+        };
+        let start = task.checked_sub(1).map_or(0, |before| place(cuts.get(before), 0));
+        start..place(cuts.get(task), rows.len())
+    };
+    let work = |(tally, text): &mut (Tally, Vec<u8>), task: usize| {
+        let (a, b) = (&left[range(left, task)], &right[range(right, task)]);
+        let (a, b) = (a.iter().map(|&row| Ok(row)), b.iter().map(|&row| Ok(row)));
+        merge(a, b, how, |row| {
+            count(&row, tally);
+            append(&row, text);
+            Ok(())
+        })?;
+        out.finish_task(task + 1, text)?;
+        context.progress.advance(0)
+    };
+    let make = || (Tally::default(), Vec::new());
+    let fail = |task| out.fail(task + 1);
+    let workers = parallel::run(context.request.threads, cuts.len() + 1, make, work, fail)?;
+    Ok(workers.iter().fold(Tally::default(), |sum, (tally, _)| Tally {
+        both: sum.both + tally.both,
+        left: sum.left + tally.left,
+        right: sum.right + tally.right,
+    }))
+}
+
+fn one_by_one(left: &Sorted<'_>, right: &Sorted<'_>, how: How, out: &OrderedFile) -> Result<Tally> {
+    let (mut tally, mut text) = (Tally::default(), Vec::new());
+    merge(left.stream()?, right.stream()?, how, |row| {
+        count(&row, &mut tally);
+        append(&row, &mut text);
+        if text.len() >= PART_BYTES { out.write_part(1, &mut text) } else { Ok(()) }
+    })?;
+    out.finish_task(1, &mut text)?;
+    Ok(tally)
+}
+
+fn count(row: &Joined, tally: &mut Tally) {
+    match (row.left, row.right) {
+        (Some(_), Some(_)) => tally.both += 1,
+        (Some(_), None) => tally.left += 1,
+        _ => tally.right += 1,
+    }
+}
+
+/// Appends a row of the answer.
+pub fn append(row: &Joined, out: &mut Vec<u8>) {
+    let (gene1, gene2, cluster) = unkey(row.key);
+    for number in [gene1, gene2, cluster] {
+        append_integer(u64::from(number), out);
+        out.push(b'\t');
+    }
+    let side: &[u8] = match (row.left, row.right) {
+        (Some(_), Some(_)) => b"both",
+        (Some(_), None) => b"left",
+        _ => b"right",
+    };
+    out.extend_from_slice(side);
+    let difference = row.left.zip(row.right).map(|(left, right)| right - left);
+    for score in [row.left, row.right, difference] {
+        out.push(b'\t');
+        if let Some(score) = score {
+            append_text(score, out);
+        }
+    }
+    out.push(b'\n');
+}

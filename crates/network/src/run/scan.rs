@@ -1,0 +1,65 @@
+//! `scan`: the rows that pass a filter, as KINC version-1 text in the order of the input.
+
+use cuesta_core::Result;
+use cuesta_input::kinc::block::Hit;
+use cuesta_input::ordered::OrderedFile;
+
+use super::pairs::{Pairs, Visitor, total};
+use super::{Context, Response, timed};
+use crate::params::ScanParams;
+
+/// The answer file.
+pub const PAIRS_FILE: &str = "pairs.txt";
+/// Bytes of one part's answer that are held before the part waits for its turn.
+const PART_BYTES_MAX: usize = 8 << 20;
+
+/// Runs the workload.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn run(context: &Context<'_>) -> Result<Response> {
+    let params: ScanParams = context.parameters()?;
+    let filter = params.filter.check()?;
+    let mut response = Response::default();
+    let pairs = timed(&mut response, "open", || {
+        let pairs = Pairs::open(&context.request.inputs, &filter)?;
+        Ok((pairs, 0, 0))
+    })?;
+    let out = OrderedFile::create(&context.request.output.join(PAIRS_FILE))?;
+    let counts = timed(&mut response, "scan", || {
+        let visitor = Visitor {
+            keep: &|state: &mut Vec<u8>, _, hit| append(hit, state),
+            flush: &|state, part, last| match last {
+                true => out.finish_task(part, state),
+                false if state.len() >= PART_BYTES_MAX => out.write_part(part, state),
+                false => Ok(()),
+            },
+            on_error: &|part| out.fail(part),
+        };
+        let request = context.request;
+        let workers = pairs.visit(request.threads, context.progress, Vec::new, &visitor)?;
+        let (counts, bytes) = total(&workers);
+        Ok((counts, bytes, counts.rows_read))
+    })?;
+    let written = out.close()?;
+    response.counts.insert("rows_read", counts.rows_read);
+    response.counts.insert("rows_kept", counts.rows_kept);
+    response.counts.insert("files_skipped", pairs.text.files_skipped as u64);
+    response.counts.insert("answer_bytes", written);
+    Ok(response)
+}
+
+/// Appends a row as KINC version-1 text.
+///
+/// # Errors
+/// A sentence on what is wrong with the line.
+pub fn append(hit: &Hit<'_>, out: &mut Vec<u8>) -> std::result::Result<(), String> {
+    let parsed = hit.parse()?;
+    if hit.is_verbatim() {
+        out.extend_from_slice(hit.line);
+        out.push(b'\n');
+    } else {
+        parsed.row().append_kinc_v1(out);
+    }
+    Ok(())
+}

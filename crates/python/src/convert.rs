@@ -1,0 +1,43 @@
+//! JSON and errors on their way between Python and Rust.
+
+use cuesta_core::error::ErrorKind;
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_input::generate;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Reads JSON that came from Python.
+pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| Error::input("arguments", error))
+}
+
+/// Writes JSON for Python.
+pub fn to_json<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::input("arguments", error))
+}
+
+/// The exception of `cuesta.errors` for an error.
+pub fn python_error(py: Python<'_>, error: &Error) -> PyErr {
+    if error.kind == ErrorKind::Cancelled {
+        return PyKeyboardInterrupt::new_err(error.message.clone());
+    }
+    let class = py.import("cuesta.errors").and_then(|module| module.getattr("InputError"));
+    match class.and_then(|class| class.call1((error.message.clone(),))) {
+        Ok(value) => PyErr::from_value(value),
+        Err(_) => PyRuntimeError::new_err(error.message.clone()),
+    }
+}
+
+/// Makes a synthetic dataset of a kind; returns its counts as JSON.
+pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<String> {
+    match kind {
+        "clusters" => {
+            let (rows, bytes) = generate::clusters::write(&from_json(request)?, progress)?;
+            to_json(&serde_json::json!({ "rows": rows, "bytes": bytes }))
+        }
+        other => Err(Error::input("data make", format!("no generator is named {other}"))),
+    }
+}
