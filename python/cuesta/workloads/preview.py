@@ -1,0 +1,280 @@
+"""A short look at an answer, small enough to live in its run record.
+
+A preview is a list of at most `LIMITS.views` objects, each with a `kind` and a `title`:
+
+- `distribution`: `series` of `[value, how many]` points, drawn on logarithmic axes;
+- `histogram`: `bins` of `[low, high, how many]`;
+- `bars`: `items` of `[label, how many]`;
+- `table`: `columns` and `rows` of text and numbers.
+
+`x` and `y` name the axes; a `note` says what the picture does not show. Everything is computed
+from the answer files with the standard library alone, outside the timed part of a run. A file
+larger than `LIMITS.file_bytes` is looked at through evenly spaced windows, and the note says so.
+The same files always give the same preview.
+"""
+
+from __future__ import annotations
+
+import heapq
+import io
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+View = dict[str, object]
+
+_Ranked = tuple[float, tuple[int, int, int], float, int]
+"""Absolute score, then the negated numbers of the pair so that the first pair wins a tie; the rest
+is carried along: score, samples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Every bound of a preview."""
+
+    views: int = 4
+    points: int = 240
+    bins: int = 80
+    rows: int = 8
+    file_bytes: int = 32 << 20
+    window_bytes: int = 256 << 10
+
+
+LIMITS = Limits()
+
+
+def preview(workload: str, folder: Path, parameters: Mapping[str, object]) -> list[View]:
+    """What a reader should see first of the answer in `folder`; empty when there is nothing to see.
+
+    Never fails for want of a file or for a line it cannot read: a preview is a courtesy, and the
+    verifier, not this, judges the answer.
+    """
+    try:
+        match workload:
+            case "scan" | "correlate":
+                views = _pairs(folder, int(str(parameters.get("score_index") or 0)))
+            case "join":
+                views = _join(folder)
+            case "degrees":
+                views = _degrees(folder)
+            case "communities":
+                views = _communities(folder)
+            case _:
+                views = []
+    except (OSError, ValueError, IndexError):
+        return []
+    return views[: LIMITS.views]
+
+
+def _pairs(folder: Path, index: int) -> list[View]:
+    """Scores of kept pairs, and the strongest of them, from KINC version-1 text."""
+    path = folder / "pairs.txt"
+    if not path.is_file():
+        return []
+    lines = _Lines(path)
+    thousandths: Counter[int] = Counter()
+    best: list[_Ranked] = []
+    unscored = 0
+    for line in lines:
+        fields = line.split(b"\t", 10)
+        scores = fields[9].split(b",") if len(fields) == 11 else []
+        score = float(scores[index]) if index < len(scores) else math.nan
+        if math.isnan(score):
+            unscored += 1
+            continue
+        thousandths[round(score * 1000)] += 1
+        pair = (-int(fields[0]), -int(fields[1]), -int(fields[2]))
+        _keep_best(best, (abs(score), pair, score, int(fields[4])))
+    views = _score_views(thousandths, "Scores of the pairs kept", lines.note(unscored))
+    if lines.whole and best:
+        rows = [
+            [*(-number for number in pair), _fixed(score), samples]
+            for _, pair, score, samples in sorted(best, reverse=True)
+        ]
+        columns = ["gene 1", "gene 2", "cluster", "score", "samples"]
+        views.append({"kind": "table", "title": "Strongest pairs", "columns": columns,
+                      "rows": rows})  # fmt: skip
+    return views
+
+
+def _join(folder: Path) -> list[View]:
+    """On which side a pair was found, and by how much its two scores differ."""
+    path = folder / "pairs.tsv"
+    if not path.is_file():
+        return []
+    lines = _Lines(path)
+    sides: Counter[str] = Counter()
+    thousandths: Counter[int] = Counter()
+    for line in lines:
+        fields = line.rstrip(b"\r\n").split(b"\t")
+        if len(fields) != 7 or fields[0] == b"gene1":
+            continue
+        sides[fields[3].decode("ascii", "replace")] += 1
+        difference = float(fields[6]) if fields[6] else math.nan
+        if not math.isnan(difference):
+            thousandths[round(difference * 1000)] += 1
+    note = lines.note(0)
+    items = [[name, sides[key]] for key, name in _SIDES.items() if sides[key]]
+    views: list[View] = []
+    if len(items) > 1:
+        views.append(_with_note({"kind": "bars", "title": "Where the pairs were found",
+                                 "x": "pairs", "items": items}, note))  # fmt: skip
+    return views + _score_views(thousandths, "How far the two scores of a pair differ", note)
+
+
+_SIDES = {"both": "in both", "left": "in the first only", "right": "in the second only"}
+
+
+def _degrees(folder: Path) -> list[View]:
+    """The degree distribution, and the genes with the most edges."""
+    views: list[View] = []
+    rows = [[int(cell) for cell in row] for row in _table(folder / "distribution.tsv")]
+    series = []
+    dropped = False
+    for column, name in ((3, "total"), (1, "in"), (2, "out")):
+        points = [[row[0], row[column]] for row in rows if row[0] > 0 and row[column] > 0]
+        thinned = _thinned(points)
+        dropped = dropped or len(thinned) < len(points)
+        if thinned:
+            series.append({"name": name, "points": thinned})
+    if series:
+        alone = sum(row[3] for row in rows if row[0] == 0)
+        notes = [f"{alone:,} genes have no edge and are not drawn."] if alone else []
+        notes += ["Only some of the points are drawn."] if dropped else []
+        view: View = {"kind": "distribution", "title": "Degree distribution",
+                      "x": "edges of a gene", "y": "genes", "series": series}  # fmt: skip
+        views.append(_with_note(view, " ".join(notes)))
+    genes = ([int(cell) for cell in row] for row in _table(folder / "degrees.tsv"))
+    top = heapq.nsmallest(LIMITS.rows, genes, key=lambda row: (-row[3], row[0]))
+    top = [row for row in top if row[3] > 0]
+    if top:
+        columns = ["gene", "in", "out", "total"]
+        views.append({"kind": "table", "title": "Genes with the most edges", "columns": columns,
+                      "rows": top})  # fmt: skip
+    return views
+
+
+def _communities(folder: Path) -> list[View]:
+    """How large the communities are."""
+    members = Counter(int(row[1]) for row in _table(folder / "communities.tsv"))
+    genes = sum(members.values())
+    real = {community: size for community, size in members.items() if size > 1}
+    if not real:
+        return []
+    alone = len(members) - len(real)
+    note = f"{alone:,} genes are in no community with another gene." if alone else ""
+    ranked = heapq.nsmallest(LIMITS.rows, real.items(), key=lambda item: (-item[1], item[0]))
+    views: list[View] = []
+    if len(set(real.values())) > LIMITS.rows:
+        points = sorted([size, many] for size, many in Counter(real.values()).items())
+        view: View = {"kind": "distribution", "title": "Community sizes",
+                      "x": "genes in a community", "y": "communities",
+                      "series": [{"name": "communities", "points": _thinned(points)}]}  # fmt: skip
+    else:
+        items = [[f"community {community}", size] for community, size in ranked]
+        view = {"kind": "bars", "title": "Largest communities", "x": "genes", "items": items}
+    views.append(_with_note(view, note))
+    table = [[community, size, f"{100 * size / genes:.2f} %"] for community, size in ranked]
+    views.append({"kind": "table", "title": "Largest communities",
+                  "columns": ["community (its smallest gene)", "genes", "of all genes"],
+                  "rows": table})  # fmt: skip
+    return views
+
+
+class _Lines:
+    """The lines of a text file; of a large one, those of evenly spaced windows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size_bytes = path.stat().st_size
+        self.whole = self._size_bytes <= LIMITS.file_bytes
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._path.open("rb") as file:
+            if self.whole:
+                yield from (line for line in file if _has_content(line))
+                return
+            windows = LIMITS.file_bytes // LIMITS.window_bytes
+            for window in range(windows):
+                file.seek(window * (self._size_bytes - LIMITS.window_bytes) // (windows - 1))
+                text = file.read(LIMITS.window_bytes)
+                inner = text[text.find(b"\n") + 1 : text.rfind(b"\n") + 1]
+                yield from (line for line in io.BytesIO(inner) if _has_content(line))
+
+    def note(self, unscored: int) -> str:
+        """What the views of these lines leave out."""
+        notes = [f"{unscored:,} rows have no score."] if unscored else []
+        if not self.whole:
+            share = 100 * LIMITS.file_bytes / self._size_bytes
+            notes.append(f"From an even sample, {share:.2g} % of the answer.")
+        return " ".join(notes)
+
+
+def _has_content(line: bytes) -> bool:
+    return not line.startswith(b"#") and line not in (b"\n", b"\r\n")
+
+
+def _table(path: Path) -> Iterator[list[str]]:
+    """Rows under the header of a tab-separated answer file; none when there is no such file."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        next(file, None)
+        for line in file:
+            yield line.rstrip("\r\n").split("\t")
+
+
+def _keep_best(best: list[_Ranked], candidate: _Ranked) -> None:
+    """Keep the strongest in a small heap."""
+    if len(best) < LIMITS.rows:
+        heapq.heappush(best, candidate)
+    elif candidate > best[0]:
+        heapq.heapreplace(best, candidate)
+
+
+def _fixed(score: float) -> str:
+    return f"{score:.6f}".replace("-", "\u2212")
+
+
+def _score_views(thousandths: Counter[int], title: str, note: str) -> list[View]:
+    """A histogram of scores counted by the thousandth; none for fewer than two rows."""
+    if sum(thousandths.values()) < 2:
+        return []
+    low, high = min(thousandths), max(thousandths)
+    width = next(step for step in _widths() if high // step - low // step < LIMITS.bins)
+    counts: Counter[int] = Counter()
+    for value, many in thousandths.items():
+        # A score of exactly 1 belongs to the last bin below it, not to a bin of its own.
+        counts[(value - 1 if value == high and value % width == 0 else value) // width] += many
+    bins = [
+        [index * width / 1000, (index + 1) * width / 1000, counts[index]]
+        for index in range(min(counts), max(counts) + 1)
+    ]
+    view: View = {"kind": "histogram", "title": title, "x": "score", "y": "pairs", "bins": bins}
+    return [_with_note(view, note)]
+
+
+def _widths() -> Iterator[int]:
+    """Bin widths in thousandths that end on round numbers, rising without end."""
+    power = 1
+    while True:
+        yield from (power * factor for factor in (1, 2, 5))
+        power *= 10
+
+
+def _thinned(points: list[list[int]]) -> list[list[int]]:
+    """At most `LIMITS.points` of them, spread evenly over the logarithm of the first number."""
+    if len(points) <= LIMITS.points:
+        return points
+    low, high = math.log(points[0][0]), math.log(points[-1][0])
+    kept: dict[int, list[int]] = {}
+    for point in points:
+        place = int((LIMITS.points - 1) * (math.log(point[0]) - low) / (high - low))
+        kept.setdefault(place, point)
+    return list(kept.values())
+
+
+def _with_note(view: View, note: str) -> View:
+    return {**view, "note": note} if note else view
