@@ -29,8 +29,15 @@ ENGINE_NAMES: tuple[str, ...] = tuple(_CLASSES)
 class Engine(Protocol):
     """Runs trials. Made without arguments, and cheap to make."""
 
-    name: str
-    workloads: frozenset[str]
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        ...
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        """Names of the workloads it can run."""
+        ...
 
     def missing(self) -> str | None:
         """One sentence that says what to install, or None when the engine can be used here."""

@@ -20,6 +20,10 @@ class Observer(Protocol):
         """How far the stage is, in bytes; total 0 means unknown. Called from any thread."""
         ...
 
+    def close(self) -> None:
+        """Nothing more comes for now."""
+        ...
+
 
 class Silent:
     """Hears nothing."""
@@ -31,4 +35,7 @@ class Silent:
         """Nothing."""
 
     def progress(self, done: int, total: int) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
         """Nothing."""

@@ -128,6 +128,20 @@ def read(path: Path) -> Record:
     return record
 
 
+def trial_of(record: Record) -> Trial:
+    """The trial that a record tells of."""
+    return Trial(
+        workload=record["workload"],
+        engine=record["engine"],
+        inputs=tuple(one["path"] for one in record["inputs"]),
+        parameters=record["parameters"],
+        threads=record["threads"],
+        memory_bytes=record["memory_bytes"],
+        seed=record["seed"],
+        engine_options=record["engine_options"],
+    )
+
+
 def _ends(phase: Phase, end: str) -> bool:
     return phase.ceiling is not None and phase.ceiling.endswith(end)
 

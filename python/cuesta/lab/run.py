@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import shutil
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from pathlib import Path
 from cuesta import __version__
 from cuesta.engines import Engine, HoldsSession, ReportsProgress
 from cuesta.errors import EngineMissing, InputError, VerificationError
-from cuesta.lab import inputs, machine, record
+from cuesta.lab import inputs, machine, preflight, record
 from cuesta.lab.folder import AnswerFolder, check_output
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.probe import Probe
@@ -50,6 +49,8 @@ class Plan:
         Words of the command line, for the record.
     verifier
         Judges the answer.
+    now
+        When this is.
     """
 
     output: Path
@@ -60,6 +61,7 @@ class Plan:
     ceilings: Mapping[str, float] | None = None
     command: tuple[str, ...] = ()
     verifier: Verifier = field(default=verify)
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | None = None) -> Record:
@@ -73,6 +75,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
     check(engine, trial, plan)
     facts = tuple(inputs.describe(path) for path in trial.inputs)
     context = _context(trial, plan, facts)
+    _announce(trial, plan, facts, hears)
     if isinstance(engine, ReportsProgress):
         engine = engine.with_progress(hears.progress)
     with AnswerFolder(plan.output, overwrite=plan.overwrite, scratch=plan.scratch) as folder:
@@ -110,7 +113,20 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
         raise EngineMissing(missing)
     if not 1 <= plan.repeats <= REPEATS_MAX:
         raise InputError(f"--repeat is {plan.repeats}, give 1 to {REPEATS_MAX}")
+    if plan.scratch and not plan.scratch.is_dir():
+        raise InputError(f"--scratch {plan.scratch}: no such folder")
     check_output(plan.output, overwrite=plan.overwrite)
+
+
+def _announce(
+    trial: Trial, plan: Plan, facts: tuple[inputs.InputFacts, ...], hears: Observer
+) -> None:
+    """Say what the run will need, before it begins. Errors: `InputError` when a disk is full."""
+    scratch = plan.scratch or plan.output
+    found = preflight.estimate(trial, facts, plan.output, scratch, plan.ceilings)
+    preflight.check(found, plan.output, scratch)
+    for sentence in preflight.sentences(found):
+        hears.note(sentence)
 
 
 def _repeat(
@@ -136,7 +152,7 @@ def _context(trial: Trial, plan: Plan, facts: tuple[inputs.InputFacts, ...]) -> 
         versions={"cuesta": __version__, "python": platform.python_version()},
         ceilings=plan.ceilings,
         cache=plan.cache,
-        started=datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        started=plan.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         command=plan.command,
     )
 

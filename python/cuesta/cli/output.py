@@ -1,0 +1,46 @@
+"""Where a command's words go: results to stdout, or the record there and all words to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+
+from cuesta.cli.progress import make_observer
+
+
+class Output:
+    """Context manager around the work; the observer's display ends with it.
+
+    Attributes
+    ----------
+    console
+        For results in words: stdout, or stderr when stdout is for JSON.
+    observer
+        Tells how far the work is, always on stderr.
+    """
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self.console = Console(stderr=as_json, highlight=False)
+        self.observer = make_observer(Console(stderr=True, highlight=False))
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.observer.close()
+
+    def print_json(self, value: dict[str, Any]) -> None:
+        """Print `value` on stdout when it was asked for."""
+        if self._as_json:
+            sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+            sys.stdout.flush()

@@ -1,0 +1,135 @@
+"""Run records as words and tables for a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cuesta.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Record = dict[str, Any]
+
+_COUNTS_SHOWN = 6
+
+
+def print_run(console: Console, record: Record, output: Path) -> None:
+    """A few lines: what was done, what came out, how long, how far from the ceiling."""
+    verdict = "[green]verified[/]" if record["verified"] else "[red]wrong[/]"
+    console.print(
+        f"[bold]{record['workload']}[/] on {record['engine']}: {verdict}, "
+        f"digest {record['answer']['digest']}"
+    )
+    for title, text in (
+        ("answer", counts_text(record)),
+        ("time", time_text(record)),
+        ("phases", phases_text(record)),
+        ("ceiling", ceiling_text(record)),
+        ("memory", f"{format_bytes(record['peak_resident_bytes'])} at the peak"),
+        ("read", read_text(record)),
+        ("files", files_text(record, output)),
+    ):
+        if text:
+            console.print(f"  [dim]{title:<8}[/]{text}", soft_wrap=True)
+
+
+def print_comparison(console: Console, records: list[Record]) -> None:
+    """One row an engine."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    table.add_column("engine", no_wrap=True)
+    for name in ("time", "phases", "throughput", "of ceiling", "peak memory", "bytes read"):
+        table.add_column(name, justify="left" if name == "phases" else "right")
+    table.add_column("digest", overflow="fold", min_width=8)
+    table.add_column("verified", justify="center")
+    for record in records:
+        table.add_row(
+            record["engine"],
+            format_seconds(record["statistics"]["wall_seconds"]["median"]),
+            phases_text(record).replace(", ", "\n"),
+            throughput_text(record),
+            fraction_text(record),
+            format_bytes(record["peak_resident_bytes"]),
+            format_bytes(record["read_bytes"]),
+            record["answer"]["digest"][:12],
+            "yes" if record["verified"] else "[red]no[/]",
+        )
+    console.print(table)
+
+
+def counts_text(record: Record) -> str:
+    """The engine's and the verifier's counts, the first few."""
+    counts = list(record["answer"]["counts"].items())[:_COUNTS_SHOWN]
+    return ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in counts)
+
+
+def time_text(record: Record) -> str:
+    """The median with its interval, and CPU time."""
+    wall = record["statistics"]["wall_seconds"]
+    text = format_seconds(wall["median"])
+    if record["repeats"] > 1:
+        low, high = format_seconds(wall["low"]), format_seconds(wall["high"])
+        share = f"{100 * wall['confidence']:.0f} %"
+        text += f" ({low} to {high} with {share} confidence, {record['repeats']} runs)"
+    return f"{text}, CPU {format_seconds(record['cpu_seconds'])}"
+
+
+def phases_text(record: Record) -> str:
+    """Every phase with its time."""
+    return ", ".join(f"{one['name']} {format_seconds(one['seconds'])}" for one in record["phases"])
+
+
+def main_phase(record: Record) -> Record | None:
+    """The longest phase that says what it moved."""
+    moved = [one for one in record["phases"] if one.get("bytes") and one["seconds"] > 0]
+    return max(moved, key=lambda one: float(one["seconds"]), default=None)
+
+
+def throughput_text(record: Record) -> str:
+    """Bytes of the longest phase by its seconds; of the whole run where no phase says."""
+    phase = main_phase(record)
+    if phase is not None:
+        return format_rate(phase["bytes"] / phase["seconds"])
+    total = sum(one["bytes"] for one in record["inputs"])
+    return format_rate(total / record["wall_seconds"]) if record["wall_seconds"] > 0 else ""
+
+
+def limiting_phase(record: Record) -> Record | None:
+    """The longest phase that is compared with a ceiling."""
+    compared = [one for one in record["phases"] if "fraction_of_ceiling" in one]
+    return max(compared, key=lambda one: float(one["seconds"]), default=None)
+
+
+def fraction_text(record: Record) -> str:
+    """Fraction of the ceiling; a dash where no ceiling is known."""
+    phase = limiting_phase(record)
+    return "\u2013" if phase is None else f"{phase['fraction_of_ceiling']:.2f}"
+
+
+def ceiling_text(record: Record) -> str:
+    """Which ceiling the longest phase was compared with, and how near it came."""
+    phase = limiting_phase(record)
+    if phase is None:
+        unmeasured = record["ceilings"] is None
+        return "not measured on this machine; see `cuesta doctor --ceilings`" if unmeasured else ""
+    return f"{phase['name']} ran at {phase['fraction_of_ceiling']:.2f} of {phase['ceiling']}"
+
+
+def read_text(record: Record) -> str:
+    """Bytes that were read, and how many of them came from a device."""
+    device = format_bytes(record["device_read_bytes"])
+    return f"{format_bytes(record['read_bytes'])}, {device} of it from a device"
+
+
+def files_text(record: Record, output: Path) -> str:
+    """The answer's files with their sizes."""
+    names = (
+        f"{output / one['name']} ({format_bytes(one['bytes'])})"
+        for one in record["answer"]["files"]
+        if one["name"] != "run.json"
+    )
+    return ", ".join(names)

@@ -1,0 +1,72 @@
+"""Runs a piece of work in a forked process, so that its memory and services are its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+import cuesta.errors
+from cuesta.errors import CuestaError, EngineError, InputError
+
+STOP_SECONDS = 10.0
+"""How long a child may take to clean up before it is killed."""
+
+
+def run_in_child(name: str, work: Callable[[], None]) -> None:
+    """Call `work` in a child process and wait; its `CuestaError` is raised here again.
+
+    Ctrl-C or SIGTERM stops the child first and waits for it to clean up.
+    Errors: `EngineError` when the child dies of something else, e.g. a signal.
+    """
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = context.Process(target=_child, args=(work, sender), name=f"cuesta-{name}")
+    process.start()
+    sender.close()
+    try:
+        process.join()
+    except BaseException:
+        process.terminate()
+        process.join(STOP_SECONDS)
+        process.kill()
+        raise
+    _raise_again(name, process.exitcode or 0, receiver)
+
+
+def _child(work: Callable[[], None], sender: Connection) -> None:
+    # Ctrl-C reaches the parent, which passes it on as SIGTERM once.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        work()
+    except CuestaError as error:
+        sender.send((type(error).__name__, str(error)))
+    except KeyboardInterrupt:
+        pass
+    except Exception as error:
+        sender.send((EngineError.__name__, f"internal error: {type(error).__name__}: {error}"))
+
+
+def _stop(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _raise_again(name: str, exit_code: int, receiver: Connection) -> None:
+    if receiver.poll():
+        try:
+            class_name, message = receiver.recv()
+        except EOFError:
+            pass
+        else:
+            raise getattr(cuesta.errors, class_name, InputError)(message)
+    if exit_code < 0:
+        died_of = signal.Signals(-exit_code).name
+        hint = "; the machine may have run out of memory" if died_of == "SIGKILL" else ""
+        raise EngineError(f"engine {name} died of {died_of}{hint}")
+    if exit_code > 0:
+        raise EngineError(f"engine {name} ended with code {exit_code}")

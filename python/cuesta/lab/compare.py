@@ -1,0 +1,89 @@
+"""Runs the same trial on several engines and holds their answers against each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cuesta.engines import Engine
+from cuesta.errors import InputError, VerificationError
+from cuesta.lab import record
+from cuesta.lab.child import run_in_child
+from cuesta.lab.folder import AnswerFolder
+from cuesta.lab.observer import Observer, Silent
+from cuesta.lab.record import Record
+from cuesta.lab.run import Plan, check, run_trial
+from cuesta.lab.trial import Trial
+
+SCHEMA = "cuesta.compare/1"
+FILE_NAME = "compare.json"
+
+
+def compare(
+    engines: Sequence[Engine], trial: Trial, plan: Plan, observer: Observer | None = None
+) -> Record:
+    """Run `trial` on each of `engines` in turn, each in a process of its own.
+
+    `plan.output` becomes a folder with an answer folder an engine and `compare.json`, which is
+    returned. All engines are checked before the first one runs. Errors: as `run_trial`;
+    `VerificationError` when two digests differ.
+    """
+    hears = observer or Silent()
+    names = [engine.name for engine in engines]
+    if not names or len(set(names)) < len(names):
+        raise InputError("--engines takes different engines, such as native,spark,array")
+    for engine in engines:
+        check(engine, replace(trial, engine=engine.name), plan)
+    with AnswerFolder(plan.output, overwrite=plan.overwrite) as folder:
+        for engine in engines:
+            hears.note(f"{trial.workload} on {engine.name}")
+            _run_one(engine, trial, replace(plan, output=folder.answer / engine.name), hears)
+        result = summary([record.read(folder.answer / name) for name in names])
+        text = json.dumps(result, indent=2, ensure_ascii=False)
+        (folder.answer / FILE_NAME).write_text(f"{text}\n", encoding="utf-8")
+        if not result["equal"]:
+            where = folder.keep()
+            raise VerificationError(f"{_differ(result)}; the answers are left in {where}")
+        folder.finish()
+    return result
+
+
+def summary(records: Sequence[Record]) -> Record:
+    """What `compare.json` says about these run records of one trial."""
+    digests = {one["engine"]: one["answer"]["digest"] for one in records}
+    return {
+        "schema": SCHEMA,
+        "workload": records[0]["workload"],
+        "engines": list(digests),
+        "records": {name: f"{name}/{record.FILE_NAME}" for name in digests},
+        "digests": digests,
+        "equal": len(set(digests.values())) == 1,
+        "verified": all(one["verified"] for one in records),
+        "wall_seconds": {
+            one["engine"]: one["statistics"]["wall_seconds"]["median"] for one in records
+        },
+    }
+
+
+def _run_one(engine: Engine, trial: Trial, plan: Plan, hears: Observer) -> None:
+    own = replace(trial, engine=engine.name)
+
+    def work() -> None:
+        try:
+            run_trial(engine, own, plan, hears)
+        finally:
+            hears.close()
+
+    run_in_child(engine.name, work)
+
+
+def _differ(result: Record) -> str:
+    pairs = ", ".join(f"{name} {digest}" for name, digest in result["digests"].items())
+    return f"the engines' answers to {result['workload']} differ: {pairs}"
+
+
+def records_of(result: Record, folder: Path) -> list[Record]:
+    """The run records that a `compare.json` of `folder` names."""
+    return [record.read(folder / path) for path in result["records"].values()]
