@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from cuesta import __version__
 from cuesta.errors import CuestaError
@@ -41,7 +42,7 @@ def call(arguments: Sequence[str]) -> int:
     except CuestaError as error:
         return _fail(str(error), error.exit_code)
     except typer.TyperException as error:
-        return _fail(error.format_message(), 2)
+        return _fail(_usage_text(error), 2)
     except Terminated:
         return _fail("ended by SIGTERM", 128 + signal.SIGTERM)
     except (KeyboardInterrupt, typer.Abort):
@@ -49,6 +50,16 @@ def call(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        return _fail(f"{error.filename or 'system'}: {(error.strerror or str(error)).lower()}", 2)
+    except Exception as error:
+        if os.environ.get("CUESTA_TRACEBACK"):
+            raise
+        return _fail(
+            f"internal error, please report it: {type(error).__name__}: {error} "
+            "(CUESTA_TRACEBACK=1 shows where)",
+            3,
+        )
     return result if isinstance(result, int) else 0
 
 
@@ -56,6 +67,7 @@ def build() -> typer.Typer:
     """The application with every subcommand registered."""
     app = typer.Typer(
         name="cuesta",
+        cls=_InOrder,
         help="Data-intensive science at hardware speed: verified answers, measured ceilings.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -68,19 +80,41 @@ def build() -> typer.Typer:
     return app
 
 
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)
-    ] = False,
-) -> None:
-    if version:
+class _InOrder(TyperGroup):
+    """Lists the subcommands in the order of `COMMANDS`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return [name for name in COMMANDS if name in self.commands]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"cuesta {__version__}")
         raise typer.Exit
 
 
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and leave.", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Options before any subcommand."""
+
+
+def _usage_text(error: typer.TyperException) -> str:
+    """What is wrong with the words, and where to read more; empty after a help page."""
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    return f"{message} See `{context.command_path} --help`." if message and context else message
+
+
 def _fail(message: str, exit_code: int) -> int:
     line = " ".join(message.split())
-    typer.echo(f"cuesta: {line}", err=True)
+    if line:
+        typer.echo(f"cuesta: {line}", err=True)
     return exit_code
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,14 +31,21 @@ def use_of(pid: int) -> Use | None:
         counts = dict(line.split(": ") for line in (folder / "io").read_text().splitlines())
     except (OSError, ValueError):
         return None
+    ticks = sum(int(field) for field in fields[11:15])
     return Use(
-        cpu_seconds=sum(int(ticks) for ticks in fields[11:15]) / _TICKS_PER_S,
+        cpu_seconds=_own_cpu_seconds() if pid == os.getpid() else ticks / _TICKS_PER_S,
         resident_bytes=int(fields[21]) * _PAGE_BYTES,
         read_bytes=int(counts["rchar"]),
         written_bytes=int(counts["wchar"]),
         device_read_bytes=int(counts["read_bytes"]),
         device_written_bytes=int(counts["write_bytes"]),
     )
+
+
+def _own_cpu_seconds() -> float:
+    """As `stat` has it, in microseconds rather than ticks."""
+    uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(use.ru_utime + use.ru_stime for use in uses)
 
 
 def descendants(pid: int) -> list[int]:

@@ -80,7 +80,10 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         engine = engine.with_progress(hears.progress)
     with AnswerFolder(plan.output, overwrite=plan.overwrite, scratch=plan.scratch) as folder:
         try:
-            samples = [_repeat(engine, trial, plan, folder, hears) for _ in range(plan.repeats)]
+            samples = []
+            for number in range(1, plan.repeats + 1):
+                hears.stage("running" if plan.repeats == 1 else f"run {number} of {plan.repeats}")
+                samples.append(_repeat(engine, trial, plan, folder))
         finally:
             if isinstance(engine, HoldsSession):
                 engine.close()
@@ -129,15 +132,12 @@ def _announce(
         hears.note(sentence)
 
 
-def _repeat(
-    engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder, hears: Observer
-) -> Sample:
+def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> Sample:
     """One measured run into an emptied answer folder."""
     for place in (folder.answer, folder.scratch):
         shutil.rmtree(place)
         place.mkdir()
     inputs.drop_cached(trial.inputs, plan.cache)
-    hears.stage("running")
     with Probe() as probe:
         outcome = engine.run(trial, folder.answer, folder.scratch)
     return Sample(outcome=outcome, usage=probe.usage)

@@ -51,7 +51,7 @@ class Phase:
     Attributes
     ----------
     name
-        What was done, one lower-case word.
+        What was done, in one or two lower-case words.
     seconds
         Wall time.
     bytes
