@@ -267,8 +267,9 @@ mod tests {
             split_bytes in 1u64..200,
             last_newline in any::<bool>(),
         ) {
+            let letter = |index: usize| b'a' + (index % 26) as u8;
             let lines: Vec<Vec<u8>> =
-                lengths.iter().enumerate().map(|(i, &n)| vec![b'a' + (i % 26) as u8; n + 1]).collect();
+                lengths.iter().enumerate().map(|(i, &n)| vec![letter(i); n + 1]).collect();
             let mut text = lines.join(&b'\n');
             if last_newline {
                 text.push(b'\n');

@@ -8,7 +8,7 @@ use cuesta_input::ordered::OrderedFile;
 use cuesta_input::parallel;
 
 use super::pairs::{Pairs, Visitor, total};
-use super::sorted::{Sorted, Sorter};
+use super::sorted::{HANDOVER_ROWS, Sorted, Sorter};
 use super::{Context, Response, timed};
 use crate::kernel::join::{Joined, Keyed, key, merge, unkey};
 use crate::params::{How, JoinParams};
@@ -72,7 +72,9 @@ fn read<'a>(
                 rows.push(Keyed { key, score: hit.score });
                 Ok(())
             },
-            flush: &|rows, part, last| if last { sorter.add(part, rows) } else { Ok(()) },
+            flush: &|rows, part, last| {
+                if last || rows.len() >= HANDOVER_ROWS { sorter.add(part, rows) } else { Ok(()) }
+            },
             on_error: &|_| {},
         };
         let threads = context.request.threads;

@@ -16,6 +16,8 @@ use crate::kernel::join::{Keyed, unkey};
 
 /// Bytes of a row in memory, with the space that sorting takes.
 const ROW_BYTES: u64 = 2 * size_of::<Keyed>() as u64;
+/// Rows a thread collects before it hands them over.
+pub const HANDOVER_ROWS: usize = 1 << 12;
 /// Bytes of a row in a run.
 const RUN_ROW_BYTES: usize = 12;
 
@@ -29,7 +31,8 @@ pub struct Sorter<'a> {
 
 #[derive(Default)]
 struct State<'a> {
-    parts: BTreeMap<usize, Vec<Keyed>>,
+    /// By part and place within the part.
+    parts: BTreeMap<(usize, usize), Vec<Keyed>>,
     leases: Vec<Lease<'a>>,
     runs: Vec<PathBuf>,
 }
@@ -59,7 +62,7 @@ impl<'a> Sorter<'a> {
         Self { name: name.to_owned(), scratch: scratch.to_owned(), budget, state: Mutex::default() }
     }
 
-    /// Takes the rows of one part and leaves `rows` empty.
+    /// Takes more rows of a part, in order, and leaves `rows` empty.
     ///
     /// # Errors
     /// `System` when a run cannot be written; `Input` when the limit is below one part.
@@ -76,11 +79,12 @@ impl<'a> Sorter<'a> {
             Some(lease) => lease,
             None => {
                 self.spill(&mut state)?;
-                self.budget.take(need, "one part of a join")?
+                self.budget.take(need, "a join")?
             }
         };
         state.leases.push(lease);
-        state.parts.insert(part, std::mem::take(rows));
+        let place = state.parts.range((part, 0)..(part + 1, 0)).count();
+        state.parts.insert((part, place), std::mem::take(rows));
         Ok(())
     }
 
@@ -142,7 +146,7 @@ impl Sorted<'_> {
 }
 
 /// Concatenates sorted parts in part order and sorts; a stable sort finds the runs by itself.
-fn in_order(parts: BTreeMap<usize, Vec<Keyed>>) -> Vec<Keyed> {
+fn in_order(parts: BTreeMap<(usize, usize), Vec<Keyed>>) -> Vec<Keyed> {
     let mut rows = Vec::with_capacity(parts.values().map(Vec::len).sum());
     for part in parts.into_values() {
         rows.extend_from_slice(&part);

@@ -1,0 +1,99 @@
+//! What the integration tests share: small datasets and one way to run and verify.
+#![allow(missing_docs, dead_code, clippy::unwrap_used)]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use cuesta_core::Result;
+use cuesta_core::progress::Progress;
+use cuesta_input::generate::clusters;
+use cuesta_network::run::{self, Request, Response};
+use cuesta_network::verify::{self, Verdict};
+use serde_json::Value;
+
+/// A temporary folder with inputs and answers.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// A synthetic dataset; `change` adjusts its parameters.
+    pub fn make(&self, name: &str, change: impl FnOnce(&mut clusters::Params)) -> PathBuf {
+        let mut params: clusters::Params = serde_json::from_value(serde_json::json!({
+            "output": self.path(name), "genes": 120, "samples": 21, "clusters": 3, "seed": 7
+        }))
+        .unwrap();
+        change(&mut params);
+        clusters::write(&params, &Progress::default()).unwrap();
+        self.path(name)
+    }
+
+    pub fn request(&self, inputs: &[&Path], parameters: Value) -> Request {
+        let output = self.path(&format!("answer-{}", parameters_name(&parameters)));
+        let _ = fs::remove_dir_all(&output);
+        fs::create_dir_all(&output).unwrap();
+        Request {
+            inputs: inputs.iter().map(|path| path.to_path_buf()).collect(),
+            parameters,
+            output,
+            threads: 2,
+            memory_bytes: 1 << 30,
+            scratch: self.folder.path().to_owned(),
+        }
+    }
+
+    pub fn entries(&self) -> usize {
+        fs::read_dir(self.folder.path()).unwrap().count()
+    }
+}
+
+fn parameters_name(parameters: &Value) -> String {
+    parameters.to_string().chars().filter(char::is_ascii_alphanumeric).collect()
+}
+
+pub fn run_only(workload: &str, request: &Request) -> Result<Response> {
+    run::run(workload, request, &Progress::default())
+}
+
+/// Runs, verifies, and returns the counts with the verdict.
+pub fn run_and_verify(workload: &str, request: &Request) -> (Response, Verdict) {
+    let response = run_only(workload, request).unwrap();
+    let verdict = verify::verify(workload, request, &Progress::default()).unwrap();
+    assert!(verdict.verified, "{workload}: {verdict:?}");
+    (response, verdict)
+}
+
+/// All files of an answer, by name.
+pub fn files(request: &Request) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(&request.output)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}

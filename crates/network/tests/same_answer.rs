@@ -1,0 +1,145 @@
+//! The answer is the same for any threads, memory limit, layout and notation of the input.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Place, files, gzip, run_and_verify};
+use serde_json::json;
+
+const WORKLOADS: [(&str, &str); 5] = [
+    ("scan", ""),
+    ("degrees", ""),
+    ("communities", "components"),
+    ("communities", "label-propagation"),
+    ("communities", "louvain"),
+];
+
+fn parameters(method: &str, min_abs_score: f64) -> serde_json::Value {
+    match method {
+        "" => json!({ "min_abs_score": min_abs_score }),
+        method => json!({ "min_abs_score": min_abs_score, "method": method }),
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_files() {
+    let place = Place::new();
+    // More than one split.
+    let input = place.make("a.txt", |params| {
+        params.genes = 300;
+        params.samples = 400;
+        params.clusters = 1;
+    });
+    assert!(fs::metadata(&input).unwrap().len() > 2 * cuesta_input::limits::SPLIT_BYTES);
+    for (workload, method) in WORKLOADS {
+        let mut answers = Vec::new();
+        for threads in [1, 2, 5] {
+            let mut request = place.request(&[&input], parameters(method, 0.5));
+            request.threads = threads;
+            run_and_verify(workload, &request);
+            answers.push(files(&request));
+        }
+        assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "{workload} {method}");
+    }
+}
+
+#[test]
+fn one_file_many_files_gzip_tree_and_crlf_agree() {
+    let place = Place::new();
+    let input = place.make("a.txt", |_| {});
+    let tree = place.make("tree", |params| params.tree = true);
+    let text = fs::read(&input).unwrap();
+    let zipped = place.write("a.txt.gz", gzip(&text));
+    let crlf = String::from_utf8(text.clone()).unwrap().replace('\n', "\r\n");
+    let crlf = place.write("crlf.txt", crlf);
+    let cut = text.len() / 2 + text[text.len() / 2..].iter().position(|&b| b == b'\n').unwrap() + 1;
+    place.write("many/1.txt", &text[..cut]);
+    place.write("many/2.txt", [b"#Restarted\n", &text[cut..], b"#Done"].concat());
+    let many = place.path("many");
+    for (workload, method) in WORKLOADS {
+        let digest = |path: &Path| {
+            let request = place.request(&[path], parameters(method, 0.6));
+            run_and_verify(workload, &request).1.digest
+        };
+        let expected = digest(&input);
+        for path in [&tree, &zipped, &crlf, &many] {
+            assert_eq!(digest(path), expected, "{workload} {method} {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_version_3_export_gives_the_same_answer() {
+    let place = Place::new();
+    let v1 = place.make("a.txt", |_| {});
+    let mut v3 = String::new();
+    for line in fs::read_to_string(&v1).unwrap().lines() {
+        let f: Vec<&str> = line.split('\t').collect();
+        let number = |index: usize| f[index].parse::<u32>().unwrap() - 1;
+        let row = format!("{}\t{}\t{}\t{}\t{}", number(0), number(1), number(2), f[3], f[4]);
+        v3.push_str(&format!("{row}\t{}\t{}\n", f[9], f[10]));
+    }
+    let v3 = place.write("v3.txt", v3);
+    for (workload, method) in WORKLOADS {
+        let digest = |path: &Path| {
+            let request = place.request(&[path], parameters(method, 0.6));
+            run_and_verify(workload, &request).1.digest
+        };
+        assert_eq!(digest(&v1), digest(&v3), "{workload} {method}");
+    }
+}
+
+#[test]
+fn a_join_is_the_same_in_memory_and_spilled_sorted_and_unsorted() {
+    let place = Place::new();
+    let a = place.make("a.txt", |params| params.genes = 250);
+    let b = place.make("b.txt", |params| {
+        params.genes = 250;
+        params.variant = 1;
+    });
+    let b_tree = place.make("b_tree", |params| {
+        params.genes = 250;
+        params.variant = 1;
+        params.tree = true;
+    });
+    for how in ["inner", "left", "outer"] {
+        let mut answers = Vec::new();
+        for (memory_bytes, b) in [(1 << 30, &b), (500_000, &b), (1 << 30, &b_tree)] {
+            let mut request = place.request(&[&a, b], json!({ "min_abs_score": 0.1, "how": how }));
+            request.memory_bytes = memory_bytes;
+            let entries = place.entries();
+            run_and_verify("join", &request);
+            assert_eq!(place.entries(), entries, "scratch files are left over");
+            answers.push(files(&request));
+        }
+        assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "{how}");
+    }
+}
+
+#[test]
+fn an_empty_answer_is_an_answer() {
+    let place = Place::new();
+    let input = place.make("a.txt", |_| {});
+    for (workload, method) in WORKLOADS {
+        let mut none = parameters(method, 0.9);
+        none["min_cluster_samples"] = json!(100);
+        let request = place.request(&[&input], none);
+        run_and_verify(workload, &request);
+    }
+    let request = place.request(&[&input, &input], json!({ "min_cluster_samples": 100 }));
+    let (response, _) = run_and_verify("join", &request);
+    assert_eq!(response.counts["both"], 0);
+}
+
+#[test]
+fn more_genes_than_the_file_names_are_listed_without_edges() {
+    let place = Place::new();
+    let input = place.make("a.txt", |_| {});
+    for workload in ["degrees", "communities"] {
+        let request = place.request(&[&input], json!({ "min_abs_score": 0.6, "genes": 150 }));
+        let (response, _) = run_and_verify(workload, &request);
+        assert_eq!(response.counts["genes"], 150);
+    }
+}
