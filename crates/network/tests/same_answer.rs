@@ -1,5 +1,7 @@
 //! The answer is the same for any threads, memory limit, layout and notation of the input.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::fs;
