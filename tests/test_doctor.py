@@ -1,0 +1,181 @@
+"""The doctor says what is missing and how to get it; ceilings are measured, kept and doubted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cuesta.cli import doctor
+from cuesta.cli.app import call
+from cuesta.errors import InputError
+from cuesta.lab import ceilings
+from cuesta.lab.ceilings import Ceilings, Measurement, doubts
+
+
+def measurement(name: str, threads: int, median: float, spread: float = 0.0) -> Measurement:
+    low, high = median * (1 - spread / 2), median * (1 + spread / 2)
+    return Measurement(
+        name=name, threads=threads, per_s=(median,), median=median, low=low, high=high, detail=""
+    )
+
+
+def some(*measurements: Measurement) -> Ceilings:
+    return Ceilings(
+        measured="2026-01-01T00:00:00Z",
+        machine={"cpu": "x"},
+        scratch="x",
+        filesystem="ext4",
+        measurements=measurements,
+        warnings=("busy",),
+    )
+
+
+class FakeNative:
+    """Answers at once, and notes what it was asked."""
+
+    def __init__(self, broken: str = "") -> None:
+        self.asked: list[tuple[str, dict[str, object]]] = []
+        self.broken = broken
+
+    def __call__(self, kind: str, request: str) -> str:
+        fields = json.loads(request)
+        self.asked.append((kind, fields))
+        if kind == self.broken:
+            raise InputError("no direct reads here")
+        unit = "flops" if kind == "fma_f32" else "bytes"
+        rates = [1e9 * fields["threads"]] * fields["repeats"]
+        return json.dumps({"unit": unit, "per_s": rates, "detail": kind})
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, so that nothing that is kept is touched."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(ceilings, "FILE_BYTES_MAX", ceilings.FILE_BYTES_MIN)
+    monkeypatch.setattr(ceilings, "GEMM_ROWS", 64)
+    return tmp_path
+
+
+def test_every_missing_thing_has_a_remedy_of_one_line() -> None:
+    checks = list(doctor.all_checks())
+    names = [check.name for check in checks]
+    assert len(set(names)) == len(names)
+    assert {"python", "native module", "processor", "memory", "java"} <= set(names)
+    for check in checks:
+        assert check.state in {doctor.OK, doctor.ABSENT, doctor.BROKEN}
+        assert check.found if check.state == doctor.OK else check.remedy
+        assert "\n" not in check.found + check.remedy
+
+
+def test_the_doctor_prints_words_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["doctor"]) == 0
+    assert "native module" in capsys.readouterr().out
+    assert call(["doctor", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["name"] for row in rows} == {check.name for check in doctor.all_checks()}
+
+
+def test_a_missing_java_is_told_with_the_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(doctor, "_package_version", lambda _name: "")
+    checks = {check.name: check for check in doctor.all_checks()}
+    assert checks["java"].state == doctor.ABSENT
+    assert "apt-get install openjdk-17-jre-headless" in checks["java"].remedy
+    assert checks["mpi"].state == doctor.ABSENT
+
+
+def test_the_tightest_limit_of_the_control_groups_holds(tmp_path: Path) -> None:
+    membership = tmp_path / "cgroup"
+    membership.write_text("1:cpu:/old\n0::/job/step\n")
+    inner = tmp_path / "fs" / "job" / "step"
+    inner.mkdir(parents=True)
+    (inner / "memory.max").write_text("max\n")
+    (inner / "cpu.max").write_text("150000 100000\n")
+    (inner.parent / "memory.max").write_text(f"{2 << 30}\n")
+    (inner.parent / "cpu.max").write_text("max 100000\n")
+    limits = doctor.control_group_limits(membership, tmp_path / "fs")
+    assert limits == ["memory 2 GiB", "processor time 1.5 cores"]
+    assert doctor.control_group_limits(tmp_path / "none", tmp_path / "none") == []
+
+
+def test_everything_is_measured_at_every_number_of_threads(home: Path) -> None:
+    native = FakeNative()
+    said: list[str] = []
+    found = ceilings.measure(native, home, said.append)
+    names = {one.name for one in found.measurements}
+    assert names >= {
+        "memory_read_bytes_per_s",
+        "memory_copy_bytes_per_s",
+        "file_read_warm_bytes_per_s",
+        "file_read_direct_bytes_per_s",
+        "random_read_bytes_per_s",
+        "fma_f32_flops_per_s",
+        "gemm_f32_flops_per_s",
+    }
+    assert said
+    paths = {fields["path"] for _, fields in native.asked if "path" in fields}
+    assert len(paths) == 1
+    assert not any(Path(str(path)).parent.exists() for path in paths)
+
+
+def test_a_file_system_without_direct_reads_is_a_doubt_and_no_error(home: Path) -> None:
+    found = ceilings.measure(FakeNative("file_read_direct"), home, lambda _text: None)
+    assert "file_read_direct_bytes_per_s" not in found.at(1)
+    assert any("no direct reads here" in sentence for sentence in found.warnings)
+
+
+def test_what_is_kept_is_read_back(home: Path) -> None:
+    assert ceilings.load() is None
+    kept = some(measurement("a_bytes_per_s", 1, 5.0), measurement("a_bytes_per_s", 4, 15.0))
+    ceilings.write(kept, ceilings.cache_file())
+    assert ceilings.read(ceilings.cache_file()) == kept
+    assert ceilings.load(1) == {"a_bytes_per_s": 5.0}
+    assert ceilings.load(3) == {"a_bytes_per_s": 5.0}
+    assert ceilings.load(64) == {"a_bytes_per_s": 15.0}
+    assert kept.scaling() == {"a_bytes_per_s": 3.0}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other"}', '{"schema": 1}'])
+def test_a_damaged_file_counts_as_not_measured(home: Path, text: str) -> None:
+    path = ceilings.cache_file()
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert ceilings.load() is None
+
+
+def test_a_phase_with_more_threads_than_measured_uses_the_most() -> None:
+    only_many = some(measurement("a_bytes_per_s", 4, 15.0))
+    assert only_many.at(1) == {"a_bytes_per_s": 15.0}
+    assert only_many.scaling() == {"a_bytes_per_s": 1.0}
+
+
+def test_results_that_contradict_each_other_are_doubted() -> None:
+    found = [
+        measurement("gemm_f32_flops_per_s", 1, 200.0),
+        measurement("fma_f32_flops_per_s", 1, 100.0),
+        measurement("fma_f32_flops_per_s", 2, 80.0),
+        measurement("memory_read_bytes_per_s", 1, 10.0, spread=0.5),
+    ]
+    assert doubts(found) == [
+        "memory_read_bytes_per_s at 1 thread varied by 50% between repeats",
+        "gemm_f32_flops_per_s is above fma_f32_flops_per_s, which should bound it",
+        "fma_f32_flops_per_s is slower with 2 threads than with one",
+    ]
+    assert doubts(found[1:2]) == []
+
+
+def test_threads_are_counted_in_powers_of_two_and_all_cores() -> None:
+    counted = {cores: ceilings.thread_counts(cores) for cores in (1, 2, 3, 6, 8)}
+    assert counted == {1: [1], 2: [1, 2], 3: [1, 2, 3], 6: [1, 2, 4, 6], 8: [1, 2, 4, 8]}
+
+
+def test_a_scratch_that_is_no_folder_is_an_input_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["doctor", "--ceilings", "--scratch", str(tmp_path / "none")]) == 2
+    assert "which is no folder" in capsys.readouterr().err
