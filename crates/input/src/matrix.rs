@@ -351,7 +351,9 @@ fn decimal(text: &[u8], delimiter: u8) -> Option<(f64, usize)> {
     for (index, &byte) in text.iter().enumerate().skip(start) {
         match byte {
             // Beyond twenty characters the mantissa may have wrapped round: see below.
-            b'0'..=b'9' => mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(byte - b'0')),
+            b'0'..=b'9' => {
+                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'))
+            }
             b'.' if point.is_none() => point = Some(index),
             _ if byte == delimiter => {
                 end = index;
@@ -371,8 +373,8 @@ fn decimal(text: &[u8], delimiter: u8) -> Option<(f64, usize)> {
 
 /// 10^0 to 10^19, all exact.
 const POWERS_OF_TEN: [f64; 20] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
-    1e18, 1e19,
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19,
 ];
 
 #[cfg(test)]
@@ -463,7 +465,9 @@ mod tests {
     #[test]
     fn the_first_bad_line_is_named_whatever_the_number_of_threads() {
         let mut text = b"s1\n".to_vec();
-        (0..100).for_each(|gene| writeln!(text, "g{gene}\t{}", if gene > 40 { "x" } else { "1" }).unwrap());
+        (0..100).for_each(|gene| {
+            writeln!(text, "g{gene}\t{}", if gene > 40 { "x" } else { "1" }).unwrap()
+        });
         for threads in [1, 2, 3, 200] {
             let options = Options { threads, ..Options::default() };
             let error = parse("m", &text, &options).unwrap_err();

@@ -2,3 +2,4 @@
 //! threads makes the same file.
 
 pub mod clusters;
+pub mod matrix;

@@ -1,5 +1,6 @@
 //! Pure functions on slices: no I/O, no clock, no log.
 
+pub mod correlate;
 pub mod degrees;
 pub mod graph;
 pub mod join;

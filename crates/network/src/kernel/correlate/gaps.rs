@@ -1,0 +1,87 @@
+//! What pairs of genes with missing values need besides the rows of complete genes.
+
+use cuesta_input::matrix::ExpressionMatrix;
+
+use super::prepare::{Kind, unit_for};
+use super::share::share;
+use super::vector::{Lane, Masked};
+use super::{Method, rank};
+
+/// The values that are present and, for Spearman, their order. Empty when no value is missing.
+#[derive(Debug, Default)]
+pub(super) struct Gaps {
+    genes: Vec<GeneGaps>,
+}
+
+/// One gene of [`Gaps`].
+#[derive(Debug, Default)]
+pub(super) struct GeneGaps {
+    /// Which samples are present: a bit a sample, lowest first, zeros up to a multiple of 64.
+    pub bits: Vec<u8>,
+    /// Number of samples that are present.
+    pub present: u32,
+    /// Are all present values equal?
+    pub is_constant: bool,
+    /// Pearson: the values, scaled by a power of two.
+    lanes: Vec<Lane>,
+    /// Spearman: the present samples in ascending order of value, made by [`rank::sort`].
+    pub order: Vec<u32>,
+    /// Spearman: ranks within the samples that are present; 0 where missing.
+    pub ranks: Vec<i32>,
+    /// Spearman: sum of squares of `ranks`.
+    pub squares: i64,
+}
+
+impl Gaps {
+    pub fn new(matrix: &ExpressionMatrix, kinds: &[Kind], method: Method, threads: usize) -> Self {
+        let mut genes = Vec::new();
+        genes.resize_with(kinds.len(), GeneGaps::default);
+        share(&mut genes, threads, |gene, gaps| {
+            *gaps = GeneGaps::new(matrix.row(gene), method);
+            gaps.is_constant = kinds[gene].constant;
+        });
+        Self { genes }
+    }
+
+    pub fn gene(&self, gene: u32) -> &GeneGaps {
+        &self.genes[gene as usize]
+    }
+}
+
+impl GeneGaps {
+    fn new(values: &[f64], method: Method) -> Self {
+        let mut gaps = Self { bits: present_bits(values), ..Self::default() };
+        gaps.present = gaps.bits.iter().map(|byte| byte.count_ones()).sum();
+        match method {
+            Method::Pearson => {
+                gaps.lanes = vec![Lane::default(); values.len().div_ceil(8)];
+                let unit = unit_for(values);
+                for (lane, values) in gaps.lanes.iter_mut().zip(values.chunks(8)) {
+                    for (place, value) in lane.0.iter_mut().zip(values) {
+                        *place = if value.is_nan() { 0.0 } else { value * unit };
+                    }
+                }
+            }
+            Method::Spearman => {
+                gaps.ranks = vec![0; values.len()];
+                rank::sort(values, &mut gaps.order);
+                gaps.squares = rank::ranks_within(&gaps.order, &gaps.bits, &mut gaps.ranks);
+            }
+        }
+        gaps
+    }
+
+    /// The values and which of them are present, for Pearson.
+    pub fn masked(&self) -> Masked<'_> {
+        Masked { lanes: &self.lanes, bits: &self.bits }
+    }
+}
+
+/// A bit for every value that is present, lowest first, zeros up to a multiple of 64.
+pub(super) fn present_bits(values: &[f64]) -> Vec<u8> {
+    let mut bits = vec![0; values.len().div_ceil(64) * 8];
+    for (index, value) in values.iter().enumerate() {
+        bits[index / 8] |= u8::from(!value.is_nan()) << (index % 8);
+    }
+    bits
+}

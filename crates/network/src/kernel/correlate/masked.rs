@@ -1,0 +1,168 @@
+//! Pairs of genes of which at least one has missing values, over the samples that both have.
+
+use std::ops::Range;
+
+use cuesta_core::fixed;
+
+use super::band::Scratch;
+use super::gaps::GeneGaps;
+use super::prepare::Prepared;
+use super::vector::Moments;
+use super::{Method, coefficient, rank, reference};
+
+/// Genes that every row of the band meets before it goes on to the next: they stay in the cache.
+const BLOCK: usize = 256;
+
+/// Memory for the pairs of one row.
+#[derive(Debug, Default)]
+pub(super) struct Workspace {
+    /// Genes that have enough samples in common with the row, and how many.
+    partners: Vec<(u32, u32)>,
+    scores: Vec<Option<f64>>,
+    common: Vec<u8>,
+    ranks1: Vec<i32>,
+    ranks2: Vec<i32>,
+}
+
+/// Scores the pairs with missing values whose first gene is in `rows`.
+pub(super) fn band(prepared: &Prepared, rows: Range<usize>, scratch: &mut Scratch) {
+    let partial = &prepared.partial;
+    if partial.is_empty() {
+        return;
+    }
+    let everyone: Vec<u32> = (0..rows.end as u32).collect();
+    for block in everyone.chunks(BLOCK) {
+        let next = block[0] + block.len() as u32;
+        let with_gaps = partial.partition_point(|gene| *gene < block[0])
+            ..partial.partition_point(|gene| *gene < next);
+        for (place, gene1) in rows.clone().enumerate().skip_while(|row| row.1 < block[0] as usize) {
+            let gene1 = gene1 as u32;
+            let has_gaps = partial.binary_search(&gene1).is_ok();
+            let others = if has_gaps { block } else { &partial[with_gaps.clone()] };
+            let others = &others[..others.partition_point(|gene2| *gene2 < gene1)];
+            select_partners(prepared, gene1, others, scratch);
+            score_partners(prepared, gene1, &mut scratch.masked);
+            keep(prepared, place, scratch);
+        }
+    }
+}
+
+fn select_partners(prepared: &Prepared, gene1: u32, others: &[u32], scratch: &mut Scratch) {
+    let one = prepared.gaps.gene(gene1);
+    scratch.masked.partners.clear();
+    for &gene2 in others {
+        let other = prepared.gaps.gene(gene2);
+        let common = common_samples(&one.bits, &other.bits);
+        if (common as usize) < prepared.min_samples {
+            scratch.counts.too_few_samples += 1;
+        } else if one.is_constant || other.is_constant {
+            scratch.counts.undefined += 1;
+        } else {
+            scratch.masked.partners.push((gene2, common));
+        }
+    }
+}
+
+fn score_partners(prepared: &Prepared, gene1: u32, workspace: &mut Workspace) {
+    workspace.scores.clear();
+    match prepared.method {
+        Method::Pearson => {
+            for partners in workspace.partners.chunks(4) {
+                workspace.scores.extend(pearson(prepared, gene1, partners));
+            }
+        }
+        Method::Spearman => {
+            for index in 0..workspace.partners.len() {
+                let partner = workspace.partners[index];
+                let score = spearman(prepared, gene1, partner, workspace);
+                workspace.scores.push(score);
+            }
+        }
+    }
+}
+
+fn keep(prepared: &Prepared, place: usize, scratch: &mut Scratch) {
+    let Workspace { partners, scores, .. } = &scratch.masked;
+    for ((gene2, _), score) in partners.iter().zip(scores) {
+        match score.and_then(fixed::from_f64) {
+            None => scratch.counts.undefined += 1,
+            Some(micro) if micro.abs() >= prepared.min_abs_micro => {
+                scratch.found[place].push((*gene2, micro));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn common_samples(a: &[u8], b: &[u8]) -> u32 {
+    let words = a.as_chunks().0.iter().zip(b.as_chunks().0);
+    words.map(|(a, b)| (u64::from_le_bytes(*a) & u64::from_le_bytes(*b)).count_ones()).sum()
+}
+
+/// Scores of one gene with up to four others.
+fn pearson<'a>(
+    prepared: &'a Prepared,
+    gene1: u32,
+    partners: &'a [(u32, u32)],
+) -> impl Iterator<Item = Option<f64>> + 'a {
+    let four: [(u32, u32); 4] = std::array::from_fn(|i| partners[i.min(partners.len() - 1)]);
+    let gaps = &prepared.gaps;
+    let ys = four.map(|(gene2, _)| gaps.gene(gene2).masked());
+    let counts = four.map(|(_, common)| f64::from(common));
+    let moments = prepared.isa.moments(gaps.gene(gene1).masked(), ys, counts);
+    moments.into_iter().zip(partners).map(move |(moments, &(gene2, common))| {
+        if may_be_constant(&moments, f64::from(common)) {
+            return pearson_with_care(prepared, gene1, gene2);
+        }
+        Some(coefficient(moments.xx, moments.xy, moments.yy))
+    })
+}
+
+/// True for every pair of which one gene does not vary over the common samples: then the sum of
+/// squares is what rounding left, at most count x (count x epsilon x mean)^2. Also true where
+/// squares are too small to be accurate.
+fn may_be_constant(moments: &Moments, count: f64) -> bool {
+    let bound = |mean: f64| 4.0 * count * (count * f64::EPSILON * mean).powi(2) + 1e-250;
+    moments.xx <= bound(moments.mean_x) || moments.yy <= bound(moments.mean_y)
+}
+
+#[cold]
+fn pearson_with_care(prepared: &Prepared, gene1: u32, gene2: u32) -> Option<f64> {
+    let row = |gene: u32| prepared.matrix.row(gene as usize);
+    let pairs = row(gene1).iter().zip(row(gene2)).filter(|(x, y)| !x.is_nan() && !y.is_nan());
+    let (x, y): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    reference::pearson(&x, &y)
+}
+
+fn spearman(
+    prepared: &Prepared,
+    gene1: u32,
+    (gene2, count): (u32, u32),
+    workspace: &mut Workspace,
+) -> Option<f64> {
+    let (one, other) = (prepared.gaps.gene(gene1), prepared.gaps.gene(gene2));
+    let Workspace { common, ranks1, ranks2, .. } = workspace;
+    common.clear();
+    common.extend(one.bits.iter().zip(&other.bits).map(|(a, b)| a & b));
+    let (ranks1, xx) = ranks_within(one, (common, count), ranks1);
+    let (ranks2, yy) = ranks_within(other, (common, count), ranks2);
+    if xx == 0 || yy == 0 {
+        return None;
+    }
+    let xy: i64 = ranks1.iter().zip(ranks2).map(|(x, y)| i64::from(*x) * i64::from(*y)).sum();
+    Some(coefficient(xx as f64, xy as f64, yy as f64))
+}
+
+/// The ranks of a gene among the common samples: its own when those are all it has.
+fn ranks_within<'a>(
+    gene: &'a GeneGaps,
+    (common, count): (&[u8], u32),
+    ranks: &'a mut Vec<i32>,
+) -> (&'a [i32], i64) {
+    if count == gene.present {
+        return (&gene.ranks, gene.squares);
+    }
+    ranks.resize(gene.ranks.len(), 0);
+    let squares = rank::ranks_within(&gene.order, common, ranks);
+    (ranks, squares)
+}

@@ -1,0 +1,36 @@
+//! `correlate`: the correlation of every pair of genes of an expression matrix.
+//!
+//! Pairs of genes without missing values: a blocked matrix product in single precision (`dense`)
+//! finds the candidates; its error is bounded, so that none is lost, and candidates are computed
+//! again in double precision. Pairs with a missing value: sums, or ranks, over the samples that
+//! both genes have (`masked`). Either way the score of a pair is one fixed sequence of IEEE
+//! operations: the same on every processor, for any number of threads and any division into bands.
+//!
+//! Cost for n genes and S samples: n(n-1)/2 x 2S floating-point operations at the rate of a matrix
+//! product, and about 2S in double precision for every candidate.
+
+mod band;
+mod dense;
+mod gaps;
+mod masked;
+mod params;
+mod prepare;
+mod rank;
+mod reference;
+mod share;
+mod simd;
+mod vector;
+
+pub use band::{Counts, Match, Scratch, band, bands};
+pub use params::{Method, Params};
+pub use prepare::Prepared;
+pub use reference::reference;
+pub use simd::Isa;
+
+/// The correlation from sums of squares and products; at most 1 in absolute value.
+fn coefficient(xx: f64, xy: f64, yy: f64) -> f64 {
+    (xy / (xx * yy).sqrt()).clamp(-1.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests;

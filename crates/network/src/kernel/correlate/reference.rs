@@ -1,0 +1,63 @@
+//! The shortest obvious way to correlate: one pair after the other, one thread. The oracle of the
+//! kernel and the baseline that parallel versions must beat.
+
+use cuesta_core::fixed;
+use cuesta_input::matrix::ExpressionMatrix;
+
+use super::{Counts, Match, Method, Params};
+
+/// All pairs that are kept, in the order of triangular rank.
+pub fn reference(matrix: &ExpressionMatrix, params: &Params) -> (Vec<Match>, Counts) {
+    let (mut matches, mut counts) = (Vec::new(), Counts::default());
+    for row1 in 0..matrix.genes.len() {
+        for row2 in 0..row1 {
+            counts.pairs += 1;
+            let pairs = matrix.row(row1).iter().zip(matrix.row(row2));
+            let common = pairs.filter(|(x, y)| !x.is_nan() && !y.is_nan());
+            let (x, y): (Vec<f64>, Vec<f64>) = common.unzip();
+            if x.len() < params.min_samples {
+                counts.too_few_samples += 1;
+                continue;
+            }
+            let score = match params.method {
+                Method::Pearson => pearson(&x, &y),
+                Method::Spearman => pearson(&ranks(&x), &ranks(&y)),
+            };
+            let Some(micro) = score.and_then(fixed::from_f64) else {
+                counts.undefined += 1;
+                continue;
+            };
+            if micro.abs() >= params.min_abs_micro() {
+                counts.kept += 1;
+                let (gene1, gene2) = (row1 as u32 + 1, row2 as u32 + 1);
+                matches.push(Match { gene1, gene2, micro });
+            }
+        }
+    }
+    (matches, counts)
+}
+
+/// Pearson's correlation; `None` when either side does not vary.
+pub fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
+    let (x, y) = (centred(x)?, centred(y)?);
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    Some(super::coefficient(dot(&x, &x), dot(&x, &y), dot(&y, &y)))
+}
+
+/// Deviations from the mean in a unit of about the largest value; `None` when all are equal.
+fn centred(values: &[f64]) -> Option<Vec<f64>> {
+    if values.windows(2).all(|pair| pair[0] == pair[1]) {
+        return None;
+    }
+    let unit = super::prepare::unit_for(values);
+    let scaled = values.iter().map(|value| value * unit);
+    let mean = scaled.clone().sum::<f64>() / values.len() as f64;
+    Some(scaled.map(|value| value - mean).collect())
+}
+
+/// Doubled ranks; equal values share their mean rank.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let count = |holds: &dyn Fn(f64) -> bool| values.iter().filter(|&&v| holds(v)).count() as f64;
+    let rank = |value: f64| 2.0 * count(&|v| v < value) + count(&|v| v == value) + 1.0;
+    values.iter().map(|&value| rank(value)).collect()
+}

@@ -1,0 +1,186 @@
+//! The kernels of `correlate` on vectors, written once and expanded in `simd.rs` for every level of
+//! vector instructions, and the aligned pieces of memory they work on.
+
+/// Rows of a tile of the single-precision product.
+pub const TILE_ROWS: usize = 12;
+
+/// Columns of a tile of the single-precision product.
+pub const TILE_COLUMNS: usize = 32;
+
+/// Eight consecutive samples of one gene.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(align(64))]
+pub struct Lane(pub [f64; 8]);
+
+/// One sample of `TILE_COLUMNS` consecutive genes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(64))]
+pub struct Strip(pub [f32; TILE_COLUMNS]);
+
+/// Products of `TILE_ROWS` genes with `TILE_COLUMNS` genes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(align(64))]
+pub struct Tile(pub [[f32; TILE_COLUMNS]; TILE_ROWS]);
+
+/// A gene with missing values: its samples and a bit for every sample that is present.
+#[derive(Clone, Copy, Debug)]
+pub struct Masked<'a> {
+    /// The values; anything finite where the value is missing.
+    pub lanes: &'a [Lane],
+    /// One byte a lane, lowest bit first.
+    pub bits: &'a [u8],
+}
+
+/// Sums of a pair of genes over their common samples, about the means over those samples.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moments {
+    /// Mean of the first gene.
+    pub mean_x: f64,
+    /// Mean of the second gene.
+    pub mean_y: f64,
+    /// Sum of squares of the first gene.
+    pub xx: f64,
+    /// Sum of products.
+    pub xy: f64,
+    /// Sum of squares of the second gene.
+    pub yy: f64,
+}
+
+/// Expands the kernels over the vector operations in scope. `rows` x `vectors` is the block of the
+/// product held in registers, `y_rows` how many rows of a grid are computed together.
+macro_rules! kernels {
+    (#[$level:meta], rows $rows:literal, vectors $vectors:literal, y_rows $y_rows:literal) => {
+        #[$level]
+        pub fn product(a: &[[f32; TILE_ROWS]], b: &[Strip], tile: &mut Tile) {
+            const COLUMNS: usize = $vectors * WIDTH;
+            for row in (0..TILE_ROWS).step_by($rows) {
+                for column in (0..tile.0[0].len()).step_by(COLUMNS) {
+                    let mut sums = [[single_splat(0.0); $vectors]; $rows];
+                    for i in 0..$rows {
+                        for j in 0..$vectors {
+                            sums[i][j] = single_load(&tile.0[row + i][column + j * WIDTH..]);
+                        }
+                    }
+                    for (a, b) in a.iter().zip(b) {
+                        let a = &a[row..row + $rows];
+                        let b = &b.0[column..column + COLUMNS];
+                        let mut columns = [single_splat(0.0); $vectors];
+                        for j in 0..$vectors {
+                            columns[j] = single_load(&b[j * WIDTH..]);
+                        }
+                        for i in 0..$rows {
+                            let value = single_splat(a[i]);
+                            for j in 0..$vectors {
+                                sums[i][j] = single_fma(value, columns[j], sums[i][j]);
+                            }
+                        }
+                    }
+                    for i in 0..$rows {
+                        for j in 0..$vectors {
+                            let place = &mut tile.0[row + i][column + j * WIDTH..];
+                            single_store(sums[i][j], place);
+                        }
+                    }
+                }
+            }
+        }
+
+        #[$level]
+        pub fn exceeding(tile: &Tile, limit: f32) -> [u32; TILE_ROWS] {
+            let mut bits = [0; TILE_ROWS];
+            for (bits, row) in bits.iter_mut().zip(&tile.0) {
+                for column in (0..row.len()).step_by(WIDTH) {
+                    *bits |= single_exceeding(single_load(&row[column..]), limit) << column;
+                }
+            }
+            bits
+        }
+
+        #[$level]
+        pub fn dots(x: &[Lane], ys: [&[Lane]; 4]) -> [f64; 4] {
+            rows_by_four([x], ys)[0]
+        }
+
+        #[$level]
+        pub fn grid(xs: [&[Lane]; 4], ys: [&[Lane]; 4]) -> [[f64; 4]; 4] {
+            let mut out = [[0.0; 4]; 4];
+            for start in (0..4).step_by($y_rows) {
+                let mut part = [xs[0]; $y_rows];
+                part.copy_from_slice(&xs[start..start + $y_rows]);
+                out[start..start + $y_rows].copy_from_slice(&rows_by_four(part, ys));
+            }
+            out
+        }
+
+        #[$level]
+        fn rows_by_four<const ROWS: usize>(
+            xs: [&[Lane]; ROWS],
+            ys: [&[Lane]; 4],
+        ) -> [[f64; 4]; ROWS] {
+            let length = ys[0].len();
+            let xs: [&[Lane]; ROWS] = std::array::from_fn(|i| &xs[i][..length]);
+            let ys: [&[Lane]; 4] = std::array::from_fn(|j| &ys[j][..length]);
+            let mut sums = [[zero(); 4]; ROWS];
+            for k in 0..length {
+                let mut columns = [zero(); 4];
+                for j in 0..4 {
+                    columns[j] = load(&ys[j][k]);
+                }
+                for i in 0..ROWS {
+                    let value = load(&xs[i][k]);
+                    for j in 0..4 {
+                        sums[i][j] = fma(value, columns[j], sums[i][j]);
+                    }
+                }
+            }
+            let mut out = [[0.0; 4]; ROWS];
+            for i in 0..ROWS {
+                for j in 0..4 {
+                    out[i][j] = sum(sums[i][j]);
+                }
+            }
+            out
+        }
+
+        #[$level]
+        pub fn moments(x: Masked, ys: [Masked; 4], counts: [f64; 4]) -> [Moments; 4] {
+            let length = x.lanes.len();
+            let (x, x_bits) = (x.lanes, &x.bits[..length]);
+            let y_bits: [&[u8]; 4] = std::array::from_fn(|j| &ys[j].bits[..length]);
+            let ys: [&[Lane]; 4] = std::array::from_fn(|j| &ys[j].lanes[..length]);
+            let (mut x_sums, mut y_sums) = ([zero(); 4], [zero(); 4]);
+            for k in 0..length {
+                let value = load(&x[k]);
+                for j in 0..4 {
+                    let common = x_bits[k] & y_bits[j][k];
+                    x_sums[j] = add(x_sums[j], keep(value, common));
+                    y_sums[j] = add(y_sums[j], keep(load(&ys[j][k]), common));
+                }
+            }
+            let mut out = [Moments::default(); 4];
+            let (mut x_means, mut y_means) = ([zero(); 4], [zero(); 4]);
+            for j in 0..4 {
+                out[j].mean_x = sum(x_sums[j]) / counts[j];
+                out[j].mean_y = sum(y_sums[j]) / counts[j];
+                (x_means[j], y_means[j]) = (splat(out[j].mean_x), splat(out[j].mean_y));
+            }
+            let (mut xx, mut xy, mut yy) = ([zero(); 4], [zero(); 4], [zero(); 4]);
+            for k in 0..length {
+                let value = load(&x[k]);
+                for j in 0..4 {
+                    let common = x_bits[k] & y_bits[j][k];
+                    let dx = keep(sub(value, x_means[j]), common);
+                    let dy = keep(sub(load(&ys[j][k]), y_means[j]), common);
+                    xx[j] = fma(dx, dx, xx[j]);
+                    xy[j] = fma(dx, dy, xy[j]);
+                    yy[j] = fma(dy, dy, yy[j]);
+                }
+            }
+            for j in 0..4 {
+                (out[j].xx, out[j].xy, out[j].yy) = (sum(xx[j]), sum(xy[j]), sum(yy[j]));
+            }
+            out
+        }
+    };
+}
+pub(super) use kernels;
