@@ -47,8 +47,7 @@ class Probe:
         self._exact = reset_peak()
         self._tree_peak_bytes = 0
         self._done = threading.Event()
-        self._last = self._look()
-        self._first = self._last
+        self._first = self._look()
         self._watcher = threading.Thread(target=self._watch, name="cuesta-probe", daemon=True)
         self._watcher.start()
         self._started = time.perf_counter()
@@ -64,7 +63,6 @@ class Probe:
         self._done.set()
         self._watcher.join()
         own_peak_bytes = peak_resident_bytes() if self._exact else 0
-        self._last = {**self._last, **self._look()}
         used = self._difference()
         self.usage = Usage(
             wall_seconds=wall_seconds,
@@ -80,7 +78,7 @@ class Probe:
 
     def _watch(self) -> None:
         while not self._done.wait(POLL_SECONDS):
-            self._last = {**self._last, **self._look()}
+            self._look()
 
     def _look(self) -> dict[int, Use]:
         """The tree now; remembers its largest sum of resident bytes."""
@@ -95,21 +93,13 @@ class Probe:
     def _difference(self) -> Use:
         """Used between first and last look, summed over the tree.
 
-        CPU time of a process that has ended is in its parent's once the parent has waited for it,
-        so only living ones are added; its bytes are not, so its last look counts.
+        What a process used is in its parent's totals once it has ended and the parent has waited
+        for it, so only living ones are added; what an ended one used before the work is taken off.
         """
-        own = os.getpid()
-        alive = {own, *descendants(own)}
-        totals = {field.name: 0.0 for field in fields(Use)}
-        for pid, last in self._last.items():
-            first = self._first.get(pid)
-            for name in totals:
-                before = getattr(first, name) if first else 0
-                if name != "cpu_seconds":
-                    totals[name] += getattr(last, name) - before
-                elif pid in alive:
-                    totals[name] += last.cpu_seconds - before
-                else:
-                    totals[name] -= before
-        whole = {name: int(value) for name, value in totals.items() if name != "cpu_seconds"}
-        return Use(cpu_seconds=totals["cpu_seconds"], **whole)
+        last = self._look()
+        totals = {
+            field.name: sum(getattr(use, field.name) for use in last.values())
+            - sum(getattr(use, field.name) for use in self._first.values())
+            for field in fields(Use)
+        }
+        return Use(**totals)

@@ -13,7 +13,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """Totals of one process since it began; `cpu_seconds` with its children that have ended."""
+    """Totals of one process and of its children that have ended, since it began."""
 
     cpu_seconds: float
     resident_bytes: int

@@ -1,0 +1,106 @@
+"""A small engine and verifier, so that the lab is tested without any kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cuesta.lab.run import Plan
+from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.lab.verify import Verification
+from cuesta.workloads import get_workload
+
+ROOT = Path(__file__).resolve().parent.parent
+SCHEMA = json.loads((ROOT / "spec/formats/run-record.schema.json").read_text())
+
+
+def nothing(_trial: Trial, _output: Path) -> None:
+    """What an engine does besides writing its answer."""
+
+
+@dataclass
+class CopyEngine:
+    """Its answer is the first input, so that a verifier is easy; `before` may misbehave."""
+
+    name: str = "copy"
+    before: Callable[[Trial, Path], None] = nothing
+    workloads: frozenset[str] = frozenset({"scan", "join"})
+    lacking: str | None = None
+    extra: str = ""
+    runs: list[str] = field(default_factory=list)
+    closed: int = 0
+
+    def missing(self) -> str | None:
+        return self.lacking
+
+    def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
+        assert not any(output.iterdir())
+        assert not any(scratch.iterdir())
+        (scratch / "spill").write_text("x")
+        text = Path(trial.inputs[0]).read_text() + self.extra
+        (output / "pairs.txt").write_text(text)
+        self.before(trial, output)
+        self.runs.append(trial.engine)
+        ceiling = "file_read_warm_bytes_per_s"
+        reading = Phase(name="copy", seconds=0.5, bytes=len(text), rows=1, ceiling=ceiling)
+        return Outcome(
+            phases=(Phase(name="open", seconds=0.1), reading),
+            counts={"rows_read": 3, "rows_kept": 1},
+            versions={self.name: "1.2"},
+        )
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def digest(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def same_as_input(trial: Trial, answer: Path, scratch: Path) -> Verification:
+    """The verifier of `CopyEngine`."""
+    found = digest((answer / "pairs.txt").read_text())
+    expected = digest(Path(trial.inputs[0]).read_text())
+    return Verification(
+        verified=found == expected,
+        digest=found,
+        expected=expected,
+        method="reading the input",
+        seconds=0.25,
+        counts={"rows": 1},
+    )
+
+
+def anything(trial: Trial, answer: Path, scratch: Path) -> Verification:
+    """A verifier that lets every answer pass."""
+    found = same_as_input(trial, answer, scratch)
+    return replace(found, verified=True, expected=found.digest)
+
+
+def scan_trial(folder: Path, **changes: Any) -> Trial:
+    """A scan of a small file in `folder`."""
+    pairs = folder / "input.txt"
+    pairs.write_text("3\t1\n")
+    trial = Trial(
+        workload="scan",
+        engine="copy",
+        inputs=(str(pairs),),
+        parameters=get_workload("scan").check({}),
+        threads=1,
+        memory_bytes=1 << 30,
+    )
+    return replace(trial, **changes)
+
+
+def plan(folder: Path, **changes: Any) -> Plan:
+    """Into `folder/answer`, verified by `same_as_input`."""
+    return replace(Plan(output=folder / "answer", verifier=same_as_input), **changes)
+
+
+def names(folder: Path) -> set[str]:
+    """What is in a folder."""
+    return {path.name for path in folder.iterdir()}

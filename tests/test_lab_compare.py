@@ -1,0 +1,106 @@
+"""Comparing engines: each in its own process, all answers equal or none."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from cuesta.errors import EngineError, EngineMissing, InputError, VerificationError
+from cuesta.lab import record
+from cuesta.lab.child import run_in_child
+from cuesta.lab.compare import compare, records_of
+from cuesta.lab.trial import Trial
+from labkit import CopyEngine, anything, names, plan, scan_trial
+
+
+def test_a_comparison_holds_an_answer_of_every_engine(tmp_path: Path) -> None:
+    engines = [CopyEngine(name="one"), CopyEngine(name="two")]
+    found = compare(engines, scan_trial(tmp_path), plan(tmp_path))
+    folder = tmp_path / "answer"
+    assert names(folder) == {"one", "two", "compare.json"}
+    assert names(tmp_path) == {"answer", "input.txt"}
+    assert json.loads((folder / "compare.json").read_text()) == found
+    assert found["equal"]
+    assert found["verified"]
+    assert len(set(found["digests"].values())) == 1
+    assert [one["engine"] for one in records_of(found, folder)] == ["one", "two"]
+
+
+def test_every_engine_has_a_process_of_its_own(tmp_path: Path) -> None:
+    def tell(_trial: Trial, output: Path) -> None:
+        (output / "pid").write_text(str(os.getpid()))
+
+    engines = [CopyEngine(name=name, before=tell) for name in ("one", "two")]
+    compare(engines, scan_trial(tmp_path), plan(tmp_path))
+    folder = tmp_path / "answer"
+    pids = {(folder / name / "pid").read_text() for name in ("one", "two")} | {str(os.getpid())}
+    assert len(pids) == 3
+
+
+def test_different_digests_fail_even_when_each_was_verified(tmp_path: Path) -> None:
+    engines = [CopyEngine(name="one"), CopyEngine(name="two", extra="more")]
+    with pytest.raises(VerificationError, match=r"answers to scan differ: one .*, two "):
+        compare(engines, scan_trial(tmp_path), plan(tmp_path, verifier=anything))
+    assert not (tmp_path / "answer").exists()
+    (left,) = tmp_path.glob("answer.partial-*")
+    assert record.read(left / "answer" / "two")["engine"] == "two"
+
+
+def test_an_engine_that_is_missing_is_told_before_any_runs(tmp_path: Path) -> None:
+    first = CopyEngine(name="one", before=lambda *_: pytest.fail("it ran"))
+    with pytest.raises(EngineMissing, match="install two"):
+        compare([first, CopyEngine(name="two", lacking="install two")], scan_trial(tmp_path),
+                plan(tmp_path))  # fmt: skip
+
+
+def test_the_same_engine_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="different engines"):
+        compare([CopyEngine(), CopyEngine()], scan_trial(tmp_path), plan(tmp_path))
+
+
+def test_errors_of_an_engine_arrive_as_they_were(tmp_path: Path) -> None:
+    def fail(_trial: Trial, _output: Path) -> None:
+        raise InputError("line 3 of a.txt has 9 fields, expected 11")
+
+    with pytest.raises(InputError, match=r"line 3 of a\.txt has 9 fields"):
+        compare([CopyEngine(before=fail)], scan_trial(tmp_path), plan(tmp_path))
+    assert names(tmp_path) == {"input.txt"}
+
+
+def test_a_bug_in_an_engine_is_one_line(tmp_path: Path) -> None:
+    def fail(_trial: Trial, _output: Path) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    with pytest.raises(EngineError, match="ZeroDivisionError: division by zero"):
+        compare([CopyEngine(before=fail)], scan_trial(tmp_path), plan(tmp_path))
+
+
+def test_an_engine_that_is_killed_is_an_error_that_names_the_signal(tmp_path: Path) -> None:
+    def die(_trial: Trial, _output: Path) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(EngineError, match="died of SIGKILL; the machine may have run out of mem"):
+        compare([CopyEngine(name="one", before=die)], scan_trial(tmp_path), plan(tmp_path))
+    assert names(tmp_path) == {"input.txt"}
+
+
+def test_an_interrupt_of_the_parent_stops_the_child_and_lets_it_clean_up(tmp_path: Path) -> None:
+    mark, parent = tmp_path / "cleaned", os.getpid()
+
+    def work() -> None:
+        try:
+            os.kill(parent, signal.SIGINT)
+            time.sleep(60)
+        finally:
+            mark.write_text("yes")
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_in_child("slow", work)
+    assert time.monotonic() - started < 10
+    assert mark.read_text() == "yes"

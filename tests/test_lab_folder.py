@@ -1,0 +1,113 @@
+"""An answer folder that exists is complete, whatever goes wrong on the way."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from cuesta.errors import InputError
+from cuesta.lab.folder import AnswerFolder
+from labkit import names
+
+
+def write(folder: AnswerFolder, text: str = "new", error: BaseException | None = None) -> None:
+    (folder.answer / "run.json").write_text(text)
+    (folder.scratch / "spill").write_text("x")
+    if error is not None:
+        raise error
+
+
+def test_a_finished_answer_has_its_name_and_nothing_else_is_left(tmp_path: Path) -> None:
+    with AnswerFolder(tmp_path / "out", overwrite=False) as folder:
+        write(folder)
+        assert not (tmp_path / "out").exists()
+        folder.finish()
+    assert names(tmp_path) == {"out"}
+    assert names(tmp_path / "out") == {"run.json"}
+
+
+def test_missing_parents_are_made(tmp_path: Path) -> None:
+    with AnswerFolder(tmp_path / "a" / "b" / "out", overwrite=False) as folder:
+        write(folder)
+        folder.finish()
+    assert (tmp_path / "a" / "b" / "out" / "run.json").exists()
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, InputError, ValueError])
+def test_a_failed_run_leaves_nothing(tmp_path: Path, kind: type[BaseException]) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    folder = AnswerFolder(tmp_path / "out", overwrite=False, scratch=scratch)
+    with pytest.raises(kind), folder:
+        write(folder, error=kind())
+    assert names(tmp_path) == {"scratch"}
+    assert names(scratch) == set()
+
+
+def test_until_it_is_finished_an_answer_has_a_name_that_says_so(tmp_path: Path) -> None:
+    with AnswerFolder(tmp_path / "out", overwrite=False) as folder:
+        write(folder)
+        assert names(tmp_path) == {f"out.partial-{os.getpid()}"}
+        assert not (tmp_path / f"out.partial-{os.getpid()}" / "run.json").exists()
+
+
+def test_a_kept_answer_stays_under_its_temporary_name_without_scratch(tmp_path: Path) -> None:
+    with AnswerFolder(tmp_path / "out", overwrite=False) as folder:
+        write(folder)
+        kept = folder.keep()
+    assert (kept / "run.json").read_text() == "new"
+    assert names(tmp_path) == {f"out.partial-{os.getpid()}"}
+    assert names(kept.parent) == {"answer"}
+
+
+def test_an_answer_that_is_there_is_replaced_only_when_asked_to(tmp_path: Path) -> None:
+    old = tmp_path / "out"
+    old.mkdir()
+    (old / "run.json").write_text("old")
+    (old / "stale.txt").write_text("old")
+    with pytest.raises(InputError, match="exists already"), AnswerFolder(old, overwrite=False):
+        pass
+    assert (old / "run.json").read_text() == "old"
+    with AnswerFolder(old, overwrite=True) as folder:
+        write(folder)
+        folder.finish()
+    assert names(tmp_path) == {"out"}
+    assert names(old) == {"run.json"}
+    assert (old / "run.json").read_text() == "new"
+
+
+def test_a_failed_replacement_keeps_the_old_answer(tmp_path: Path) -> None:
+    old = tmp_path / "out"
+    old.mkdir()
+    (old / "run.json").write_text("old")
+    with pytest.raises(RuntimeError), AnswerFolder(old, overwrite=True) as folder:
+        write(folder, error=RuntimeError())
+    assert (old / "run.json").read_text() == "old"
+
+
+def test_overwrite_does_not_replace_a_folder_that_is_no_answer(tmp_path: Path) -> None:
+    precious = tmp_path / "thesis"
+    precious.mkdir()
+    (precious / "chapter-1.tex").write_text("all of it")
+    with pytest.raises(InputError, match="not an answer folder"):
+        AnswerFolder(precious, overwrite=True).__enter__()
+    with pytest.raises(InputError, match="not an answer folder"):
+        AnswerFolder(precious / "chapter-1.tex", overwrite=True).__enter__()
+    assert (precious / "chapter-1.tex").read_text() == "all of it"
+
+
+def test_an_output_under_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="not a directory"):
+        AnswerFolder(tmp_path / "file" / "out", overwrite=False).__enter__()
+    assert names(tmp_path) == {"file"}
+
+
+def test_a_full_disk_is_named_as_such(tmp_path: Path) -> None:
+    folder = AnswerFolder(tmp_path / "out", overwrite=False)
+    with pytest.raises(InputError, match=r"pairs\.txt: the disk is full"), folder:
+        raise OSError(errno.ENOSPC, "No space left on device", "pairs.txt")
+    assert names(tmp_path) == set()
