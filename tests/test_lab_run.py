@@ -73,6 +73,15 @@ def test_a_phase_is_compared_with_its_ceiling_where_that_is_known(tmp_path: Path
     assert second["fraction_of_ceiling"] == 0.5
 
 
+def test_a_cold_run_is_held_against_the_device(tmp_path: Path) -> None:
+    ceilings = CEILINGS | {"file_read_direct_bytes_per_s": 80.0}
+    chosen = plan(tmp_path, ceilings=ceilings, cache="input-dropped")
+    found = run_trial(CopyEngine(), scan_trial(tmp_path), chosen)
+    assert found["cache"] == "input-dropped"
+    assert found["phases"][1]["ceiling"] == "file_read_direct_bytes_per_s"
+    assert found["phases"][1]["fraction_of_ceiling"] == 0.1
+
+
 def test_repeats_run_in_emptied_folders_and_are_all_kept(tmp_path: Path) -> None:
     engine = CopyEngine()
     found = run_trial(engine, scan_trial(tmp_path), plan(tmp_path, repeats=7))

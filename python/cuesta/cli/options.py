@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -259,11 +258,8 @@ def make_trial(
 
 def make_plan(common: Common) -> Plan:
     """How the options want it run."""
-    from importlib.util import find_spec
-
+    from cuesta.lab import ceilings
     from cuesta.lab.run import Plan
-
-    ceilings = import_module("cuesta.lab.ceilings") if find_spec("cuesta.lab.ceilings") else None
 
     return Plan(
         output=common.output,
@@ -271,6 +267,6 @@ def make_plan(common: Common) -> Plan:
         repeats=common.repeats,
         cache=common.cache,
         scratch=common.scratch,
-        ceilings=ceilings.load() if ceilings else None,
+        ceilings=ceilings.load(common.threads),
         command=("cuesta", *sys.argv[1:]),
     )

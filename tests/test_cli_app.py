@@ -1,0 +1,158 @@
+"""The command line itself: help, versions, and errors as one line with the right exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cuesta import __version__
+from cuesta.cli import app
+from cuesta.cli.app import COMMANDS, call
+from cuesta.errors import EngineError, EngineMissing, InputError, VerificationError
+from cuesta.workloads import WORKLOAD_NAMES, get_workload
+
+COMMAND = [sys.executable, "-m", "cuesta"]
+
+
+def errors_of(capsys: pytest.CaptureFixture[str]) -> str:
+    """What went to stderr: exactly one line."""
+    text = capsys.readouterr().err
+    assert text.count("\n") == 1
+    return text
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["compare"], ["data"]])
+def test_without_a_subcommand_help_is_shown(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(words) == 2
+    shown = capsys.readouterr()
+    assert "Usage: cuesta" in shown.out
+    assert shown.err == ""
+
+
+def test_help_lists_the_commands_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["--help"]) == 0
+    text = capsys.readouterr().out
+    places = [text.index(f"│ {name} ") for name in COMMANDS]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", WORKLOAD_NAMES)
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_help_of_a_workload_has_every_parameter(
+    command: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call([command, name, "--help"]) == 0
+    text = capsys.readouterr().out
+    for parameter in get_workload(name).parameters:
+        assert parameter.option in text
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["--version"]) == 0
+    assert capsys.readouterr().out == f"cuesta {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("walk", "No such command 'walk'"),
+        ("run scam", "No such command 'scam'"),
+        ("run scan -o out", "Missing argument 'PAIRS...'"),
+        ("run scan x", "Missing option '-o' / '--output'"),
+        ("run scan x -o out --min-score 1", "No such option: --min-score"),
+        ("run scan none.txt -o out", "none.txt: no such file or folder"),
+        ("run scan x -o out --min-abs-score 2", "--min-abs-score is 2.0, give a number from 0"),
+        ("run scan x -o out --min-abs-score high", "Invalid value for '--min-abs-score'"),
+        ("run scan x -o out --threads 0", "--threads is 0, give at least 1"),
+        ("run scan x -o out --memory 8gigs", "--memory is '8gigs', give a size such as 8GiB"),
+        ("run scan x -o out --memory 1MiB", "--memory is 1MiB, give at least 16 MiB"),
+        ("run scan x -o out --cold=deep", "--cold is 'deep', give --cold or --cold=machine"),
+        ("run scan x -o out --engine-option a", "--engine-option is 'a', give KEY=VALUE"),
+        ("run scan x -o out --engine mpi", "engine 'mpi' is not known; choose from native"),
+        ("run scan x -o out --engine native,array", "--engine takes one engine"),
+        ("run join x -o out", "join takes 2 inputs"),
+        ("run communities x -o out --method fast", "--method is fast, give one of components"),
+        ("compare scan x -o out --engines ,", "--engines names no engine"),
+        ("compare scan x -o out --engines native,native", "takes different engines"),
+        ("verify none", "none: no run record"),
+    ],
+)
+def test_bad_words_are_one_line_and_exit_code_2(
+    words: str, text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert call(words.split()) == 2
+    assert text in errors_of(capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "text"),
+    [
+        (VerificationError("wrong"), 1, "wrong"),
+        (InputError("two\nlines"), 2, "two lines"),
+        (PermissionError(13, "Permission denied", "x"), 2, "x: permission denied"),
+        (EngineMissing("pip install it"), 3, "pip install it"),
+        (EngineError("broke"), 3, "broke"),
+        (ZeroDivisionError("bug"), 3, "internal error, please report it: ZeroDivisionError: bug"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (app.Terminated(), 143, "ended by SIGTERM"),
+    ],
+)
+def test_every_kind_of_error_is_one_line_with_its_exit_code(
+    error: BaseException, exit_code: int, text: str, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(app, "build", lambda: lambda **_: fail())
+    assert call(["run"]) == exit_code
+    assert f"cuesta: {text}" in errors_of(capsys)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "join", "--help"], ["--version"]])
+def test_help_starts_without_anything_heavy(words: list[str]) -> None:
+    code = (
+        "import sys; from cuesta.cli.app import call; call(sys.argv[1:]); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    heavy = {"numpy", "pyarrow", "pyspark", "tiledb", "jinja2", "pooch", "cuesta._native"}
+    assert not heavy & set(done.stderr.split())
+
+
+def test_the_module_runs_as_the_command_does() -> None:
+    done = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"cuesta {__version__}\n"
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    script = f"{sys.executable} -m cuesta run scan --help | true"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("cuesta comp", "compare"), ("cuesta run join --how o", "outer")]
+)
+def test_the_shell_completes_commands_options_and_choices(typed: str, offered: str) -> None:
+    words = typed.split()
+    asked = {
+        "_CUESTA_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    done = subprocess.run(
+        COMMAND, capture_output=True, text=True, check=False, env=os.environ | asked
+    )
+    assert offered in done.stdout.split()
