@@ -25,7 +25,10 @@ COMMANDS = ("run", "compare", "verify", "data", "report", "explain", "doctor")
 """Modules of this package, in the order that help lists them."""
 
 
-class Terminated(KeyboardInterrupt):
+INTERRUPTED = 128 + signal.SIGINT
+
+
+class Terminated(BaseException):
     """SIGTERM arrived: clean up as for Ctrl-C, then leave with its own exit code."""
 
 
@@ -46,7 +49,7 @@ def call(arguments: Sequence[str]) -> int:
     except Terminated:
         return _fail("ended by SIGTERM", 128 + signal.SIGTERM)
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", 128 + signal.SIGINT)
+        result = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
@@ -60,6 +63,8 @@ def call(arguments: Sequence[str]) -> int:
             "(CUESTA_TRACEBACK=1 shows where)",
             3,
         )
+    if result == INTERRUPTED:  # Typer turns Ctrl-C into this without a word.
+        return _fail("interrupted", INTERRUPTED)
     return result if isinstance(result, int) else 0
 
 

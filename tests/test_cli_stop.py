@@ -1,0 +1,124 @@
+"""A run that is stopped leaves nothing that looks like an answer."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cuesta.cli.app import call
+from labkit import names
+
+COMMAND = [sys.executable, "-m", "cuesta"]
+STOP_SECONDS = 5.0
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pairs") / "a.txt"
+    words = "data make clusters --genes 2000 --samples 100 --pairs 200000 --seed 3 -o"
+    assert call([*words.split(), str(path)]) == 0
+    return path
+
+
+def start(words: list[str], mark: str) -> subprocess.Popen[str]:
+    """A command that has printed `mark` on stderr."""
+    process = subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    for line in process.stderr:
+        if mark in line:
+            return process
+    raise AssertionError(f"it ended with {process.wait()} before {mark!r}")
+
+
+def stop(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, str]:
+    """Exit code and last line of a process after a signal; it must end soon."""
+    process.send_signal(number)
+    started = time.monotonic()
+    _, text = process.communicate(timeout=30)
+    assert time.monotonic() - started < STOP_SECONDS
+    return process.returncode, text.splitlines()[-1] if text else ""
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+@pytest.mark.parametrize(
+    ("number", "exit_code", "text"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")],
+)
+def test_a_stopped_run_leaves_nothing(
+    command: str, number: signal.Signals, exit_code: int, text: str, pairs: Path, tmp_path: Path
+) -> None:
+    engines = ["--engines", "native"] if command == "compare" else []
+    words = [command, "degrees", str(pairs), "--repeat", "1000", *engines]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    process = start(
+        [*words, "--scratch", str(scratch), "-o", str(tmp_path / "out")], "run 4 of 1000"
+    )
+    assert names(tmp_path) == {"scratch", f"out.partial-{process.pid}"}
+    code, line = stop(process, number)
+    assert (code, line) == (exit_code, f"cuesta: {text}")
+    assert names(tmp_path) == {"scratch"}
+    assert names(scratch) == set()
+
+
+def test_a_killed_run_leaves_only_a_name_that_says_partial(pairs: Path, tmp_path: Path) -> None:
+    words = ["run", "degrees", str(pairs), "--repeat", "1000", "-o", str(tmp_path / "out")]
+    process = start(words, "run 4 of 1000")
+    process.kill()
+    process.communicate()
+    (left,) = names(tmp_path)
+    assert left == f"out.partial-{process.pid}"
+    assert not list((tmp_path / left).rglob("run.json"))
+
+
+def test_a_stopped_replacement_keeps_the_old_answer(pairs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["run", "scan", str(pairs), "--min-abs-score", "0.9", "-o", str(out)]
+    assert call(words) == 0
+    before = (out / "run.json").read_text()
+    process = start([*words, "--overwrite", "--repeat", "1000"], "run 4 of 1000")
+    assert stop(process, signal.SIGINT)[0] == 130
+    assert names(tmp_path) == {"out"}
+    assert (out / "run.json").read_text() == before
+
+
+@pytest.mark.parametrize("colour", [True, False])
+def test_on_a_terminal_a_line_moves_and_no_color_is_respected(
+    colour: bool, pairs: Path, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    environment.pop("NO_COLOR", None)
+    environment |= {} if colour else {"NO_COLOR": "1"}
+    words = ["run", "degrees", str(pairs), "--repeat", "20", "-o", str(tmp_path / "out")]
+    text = on_terminal(words, environment)
+    assert "run 20 of 20" in text
+    assert "degrees on native: verified" in re.sub(r"\x1b\[[0-9;]*m", "", text)
+    assert bool(re.search(r"\x1b\[[0-9;]*3[0-9]m", text)) == colour
+
+
+def on_terminal(words: list[str], environment: dict[str, str]) -> str:
+    """Everything a command shows on a terminal; it must succeed."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *words], stdout=follower, stderr=follower, stdin=follower, env=environment
+    )
+    os.close(follower)
+    shown = b""
+    while process.poll() is None or select.select([leader], [], [], 0)[0]:
+        if select.select([leader], [], [], 0.1)[0]:
+            try:
+                shown += os.read(leader, 1 << 16)
+            except OSError:
+                break
+    os.close(leader)
+    assert process.wait() == 0, shown
+    return shown.decode()
