@@ -226,8 +226,8 @@ def succeeds(command: Sequence[str], *, silent: bool = False) -> bool:
 
 def run(command: Sequence[str]) -> None:
     """Run a command of the environment; an error ends the set-up."""
-    environment = os.environ | {"VIRTUAL_ENV": str(VENV), "PYO3_PYTHON": str(PYTHON)}
-    subprocess.run(command, cwd=ROOT, check=True, env=environment)
+    named = {"VIRTUAL_ENV": str(VENV), "PYO3_PYTHON": str(PYTHON), "PIP_QUIET": "1"}
+    subprocess.run(command, cwd=ROOT, check=True, env=os.environ | named)
 
 
 _STARTED = time.monotonic()

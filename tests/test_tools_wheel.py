@@ -1,0 +1,24 @@
+"""The wheel works where there is no compiler and nothing of the checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import check_wheel
+import wheel
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_second_empty_environment_installs_and_uses_the_wheel(tmp_path: Path) -> None:
+    built = wheel.build(tmp_path)
+    assert "-cp311-abi3-" in built.name
+    check_wheel.check(built)
+
+
+def test_a_step_that_fails_shows_its_output(tmp_path: Path) -> None:
+    command = ["/bin/sh", "-c", "echo no such package >&2; exit 1"]
+    with pytest.raises(check_wheel.WheelError, match="no such package"):
+        check_wheel.run(command, tmp_path)

@@ -1,0 +1,79 @@
+"""Install a wheel into an empty environment without a compiler, and use it.
+
+python tools/check_wheel.py WHEEL
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+LINES = (
+    "2\t1\t1\t1\t6\t0\t0\t0\t0\t0.950000\t111111",
+    "3\t1\t1\t1\t5\t1\t0\t0\t0\t0.100000\t911111",
+    "3\t2\t1\t2\t4\t0\t1\t1\t0\t-0.870000\t118711",
+)
+
+
+class WheelError(Exception):
+    """What the wheel did not do."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check the wheel that is named."""
+    if len(arguments) != 1:
+        print(__doc__, file=sys.stderr)
+        return 2
+    check(Path(arguments[0]))
+    return 0
+
+
+def check(wheel: Path) -> None:
+    """Errors: `WheelError` with the output of the step that failed."""
+    with tempfile.TemporaryDirectory(prefix="cuesta-wheel-") as name:
+        folder = Path(name)
+        environment = folder / "venv"
+        venv.create(environment, with_pip=True)
+        python = environment / "bin" / "python"
+        install = [str(python), "-m", "pip", "install", "--quiet", "--only-binary=:all:"]
+        run([*install, "--disable-pip-version-check", str(wheel.resolve())], folder)
+        pairs = folder / "pairs.txt"
+        pairs.write_text("\n".join(LINES) + "\n")
+        cuesta = [str(environment / "bin" / "cuesta"), "run", "scan", str(pairs)]
+        output = run([*cuesta, "--min-abs-score", "0.8", "-o", "answer", "--json"], folder)
+        record = json.loads(output)
+        kept = (folder / "answer" / "pairs.txt").read_text().splitlines()
+        if record["verified"] is not True or kept != [LINES[0], LINES[2]]:
+            raise WheelError(f"the scan kept {kept}, verified: {record['verified']}")
+
+
+def run(command: Sequence[str], folder: Path) -> str:
+    """Run a step with only the environment's own programs in reach; return its stdout."""
+    programs = str(Path(command[0]).parent)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=inherited() | {"PATH": programs},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise WheelError(f"`{' '.join(command)}` ended with {done.returncode}:\n{done.stderr}")
+    return done.stdout
+
+
+def inherited() -> dict[str, str]:
+    """The caller's environment without what would point into another Python."""
+    dropped = ("PYTHON", "VIRTUAL_ENV", "CARGO", "CC", "CXX", "RUST")
+    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,55 @@
+"""Build the wheel into `dist/` and try it where there is no compiler.
+
+    python tools/wheel.py [--portable] [--out DIR]
+
+The wheel holds for every Python from 3.11 on (abi3) and for the C library of this machine or newer;
+`--portable` links with zig (from its PyPI package) against glibc 2.17, for older clusters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import check_wheel
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / ".venv" / "bin"
+ZIG = "ziglang==0.15.2"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Build, try, name the file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--portable", action="store_true")
+    parser.add_argument("--out", type=Path, default=ROOT / "dist")
+    options = parser.parse_args(arguments)
+    wheel = build(options.out, portable=options.portable)
+    print(f"wheel: {wheel.name}, {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
+    check_wheel.check(wheel)
+    print("wheel: an empty environment without a compiler installed it and ran a scan")
+    return 0
+
+
+def build(folder: Path, *, portable: bool = False) -> Path:
+    """The wheel of this checkout in `folder`, which may hold older ones."""
+    command = [str(BIN / "maturin"), "build", "--release", "--quiet", "--out", str(folder)]
+    if portable:
+        pip = [str(BIN / "python"), "-m", "pip", "install", "--quiet", ZIG]
+        subprocess.run(pip, check=True)
+        command += ["--zig", "--compatibility", "manylinux2014"]
+    environment = os.environ | {
+        "VIRTUAL_ENV": str(BIN.parent),
+        "PYO3_PYTHON": str(BIN / "python"),
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+    }
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    return max(folder.glob("cuesta-*.whl"), key=lambda path: path.stat().st_mtime)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
