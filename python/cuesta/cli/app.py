@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from types import FrameType
 from typing import Annotated, Any
 
@@ -80,8 +79,7 @@ def build() -> typer.Typer:
     )
     app.callback()(_options)
     for name in COMMANDS:
-        if find_spec(f"cuesta.cli.{name}"):
-            import_module(f"cuesta.cli.{name}").register(app)
+        import_module(f"cuesta.cli.{name}").register(app)
     return app
 
 

@@ -53,16 +53,16 @@ def _compare(
         result = compare(engines, trial, plan, output.observer)
     output.print_json(result)
     print_comparison(output.console, records_of(result, plan.output))
-    output.console.print(f"digests equal, all verified; answers in {plan.output}", soft_wrap=True)
+    digest = next(iter(result["digests"].values()))
+    output.console.print(
+        f"every digest is {digest}; all verified; answers in {plan.output}", soft_wrap=True
+    )
     _write_report(plan.output, output.console)
 
 
 def _write_report(folder: Path, console: Console) -> None:
-    from importlib import import_module
+    from cuesta import report
 
-    report = import_module("cuesta.report")
-    if not hasattr(report, "write"):
-        return
     path = folder / "report.html"
     report.write([folder], path)
     console.print(f"report: {path}", soft_wrap=True)

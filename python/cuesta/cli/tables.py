@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,28 +37,16 @@ def print_run(console: Console, record: Record, output: Path) -> None:
 
 
 def print_comparison(console: Console, records: list[Record]) -> None:
-    """One row an engine."""
+    """One column an engine, one row a measure, so that it fits a narrow terminal."""
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    table.add_column("engine", no_wrap=True)
-    for name in ("time", "phases", "throughput", "of ceiling", "peak memory", "bytes read"):
-        table.add_column(name, justify="left" if name == "phases" else "right")
-    table.add_column("digest", overflow="fold", min_width=8)
-    table.add_column("verified", justify="center")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", style="dim", no_wrap=True)
     for record in records:
-        table.add_row(
-            record["engine"],
-            format_seconds(record["statistics"]["wall_seconds"]["median"]),
-            phases_text(record).replace(", ", "\n"),
-            throughput_text(record),
-            fraction_text(record),
-            format_bytes(record["peak_resident_bytes"]),
-            format_bytes(record["read_bytes"]),
-            record["answer"]["digest"][:12],
-            "yes" if record["verified"] else "[red]no[/]",
-        )
+        table.add_column(record["engine"])
+    for title, text in _COMPARED.items():
+        table.add_row(title, *(text(record) for record in records))
     console.print(table)
 
 
@@ -133,3 +122,19 @@ def files_text(record: Record, output: Path) -> str:
         if one["name"] != "run.json"
     )
     return ", ".join(names)
+
+
+def _verdict(record: Record) -> str:
+    return "yes" if record["verified"] else "[red]no[/]"
+
+
+_COMPARED: dict[str, Callable[[Record], str]] = {
+    "time": lambda record: format_seconds(record["statistics"]["wall_seconds"]["median"]),
+    "phases": lambda record: phases_text(record).replace(", ", "\n"),
+    "throughput": throughput_text,
+    "of ceiling": fraction_text,
+    "peak memory": lambda record: format_bytes(record["peak_resident_bytes"]),
+    "bytes read": lambda record: format_bytes(record["read_bytes"]),
+    "digest": lambda record: record["answer"]["digest"][:12],
+    "verified": _verdict,
+}
