@@ -5,7 +5,7 @@ A preview is a list of at most `LIMITS.views` objects, each with a `kind` and a 
 - `distribution`: `series` of `[value, how many]` points, drawn on logarithmic axes;
 - `histogram`: `bins` of `[low, high, how many]`;
 - `bars`: `items` of `[label, how many]`;
-- `table`: `columns` and `rows` of text and numbers.
+- `table`: `columns` and `rows` of text and numbers; what is a name and no amount is text.
 
 `x` and `y` name the axes; a `note` says what the picture does not show. Everything is computed
 from the answer files with the standard library alone, outside the timed part of a run. A file
@@ -74,7 +74,7 @@ def _pairs(folder: Path, index: int) -> list[View]:
     if not path.is_file():
         return []
     lines = _Lines(path)
-    thousandths: Counter[int] = Counter()
+    cells: Counter[int] = Counter()
     best: list[_Ranked] = []
     unscored = 0
     for line in lines:
@@ -84,13 +84,13 @@ def _pairs(folder: Path, index: int) -> list[View]:
         if math.isnan(score):
             unscored += 1
             continue
-        thousandths[round(score * 1000)] += 1
+        cells[_cell(score)] += 1
         pair = (-int(fields[0]), -int(fields[1]), -int(fields[2]))
         _keep_best(best, (abs(score), pair, score, int(fields[4])))
-    views = _score_views(thousandths, "Scores of the pairs kept", lines.note(unscored))
+    views = _score_views(cells, "Scores of the pairs kept", lines.note(unscored))
     if lines.whole and best:
         rows = [
-            [*(-number for number in pair), _fixed(score), samples]
+            [*(str(-number) for number in pair), _fixed(score), samples]
             for _, pair, score, samples in sorted(best, reverse=True)
         ]
         columns = ["gene 1", "gene 2", "cluster", "score", "samples"]
@@ -106,7 +106,7 @@ def _join(folder: Path) -> list[View]:
         return []
     lines = _Lines(path)
     sides: Counter[str] = Counter()
-    thousandths: Counter[int] = Counter()
+    cells: Counter[int] = Counter()
     for line in lines:
         fields = line.rstrip(b"\r\n").split(b"\t")
         if len(fields) != 7 or fields[0] == b"gene1":
@@ -114,14 +114,15 @@ def _join(folder: Path) -> list[View]:
         sides[fields[3].decode("ascii", "replace")] += 1
         difference = float(fields[6]) if fields[6] else math.nan
         if not math.isnan(difference):
-            thousandths[round(difference * 1000)] += 1
+            cells[_cell(difference)] += 1
     note = lines.note(0)
     items = [[name, sides[key]] for key, name in _SIDES.items() if sides[key]]
     views: list[View] = []
     if len(items) > 1:
         views.append(_with_note({"kind": "bars", "title": "Where the pairs were found",
                                  "x": "pairs", "items": items}, note))  # fmt: skip
-    return views + _score_views(thousandths, "How far the two scores of a pair differ", note)
+    different = _score_views(cells, "How far the two scores of a pair differ", note)
+    return views + [{**view, "x": "second score less first"} for view in different]
 
 
 _SIDES = {"both": "in both", "left": "in the first only", "right": "in the second only"}
@@ -152,7 +153,7 @@ def _degrees(folder: Path) -> list[View]:
     if top:
         columns = ["gene", "in", "out", "total"]
         views.append({"kind": "table", "title": "Genes with the most edges", "columns": columns,
-                      "rows": top})  # fmt: skip
+                      "rows": [[str(gene), *degrees] for gene, *degrees in top]})  # fmt: skip
     return views
 
 
@@ -176,7 +177,7 @@ def _communities(folder: Path) -> list[View]:
         items = [[f"community {community}", size] for community, size in ranked]
         view = {"kind": "bars", "title": "Largest communities", "x": "genes", "items": items}
     views.append(_with_note(view, note))
-    table = [[community, size, f"{100 * size / genes:.2f} %"] for community, size in ranked]
+    table = [[str(community), size, f"{100 * size / genes:.2f} %"] for community, size in ranked]
     views.append({"kind": "table", "title": "Largest communities",
                   "columns": ["community (its smallest gene)", "genes", "of all genes"],
                   "rows": table})  # fmt: skip
@@ -238,16 +239,26 @@ def _fixed(score: float) -> str:
     return f"{score:.6f}".replace("-", "\u2212")
 
 
-def _score_views(thousandths: Counter[int], title: str, note: str) -> list[View]:
-    """A histogram of scores counted by the thousandth; none for fewer than two rows."""
-    if sum(thousandths.values()) < 2:
+def _cell(score: float) -> int:
+    """Number of the thousandth that `score` is in, the same way from zero on both sides.
+
+    Cell k holds k to k + 1 thousandths, cell -1-k the same below zero, so that a filter on the
+    absolute score cuts on the edge of a cell. A score of exactly 1 is in the last cell below it.
+    """
+    size = abs(score)
+    cell = 999 if size == 1 else math.floor(size * 1000 + 1e-7)
+    return cell if score >= 0 else -1 - cell
+
+
+def _score_views(cells: Counter[int], title: str, note: str) -> list[View]:
+    """A histogram of scores counted by `_cell`; none for fewer than two rows."""
+    if cells.total() < 2:
         return []
-    low, high = min(thousandths), max(thousandths)
+    low, high = min(cells), max(cells)
     width = next(step for step in _widths() if high // step - low // step < LIMITS.bins)
     counts: Counter[int] = Counter()
-    for value, many in thousandths.items():
-        # A score of exactly 1 belongs to the last bin below it, not to a bin of its own.
-        counts[(value - 1 if value == high and value % width == 0 else value) // width] += many
+    for cell, many in cells.items():
+        counts[cell // width] += many
     bins = [
         [index * width / 1000, (index + 1) * width / 1000, counts[index]]
         for index in range(min(counts), max(counts) + 1)

@@ -1,0 +1,12 @@
+"""Reports: one self-contained HTML file out of run records, and nothing else.
+
+`write` reads records (`run.json`, `compare.json`, or folders that hold them) and writes a page
+with inline style and inline SVG: no script, no font, no picture from elsewhere. The same records
+give the same bytes. `explain` in `cuesta.report.explain` says the same of one run as plain text.
+"""
+
+from __future__ import annotations
+
+from cuesta.report.page import render, write
+
+__all__ = ["render", "write"]

@@ -1,0 +1,124 @@
+"""What a reader must know before believing a number: rules over the runs of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cuesta.report import numerals as n
+from cuesta.report.findings import CEILING_SLACK, NOISY_SPREAD, Finding, spread
+from cuesta.report.records import Group, Run, number
+from cuesta.report.words import ceiling_name, listed
+
+REPEATS_GOOD = 6
+"""So many samples are needed before an interval of the median has 95 % confidence."""
+
+BUSY_LOAD = 1.5
+"""A load average of so many times the cores, before the first run, means a busy machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """One sentence; `grave` when the answer itself is in doubt."""
+
+    text: str
+    grave: bool = False
+
+
+def alarms(group: Group, finding: Finding) -> tuple[Alarm, ...]:
+    """All alarms of a group, the grave ones first."""
+    found = [*_answers(group, finding), *_samples(group), *_sameness(group), *_ceilings(group)]
+    for label, run in group.named():
+        found += _single(label, run)
+    return tuple(sorted(found, key=lambda alarm: not alarm.grave))
+
+
+def _answers(group: Group, finding: Finding) -> Iterator[Alarm]:
+    if finding.digests_equal is False:
+        digests = listed([f"{label} {run.digest[:8]}…" for label, run in group.named()])
+        yield Alarm(text=f"The answers differ: {digests}. Do not compare the times.", grave=True)
+    for label, run in group.named():
+        if run.verified is False:
+            expected = run.object("verification").get("expected")
+            yield Alarm(
+                text=f"The answer of {label} is wrong: its digest is {_short(run.digest)}, "
+                f"another method gives {_short(str(expected or ''))}.",
+                grave=True,
+            )
+        elif run.verified is None:
+            yield Alarm(text=f"The answer of {label} was not verified.", grave=True)
+
+
+def _samples(group: Group) -> Iterator[Alarm]:
+    single = [label for label, run in group.named() if len(run.samples) == 1]
+    if len(single) == len(group.runs):
+        each = "It was run once" if len(single) == 1 else "Each engine was run once"
+        yield Alarm(text=f"{each}: the times are one sample, without any interval.")
+    elif single:
+        yield Alarm(text=f"{_capital(listed(single))} ran once: that time is one sample.")
+    noisy = [
+        f"{label} by {n.percent(spread(run))}"
+        for label, run in group.named()
+        if len(run.samples) > 1 and spread(run) > NOISY_SPREAD
+    ]
+    if noisy:
+        yield Alarm(text=f"The repeats spread widely around their median: {listed(noisy)}.")
+
+
+def _sameness(group: Group) -> Iterator[Alarm]:
+    """Runs that are compared though something besides the engine differs."""
+    differ = [
+        name
+        for name, values in (
+            ("the machine", [_machine(run) for run in group.runs]),
+            ("the number of threads", [run.fields.get("threads") for run in group.runs]),
+            ("the memory limit", [run.fields.get("memory_bytes") for run in group.runs]),
+            ("the state of the page cache", [run.fields.get("cache") for run in group.runs]),
+            ("Cuesta's version", [run.object("versions").get("cuesta") for run in group.runs]),
+        )
+        if len({str(value) for value in values}) > 1
+    ]
+    if differ:
+        yield Alarm(text=f"Besides the engine, {listed(differ)} differs between these runs.")
+
+
+def _ceilings(group: Group) -> Iterator[Alarm]:
+    if not any(run.object("ceilings") for run in group.runs):
+        yield Alarm(
+            text="This machine's ceilings were not measured, so nothing says how fast it could "
+            "have been: run `cuesta doctor --ceilings` once, then run again."
+        )
+    for label, run in group.named():
+        for phase in run.phases:
+            if phase.fraction is not None and phase.fraction > CEILING_SLACK:
+                yield Alarm(
+                    text=f"The {phase.name} of {label} ran at {n.fraction(phase.fraction)} of the "
+                    f"ceiling “{ceiling_name(phase.ceiling)}”: measure the ceilings again."
+                )
+
+
+def _single(label: str, run: Run) -> Iterator[Alarm]:
+    peak, limit = run.number("peak_resident_bytes"), run.number("memory_bytes")
+    if peak and limit and peak > limit:
+        yield Alarm(
+            text=f"{_capital(label)} held {n.size(peak)}, more than the limit of {n.size(limit)}."
+        )
+    cores, load = number(run.object("machine").get("cores")), run.samples[0].load_average
+    if cores and load and load > BUSY_LOAD * cores:
+        yield Alarm(
+            text=f"The machine was busy before {label} ran: a load of {n.significant(load, 2)} on "
+            f"{n.plural(int(cores), 'core')}."
+        )
+
+
+def _machine(run: Run) -> tuple[object, ...]:
+    facts = run.object("machine")
+    return tuple(facts.get(name) for name in ("cpu", "cores", "memory_bytes", "kernel"))
+
+
+def _short(digest: str) -> str:
+    return f"{digest[:12]}…" if digest else "missing"
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,202 @@
+"""The part of a section that shows the answer: its counts and the pictures its record carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cuesta.report import numerals as n
+from cuesta.report import scales, svg
+from cuesta.report.blocks import Block, Cell, Column, Figure, Key, Pair, Pairs, Part, Row, Table
+from cuesta.report.records import Fields, Run, number, objects, text
+
+VIEWS_MAX = 6
+POINTS_MAX = 2000
+ROWS_MAX = 50
+"""So much of a record's previews is drawn; the lab stays well below it."""
+
+_TONES = ("s1", "s2", "s3")
+
+
+def part(identifier: str, run: Run) -> Part:
+    """The answer of one run; runs with equal digests have the same one."""
+    blocks: list[Block] = []
+    for index, view in enumerate(objects(run.fields.get("preview"))[:VIEWS_MAX]):
+        block = _view(f"{identifier}-view{index}", view)
+        if block is not None:
+            blocks.append(block)
+    if run.counts:
+        items = tuple(Pair(name=_words(name), text=count_text(name, value))
+                      for name, value in run.counts.items())  # fmt: skip
+        blocks.append(Pairs(items=items, heading="Counts" if blocks else ""))
+    aside = ["What came out, whichever engine computed it."] if blocks else []
+    files = objects(run.object("answer").get("files"))
+    if files:
+        names = [f"{text(one.get('name'))} ({n.size(number(one.get('bytes')) or 0)})"
+                 for one in files if text(one.get("name")) != "run.json"]  # fmt: skip
+        aside.append(f"The whole answer is in {', '.join(names)}.")
+    return Part(title="The answer", aside=tuple(aside), blocks=tuple(blocks))
+
+
+def count_text(name: str, value: int) -> str:
+    """A count, or an amount when its name ends in a unit."""
+    if name.endswith("_bytes"):
+        return n.size(value)
+    if name.endswith("_millionths"):
+        return f"{value / 1e6:.6f}"
+    return n.count(value)
+
+
+def _words(name: str) -> str:
+    if name.endswith("_bytes"):
+        name = f"{name.removesuffix('_bytes')}_size"
+    return name.removesuffix("_millionths").replace("_", " ")
+
+
+def _view(identifier: str, view: Fields) -> Block | None:
+    """A preview as a block; None when it is of an unknown kind or has nothing to draw."""
+    makers = {"distribution": _distribution, "histogram": _histogram, "bars": _bars,
+              "table": _table}  # fmt: skip
+    maker = makers.get(text(view.get("kind")))
+    return None if maker is None else maker(identifier, view)
+
+
+def _distribution(identifier: str, view: Fields) -> Block | None:
+    series = [(text(one.get("name")), _points(one.get("points"))) for one in _series(view)]
+    series = [(name, points) for name, points in series if points]
+    xs = [x for _, points in series for x, _ in points]
+    ys = [y for _, points in series for _, y in points]
+    if not xs:
+        return None
+    across = scales.logarithmic(min(xs), max(xs), n.terse)
+    up = scales.logarithmic(min(ys), max(ys), n.terse)
+    title = text(view.get("title"))
+    drawn = [
+        svg.Series(name=name, tone=tone, points=points)
+        for tone, (name, points) in zip(_TONES, series, strict=False)
+    ]
+    described = (
+        f"{title}: {_x(view)} from {n.terse(min(xs))} to {n.terse(max(xs))} across, number of "
+        f"{_y(view)} from {n.terse(min(ys))} to {n.terse(max(ys))} up, both axes logarithmic."
+    )
+    frame = svg.Frame(identifier=identifier, title=title, description=described)
+    keys = tuple(Key(tone=f"dot {one.tone}", text=one.name) for one in drawn)
+    return Figure(
+        # The first series is the main one: drawn last, it lies on top.
+        svg=svg.scatter(frame, drawn[::-1], across, up, (_x(view), _y(view))),
+        heading=title,
+        caption=_sentences(text(view.get("note")), "Both axes are logarithmic."),
+        keys=keys if len(keys) > 1 else (),
+    )
+
+
+def _histogram(identifier: str, view: Fields) -> Block | None:
+    bins = [
+        svg.Bin(low=low, high=high, count=count,
+                text=f"{n.terse(low)} to {n.terse(high)}: {n.terse(count)} {_y(view)}")
+        for low, high, count in _triples(view.get("bins"))
+        if high > low
+    ]  # fmt: skip
+    if not bins:
+        return None
+    low, high = min(one.low for one in bins), max(one.high for one in bins)
+    most = max(bins, key=lambda one: one.count)
+    across = scales.linear(high, n.terse, low)
+    up = scales.linear(max(most.count, 1.0), n.terse)
+    title = text(view.get("title"))
+    described = (
+        f"{title}: {_x(view)} from {n.terse(low)} to {n.terse(high)} across, number of {_y(view)} "
+        f"up; the highest bar is {most.text}."
+    )
+    frame = svg.Frame(identifier=identifier, title=title, description=described)
+    return Figure(
+        svg=svg.histogram(frame, bins, across, up, (_x(view), _y(view))),
+        heading=title,
+        caption=text(view.get("note")),
+    )
+
+
+def _bars(identifier: str, view: Fields) -> Block | None:
+    raw = view.get("items")
+    items = [
+        (str(one[0]), float(one[1]))
+        for one in (raw if isinstance(raw, list) else [])[:ROWS_MAX]
+        if isinstance(one, list) and len(one) == 2 and number(one[1]) is not None
+    ]
+    if not items:
+        return None
+    values = [value for _, value in items]
+    title, unit = text(view.get("title")), _x(view)
+    described = f"{title}: {', '.join(f'{label} {n.terse(value)}' for label, value in items)}."
+    frame = svg.Frame(identifier=identifier, title=title, description=described)
+    rows = [
+        svg.Bar(label=label, text=n.count(round(value)), value=value, tone="best")
+        for label, value in items
+    ]
+    axis = scales.for_bars(values, n.terse)
+    caption = _sentences(text(view.get("note")), "Logarithmic scale." if axis.log else "")
+    return Figure(svg=svg.bars(frame, rows, axis, unit), heading=title, caption=caption)
+
+
+def _table(_identifier: str, view: Fields) -> Block | None:
+    raw = view.get("columns")
+    titles = [str(one) for one in raw] if isinstance(raw, list) else []
+    cells = view.get("rows")
+    rows = [
+        [_cell_text(cell) for cell in row]
+        for row in (cells if isinstance(cells, list) else [])[:ROWS_MAX]
+        if isinstance(row, list) and len(row) == len(titles)
+    ]
+    if not titles or not rows:
+        return None
+    return Table(
+        heading=text(view.get("title")),
+        caption=text(view.get("note")),
+        columns=tuple(Column(title=title, words=index == 0) for index, title in enumerate(titles)),
+        rows=tuple(
+            Row(header=row[0], cells=tuple(Cell(text=cell) for cell in row[1:])) for row in rows
+        ),
+    )
+
+
+def _cell_text(cell: object) -> str:
+    value = number(cell)
+    if value is None:
+        return str(cell)
+    return n.count(int(value)) if value == int(value) else n.significant(value)
+
+
+def _series(view: Fields) -> Sequence[Mapping[str, object]]:
+    return objects(view.get("series"))[: len(_TONES)]
+
+
+def _points(raw: object) -> tuple[tuple[float, float], ...]:
+    """Points with two positive numbers, as logarithmic axes need them."""
+    found = []
+    for one in (raw if isinstance(raw, list) else [])[:POINTS_MAX]:
+        if isinstance(one, list) and len(one) == 2:
+            x, y = number(one[0]), number(one[1])
+            if x is not None and y is not None and x > 0 and y > 0:
+                found.append((x, y))
+    return tuple(found)
+
+
+def _triples(raw: object) -> list[tuple[float, float, float]]:
+    found = []
+    for one in (raw if isinstance(raw, list) else [])[:POINTS_MAX]:
+        numbers = [number(value) for value in one] if isinstance(one, list) else []
+        known = [value for value in numbers if value is not None]
+        if len(known) == len(numbers) == 3:
+            found.append((known[0], known[1], known[2]))
+    return found
+
+
+def _sentences(*texts: str) -> str:
+    return " ".join(one for one in texts if one)
+
+
+def _x(view: Fields) -> str:
+    return text(view.get("x")) or "value"
+
+
+def _y(view: Fields) -> str:
+    return text(view.get("y")) or "count"

@@ -1,0 +1,154 @@
+"""What a page is made of, as plain values; the template turns each kind into HTML.
+
+Texts are plain: the template escapes them. Only `Figure.svg` is mark-up already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from markupsafe import Markup
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """An entry of a legend: the class of its swatch and its words."""
+
+    tone: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A chart under an optional heading, with its legend above and its caption below."""
+
+    kind: ClassVar[str] = "figure"
+    svg: Markup
+    heading: str = ""
+    caption: str = ""
+    keys: tuple[Key, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a table; `words` are set left, numbers right."""
+
+    title: str
+    words: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A cell: what it says, a smaller second line, and the class that colours it."""
+
+    text: str
+    note: str = ""
+    tone: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A row: its header and the cells after it."""
+
+    header: str
+    cells: tuple[Cell, ...]
+    tone: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table whose first column holds row headers."""
+
+    kind: ClassVar[str] = "table"
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    heading: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A name and what it stands for."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """A list of names and values."""
+
+    kind: ClassVar[str] = "pairs"
+    items: tuple[Pair, ...]
+    heading: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """Two stacks of lists, side by side where there is room."""
+
+    kind: ClassVar[str] = "beside"
+    left: tuple[Pairs, ...]
+    right: tuple[Pairs, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commands:
+    """Command lines to type."""
+
+    kind: ClassVar[str] = "commands"
+    heading: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fold:
+    """A block that opens when asked for; open on paper."""
+
+    kind: ClassVar[str] = "fold"
+    summary: str
+    block: Table | Pairs
+
+
+Block = Figure | Table | Pairs | Beside | Commands | Fold
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A titled part of a section; `aside` are sentences beside it."""
+
+    title: str
+    aside: tuple[str, ...]
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A short statement with a tick (`good`), a cross (`bad`) or a dash (`plain`)."""
+
+    text: str
+    tone: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alert:
+    """A warning; `grave` when the answer itself is in doubt."""
+
+    text: str
+    grave: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One question with all that was measured about it."""
+
+    identifier: str
+    kind: str
+    question: str
+    lead: tuple[str, ...]
+    verdict: str
+    marks: tuple[Mark, ...]
+    alerts: tuple[Alert, ...]
+    facts: tuple[Pair, ...]
+    parts: tuple[Part, ...]

@@ -1,0 +1,168 @@
+"""What the numbers of a group of runs say: ratios, ceilings, bounds. No words, no mark-up.
+
+Times are compared on the work, without starting a session or loading an array, and then again from
+nothing. An interval that overlaps another is no difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cuesta.report.records import SETUP_PHASES, Group, Phase, Run
+
+OTHER = "other"
+"""Name of the time that no phase covers."""
+
+CLUSTER_ENGINES = frozenset({"spark", "spark-scala", "mpi"})
+"""Engines that can run on several machines."""
+
+NEAR_CEILING = 0.7
+"""From this share of a ceiling on, the ceiling is what bounds a phase."""
+
+FAR_FROM_CEILING = 0.35
+"""Below this share of it, a ceiling is not what bounds a phase."""
+
+BUSY = 0.8
+IDLE = 0.5
+"""Shares of the cores' time: at least `BUSY` is bound by computing, below `IDLE` by waiting."""
+
+NOISY_SPREAD = 0.2
+"""Spread of the samples, over their median, that is worth a warning."""
+
+CEILING_SLACK = 1.05
+"""A measured ceiling is itself a little uncertain; more than this share of it is a warning."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Versus:
+    """The fastest run against another: how many times its work, its whole time, and how surely."""
+
+    label: str
+    run: Run
+    work_ratio: float
+    total_ratio: float
+    clear: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """All there is to say about a group; `others` in rising order of time."""
+
+    best_label: str
+    best: Run
+    others: tuple[Versus, ...]
+    digests_equal: bool | None
+    all_verified: bool
+    bound: Phase | None
+
+
+def find(group: Group) -> Finding:
+    """Compare the runs of a group.
+
+    The best one has the least work time; a run whose answer is not verified is never the best
+    while there is one that is.
+    """
+    ordered = sorted(
+        group.named(), key=lambda item: (item[1].verified is not True, item[1].work.median)
+    )
+    best_label, best = ordered[0]
+    digests = {run.digest for run in group.runs}
+    return Finding(
+        best_label=best_label,
+        best=best,
+        others=tuple(_versus(best, label, run) for label, run in ordered[1:]),
+        digests_equal=None if len(group.runs) < 2 or "" in digests else len(digests) == 1,
+        all_verified=all(run.verified is True for run in group.runs),
+        bound=bounding_phase(best),
+    )
+
+
+def bounding_phase(run: Run) -> Phase | None:
+    """The longest phase of the work that was compared with a ceiling."""
+    compared = [
+        phase
+        for phase in run.phases
+        if phase.fraction is not None and phase.seconds > 0 and phase.name not in SETUP_PHASES
+    ]
+    return max(compared, key=lambda phase: phase.seconds, default=None)
+
+
+def longest_phase(run: Run) -> Phase | None:
+    """The phase that took most of the run."""
+    return max(run.phases, key=lambda phase: phase.seconds, default=None)
+
+
+def busy_share(run: Run) -> float | None:
+    """CPU time over wall time and threads; more than 1 when helpers ran beside."""
+    cpu, wall, threads = (
+        run.number(name) for name in ("cpu_seconds", "wall_seconds", "threads")
+    )  # fmt: skip
+    if not cpu or not wall or not threads:
+        return None
+    return cpu / (wall * threads)
+
+
+def spread(run: Run) -> float:
+    """Largest less smallest sample of the work, over the median; 0 for one sample."""
+    samples = [sample.work_seconds for sample in run.samples]
+    median = run.work.median
+    return (max(samples) - min(samples)) / median if median > 0 else 0.0
+
+
+def spans(run: Run) -> dict[str, float]:
+    """Seconds by phase of a run from nothing, in order; what no phase covers is `OTHER`.
+
+    A session that is kept starts in the first sample only, so `start` is taken from wherever it
+    was seen.
+    """
+    found = {name: run.setup_seconds(name) for name in SETUP_PHASES if run.setup_seconds(name) > 0}
+    for phase in run.phases:
+        if phase.name not in SETUP_PHASES:
+            found[phase.name] = found.get(phase.name, 0.0) + phase.seconds
+    covered = sum(phase.seconds for phase in run.phases)
+    wall = run.number("wall_seconds") or covered
+    if wall > covered:
+        found[OTHER] = found.get(OTHER, 0.0) + wall - covered
+    return found
+
+
+def whole_seconds(run: Run) -> float:
+    """Start-up, loading and everything else of `spans`."""
+    return sum(spans(run).values())
+
+
+def throughput_bytes_per_s(run: Run) -> float | None:
+    """Input bytes over the work's time."""
+    seconds = run.work.median
+    return run.input_bytes / seconds if run.input_bytes and seconds > 0 else None
+
+
+def rows_per_s(run: Run) -> float | None:
+    """Rows read over the work's time."""
+    rows, seconds = run.counts.get("rows_read"), run.work.median
+    return rows / seconds if rows and seconds > 0 else None
+
+
+def machines_to_draw_level(best: Run, other: Run) -> float | None:
+    """How many machines like this one `other` needs, scaling perfectly, to match `best` on one.
+
+    None when not even endless machines would do: when its start-up alone takes longer than `best`.
+    """
+    left = best.total_seconds - other.setup_seconds("start")
+    if left <= 0:
+        return None
+    return max(1.0, (other.work.median + other.setup_seconds("load")) / left)
+
+
+def _versus(best: Run, label: str, run: Run) -> Versus:
+    return Versus(
+        label=label,
+        run=run,
+        work_ratio=_over(run.work.median, best.work.median),
+        total_ratio=_over(run.total_seconds, best.total_seconds),
+        clear=run.work.low > best.work.high,
+    )
+
+
+def _over(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator > 0 else 1.0

@@ -1,0 +1,60 @@
+"""The page: reads records, renders the template, writes the file in one step."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from cuesta.errors import InputError
+from cuesta.report.records import Group, read_groups
+from cuesta.report.sections import sections
+
+
+def write(paths: Sequence[Path], output: Path) -> Path:
+    """Write the report of all runs at `paths` to the file `output`; return its path.
+
+    A path is a run record, a `compare.json`, or a folder with either in it or below it. Runs that
+    answer the same question of the same input share a section. `output` appears in one step, or
+    not at all.
+
+    Errors: `InputError` when a path holds no record or `output` cannot be written.
+    """
+    if not paths:
+        raise InputError("report: give at least one answer folder or run record")
+    groups = read_groups(paths)
+    if not groups:
+        raise InputError(f"report: no run records in {', '.join(str(path) for path in paths)}")
+    html = render(groups)
+    partial = output.with_name(f"{output.name}.partial-{os.getpid()}")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(html, encoding="utf-8", newline="\n")
+        partial.replace(output)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InputError(f"{output}: {(error.strerror or str(error)).lower()}") from None
+    return output
+
+
+def render(groups: Sequence[Group]) -> str:
+    """The report as HTML text, a pure function of the groups."""
+    environment = Environment(
+        loader=PackageLoader("cuesta.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made = sections(groups)
+    # The style sheet is ours: escaping it would break its quotation marks and child selectors.
+    style = Markup(environment.get_template("style.css").render())
+    title = made[0].question if len(made) == 1 else f"{len(made)} questions, measured"
+    runs = sum(len(group.runs) for group in groups)
+    return environment.get_template("report.html.j2").render(
+        title=title, sections=made, runs=runs, style=style
+    )

@@ -1,0 +1,117 @@
+"""What was asked, in one plain sentence, from a workload's name, its parameters and its inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+
+from cuesta.report.numerals import significant
+
+NAME_CHARACTERS_MAX = 60
+"""A file name longer than this is cut in its middle."""
+
+
+def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[str]) -> str:
+    """The question a run answered; of an unknown workload, that it was run and on what."""
+    names = [short_name(path) for path in inputs]
+    first = names[0] if names else "the input"
+    second = names[1] if len(names) > 1 else "the other"
+    kept = _filter(parameters)
+    match workload:
+        case "scan":
+            return f"Which gene pairs of {first} {f'have {kept}' if kept else 'are there'}?"
+        case "join":
+            return _join(first, second, str(parameters.get("how", "")), kept)
+        case "degrees":
+            return f"How many partners has each gene in the network of {first}{_edges(kept)}?"
+        case "communities":
+            how = _METHODS.get(str(parameters.get("method", "")), "")
+            return f"Which genes of {first} belong together{how}{_edges(kept)}?"
+        case "correlate":
+            return _correlate(first, parameters, kept)
+        case "load":
+            return f"How long does it take to turn {first} into a binary pair matrix?"
+    return f"What does {workload} say about {' and '.join(names) or 'its input'}?"
+
+
+def short_name(path: str) -> str:
+    """The last part of a path or URI, cut in the middle when it is very long."""
+    name = PurePosixPath(re.sub(r"[?#].*$", "", path.rstrip("/"))).name or path
+    if len(name) <= NAME_CHARACTERS_MAX:
+        return name
+    half = NAME_CHARACTERS_MAX // 2 - 1
+    return f"{name[:half]}…{name[-half:]}"
+
+
+_METHODS = {
+    "components": ", as connected components",
+    "label-propagation": ", by label propagation",
+    "louvain": ", by modularity (Louvain)",
+    "leiden": ", by modularity (Leiden)",
+}
+
+
+def _join(first: str, second: str, how: str, kept: str) -> str:
+    among = f", among those with {kept}" if kept else ""
+    if how == "inner":
+        return f"How do the scores of the gene pairs that {first} and {second} share differ{among}?"
+    if how == "left":
+        return f"Which gene pairs of {first} does {second} have too, and how do they differ{among}?"
+    return (
+        f"Which gene pairs do {first} and {second} share, how do their scores differ, "
+        f"and which are in one only{among}?"
+    )
+
+
+def _correlate(first: str, parameters: Mapping[str, object], kept: str) -> str:
+    method = str(parameters.get("method", "")).capitalize()
+    by = f" ({method})" if method else ""
+    minimum = _number(parameters, "min_samples", "min_common_samples")
+    samples = f" over at least {significant(minimum)} common samples" if minimum > 1 else ""
+    if kept:
+        return f"Which genes of {first} are correlated{by}{samples}, with {kept}?"
+    return f"How are the genes of {first} correlated{by}{samples}?"
+
+
+def _edges(kept: str) -> str:
+    return f", when an edge has {kept}" if kept else ""
+
+
+def _filter(parameters: Mapping[str, object]) -> str:
+    """What a pair must have to be kept: `an absolute score of at least 0.8 and ...`."""
+    low = _number(parameters, "min_abs_score")
+    high = _number(parameters, "max_abs_score")
+    samples = _number(parameters, "min_cluster_samples")
+    missing = parameters.get("max_missing")
+    clauses: list[str] = []
+    if low > 0 and high > 0:
+        clauses.append(f"an absolute score from {_plain(low)} to {_plain(high)}")
+    elif low > 0:
+        clauses.append(f"an absolute score of at least {_plain(low)}")
+    elif high > 0:
+        clauses.append(f"an absolute score of at most {_plain(high)}")
+    if samples > 0:
+        clauses.append(f"a cluster of at least {_plain(samples)} samples")
+    if isinstance(missing, int | float) and not isinstance(missing, bool):
+        clauses.append(f"at most {_plain(missing)} missing samples")
+    return _listed(clauses)
+
+
+def _listed(clauses: Sequence[str]) -> str:
+    if len(clauses) < 2:
+        return "".join(clauses)
+    return f"{', '.join(clauses[:-1])} and {clauses[-1]}"
+
+
+def _number(parameters: Mapping[str, object], *names: str) -> float:
+    """The first of these parameters that is a number, else 0."""
+    for name in names:
+        value = parameters.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+    return 0.0
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.10g}"

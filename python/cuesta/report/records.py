@@ -1,0 +1,323 @@
+"""Run records as values: read from files, told apart, and grouped by the question they answer.
+
+Records are another program's output, perhaps another version's: a field that is missing or of the
+wrong type is as good as not measured, and only a file that is no record at all is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuesta.errors import InputError
+from cuesta.lab.stats import Statistic, median_interval
+
+RUN_SCHEMA = "cuesta.run/1"
+COMPARE_SCHEMA = "cuesta.compare/1"
+RUN_FILE, COMPARE_FILE = "run.json", "compare.json"
+
+FOLDER_DEPTH_MAX = 4
+"""So deep below a folder run records are looked for."""
+
+SETUP_PHASES = ("start", "load")
+"""Phases that prepare an engine; all others are the work itself."""
+
+Fields = Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """A timed part of a run, with its ceiling where one was measured; `unit` is what is counted."""
+
+    name: str
+    seconds: float
+    bytes: int | None
+    rows: int | None
+    ceiling: str
+    ceiling_per_s: float | None
+    rate_per_s: float | None
+    fraction: float | None
+
+    @property
+    def unit(self) -> str:
+        """`bytes`, `rows` or `flops`, from the end of the ceiling's name."""
+        return next((u for u in ("rows", "flops") if self.ceiling.endswith(f"_{u}_per_s")), "bytes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One repeat: its wall time and its phases."""
+
+    wall_seconds: float
+    phases: tuple[Phase, ...]
+    load_average: float | None
+
+    def seconds_of(self, name: str) -> float:
+        """Time in the phases of that name."""
+        return sum(phase.seconds for phase in self.phases if phase.name == name)
+
+    @property
+    def work_seconds(self) -> float:
+        """Wall time without starting a session and without loading."""
+        return max(0.0, self.wall_seconds - sum(self.seconds_of(name) for name in SETUP_PHASES))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """One input as it was given."""
+
+    path: str
+    bytes: int | None
+    files: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What one trial did. `fields` is the record itself; `source` is where it was found."""
+
+    source: str
+    fields: Fields
+    workload: str
+    engine: str
+    parameters: Fields
+    inputs: tuple[Input, ...]
+    digest: str
+    counts: Mapping[str, int]
+    verified: bool | None
+    phases: tuple[Phase, ...]
+    samples: tuple[Sample, ...]
+
+    @property
+    def work(self) -> Statistic:
+        """Median and interval of the time without start-up and loading."""
+        return median_interval([sample.work_seconds for sample in self.samples])
+
+    def setup_seconds(self, name: str) -> float:
+        """What a first run spends on `start` or `load`: a kept session starts only once."""
+        return max(sample.seconds_of(name) for sample in self.samples)
+
+    @property
+    def total_seconds(self) -> float:
+        """Work, start-up and loading together: what a run from nothing takes."""
+        return self.work.median + sum(self.setup_seconds(name) for name in SETUP_PHASES)
+
+    @property
+    def input_bytes(self) -> int:
+        """Bytes of all inputs."""
+        return sum(one.bytes or 0 for one in self.inputs)
+
+    def number(self, name: str) -> float | None:
+        """A number of the record's first level, None when it has none."""
+        return number(self.fields.get(name))
+
+    def text(self, name: str) -> str:
+        """A text of the record's first level, empty when it has none."""
+        return text(self.fields.get(name))
+
+    def object(self, name: str) -> Fields:
+        """An object of the record's first level, empty when it has none."""
+        return mapping(self.fields.get(name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Runs that answer the same question of the same input, in the order they were given."""
+
+    runs: tuple[Run, ...]
+    labels: tuple[str, ...]
+
+    @property
+    def first(self) -> Run:
+        """Any of the runs knows the question."""
+        return self.runs[0]
+
+    def named(self) -> Iterator[tuple[str, Run]]:
+        """Runs with the labels that tell them apart."""
+        return zip(self.labels, self.runs, strict=True)
+
+
+def read_groups(paths: Sequence[Path]) -> tuple[Group, ...]:
+    """All runs at `paths`, grouped by question; a path is a record, a comparison or a folder.
+
+    Errors: `InputError` when a path holds no record.
+    """
+    runs: dict[str, Run] = {}
+    for path in paths:
+        for run in _read(path):
+            runs.setdefault(run.source, run)
+    return group(tuple(runs.values()))
+
+
+def group(runs: Sequence[Run]) -> tuple[Group, ...]:
+    """Runs by question, in order of first appearance."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        files = [[Path(one.path).name, one.bytes] for one in run.inputs]
+        key = json.dumps([run.workload, run.parameters, files], sort_keys=True, default=str)
+        found.setdefault(key, []).append(run)
+    return tuple(Group(runs=tuple(group), labels=_labels(group)) for group in found.values())
+
+
+def to_run(fields: Fields, source: str) -> Run:
+    """The values of one record. Errors: `InputError` when it is not a run record."""
+    if fields.get("schema") != RUN_SCHEMA:
+        raise InputError(f"{source}: not a run record of schema {RUN_SCHEMA}")
+    answer = mapping(fields.get("answer"))
+    counts = {name: int(value) for name, value in mapping(answer.get("counts")).items()
+              if isinstance(value, int)}  # fmt: skip
+    verified = fields.get("verified")
+    phases = _phases(fields)
+    samples = tuple(_sample(one) for one in objects(fields.get("samples")))
+    only = Sample(
+        wall_seconds=number(fields.get("wall_seconds")) or sum(one.seconds for one in phases),
+        phases=phases,
+        load_average=None,
+    )
+    return Run(
+        source=source,
+        fields=fields,
+        workload=text(fields.get("workload")) or "unnamed",
+        engine=text(fields.get("engine")) or "unnamed",
+        parameters=mapping(fields.get("parameters")),
+        inputs=tuple(_input(one) for one in objects(fields.get("inputs"))),
+        digest=text(answer.get("digest")),
+        counts=counts,
+        verified=verified if isinstance(verified, bool) else None,
+        phases=phases,
+        samples=samples or (only,),
+    )
+
+
+def mapping(value: object) -> Fields:
+    """`value` when it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: object) -> list[Fields]:
+    """The objects of a list; what is not one is left out."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def text(value: object) -> str:
+    """`value` when it is text, else empty."""
+    return value if isinstance(value, str) else ""
+
+
+def number(value: object) -> float | None:
+    """`value` as a number that is finite, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < float("inf") else None
+
+
+def _read(path: Path) -> Iterator[Run]:
+    """Runs in a file, or in a folder and the folders below it."""
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    if path.is_file():
+        yield from _read_file(path)
+        return
+    for name in (COMPARE_FILE, RUN_FILE):
+        if (path / name).is_file():
+            yield from _read_file(path / name)
+            return
+    below = [
+        file
+        for depth in range(1, FOLDER_DEPTH_MAX + 1)
+        for file in path.glob("*/" * depth + RUN_FILE)
+    ]
+    if not below:
+        raise InputError(f"{path}: no {RUN_FILE} or {COMPARE_FILE} in this folder or below it")
+    for file in sorted(below):
+        yield from _read_file(file)
+
+
+def _read_file(path: Path) -> Iterator[Run]:
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or 'not readable').lower()}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not a run record ({error})") from None
+    if not isinstance(fields, dict):
+        raise InputError(f"{path}: not a run record (it holds no object)")
+    if fields.get("schema") != COMPARE_SCHEMA:
+        yield to_run(fields, str(path))
+        return
+    for place in mapping(fields.get("records")).values():
+        yield from _read_file(path.parent / str(place))
+
+
+def _input(fields: Fields) -> Input:
+    return Input(
+        path=text(fields.get("path")),
+        bytes=_whole(fields.get("bytes")),
+        files=_whole(fields.get("files")),
+    )
+
+
+def _sample(fields: Fields) -> Sample:
+    phases = _phases(fields)
+    return Sample(
+        wall_seconds=number(fields.get("wall_seconds")) or sum(one.seconds for one in phases),
+        phases=phases,
+        load_average=number(fields.get("load_average")),
+    )
+
+
+def _phases(fields: Fields) -> tuple[Phase, ...]:
+    return tuple(
+        Phase(
+            name=text(one.get("name")) or "unnamed",
+            seconds=max(0.0, number(one.get("seconds")) or 0.0),
+            bytes=_whole(one.get("bytes")),
+            rows=_whole(one.get("rows")),
+            ceiling=text(one.get("ceiling")),
+            ceiling_per_s=number(one.get("ceiling_per_s")),
+            rate_per_s=number(one.get("rate_per_s")),
+            fraction=number(one.get("fraction_of_ceiling")),
+        )
+        for one in objects(fields.get("phases"))
+    )
+
+
+def _whole(value: object) -> int | None:
+    found = number(value)
+    return None if found is None else int(found)
+
+
+def _labels(runs: Sequence[Run]) -> tuple[str, ...]:
+    """Engine names, with what tells runs of one engine apart, and at worst a number."""
+    labels = [run.engine for run in runs]
+    for detail in (_threads, _cache, _memory):
+        if len(set(labels)) == len(labels):
+            break
+        details = [detail(run) for run in runs]
+        for name in {label for label in labels if labels.count(label) > 1}:
+            same = [index for index, label in enumerate(labels) if label == name]
+            if len({details[index] for index in same}) > 1:
+                for index in same:
+                    labels[index] = f"{name}, {details[index]}"
+    seen: dict[str, int] = {}
+    for index, label in enumerate(labels):
+        seen[label] = seen.get(label, 0) + 1
+        if seen[label] > 1:
+            labels[index] = f"{label} ({seen[label]})"
+    return tuple(labels)
+
+
+def _threads(run: Run) -> str:
+    threads = int(run.number("threads") or 0)
+    return f"{threads} thread{'' if threads == 1 else 's'}"
+
+
+def _cache(run: Run) -> str:
+    return {"as-is": "warm", "input-dropped": "cold", "machine-dropped": "cold machine"}.get(
+        run.text("cache"), "cache unknown"
+    )
+
+
+def _memory(run: Run) -> str:
+    return f"{(run.number('memory_bytes') or 0) / 2**30:.3g} GiB"

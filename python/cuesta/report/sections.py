@@ -1,0 +1,117 @@
+"""Sections of a page out of groups of runs: composes what the other modules know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuesta.report import answer, environment, parts, words
+from cuesta.report import numerals as n
+from cuesta.report.alarms import alarms
+from cuesta.report.blocks import Alert, Mark, Pair, Section
+from cuesta.report.findings import Finding, bounding_phase, find
+from cuesta.report.question import question
+from cuesta.report.records import Group
+
+_CACHE_MARKS = {
+    "as-is": "warm: page cache left as it was",
+    "input-dropped": "cold: input dropped from the page cache",
+    "machine-dropped": "cold: page cache emptied",
+}
+_HEADLINE_COUNTS = (
+    ("rows_kept", "pairs kept"),
+    ("both", "pairs in both"),
+    ("genes_with_edges", "genes with an edge"),
+    ("communities", "communities"),
+    ("edges", "edges"),
+    ("rows_written", "pairs written"),
+    ("rows", "rows"),
+)
+FACTS_COUNTS_MAX = 2
+
+
+def sections(groups: Sequence[Group]) -> tuple[Section, ...]:
+    """One section a group, numbered from 1."""
+    return tuple(_section(f"q{index}", group) for index, group in enumerate(groups, start=1))
+
+
+def _section(identifier: str, group: Group) -> Section:
+    finding = find(group)
+    first = group.first
+    lead = (
+        words.answer(finding.best),
+        " ".join(one for one in (words.comparison(finding), words.bound(finding)) if one),
+        words.agreement(group, finding),
+    )
+    optional = (
+        answer.part(identifier, finding.best),
+        parts.comparison(identifier, group, finding),
+        parts.where_time_went(identifier, group),
+        parts.ceilings(identifier, group, finding),
+        parts.memory_and_bytes(identifier, group, finding),
+        environment.part(group),
+    )
+    return Section(
+        identifier=identifier,
+        kind=_kind(group),
+        question=question(first.workload, first.parameters, [one.path for one in first.inputs]),
+        lead=tuple(sentence for sentence in lead if sentence),
+        verdict=words.verdict(finding),
+        marks=tuple(_marks(group, finding)),
+        alerts=tuple(Alert(text=one.text, grave=one.grave) for one in alarms(group, finding)),
+        facts=tuple(_facts(finding)),
+        parts=tuple(part for part in optional if part is not None and part.blocks),
+    )
+
+
+def _kind(group: Group) -> str:
+    """What kind of thing this section is: workload and engines."""
+    engines = words.listed(list(group.labels))
+    return f"{group.first.workload} on {engines}"
+
+
+def _marks(group: Group, finding: Finding) -> list[Mark]:
+    marks = []
+    marks.append(_verified(group))
+    if finding.digests_equal is not None:
+        equal = finding.digests_equal
+        text = "equal digests" if equal else "different digests"
+        marks.append(Mark(text=text, tone="good" if equal else "bad"))
+    fewest = min(len(run.samples) for run in group.runs)
+    most = max(len(run.samples) for run in group.runs)
+    runs = n.plural(most, "run") if fewest == most else f"{fewest} to {n.plural(most, 'run')}"
+    each = " each" if len(group.runs) > 1 else ""
+    marks.append(Mark(text=f"{runs}{each}", tone="plain"))
+    caches = {run.text("cache") for run in group.runs}
+    if len(caches) == 1 and (cache := caches.pop()) in _CACHE_MARKS:
+        marks.append(Mark(text=_CACHE_MARKS[cache], tone="plain"))
+    return marks
+
+
+def _verified(group: Group) -> Mark:
+    missing = sum(run.verified is not True for run in group.runs)
+    if missing == 0:
+        return Mark(text="verified by another method", tone="good")
+    all_missing = missing == len(group.runs)
+    text = "not verified" if all_missing else f"{missing} of {len(group.runs)} not verified"
+    return Mark(text=text, tone="bad")
+
+
+def _facts(finding: Finding) -> list[Pair]:
+    """The few figures worth large type."""
+    best = finding.best
+    pairs = [Pair(name=f"{finding.best_label}, the work alone", text=n.duration(best.work.median))]
+    if finding.others and finding.digests_equal is not False:
+        last = finding.others[-1]
+        if last.clear:
+            name = f"as long on {last.label}"
+            pairs.append(Pair(name=name, text=n.ratio(last.work_ratio)))
+    phase = bounding_phase(best)
+    if phase is not None and phase.fraction is not None:
+        name = f"of the ceiling, {words.ceiling_name(phase.ceiling)}"
+        pairs.append(Pair(name=name, text=n.fraction(phase.fraction)))
+    peak = best.number("peak_resident_bytes")
+    if peak:
+        pairs.append(Pair(name=f"{finding.best_label}, peak memory", text=n.size(peak)))
+    counts = [(name, best.counts[key]) for key, name in _HEADLINE_COUNTS if key in best.counts]
+    pairs += [Pair(name=name, text=n.about(value)) for name, value in counts[:FACTS_COUNTS_MAX]]
+    return pairs

@@ -1,0 +1,258 @@
+"""Findings as sentences that are true: what came out, who was faster, what bounds it, what for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from cuesta.report import numerals as n
+from cuesta.report.findings import (
+    BUSY,
+    CEILING_SLACK,
+    CLUSTER_ENGINES,
+    FAR_FROM_CEILING,
+    IDLE,
+    NEAR_CEILING,
+    Finding,
+    Versus,
+    busy_share,
+    machines_to_draw_level,
+)
+from cuesta.report.records import Group, Phase, Run
+
+_CEILINGS = {
+    "memory_read": "read memory",
+    "memory_copy": "copy memory",
+    "file_read_warm": "read a file that is in memory",
+    "file_read_direct": "read from its disk",
+    "file_write": "write a file",
+    "random_read": "read small pieces at random",
+    "gemm_f32": "multiply matrices in single precision",
+    "fma_f32": "do single-precision arithmetic",
+}
+_REMEDIES = {
+    "memory_read": "faster memory or fewer bytes to go through",
+    "memory_copy": "faster memory or fewer bytes to go through",
+    "file_read_warm": "fewer bytes to read (a loaded pair matrix)",
+    "file_read_direct": "faster storage or a file that is in memory already",
+    "file_write": "faster storage or a smaller answer",
+    "random_read": "faster storage or reading in order",
+    "gemm_f32": "more cores or an accelerator",
+    "fma_f32": "more cores or an accelerator",
+}
+
+SOON_SECONDS = 60.0
+LONG_SECONDS = 3600.0
+
+
+def ceiling_key(name: str) -> str:
+    """A ceiling's name without what it counts: `file_read_warm`."""
+    for end in ("_bytes_per_s", "_rows_per_s", "_flops_per_s"):
+        name = name.removesuffix(end)
+    return name
+
+
+def ceiling_name(name: str) -> str:
+    """A ceiling as a label: `file read warm`."""
+    return ceiling_key(name).replace("_", " ")
+
+
+def ceiling_ability(name: str) -> str:
+    """What the machine was seen to do when the ceiling was measured: `read memory`."""
+    return _CEILINGS.get(ceiling_key(name), f"do {ceiling_name(name)}")
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def answer(run: Run) -> str:
+    """What came out, from the counts; empty when they say nothing known."""
+    counts = run.counts
+    match run.workload:
+        case "scan" | "correlate" if "rows_kept" in counts:
+            return _kept(counts)
+        case "join" if "both" in counts:
+            sides = [f"{_about(counts, 'both')} are in both versions"]
+            sides += [f"{_about(counts, 'left_only')} only in the first"] * (
+                counts.get("left_only", 0) > 0
+            )
+            sides += [f"{_about(counts, 'right_only')} only in the second"] * (
+                counts.get("right_only", 0) > 0
+            )
+            return f"Of the gene pairs, {listed(sides)}."
+        case "degrees" if "genes_with_edges" in counts:
+            return (
+                f"{_about(counts, 'genes_with_edges')} of {_about(counts, 'genes')} genes have at "
+                f"least one of the {_about(counts, 'edges')} edges; the best connected gene has "
+                f"{_about(counts, 'largest_degree')}."
+            )
+        case "communities" if "communities" in counts:
+            return (
+                f"{n.plural(counts['communities'], 'community', 'communities')} hold "
+                f"{_about(counts, 'genes_grouped')} of {_about(counts, 'genes')} genes; the "
+                f"largest has {_about(counts, 'largest_community')}."
+            )
+    return ""
+
+
+def comparison(finding: Finding) -> str:
+    """Who was faster and by how much, on the work; again with start-up and loading counted."""
+    if not finding.others:
+        return f"{_took(finding)}{_setup(finding.best)}."
+    if finding.digests_equal is False:
+        return "The times below compare different things, because the answers differ."
+    clauses = [_faster(other) for other in finding.others]
+    text = f"{_took(finding)}: {listed(clauses)}."
+    changed = [
+        f"{n.ratio(other.total_ratio)} for {other.label}"
+        for other in finding.others
+        if other.total_ratio > 1.15 * other.work_ratio
+        or other.work_ratio > 1.15 * other.total_ratio
+    ]
+    if changed:
+        text += f" With starting up and loading counted it is {listed(changed)}."
+    return text
+
+
+def agreement(group: Group, finding: Finding) -> str:
+    """Whether the answers are equal and verified."""
+    digest = f"digest {finding.best.digest[:8]}…" if finding.best.digest else "no digest"
+    if finding.digests_equal is False:
+        return "The answers are not equal: at least one engine is wrong."
+    verified = "verified by another method" if finding.all_verified else "not all verified"
+    if finding.digests_equal:
+        every = {2: "Both", 3: "All three", 4: "All four"}.get(len(group.runs), "All")
+        return f"{every} answers are equal ({digest}) and {verified}."
+    if len(group.runs) == 1:
+        state = "is verified by another method" if finding.all_verified else "is not verified"
+        return f"The answer ({digest}) {state}."
+    return ""
+
+
+def bound(finding: Finding) -> str:
+    """How far the fastest run was from the ceiling of its longest compared phase."""
+    phase = finding.bound
+    if phase is None or phase.fraction is None or finding.digests_equal is False:
+        return ""
+    return (
+        f"Its phase “{phase.name}” ran at {n.fraction(phase.fraction)} of the rate at which this "
+        f"machine can {ceiling_ability(phase.ceiling)}."
+    )
+
+
+def verdict(finding: Finding) -> str:
+    """Whether this job deserves a cluster; empty where the records cannot tell."""
+    if finding.digests_equal is False or finding.best.verified is not True:
+        return ""
+    seconds = finding.best.total_seconds
+    if finding.best.engine in CLUSTER_ENGINES:
+        if not finding.others:
+            return ""
+        return f"{_capital(finding.best.engine)} wins here already on one machine."
+    if seconds < SOON_SECONDS:
+        text = "You do not need a cluster for this."
+    elif seconds < LONG_SECONDS:
+        text = f"One machine answers in {n.duration(seconds)}; a cluster would save minutes."
+    else:
+        text = f"One machine needs {n.duration(seconds)}; a cluster may be worth its trouble."
+    return text
+
+
+def level(finding: Finding) -> list[str]:
+    """How many machines each cluster engine would need to draw level with the fastest run."""
+    sentences = []
+    for other in finding.others:
+        if other.run.engine not in CLUSTER_ENGINES or not other.clear:
+            continue
+        machines = machines_to_draw_level(finding.best, other.run)
+        ideal = f"{n.count(max(2, math.ceil(other.work_ratio)))} machines like this one"
+        if machines is None:
+            start = n.duration(other.run.setup_seconds("start"))
+            sentences.append(
+                f"Starting {other.label} alone took {start}, longer than {finding.best_label} "
+                f"needed for everything; with a session already up it would take {ideal}, scaling "
+                f"perfectly, to draw level."
+            )
+        else:
+            sentences.append(
+                f"{_capital(other.label)} would need {ideal}, scaling perfectly, to draw level."
+            )
+    return sentences
+
+
+def limits(name: str, run: Run, phase: Phase | None) -> list[str]:
+    """What bounds the run called `name`, and so what would and would not make it faster."""
+    busy = busy_share(run)
+    sentences = []
+    if phase is not None and phase.fraction is not None:
+        ability = ceiling_ability(phase.ceiling)
+        remedy = _REMEDIES.get(ceiling_key(phase.ceiling), "a higher ceiling or less to do")
+        if phase.fraction > CEILING_SLACK:
+            sentences.append(
+                f"{_capital(name)} ran above the measured ceiling ({ability}): that was measured "
+                "in another state of the machine and should be measured again."
+            )
+        elif phase.fraction >= NEAR_CEILING:
+            sentences.append(
+                f"{_capital(name)} is bound by how fast this machine can {ability}. More cores "
+                f"would not help; {remedy} would."
+            )
+        elif phase.fraction >= FAR_FROM_CEILING:
+            sentences.append(
+                f"{_capital(name)} is partly bound by how fast this machine can {ability}; at best "
+                f"{n.ratio(1 / phase.fraction)} is left to gain in {phase.name}."
+            )
+        else:
+            sentences.append(f"How fast this machine can {ability} is not what bounds {name}.")
+    return sentences + _cores(run, busy)
+
+
+def _cores(run: Run, busy: float | None) -> list[str]:
+    threads = int(run.number("threads") or 0)
+    if busy is None or threads < 1:
+        return []
+    cores = n.plural(threads, "thread")
+    if busy >= BUSY:
+        return [f"Its {cores} were busy {n.percent(min(busy, 1.0))} of the time."]
+    if busy < IDLE:
+        return [
+            f"Its {cores} were busy only {n.percent(busy)} of the time: it waited, or a part of it "
+            "ran on one core."
+        ]
+    return [f"Its {cores} were busy {n.percent(busy)} of the time."]
+
+
+def _kept(counts: Mapping[str, int]) -> str:
+    kept, read = counts["rows_kept"], counts.get("rows_read", 0)
+    if read <= 0:
+        return f"{n.about(kept)} gene pairs pass."
+    return f"{n.about(kept)} of {n.about(read)} gene pairs pass ({n.percent(kept / read)})."
+
+
+def _faster(other: Versus) -> str:
+    if not other.clear:
+        return f"no clear difference from {other.label}"
+    return f"{n.significant(other.work_ratio, 2)}{n.TIMES} faster than {other.label}"
+
+
+def _took(finding: Finding) -> str:
+    return f"{_capital(finding.best_label)} took {n.duration(finding.best.work.median)}"
+
+
+def _setup(run: Run) -> str:
+    start, load = run.setup_seconds("start"), run.setup_seconds("load")
+    extra = [f"{n.duration(start)} to start up"] * (start > 0)
+    extra += [f"{n.duration(load)} to load"] * (load > 0)
+    return f", and {listed(extra)} before that" if extra else ""
+
+
+def _about(counts: Mapping[str, int], name: str) -> str:
+    return n.about(counts.get(name, 0))
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]

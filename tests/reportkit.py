@@ -1,0 +1,256 @@
+"""Run records made by hand, with numbers as real runs have them, so that reports need no engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parent.parent
+SCHEMA = json.loads((ROOT / "spec/formats/run-record.schema.json").read_text())
+
+DIGEST = "04551f43b254d4d7d7c1c64212a7e447"
+OTHER_DIGEST = "d154be8a7916d7292e901df7707d9aa7"
+MEMORY = "memory_read_bytes_per_s"
+WARM = "file_read_warm_bytes_per_s"
+CEILINGS = {
+    MEMORY: 21.4e9,
+    "memory_copy_bytes_per_s": 9.8e9,
+    WARM: 7.9e9,
+    "file_read_direct_bytes_per_s": 1.1e9,
+    "random_read_bytes_per_s": 48.0e6,
+    "fma_f32_flops_per_s": 212.0e9,
+}
+FILTER = {
+    "min_abs_score": 0.8,
+    "max_abs_score": None,
+    "score_index": 0,
+    "min_cluster_samples": 30,
+    "max_missing": None,
+}
+INPUT_BYTES = 1_073_804_121
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """One repeat: phases by name with seconds, and the seconds no phase covers."""
+
+    phases: Mapping[str, float]
+    other: float = 0.004
+
+    @property
+    def wall_seconds(self) -> float:
+        return sum(self.phases.values()) + self.other
+
+
+def phase(name: str, seconds: float) -> Record:
+    """A phase; `scan` and its like moved the input and know their ceiling."""
+    row: Record = {"name": name, "seconds": seconds}
+    if name in ("start", "write", "collect", "open"):
+        return row
+    ceiling = MEMORY if name == "query" else WARM
+    rate = INPUT_BYTES / seconds
+    return row | {
+        "bytes": INPUT_BYTES,
+        "rows": 2_059_315,
+        "ceiling": ceiling,
+        "ceiling_per_s": CEILINGS[ceiling],
+        "rate_per_s": rate,
+        "fraction_of_ceiling": rate / CEILINGS[ceiling],
+    }
+
+
+def sample(timing: Timing, peak_bytes: int) -> Record:
+    return {
+        "wall_seconds": timing.wall_seconds,
+        "cpu_seconds": timing.wall_seconds * 1.8,
+        "peak_resident_bytes": peak_bytes,
+        "resident_before_bytes": 31_000_000,
+        "read_bytes": INPUT_BYTES,
+        "written_bytes": 704_383,
+        "device_read_bytes": 0,
+        "device_written_bytes": 708_608,
+        "load_average": 0.31,
+        "phases": [phase(name, seconds) for name, seconds in timing.phases.items()],
+    }
+
+
+def record(engine: str, timings: Sequence[Timing], peak_bytes: int, **changes: Any) -> Record:
+    """A record of `scan`, the fields in `changes` replaced."""
+    order = sorted(timings, key=lambda timing: timing.wall_seconds)
+    median = order[(len(order) - 1) // 2]
+    chosen = sample(median, peak_bytes)
+    totals = {
+        name: value
+        for name, value in chosen.items()
+        if name not in ("phases", "load_average", "resident_before_bytes")
+    }
+    made: Record = {
+        "schema": "cuesta.run/1",
+        "workload": "scan",
+        "engine": engine,
+        "parameters": dict(FILTER),
+        "inputs": [{"path": "data/clusters.475.txt", "bytes": INPUT_BYTES, "files": 1}],
+        "threads": 2,
+        "memory_bytes": 8 << 30,
+        "seed": 0,
+        "engine_options": {"master": "local[2]"} if engine == "spark" else {},
+        "answer": {
+            "digest": DIGEST,
+            "counts": {"rows_read": 2_059_315, "rows_kept": 5_220, "answer_bytes": 704_383},
+            "files": [{"name": "pairs.txt", "bytes": 704_383}, {"name": "run.json", "bytes": 1}],
+        },
+        "verified": True,
+        "verification": {
+            "method": "every input line read with the standard library and digested",
+            "expected": DIGEST,
+            "seconds": 2.31,
+        },
+        "phases": chosen["phases"],
+        **totals,
+        "cache": "as-is",
+        "repeats": len(timings),
+        "samples": [sample(timing, peak_bytes) for timing in timings],
+        "statistics": {
+            "wall_seconds": {
+                "median": median.wall_seconds,
+                "low": order[0].wall_seconds,
+                "high": order[-1].wall_seconds,
+                "confidence": 1 - 2.0 ** (1 - len(timings)),
+            }
+        },
+        "ceilings": dict(CEILINGS),
+        "machine": {
+            "cpu": "Intel(R) Xeon(R) Platinum 8581C CPU @ 2.10GHz",
+            "cores": 2,
+            "cores_usable": 2,
+            "memory_bytes": 25_276_502_016,
+            "kernel": "Linux 6.1.0-32-amd64",
+            "filesystems": {"input": "ext4", "output": "ext4"},
+            "load_average": 0.31,
+        },
+        "versions": {"cuesta": "0.1.0", "python": "3.11.7"},
+        "started": "2026-11-21T09:32:14Z",
+        "command": ["cuesta", "compare", "scan", "data/clusters.475.txt", "--min-abs-score", "0.8",
+                    "--min-cluster-samples", "30", "--engines", "native,spark,array",
+                    "--repeat", "7", "-o", "answers/scan"],
+        "preview": [HISTOGRAM, PAIRS],
+    }  # fmt: skip
+    return made | changes
+
+
+HISTOGRAM: Record = {
+    "kind": "histogram",
+    "title": "Scores of the pairs kept",
+    "x": "score",
+    "y": "pairs",
+    "bins": [[-0.95, -0.9, 12], [-0.9, -0.85, 39], [-0.85, -0.8, 144]]
+    + [[round(-0.8 + step / 20, 2), round(-0.75 + step / 20, 2), 0] for step in range(32)]
+    + [[0.8, 0.85, 2714], [0.85, 0.9, 1563], [0.9, 0.95, 611], [0.95, 1.0, 137]],
+}
+PAIRS: Record = {
+    "kind": "table",
+    "title": "Strongest pairs",
+    "columns": ["gene 1", "gene 2", "cluster", "score", "samples"],
+    "rows": [[5931, 1188, 1, "0.998120", 461], [4410, 402, 1, "0.997704", 475],
+             [3377, 3376, 2, "\u22120.994021", 88]],
+}  # fmt: skip
+DEGREES: Record = {
+    "kind": "distribution",
+    "title": "Degree distribution",
+    "x": "edges of a gene",
+    "y": "genes",
+    "series": [
+        {"name": "total", "points": [[k, max(1, round(2300 / k**1.7))] for k in range(1, 70)]
+                                    + [[85, 1], [97, 2], [131, 1], [212, 1], [312, 1]]},
+        {"name": "in", "points": [[k, max(1, round(1900 / k**1.9))] for k in range(1, 45)]},
+        {"name": "out", "points": [[k, max(1, round(1700 / k**1.8))] for k in range(1, 50)]},
+    ],
+    "note": "1,443 genes have no edge and are not drawn.",
+}  # fmt: skip
+COMMUNITIES: Record = {
+    "kind": "bars",
+    "title": "Largest communities",
+    "x": "genes",
+    "items": [["community 1", 3811], ["community 17", 204], ["community 233", 31],
+              ["community 90", 12], ["community 1024", 2]],
+}  # fmt: skip
+
+
+def timings(phases: Mapping[str, float], repeats: int, first_only: str = "") -> list[Timing]:
+    """`repeats` repeats that differ a little; the phase `first_only` is in the first one."""
+    made = []
+    for index in range(repeats):
+        factor = 1 + 0.03 * ((index * 5) % 7 - 2) / 2
+        kept = {name: seconds * factor for name, seconds in phases.items()
+                if index == 0 or name != first_only}  # fmt: skip
+        made.append(Timing(phases=kept))
+    return made
+
+
+def native(repeats: int = 7, **changes: Any) -> Record:
+    times = timings({"open": 0.0003, "scan": 0.1641, "write": 0.0021}, repeats)
+    return record("native", times, 41_203_712, **changes)
+
+
+def spark(repeats: int = 7, **changes: Any) -> Record:
+    times = timings({"start": 4.212, "scan": 2.114, "collect": 0.173}, repeats, "start")
+    versions = {"cuesta": "0.1.0", "python": "3.11.7", "spark": "4.3.0", "java": "17.0.15"}
+    return record("spark", times, 1_312_203_712, **({"versions": versions} | changes))
+
+
+def array(repeats: int = 7, **changes: Any) -> Record:
+    times = timings({"load": 21.7, "query": 0.412, "write": 0.031}, repeats)
+    versions = {"cuesta": "0.1.0", "python": "3.11.7", "tiledb": "0.36.1"}
+    return record("array", times, 812_203_712, **({"versions": versions} | changes))
+
+
+def degrees(**changes: Any) -> Record:
+    counts = {"edges": 41_220, "genes": 6_830, "genes_with_edges": 5_387, "largest_degree": 312,
+              "rows_read": 2_059_315}  # fmt: skip
+    times = timings({"open": 0.0004, "count": 0.1577, "write": 0.0009}, 1)
+    own = {
+        "workload": "degrees",
+        "parameters": FILTER | {"genes": None, "min_cluster_samples": 0},
+        "answer": {"digest": OTHER_DIGEST, "counts": counts, "files": []},
+        "preview": [DEGREES],
+    }
+    return record("native", times, 42_203_712, **(own | changes))
+
+
+def communities(**changes: Any) -> Record:
+    counts = {"communities": 5, "edges": 41_220, "genes": 6_830, "genes_grouped": 4_060,
+              "largest_community": 3_811, "rows_read": 2_059_315}  # fmt: skip
+    times = timings({"open": 0.0004, "components": 0.1702, "write": 0.0009}, 7)
+    own = {
+        "workload": "communities",
+        "parameters": FILTER | {"method": "components", "iterations": 10, "genes": None},
+        "answer": {"digest": OTHER_DIGEST, "counts": counts, "files": []},
+        "preview": [COMMUNITIES],
+    }
+    return record("native", times, 42_203_712, **(own | changes))
+
+
+def write_run(folder: Path, made: Record) -> Path:
+    """The record as `run.json` in an answer folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "run.json").write_text(json.dumps(made, indent=2), encoding="utf-8")
+    return folder
+
+
+def write_comparison(folder: Path, records: Sequence[Record]) -> Path:
+    """Answer folders an engine and the `compare.json` that names them."""
+    for one in records:
+        write_run(folder / one["engine"], one)
+    result = {
+        "schema": "cuesta.compare/1",
+        "workload": records[0]["workload"],
+        "engines": [one["engine"] for one in records],
+        "records": {one["engine"]: f"{one['engine']}/run.json" for one in records},
+    }
+    (folder / "compare.json").write_text(json.dumps(result), encoding="utf-8")
+    return folder
