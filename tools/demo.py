@@ -1,0 +1,95 @@
+"""The main job on real data: from tumour expression to a verified comparison of engines.
+
+    python tools/demo.py [FOLDER]
+
+Every command is shown before it runs, so that you can run it yourself. Answers go to
+`answers/demo`, or to FOLDER. Ends by naming the report.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CUESTA = ROOT / ".venv" / "bin" / "cuesta"
+
+CORRELATE_AT = "0.4"
+COMPARE_AT = "0.7"
+ENGINES = "native,spark,array"
+WORKLOADS = ("scan", "degrees", "communities")
+
+
+class StepFailed(Exception):
+    """A command of the demo ended with another code than 0."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the demo in a folder; the exit code of the first command that failed."""
+    folder = Path(arguments[0]) if arguments else Path("answers") / "demo"
+    os.chdir(ROOT)
+    try:
+        report = demo(folder)
+    except StepFailed as failed:
+        print(f"demo: this command failed: {failed.args[0]}", file=sys.stderr)
+        return int(failed.args[1])
+    print(f"demo: the report is {report.resolve()}")
+    return 0
+
+
+def demo(folder: Path) -> Path:
+    """Every step, in order; returns the report."""
+    say("What does this machine have, and what can it do at most?")
+    cuesta("doctor")
+    if not ceilings_known():
+        cuesta("doctor", "--ceilings")
+    say("Real data: expression of 6,830 genes in 64 tumour cell lines")
+    matrix = cuesta("data", "get", "nci60", "-o", str(folder / "data")).strip()
+    say(f"Which genes vary together? Pairs with |Pearson| of at least {CORRELATE_AT}")
+    pairs = folder / "correlate"
+    cuesta("run", "correlate", matrix, "--min-abs-score", CORRELATE_AT, *into(pairs))
+    text = str(pairs / "pairs.txt")
+    for workload in WORKLOADS:
+        say(f"{workload} at {COMPARE_AT}, on three engines, answers held equal")
+        options = ("--min-abs-score", COMPARE_AT, "--engines", ENGINES)
+        cuesta("compare", workload, text, *options, *into(folder / workload))
+    say("Everything on one page")
+    report = folder / "report.html"
+    answers = [str(pairs), *(str(folder / workload) for workload in WORKLOADS)]
+    cuesta("report", *answers, "-o", str(report))
+    return report
+
+
+def into(folder: Path) -> tuple[str, ...]:
+    """Options that put the answer into `folder`, also when an earlier demo left one."""
+    return ("-o", str(folder), "--overwrite")
+
+
+def ceilings_known() -> bool:
+    """Whether this machine's ceilings were measured before."""
+    code = "import sys; from cuesta.lab import ceilings; sys.exit(ceilings.load() is None)"
+    done = subprocess.run([str(CUESTA.with_name("python")), "-c", code], check=False)
+    return done.returncode == 0
+
+
+def cuesta(*words: str) -> str:
+    """Show a command and run it; what it prints is shown and returned."""
+    print(f"$ cuesta {shlex.join(words)}", flush=True)
+    done = subprocess.run([str(CUESTA), *words], stdout=subprocess.PIPE, text=True, check=False)
+    print(done.stdout, end="", flush=True)
+    if done.returncode:
+        raise StepFailed(f"cuesta {shlex.join(words)}", done.returncode)
+    return done.stdout
+
+
+def say(text: str) -> None:
+    """A sentence before a step."""
+    print(f"\n{text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
