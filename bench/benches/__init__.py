@@ -1,0 +1,1 @@
+"""One file a bench; `cases(size)` gives what is to be measured."""

@@ -1,0 +1,167 @@
+"""All pairs of genes correlated, against the machine's rate of matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benches import ours
+from cuesta.data.obtain import cache_folder, obtain
+from cuesta.data.registry import dataset
+from harness import native
+from harness.answers import lines_of
+from harness.data import Matrix, matrix_text
+from harness.model import Answer, Case, Contestant, Ratio, Sample
+from harness.native import Job
+from harness.size import Size
+from peers import numpy_arrays
+
+PRODUCT = "sgemm"
+MULTIPLY = "cuesta"
+WHOLE = "cuesta with input and output"
+NUMPY = "numpy"
+TOLERANCE_MICRO = 5
+"""Single precision of a product of some hundred samples, in millionths."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correlation:
+    """What is correlated; the threshold keeps the answer small beside the product."""
+
+    name: str
+    path: Path
+    min_abs_score: float
+
+
+def cases(size: Size) -> Iterator[Case]:
+    """Real tumours, then a synthetic matrix of the paper's number of samples."""
+    for correlation in inputs(size):
+        yield case(correlation, size.pick(512, 4096))
+
+
+def inputs(size: Size) -> Iterator[Correlation]:
+    """The smoke size needs no download."""
+    if size.smoke:
+        small = matrix_text(size.folder, Matrix(genes=600, samples=64))
+        yield Correlation(name="600 x 64", path=small, min_abs_score=0.9)
+        return
+    nci60 = obtain(dataset("nci60"), cache_folder(), lambda _done, _total: None)
+    yield Correlation(name="NCI60, 6830 x 64", path=nci60, min_abs_score=0.9)
+    large = matrix_text(size.folder, Matrix(genes=20_000))
+    yield Correlation(name="20000 x 475", path=large, min_abs_score=0.99)
+
+
+def case(correlation: Correlation, product_size: int) -> Case:
+    """Our product against OpenBLAS on a square, and against NumPy on the same matrix."""
+    expressions = numpy_arrays.expression(correlation.path)
+    genes, samples = expressions.shape
+    multiply = numpy_arrays.square_product(product_size)
+    job = Job(
+        workload="correlate",
+        inputs=(correlation.path,),
+        parameters={"method": "pearson", "min_abs_score": correlation.min_abs_score},
+    )
+    scores = {"min_abs_score": correlation.min_abs_score, "expressions": expressions}
+    return Case(
+        name=correlation.name,
+        contestants=(
+            ours_multiply(job),
+            ours.cuesta(job, _ours, WHOLE),
+            Contestant(
+                name=PRODUCT,
+                how=f"OpenBLAS through NumPy, {product_size} x {product_size}, single precision",
+                work=lambda _: multiply(),
+                amount=2.0 * product_size**3,
+            ),
+            numpy(scores),
+        ),
+        bars=(
+            Ratio(
+                ours=MULTIPLY,
+                theirs=PRODUCT,
+                at_least=0.6,
+                text="0.6 of the single-precision GEMM rate",
+            ),
+            Ratio(
+                ours=WHOLE,
+                theirs=PRODUCT,
+                at_least=None,
+                text="the same with reading the matrix and writing the pairs, shown",
+            ),
+            Ratio(ours=MULTIPLY, theirs=NUMPY, at_least=None, text="NumPy in memory, shown"),
+        ),
+        amount=float(samples) * genes * (genes - 1),
+        unit="flop",
+        inputs=(correlation.path,),
+        same=same_pairs(correlation.min_abs_score),
+    )
+
+
+def ours_multiply(job: Job) -> Contestant:
+    """Our run; its time is the phase that multiplies, filters and checks scores near the bound."""
+
+    def work(folder: Path) -> Sample:
+        phases = native.run(job, folder)["phases"]
+        return Sample(seconds=sum(one["seconds"] for one in phases if one["name"] == "multiply"))
+
+    return Contestant(
+        name=MULTIPLY,
+        how=f"{job.text}; the phase `multiply`",
+        work=work,
+        answer=_ours,
+    )
+
+
+def numpy(scores: dict[str, Any]) -> Contestant:
+    """Standardise, multiply block by block, take what scores enough; all of it in memory."""
+    found: list[Any] = []
+
+    def work(_: Path) -> None:
+        found[:] = numpy_arrays.correlate(scores["expressions"], scores["min_abs_score"])
+
+    def answer(_: Path) -> Answer:
+        genes1, genes2, values = found
+        micro = np.rint(values.astype(float) * 1e6).astype(int)
+        pairs = zip((genes1 + 1).tolist(), (genes2 + 1).tolist(), strict=True)
+        return as_answer(dict(zip(pairs, micro.tolist(), strict=True)))
+
+    return Contestant(
+        name=NUMPY,
+        how="standardise, blocks of 2048 rows @ rows up to them, nonzero(abs >= bound)",
+        work=work,
+        answer=answer,
+    )
+
+
+def as_answer(pairs: dict[tuple[int, int], int]) -> Answer:
+    """Scores in millionths by pair of genes."""
+    return Answer(digest=f"{len(pairs)} pairs", rows=len(pairs), values=pairs)
+
+
+def same_pairs(min_abs_score: float) -> Any:
+    """Compares scores to `TOLERANCE_MICRO`; a pair that near the bound may be in one only."""
+    bound = min_abs_score * 1e6 + TOLERANCE_MICRO
+
+    def different(one: Answer, other: Answer) -> str | None:
+        for pair in one.values.keys() | other.values.keys():
+            first, second = one.values.get(pair), other.values.get(pair)
+            if first is None or second is None:
+                if abs(first or second or 0) > bound:
+                    return f"pair {pair} has scores {first} and {second}"
+            elif abs(first - second) > TOLERANCE_MICRO:
+                return f"pair {pair} has scores {first} and {second}"
+        return None
+
+    return different
+
+
+def _ours(folder: Path) -> Answer:
+    pairs: dict[tuple[int, int], int] = {}
+    for line in lines_of(folder / "pairs.txt"):
+        fields = line.split(b"\t", 10)
+        pairs[int(fields[0]), int(fields[1])] = round(float(fields[9]) * 1e6)
+    return as_answer(pairs)

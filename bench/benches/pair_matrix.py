@@ -1,0 +1,131 @@
+"""The same scan on the loaded pair matrix, in pairs a second, and what the loading costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from benches import engines, ours, rows
+from cuesta.lab.request import native_module
+from harness import native
+from harness.data import Pairs, pairs_text
+from harness.model import Answer, Case, Contestant, DifferentAnswer, Ratio
+from harness.native import Job
+from harness.size import Size
+from peers import duckdb_sql
+
+TEXT = "cuesta on text"
+MATRIX_FILE = "pairs.zarr"
+
+
+def cases(size: Size) -> Iterator[Case]:
+    """Loading, then the scan at two thresholds."""
+    pairs = Pairs(genes=size.pick(200, 2000))
+    path = pairs_text(size.folder, pairs)
+    yield loading(path)
+    loaded = size.folder / f"{path.stem}.zarr"
+    if not loaded.exists():
+        load_into(path, loaded)
+    parquet = path.with_suffix(".parquet")
+    if not parquet.exists():
+        duckdb_sql.to_parquet(duckdb_sql.connect(), duckdb_sql.text(path), parquet)
+    why = size.left_out("array") or engines.missing("array")
+    for min_abs_score in (0.8, 0.5):
+        yield scan((path, loaded, parquet), min_abs_score, pairs.rows, why)
+
+
+def loading(path: Path) -> Case:
+    """Text to each binary form."""
+    connection = duckdb_sql.connect()
+    job = Job(workload="load", inputs=(path,), parameters={})
+
+    def verified(folder: Path) -> Answer:
+        return Answer(digest=verify(job, folder), rows=0)
+
+    return Case(
+        name="load",
+        contestants=(
+            ours.cuesta(job, verified),
+            ours.plain_read(path),
+            Contestant(
+                name="duckdb to parquet",
+                how="COPY (SELECT * FROM read_csv(...)) TO pairs.parquet",
+                work=lambda folder: duckdb_sql.to_parquet(
+                    connection, duckdb_sql.text(path), folder / "pairs.parquet"
+                ),
+            ),
+        ),
+        bars=(
+            Ratio(ours=ours.CUESTA, theirs="duckdb to parquet", at_least=None, text="shown"),
+            Ratio(ours=ours.CUESTA, theirs=ours.READ, at_least=None, text="shown"),
+        ),
+        amount=float(path.stat().st_size),
+        unit="B",
+        inputs=(path,),
+        repeats=3,
+    )
+
+
+def scan(
+    files: tuple[Path, Path, Path], min_abs_score: float, pairs: int, no_array: str | None
+) -> Case:
+    """The scan on text, on the pair matrix, on Parquet and on TileDB."""
+    text, loaded, parquet = files
+    parameters = {"min_abs_score": min_abs_score}
+    on_text = Job(workload="scan", inputs=(text,), parameters=parameters)
+    on_matrix = Job(workload="scan", inputs=(loaded,), parameters=parameters)
+    connection = duckdb_sql.connect()
+    query = duckdb_sql.scan(duckdb_sql.parquet(parquet), min_abs_score)
+    found = [
+        ours.cuesta(on_matrix, _answer),
+        ours.cuesta(on_text, _answer, TEXT),
+        Contestant(
+            name="duckdb on parquet",
+            how=duckdb_sql.shown(f"COPY ({query}) TO pairs.txt", parquet),
+            work=lambda folder: duckdb_sql.to_text(connection, query, folder / "pairs.txt"),
+            answer=_answer,
+        ),
+    ]
+    if not no_array:
+        how = "query condition on the loaded TileDB array; loading not timed"
+        found.append(engines.contestant("array", on_text, _answer, how))
+    return Case(
+        name=f"scan, |score| >= {min_abs_score}",
+        contestants=tuple(found),
+        bars=(
+            Ratio(
+                ours=ours.CUESTA,
+                theirs=TEXT,
+                at_least=10.0,
+                text="10x the text scan in pairs/s",
+            ),
+            Ratio(ours=ours.CUESTA, theirs="duckdb on parquet", at_least=None, text="shown"),
+            Ratio(ours=ours.CUESTA, theirs="cuesta array", at_least=None, text="shown: TileDB"),
+        ),
+        amount=float(pairs),
+        unit="pairs",
+        inputs=files,
+        absent={"cuesta array": no_array} if no_array else {},
+    )
+
+
+def load_into(path: Path, loaded: Path) -> None:
+    """Convert the text once, for the scans."""
+    partial = loaded.with_name(f"partial-{loaded.name}")
+    partial.mkdir(exist_ok=True)
+    native.run(Job(workload="load", inputs=(path,), parameters={}), partial)
+    (partial / MATRIX_FILE).rename(loaded)
+    partial.rmdir()
+
+
+def verify(job: Job, folder: Path) -> str:
+    """The digest of our answer, by another method. Errors: `DifferentAnswer`."""
+    checked = json.loads(native_module().verify(job.workload, native.request(job, folder)))
+    if not checked["verified"]:
+        raise DifferentAnswer(f"{job.text}: {checked['digest']}, not {checked['expected']}")
+    return str(checked["digest"])
+
+
+def _answer(folder: Path) -> Answer:
+    return rows.pairs(folder / "pairs.txt")

@@ -1,0 +1,1 @@
+"""What every bench shares: data, interleaved repeats, equal answers, results, the table."""

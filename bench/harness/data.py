@@ -1,0 +1,77 @@
+"""Inputs of the benches: made once, by seed, into the data folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cuesta.lab.request import native_module
+from harness.model import THREADS
+
+SAMPLES = 475
+"""Samples of the paper's matrix; nine tenths of a line of text are its mask."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Gene-pair text: every pair of `genes` genes; `variant` 1 is another version of variant 0."""
+
+    genes: int
+    variant: int = 0
+    samples: int = SAMPLES
+    seed: int = 1
+
+    @property
+    def rows(self) -> int:
+        """Lines of the text."""
+        return self.genes * (self.genes - 1) // 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    """An expression matrix without missing values."""
+
+    genes: int
+    samples: int = SAMPLES
+    seed: int = 1
+
+
+def pairs_text(folder: Path, pairs: Pairs) -> Path:
+    """The text of `pairs`, made if it is not there."""
+    name = f"pairs-{pairs.genes}x{pairs.samples}-seed{pairs.seed}-variant{pairs.variant}.txt"
+    return _made(folder / name, "clusters", asdict(pairs))
+
+
+def matrix_text(folder: Path, matrix: Matrix) -> Path:
+    """The text of `matrix`, made if it is not there."""
+    name = f"matrix-{matrix.genes}x{matrix.samples}-seed{matrix.seed}.gem.txt"
+    return _made(folder / name, "matrix", asdict(matrix))
+
+
+def _made(path: Path, kind: str, request: dict[str, Any]) -> Path:
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"partial-{os.getpid()}-{path.name}")
+    try:
+        full = request | {"output": str(partial), "threads": THREADS}
+        native_module().data_make(kind, json.dumps(full))
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def warm(path: Path) -> int:
+    """Read a file, or every file of a folder, into the page cache; return the bytes."""
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    total = 0
+    buffer = bytearray(1 << 20)
+    for file in files:
+        with file.open("rb", buffering=0) as stream:
+            while count := stream.readinto(buffer):
+                total += count
+    return total

@@ -1,0 +1,145 @@
+"""The words of a bench: contestants that do the same work, and the bars they are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+THREADS = 2
+"""Every contestant gets so many, whatever the machine has."""
+
+MEMORY_BYTES = 4 << 30
+"""Memory that our own runs may take."""
+
+
+class DifferentAnswer(Exception):
+    """Two contestants of a case disagree; nothing of the bench is kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a contestant found, so that it can be compared.
+
+    Attributes
+    ----------
+    digest
+        Equal for equal answers, whatever their order.
+    rows
+        How many rows it has.
+    values
+        The answer itself, where a digest is too strict; not kept.
+    """
+
+    digest: str
+    rows: int
+    values: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One repeat, where the contestant has measured it itself."""
+
+    seconds: float
+    peak_resident_bytes: int | None = None
+
+
+Work = Callable[[Path], Sample | None]
+"""Does the work into an empty folder; None leaves the timing to the harness."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contestant:
+    """Somebody who does the work of a case.
+
+    Attributes
+    ----------
+    name
+        Short, unique in the case: `cuesta`, `duckdb`.
+    how
+        What exactly it is told to do: the statement, the call.
+    work
+        The timed part.
+    answer
+        Reads back what `work` left in its folder, outside the timed part; None for a ceiling,
+        which has no answer.
+    amount
+        Work of one repeat in the case's unit; the case's own when None.
+    repeats_max
+        Fewer repeats than the others, for the slow.
+    """
+
+    name: str
+    how: str
+    work: Work
+    answer: Callable[[Path], Answer] | None = None
+    amount: float | None = None
+    repeats_max: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """`ours` must be `at_least` times as fast as `theirs`, repeat by repeat; None: just shown."""
+
+    ours: str
+    theirs: str
+    at_least: float | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryLimit:
+    """The peak resident memory of `ours` must stay below `below_bytes`."""
+
+    ours: str
+    below_bytes: int
+    text: str
+
+
+Bar = Ratio | MemoryLimit
+
+
+def same_digest(one: Answer, other: Answer) -> str | None:
+    """What is different, or None."""
+    if one.digest == other.digest:
+        return None
+    return f"{one.rows} rows with digest {one.digest}, {other.rows} rows with {other.digest}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One computation on one input, and everybody who does it.
+
+    Attributes
+    ----------
+    name
+        What is computed, e.g. `scan, |score| >= 0.8`.
+    contestants
+        The first one's answer is what the others are held to.
+    bars
+        Rows of the table.
+    amount, unit
+        Work of one repeat: 1.02e9 `B`, 2e6 `pairs`, 1e11 `flop`.
+    inputs
+        Files that are read into the page cache before the first repeat.
+    absent
+        Contestants that cannot run here, with the reason.
+    repeats
+        Overrides the size's number of repeats.
+    same
+        Says what is different between two answers.
+    notes
+        Facts worth a line under the table, such as the time a load took.
+    """
+
+    name: str
+    contestants: tuple[Contestant, ...]
+    bars: tuple[Bar, ...]
+    amount: float
+    unit: str
+    inputs: tuple[Path, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+    repeats: int | None = None
+    same: Callable[[Answer, Answer], str | None] = same_digest
+    notes: tuple[str, ...] = ()

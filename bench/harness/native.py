@@ -1,0 +1,90 @@
+"""Our own side: the native module in this process, and the whole command as users start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuesta.lab.request import native_module
+from harness.model import MEMORY_BYTES, THREADS, Sample
+
+_LAUNCHER = """
+import os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+print(usage.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+"""A small process between, because a child's peak is never below that of the one it came from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A workload with its inputs and parameters."""
+
+    workload: str
+    inputs: tuple[Path, ...]
+    parameters: Mapping[str, object]
+
+    @property
+    def text(self) -> str:
+        """As a line: `scan, min_abs_score 0.8`."""
+        return ", ".join([self.workload, *(f"{key} {val}" for key, val in self.parameters.items())])
+
+
+def run(job: Job, folder: Path) -> dict[str, Any]:
+    """Run `job` in this process, its answer in `folder`; return its phases and counts."""
+    response = native_module().run(job.workload, request(job, folder))
+    found: dict[str, Any] = json.loads(response)
+    return found
+
+
+def request(job: Job, folder: Path) -> str:
+    """What the native module is asked."""
+    return json.dumps(
+        {
+            "inputs": [str(path) for path in job.inputs],
+            "parameters": dict(job.parameters),
+            "output": str(folder),
+            "threads": THREADS,
+            "memory_bytes": MEMORY_BYTES,
+            "scratch": str(folder),
+        }
+    )
+
+
+def command(job: Job, folder: Path, *options: str) -> Sample:
+    """Run `cuesta run` as a process of its own, with its start, its checks and its record.
+
+    The answer is in `folder/answer`. Errors: `RuntimeError` with what the command said.
+    """
+    words = [sys.executable, "-m", "cuesta", "run", job.workload, *map(str, job.inputs)]
+    for name, value in job.parameters.items():
+        words += [f"--{name.replace('_', '-')}", str(value)]
+    words += ["--threads", str(THREADS), "-o", str(folder / "answer"), *options]
+    started = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _LAUNCHER, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"NO_COLOR": "1"},
+    )
+    seconds = time.perf_counter() - started
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: code {done.returncode}: {done.stderr.strip()}")
+    return Sample(seconds=seconds, peak_resident_bytes=int(done.stdout.split()[-1]) * 1024)
+
+
+def ceiling(kind: str, path: Path) -> Sample:
+    """One pass of a ceiling of the machine over a file: `file_read_warm` is a plain pread loop."""
+    asked = {"threads": THREADS, "repeats": 1, "seconds_min": 0.0, "path": str(path)}
+    answer = json.loads(native_module().ceiling(kind, json.dumps(asked)))
+    return Sample(seconds=path.stat().st_size / answer["per_s"][0])

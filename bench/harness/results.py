@@ -1,0 +1,152 @@
+"""What came of a bench as one JSON file: every sample, the bars, the machine, the versions."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from cuesta.lab import machine
+from cuesta.lab.stats import median_interval
+from harness.measure import Measured
+from harness.model import THREADS, Bar, MemoryLimit, Ratio, Sample
+from harness.size import Size
+
+SCHEMA = "cuesta.bench/1"
+PACKAGES = (
+    "cuesta",
+    "duckdb",
+    "graphframes-py",
+    "networkit",
+    "numpy",
+    "polars",
+    "pyarrow",
+    "pyspark",
+    "scipy",
+    "tiledb",
+)
+
+Json = dict[str, Any]
+
+
+def head(bench: str, command: str, size: Size) -> Json:
+    """The record of a bench that is about to begin, its `cases` to come."""
+    return {
+        "schema": SCHEMA,
+        "bench": bench,
+        "command": command,
+        "smoke": size.smoke,
+        "started": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "threads": THREADS,
+        "machine": machine.describe({"data": size.folder}),
+        "versions": versions(),
+        "cases": [],
+    }
+
+
+def versions() -> dict[str, str]:
+    """Python and every package that takes part, where it is installed."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def of_case(measured: Measured) -> Json:
+    """A case with its samples and bars."""
+    case = measured.case
+    return {
+        "name": case.name,
+        "inputs": [{"name": path.name, "bytes": _bytes(path)} for path in case.inputs],
+        "amount": case.amount,
+        "unit": case.unit,
+        "contestants": [_contestant(measured, index) for index in range(len(case.contestants))],
+        "absent": dict(case.absent),
+        "bars": [_bar(measured, bar) for bar in case.bars],
+        "notes": list(case.notes),
+        "seconds_all": round(measured.seconds_all, 1),
+    }
+
+
+def write(record: Json, path: Path) -> None:
+    """Write the record in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(record, indent=1) + "\n")
+    partial.rename(path)
+
+
+def read_all(folder: Path) -> list[Json]:
+    """The records of a folder in the order of their names."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+
+
+def _bytes(path: Path) -> int:
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return sum(file.stat().st_size for file in files)
+
+
+def _contestant(measured: Measured, index: int) -> Json:
+    contestant = measured.case.contestants[index]
+    samples = measured.samples[contestant.name]
+    answer = measured.answers.get(contestant.name)
+    peaks = [one.peak_resident_bytes for one in samples if one.peak_resident_bytes is not None]
+    return {
+        "name": contestant.name,
+        "how": contestant.how,
+        "amount": contestant.amount or measured.case.amount,
+        "seconds": [float(f"{one.seconds:.6g}") for one in samples],
+        **({"peak_resident_bytes": peaks} if peaks else {}),
+        **({"digest": answer.digest, "rows": answer.rows} if answer else {}),
+    }
+
+
+def _bar(measured: Measured, bar: Bar) -> Json:
+    if isinstance(bar, MemoryLimit):
+        return _memory(bar, measured.samples[bar.ours])
+    row = {"ours": bar.ours, "theirs": bar.theirs, "text": bar.text, "at_least": bar.at_least}
+    missing = [name for name in (bar.ours, bar.theirs) if name not in measured.samples]
+    if missing:
+        reason = measured.case.absent.get(missing[0], "not measured")
+        return row | {"figure": None, "why": f"{missing[0]}: {reason}", "met": None}
+    interval = median_interval(_ratios(measured, bar))
+    met = None if bar.at_least is None else interval.median >= bar.at_least
+    return row | {
+        "figure": round(interval.median, 4),
+        "low": round(interval.low, 4),
+        "high": round(interval.high, 4),
+        "confidence": round(interval.confidence, 3),
+        "met": met,
+    }
+
+
+def _ratios(measured: Measured, bar: Ratio) -> list[float]:
+    """Rate of ours by rate of theirs, repeat by repeat."""
+    amounts = {one.name: one.amount or measured.case.amount for one in measured.case.contestants}
+    pairs = zip(measured.samples[bar.ours], measured.samples[bar.theirs], strict=False)
+    return [
+        (amounts[bar.ours] / ours.seconds) / (amounts[bar.theirs] / theirs.seconds)
+        for ours, theirs in pairs
+    ]
+
+
+def _memory(bar: MemoryLimit, samples: Sequence[Sample]) -> Json:
+    peaks = [float(one.peak_resident_bytes or 0) for one in samples]
+    interval = median_interval(peaks)
+    return {
+        "ours": bar.ours,
+        "text": bar.text,
+        "below_bytes": bar.below_bytes,
+        "figure": interval.median,
+        "low": interval.low,
+        "high": interval.high,
+        "confidence": round(interval.confidence, 3),
+        "met": interval.high < bar.below_bytes,
+    }

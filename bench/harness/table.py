@@ -1,0 +1,142 @@
+"""The tables of a record, for the terminal and for `bench/README.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cuesta.lab.stats import median_interval
+from harness.results import Json
+
+BEGIN = "<!-- written by bench/run.py; change that instead -->"
+END = "<!-- end of what bench/run.py writes -->"
+_NAMES = {
+    "graphframes-py": "GraphFrames",
+    "duckdb": "DuckDB",
+    "polars": "Polars",
+    "pyspark": "Spark",
+    "tiledb": "TileDB-Py",
+    "networkit": "NetworKit",
+    "scipy": "SciPy",
+    "numpy": "NumPy",
+}
+
+
+def generated(records: Sequence[Json]) -> str:
+    """Everything between the markers."""
+    if not records:
+        return "Nothing has been measured yet.\n"
+    parts = ["### The bars", "", *bars(records)]
+    for record in records:
+        parts += ["", f"### Everybody in `{record['bench']}`", "", *everybody(record)]
+    return "\n".join([*parts, ""])
+
+
+def rewrite(readme: Path, records: Sequence[Json]) -> None:
+    """Put the tables between the markers of `readme`."""
+    text = readme.read_text()
+    head, found, rest = text.partition(BEGIN)
+    _, closed, tail = rest.partition(END)
+    if not found or not closed:
+        raise ValueError(f"{readme} lacks the lines {BEGIN!r} and {END!r}")
+    readme.write_text(f"{head}{BEGIN}\n\n{generated(records)}\n{END}{tail}")
+
+
+def bars(records: Iterable[Json]) -> list[str]:
+    """One row a bar, met or missed."""
+    rows = ["| bench | case | bar | figure | spread | verdict | command |"]
+    rows.append("|---|---|---|---|---|---|---|")
+    for record in records:
+        for case in record["cases"]:
+            for bar in case["bars"]:
+                figure = _figure(bar, judged=not record["smoke"])
+                cells = [record["bench"], case["name"], bar["text"], *figure]
+                rows.append(_row([*cells, f"`{record['command']}`"]))
+    return rows
+
+
+def everybody(record: Json) -> list[str]:
+    """Every contestant of every case with its median, then what was run where."""
+    rows = [
+        "| case | who | median | spread | rate | the first is | how |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for case in record["cases"]:
+        ours = case["contestants"][0]
+        for one in case["contestants"]:
+            interval = median_interval(one["seconds"])
+            rate = one["amount"] / interval.median
+            cells = [
+                case["name"],
+                one["name"],
+                seconds(interval.median),
+                f"{seconds(interval.low)} to {seconds(interval.high)}",
+                rate_text(rate, case["unit"]),
+                _against(ours, one),
+                one["how"],
+            ]
+            rows.append(_row(cells))
+        rows += [
+            _row([case["name"], name, why, "", "", "", ""]) for name, why in case["absent"].items()
+        ]
+    return [*rows, *_circumstances(record)]
+
+
+def _circumstances(record: Json) -> list[str]:
+    machine = record["machine"]
+    repeats = [len(one["seconds"]) for case in record["cases"] for one in case["contestants"]]
+    facts = [
+        record["started"],
+        machine["cpu"],
+        f"{record['threads']} of {machine['cores']} cores",
+        f"{machine['memory_bytes'] / 2**30:.0f} GiB",
+        machine["kernel"],
+        f"load before {machine['load_average']:.1f}",
+        f"{min(repeats)} to {max(repeats)} repeats",
+    ]
+    versions = [f"{_NAMES.get(name, name)} {at}" for name, at in record["versions"].items()]
+    notes = [note for case in record["cases"] for note in case["notes"]]
+    return ["", *(f"- {line}" for line in (*notes, ", ".join(facts), ", ".join(versions)))]
+
+
+def _against(ours: Json, one: Json) -> str:
+    """How many times the first contestant's rate is that of another, repeat by repeat."""
+    if one is ours:
+        return ""
+    pairs = zip(ours["seconds"], one["seconds"], strict=False)
+    ratios = [(ours["amount"] / mine) / (one["amount"] / other) for mine, other in pairs]
+    return f"{number(median_interval(ratios).median)}x"
+
+
+def _figure(bar: Json, *, judged: bool) -> list[str]:
+    if bar["figure"] is None:
+        return ["not measured", bar["why"], ""]
+    verdict = {True: "met", False: "**missed**", None: ""}[bar["met"] if judged else None]
+    sure = f"({bar['confidence']:.0%})"
+    if "below_bytes" in bar:
+        mib = [f"{bar[name] / 2**20:.0f}" for name in ("figure", "low", "high")]
+        return [f"{mib[0]} MiB", f"{mib[1]} to {mib[2]} MiB {sure}", verdict]
+    spread = f"{number(bar['low'])} to {number(bar['high'])} {sure}"
+    return [f"{number(bar['figure'])}x", spread, verdict]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def number(value: float) -> str:
+    """Three digits that count: 0.873, 6.31, 47.2, 1330."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def seconds(value: float) -> str:
+    """With the unit that suits: `132 ms`, `2.31 s`."""
+    return f"{number(value * 1e3)} ms" if value < 1 else f"{number(value)} s"
+
+
+def rate_text(rate: float, unit: str) -> str:
+    """With a prefix: `7.81 GB/s`."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if rate >= factor:
+            return f"{number(rate / factor)} {prefix}{unit}/s"
+    return f"{number(rate)} {unit}/s"

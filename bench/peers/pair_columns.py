@@ -1,0 +1,16 @@
+"""The columns of KINC version-1 text, as every peer is told them."""
+
+INTEGERS = (
+    "gene1",
+    "gene2",
+    "cluster",
+    "num_clusters",
+    "cluster_samples",
+    "missing",
+    "outliers",
+    "pair_outliers",
+    "threshold",
+)
+SCORE = "score"
+SAMPLES = "samples"
+NAMES = (*INTEGERS, SCORE, SAMPLES)

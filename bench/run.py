@@ -1,0 +1,110 @@
+"""Run benches: every contestant in turn in one run, answers held equal, every sample kept.
+
+    python bench/run.py [--smoke] [--repeats N] [--without PEER]... [NAME...]
+
+Without names it runs all of them. Writes `bench/results/NAME.json` and the tables of
+`bench/README.md`. With `--smoke`, seconds each, to see that the benches work: the results go beside
+the data and the tables to the terminal. The data is kept in `$CUESTA_BENCH_DATA` or `bench/data`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from harness import results, table
+from harness.measure import measure
+from harness.model import THREADS, DifferentAnswer
+from harness.size import Size
+
+HERE = Path(__file__).resolve().parent
+BENCHES = (
+    "scan",
+    "join",
+    "degrees",
+    "components",
+    "pair_matrix",
+    "correlate",
+    "spark_scan",
+    "memory",
+)
+THREADS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
+REPEATS_SMOKE = 2
+REPEATS_REAL = 9
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what was asked for; 1 when answers differ or a contestant breaks, 2 for bad words."""
+    options = parser().parse_args(arguments)
+    names = options.names or list(BENCHES)
+    if len(names) == 1:
+        return 0 if one(names[0], size_of(options)) else 1
+    # Each in a process of its own, so that none finds another's threads, memory or JVM.
+    words = [word for word in arguments if word not in names]
+    failed = [name for name in names if not alone([name, *words])]
+    if failed:
+        print(f"bench: failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The words of the command."""
+    summary, _, more = (__doc__ or "").partition("\n\n")
+    made = argparse.ArgumentParser(prog="bench/run.py", description=summary, epilog=more)
+    made.add_argument("names", nargs="*", choices=[[], *BENCHES], metavar="NAME")
+    made.add_argument("--smoke", action="store_true", help="a size of seconds")
+    made.add_argument("--repeats", type=int, help=f"{REPEATS_REAL}; with --smoke {REPEATS_SMOKE}")
+    made.add_argument("--without", action="append", default=[], metavar="PEER", help="e.g. spark")
+    return made
+
+
+def alone(words: Sequence[str]) -> bool:
+    """Run this program with `words` as a process of its own."""
+    return subprocess.run([sys.executable, __file__, *words], check=False).returncode == 0
+
+
+def size_of(options: argparse.Namespace) -> Size:
+    """What the benches may spend."""
+    return Size(
+        smoke=options.smoke,
+        repeats=options.repeats or (REPEATS_SMOKE if options.smoke else REPEATS_REAL),
+        folder=Path(os.environ.get("CUESTA_BENCH_DATA") or HERE / "data").resolve(),
+        without=frozenset(options.without),
+    )
+
+
+def one(name: str, size: Size) -> bool:
+    """Run one bench and keep its record; False after saying why not."""
+    print(f"bench {name}", file=sys.stderr, flush=True)
+    started = time.perf_counter()
+    # Before any library that reads them is loaded, and the machine before it is busy with us.
+    os.environ.update(dict.fromkeys(THREADS_VARIABLES, str(THREADS)))
+    size.folder.mkdir(parents=True, exist_ok=True)
+    record = results.head(name, f"bench/run.py {name}", size)
+    try:
+        cases = import_module(f"benches.{name}").cases(size)
+        record["cases"] = [results.of_case(measure(case, size)) for case in cases]
+    except DifferentAnswer as error:
+        print(f"bench {name}: different answers: {error}", file=sys.stderr)
+        return False
+    except Exception:
+        print(f"bench {name}: {traceback.format_exc()}", file=sys.stderr)
+        return False
+    folder = size.folder / "smoke" if size.smoke else HERE / "results"
+    results.write(record, folder / f"{name}.json")
+    print("\n".join([*table.bars([record]), "", *table.everybody(record), ""]), flush=True)
+    if not size.smoke:
+        table.rewrite(HERE / "README.md", results.read_all(HERE / "results"))
+    print(f"bench {name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,132 @@
+"""The harness of the benches: turns, ratios, verdicts, and answers that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness import results, table
+from harness.answers import digest
+from harness.measure import Measured, measure
+from harness.model import (
+    Answer,
+    Case,
+    Contestant,
+    DifferentAnswer,
+    MemoryLimit,
+    Ratio,
+    Sample,
+)
+from harness.size import Size
+
+
+@pytest.fixture
+def size(tmp_path: Path) -> Size:
+    return Size(smoke=True, repeats=3, folder=tmp_path)
+
+
+def contestant(name: str, seconds: float, answer: bytes = b"row") -> Contestant:
+    def work(_: Path) -> Sample:
+        return Sample(seconds=seconds, peak_resident_bytes=int(seconds * 1e6))
+
+    return Contestant(name=name, how="", work=work, answer=lambda _: digest([answer]))
+
+
+def case(*contestants: Contestant, at_least: float = 4.0) -> Case:
+    bar = Ratio(ours="ours", theirs="theirs", at_least=at_least, text="bar")
+    return Case(name="case", contestants=contestants, bars=(bar,), amount=1e9, unit="B")
+
+
+def recorder(turns: list[str], name: str) -> Callable[[Path], None]:
+    def work(_: Path) -> None:
+        turns.append(name)
+
+    return work
+
+
+def test_contestants_take_turns_after_one_round_that_does_not_count(size: Size) -> None:
+    turns: list[str] = []
+    a, b, slow = (
+        Contestant(name=name, how="", work=recorder(turns, name), repeats_max=most)
+        for name, most in (("a", None), ("b", None), ("slow", 1))
+    )
+    measured = measure(
+        Case(name="case", contestants=(a, b, slow), bars=(), amount=1, unit="B"), size
+    )
+    assert turns == ["a", "b", "slow", "a", "b", "slow", "a", "b", "a", "b"]
+    assert [len(measured.samples[name]) for name in ("a", "b", "slow")] == [3, 3, 1]
+
+
+def test_a_different_answer_ends_the_bench_and_names_both(size: Size) -> None:
+    both = case(contestant("ours", 1.0), contestant("theirs", 4.0, b"other row"))
+    with pytest.raises(DifferentAnswer, match="ours and theirs"):
+        measure(both, size)
+
+
+def test_the_order_of_rows_does_not_matter_but_their_number_does() -> None:
+    assert digest([b"a", b"b"]) == digest([b"b", b"a"])
+    assert digest([b"a", b"a"]).digest != digest([b"a"]).digest
+    assert digest([]).rows == 0
+
+
+@pytest.mark.parametrize(("at_least", "met"), [(4.0, True), (4.1, False)])
+def test_a_ratio_is_met_from_the_bar_on(size: Size, at_least: float, met: bool) -> None:
+    both = case(contestant("ours", 0.5), contestant("theirs", 2.0), at_least=at_least)
+    bar = results.of_case(measure(both, size))["bars"][0]
+    assert (bar["figure"], bar["met"]) == (4.0, met)
+
+
+def test_different_amounts_of_work_are_compared_by_rate(size: Size) -> None:
+    ceiling = Contestant(name="theirs", how="", work=lambda _: Sample(seconds=1.0), amount=4e9)
+    bar = results.of_case(measure(case(contestant("ours", 0.5), ceiling), size))["bars"][0]
+    assert bar["figure"] == 0.5
+
+
+def test_a_peer_that_is_not_there_leaves_its_row(size: Size) -> None:
+    alone = case(contestant("ours", 1.0))
+    alone = Case(**{**vars(alone), "absent": {"theirs": "no Java here"}})
+    record = results.head("scan", "bench/run.py scan", size)
+    record["cases"] = [results.of_case(measure(alone, size))]
+    assert "not measured | theirs: no Java here" in table.generated([record])
+
+
+def test_the_largest_peak_decides_a_memory_limit() -> None:
+    bar = MemoryLimit(ours="ours", below_bytes=300, text="under 300 bytes")
+    only = Case(name="case", contestants=(contestant("ours", 1),), bars=(bar,), amount=1, unit="B")
+    samples = [Sample(seconds=1, peak_resident_bytes=peak) for peak in (100, 200, 300)]
+    measured = Measured(case=only, samples={"ours": samples}, answers={}, seconds_all=1)
+    assert results.of_case(measured)["bars"][0]["met"] is False
+
+
+def test_only_what_stands_between_the_marks_is_written_anew(tmp_path: Path, size: Size) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{table.BEGIN}\nold\n{table.END}\nafter\n")
+    record = results.head("scan", "bench/run.py scan", size)
+    both = case(contestant("ours", 0.5), contestant("theirs", 2.0))
+    record["cases"] = [results.of_case(measure(both, size))]
+    table.rewrite(readme, [record])
+    text = readme.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "old" not in text
+    assert "| scan | case | bar | 4x | 4 to 4 (75%) |" in text
+    readme.write_text("no marks")
+    with pytest.raises(ValueError, match="lacks the lines"):
+        table.rewrite(readme, [record])
+
+
+def test_a_pipe_in_a_cell_does_not_break_the_table(size: Size) -> None:
+    piped = Case(**{**vars(case(contestant("ours", 1.0))), "name": "|score|", "bars": ()})
+    record = results.head("scan", "bench/run.py scan", size)
+    record["cases"] = [results.of_case(measure(piped, size))]
+    assert r"\|score\|" in table.generated([record])
+
+
+def test_an_answer_says_what_is_different() -> None:
+    from harness.model import same_digest
+
+    one, other = Answer(digest="a", rows=1), Answer(digest="b", rows=2)
+    assert same_digest(one, one) is None
+    assert "1 rows with digest a, 2 rows with b" in str(same_digest(one, other))
