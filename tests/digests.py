@@ -35,8 +35,9 @@ def micro(text: str) -> int:
     """Millionths of a decimal with at most six places."""
     if not text or text == "nan":
         return -(2**31)
-    sign, whole, places = re.fullmatch(r"(-?)(\d+)\.?(\d*)", text).groups()  # type: ignore[union-attr]
-    return int(f"{sign}{whole}{places:0<6}")
+    whole, _, places = text.partition(".")
+    assert re.fullmatch(r"-?\d+(\.\d{0,6})?", text)
+    return int(f"{whole}{places:0<6}")
 
 
 def rows(path: Path, header: bool = True) -> Iterator[list[str]]:
