@@ -76,9 +76,8 @@ def everybody(record: Json) -> list[str]:
                 one["how"],
             ]
             rows.append(_row(cells))
-        rows += [
-            _row([case["name"], name, why, "", "", "", ""]) for name, why in case["absent"].items()
-        ]
+        for name, why in case["absent"].items():
+            rows.append(_row([case["name"], name, "not measured", "", "", "", why]))
     return [*rows, *_circumstances(record)]
 
 
