@@ -6,6 +6,17 @@ classes of `cuesta.errors`.
 
 from collections.abc import Callable
 
+__all__ = [
+    "__version__",
+    "ceiling",
+    "data_make",
+    "map_bytes",
+    "map_split",
+    "run",
+    "splits",
+    "verify",
+]
+
 __version__: str
 
 def run(

@@ -129,10 +129,7 @@ class Workload:
         unknown = sorted(set(given) - {parameter.name for parameter in self.parameters})
         if unknown:
             raise InputError(f"{self.name} has no parameter {unknown[0]!r}")
-        return {
-            one.name: one.check(given.get(one.name, one.default))
-            for one in self.parameters
-        }
+        return {one.name: one.check(given.get(one.name, one.default)) for one in self.parameters}
 
     def check_inputs(self, inputs: tuple[str, ...]) -> None:
         """Errors: `InputError` when there are too few or too many."""
