@@ -170,7 +170,7 @@ DEGREES: Record = {
         {"name": "in", "points": [[k, max(1, round(1900 / k**1.9))] for k in range(1, 45)]},
         {"name": "out", "points": [[k, max(1, round(1700 / k**1.8))] for k in range(1, 50)]},
     ],
-    "note": "1,443 genes have no edge and are not drawn.",
+    "note": "1,443 genes have no edge.",
 }  # fmt: skip
 COMMUNITIES: Record = {
     "kind": "bars",
@@ -254,3 +254,32 @@ def write_comparison(folder: Path, records: Sequence[Record]) -> Path:
     }
     (folder / "compare.json").write_text(json.dumps(result), encoding="utf-8")
     return folder
+
+
+MARKUP = "<script>alert('x')</script><img src=http://example.org/x onerror=alert(1)>"
+
+
+def hostile() -> Record:
+    """A record whose every free text is mark-up or very long, and that has many phases."""
+    times = timings(
+        {f"{MARKUP[:12]}{index}{'x' * 40}": 0.01 * (index + 1) for index in range(30)}, 3
+    )
+    made = record(MARKUP + "y" * 200, times, 41_203_712)
+    for index, one in enumerate(made["phases"]):
+        one["ceiling"] = f"{MARKUP}{'z' * 60}{index}_bytes_per_s"
+    made["inputs"][0]["path"] = f"/data/{MARKUP}/{'long' * 60}.txt"
+    made["parameters"][MARKUP] = MARKUP
+    made["engine_options"] = {MARKUP: "w" * 300}
+    made["answer"]["counts"][MARKUP] = 2**62
+    made["answer"]["files"] = [{"name": MARKUP + "v" * 100, "bytes": 5}]
+    made["verification"]["method"] = MARKUP
+    made["machine"]["cpu"] = "u" * 400
+    made["versions"][MARKUP] = MARKUP
+    made["command"] = ["cuesta", MARKUP, "t" * 500]
+    made["preview"] = [
+        HISTOGRAM | {"title": MARKUP, "x": MARKUP, "y": MARKUP, "note": MARKUP},
+        COMMUNITIES | {"items": [[MARKUP * 3, 5], ["s" * 300, 1_000_000]]},
+        DEGREES | {"series": [{"name": MARKUP, "points": [[1, 1], [10**12, 10**15]]}]},
+        PAIRS | {"columns": [MARKUP, "b"], "rows": [[MARKUP * 2, "r" * 200]]},
+    ]
+    return made

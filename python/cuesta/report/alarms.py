@@ -89,12 +89,12 @@ def _ceilings(group: Group) -> Iterator[Alarm]:
             "have been: run `cuesta doctor --ceilings` once, then run again."
         )
     for label, run in group.named():
-        for phase in run.phases:
-            if phase.fraction is not None and phase.fraction > CEILING_SLACK:
-                yield Alarm(
-                    text=f"The {phase.name} of {label} ran at {n.fraction(phase.fraction)} of the "
-                    f"ceiling “{ceiling_name(phase.ceiling)}”: measure the ceilings again."
-                )
+        phase = max(run.phases, key=lambda one: one.fraction or 0.0, default=None)
+        if phase is not None and (phase.fraction or 0.0) > CEILING_SLACK:
+            yield Alarm(
+                text=f"The {phase.name} of {label} ran at {n.fraction(phase.fraction or 0.0)} of "
+                f"the ceiling “{ceiling_name(phase.ceiling)}”: measure the ceilings again."
+            )
 
 
 def _single(label: str, run: Run) -> Iterator[Alarm]:

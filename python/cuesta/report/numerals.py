@@ -94,9 +94,11 @@ def size_unit(high: float) -> tuple[str, float]:
 
 def terse(value: float) -> str:
     """A tick label: no trailing zeros, thousands shortened: `0.5`, `250`, `10k`, `2.5M`."""
+    if abs(value) >= 1e15:
+        return f"{value:.0e}"
     for multiple, prefix in _SHORT:
         if abs(value) >= multiple * (10 if prefix == "k" else 1):
-            return f"{MINUS if value < 0 else ''}{abs(value) / multiple:g}{prefix}"
+            return f"{MINUS if value < 0 else ''}{abs(value) / multiple:.4g}{prefix}"
     return f"{MINUS if value < 0 else ''}{abs(value):,.10g}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -32,24 +33,20 @@ def write(paths: Sequence[Path], output: Path) -> Path:
     partial = output.with_name(f"{output.name}.partial-{os.getpid()}")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(html, encoding="utf-8", newline="\n")
-        partial.replace(output)
+        try:
+            partial.write_text(html, encoding="utf-8", newline="\n")
+            partial.replace(output)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise InputError(f"{output}: {(error.strerror or str(error)).lower()}") from None
     return output
 
 
 def render(groups: Sequence[Group]) -> str:
     """The report as HTML text, a pure function of the groups."""
-    environment = Environment(
-        loader=PackageLoader("cuesta.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = _environment()
     made = sections(groups)
     # The style sheet is ours: escaping it would break its quotation marks and child selectors.
     style = Markup(environment.get_template("style.css").render())
@@ -57,4 +54,16 @@ def render(groups: Sequence[Group]) -> str:
     runs = sum(len(group.runs) for group in groups)
     return environment.get_template("report.html.j2").render(
         title=title, sections=made, runs=runs, style=style
+    )
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("cuesta.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )

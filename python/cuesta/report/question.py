@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from cuesta.report.numerals import significant
-
 NAME_CHARACTERS_MAX = 60
 """A file name longer than this is cut in its middle."""
 
@@ -68,7 +66,7 @@ def _correlate(first: str, parameters: Mapping[str, object], kept: str) -> str:
     method = str(parameters.get("method", "")).capitalize()
     by = f" ({method})" if method else ""
     minimum = _number(parameters, "min_samples", "min_common_samples")
-    samples = f" over at least {significant(minimum)} common samples" if minimum > 1 else ""
+    samples = f" over at least {_plain(minimum)} common samples" if minimum > 1 else ""
     if kept:
         return f"Which genes of {first} are correlated{by}{samples}, with {kept}?"
     return f"How are the genes of {first} correlated{by}{samples}?"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from cuesta.errors import InputError
@@ -20,6 +21,16 @@ RUN_FILE, COMPARE_FILE = "run.json", "compare.json"
 
 FOLDER_DEPTH_MAX = 4
 """So deep below a folder run records are looked for."""
+
+NUMBER_MAX = 1e30
+COUNT_MAX = 1 << 63
+"""What is beyond these was not measured."""
+
+SAMPLES_MAX = 1000
+"""More samples than a run may have repeats are not looked at."""
+
+NAME_CHARACTERS_MAX = 60
+"""The rest of a longer name of an engine, a phase or a ceiling is not shown."""
 
 SETUP_PHASES = ("start", "load")
 """Phases that prepare an engine; all others are the work itself."""
@@ -89,7 +100,7 @@ class Run:
     phases: tuple[Phase, ...]
     samples: tuple[Sample, ...]
 
-    @property
+    @cached_property
     def work(self) -> Statistic:
         """Median and interval of the time without start-up and loading."""
         return median_interval([sample.work_seconds for sample in self.samples])
@@ -166,10 +177,10 @@ def to_run(fields: Fields, source: str) -> Run:
         raise InputError(f"{source}: not a run record of schema {RUN_SCHEMA}")
     answer = mapping(fields.get("answer"))
     counts = {name: int(value) for name, value in mapping(answer.get("counts")).items()
-              if isinstance(value, int)}  # fmt: skip
+              if isinstance(value, int) and abs(value) < COUNT_MAX}  # fmt: skip
     verified = fields.get("verified")
     phases = _phases(fields)
-    samples = tuple(_sample(one) for one in objects(fields.get("samples")))
+    samples = tuple(_sample(one) for one in objects(fields.get("samples"))[:SAMPLES_MAX])
     only = Sample(
         wall_seconds=number(fields.get("wall_seconds")) or sum(one.seconds for one in phases),
         phases=phases,
@@ -178,8 +189,8 @@ def to_run(fields: Fields, source: str) -> Run:
     return Run(
         source=source,
         fields=fields,
-        workload=text(fields.get("workload")) or "unnamed",
-        engine=text(fields.get("engine")) or "unnamed",
+        workload=_name(fields.get("workload")),
+        engine=_name(fields.get("engine")),
         parameters=mapping(fields.get("parameters")),
         inputs=tuple(_input(one) for one in objects(fields.get("inputs"))),
         digest=text(answer.get("digest")),
@@ -206,10 +217,10 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> float | None:
-    """`value` as a number that is finite, else None."""
+    """`value` as a number of a size that something measured can have, else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if abs(value) < float("inf") else None
+    return float(value) if abs(value) < NUMBER_MAX else None
 
 
 def _read(path: Path) -> Iterator[Run]:
@@ -270,17 +281,21 @@ def _sample(fields: Fields) -> Sample:
 def _phases(fields: Fields) -> tuple[Phase, ...]:
     return tuple(
         Phase(
-            name=text(one.get("name")) or "unnamed",
+            name=_name(one.get("name")),
             seconds=max(0.0, number(one.get("seconds")) or 0.0),
             bytes=_whole(one.get("bytes")),
             rows=_whole(one.get("rows")),
-            ceiling=text(one.get("ceiling")),
+            ceiling=text(one.get("ceiling"))[:NAME_CHARACTERS_MAX],
             ceiling_per_s=number(one.get("ceiling_per_s")),
             rate_per_s=number(one.get("rate_per_s")),
             fraction=number(one.get("fraction_of_ceiling")),
         )
         for one in objects(fields.get("phases"))
     )
+
+
+def _name(value: object) -> str:
+    return text(value)[:NAME_CHARACTERS_MAX] or "unnamed"
 
 
 def _whole(value: object) -> int | None:

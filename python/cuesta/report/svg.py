@@ -17,10 +17,14 @@ from cuesta.report.scales import Axis
 LABEL_CHARACTERS_MAX = 26
 """A longer label is cut in its middle; the whole of it is in the tooltip."""
 
+DETAIL_CHARACTERS_MAX = 52
+"""A second line has the width of a telephone's screen to itself."""
+
 _ROW = 46
 _BAR = 14
 _AXIS = 30
 _PLOT_HEIGHT = 260
+_PLOT_FOOT = 68
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +147,7 @@ def bullets(frame: Frame, rows: Sequence[Bullet]) -> Markup:
             _line(ceiling, bar_top - 4, ceiling, bar_top + 16, "ceiling"),
         )  # fmt: skip
         parts.append(_labels(row.label, row.text, top))
-        parts.append(_text("0%", top + 31, row.detail, "detail"))
+        parts.append(_text("0%", top + 31, row.detail[:DETAIL_CHARACTERS_MAX], "detail"))
         parts.append(_group(f"{row.label}: {row.text}, {row.detail}", *drawing))
     return _chart(frame, len(rows) * row_height, parts, "bullets")
 
@@ -164,7 +168,7 @@ def scatter(
                     class_=f"point {group.tone}",
                 )
             )
-    return _chart(frame, _PLOT_HEIGHT + 62, parts, "plot")
+    return _chart(frame, _PLOT_HEIGHT + _PLOT_FOOT, parts, "plot")
 
 
 def histogram(
@@ -185,7 +189,7 @@ def histogram(
             class_="bin",
         )
         parts.append(_group(item.text, rect))
-    return _chart(frame, _PLOT_HEIGHT + 62, parts, "plot")
+    return _chart(frame, _PLOT_HEIGHT + _PLOT_FOOT, parts, "plot")
 
 
 def _bar_row(row: Bar, axis: Axis, top: int) -> Markup:
@@ -221,6 +225,7 @@ def _labels(label: str, text: str, top: int) -> Markup:
 
 
 def _shortened(label: str) -> str:
+    """`label` with its middle cut out when it is too long to fit beside a value."""
     if len(label) <= LABEL_CHARACTERS_MAX:
         return label
     half = (LABEL_CHARACTERS_MAX - 1) // 2
@@ -252,7 +257,7 @@ def _tick_across(place: float, y: float, label: str) -> Markup:
 
 def _plot_frame(across: Axis, up: Axis, names: tuple[str, str]) -> Markup:
     """Horizontal grid, tick labels on both axes and the axes' names, all of them level."""
-    parts = [_text("0%", 12, names[1], "name")]
+    parts = [_text("0%", 12, _shortened(names[1]), "name")]
     bottom = _down(up, up.low)
     for tick in up.ticks:
         y = _down(up, tick.value)
@@ -264,7 +269,7 @@ def _plot_frame(across: Axis, up: Axis, names: tuple[str, str]) -> Markup:
         parts.append(_line(place, bottom, place, bottom + 5, "base"))
         parts.append(_tick_across(place, bottom + 19, tick.label))
     parts.append(_line(0, bottom, 100, bottom, "base"))
-    parts.append(_text("100%", bottom + 38, names[0], "name", "end"))
+    parts.append(_text("100%", bottom + 38, _shortened(names[0]), "name", "end"))
     return Markup("").join(parts)
 
 

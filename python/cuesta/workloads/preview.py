@@ -142,7 +142,7 @@ def _degrees(folder: Path) -> list[View]:
             series.append({"name": name, "points": thinned})
     if series:
         alone = sum(row[3] for row in rows if row[0] == 0)
-        notes = [f"{alone:,} genes have no edge and are not drawn."] if alone else []
+        notes = [f"{_genes(alone)} no edge."] if alone else []
         notes += ["Only some of the points are drawn."] if dropped else []
         view: View = {"kind": "distribution", "title": "Degree distribution",
                       "x": "edges of a gene", "y": "genes", "series": series}  # fmt: skip
@@ -165,7 +165,7 @@ def _communities(folder: Path) -> list[View]:
     if not real:
         return []
     alone = len(members) - len(real)
-    note = f"{alone:,} genes are in no community with another gene." if alone else ""
+    note = f"{_genes(alone)} no community with another gene." if alone else ""
     ranked = heapq.nsmallest(LIMITS.rows, real.items(), key=lambda item: (-item[1], item[0]))
     views: list[View] = []
     if len(set(real.values())) > LIMITS.rows:
@@ -285,6 +285,10 @@ def _thinned(points: list[list[int]]) -> list[list[int]]:
         place = int((LIMITS.points - 1) * (math.log(point[0]) - low) / (high - low))
         kept.setdefault(place, point)
     return list(kept.values())
+
+
+def _genes(number: int) -> str:
+    return "1 gene has" if number == 1 else f"{number:,} genes have"
 
 
 def _with_note(view: View, note: str) -> View:
