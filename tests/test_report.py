@@ -17,7 +17,7 @@ from cuesta.cli.app import call
 from cuesta.errors import InputError
 from cuesta.report import render, write
 from cuesta.report.alarms import alarms
-from cuesta.report.explain import explain, lines
+from cuesta.report.explain import lines
 from cuesta.report.findings import find, machines_to_draw_level
 from cuesta.report.question import question, short_name
 from cuesta.report.records import Group, group, read_groups, to_run
@@ -356,47 +356,6 @@ def test_an_output_that_cannot_be_written_is_one_line_and_leaves_nothing(tmp_pat
     with pytest.raises(InputError, match="file"):
         write([folder], tmp_path / "file" / "report.html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "file", "report.html"]
-
-
-def test_explain_fits_one_screen_and_says_what_bounds_the_run(tmp_path: Path) -> None:
-    text = explain(kit.write_run(tmp_path / "a", kit.native()))
-    assert all(len(line) <= 80 for line in text.splitlines())
-    assert len(text.splitlines()) <= 30
-    words = " ".join(text.split())
-    assert "native ran scan over 1.00 GiB with 2 threads in 173 ms" in words
-    assert "0.82 of the 7.36 GiB/s measured as file read warm" in words
-    assert "More cores would not help" in words
-    assert "the whole would take 142 ms instead of 173 ms" in words
-
-
-def test_explain_tells_a_session_from_the_work(tmp_path: Path) -> None:
-    words = " ".join(explain(kit.write_run(tmp_path / "a", kit.spark())).split())
-    assert "64 % of a run from nothing is start: a session that stays up" in words
-    assert "is not what bounds spark" in words
-
-
-def test_explain_says_what_it_does_not_know(tmp_path: Path) -> None:
-    bare = kit.native(1, ceilings=None)
-    bare["phases"] = [{"name": "scan", "seconds": 0.2}]
-    words = " ".join(explain(kit.write_run(tmp_path / "a", bare)).split())
-    assert "which has no measured ceiling" in words
-    assert "`cuesta doctor --ceilings`" in words
-
-
-def test_explain_lets_no_control_character_reach_the_terminal(tmp_path: Path) -> None:
-    record = kit.native() | {"engine": "na\x1b[31mtive\r\n"}
-    record["phases"][0]["name"] = "sc\x07an"
-    record["inputs"][0]["path"] = "a\x1b]0;b\x07.txt"
-    text = explain(kit.write_run(tmp_path / "a", record))
-    assert not {letter for letter in text if not letter.isprintable()} - {"\n"}
-
-
-def test_explain_wants_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = kit.write_comparison(tmp_path / "a", [kit.native(), kit.spark()])
-    assert call(["explain", str(folder)]) == 2
-    assert "holds 2 runs; explain takes one of" in capsys.readouterr().err
-    assert call(["explain", str(folder / "spark")]) == 0
-    assert "spark ran scan" in capsys.readouterr().out
 
 
 def test_a_comparison_that_names_a_record_which_is_gone_is_one_line(tmp_path: Path) -> None:
