@@ -194,6 +194,9 @@ impl Table<'_> {
                 ));
             }
         };
+        if !is_header && fields.len() < 2 {
+            return Err(self.error(first, "has a gene without values"));
+        }
         if !is_header {
             return Ok(((1..fields.len()).map(|sample| sample.to_string()).collect(), lines));
         }
@@ -409,6 +412,15 @@ mod tests {
     fn numbered_samples_below_an_empty_label_are_a_header() {
         let matrix = matrix(",1,2\na,3,4\n").unwrap();
         assert_eq!((names(&matrix.samples), &matrix.values[..]), (vec!["1", "2"], &[3.0, 4.0][..]));
+    }
+
+    /// Found by fuzzing: without a header, the first line decides how many samples there are; a
+    /// first line of one field made it none, and splitting the values into rows of none panicked.
+    #[test]
+    fn a_first_gene_without_values_is_refused() {
+        let options = Options { header: Header::Absent, ..Options::default() };
+        let error = parse("m.txt", b"a\nb\t1\n", &options).unwrap_err();
+        assert!(error.message.contains("line 1 of m.txt has a gene without values"), "{error}");
     }
 
     #[test]
