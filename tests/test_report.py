@@ -257,6 +257,30 @@ def test_a_memory_limit_that_was_passed_and_a_stale_ceiling_are_said() -> None:
     assert any("measure the ceilings again" in text for text in alarm_texts(fast))
 
 
+def test_a_machine_that_was_busy_before_the_first_run_is_said_once() -> None:
+    busy, after = kit.native(), kit.spark()
+    assert not any("busy" in text for text in alarm_texts(busy, after))
+    for record in (busy, after):
+        record["samples"][0]["load_average"] = 7.5
+    texts = [text for text in alarm_texts(busy, after) if "busy" in text]
+    assert [text.replace("\u00a0", " ") for text in texts] == [
+        "The machine was busy before the run: a load of 7.5 on 2 cores for native."
+    ]
+
+
+def test_a_small_difference_of_single_samples_is_no_difference() -> None:
+    slower = kit.native(1, threads=1)
+    slower["samples"][0]["wall_seconds"] *= 1.3
+    assert "no clear difference from" in page(kit.native(1), slower).text
+
+
+def test_parameters_have_their_units_and_what_none_means() -> None:
+    text = page(kit.native(), kit.degrees()).text
+    assert "min cluster samples 30 samples" in text
+    assert "max missing no limit" in text
+    assert "genes the largest gene of an edge" in text
+
+
 def test_overlapping_intervals_are_no_difference() -> None:
     near = kit.record("array", kit.timings({"query": 0.167}, 7), 1 << 20)
     assert "no clear difference from" in page(kit.native(), near).text

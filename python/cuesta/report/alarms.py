@@ -28,8 +28,7 @@ class Alarm:
 def alarms(group: Group, finding: Finding) -> tuple[Alarm, ...]:
     """All alarms of a group, the grave ones first."""
     found = [*_answers(group, finding), *_samples(group), *_sameness(group), *_ceilings(group)]
-    for label, run in group.named():
-        found += _single(label, run)
+    found += [*_memory(group), *_busy(group)]
     return tuple(sorted(found, key=lambda alarm: not alarm.grave))
 
 
@@ -52,7 +51,7 @@ def _answers(group: Group, finding: Finding) -> Iterator[Alarm]:
 def _samples(group: Group) -> Iterator[Alarm]:
     single = [label for label, run in group.named() if len(run.samples) == 1]
     if len(single) == len(group.runs):
-        each = "It was run once" if len(single) == 1 else "Each engine was run once"
+        each = "It was run once" if len(single) == 1 else "Each was run once"
         yield Alarm(text=f"{each}: the times are one sample, without any interval.")
     elif single:
         yield Alarm(text=f"{_capital(listed(single))} ran once: that time is one sample.")
@@ -97,18 +96,31 @@ def _ceilings(group: Group) -> Iterator[Alarm]:
             )
 
 
-def _single(label: str, run: Run) -> Iterator[Alarm]:
-    peak, limit = run.number("peak_resident_bytes"), run.number("memory_bytes")
-    if peak and limit and peak > limit:
-        yield Alarm(
-            text=f"{_capital(label)} held {n.size(peak)}, more than the limit of {n.size(limit)}."
-        )
-    cores, load = number(run.object("machine").get("cores")), run.samples[0].load_average
-    if cores and load and load > BUSY_LOAD * cores:
-        yield Alarm(
-            text=f"The machine was busy before {label} ran: a load of {n.significant(load, 2)} on "
-            f"{n.plural(int(cores), 'core')}."
-        )
+def _memory(group: Group) -> Iterator[Alarm]:
+    for label, run in group.named():
+        peak, limit = run.number("peak_resident_bytes"), run.number("memory_bytes")
+        if peak and limit and peak > limit:
+            held, most = n.size(peak), n.size(limit)
+            yield Alarm(text=f"{_capital(label)} held {held}, more than the limit of {most}.")
+
+
+def _busy(group: Group) -> Iterator[Alarm]:
+    """Somebody else used the machine: seen by its load before the first sample of a run.
+
+    Of the runs of one command only the first counts: the others raised the load themselves.
+    """
+    loads: list[str] = []
+    commands: list[object] = []
+    for label, run in group.named():
+        command = run.fields.get("command")
+        if command and command in commands:
+            continue
+        commands.append(command)
+        cores, load = number(run.object("machine").get("cores")), run.samples[0].load_average
+        if cores and load and load > BUSY_LOAD * cores:
+            loads.append(f"{n.significant(load, 2)} on {n.plural(int(cores), 'core')} for {label}")
+    if loads:
+        yield Alarm(text=f"The machine was busy before the run: a load of {listed(loads)}.")
 
 
 def _machine(run: Run) -> tuple[object, ...]:

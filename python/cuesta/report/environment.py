@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from cuesta.report import numerals as n
 from cuesta.report.blocks import Beside, Block, Commands, Fold, Pair, Pairs, Part
 from cuesta.report.records import Fields, Group, Run, mapping, number, text
+from cuesta.workloads import WORKLOAD_NAMES, get_workload
 
 _CACHES = {
     "as-is": "left as it was, so the input may have been in memory",
@@ -45,10 +46,7 @@ def _asked(group: Group) -> list[Pair]:
         Pair(name="input" if index == 0 else "", text=_input(one.path, one.bytes, one.files))
         for index, one in enumerate(first.inputs)
     ]
-    pairs += [
-        Pair(name=name.replace("_", " "), text=_value(value))
-        for name, value in sorted(first.parameters.items())
-    ]
+    pairs += _parameters(first)
     for name, show in (
         ("threads", _value),
         ("memory_bytes", lambda value: n.size(number(value) or 0)),
@@ -62,6 +60,25 @@ def _asked(group: Group) -> list[Pair]:
         if options:
             words = ", ".join(f"{name} = {value}" for name, value in sorted(options.items()))
             pairs.append(Pair(name=f"options of {label}", text=words))
+    return pairs
+
+
+def _parameters(run: Run) -> list[Pair]:
+    """Parameters in the workload's order, with their units and what leaving one out means."""
+    known = {}
+    if run.workload in WORKLOAD_NAMES:
+        known = {one.name: one for one in get_workload(run.workload).parameters}
+    order = [name for name in known if name in run.parameters]
+    order += sorted(name for name in run.parameters if name not in known)
+    pairs = []
+    for name in order:
+        value, parameter = run.parameters[name], known.get(name)
+        words = _value(value)
+        if parameter is not None and value is None:
+            words = parameter.none or words
+        elif parameter is not None and parameter.unit not in ("", "1", "index"):
+            words = f"{words}{n.NBSP}{parameter.unit}"
+        pairs.append(Pair(name=name.replace("_", " "), text=words))
     return pairs
 
 
@@ -152,7 +169,7 @@ def _input(path: str, size_bytes: int | None, files: int | None) -> str:
 
 def _value(value: object) -> str:
     if value is None:
-        return "no limit"
+        return "not given"
     if isinstance(value, bool):
         return "yes" if value else "no"
     found = number(value)

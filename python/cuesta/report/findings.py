@@ -22,6 +22,11 @@ NEAR_CEILING = 0.7
 FAR_FROM_CEILING = 0.35
 """Below this share of it, a ceiling is not what bounds a phase."""
 
+HINT_RATIO = 1.5
+"""From this ratio on, a difference is believed even of fewer samples than `SAMPLES_MIN`."""
+
+SAMPLES_MIN = 3
+
 BUSY = 0.8
 IDLE = 0.5
 """Shares of the cores' time: at least `BUSY` is bound by computing, below `IDLE` by waiting."""
@@ -155,12 +160,14 @@ def machines_to_draw_level(best: Run, other: Run) -> float | None:
 
 
 def _versus(best: Run, label: str, run: Run) -> Versus:
+    work_ratio = _over(run.work.median, best.work.median)
+    several = min(len(run.samples), len(best.samples)) >= SAMPLES_MIN
     return Versus(
         label=label,
         run=run,
-        work_ratio=_over(run.work.median, best.work.median),
+        work_ratio=work_ratio,
         total_ratio=_over(run.total_seconds, best.total_seconds),
-        clear=run.work.low > best.work.high,
+        clear=run.work.low > best.work.high and (several or work_ratio >= HINT_RATIO),
     )
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from cuesta.errors import InputError
 from cuesta.report.records import Group, read_groups
@@ -57,9 +57,20 @@ def render(groups: Sequence[Group]) -> str:
     )
 
 
+def _code(words: str) -> Markup:
+    """Escaped text in which what stands between grave accents is code."""
+    parts = words.split("`")
+    if len(parts) % 2 == 0:
+        return escape(words)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
+        for index, part in enumerate(parts)
+    )
+
+
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("cuesta.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -67,3 +78,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["code"] = _code
+    return environment
