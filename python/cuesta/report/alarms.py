@@ -34,7 +34,7 @@ def alarms(group: Group, finding: Finding) -> tuple[Alarm, ...]:
 
 def _answers(group: Group, finding: Finding) -> Iterator[Alarm]:
     if finding.digests_equal is False:
-        digests = listed([f"{label} {run.digest[:8]}…" for label, run in group.named()])
+        digests = listed([f"{label} {run.digest[:8]}" for label, run in group.named()])
         yield Alarm(text=f"The answers differ: {digests}. Do not compare the times.", grave=True)
     for label, run in group.named():
         if run.verified is False:
@@ -129,7 +129,7 @@ def _machine(run: Run) -> tuple[object, ...]:
 
 
 def _short(digest: str) -> str:
-    return f"{digest[:12]}…" if digest else "missing"
+    return digest[:12] if digest else "missing"
 
 
 def _capital(words: str) -> str:

@@ -95,11 +95,11 @@ class Beside:
 
 @dataclass(frozen=True, kw_only=True)
 class Commands:
-    """Command lines to type."""
+    """Command lines to type, each as its words, quoted for a shell."""
 
     kind: ClassVar[str] = "commands"
     heading: str
-    lines: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from cuesta.report import numerals as n
 from cuesta.report.blocks import Beside, Block, Commands, Fold, Pair, Pairs, Part
@@ -21,7 +21,7 @@ def part(group: Group) -> Part:
     """Everything needed to judge the setting and to repeat the runs."""
     first = group.first
     blocks: list[Block] = []
-    commands = _unique(_command(run) for run in group.runs)
+    commands = tuple(dict.fromkeys(filter(None, (_command(run) for run in group.runs))))
     if commands:
         blocks.append(Commands(heading="To run it again", lines=commands))
     asked = Pairs(heading="Asked", items=tuple(_asked(group)))
@@ -153,9 +153,9 @@ def _proof(group: Group) -> list[Pair]:
     return pairs
 
 
-def _command(run: Run) -> str:
+def _command(run: Run) -> tuple[str, ...]:
     words = run.fields.get("command")
-    return shlex.join(str(word) for word in words) if isinstance(words, list) else ""
+    return tuple(shlex.quote(str(word)) for word in words) if isinstance(words, list) else ()
 
 
 def _input(path: str, size_bytes: int | None, files: int | None) -> str:
@@ -174,7 +174,3 @@ def _value(value: object) -> str:
         return "yes" if value else "no"
     found = number(value)
     return str(value) if found is None else f"{found:,.10g}"
-
-
-def _unique(lines: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(line for line in lines if line))

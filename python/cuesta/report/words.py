@@ -165,7 +165,7 @@ def verdict(finding: Finding) -> str:
 def level(finding: Finding) -> list[str]:
     """How many machines each cluster engine would need to draw level with the fastest run."""
     sentences = []
-    for other in finding.others:
+    for other in finding.others if finding.digests_equal is not False else ():
         if other.run.engine not in CLUSTER_ENGINES or not other.clear:
             continue
         machines = machines_to_draw_level(finding.best, other.run)
