@@ -37,7 +37,7 @@ impl Default for FilterParams {
 pub struct Filter {
     /// Smallest |score| kept.
     pub min_abs: Micro,
-    /// Largest |score| kept.
+    /// Largest |score| kept; negative to keep every row, with or without a score.
     pub max_abs: Micro,
     /// Which score of the list decides, 0-based.
     pub score_index: usize,
@@ -86,11 +86,26 @@ impl FilterParams {
 }
 
 impl Filter {
-    /// Whether a score passes; a missing score never does.
+    /// Keeps every row of a text, also those whose score is missing.
+    pub const EVERYTHING: Self = Self {
+        min_abs: 0,
+        max_abs: -1,
+        score_index: 0,
+        min_cluster_samples: 0,
+        max_missing: u32::MAX,
+    };
+
+    /// Whether a score passes; a missing one does only where everything does.
     #[inline(always)]
     pub fn keeps_score(&self, micro: Micro) -> bool {
         let size = micro.unsigned_abs();
-        size >= self.min_abs as u32 && i64::from(size) <= i64::from(self.max_abs)
+        // A negative limit is the largest unsigned one, above the size of a missing score.
+        size >= self.min_abs as u32 && size <= self.max_abs as u32
+    }
+
+    /// Whether every row passes.
+    pub fn keeps_everything(&self) -> bool {
+        *self == Self::EVERYTHING
     }
 
     /// Whether the sample counts of a row pass.
@@ -114,6 +129,7 @@ mod tests {
         let filter = FilterParams::default().check().unwrap();
         assert!(!filter.keeps_score(fixed::NAN));
         assert!(filter.keeps_score(0) && filter.keeps_score(-1_000_000));
+        assert!(Filter::EVERYTHING.keeps_score(fixed::NAN));
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod kinc;
 pub mod limits;
 pub mod matrix;
 pub mod ordered;
+pub mod pair_matrix;
 pub mod parallel;
 pub mod reader;
 pub mod row;

@@ -62,7 +62,8 @@ impl TextSource {
     ///
     /// Folders are walked in the order of their names; hidden files are passed over. With
     /// `score_index` 0 a file in a folder named `000` to `100` below `clusters-*` is left out when
-    /// no score of that range passes the filter; `nan` and `skipped` folders are always left out.
+    /// no score of that range passes the filter, and so is a `nan` folder unless everything
+    /// passes; `skipped` folders, whose lines have no score at all, are always left out.
     ///
     /// # Errors
     /// `Input` when there is no file, or the first data line has no known layout; `System`.
@@ -143,7 +144,9 @@ fn first_shape(files: &[TextFile]) -> Result<Option<Shape>> {
 }
 
 fn may_pass(zone: Zone, filter: &Filter) -> bool {
-    filter.score_index != 0 || (zone.max >= filter.min_abs && zone.min <= filter.max_abs)
+    filter.keeps_everything()
+        || filter.score_index != 0
+        || (zone.max >= filter.min_abs && zone.min <= filter.max_abs)
 }
 
 fn list(path: &Path, files: &mut Vec<TextFile>) -> Result<()> {
@@ -165,7 +168,7 @@ fn list(path: &Path, files: &mut Vec<TextFile>) -> Result<()> {
     for child in children {
         let name = child.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
-        let unscored = in_tree(path) && matches!(name.as_str(), "nan" | "skipped");
+        let unscored = in_tree(path) && name == "skipped";
         if !name.starts_with('.') && !unscored {
             list(&child, files)?;
         }
@@ -183,7 +186,7 @@ fn in_tree(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("clusters-"))
 }
 
-/// The value range of a file at `clusters-*/NNN/file`.
+/// The value range of a file at `clusters-*/NNN/file`; that of a `nan` folder is beyond all scores.
 ///
 /// KINC names the folder `int(|score| * 100)` before it rounds the score to six decimals, so the
 /// range is one millionth wider at its lower end and closed at its upper end.
@@ -193,6 +196,9 @@ pub fn zone_of(path: &Path) -> Option<Zone> {
         return None;
     }
     let name = folder.file_name()?.to_str()?;
+    if name == "nan" {
+        return Some(Zone { min: Micro::MAX, max: Micro::MAX });
+    }
     if name.len() != 3 || !name.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
@@ -213,7 +219,7 @@ mod tests {
         for (name, text) in [
             ("clusters-sc/087/a.txt", LINE),
             ("clusters-sc/050/a.txt", LINE),
-            ("clusters-sc/nan/a.txt", "bad\n"),
+            ("clusters-sc/nan/a.txt", &LINE.replace("0.871000", "nan")),
             ("clusters-sc/skipped/a.txt", "1\t2\n"),
         ] {
             let path = folder.path().join(name);
@@ -223,10 +229,11 @@ mod tests {
         let params = FilterParams { min_abs_score: 0.8, ..FilterParams::default() };
         let paths = [folder.path().to_owned()];
         let source = TextSource::open(&paths, &params.check().unwrap()).unwrap();
-        assert_eq!((source.files.len(), source.files_skipped), (1, 1));
+        assert_eq!((source.files.len(), source.files_skipped), (1, 2));
         assert!(source.files[0].path.ends_with("clusters-sc/087/a.txt"));
         let all = TextSource::open(&paths, &FilterParams::default().check().unwrap()).unwrap();
         assert_eq!(all.files.len(), 2);
+        assert_eq!(TextSource::open(&paths, &Filter::EVERYTHING).unwrap().files.len(), 3);
     }
 
     #[test]

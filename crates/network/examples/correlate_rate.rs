@@ -1,9 +1,11 @@
-//! Rate of the `correlate` kernel on a synthetic matrix, preparation, filter and the computation in
-//! double precision included, in GFLOP/s of 2 S n (n - 1) / 2.
+//! Rate of the `correlate` kernel on a synthetic matrix, preparation, filter and the computation of
+//! the scores included, in GFLOP/s of 2 S n (n - 1) / 2.
 //!
-//! `cargo run --release --example correlate_rate -- GENES SAMPLES MIN_ABS_SCORE [MISSING] [METHOD] [SLOWER]`
+//! `cargo run --release -p cuesta-network --example correlate_rate -- GENES SAMPLES MIN_ABS_SCORE
+//! [MISSING] [METHOD] [SLOWER]`
 //!
-//! SLOWER 1 takes the second fastest vector instructions of the processor, and so on.
+//! SLOWER 1 takes the second fastest vector instructions of the processor, and so on. The CPU time of
+//! a run, divided by the threads, is what it takes on a machine that does nothing else.
 #![allow(clippy::print_stdout)]
 
 use std::path::PathBuf;
@@ -16,8 +18,12 @@ use cuesta_network::kernel::correlate::{
     Counts, Isa, Method, Params, Prepared, Scratch, band, bands,
 };
 
-/// Runs of which the fastest and the median are shown.
-const RUNS: usize = 9;
+/// Fewest runs, and seconds after which no more are begun.
+const RUNS_MIN: usize = 7;
+const SECONDS: f64 = 3.0;
+
+/// Clock ticks a second of `/proc/self/stat`.
+const TICKS_PER_S: f64 = 100.0;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,28 +44,26 @@ fn main() -> Result<()> {
     let method = if spearman { Method::Spearman } else { Method::Pearson };
     let params = Params { method, min_abs_score: number(2, 0.8), min_samples: 30 };
     let matrix = matrix(&make)?;
+    let available = Isa::available();
+    let isa = available[available.len().saturating_sub(1 + number(5, 0.0) as usize)];
+    let mut seconds = Vec::new();
+    let mut total = Counts::default();
+    let (begin, cpu_begin) = (Instant::now(), cpu_s());
+    while seconds.len() < RUNS_MIN || begin.elapsed().as_secs_f64() < SECONDS {
+        let start = Instant::now();
+        let prepared = Prepared::with_isa(&matrix, &params, threads, isa)?;
+        total = count(&prepared, threads)?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    let cpu = (cpu_s() - cpu_begin) / seconds.len() as f64 / threads as f64;
+    seconds.sort_by(f64::total_cmp);
     let genes = f64::from(make.genes);
     let operations = make.samples as f64 * genes * (genes - 1.0);
-    let slower = number(5, 0.0) as usize;
-    for isa in Isa::available().into_iter().rev().skip(slower).take(1) {
-        let mut seconds = Vec::new();
-        let mut total = Counts::default();
-        let mut prepared_s = 0.0;
-        for _ in 0..RUNS {
-            let start = Instant::now();
-            let prepared = Prepared::with_isa(&matrix, &params, threads, isa)?;
-            prepared_s = start.elapsed().as_secs_f64();
-            total = count(&prepared, threads)?;
-            seconds.push(start.elapsed().as_secs_f64());
-        }
-        seconds.sort_by(f64::total_cmp);
-        let (best, median) = (seconds[0], seconds[RUNS / 2]);
-        println!(
-            "{isa:?}: best {best:.4} s, median {median:.4} s, {:.1} GFLOP/s best, {:.1} median, \
-             preparation {prepared_s:.4} s, {total:?}",
-            operations / best / 1e9,
-            operations / median / 1e9,
-        );
+    println!("{isa:?}, {threads} threads, {total:?}");
+    for (name, seconds) in
+        [("best", seconds[0]), ("median", seconds[seconds.len() / 2]), ("CPU / threads", cpu)]
+    {
+        println!("{name}: {seconds:.4} s, {:.1} GFLOP/s", operations / seconds / 1e9);
     }
     Ok(())
 }
@@ -77,4 +81,12 @@ fn count(prepared: &Prepared, threads: usize) -> Result<Counts> {
         sum += worker.2;
         sum
     }))
+}
+
+/// CPU seconds of this process, or 0 where the system does not tell.
+fn cpu_s() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = after_name.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / TICKS_PER_S
 }

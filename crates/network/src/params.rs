@@ -13,6 +13,14 @@ pub struct ScanParams {
     pub filter: FilterParams,
 }
 
+/// Parameters of `load`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+pub struct LoadParams {
+    /// Genes of the matrix; the largest gene of a row when absent.
+    #[serde(default)]
+    pub genes: Option<u32>,
+}
+
 /// Which rows of a join to give.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]

@@ -57,6 +57,25 @@ impl PlainRow {
         Ok(Some(Self { numbers, scores, mask: fields[fields.len() - 1].to_owned() }))
     }
 
+    /// A row that came from elsewhere.
+    pub fn of(row: &Row<'_>) -> Self {
+        Self {
+            numbers: [
+                row.gene1,
+                row.gene2,
+                row.cluster,
+                row.num_clusters,
+                row.cluster_samples,
+                row.missing,
+                row.outliers,
+                row.pair_outliers,
+                row.threshold,
+            ],
+            scores: row.scores.to_vec(),
+            mask: String::from_utf8_lossy(row.mask).into_owned(),
+        }
+    }
+
     /// The same row for the digest.
     pub fn row(&self) -> Row<'_> {
         let n = &self.numbers;

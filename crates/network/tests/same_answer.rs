@@ -145,3 +145,70 @@ fn more_genes_than_the_file_names_are_listed_without_edges() {
         assert_eq!(response.counts["genes"], 150);
     }
 }
+
+#[test]
+fn a_loaded_pair_matrix_gives_the_same_answers_as_its_text() {
+    let place = Place::new();
+    let a = place.make("a.txt", |_| {});
+    let b = place.make("b.txt", |params| params.variant = 1);
+    let tree = place.make("tree", |params| params.tree = true);
+    let load = |text: &Path, name: &str| {
+        let mut request = place.request(&[text], json!({}));
+        request.output = place.path(name);
+        fs::create_dir_all(&request.output).unwrap();
+        run_and_verify("load", &request);
+        request.output.join("pairs.zarr")
+    };
+    let (a_loaded, b_loaded) = (load(&a, "loaded-a"), load(&b, "loaded-b"));
+    let tree_loaded = load(&tree, "loaded-tree");
+    for (workload, method) in WORKLOADS {
+        let answer = |path: &Path| {
+            let request = place.request(&[path], parameters(method, 0.6));
+            run_and_verify(workload, &request);
+            files(&request)
+        };
+        let expected = answer(&a);
+        assert_eq!(answer(&a_loaded), expected, "{workload} {method}");
+        assert_eq!(answer(&tree_loaded), expected, "{workload} {method}");
+    }
+    for how in ["inner", "left", "outer"] {
+        let answer = |a: &Path, b: &Path| {
+            let request = place.request(&[a, b], json!({ "min_abs_score": 0.2, "how": how }));
+            run_and_verify("join", &request);
+            files(&request)
+        };
+        let expected = answer(&a, &b);
+        assert_eq!(answer(&a_loaded, &b_loaded), expected, "{how}");
+        assert_eq!(answer(&a, &b_loaded), expected, "{how}");
+    }
+}
+
+#[test]
+fn filters_on_samples_and_a_second_score_work_in_every_form() {
+    let place = Place::new();
+    let mut text = String::new();
+    for line in fs::read_to_string(place.make("one.txt", |_| {})).unwrap().lines() {
+        let mut fields: Vec<String> = line.split('\t').map(str::to_owned).collect();
+        fields[9] = format!("{},{}", fields[9], &fields[9].replace('-', "")[..8]);
+        text.push_str(&(fields.join("\t") + "\n"));
+    }
+    let path = place.write("two.txt", &text);
+    let mut request = place.request(&[&path], json!({}));
+    request.output = place.path("loaded");
+    fs::create_dir_all(&request.output).unwrap();
+    run_and_verify("load", &request);
+    let loaded = request.output.join("pairs.zarr");
+    for parameters in [
+        json!({ "score_index": 1, "min_abs_score": 0.02 }),
+        json!({ "min_cluster_samples": 9, "min_abs_score": 0.1 }),
+        json!({ "max_missing": 0, "max_abs_score": 0.5 }),
+    ] {
+        let [a, b] = [&path, &loaded].map(|path| {
+            let request = place.request(&[path], parameters.clone());
+            let (response, _) = run_and_verify("scan", &request);
+            assert!(response.counts["rows_kept"] > 10, "{parameters}");
+            files(&request)
+        });
+        assert_eq!(a, b, "{parameters}");
+    }
+}

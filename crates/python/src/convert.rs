@@ -38,6 +38,10 @@ pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<Strin
             let (rows, bytes) = generate::clusters::write(&from_json(request)?, progress)?;
             to_json(&serde_json::json!({ "rows": rows, "bytes": bytes }))
         }
+        "matrix" => {
+            let (genes, bytes) = generate::matrix::write(&from_json(request)?, progress)?;
+            to_json(&serde_json::json!({ "genes": genes, "bytes": bytes }))
+        }
         other => Err(Error::input("data make", format!("no generator is named {other}"))),
     }
 }

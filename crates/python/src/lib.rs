@@ -99,6 +99,12 @@ mod _native {
     fn data_make(py: Python<'_>, kind: &str, request_json: &str) -> PyResult<String> {
         watched(py, None, |state| convert::data_make(kind, request_json, state))
     }
+
+    /// Measures a ceiling of this machine; JSON in, JSON out.
+    #[pyfunction]
+    fn ceiling(py: Python<'_>, kind: &str, request_json: &str) -> PyResult<String> {
+        watched(py, None, |_| cuesta_ceiling::measure(kind, request_json))
+    }
 }
 
 fn columns(

@@ -266,7 +266,7 @@ mod tests {
     use crate::filter::FilterParams;
     use proptest::prelude::*;
 
-    const SHAPE: Shape = Shape { version: Version::V1, samples: 8 };
+    const SHAPE: Shape = Shape { version: Version::V1, samples: 8, scores: 1 };
 
     fn rows(text: &[u8], filter: &Filter) -> Result<(Counts, Vec<Vec<u8>>), Fault> {
         let mut buffer = text.to_vec();

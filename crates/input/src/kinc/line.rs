@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     const LINE: &[u8] = b"7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000,0.902000\t11910711";
-    const SHAPE: Shape = Shape { version: Version::V1, samples: 8 };
+    const SHAPE: Shape = Shape { version: Version::V1, samples: 8, scores: 1 };
 
     #[test]
     fn the_documented_line_is_read() {
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_version_3_line_becomes_the_same_row() {
         let shape = super::super::shape_of(b"6\t2\t0\t2\t5\t0.871\t11910711").unwrap();
-        assert_eq!(shape, Shape { version: Version::V3, samples: 8 });
+        assert_eq!(shape, Shape { version: Version::V3, samples: 8, scores: 1 });
         let parsed = parse(b"6\t2\t0\t2\t5\t0.871\t11910711", &shape).unwrap();
         let row = parsed.row();
         assert_eq!((row.gene1, row.gene2, row.cluster, row.missing), (7, 3, 1, 1));

@@ -35,6 +35,8 @@ pub struct Shape {
     pub version: Version,
     /// Samples, i.e. symbols of each mask.
     pub samples: usize,
+    /// Scores of the first line; others may have more or fewer.
+    pub scores: usize,
 }
 
 /// What is wrong with a line, and where in the block it starts.
@@ -65,5 +67,6 @@ pub fn shape_of(line: &[u8]) -> Result<Shape, String> {
             crate::limits::SAMPLES_MAX
         ));
     }
-    Ok(Shape { version, samples })
+    let scores = fields[fields.len() - 2].split(|&byte| byte == b',').count();
+    Ok(Shape { version, samples, scores })
 }

@@ -7,6 +7,7 @@ use cuesta_core::Result;
 use cuesta_core::budget::Lease;
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
+use cuesta_input::pair_matrix::Need;
 use cuesta_input::parallel::lock;
 
 use super::degrees::{append_line, check_gene, write_file};
@@ -55,13 +56,15 @@ fn components(
     filter: &Filter,
     response: &mut Response,
 ) -> Result<(Vec<u32>, Counts)> {
-    let pairs =
-        timed(response, "open", || Ok((Pairs::open(&context.request.inputs, filter)?, 0, 0)))?;
+    let pairs = timed(response, "open", || {
+        Ok((Pairs::open(&context.request.inputs, filter, Need::Edge)?, 0, 0))
+    })?;
     timed(response, "components", || {
         let visitor = Visitor {
-            keep: &|state: &mut Forest, _, hit| {
-                check_gene(params.genes, hit.gene1)?;
-                state.join(hit.gene1 - 1, hit.gene2 - 1);
+            keep: &|state: &mut Forest, _, found| {
+                let (gene1, gene2, _) = found.place();
+                check_gene(params.genes, gene1)?;
+                state.join(gene1 - 1, gene2 - 1);
                 Ok(())
             },
             flush: &|_, _, _| Ok(()),
@@ -125,14 +128,16 @@ pub fn edges<'a>(
     genes: Option<u32>,
     response: &mut Response,
 ) -> Result<Edges<'a>> {
-    let pairs =
-        timed(response, "open", || Ok((Pairs::open(&context.request.inputs, filter)?, 0, 0)))?;
+    let pairs = timed(response, "open", || {
+        Ok((Pairs::open(&context.request.inputs, filter, Need::Edge)?, 0, 0))
+    })?;
     let lists = Mutex::new(Vec::new());
     let counts = timed(response, "read", || {
         let visitor = Visitor {
-            keep: &|state: &mut Vec<(u32, u32)>, _, hit| {
-                check_gene(genes, hit.gene1)?;
-                state.push((hit.gene1 - 1, hit.gene2 - 1));
+            keep: &|state: &mut Vec<(u32, u32)>, _, found| {
+                let (gene1, gene2, _) = found.place();
+                check_gene(genes, gene1)?;
+                state.push((gene1 - 1, gene2 - 1));
                 Ok(())
             },
             flush: &|state, _, last| {

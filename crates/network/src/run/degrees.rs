@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cuesta_core::fixed::append_integer;
 use cuesta_core::{Error, Result};
+use cuesta_input::pair_matrix::Need;
 
 use super::pairs::{Pairs, Visitor, total};
 use super::{Context, Response, timed};
@@ -25,13 +26,14 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     check_genes(params.genes)?;
     let mut response = Response::default();
     let pairs = timed(&mut response, "open", || {
-        Ok((Pairs::open(&context.request.inputs, &filter)?, 0, 0))
+        Ok((Pairs::open(&context.request.inputs, &filter, Need::Edge)?, 0, 0))
     })?;
     let (mut degrees, counts) = timed(&mut response, "count", || {
         let visitor = Visitor {
-            keep: &|state: &mut Degrees, _, hit| {
-                check_gene(params.genes, hit.gene1)?;
-                state.add(hit.gene1, hit.gene2);
+            keep: &|state: &mut Degrees, _, found| {
+                let (gene1, gene2, _) = found.place();
+                check_gene(params.genes, gene1)?;
+                state.add(gene1, gene2);
                 Ok(())
             },
             flush: &|_, _, _| Ok(()),

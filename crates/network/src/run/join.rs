@@ -5,6 +5,7 @@ use cuesta_core::fixed::{append_integer, append_text};
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::ordered::OrderedFile;
+use cuesta_input::pair_matrix::Need;
 use cuesta_input::parallel;
 
 use super::pairs::{Pairs, Visitor, total};
@@ -64,12 +65,13 @@ fn read<'a>(
 ) -> Result<(Sorted<'a>, Counts)> {
     let phase = if name == "a" { "read a" } else { "read b" };
     timed(response, phase, || {
-        let pairs = Pairs::open(std::slice::from_ref(path), filter)?;
+        let pairs = Pairs::open(std::slice::from_ref(path), filter, Need::Edge)?;
         let sorter = Sorter::new(name, &context.request.scratch, context.budget);
         let visitor = Visitor {
-            keep: &|rows: &mut Vec<Keyed>, _, hit| {
-                let key = key(hit.gene1, hit.gene2, hit.cluster);
-                rows.push(Keyed { key, score: hit.score });
+            keep: &|rows: &mut Vec<Keyed>, _, found| {
+                let (gene1, gene2, cluster) = found.place();
+                let key = key(gene1, gene2, cluster);
+                rows.push(Keyed { key, score: found.score() });
                 Ok(())
             },
             flush: &|rows, part, last| {

@@ -3,6 +3,7 @@
 pub mod communities;
 pub mod degrees;
 pub mod join;
+pub mod load;
 pub mod pairs;
 pub mod scan;
 pub mod sorted;
@@ -112,6 +113,7 @@ pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Res
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
     match workload {
+        "load" => load::run(&context),
         "scan" => scan::run(&context),
         "join" => join::run(&context),
         "degrees" => degrees::run(&context),

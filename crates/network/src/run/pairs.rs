@@ -2,49 +2,109 @@
 
 use std::path::PathBuf;
 
+use cuesta_core::fixed::Micro;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::Filter;
+use cuesta_input::kinc::Shape;
 use cuesta_input::kinc::block::{self, Counts, Hit};
 use cuesta_input::limits::SPLIT_BYTES;
+use cuesta_input::pair_matrix::{Chunk, Need, PairMatrix, Query, Scratch};
 use cuesta_input::parallel;
 use cuesta_input::reader::{Blocks, located};
+use cuesta_input::row::Row;
 use cuesta_input::source::{Split, TextFile, TextSource};
 
 /// Gene pairs cut into parts that threads work on.
 pub struct Pairs {
-    /// The files.
-    pub text: TextSource,
-    /// The parts.
-    pub splits: Vec<Split>,
+    source: Source,
     filter: Filter,
+    need: Need,
+}
+
+enum Source {
+    Text { text: TextSource, splits: Vec<Split> },
+    Matrix { matrix: Box<PairMatrix>, chunks: Vec<Chunk> },
+}
+
+/// A row that passed the filter.
+pub enum Found<'a> {
+    /// From text.
+    Line(Hit<'a>),
+    /// From a pair matrix; its numbers beyond gene, cluster and score are there only when the
+    /// dataset was opened for whole rows.
+    Row(Row<'a>, Micro),
+}
+
+impl Found<'_> {
+    /// Larger gene, smaller gene and cluster, from 1.
+    #[inline]
+    pub fn place(&self) -> (u32, u32, u32) {
+        match self {
+            Self::Line(hit) => (hit.gene1, hit.gene2, hit.cluster),
+            Self::Row(row, _) => (row.gene1, row.gene2, row.cluster),
+        }
+    }
+
+    /// The score that passed.
+    #[inline]
+    pub fn score(&self) -> Micro {
+        match self {
+            Self::Line(hit) => hit.score,
+            Self::Row(_, score) => *score,
+        }
+    }
 }
 
 /// What one thread found.
 pub struct Worker<S> {
     /// The state the workload gave it.
     pub state: S,
-    /// Rows and bytes it went through.
+    /// Rows it went through and kept.
     pub counts: Counts,
-    /// Bytes of text it went through, decompressed.
+    /// Bytes it went through, decompressed.
     pub bytes: u64,
     buffer: Vec<u8>,
+    scratch: Option<Scratch>,
+}
+
+/// What a workload does with the rows.
+pub struct Visitor<'a, S> {
+    /// Takes a row that passed: state, part, row. Fails with a sentence on the line.
+    pub keep: &'a (dyn Fn(&mut S, usize, &Found<'_>) -> std::result::Result<(), String> + Sync),
+    /// Told after each block of a part, and at last, with `true`, at its end.
+    pub flush: &'a (dyn Fn(&mut S, usize, bool) -> Result<()> + Sync),
+    /// Told of a part that failed.
+    pub on_error: &'a (dyn Fn(usize) + Sync),
 }
 
 impl Pairs {
-    /// Opens a dataset.
+    /// Opens a dataset: text, or one pair matrix. `need` says whether whole rows are wanted.
     ///
     /// # Errors
     /// `Input`, `System`.
-    pub fn open(paths: &[PathBuf], filter: &Filter) -> Result<Self> {
-        let text = TextSource::open(paths, filter)?;
-        if text.shape.is_none() {
-            let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-            let text = format!("{} holds no gene pair; give KINC text", names.join(", "));
-            return Err(Error::input("input.kinc", text));
+    pub fn open(paths: &[PathBuf], filter: &Filter, need: Need) -> Result<Self> {
+        let source = match paths {
+            [path] if PairMatrix::is_at(path) => matrix_source(path, filter)?,
+            _ => text_source(paths, filter)?,
+        };
+        Ok(Self { source, filter: *filter, need })
+    }
+
+    /// Files left out because of their folder's range, or chunks because of theirs.
+    pub fn skipped(&self) -> u64 {
+        match &self.source {
+            Source::Text { text, .. } => text.files_skipped as u64,
+            Source::Matrix { matrix, chunks } => (matrix.chunk_count() - chunks.len()) as u64,
         }
-        let splits = text.splits(SPLIT_BYTES);
-        Ok(Self { text, splits, filter: *filter })
+    }
+
+    /// The shape of the lines; `None` for a pair matrix.
+    pub fn shape(&self) -> Option<Shape> {
+        match &self.source {
+            Source::Text { text, .. } => text.shape,
+            Source::Matrix { .. } => None,
+        }
     }
 
     /// Shows the visitor each row that passes, in order within a part, on `threads` threads.
@@ -58,34 +118,60 @@ impl Pairs {
         make: impl Fn() -> S + Sync,
         visitor: &Visitor<'_, S>,
     ) -> Result<Vec<Worker<S>>> {
-        progress.expect(self.text.size_bytes());
-        let worker =
-            || Worker { state: make(), counts: Counts::default(), bytes: 0, buffer: Vec::new() };
+        let parts = match &self.source {
+            Source::Text { text, splits } => {
+                progress.expect(text.size_bytes());
+                splits.len()
+            }
+            Source::Matrix { chunks, .. } => {
+                progress.expect(chunks.iter().map(chunk_bytes).sum());
+                chunks.len()
+            }
+        };
+        let worker = || Worker {
+            state: make(),
+            counts: Counts::default(),
+            bytes: 0,
+            buffer: Vec::new(),
+            scratch: None,
+        };
         let work = |worker: &mut Worker<S>, part: usize| {
-            self.visit_part(part, worker, progress, visitor)?;
+            match &self.source {
+                Source::Text { text, splits } => {
+                    let file = &text.files[splits[part].file];
+                    self.visit_split(
+                        (text, file),
+                        (part, &splits[part]),
+                        worker,
+                        (visitor, progress),
+                    )
+                }
+                Source::Matrix { matrix, chunks } => {
+                    self.visit_chunk(matrix, (part, &chunks[part]), worker, visitor)?;
+                    progress.advance(chunk_bytes(&chunks[part]))
+                }
+            }?;
             (visitor.flush)(&mut worker.state, part, true)
         };
-        parallel::run(threads, self.splits.len(), worker, work, visitor.on_error)
+        parallel::run(threads, parts, worker, work, visitor.on_error)
     }
 
-    fn visit_part<S>(
+    fn visit_split<S>(
         &self,
-        part: usize,
+        (text, file): (&TextSource, &TextFile),
+        (part, split): (usize, &Split),
         worker: &mut Worker<S>,
-        progress: &Progress,
-        visitor: &Visitor<'_, S>,
+        (visitor, progress): (&Visitor<'_, S>, &Progress),
     ) -> Result<()> {
-        let split = &self.splits[part];
-        let file = &self.text.files[split.file];
-        let Some(shape) = self.text.shape else { return Ok(()) };
+        let Some(shape) = text.shape else { return Ok(()) };
         let buffer = std::mem::take(&mut worker.buffer);
         let mut blocks = Blocks::open_with(file, split, buffer)?;
         while let Some(found) = blocks.next_block()? {
             let offset = found.offset;
             let state = &mut worker.state;
             let counts = block::visit(found.bytes, found.size_bytes, &shape, &self.filter, |hit| {
-                check_zone(file, hit)?;
-                (visitor.keep)(state, part, hit)
+                check_zone(file, &self.filter, hit)?;
+                (visitor.keep)(state, part, &Found::Line(*hit))
             })
             .map_err(|fault| located(file, offset, &fault))?;
             worker.counts.add(counts);
@@ -98,30 +184,85 @@ impl Pairs {
         worker.buffer = blocks.into_buffer();
         progress.advance(if file.gzipped { file.size_bytes } else { 0 })
     }
+
+    fn visit_chunk<S>(
+        &self,
+        matrix: &PairMatrix,
+        (part, chunk): (usize, &Chunk),
+        worker: &mut Worker<S>,
+        visitor: &Visitor<'_, S>,
+    ) -> Result<()> {
+        let scratch = match &mut worker.scratch {
+            Some(scratch) => scratch,
+            none => none.insert(matrix.scratch()?),
+        };
+        let query = Query { filter: Some(self.filter), need: self.need };
+        // An edge comes with the one score that decides, a whole row with all of them.
+        let index = if self.need == Need::Edge { 0 } else { self.filter.score_index };
+        let state = &mut worker.state;
+        let kept = matrix.visit_chunk(chunk.index, &query, scratch, |row| {
+            let found = Found::Row(*row, row.scores[index]);
+            (visitor.keep)(state, part, &found).map_err(|what| {
+                let place = format!("pair {} {}", row.gene1, row.gene2);
+                let path = matrix.path().display();
+                Error::input("input.pairs", format!("{place} of {path} {what}"))
+            })
+        })?;
+        worker.counts.add(Counts { rows_read: chunk.rows, rows_kept: kept });
+        worker.bytes += chunk_bytes(chunk);
+        Ok(())
+    }
 }
 
-/// What a workload does with the rows.
-pub struct Visitor<'a, S> {
-    /// Takes a row that passed: state, part, row. Fails with a sentence on the line.
-    pub keep: &'a (dyn Fn(&mut S, usize, &Hit<'_>) -> std::result::Result<(), String> + Sync),
-    /// Told after each block of a part, and at last, with `true`, at its end.
-    pub flush: &'a (dyn Fn(&mut S, usize, bool) -> Result<()> + Sync),
-    /// Told of a part that failed.
-    pub on_error: &'a (dyn Fn(usize) + Sync),
+fn text_source(paths: &[PathBuf], filter: &Filter) -> Result<Source> {
+    let text = TextSource::open(paths, filter)?;
+    if text.shape.is_none() {
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let text = format!("{} holds no gene pair; give KINC text", names.join(", "));
+        return Err(Error::input("input.kinc", text));
+    }
+    let splits = text.splits(SPLIT_BYTES);
+    Ok(Source::Text { text, splits })
+}
+
+fn matrix_source(path: &std::path::Path, filter: &Filter) -> Result<Source> {
+    let matrix = Box::new(PairMatrix::open(path)?);
+    let header = matrix.header();
+    if filter.score_index >= header.scores {
+        let what = format!(
+            "{} has {} scores a row, --score-index {} asks for another",
+            path.display(),
+            header.scores,
+            filter.score_index
+        );
+        return Err(Error::input("input.pairs", what));
+    }
+    let chunks = matrix.chunks(Some(filter));
+    Ok(Source::Matrix { matrix, chunks })
+}
+
+/// Bytes of the scores of a chunk: what a scan must at least decode.
+fn chunk_bytes(chunk: &Chunk) -> u64 {
+    4 * chunk.pairs as u64
 }
 
 /// A row in a `NNN` folder must have a score of that range, or skipping folders would be wrong.
 ///
 /// # Errors
 /// A sentence continuing "line N of FILE ...".
-pub fn check_zone(file: &TextFile, hit: &Hit<'_>) -> std::result::Result<(), String> {
+pub fn check_zone(
+    file: &TextFile,
+    filter: &Filter,
+    hit: &Hit<'_>,
+) -> std::result::Result<(), String> {
     let size = i64::from(hit.score).abs();
     match file.zone {
-        Some(zone) if size < i64::from(zone.min) || size > i64::from(zone.max) => {
-            Err("has a score outside the range of its folder; move the file out of its clusters-* \
-             tree, or name the score the tree is filed by with --score-index"
-                .to_owned())
-        }
+        // Folders are skipped by the first score only.
+        _ if filter.score_index != 0 || filter.keeps_everything() => Ok(()),
+        Some(zone) if size < i64::from(zone.min) || size > i64::from(zone.max) => Err(
+            "has a score outside the range of its folder; move the file out of its clusters-* tree"
+                .to_owned(),
+        ),
         _ => Ok(()),
     }
 }

@@ -3,8 +3,9 @@
 use cuesta_core::Result;
 use cuesta_input::kinc::block::Hit;
 use cuesta_input::ordered::OrderedFile;
+use cuesta_input::pair_matrix::Need;
 
-use super::pairs::{Pairs, Visitor, total};
+use super::pairs::{Found, Pairs, Visitor, total};
 use super::{Context, Response, timed};
 use crate::params::ScanParams;
 
@@ -22,13 +23,19 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let filter = params.filter.check()?;
     let mut response = Response::default();
     let pairs = timed(&mut response, "open", || {
-        let pairs = Pairs::open(&context.request.inputs, &filter)?;
+        let pairs = Pairs::open(&context.request.inputs, &filter, Need::Row)?;
         Ok((pairs, 0, 0))
     })?;
     let out = OrderedFile::create(&context.request.output.join(PAIRS_FILE))?;
     let counts = timed(&mut response, "scan", || {
         let visitor = Visitor {
-            keep: &|state: &mut Vec<u8>, _, hit| append(hit, state),
+            keep: &|state: &mut Vec<u8>, _, found| match found {
+                Found::Line(hit) => append(hit, state),
+                Found::Row(row, _) => {
+                    row.append_kinc_v1(state);
+                    Ok(())
+                }
+            },
             flush: &|state, part, last| match last {
                 true => out.finish_task(part, state),
                 false if state.len() >= PART_BYTES_MAX => out.write_part(part, state),
@@ -44,7 +51,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let written = out.close()?;
     response.counts.insert("rows_read", counts.rows_read);
     response.counts.insert("rows_kept", counts.rows_kept);
-    response.counts.insert("files_skipped", pairs.text.files_skipped as u64);
+    response.counts.insert("files_skipped", pairs.skipped());
     response.counts.insert("answer_bytes", written);
     Ok(response)
 }

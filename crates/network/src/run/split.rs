@@ -51,7 +51,7 @@ pub struct SplitParams {
 impl SplitParams {
     fn shape(&self) -> Option<Shape> {
         let version = if self.version? == 3 { Version::V3 } else { Version::V1 };
-        Some(Shape { version, samples: self.samples? })
+        Some(Shape { version, samples: self.samples?, scores: 1 })
     }
 }
 
@@ -104,7 +104,7 @@ pub fn map_split(
     while let Some(found) = blocks.next_block()? {
         let offset = found.offset;
         let keep = |hit: &Hit<'_>| {
-            check_zone(&file, hit)?;
+            check_zone(&file, &filter, hit)?;
             mapper.keep(hit)
         };
         counts.add(

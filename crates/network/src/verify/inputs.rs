@@ -6,13 +6,15 @@ use cuesta_core::Result;
 use cuesta_core::progress::Progress;
 use cuesta_input::kinc::Fault;
 use cuesta_input::limits::SPLIT_BYTES;
+use cuesta_input::pair_matrix::{Need, PairMatrix, Query, Scratch};
 use cuesta_input::reader::{Blocks, located};
 use cuesta_input::source::TextSource;
-use cuesta_input::{FilterParams, parallel};
+use cuesta_input::{Filter, parallel};
 
 use crate::reference::PlainRow;
 
-/// Calls `keep(state, row)` for every row of `paths`, in any order; returns the states.
+/// Calls `keep(state, row)` for every row of `paths`, in any order; returns the states. A pair
+/// matrix is read whole, without the ranges of its chunks.
 ///
 /// # Errors
 /// `Input` for a line that cannot be read; `System`; `Cancelled`.
@@ -23,8 +25,13 @@ pub fn each_row<S: Send>(
     make: impl Fn() -> S + Sync,
     keep: impl Fn(&mut S, &PlainRow) + Sync,
 ) -> Result<Vec<S>> {
-    // No folder is skipped: the default filter passes every score.
-    let source = TextSource::open(paths, &FilterParams::default().check()?)?;
+    if let [path] = paths
+        && PairMatrix::is_at(path)
+    {
+        return each_row_of_matrix(&PairMatrix::open(path)?, threads, progress, make, keep);
+    }
+    // No folder is skipped.
+    let source = TextSource::open(paths, &Filter::EVERYTHING)?;
     let splits = source.splits(SPLIT_BYTES);
     progress.expect(source.size_bytes());
     let work = |state: &mut S, task: usize| {
@@ -47,4 +54,28 @@ pub fn each_row<S: Send>(
         Ok(())
     };
     parallel::run(threads, splits.len(), make, work, |_| {})
+}
+
+fn each_row_of_matrix<S: Send>(
+    matrix: &PairMatrix,
+    threads: usize,
+    progress: &Progress,
+    make: impl Fn() -> S + Sync,
+    keep: impl Fn(&mut S, &PlainRow) + Sync,
+) -> Result<Vec<S>> {
+    let chunks = matrix.chunks(None);
+    let query = Query { filter: None, need: Need::Row };
+    let work = |(state, scratch): &mut (S, Option<Scratch>), task: usize| {
+        let scratch = match scratch {
+            Some(scratch) => scratch,
+            none => none.insert(matrix.scratch()?),
+        };
+        matrix.visit_chunk(chunks[task].index, &query, scratch, |row| {
+            keep(state, &PlainRow::of(row));
+            Ok(())
+        })?;
+        progress.advance(0)
+    };
+    let states = parallel::run(threads, chunks.len(), || (make(), None), work, |_| {})?;
+    Ok(states.into_iter().map(|(state, _)| state).collect())
 }

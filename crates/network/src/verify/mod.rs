@@ -5,6 +5,7 @@
 //! skipped folder or a lost row shows as a different digest.
 
 pub mod answer;
+pub mod communities;
 pub mod inputs;
 pub mod network;
 
@@ -65,10 +66,11 @@ pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
     match workload {
+        "load" => network::load(&context),
         "scan" => network::scan(&context),
         "join" => network::join(&context),
         "degrees" => network::degrees(&context),
-        "communities" => network::communities(&context),
+        "communities" => communities::communities(&context),
         other => Err(Error::input("arguments", format!("no workload is named {other}"))),
     }
 }

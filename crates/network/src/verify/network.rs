@@ -1,4 +1,4 @@
-//! Verifiers of `scan`, `join`, `degrees` and `communities`.
+//! Verifiers of `scan`, `load`, `join` and `degrees`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -11,14 +11,11 @@ use cuesta_input::FilterParams;
 use super::answer::{each_line, integers, score};
 use super::inputs::each_row;
 use super::{Context, Verdict};
-use crate::kernel::graph::Graph;
 use crate::kernel::join::{Joined, key, unkey};
-use crate::kernel::louvain;
-use crate::params::{CommunitiesParams, DegreesParams, How, JoinParams, Method, ScanParams};
+use crate::params::{DegreesParams, How, JoinParams, ScanParams};
 use crate::reference;
-use crate::run::communities::{COMMUNITIES_FILE, tally};
 use crate::run::degrees::{DEGREES_FILE, DISTRIBUTION_FILE};
-use crate::run::{join as run_join, scan as run_scan};
+use crate::run::{join as run_join, load as run_load, scan as run_scan};
 
 /// Bytes of a row in the lookup tables of a join, both versions together.
 const LOOKUP_BYTES: u64 = 64;
@@ -39,6 +36,20 @@ pub fn scan(context: &Context<'_>) -> Result<Verdict> {
         == 0;
     let found = if empty { (Digest::default(), 0) } else { kept_digest(context, &[answer], None)? };
     let method = "every input line read with the standard library and digested";
+    let mut verdict = Verdict::new(found.0, expected.0, method);
+    verdict.counts.insert("rows", found.1);
+    Ok(verdict)
+}
+
+/// Verifies `load`: the digest of the pair matrix against that of the text.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn load(context: &Context<'_>) -> Result<Verdict> {
+    let expected = kept_digest(context, &context.request.inputs, None)?;
+    let answer = context.request.output.join(run_load::PAIRS_FOLDER);
+    let found = kept_digest(context, &[answer], None)?;
+    let method = "the text read with the standard library, the pair matrix read back whole";
     let mut verdict = Verdict::new(found.0, expected.0, method);
     verdict.counts.insert("rows", found.1);
     Ok(verdict)
@@ -221,100 +232,4 @@ fn degrees_answer(context: &Context<'_>, expected: Digest, genes: u64) -> Result
     verdict.require(consistent && rows == genes, "genes are missing or a total is not in + out");
     verdict.require(table == distribution, "the distribution does not follow from the degrees");
     Ok(verdict)
-}
-
-/// Verifies `communities`. Components: breadth-first search. Label propagation: the plain version.
-/// Louvain: the same from plainly read edges, and every community is connected and labelled by its
-/// smallest member.
-///
-/// # Errors
-/// `Input`, `System`, `Cancelled`.
-pub fn communities(context: &Context<'_>) -> Result<Verdict> {
-    let params: CommunitiesParams = context.parameters()?;
-    let threads = context.request.threads;
-    let inputs = &context.request.inputs;
-    let parts = each_row(inputs, threads, context.progress, Vec::new, |edges, row| {
-        if row.passing_score(&params.filter).is_some() {
-            edges.push((row.numbers[0], row.numbers[1]));
-        }
-    })?;
-    let edges = parts.concat();
-    let last = edges.iter().map(|edge| edge.0).max().unwrap_or(0);
-    let genes = params.genes.unwrap_or(last);
-    let labels = communities_answer(context)?;
-    let mut digest = Digest::default();
-    let touched = reference::degrees(edges.iter().copied());
-    for &gene in touched.keys() {
-        let label = labels.get(gene as usize - 1).copied().unwrap_or(u32::MAX);
-        digest.add(Tag::Community, &[u64::from(gene), u64::from(label) + 1]);
-    }
-    let expected = match params.method {
-        Method::Components => community_digest(&reference::components(edges.iter().copied())),
-        Method::LabelPropagation => {
-            community_digest(&reference::label_propagation(&edges, params.iterations))
-        }
-        Method::Louvain => louvain_digest(&edges, genes),
-    };
-    let mut verdict = Verdict::new(digest, expected, method_of(params.method));
-    let smallest = labels
-        .iter()
-        .enumerate()
-        .all(|(gene, &label)| label as usize <= gene && labels.get(label as usize) == Some(&label));
-    verdict.require(labels.len() == genes as usize, "genes are missing");
-    verdict.require(smallest, "a label is not the smallest member of its community");
-    if params.method == Method::Louvain && verdict.verified {
-        verdict.require(connected(&edges, &labels), "a community is not connected");
-    }
-    if verdict.verified {
-        let (communities, _, largest) = tally(&labels);
-        verdict.counts.insert("communities", communities);
-        verdict.counts.insert("largest_community", largest);
-    }
-    Ok(verdict)
-}
-
-fn method_of(method: Method) -> &'static str {
-    match method {
-        Method::Components => "breadth-first search over edges read by a plain reader",
-        Method::LabelPropagation => "label propagation with maps over edges read plainly",
-        Method::Louvain => {
-            "Louvain over edges read by a plain reader; communities are connected and canonical"
-        }
-    }
-}
-
-fn louvain_digest(edges: &[(u32, u32)], genes: u32) -> Digest {
-    let from_zero: Vec<_> = edges.iter().map(|&(a, b)| (a - 1, b - 1)).collect();
-    let labels = louvain::labels(&Graph::new(genes as usize, &from_zero));
-    let touched = reference::degrees(edges.iter().copied());
-    community_digest(&touched.keys().map(|&gene| (gene, labels[gene as usize - 1] + 1)).collect())
-}
-
-fn connected(edges: &[(u32, u32)], labels: &[u32]) -> bool {
-    let inside =
-        edges.iter().copied().filter(|&(a, b)| labels[a as usize - 1] == labels[b as usize - 1]);
-    let parts = reference::components(inside);
-    parts.iter().all(|(&gene, &part)| labels[gene as usize - 1] == part - 1)
-}
-
-fn community_digest(labels: &BTreeMap<u32, u32>) -> Digest {
-    let mut digest = Digest::default();
-    for (&gene, &label) in labels {
-        digest.add(Tag::Community, &[u64::from(gene), u64::from(label)]);
-    }
-    digest
-}
-
-fn communities_answer(context: &Context<'_>) -> Result<Vec<u32>> {
-    let path = context.request.output.join(COMMUNITIES_FILE);
-    let mut labels = Vec::new();
-    each_line(&path, &["gene", "community"], |fields| {
-        let [gene, community] = integers::<2>(fields)?;
-        if gene as usize != labels.len() + 1 || community == 0 {
-            return Err(format!("has gene {gene} community {community} out of place"));
-        }
-        labels.push(community as u32 - 1);
-        Ok(())
-    })?;
-    Ok(labels)
 }

@@ -106,7 +106,7 @@ fn count_complete(prepared: &Prepared, rows: Range<usize>) -> Counts {
         if prepared.partial.binary_search(&row).is_ok() {
             continue;
         }
-        let (dense, flat) = (below(&prepared.dense, row), below(&prepared.flat, row));
+        let (dense, flat) = (below(&prepared.complete.genes, row), below(&prepared.flat, row));
         let is_flat = prepared.flat.get(flat) == Some(&row);
         if !enough {
             counts.too_few_samples += (dense + flat) as u64;

@@ -2,9 +2,10 @@
 
 use cuesta_input::matrix::ExpressionMatrix;
 
-use super::prepare::{Kind, unit_for};
+use super::complete::unit_for;
+use super::prepare::Kind;
 use super::share::share;
-use super::vector::{Lane, Masked};
+use super::vector::{LANE, Lane, Masked};
 use super::{Method, rank};
 
 /// The values that are present and, for Spearman, their order. Empty when no value is missing.
@@ -54,10 +55,10 @@ impl GeneGaps {
         gaps.present = gaps.bits.iter().map(|byte| byte.count_ones()).sum();
         match method {
             Method::Pearson => {
-                gaps.lanes = vec![Lane::default(); values.len().div_ceil(8)];
+                gaps.lanes = vec![[0.0; LANE]; values.len().div_ceil(LANE)];
                 let unit = unit_for(values);
-                for (lane, values) in gaps.lanes.iter_mut().zip(values.chunks(8)) {
-                    for (place, value) in lane.0.iter_mut().zip(values) {
+                for (lane, values) in gaps.lanes.iter_mut().zip(values.chunks(LANE)) {
+                    for (place, value) in lane.iter_mut().zip(values) {
                         *place = if value.is_nan() { 0.0 } else { value * unit };
                     }
                 }

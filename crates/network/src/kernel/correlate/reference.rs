@@ -49,7 +49,7 @@ fn centred(values: &[f64]) -> Option<Vec<f64>> {
     if values.windows(2).all(|pair| pair[0] == pair[1]) {
         return None;
     }
-    let unit = super::prepare::unit_for(values);
+    let unit = super::complete::unit_for(values);
     let scaled = values.iter().map(|value| value * unit);
     let mean = scaled.clone().sum::<f64>() / values.len() as f64;
     Some(scaled.map(|value| value - mean).collect())

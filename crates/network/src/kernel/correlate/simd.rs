@@ -5,7 +5,9 @@
 //! one fixed sequence of IEEE operations, so that the three levels agree bit for bit.
 #![allow(unsafe_code)]
 
-use super::vector::{Lane, Masked, Moments, Strip, TILE_ROWS, Tile, kernels};
+use super::vector::{
+    CodeLane, Lane, Masked, Moments, Slice, Strip, TILE_COLUMNS, TILE_ROWS, Tile, kernels,
+};
 
 /// A level of vector instructions that this processor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,23 +58,43 @@ impl Isa {
         Self::available().pop().unwrap_or(Self(Level::Portable))
     }
 
-    /// Adds the products of a row panel and a column panel to a tile; for every output one chain
-    /// of fused multiply-adds in the order of the samples.
-    pub(super) fn product(self, a: &[[f32; TILE_ROWS]], b: &[Strip], tile: &mut Tile) {
+    /// For every row of a tile of products of unit rows a bit per column: is the absolute value at
+    /// least `limit`? Every product is one chain of fused multiply-adds in the order of the samples.
+    pub(super) fn candidates(self, a: &[Slice], b: &[Strip], limit: f32) -> [u32; TILE_ROWS] {
+        dispatch!(self, candidates(a, b, limit))
+    }
+
+    /// Adds products over some more samples to a tile.
+    pub(super) fn product(self, a: &[Slice], b: &[Strip], tile: &mut Tile) {
         dispatch!(self, product(a, b, tile));
     }
 
-    /// For every row of a tile a bit per column: is the absolute value at least `limit`?
+    /// As [`Isa::candidates`] for a tile of finished products.
     pub(super) fn exceeding(self, tile: &Tile, limit: f32) -> [u32; TILE_ROWS] {
         dispatch!(self, exceeding(tile, limit))
     }
 
-    /// Products of one row with four rows, each in eight partial sums added as a fixed tree.
-    pub(super) fn dots(self, x: &[Lane], ys: [&[Lane]; 4]) -> [f64; 4] {
-        dispatch!(self, dots(x, ys))
+    /// Products of one row with four rows, in double precision as [`Isa::dot`].
+    pub(super) fn code_dots(self, x: &[CodeLane], ys: [&[CodeLane]; 4]) -> [f64; 4] {
+        dispatch!(self, code_dots(x, ys))
     }
 
-    /// All products of four rows with four rows, equal to those of [`Isa::dots`].
+    /// Tells the processor that a row will be needed soon.
+    pub(super) fn prefetch(self, row: &[CodeLane]) {
+        #[cfg(target_arch = "x86_64")]
+        for lane in row.iter().step_by(64 / size_of::<CodeLane>()) {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            // SAFETY: a prefetch reads nothing; SSE is part of x86-64.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(lane.as_ptr().cast()) }
+        }
+    }
+
+    /// The product of two rows in eight partial sums, which are added as a fixed tree.
+    pub(super) fn dot(self, x: &[Lane], y: &[Lane]) -> f64 {
+        dispatch!(self, dot(x, y))
+    }
+
+    /// All products of four rows with four rows, equal to those of [`Isa::dot`].
     pub(super) fn grid(self, xs: [&[Lane]; 4], ys: [&[Lane]; 4]) -> [[f64; 4]; 4] {
         dispatch!(self, grid(xs, ys))
     }
@@ -86,7 +108,7 @@ impl Isa {
 
 /// Eight samples at a time in plain Rust; the compiler uses what the target has.
 mod portable {
-    use super::{Lane, Masked, Moments, Strip, TILE_ROWS, Tile, kernels};
+    use super::*;
 
     type Single = [f32; 4];
     type Double = [f64; 8];
@@ -117,7 +139,11 @@ mod portable {
     }
 
     fn load(from: &Lane) -> Double {
-        from.0
+        *from
+    }
+
+    fn load_codes(from: &CodeLane) -> Double {
+        from.map(f64::from)
     }
 
     fn splat(value: f64) -> Double {
@@ -144,14 +170,14 @@ mod portable {
         ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]))
     }
 
-    kernels!(#[inline], rows 2, vectors 2, y_rows 1);
+    kernels!(rows 2, vectors 2, y_rows 1);
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::{Lane, Masked, Moments, Strip, TILE_ROWS, Tile, kernels};
+    use super::*;
 
     type Single = __m256;
     type Double = [__m256d; 2];
@@ -202,7 +228,18 @@ mod avx2 {
     #[target_feature(enable = "avx2,fma")]
     fn load(from: &Lane) -> Double {
         // SAFETY: a lane has eight elements; the loads need no alignment.
-        unsafe { [_mm256_loadu_pd(from.0.as_ptr()), _mm256_loadu_pd(from.0.as_ptr().add(4))] }
+        unsafe { [_mm256_loadu_pd(from.as_ptr()), _mm256_loadu_pd(from.as_ptr().add(4))] }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    fn load_codes(from: &CodeLane) -> Double {
+        // SAFETY: a lane has eight elements; the load needs no alignment.
+        let codes = unsafe { _mm256_loadu_si256(from.as_ptr().cast()) };
+        [
+            _mm256_cvtepi32_pd(_mm256_castsi256_si128(codes)),
+            _mm256_cvtepi32_pd(_mm256_extracti128_si256::<1>(codes)),
+        ]
     }
 
     #[inline]
@@ -258,7 +295,7 @@ mod avx2 {
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::{Lane, Masked, Moments, Strip, TILE_ROWS, Tile, kernels};
+    use super::*;
 
     type Single = __m512;
     type Double = __m512d;
@@ -309,7 +346,14 @@ mod avx512 {
     #[target_feature(enable = "avx512f")]
     fn load(from: &Lane) -> Double {
         // SAFETY: a lane has eight elements; the load needs no alignment.
-        unsafe { _mm512_loadu_pd(from.0.as_ptr()) }
+        unsafe { _mm512_loadu_pd(from.as_ptr()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn load_codes(from: &CodeLane) -> Double {
+        // SAFETY: a lane has eight elements; the load needs no alignment.
+        _mm512_cvtepi32_pd(unsafe { _mm256_loadu_si256(from.as_ptr().cast()) })
     }
 
     #[inline]
@@ -362,37 +406,35 @@ mod tests {
     fn lanes(seed: u64, count: usize) -> Vec<Lane> {
         let stream = Stream::new(seed, 0);
         (0..count)
-            .map(|lane| Lane(std::array::from_fn(|i| stream.normal((8 * lane + i) as u64))))
+            .map(|lane| std::array::from_fn(|i| stream.normal((8 * lane + i) as u64)))
             .collect()
     }
 
     #[test]
     fn the_levels_agree_on_a_product_bit_for_bit_and_follow_the_order_of_samples() {
-        let stream = Stream::new(5, 0);
+        let (stream, limit) = (Stream::new(5, 0), 1.5);
         for depth in [0, 1, 2, 7, 64, 475] {
-            let a: Vec<[f32; TILE_ROWS]> = (0..depth as u64)
-                .map(|k| std::array::from_fn(|i| stream.normal(100 * k + i as u64) as f32))
-                .collect();
-            let b: Vec<Strip> = (0..depth as u64)
-                .map(|k| {
-                    Strip(std::array::from_fn(|j| stream.normal(100 * k + 50 + j as u64) as f32))
-                })
-                .collect();
+            let value = |k: u64, i: usize| stream.normal(100 * k + i as u64) as f32;
+            let a: Vec<Slice> = (0..depth).map(|k| std::array::from_fn(|i| value(k, i))).collect();
+            let b: Vec<Strip> =
+                (0..depth).map(|k| std::array::from_fn(|j| value(k, 50 + j))).collect();
             let mut expected = Tile::default();
             for (i, row) in expected.0.iter_mut().enumerate() {
                 for (j, value) in row.iter_mut().enumerate() {
-                    *value = (0..depth).fold(0.0, |sum, k| a[k][i].mul_add(b[k].0[j], sum));
+                    *value = a.iter().zip(&b).fold(0.0, |sum, (a, b)| a[i].mul_add(b[j], sum));
                 }
             }
+            let bits = expected
+                .0
+                .map(|row| (0..32).fold(0, |bits, j| bits | u32::from(row[j].abs() >= limit) << j));
             for isa in Isa::available() {
                 let mut tile = Tile::default();
-                isa.product(&a, &b, &mut tile);
+                let half = a.len() / 2;
+                isa.product(&a[..half], &b[..half], &mut tile);
+                isa.product(&a[half..], &b[half..], &mut tile);
                 assert_eq!(tile, expected, "{isa:?} at depth {depth}");
-                let limit = 1.5;
-                let bits = expected.0.map(|row| {
-                    (0..32).fold(0, |bits, j| bits | u32::from(row[j].abs() >= limit) << j)
-                });
                 assert_eq!(isa.exceeding(&tile, limit), bits, "{isa:?} at depth {depth}");
+                assert_eq!(isa.candidates(&a, &b, limit), bits, "{isa:?} at depth {depth}");
             }
         }
     }
@@ -401,11 +443,16 @@ mod tests {
     fn the_levels_agree_on_double_sums_bit_for_bit() {
         for count in [0, 1, 2, 9, 60] {
             let rows: Vec<Vec<Lane>> = (0..8).map(|seed| lanes(seed, count)).collect();
+            let codes: Vec<Vec<CodeLane>> = rows
+                .iter()
+                .map(|row| row.iter().map(|lane| lane.map(|v| (v * 3e8) as i32)).collect())
+                .collect();
             let bits: Vec<Vec<u8>> = (0..8)
                 .map(|seed| (0..count as u64).map(|i| Stream::new(seed, 1).bits(i) as u8).collect())
                 .collect();
             let xs: [&[Lane]; 4] = std::array::from_fn(|i| &rows[i][..]);
             let ys: [&[Lane]; 4] = std::array::from_fn(|i| &rows[4 + i][..]);
+            let code_ys: [&[CodeLane]; 4] = std::array::from_fn(|i| &codes[4 + i][..]);
             let masked = |i: usize| Masked { lanes: &rows[i], bits: &bits[i] };
             let masked_ys = std::array::from_fn(|i| masked(4 + i));
             let counts: [f64; 4] = std::array::from_fn(|j| {
@@ -415,8 +462,9 @@ mod tests {
                 .into_iter()
                 .map(|isa| {
                     let grid = isa.grid(xs, ys);
-                    assert_eq!(grid[2], isa.dots(xs[2], ys));
-                    (grid, format!("{:?}", isa.moments(masked(0), masked_ys, counts)))
+                    assert_eq!(grid[2][3], isa.dot(xs[2], ys[3]));
+                    let products = isa.code_dots(&codes[0], code_ys);
+                    (grid, products, format!("{:?}", isa.moments(masked(0), masked_ys, counts)))
                 })
                 .collect();
             assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{count} lanes: {all:?}");

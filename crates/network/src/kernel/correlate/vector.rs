@@ -1,5 +1,5 @@
 //! The kernels of `correlate` on vectors, written once and expanded in `simd.rs` for every level of
-//! vector instructions, and the aligned pieces of memory they work on.
+//! vector instructions.
 
 /// Rows of a tile of the single-precision product.
 pub const TILE_ROWS: usize = 12;
@@ -7,15 +7,20 @@ pub const TILE_ROWS: usize = 12;
 /// Columns of a tile of the single-precision product.
 pub const TILE_COLUMNS: usize = 32;
 
-/// Eight consecutive samples of one gene.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[repr(align(64))]
-pub struct Lane(pub [f64; 8]);
+/// Values in a lane.
+pub const LANE: usize = 8;
 
-/// One sample of `TILE_COLUMNS` consecutive genes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(align(64))]
-pub struct Strip(pub [f32; TILE_COLUMNS]);
+/// Eight consecutive samples of one gene.
+pub type Lane = [f64; LANE];
+
+/// Eight consecutive samples of one gene as integers.
+pub type CodeLane = [i32; LANE];
+
+/// One sample of `TILE_ROWS` genes.
+pub type Slice = [f32; TILE_ROWS];
+
+/// One sample of `TILE_COLUMNS` genes.
+pub type Strip = [f32; TILE_COLUMNS];
 
 /// Products of `TILE_ROWS` genes with `TILE_COLUMNS` genes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -49,43 +54,74 @@ pub struct Moments {
 /// Expands the kernels over the vector operations in scope. `rows` x `vectors` is the block of the
 /// product held in registers, `y_rows` how many rows of a grid are computed together.
 macro_rules! kernels {
-    (#[$level:meta], rows $rows:literal, vectors $vectors:literal, y_rows $y_rows:literal) => {
-        #[$level]
-        pub fn product(a: &[[f32; TILE_ROWS]], b: &[Strip], tile: &mut Tile) {
-            const COLUMNS: usize = $vectors * WIDTH;
+    ($(#[$level:meta],)? rows $rows:literal, vectors $vectors:literal, y_rows $y_rows:literal) => {
+        const COLUMNS: usize = $vectors * WIDTH;
+
+        type Sums = [[Single; $vectors]; $rows];
+
+        $(#[$level])?
+        pub fn candidates(a: &[Slice], b: &[Strip], limit: f32) -> [u32; TILE_ROWS] {
+            let mut bits = [0; TILE_ROWS];
             for row in (0..TILE_ROWS).step_by($rows) {
-                for column in (0..tile.0[0].len()).step_by(COLUMNS) {
+                for column in (0..TILE_COLUMNS).step_by(COLUMNS) {
+                    let sums = [[single_splat(0.0); $vectors]; $rows];
+                    let sums = accumulate(sums, (a, row), (b, column));
+                    for i in 0..$rows {
+                        for j in 0..$vectors {
+                            let found = single_exceeding(sums[i][j], limit);
+                            bits[row + i] |= found << (column + j * WIDTH);
+                        }
+                    }
+                }
+            }
+            bits
+        }
+
+        $(#[$level])?
+        pub fn product(a: &[Slice], b: &[Strip], tile: &mut Tile) {
+            for row in (0..TILE_ROWS).step_by($rows) {
+                for column in (0..TILE_COLUMNS).step_by(COLUMNS) {
                     let mut sums = [[single_splat(0.0); $vectors]; $rows];
                     for i in 0..$rows {
                         for j in 0..$vectors {
                             sums[i][j] = single_load(&tile.0[row + i][column + j * WIDTH..]);
                         }
                     }
-                    for (a, b) in a.iter().zip(b) {
-                        let a = &a[row..row + $rows];
-                        let b = &b.0[column..column + COLUMNS];
-                        let mut columns = [single_splat(0.0); $vectors];
-                        for j in 0..$vectors {
-                            columns[j] = single_load(&b[j * WIDTH..]);
-                        }
-                        for i in 0..$rows {
-                            let value = single_splat(a[i]);
-                            for j in 0..$vectors {
-                                sums[i][j] = single_fma(value, columns[j], sums[i][j]);
-                            }
-                        }
-                    }
+                    let sums = accumulate(sums, (a, row), (b, column));
                     for i in 0..$rows {
                         for j in 0..$vectors {
-                            let place = &mut tile.0[row + i][column + j * WIDTH..];
-                            single_store(sums[i][j], place);
+                            single_store(sums[i][j], &mut tile.0[row + i][column + j * WIDTH..]);
                         }
                     }
                 }
             }
         }
 
-        #[$level]
+        #[inline]
+        $(#[$level])?
+        fn accumulate(
+            mut sums: Sums,
+            (a, row): (&[Slice], usize),
+            (b, column): (&[Strip], usize),
+        ) -> Sums {
+            for (a, b) in a.iter().zip(b) {
+                let a = &a[row..row + $rows];
+                let b = &b[column..column + COLUMNS];
+                let mut columns = [single_splat(0.0); $vectors];
+                for j in 0..$vectors {
+                    columns[j] = single_load(&b[j * WIDTH..]);
+                }
+                for i in 0..$rows {
+                    let value = single_splat(a[i]);
+                    for j in 0..$vectors {
+                        sums[i][j] = single_fma(value, columns[j], sums[i][j]);
+                    }
+                }
+            }
+            sums
+        }
+
+        $(#[$level])?
         pub fn exceeding(tile: &Tile, limit: f32) -> [u32; TILE_ROWS] {
             let mut bits = [0; TILE_ROWS];
             for (bits, row) in bits.iter_mut().zip(&tile.0) {
@@ -96,12 +132,31 @@ macro_rules! kernels {
             bits
         }
 
-        #[$level]
-        pub fn dots(x: &[Lane], ys: [&[Lane]; 4]) -> [f64; 4] {
-            rows_by_four([x], ys)[0]
+        $(#[$level])?
+        pub fn code_dots(x: &[CodeLane], ys: [&[CodeLane]; 4]) -> [f64; 4] {
+            let length = x.len();
+            // Not from a closure: one of this level would not be inlined.
+            let ys = [&ys[0][..length], &ys[1][..length], &ys[2][..length], &ys[3][..length]];
+            let mut sums = [zero(); 4];
+            for k in 0..length {
+                let value = load_codes(&x[k]);
+                for j in 0..4 {
+                    sums[j] = fma(value, load_codes(&ys[j][k]), sums[j]);
+                }
+            }
+            let mut out = [0.0; 4];
+            for j in 0..4 {
+                out[j] = sum(sums[j]);
+            }
+            out
         }
 
-        #[$level]
+        $(#[$level])?
+        pub fn dot(x: &[Lane], y: &[Lane]) -> f64 {
+            rows_by_four([x], [y; 4])[0][0]
+        }
+
+        $(#[$level])?
         pub fn grid(xs: [&[Lane]; 4], ys: [&[Lane]; 4]) -> [[f64; 4]; 4] {
             let mut out = [[0.0; 4]; 4];
             for start in (0..4).step_by($y_rows) {
@@ -112,14 +167,18 @@ macro_rules! kernels {
             out
         }
 
-        #[$level]
+        #[inline]
+        $(#[$level])?
         fn rows_by_four<const ROWS: usize>(
             xs: [&[Lane]; ROWS],
             ys: [&[Lane]; 4],
         ) -> [[f64; 4]; ROWS] {
             let length = ys[0].len();
-            let xs: [&[Lane]; ROWS] = std::array::from_fn(|i| &xs[i][..length]);
-            let ys: [&[Lane]; 4] = std::array::from_fn(|j| &ys[j][..length]);
+            let ys = [ys[0], &ys[1][..length], &ys[2][..length], &ys[3][..length]];
+            let mut rows = xs;
+            for i in 0..ROWS {
+                rows[i] = &xs[i][..length];
+            }
             let mut sums = [[zero(); 4]; ROWS];
             for k in 0..length {
                 let mut columns = [zero(); 4];
@@ -127,7 +186,7 @@ macro_rules! kernels {
                     columns[j] = load(&ys[j][k]);
                 }
                 for i in 0..ROWS {
-                    let value = load(&xs[i][k]);
+                    let value = load(&rows[i][k]);
                     for j in 0..4 {
                         sums[i][j] = fma(value, columns[j], sums[i][j]);
                     }
@@ -142,19 +201,21 @@ macro_rules! kernels {
             out
         }
 
-        #[$level]
+        $(#[$level])?
         pub fn moments(x: Masked, ys: [Masked; 4], counts: [f64; 4]) -> [Moments; 4] {
             let length = x.lanes.len();
             let (x, x_bits) = (x.lanes, &x.bits[..length]);
-            let y_bits: [&[u8]; 4] = std::array::from_fn(|j| &ys[j].bits[..length]);
-            let ys: [&[Lane]; 4] = std::array::from_fn(|j| &ys[j].lanes[..length]);
+            let (mut y_lanes, mut y_bits) = ([x; 4], [x_bits; 4]);
+            for j in 0..4 {
+                (y_lanes[j], y_bits[j]) = (&ys[j].lanes[..length], &ys[j].bits[..length]);
+            }
             let (mut x_sums, mut y_sums) = ([zero(); 4], [zero(); 4]);
             for k in 0..length {
                 let value = load(&x[k]);
                 for j in 0..4 {
                     let common = x_bits[k] & y_bits[j][k];
                     x_sums[j] = add(x_sums[j], keep(value, common));
-                    y_sums[j] = add(y_sums[j], keep(load(&ys[j][k]), common));
+                    y_sums[j] = add(y_sums[j], keep(load(&y_lanes[j][k]), common));
                 }
             }
             let mut out = [Moments::default(); 4];
@@ -170,7 +231,7 @@ macro_rules! kernels {
                 for j in 0..4 {
                     let common = x_bits[k] & y_bits[j][k];
                     let dx = keep(sub(value, x_means[j]), common);
-                    let dy = keep(sub(load(&ys[j][k]), y_means[j]), common);
+                    let dy = keep(sub(load(&y_lanes[j][k]), y_means[j]), common);
                     xx[j] = fma(dx, dx, xx[j]);
                     xy[j] = fma(dx, dy, xy[j]);
                     yy[j] = fma(dy, dy, yy[j]);

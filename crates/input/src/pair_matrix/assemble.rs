@@ -1,0 +1,355 @@
+//! Cuts sorted rows into the chunks of the arrays and hands them to the threads that compress.
+
+use std::path::{Path, PathBuf};
+
+use cuesta_core::fixed::Micro;
+use cuesta_core::{Error, Result};
+
+use super::ABSENT;
+use super::header::{COLUMNS, Shape, slot_folder};
+use super::limits::{CHUNK_PAIRS, MASK_JOB_BYTES, SHARD_CHUNKS, SLOTS_MAX};
+use super::planes::{self, SCORE_WIDTH};
+use super::pool::{Part, Pool};
+use super::rank::Walker;
+use super::record::{Key, Record};
+use super::shard::ShardPath;
+use super::zone::Zone;
+
+/// Working memory of one thread that compresses.
+const THREAD_BYTES: u64 = 2 << 20;
+
+/// What is done of one slot: its rows and its chunks that have rows, in ascending order.
+#[derive(Debug)]
+pub struct SlotDone {
+    /// Rows.
+    pub rows: u64,
+    /// Number of each chunk and what is known of it.
+    pub zones: Vec<(u64, Zone)>,
+}
+
+/// The arrays under construction.
+pub struct Assembler {
+    shape: Shape,
+    folder: PathBuf,
+    pool: Pool,
+    slots: Vec<Slot>,
+    slots_max: usize,
+    /// The row before, and its slot.
+    last: Option<(Key, usize)>,
+    /// The chunk that the buffers of all slots belong to.
+    chunk: u64,
+}
+
+struct Slot {
+    done: SlotDone,
+    buffer: Option<ChunkBuffer>,
+    masks: Vec<u8>,
+}
+
+impl Assembler {
+    /// Memory that `slots` slots and `threads` threads need, in bytes.
+    pub fn memory_bytes(shape: &Shape, threads: usize, slots: u64) -> u64 {
+        let chunk = ChunkBuffer::memory_bytes(shape).max(2 * MASK_JOB_BYTES);
+        let threads = threads as u64;
+        (threads + 1) * chunk + threads * THREAD_BYTES + slots * Self::slot_bytes(shape)
+    }
+
+    /// Memory of one slot, in bytes.
+    pub fn slot_bytes(shape: &Shape) -> u64 {
+        ChunkBuffer::memory_bytes(shape) + MASK_JOB_BYTES
+    }
+
+    /// Starts the arrays in `folder`, on `threads` threads, with at most `slots_max` slots.
+    pub fn new(shape: Shape, folder: &Path, threads: usize, slots_max: u64) -> Self {
+        Self {
+            shape,
+            folder: folder.to_owned(),
+            pool: Pool::new(threads, threads + 1),
+            slots: Vec::new(),
+            slots_max: slots_max.min(SLOTS_MAX as u64) as usize,
+            last: None,
+            chunk: 0,
+        }
+    }
+
+    /// Adds the next row; rows come in ascending order of their keys.
+    ///
+    /// # Errors
+    /// `Input` when the row was there already or its pair has too many rows; `System`.
+    pub fn push(&mut self, record: Record<'_>) -> Result<()> {
+        let key = record.key();
+        let slot = match self.last {
+            Some((last, _)) if last == key => return Err(given_twice(key)),
+            Some((last, slot)) if last.0 == key.0 => slot + 1,
+            _ => 0,
+        };
+        debug_assert!(self.last.is_none_or(|(last, _)| last < key), "rows must be sorted");
+        self.last = Some((key, slot));
+        self.enter(key.0 / CHUNK_PAIRS as u64, slot, key)?;
+        let target = &mut self.slots[slot];
+        let buffer = target.buffer.get_or_insert_with(|| ChunkBuffer::new(&self.shape));
+        buffer.put((key.0 % CHUNK_PAIRS as u64) as usize, record, &self.shape);
+        target.done.rows += 1;
+        target.masks.extend_from_slice(record.mask());
+        if target.masks.len() as u64 >= self.mask_job_bytes() {
+            self.submit_masks(slot)?;
+        }
+        Ok(())
+    }
+
+    /// Adds consecutive pairs from rank `first` on, one row each unless the score is [`ABSENT`];
+    /// `counts` has the common samples of each pair. Returns the rows, and whether one is NaN.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn push_band(
+        &mut self,
+        first: u64,
+        scores: &[Micro],
+        counts: Option<&[u32]>,
+    ) -> Result<(u64, bool)> {
+        let (mut done, mut rows, mut nan) = (0, 0, false);
+        while done < scores.len() {
+            let rank = first + done as u64;
+            let place = (rank % CHUNK_PAIRS as u64) as usize;
+            let end = scores.len().min(done + CHUNK_PAIRS - place);
+            self.enter(rank / CHUNK_PAIRS as u64, 0, (rank, 1))?;
+            let buffer = self.slots[0].buffer.get_or_insert_with(|| ChunkBuffer::new(&self.shape));
+            let counts = counts.map(|counts| &counts[done..end]);
+            let (more, is_nan) =
+                buffer.put_band(place, &scores[done..end], counts, self.shape.samples);
+            self.slots[0].done.rows += u64::from(more);
+            rows += u64::from(more);
+            nan |= is_nan;
+            done = end;
+        }
+        Ok((rows, nan))
+    }
+
+    /// Completes the files and returns what each slot holds; there is at least one slot.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn finish(mut self) -> Result<Vec<SlotDone>> {
+        if self.slots.is_empty() {
+            self.add_slot((0, 1))?;
+        }
+        self.submit_chunk()?;
+        for slot in 0..self.slots.len() {
+            if !self.slots[slot].masks.is_empty() {
+                self.submit_masks(slot)?;
+            }
+        }
+        self.pool.finish()?;
+        Ok(self.slots.into_iter().map(|slot| slot.done).collect())
+    }
+
+    /// Makes sure that the buffers are those of `chunk` and that there is a slot number `slot`.
+    fn enter(&mut self, chunk: u64, slot: usize, key: Key) -> Result<()> {
+        if chunk != self.chunk {
+            self.submit_chunk()?;
+            self.chunk = chunk;
+        }
+        if slot == self.slots.len() { self.add_slot(key) } else { Ok(()) }
+    }
+
+    fn add_slot(&mut self, key: Key) -> Result<()> {
+        let slot = self.slots.len();
+        if slot >= self.slots_max {
+            let (gene1, gene2) = Walker::default().genes_of(key.0);
+            let text = format!("the pair {gene1} {gene2} has more than {slot} clusters");
+            let remedy = if slot >= SLOTS_MAX { "the limit" } else { "raise --memory" };
+            return Err(Error::input("output.pairs", format!("{text}; {remedy}")));
+        }
+        let folder = self.folder.join(slot_folder(slot));
+        for array in 0..self.shape.arrays() {
+            let is_mask = array + 1 == self.shape.arrays();
+            let chunks = match is_mask {
+                true => self.shape.mask_shard_rows() / self.shape.mask_chunk_rows(),
+                false => SHARD_CHUNKS,
+            };
+            self.pool.add_array(ShardPath {
+                array: folder.join(self.shape.array_name(array)),
+                dimensions: if is_mask { 3 } else { 1 },
+                chunks,
+            });
+        }
+        let done = SlotDone { rows: 0, zones: Vec::new() };
+        self.slots.push(Slot { done, buffer: None, masks: Vec::new() });
+        Ok(())
+    }
+
+    fn submit_chunk(&mut self) -> Result<()> {
+        let arrays = self.shape.arrays();
+        for (number, slot) in self.slots.iter_mut().enumerate() {
+            let Some(buffer) = slot.buffer.take().filter(|buffer| buffer.zone.rows > 0) else {
+                continue;
+            };
+            let columns = buffer.columns.into_iter();
+            let raws = buffer.scores.into_iter().chain(columns).enumerate();
+            let job = raws
+                .filter(|(_, raw)| !raw.is_empty())
+                .map(|(array, raw)| Part {
+                    array: number * arrays + array,
+                    first: self.chunk,
+                    chunk_bytes: raw.len(),
+                    raw,
+                })
+                .collect();
+            slot.done.zones.push((self.chunk, buffer.zone));
+            self.pool.submit(job)?;
+        }
+        Ok(())
+    }
+
+    fn mask_job_bytes(&self) -> u64 {
+        // Never reached when rows have no masks of their own.
+        self.shape.mask_job_rows() * self.shape.mask_bytes().max(1) as u64
+    }
+
+    fn submit_masks(&mut self, slot: usize) -> Result<()> {
+        let mask_bytes = self.shape.mask_bytes();
+        let chunk_bytes = self.shape.mask_chunk_rows() as usize * mask_bytes;
+        let target = &mut self.slots[slot];
+        let mut raw = std::mem::take(&mut target.masks);
+        let rows = (raw.len() / mask_bytes) as u64;
+        let first = (target.done.rows - rows) / self.shape.mask_chunk_rows();
+        raw.resize(raw.len().next_multiple_of(chunk_bytes), 0);
+        let array = (slot + 1) * self.shape.arrays() - 1;
+        self.pool.submit(vec![Part { array, first, raw, chunk_bytes }])
+    }
+}
+
+fn given_twice(key: Key) -> Error {
+    let (gene1, gene2) = Walker::default().genes_of(key.0);
+    let text = format!(
+        "cluster {} of the pair {gene1} {gene2} is given twice; remove one of the two rows",
+        key.1
+    );
+    Error::input("output.pairs", text)
+}
+
+/// One chunk of one slot, as byte planes.
+struct ChunkBuffer {
+    scores: Vec<Vec<u8>>,
+    /// Empty while all values are the fill value.
+    columns: [Vec<u8>; COLUMNS.len()],
+    zone: Zone,
+}
+
+impl ChunkBuffer {
+    fn new(shape: &Shape) -> Self {
+        let absent = planes::filled(CHUNK_PAIRS, SCORE_WIDTH, ABSENT as u32);
+        Self {
+            scores: vec![absent; shape.scores],
+            columns: Default::default(),
+            zone: Zone::empty(shape.scores),
+        }
+    }
+
+    fn memory_bytes(shape: &Shape) -> u64 {
+        let pair = shape.scores * SCORE_WIDTH + COLUMNS.len() * shape.width();
+        (CHUNK_PAIRS * pair) as u64
+    }
+
+    fn put(&mut self, place: usize, record: Record<'_>, shape: &Shape) {
+        self.zone.rows += 1;
+        for (method, target) in self.scores.iter_mut().enumerate() {
+            let score = record.score(method);
+            planes::put(target, CHUNK_PAIRS, place, score as u32);
+            self.zone.ranges[method].add(score);
+        }
+        for (number, fill) in shape.fill().into_iter().enumerate() {
+            self.put_column(number, place, record.column(number), (fill, shape.width()));
+        }
+    }
+
+    fn put_column(&mut self, number: usize, place: usize, value: u32, fill: (u32, usize)) {
+        let (fill, width) = fill;
+        let target = &mut self.columns[number];
+        if target.is_empty() {
+            if value == fill {
+                return;
+            }
+            *target = planes::filled(CHUNK_PAIRS, width, fill);
+            self.zone.columns |= 1 << number;
+        }
+        planes::put(target, CHUNK_PAIRS, place, value);
+    }
+
+    fn put_band(
+        &mut self,
+        place: usize,
+        scores: &[Micro],
+        counts: Option<&[u32]>,
+        samples: u32,
+    ) -> (u32, bool) {
+        let (rows, nan) = self.zone.ranges[0].add_all(scores);
+        if rows == 0 {
+            return (0, false);
+        }
+        self.zone.rows += rows;
+        planes::put_scores(&mut self.scores[0], CHUNK_PAIRS, place, scores);
+        let width = if samples <= u32::from(u16::MAX) { 2 } else { 4 };
+        for (offset, &count) in counts.unwrap_or_default().iter().enumerate() {
+            if count != samples && scores[offset] != ABSENT {
+                self.put_column(2, place + offset, count, (samples, width));
+                self.put_column(3, place + offset, samples.saturating_sub(count), (0, width));
+            }
+        }
+        (rows, nan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair_matrix::header::MaskKind;
+    use crate::pair_matrix::record::{Layout, RowBatch};
+    use crate::row::Row;
+
+    const SHAPE: Shape = Shape { scores: 1, samples: 9, masks: MaskKind::None };
+
+    fn push_all(rows: &[(u32, u32, u32)]) -> Result<Vec<SlotDone>> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut assembler = Assembler::new(SHAPE, folder.path(), 1, 3);
+        for &(gene1, gene2, cluster) in rows {
+            let mut batch = RowBatch::new(SHAPE, 1000);
+            let row = Row {
+                gene1,
+                gene2,
+                cluster,
+                num_clusters: 1,
+                cluster_samples: 9,
+                missing: 0,
+                outliers: 0,
+                pair_outliers: 0,
+                threshold: 0,
+                scores: &[500_000 * (3 - cluster as i32 * 2)],
+                mask: b"",
+            };
+            batch.push(&row).unwrap();
+            assembler.push(Record::new(batch.bytes(), Layout::of(&SHAPE)))?;
+        }
+        assembler.finish()
+    }
+
+    #[test]
+    fn further_clusters_of_a_pair_go_to_further_slots() {
+        let slots = push_all(&[(2, 1, 1), (3, 1, 1), (3, 1, 2), (900, 1, 2)]).unwrap();
+        assert_eq!(slots.iter().map(|slot| slot.rows).collect::<Vec<_>>(), [3, 1]);
+        let zones = &slots[0].zones;
+        assert_eq!(zones.iter().map(|zone| zone.0).collect::<Vec<_>>(), [0, 3]);
+        assert_eq!(zones[0].1.rows, 2);
+        assert_eq!((zones[0].1.columns, zones[1].1.columns), (0, 1));
+        assert_eq!(zones[1].1.ranges[0].max, -500_000);
+    }
+
+    #[test]
+    fn a_row_given_twice_and_too_many_clusters_are_refused() {
+        let error = push_all(&[(3, 1, 1), (3, 1, 1)]).unwrap_err();
+        assert!(error.message.contains("pair 3 1 is given twice"), "{}", error.message);
+        let error = push_all(&[(3, 1, 1), (3, 1, 2), (3, 1, 3), (3, 1, 4)]).unwrap_err();
+        assert!(error.message.contains("more than 3 clusters"), "{}", error.message);
+    }
+}

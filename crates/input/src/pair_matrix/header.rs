@@ -1,0 +1,215 @@
+//! What a pair matrix is, as its attributes say; and what follows from it.
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::{
+    MASK_CHUNK_BYTES, MASK_CHUNK_ROWS_MAX, MASK_JOB_BYTES, MASK_SHARD_BYTES, MASK_SHARD_ROWS_MAX,
+    SLOTS_MAX,
+};
+use super::mask::{PLANES, plane_bytes};
+use super::rank::pairs_of;
+use crate::limits::{GENES_MAX, SAMPLES_MAX, SCORES_MAX};
+
+/// Name and version of the format.
+pub const FORMAT: &str = "cuesta.pairs/1";
+
+/// Numbers of a row that are columns of their own, in the order of a text line.
+pub const COLUMNS: [&str; 7] = [
+    "cluster",
+    "num_clusters",
+    "cluster_samples",
+    "missing",
+    "outliers",
+    "pair_outliers",
+    "threshold",
+];
+
+/// Where sample masks come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MaskKind {
+    /// There are none.
+    #[default]
+    None,
+    /// One for each row.
+    Stored,
+    /// 9 where one of the two genes is missing, else 1: one bit per gene and sample says it all.
+    Genes,
+}
+
+/// What is known before the first row comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Scores of a row.
+    pub scores: usize,
+    /// Samples.
+    pub samples: u32,
+    /// Where masks come from.
+    pub masks: MaskKind,
+}
+
+impl Shape {
+    /// Bytes of a value of a column.
+    pub fn width(&self) -> usize {
+        if self.samples <= u32::from(u16::MAX) { 2 } else { 4 }
+    }
+
+    /// The value that costs nothing in each column: one cluster of all samples.
+    pub fn fill(&self) -> [u32; 7] {
+        [1, 1, self.samples, 0, 0, 0, 0]
+    }
+
+    /// Bytes of a packed mask of a row; 0 when rows have none of their own.
+    pub fn mask_bytes(&self) -> usize {
+        match self.masks {
+            MaskKind::Stored => PLANES * plane_bytes(self.samples as usize),
+            MaskKind::None | MaskKind::Genes => 0,
+        }
+    }
+
+    /// Rows of one chunk of masks: a power of two.
+    pub fn mask_chunk_rows(&self) -> u64 {
+        power_of_two(MASK_CHUNK_BYTES / self.mask_bytes().max(1) as u64, MASK_CHUNK_ROWS_MAX)
+    }
+
+    /// Rows of one shard of masks: a power of two, not below that of a chunk.
+    pub fn mask_shard_rows(&self) -> u64 {
+        power_of_two(MASK_SHARD_BYTES / self.mask_bytes().max(1) as u64, MASK_SHARD_ROWS_MAX)
+    }
+
+    /// Rows of masks that are compressed together: divides a shard, holds whole chunks.
+    pub fn mask_job_rows(&self) -> u64 {
+        power_of_two(MASK_JOB_BYTES / self.mask_bytes().max(1) as u64, MASK_SHARD_ROWS_MAX)
+    }
+
+    /// Arrays of one slot: scores, columns, masks.
+    pub fn arrays(&self) -> usize {
+        self.scores + COLUMNS.len() + 1
+    }
+
+    /// Name of an array of a slot.
+    pub fn array_name(&self, array: usize) -> String {
+        match array.checked_sub(self.scores) {
+            None if array == 0 => "score".to_owned(),
+            None => format!("score_{array}"),
+            Some(column) => COLUMNS.get(column).unwrap_or(&"mask").to_string(),
+        }
+    }
+}
+
+/// Folder of a slot inside the group, with a slash behind it unless empty.
+pub fn slot_folder(slot: usize) -> String {
+    if slot == 0 { String::new() } else { format!("extra/{slot}/") }
+}
+
+fn power_of_two(about: u64, max: u64) -> u64 {
+    1 << about.clamp(1, max).ilog2()
+}
+
+/// The attributes of the group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`FORMAT`].
+    pub format: String,
+    /// Genes.
+    pub genes: u32,
+    /// Samples.
+    pub samples: u32,
+    /// Rows of all slots together.
+    pub rows: u64,
+    /// Rows of each slot; slot 0 holds the first cluster of every pair.
+    pub slot_rows: Vec<u64>,
+    /// Scores of a row.
+    pub scores: usize,
+    /// Their names, as far as known.
+    pub score_names: Vec<String>,
+    /// Where masks come from.
+    pub masks: MaskKind,
+    /// The five counts of samples of every row are those of its mask.
+    pub counts_match_masks: bool,
+    /// Some score is NaN.
+    pub has_nan: bool,
+    /// There are names of genes.
+    pub gene_names: bool,
+    /// There are names of samples.
+    pub sample_names: bool,
+}
+
+impl Header {
+    /// A header of rows of this shape, without names.
+    pub fn of(shape: Shape, genes: u32, slot_rows: Vec<u64>) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            genes,
+            samples: shape.samples,
+            rows: slot_rows.iter().sum(),
+            slot_rows,
+            scores: shape.scores,
+            score_names: Vec::new(),
+            masks: match shape.masks {
+                MaskKind::Stored => MaskKind::Stored,
+                MaskKind::None | MaskKind::Genes => MaskKind::None,
+            },
+            counts_match_masks: false,
+            has_nan: false,
+            gene_names: false,
+            sample_names: false,
+        }
+    }
+
+    /// Pairs of the genes, present or not.
+    pub fn pairs(&self) -> u64 {
+        pairs_of(self.genes)
+    }
+
+    /// The part that was known before the first row.
+    pub fn shape(&self) -> Shape {
+        Shape { scores: self.scores, samples: self.samples, masks: self.masks }
+    }
+
+    /// Checks that the numbers are possible.
+    ///
+    /// # Errors
+    /// In words, which one is not.
+    pub fn check(&self) -> Result<(), String> {
+        let rows: Option<u64> =
+            self.slot_rows.iter().try_fold(0u64, |sum, &rows| sum.checked_add(rows));
+        let checks = [
+            ("genes", self.genes <= GENES_MAX),
+            ("samples", self.samples as usize <= SAMPLES_MAX),
+            ("scores", (1..=SCORES_MAX).contains(&self.scores)),
+            ("score_names", self.score_names.len() <= self.scores),
+            ("slot_rows", (1..=SLOTS_MAX).contains(&self.slot_rows.len())),
+            ("slot_rows", self.slot_rows.iter().all(|&rows| rows <= self.pairs())),
+            ("rows", rows == Some(self.rows)),
+            ("masks", self.masks == MaskKind::None || self.samples > 0),
+        ];
+        match checks.iter().find(|(_, good)| !good) {
+            None => Ok(()),
+            Some((name, _)) => Err(format!("its attribute '{name}' is impossible")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mask_chunks_divide_jobs_and_jobs_divide_shards() {
+        for samples in [1, 8, 60, 475, 5000, 20_000, 1 << 20] {
+            let shape = Shape { scores: 1, samples, masks: MaskKind::Stored };
+            let (chunk, job, shard) =
+                (shape.mask_chunk_rows(), shape.mask_job_rows(), shape.mask_shard_rows());
+            assert!(job.is_multiple_of(chunk) && shard.is_multiple_of(job), "{samples}");
+        }
+    }
+
+    #[test]
+    fn arrays_have_names() {
+        let shape = Shape { scores: 2, samples: 9, masks: MaskKind::Stored };
+        let names: Vec<String> = (0..shape.arrays()).map(|a| shape.array_name(a)).collect();
+        assert_eq!(names[..3], ["score", "score_1", "cluster"]);
+        assert_eq!(names.last().map(String::as_str), Some("mask"));
+    }
+}

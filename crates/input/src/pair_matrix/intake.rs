@@ -1,0 +1,258 @@
+//! Brings rows that come in any order into ascending order, within a memory limit.
+//!
+//! Rows wait in a window. When it is full, the lower half is encoded; input that is in order, or
+//! nearly so, is never written twice. The first row that comes too late changes the plan: what was
+//! encoded becomes a sorted run on scratch disk, further rows are sorted into runs too, and in the
+//! end all runs are merged. The arrays are the same either way.
+
+use std::path::{Path, PathBuf};
+
+use cuesta_core::budget::human;
+use cuesta_core::fixed::Micro;
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+
+use super::PairMatrix;
+use super::assemble::{Assembler, SlotDone};
+use super::header::{Header, Shape};
+use super::limits::{MERGE_RUNS_MAX, RUN_BUFFER_BYTES, STREAM_BYTES};
+use super::publish::{self, Names};
+use super::rank::Walker;
+use super::record::{Key, Layout, RowBatch};
+use super::runs::{Run, RunReader, Scratch, Sorted, merge};
+use super::visit::{Need, Query};
+use super::window::{Place, Window, key_of};
+use crate::limits::GENES_MAX;
+
+/// Smallest window worth having.
+const WINDOW_BYTES_MIN: u64 = 1 << 20;
+
+/// How the memory is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    shape: Shape,
+    threads: usize,
+    window_bytes: u64,
+    slots: u64,
+}
+
+impl Plan {
+    /// Divides `memory_bytes` between the threads, the rows that wait and the slots.
+    ///
+    /// # Errors
+    /// `Input` naming the memory needed when there is too little.
+    pub fn new(shape: Shape, threads: usize, memory_bytes: u64) -> Result<Self> {
+        let least = Assembler::memory_bytes(&shape, threads, 1);
+        let window_least = WINDOW_BYTES_MIN * Window::MEMORY_FACTOR;
+        let Some(rest) = memory_bytes.checked_sub(least + window_least) else {
+            let (need, have) = (human(least + window_least), human(memory_bytes));
+            let text = format!(
+                "writing a pair matrix on {threads} threads needs {need}, there is {have}; raise \
+                 --memory or lower --threads"
+            );
+            return Err(Error::input("memory", text));
+        };
+        let window_bytes = WINDOW_BYTES_MIN + rest / 2 / Window::MEMORY_FACTOR;
+        let slots = 1 + rest / 2 / Assembler::slot_bytes(&shape);
+        Ok(Self { shape, threads, window_bytes, slots })
+    }
+
+    fn assembler(&self, folder: &Path) -> Box<Assembler> {
+        Box::new(Assembler::new(self.shape, folder, self.threads, self.slots))
+    }
+
+    fn runs_at_once(&self) -> usize {
+        (self.window_bytes / 2 / RUN_BUFFER_BYTES).clamp(2, MERGE_RUNS_MAX) as usize
+    }
+}
+
+/// Takes rows in any order.
+pub struct Intake {
+    plan: Plan,
+    /// Where the arrays are made.
+    folder: PathBuf,
+    /// Where scratch folders may be made.
+    scratch: PathBuf,
+    window: Window,
+    mode: Mode,
+    spilled_bytes: u64,
+}
+
+enum Mode {
+    /// Rows up to the key are encoded.
+    Streaming { assembler: Box<Assembler>, encoded: Option<Key> },
+    /// All rows so far are in the window and in sorted runs.
+    Spilling { scratch: Scratch, runs: Vec<Run> },
+    /// An error was returned.
+    Broken,
+}
+
+impl Intake {
+    /// Makes the arrays in `folder`; `scratch` is for what does not fit in memory.
+    pub fn new(plan: Plan, folder: &Path, scratch: &Path) -> Self {
+        Self {
+            plan,
+            folder: folder.to_owned(),
+            scratch: scratch.to_owned(),
+            window: Window::new(Layout::of(&plan.shape)),
+            mode: Mode::Streaming { assembler: plan.assembler(folder), encoded: None },
+            spilled_bytes: 0,
+        }
+    }
+
+    /// Takes packed rows.
+    ///
+    /// # Errors
+    /// `Input` when a row is given twice; `System`. Nothing more can be done then.
+    pub fn push(&mut self, rows: &[u8]) -> Result<()> {
+        self.window.extend(rows);
+        let mode = std::mem::replace(&mut self.mode, Mode::Broken);
+        self.mode = self.make_room(mode)?;
+        Ok(())
+    }
+
+    /// Takes consecutive pairs; see [`Assembler::push_band`]. Ranks must come in ascending order.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn push_band(
+        &mut self,
+        first: u64,
+        scores: &[Micro],
+        counts: Option<&[u32]>,
+    ) -> Result<(u64, bool)> {
+        let Mode::Streaming { assembler, encoded } = &mut self.mode else {
+            return Err(broken());
+        };
+        assert!(encoded.is_none_or(|(rank, _)| rank < first), "bands come in order");
+        let last = (first + scores.len() as u64).checked_sub(1);
+        *encoded = last.map(|rank| (rank, 1)).or(*encoded);
+        assembler.push_band(first, scores, counts)
+    }
+
+    /// Completes the arrays; returns what each slot holds and the bytes that went to scratch.
+    ///
+    /// # Errors
+    /// `Input` when a row is given twice; `System`; `Cancelled`.
+    pub fn finish(mut self, progress: &Progress) -> Result<(Vec<SlotDone>, u64)> {
+        let order = self.window.order();
+        let slots = match std::mem::replace(&mut self.mode, Mode::Broken) {
+            Mode::Streaming { mut assembler, encoded } if !is_late(&order, encoded) => {
+                for place in &order {
+                    assembler.push(self.window.record(place.2))?;
+                }
+                progress.advance(0)?;
+                assembler.finish()?
+            }
+            Mode::Streaming { assembler, encoded } => {
+                let (scratch, runs) = self.take_back(*assembler, encoded)?;
+                self.merge_all(scratch, runs, progress)?
+            }
+            Mode::Spilling { scratch, runs } => self.merge_all(scratch, runs, progress)?,
+            Mode::Broken => return Err(broken()),
+        };
+        Ok((slots, self.spilled_bytes))
+    }
+
+    /// Empties the window, at least in part, if it is full.
+    fn make_room(&mut self, mode: Mode) -> Result<Mode> {
+        let size_bytes = self.window.size_bytes();
+        match mode {
+            Mode::Streaming { mut assembler, encoded } => {
+                if size_bytes < self.plan.window_bytes.min(STREAM_BYTES) {
+                    return Ok(Mode::Streaming { assembler, encoded });
+                }
+                let order = self.window.order();
+                if is_late(&order, encoded) {
+                    let (scratch, runs) = self.take_back(*assembler, encoded)?;
+                    return self.make_room(Mode::Spilling { scratch, runs });
+                }
+                let (lower, upper) = order.split_at(order.len().div_ceil(2));
+                for place in lower {
+                    assembler.push(self.window.record(place.2))?;
+                }
+                self.window.keep(upper);
+                let encoded = lower.last().map(key_of);
+                Ok(Mode::Streaming { assembler, encoded })
+            }
+            Mode::Spilling { mut scratch, mut runs } => {
+                if size_bytes >= self.plan.window_bytes {
+                    let mut run = scratch.start_run()?;
+                    let order = self.window.order();
+                    self.window.give(&order, |row| run.push(row))?;
+                    runs.push(run.finish()?);
+                    self.window.keep(&[]);
+                    self.spilled_bytes += size_bytes;
+                }
+                Ok(Mode::Spilling { scratch, runs })
+            }
+            Mode::Broken => Err(broken()),
+        }
+    }
+
+    /// Turns what is encoded into a sorted run and removes the arrays.
+    fn take_back(
+        &mut self,
+        assembler: Assembler,
+        encoded: Option<Key>,
+    ) -> Result<(Scratch, Vec<Run>)> {
+        let shape = self.plan.shape;
+        let slots = assembler.finish()?;
+        let genes = encoded.map_or(0, |(rank, _)| Walker::default().genes_of(rank).0);
+        let header = Header::of(shape, genes, slots.iter().map(|slot| slot.rows).collect());
+        publish::store(&self.folder, &header, &slots, &Names::default())?;
+        let matrix = PairMatrix::open(&self.folder)?;
+        let mut scratch = Scratch::create(&self.scratch)?;
+        let mut run = scratch.start_run()?;
+        let mut reader = matrix.scratch()?;
+        let mut batch = RowBatch::new(shape, GENES_MAX);
+        let query = Query { filter: None, need: Need::Row };
+        for chunk in 0..matrix.chunk_count() {
+            matrix.visit_chunk(chunk, &query, &mut reader, |row| {
+                batch.push(row).map_err(|what| Error::input("output.pairs", what))?;
+                run.push(batch.bytes())?;
+                self.spilled_bytes += batch.size_bytes() as u64;
+                batch.clear();
+                Ok(())
+            })?;
+        }
+        let runs = vec![run.finish()?];
+        publish::clear(&self.folder)?;
+        Ok((scratch, runs))
+    }
+
+    /// Merges the runs and the window into the arrays.
+    fn merge_all(
+        &self,
+        mut scratch: Scratch,
+        mut runs: Vec<Run>,
+        progress: &Progress,
+    ) -> Result<Vec<SlotDone>> {
+        let layout = Layout::of(&self.plan.shape);
+        let at_once = self.plan.runs_at_once();
+        let open = |runs: std::vec::Drain<'_, Run>| {
+            runs.map(|run| Ok(Box::new(RunReader::open(run, layout)?) as Box<dyn Sorted>))
+                .collect::<Result<Vec<_>>>()
+        };
+        while runs.len() > at_once {
+            let sources = open(runs.drain(..at_once))?;
+            let mut run = scratch.start_run()?;
+            merge(sources, progress, |row| run.push(row.bytes()))?;
+            runs.push(run.finish()?);
+        }
+        let mut sources: Vec<Box<dyn Sorted + '_>> = open(runs.drain(..))?;
+        sources.push(Box::new(self.window.sorted()));
+        let mut assembler = self.plan.assembler(&self.folder);
+        merge(sources, progress, |row| assembler.push(row))?;
+        assembler.finish()
+    }
+}
+
+/// Whether the first of these rows does not come behind what is encoded.
+fn is_late(order: &[Place], encoded: Option<Key>) -> bool {
+    encoded.is_some_and(|encoded| order.first().is_some_and(|place| key_of(place) <= encoded))
+}
+
+fn broken() -> Error {
+    Error::input("output.pairs", "writing went on after an error; report this")
+}

@@ -1,0 +1,32 @@
+//! Every bound and fixed size of the pair matrix, in one place. Those of the file are part of the
+//! format `cuesta.pairs/1`; see `spec/formats/pair-matrix.md`.
+
+/// Pairs of one chunk: a zstd block (128 KiB) holds exactly one byte plane of the scores.
+pub const CHUNK_PAIRS: usize = 1 << 17;
+/// Chunks of one shard, i.e. of one file.
+pub const SHARD_CHUNKS: u64 = 8;
+/// Rows of one pair.
+pub const SLOTS_MAX: usize = 64;
+/// Bytes of masks decoded together, about.
+pub const MASK_CHUNK_BYTES: u64 = 2 << 10;
+/// Bytes of masks in one shard before compression, at most, unless one row is larger.
+pub const MASK_SHARD_BYTES: u64 = 4 << 20;
+/// Rows of masks in one chunk and in one shard, at most.
+pub const MASK_CHUNK_ROWS_MAX: u64 = 256;
+/// See [`MASK_CHUNK_ROWS_MAX`].
+pub const MASK_SHARD_ROWS_MAX: u64 = 1 << 16;
+/// Level of compression.
+pub const ZSTD_LEVEL: i32 = 1;
+
+/// Bytes of mask rows that a thread compresses at a time.
+pub const MASK_JOB_BYTES: u64 = 256 << 10;
+/// Rows in memory, in bytes, before the writer starts to encode the lower half of them.
+pub const STREAM_BYTES: u64 = 64 << 20;
+/// Buffer of one sorted run while runs are merged.
+pub const RUN_BUFFER_BYTES: u64 = 256 << 10;
+/// Runs merged at once.
+pub const MERGE_RUNS_MAX: u64 = 256;
+/// Rows between two looks at the user's wish to stop.
+pub const CANCEL_ROWS: u64 = 1 << 14;
+/// Slots whose files a reading thread keeps open.
+pub const SLOTS_OPEN_MAX: usize = 4;

@@ -1,0 +1,157 @@
+//! Sample masks as bit planes, eight samples a byte, the first sample in the lowest bit.
+//!
+//! The planes are bits of the symbols' ASCII codes: plane 0 is the lowest bit, plane 1 is set for
+//! 6 and 7, plane 2 for 8 and 9. In real data planes 1 and 2 are nearly empty and compress away.
+
+use crate::row::check_mask;
+
+/// Planes of a mask.
+pub const PLANES: usize = 3;
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// How often the symbols 1, 9, 8, 7 and 6 occur: the order of the columns of a row.
+pub type Tally = [u32; 5];
+
+/// Bytes of one plane of `samples` samples.
+pub fn plane_bytes(samples: usize) -> usize {
+    samples.div_ceil(8)
+}
+
+/// Appends the three planes of a mask to `out`; returns the tally of its symbols.
+///
+/// # Errors
+/// In words, the first symbol that is none.
+pub fn pack(mask: &[u8], out: &mut Vec<u8>) -> Result<Tally, String> {
+    let bytes = plane_bytes(mask.len());
+    let start = out.len();
+    out.resize(start + PLANES * bytes, 0);
+    let (plane0, rest) = out[start..].split_at_mut(bytes);
+    let (plane1, plane2) = rest.split_at_mut(bytes);
+    let mut wrong = 0;
+    for (index, symbols) in mask.chunks(8).enumerate() {
+        let mut word = [b'0'; 8];
+        word[..symbols.len()].copy_from_slice(symbols);
+        let word = u64::from_le_bytes(word);
+        let (two, four, eight) = ((word >> 1) & ONES, (word >> 2) & ONES, (word >> 3) & ONES);
+        wrong |= (word & (ONES * 0xF0)) ^ (ONES * 0x30);
+        wrong |= (two ^ four) | (two & eight);
+        plane0[index] = gather(word & ONES);
+        plane1[index] = gather(two);
+        plane2[index] = gather(eight);
+    }
+    if wrong != 0 {
+        check_mask(mask)?;
+    }
+    Ok(tally(&out[start..]))
+}
+
+/// Counts the symbols of a packed mask.
+pub fn tally(planes: &[u8]) -> Tally {
+    let bytes = planes.len() / PLANES;
+    let (plane0, rest) = planes.split_at(bytes);
+    let (plane1, plane2) = rest.split_at(bytes);
+    let mut tally = [0; 5];
+    let words = plane0.chunks(8).zip(plane1.chunks(8)).zip(plane2.chunks(8));
+    for ((low, six), eight) in words {
+        let (low, six, eight) = (word_of(low), word_of(six), word_of(eight));
+        tally[0] += (low & !six & !eight).count_ones();
+        tally[1] += (low & eight).count_ones();
+        tally[2] += (!low & eight).count_ones();
+        tally[3] += (low & six).count_ones();
+        tally[4] += (!low & six).count_ones();
+    }
+    tally
+}
+
+/// Replaces `out` by the symbols of a packed mask.
+pub fn unpack(planes: &[u8], samples: usize, out: &mut Vec<u8>) {
+    let bytes = plane_bytes(samples);
+    let (plane0, rest) = planes.split_at(bytes);
+    let (plane1, plane2) = rest.split_at(bytes);
+    out.clear();
+    for ((&low, &six), &eight) in plane0.iter().zip(plane1).zip(plane2) {
+        let word = (ONES * 0x30) | spread(low) | (spread(six) * 6) | (spread(eight) * 8);
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+    out.truncate(samples);
+}
+
+/// Replaces `out` by the mask of a pair from the missing samples of its genes: 9 where one is
+/// missing, else 1.
+pub fn unpack_missing(first: &[u8], second: &[u8], samples: usize, out: &mut Vec<u8>) {
+    out.clear();
+    for (&a, &b) in first.iter().zip(second) {
+        let word = (ONES * 0x31) | (spread(a | b) * 8);
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+    out.truncate(samples);
+}
+
+/// Packs flags, eight a byte, the first one in the lowest bit.
+pub fn pack_flags(flags: &[bool]) -> Vec<u8> {
+    let byte_of = |byte: &[bool]| {
+        byte.iter().enumerate().fold(0, |sum, (bit, &flag)| sum | (u8::from(flag) << bit))
+    };
+    flags.chunks(8).map(byte_of).collect()
+}
+
+/// Gathers the lowest bits of eight bytes.
+#[inline]
+fn gather(bits: u64) -> u8 {
+    (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+}
+
+/// Spreads eight bits over the lowest bits of eight bytes; inverse of [`gather`].
+#[inline]
+fn spread(byte: u8) -> u64 {
+    let copies = u64::from(byte).wrapping_mul(ONES) & 0x8040_2010_0804_0201;
+    ((copies + 0x7F7F_7F7F_7F7F_7F7F) >> 7) & ONES
+}
+
+fn word_of(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::MASK_SYMBOLS;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_mask_comes_back_with_its_tally(
+            mask in proptest::collection::vec(proptest::sample::select(MASK_SYMBOLS), 0..100),
+        ) {
+            let mut planes = vec![1, 2];
+            let tally = pack(&mask, &mut planes).unwrap();
+            let count = |symbol: u8| mask.iter().filter(|&&s| s == symbol).count() as u32;
+            prop_assert_eq!(tally, [b'1', b'9', b'8', b'7', b'6'].map(count));
+            let mut back = Vec::new();
+            unpack(&planes[2..], mask.len(), &mut back);
+            prop_assert_eq!(back, mask);
+        }
+
+        #[test]
+        fn a_wrong_symbol_is_found(
+            length in 1usize..40, place in 0usize..40, symbol in any::<u8>(),
+        ) {
+            let mut mask = vec![b'1'; length];
+            mask[place % length] = symbol;
+            let ok = MASK_SYMBOLS.contains(&symbol);
+            prop_assert_eq!(pack(&mask, &mut Vec::new()).is_ok(), ok);
+        }
+    }
+
+    #[test]
+    fn the_mask_of_two_genes_is_9_where_one_is_missing() {
+        let first = pack_flags(&[true, false, false, false, false, false, false, false, true]);
+        let second = pack_flags(&[false, false, true, false, false, false, false, false, false]);
+        let mut mask = Vec::new();
+        unpack_missing(&first, &second, 9, &mut mask);
+        assert_eq!(mask, b"919111119");
+    }
+}

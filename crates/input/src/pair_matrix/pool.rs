@@ -1,0 +1,280 @@
+//! Threads that compress chunks; what they make is written in the order of submission, so that
+//! the files do not depend on the number of threads.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+
+use cuesta_core::{Error, Result};
+
+use super::codec::Encoder;
+use super::shard::{Closed, ShardPath, ShardWriter};
+use crate::parallel::lock;
+
+/// Consecutive inner chunks of one array, not compressed yet.
+pub struct Part {
+    /// Number of the array, as [`Pool::add_array`] counted them.
+    pub array: usize,
+    /// Number of the first inner chunk.
+    pub first: u64,
+    /// The chunks, one after the other.
+    pub raw: Vec<u8>,
+    /// Bytes of one chunk.
+    pub chunk_bytes: usize,
+}
+
+/// Parts that are compressed by one thread.
+type Job = Vec<Part>;
+
+struct Encoded {
+    array: usize,
+    first: u64,
+    sizes: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+/// The threads and the arrays they write.
+pub struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    /// Told when the queue changes in any way.
+    changed: Condvar,
+    output: Mutex<Output>,
+    in_flight_max: usize,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<(u64, Job)>,
+    submitted: u64,
+    written: u64,
+    closed: bool,
+    failure: Option<Error>,
+}
+
+#[derive(Default)]
+struct Output {
+    arrays: Vec<ShardWriter>,
+    next: u64,
+    held: BTreeMap<u64, Vec<Encoded>>,
+}
+
+impl Pool {
+    /// Starts the threads; at most `in_flight_max` jobs exist at a time.
+    pub fn new(threads: usize, in_flight_max: usize) -> Self {
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+            output: Mutex::default(),
+            in_flight_max,
+        });
+        let start = |_| {
+            let shared = shared.clone();
+            std::thread::spawn(move || work(&shared))
+        };
+        let threads = (0..threads).map(start).collect();
+        Self { shared, threads }
+    }
+
+    /// Adds an array without chunks; arrays are numbered from 0 in the order of this call.
+    pub fn add_array(&self, place: ShardPath) {
+        lock(&self.shared.output).arrays.push(ShardWriter::new(place));
+    }
+
+    /// Submits a job, waiting while too many exist. The chunks of an array must come in ascending
+    /// order, and those of one part must lie in one shard.
+    ///
+    /// # Errors
+    /// What stopped a thread.
+    pub fn submit(&self, job: Job) -> Result<()> {
+        let mut queue = lock(&self.shared.queue);
+        while queue.failure.is_none()
+            && queue.submitted - queue.written >= self.shared.in_flight_max as u64
+        {
+            queue = self.shared.wait(queue);
+        }
+        if let Some(failure) = &queue.failure {
+            return Err(failure.clone());
+        }
+        let number = queue.submitted;
+        queue.jobs.push_back((number, job));
+        queue.submitted += 1;
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits for all jobs and completes all files.
+    ///
+    /// # Errors
+    /// What stopped a thread; `System`.
+    pub fn finish(mut self) -> Result<()> {
+        self.join();
+        if let Some(failure) = lock(&self.shared.queue).failure.take() {
+            return Err(failure);
+        }
+        let mut closed = Closed::new();
+        let mut output = lock(&self.shared.output);
+        output.arrays.iter_mut().try_for_each(|array| array.close(&mut closed))?;
+        sync(closed)
+    }
+
+    fn join(&mut self) {
+        lock(&self.shared.queue).closed = true;
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            if let Err(panic) = thread.join()
+                && !std::thread::panicking()
+            {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        lock(&self.shared.queue).jobs.clear();
+        self.join();
+    }
+}
+
+impl Shared {
+    fn wait<'a>(
+        &self,
+        queue: std::sync::MutexGuard<'a, Queue>,
+    ) -> std::sync::MutexGuard<'a, Queue> {
+        self.changed.wait(queue).unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn fail(&self, failure: Error) {
+        let mut queue = lock(&self.queue);
+        queue.failure.get_or_insert(failure);
+        queue.jobs.clear();
+        self.changed.notify_all();
+    }
+
+    /// The next job, or `None` when there will be no more.
+    fn next_job(&self) -> Option<(u64, Job)> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                return Some(job);
+            }
+            if queue.closed || queue.failure.is_some() {
+                return None;
+            }
+            queue = self.wait(queue);
+        }
+    }
+
+    /// Writes the job and those held back for it, or holds it back; then brings complete files to
+    /// the disk.
+    fn write(&self, number: u64, job: Vec<Encoded>) -> Result<()> {
+        let mut closed = Closed::new();
+        let mut output = lock(&self.output);
+        output.held.insert(number, job);
+        let before = output.next;
+        let Output { arrays, next, held } = &mut *output;
+        while let Some(job) = held.remove(next) {
+            for part in job {
+                let array = &mut arrays[part.array];
+                array.append(part.first, &part.sizes, &part.bytes, &mut closed)?;
+            }
+            *next += 1;
+        }
+        let written = *next - before;
+        drop(output);
+        lock(&self.queue).written += written;
+        self.changed.notify_all();
+        sync(closed)
+    }
+}
+
+/// Tells the others when a thread panics, so that nobody waits for it.
+struct Alarm<'a>(&'a Shared);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(Error::input("output.pairs", "a thread broke down; please report this"));
+        }
+    }
+}
+
+fn work(shared: &Shared) {
+    let _alarm = Alarm(shared);
+    let result = Encoder::new().and_then(|mut encoder| {
+        while let Some((number, job)) = shared.next_job() {
+            let encode = |part| encode(part, &mut encoder);
+            let encoded: Vec<Encoded> = job.into_iter().map(encode).collect::<Result<_>>()?;
+            shared.write(number, encoded)?;
+        }
+        Ok(())
+    });
+    if let Err(failure) = result {
+        shared.fail(failure);
+    }
+}
+
+fn encode(part: Part, encoder: &mut Encoder) -> Result<Encoded> {
+    let mut bytes = Vec::new();
+    let chunks = part.raw.chunks(part.chunk_bytes);
+    let sizes: Vec<usize> =
+        chunks.map(|chunk| encoder.append(chunk, &mut bytes)).collect::<Result<_>>()?;
+    Ok(Encoded { array: part.array, first: part.first, sizes, bytes })
+}
+
+fn sync(closed: Closed) -> Result<()> {
+    for (path, file) in closed {
+        file.sync_all().map_err(|cause| Error::system("output.pairs", "writing", &path, &cause))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::Path;
+
+    fn write_all(folder: &Path, threads: usize) -> Result<()> {
+        let pool = Pool::new(threads, threads + 1);
+        for name in ["a", "b"] {
+            pool.add_array(ShardPath { array: folder.join(name), dimensions: 1, chunks: 3 });
+        }
+        for chunk in 0..20 {
+            let raw = vec![chunk as u8; 100_000 / (chunk as usize + 1)];
+            let chunk_bytes = raw.len();
+            let part = |array| Part { array, first: chunk, raw: raw.clone(), chunk_bytes };
+            pool.submit((0..1 + chunk as usize % 2).map(part).collect())?;
+        }
+        pool.finish()
+    }
+
+    #[test]
+    fn any_number_of_threads_writes_the_same_files() {
+        let folders = [1, 4].map(|threads| {
+            let folder = tempfile::tempdir().unwrap();
+            write_all(folder.path(), threads).unwrap();
+            folder
+        });
+        for shard in 0..7 {
+            let read = |folder: &tempfile::TempDir| {
+                fs::read(folder.path().join(format!("a/c/{shard}"))).unwrap()
+            };
+            assert_eq!(read(&folders[0]), read(&folders[1]));
+        }
+    }
+
+    #[test]
+    fn a_disk_that_refuses_is_reported_once_and_ends_the_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "a file where a folder should be").unwrap();
+        let error = write_all(folder.path(), 2).unwrap_err();
+        assert!(error.message.contains("output.pairs: creating"), "{}", error.message);
+    }
+}

@@ -1,0 +1,173 @@
+//! Completes the folder of a pair matrix: side arrays, metadata, then its name.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use cuesta_core::{Error, Result};
+
+use super::assemble::SlotDone;
+use super::header::{Header, slot_folder};
+use super::limits::CHUNK_PAIRS;
+use super::schema::{self, PairArray};
+use super::zone::{Range, Zone};
+
+/// Names and masks that belong to the whole file; empty for none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Names<'a> {
+    /// Names of all genes.
+    pub genes: &'a [String],
+    /// Names of all samples.
+    pub samples: &'a [String],
+    /// Packed missing samples of all genes.
+    pub gene_missing: &'a [u8],
+}
+
+/// A folder beside the target that becomes the target when it is whole; removed when dropped.
+pub struct Partial {
+    folder: PathBuf,
+    target: PathBuf,
+}
+
+impl Partial {
+    /// Makes the folder.
+    ///
+    /// # Errors
+    /// `Input` when the target exists; `System`.
+    pub fn create(target: &Path) -> Result<Self> {
+        let Some(name) = target.file_name() else {
+            let text = format!("{} has no name; choose another path", target.display());
+            return Err(Error::input("output.pairs", text));
+        };
+        if target.symlink_metadata().is_ok() {
+            let text = format!("{} exists; remove it or choose another path", target.display());
+            return Err(Error::input("output.pairs", text));
+        }
+        let name = format!(".{}.partial-{}", name.to_string_lossy(), std::process::id());
+        let folder = target.with_file_name(name);
+        // A run of the same number that was killed may have left one.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder)
+            .map_err(|cause| Error::system("output.pairs", "creating", &folder, &cause))?;
+        Ok(Self { folder, target: target.to_owned() })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Brings the folder to the disk and gives it the name of the target.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn publish(self) -> Result<()> {
+        sync_folder(&self.folder)?;
+        fs::rename(&self.folder, &self.target)
+            .map_err(|cause| Error::system("output.pairs", "naming", &self.target, &cause))?;
+        let parent = self.target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        sync(parent.unwrap_or(Path::new(".")))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Best effort: without its name the folder is not taken for a pair matrix.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Removes everything in a folder.
+///
+/// # Errors
+/// `System`.
+pub fn clear(folder: &Path) -> Result<()> {
+    fs::remove_dir_all(folder)
+        .and_then(|()| fs::create_dir(folder))
+        .map_err(|cause| Error::system("output.pairs", "clearing", folder, &cause))
+}
+
+/// Stores everything of a pair matrix that is not in the arrays yet.
+///
+/// # Errors
+/// `Input` naming what could not be stored.
+pub fn store(folder: &Path, header: &Header, slots: &[SlotDone], names: &Names<'_>) -> Result<()> {
+    let store = schema::store(folder)?;
+    let arrays = schema::arrays(header, &store)?;
+    for (number, slot) in slots.iter().enumerate() {
+        store_zones(header, &slot_folder(number), slot, &arrays)?;
+    }
+    if !names.gene_missing.is_empty() {
+        put(&arrays, "gene_missing", names.gene_missing.to_vec())?;
+    }
+    if header.gene_names {
+        put(&arrays, "gene_name", names.genes.to_vec())?;
+    }
+    if header.sample_names {
+        put(&arrays, "sample_name", names.samples.to_vec())?;
+    }
+    schema::store_metadata(header, &store, &arrays)
+}
+
+fn store_zones(
+    header: &Header,
+    folder: &str,
+    slot: &SlotDone,
+    arrays: &BTreeMap<String, PairArray>,
+) -> Result<()> {
+    let chunks = header.pairs().div_ceil(CHUNK_PAIRS as u64) as usize;
+    let mut zones = vec![Zone::empty(header.scores); chunks];
+    for (chunk, zone) in &slot.zones {
+        zones[*chunk as usize] = zone.clone();
+    }
+    let put_range = |name: &str, value: fn(&Range) -> i32| {
+        let all = (0..header.scores)
+            .flat_map(|method| zones.iter().map(move |zone| value(&zone.ranges[method])));
+        put(arrays, &format!("{folder}{name}"), all.collect::<Vec<i32>>())
+    };
+    put_range("chunk_min", |range| range.min)?;
+    put_range("chunk_max", |range| range.max)?;
+    put_range("chunk_min_abs", |range| range.min_abs)?;
+    put_range("chunk_max_abs", |range| range.max_abs)?;
+    let rows: Vec<u32> = zones.iter().map(|zone| zone.rows).collect();
+    put(arrays, &format!("{folder}chunk_rows"), rows)?;
+    let columns: Vec<u8> = zones.iter().map(|zone| zone.columns).collect();
+    put(arrays, &format!("{folder}chunk_columns"), columns)
+}
+
+/// Stores an array that has one chunk.
+fn put<T: zarrs::array::Element>(
+    arrays: &BTreeMap<String, PairArray>,
+    path: &str,
+    values: Vec<T>,
+) -> Result<()> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    let array = &arrays[path];
+    let chunk = vec![0; array.dimensionality()];
+    array.store_chunk_opt(&chunk, values, &schema::options()).map_err(|cause| {
+        Error::input("output.pairs", format!("storing {path} failed: {cause}; check the disk"))
+    })
+}
+
+/// Brings a folder with everything below it to the disk; the shards are there already.
+fn sync_folder(folder: &Path) -> Result<()> {
+    let failed = |cause: &std::io::Error| Error::system("output.pairs", "writing", folder, cause);
+    for entry in fs::read_dir(folder).map_err(|cause| failed(&cause))? {
+        let entry = entry.map_err(|cause| failed(&cause))?;
+        let kind = entry.file_type().map_err(|cause| failed(&cause))?;
+        if kind.is_dir() {
+            sync_folder(&entry.path())?;
+        } else {
+            sync(&entry.path())?;
+        }
+    }
+    sync(folder)
+}
+
+fn sync(path: &Path) -> Result<()> {
+    File::open(path)
+        .and_then(|file| file.sync_all())
+        .map_err(|cause| Error::system("output.pairs", "writing", path, &cause))
+}

@@ -1,0 +1,277 @@
+//! Opens a pair matrix: its attributes and what is known of its chunks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cuesta_core::fixed::Micro;
+use cuesta_core::{Error, Result};
+use zarrs::group::Group;
+
+use super::damaged;
+use super::header::{COLUMNS, FORMAT, Header, MaskKind, slot_folder};
+use super::limits::{CHUNK_PAIRS, SHARD_CHUNKS};
+use super::schema::{self, PairArray, Store};
+use super::shard::ShardPath;
+use super::zone::{Range, Zone};
+use crate::filter::Filter;
+
+/// An open pair matrix; threads may share it.
+pub struct PairMatrix {
+    path: PathBuf,
+    header: Header,
+    pub(super) slots: Vec<Slot>,
+    /// Packed missing samples of the genes, when masks come from them.
+    pub(super) gene_missing: Vec<u8>,
+}
+
+/// The rows that are the i-th of their pairs.
+pub(super) struct Slot {
+    /// The arrays, numbered as [`super::header::Shape::array_name`] numbers them.
+    pub arrays: Vec<ShardPath>,
+    pub zones: Vec<Zone>,
+    /// Rows of all chunks before each chunk.
+    pub row_starts: Vec<u64>,
+}
+
+/// What is known of a chunk without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Number of the chunk.
+    pub index: usize,
+    /// Triangular rank of its first pair.
+    pub first_rank: u64,
+    /// Pairs, present or not.
+    pub pairs: usize,
+    /// Rows.
+    pub rows: u64,
+    /// Range of each score of a row over all rows.
+    pub ranges: Vec<Range>,
+}
+
+impl PairMatrix {
+    /// Whether `path` looks like a pair matrix, whole or not: a folder that is a Zarr group.
+    pub fn is_at(path: &Path) -> bool {
+        path.join("zarr.json").is_file()
+    }
+
+    /// Opens the pair matrix in folder `path`. Cost: a few milliseconds and a few small files.
+    ///
+    /// # Errors
+    /// `Input` when it is none, of another version, or damaged; `System`.
+    pub fn open(path: &Path) -> Result<Self> {
+        if !Self::is_at(path) {
+            let text = format!(
+                "{} is not a pair matrix (it has no zarr.json); check the path, or load the text \
+                 again if loading was interrupted",
+                path.display()
+            );
+            return Err(Error::input("input.pairs", text));
+        }
+        let store = schema::store(path)?;
+        let root = Group::open(store.clone(), "/")
+            .map_err(|cause| damaged(path, &format!("its zarr.json is not readable ({cause})")))?;
+        let header = read_header(path, root.attributes())?;
+        let arrays = schema::arrays(&header, &store)?;
+        schema::check_metadata(path, &root, &arrays)?;
+        let slots = (0..header.slot_rows.len())
+            .map(|slot| Slot::open(path, &header, slot, &arrays))
+            .collect::<Result<_>>()?;
+        let gene_missing = match header.masks {
+            MaskKind::Genes if header.genes > 0 => get(path, &arrays, "gene_missing")?,
+            _ => Vec::new(),
+        };
+        Ok(Self { path: path.to_owned(), header, slots, gene_missing })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The attributes: genes, samples, rows, scores and so on.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Chunks, empty ones included.
+    pub fn chunk_count(&self) -> usize {
+        self.slots[0].zones.len()
+    }
+
+    /// What is known of a chunk.
+    pub fn chunk(&self, index: usize) -> Chunk {
+        let first_rank = index as u64 * CHUNK_PAIRS as u64;
+        let zones = || self.slots.iter().map(|slot| &slot.zones[index]);
+        let over_slots = |method: usize| {
+            zones().fold(Range::EMPTY, |sum, zone| sum.including(&zone.ranges[method]))
+        };
+        Chunk {
+            index,
+            first_rank,
+            pairs: (self.header.pairs() - first_rank).min(CHUNK_PAIRS as u64) as usize,
+            rows: zones().map(|zone| u64::from(zone.rows)).sum(),
+            ranges: (0..self.header.scores).map(over_slots).collect(),
+        }
+    }
+
+    /// The chunks that may hold rows which pass the filter, in order; without one, those that
+    /// have rows.
+    pub fn chunks(&self, filter: Option<&Filter>) -> Vec<Chunk> {
+        let may_pass =
+            |index: &usize| self.slots.iter().any(|slot| slot.zones[*index].may_pass(filter));
+        (0..self.chunk_count()).filter(may_pass).map(|index| self.chunk(index)).collect()
+    }
+
+    /// Names of the genes; empty when unknown.
+    ///
+    /// # Errors
+    /// `Input` when they are damaged.
+    pub fn gene_names(&self) -> Result<Vec<String>> {
+        self.names(self.header.gene_names, "gene_name")
+    }
+
+    /// Names of the samples; empty when unknown.
+    ///
+    /// # Errors
+    /// `Input` when they are damaged.
+    pub fn sample_names(&self) -> Result<Vec<String>> {
+        self.names(self.header.sample_names, "sample_name")
+    }
+
+    fn names(&self, exist: bool, array: &str) -> Result<Vec<String>> {
+        if !exist {
+            return Ok(Vec::new());
+        }
+        let store: Store = schema::store(&self.path)?;
+        get(&self.path, &schema::arrays(&self.header, &store)?, array)
+    }
+}
+
+impl Zone {
+    /// Whether a row in this chunk may pass the filter; without one, whether there is a row.
+    pub(super) fn may_pass(&self, filter: Option<&Filter>) -> bool {
+        match filter {
+            None => self.rows > 0,
+            Some(filter) => self.ranges[filter.score_index].may_pass(filter),
+        }
+    }
+}
+
+impl Range {
+    /// The range of what either range holds.
+    fn including(&self, other: &Self) -> Self {
+        Self {
+            min: self.min.min(other.min),
+            max: self.max.max(other.max),
+            min_abs: self.min_abs.min(other.min_abs),
+            max_abs: self.max_abs.max(other.max_abs),
+        }
+    }
+}
+
+fn read_header(
+    path: &Path,
+    attributes: &serde_json::Map<String, serde_json::Value>,
+) -> Result<Header> {
+    let format = attributes.get("format").and_then(|format| format.as_str()).unwrap_or("?");
+    if !format.starts_with("cuesta.pairs/") {
+        let text = format!(
+            "{} is a Zarr group but not a pair matrix; give a folder that `cuesta run load` or \
+             `cuesta run correlate` wrote",
+            path.display()
+        );
+        return Err(Error::input("input.pairs", text));
+    }
+    if format != FORMAT {
+        let text = format!(
+            "{} has the format {format}, this version reads {FORMAT}; use another version of \
+             cuesta or load the text again",
+            path.display()
+        );
+        return Err(Error::input("input.pairs", text));
+    }
+    let header: Header = serde_json::from_value(attributes.clone().into())
+        .map_err(|cause| damaged(path, &format!("its attributes are incomplete ({cause})")))?;
+    header.check().map_err(|what| damaged(path, &what))?;
+    Ok(header)
+}
+
+impl Slot {
+    fn open(
+        path: &Path,
+        header: &Header,
+        slot: usize,
+        arrays: &BTreeMap<String, PairArray>,
+    ) -> Result<Self> {
+        let shape = header.shape();
+        let folder = slot_folder(slot);
+        let place = |array: usize| ShardPath {
+            array: path.join(format!("{folder}{}", shape.array_name(array))),
+            dimensions: if array == header.scores + COLUMNS.len() { 3 } else { 1 },
+            chunks: match array == header.scores + COLUMNS.len() {
+                true => shape.mask_shard_rows() / shape.mask_chunk_rows(),
+                false => SHARD_CHUNKS,
+            },
+        };
+        let places = (0..shape.arrays()).map(place).collect();
+        let zones = read_zones(path, header, &folder, arrays)?;
+        let mut row_starts = Vec::with_capacity(zones.len());
+        let mut rows = 0;
+        for zone in &zones {
+            row_starts.push(rows);
+            rows += u64::from(zone.rows);
+        }
+        if rows != header.slot_rows[slot] {
+            return Err(damaged(path, "its chunks do not have the rows that it should have"));
+        }
+        Ok(Self { arrays: places, zones, row_starts })
+    }
+}
+
+fn read_zones(
+    path: &Path,
+    header: &Header,
+    folder: &str,
+    arrays: &BTreeMap<String, PairArray>,
+) -> Result<Vec<Zone>> {
+    let chunks = header.pairs().div_ceil(CHUNK_PAIRS as u64) as usize;
+    if chunks == 0 {
+        return Ok(Vec::new());
+    }
+    let name = |name: &str| format!("{folder}{name}");
+    let rows: Vec<u32> = get(path, arrays, &name("chunk_rows"))?;
+    let columns: Vec<u8> = get(path, arrays, &name("chunk_columns"))?;
+    let [min, max, min_abs, max_abs]: [Vec<Micro>; 4] = [
+        get(path, arrays, &name("chunk_min"))?,
+        get(path, arrays, &name("chunk_max"))?,
+        get(path, arrays, &name("chunk_min_abs"))?,
+        get(path, arrays, &name("chunk_max_abs"))?,
+    ];
+    let range = |at: usize| Range {
+        min: min[at],
+        max: max[at],
+        min_abs: min_abs[at],
+        max_abs: max_abs[at],
+    };
+    let zone = |chunk: usize| Zone {
+        rows: rows[chunk],
+        columns: columns[chunk],
+        ranges: (0..header.scores).map(|method| range(method * chunks + chunk)).collect(),
+    };
+    Ok((0..chunks).map(zone).collect())
+}
+
+/// The elements of an array that has one chunk.
+fn get<T: zarrs::array::ElementOwned>(
+    path: &Path,
+    arrays: &BTreeMap<String, PairArray>,
+    name: &str,
+) -> Result<Vec<T>> {
+    let array = &arrays[name];
+    let chunk = vec![0; array.dimensionality()];
+    match array.retrieve_chunk_if_exists_opt::<Vec<T>>(&chunk, &schema::options()) {
+        Ok(Some(values)) => Ok(values),
+        Ok(None) => Err(damaged(&path.join(name), "it has no data")),
+        Err(cause) => Err(damaged(&path.join(name), &format!("reading it failed ({cause})"))),
+    }
+}

@@ -1,0 +1,232 @@
+//! The public side of writing: options, checks, and rows from any number of threads.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::fixed::Micro;
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+
+use super::header::{Header, MaskKind, Shape};
+use super::intake::{Intake, Plan};
+use super::mask::plane_bytes;
+use super::publish::{self, Names, Partial};
+use super::rank;
+use super::record::{Facts, RowBatch};
+use crate::limits::{GENES_MAX, SAMPLES_MAX, SCORES_MAX};
+use crate::parallel::lock;
+use crate::row::Row;
+
+/// Sample masks of a pair matrix.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Masks {
+    /// There are none.
+    #[default]
+    None,
+    /// One for each row, as it comes.
+    Stored,
+    /// 9 where one of the two genes is missing, else 1. One bit per gene and sample, set where
+    /// missing; each gene as [`super::pack_flags`] packs it, gene 1 first.
+    Genes(Vec<u8>),
+}
+
+/// What a pair matrix will hold, and the means to write it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriterOptions {
+    /// Genes; 0 for the largest gene number that comes.
+    pub genes: u32,
+    /// Samples.
+    pub samples: u32,
+    /// Scores of a row, 1 to 8.
+    pub scores: usize,
+    /// Sample masks.
+    pub masks: Masks,
+    /// Names of the scores; may be empty.
+    pub score_names: Vec<String>,
+    /// Names of all genes; may be empty.
+    pub gene_names: Vec<String>,
+    /// Names of all samples; may be empty.
+    pub sample_names: Vec<String>,
+    /// Threads that compress.
+    pub threads: usize,
+    /// Memory to take from the budget; 0 for half of what is free.
+    pub memory_bytes: u64,
+    /// Folder for what does not fit in memory.
+    pub scratch: PathBuf,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Rows.
+    pub rows: u64,
+    /// Genes.
+    pub genes: u32,
+    /// Bytes that went through scratch disk: 0 for input that is nearly in order.
+    pub spilled_bytes: u64,
+}
+
+/// Writes a pair matrix; threads may share it.
+pub struct Writer<'a> {
+    // Dropped first: its threads must be gone before the folder is removed.
+    state: Mutex<State>,
+    partial: Partial,
+    options: WriterOptions,
+    shape: Shape,
+    _memory: Lease<'a>,
+}
+
+struct State {
+    intake: Intake,
+    facts: Facts,
+}
+
+impl<'a> Writer<'a> {
+    /// Starts the pair matrix `path`, which must not exist; nothing is there until
+    /// [`Writer::finish`].
+    ///
+    /// # Errors
+    /// `Input` for options out of range, too little memory or an existing `path`; `System`.
+    pub fn create(path: &Path, options: WriterOptions, budget: &'a Budget) -> Result<Self> {
+        let shape = check(&options).map_err(|text| Error::input("output.pairs", text))?;
+        let memory_bytes = match options.memory_bytes {
+            0 => budget.free_bytes() / 2,
+            bytes => bytes,
+        };
+        let plan = Plan::new(shape, options.threads.max(1), memory_bytes)?;
+        let memory = budget.take(memory_bytes, "writing the pair matrix")?;
+        let partial = Partial::create(path)?;
+        let intake = Intake::new(plan, partial.folder(), &options.scratch);
+        let state = Mutex::new(State { intake, facts: Facts::default() });
+        Ok(Self { state, partial, options, shape, _memory: memory })
+    }
+
+    /// An empty batch for rows of this file.
+    pub fn batch(&self) -> RowBatch {
+        let genes = if self.options.genes == 0 { GENES_MAX } else { self.options.genes };
+        RowBatch::new(self.shape, genes)
+    }
+
+    /// Takes the rows of a batch, in any order, and leaves it empty. Hand over about a megabyte
+    /// at a time.
+    ///
+    /// # Errors
+    /// `Input` when a cluster of a pair is given twice; `System`.
+    pub fn push_batch(&self, batch: &mut RowBatch) -> Result<()> {
+        let mut state = lock(&self.state);
+        state.facts.add(batch.facts());
+        let result = state.intake.push(batch.bytes());
+        batch.clear();
+        result
+    }
+
+    /// Takes one row; [`Writer::push_batch`] is faster.
+    ///
+    /// # Errors
+    /// `Input` for a row that cannot be right; as [`Writer::push_batch`].
+    pub fn push(&self, row: &Row<'_>) -> Result<()> {
+        let mut batch = self.batch();
+        batch.push(row).map_err(|what| {
+            let (gene1, gene2) = (row.gene1, row.gene2);
+            Error::input("output.pairs", format!("the row of the pair {gene1} {gene2} {what}"))
+        })?;
+        self.push_batch(&mut batch)
+    }
+
+    /// Takes consecutive pairs from rank `first` on, one score each ([`super::ABSENT`] for no
+    /// row); `counts` has the common samples of each pair, all samples when `None`. Bands come in
+    /// ascending order and are not mixed with other rows.
+    ///
+    /// # Errors
+    /// `System`.
+    ///
+    /// # Panics
+    /// When the file has several scores or stored masks, the lengths differ, or bands overlap.
+    pub fn push_band(&self, first: u64, scores: &[Micro], counts: Option<&[u32]>) -> Result<()> {
+        assert!(self.shape.scores == 1, "bands have one score");
+        assert!(self.shape.masks != MaskKind::Stored, "bands have no masks of their own");
+        assert!(counts.is_none_or(|counts| counts.len() == scores.len()), "one count per score");
+        let end = first + scores.len() as u64;
+        assert!(end <= rank::pairs_of(self.options.genes), "the band ends behind the last pair");
+        let mut state = lock(&self.state);
+        let (rows, has_nan) = state.intake.push_band(first, scores, counts)?;
+        state.facts.add(&Facts { rows, has_nan, ..Facts::default() });
+        Ok(())
+    }
+
+    /// Writes what is left, brings everything to the disk and gives the file its name.
+    ///
+    /// # Errors
+    /// `Input` when a cluster of a pair is given twice; `System`; `Cancelled`. The path then does
+    /// not exist.
+    pub fn finish(self, progress: &Progress) -> Result<Written> {
+        let state = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (slots, spilled_bytes) = state.intake.finish(progress)?;
+        let genes = match self.options.genes {
+            0 => state.facts.gene_max,
+            genes => genes,
+        };
+        let slot_rows = slots.iter().map(|slot| slot.rows).collect();
+        let header = Header {
+            score_names: self.options.score_names,
+            masks: self.shape.masks,
+            counts_match_masks: self.shape.masks == MaskKind::Stored && !state.facts.counts_differ,
+            has_nan: state.facts.has_nan,
+            gene_names: !self.options.gene_names.is_empty(),
+            sample_names: !self.options.sample_names.is_empty(),
+            ..Header::of(self.shape, genes, slot_rows)
+        };
+        let gene_missing = match &self.options.masks {
+            Masks::Genes(bits) => bits.as_slice(),
+            Masks::None | Masks::Stored => &[],
+        };
+        let (genes, samples) = (&self.options.gene_names, &self.options.sample_names);
+        let names = Names { genes, samples, gene_missing };
+        publish::store(self.partial.folder(), &header, &slots, &names)?;
+        self.partial.publish()?;
+        Ok(Written { rows: header.rows, genes: header.genes, spilled_bytes })
+    }
+}
+
+/// Checks the options; an error is a sentence.
+fn check(options: &WriterOptions) -> std::result::Result<Shape, String> {
+    let (genes, samples) = (options.genes as usize, options.samples as usize);
+    if genes > GENES_MAX as usize || samples > SAMPLES_MAX {
+        return Err(format!(
+            "{genes} genes and {samples} samples are too many; the limits are {GENES_MAX} and \
+             {SAMPLES_MAX}"
+        ));
+    }
+    if !(1..=SCORES_MAX).contains(&options.scores) {
+        return Err(format!("{} scores per row, expected 1 to {SCORES_MAX}", options.scores));
+    }
+    let lists = [
+        ("score names", options.score_names.len(), options.scores),
+        ("gene names", options.gene_names.len(), genes),
+        ("sample names", options.sample_names.len(), samples),
+    ];
+    for (what, found, expected) in lists {
+        if found != 0 && found != expected {
+            return Err(format!("there are {found} {what}, expected {expected}"));
+        }
+    }
+    let masks = match &options.masks {
+        Masks::None => MaskKind::None,
+        Masks::Stored | Masks::Genes(_) if samples == 0 => {
+            return Err("masks need at least one sample".to_owned());
+        }
+        Masks::Stored => MaskKind::Stored,
+        Masks::Genes(bits) => {
+            let expected = genes * plane_bytes(samples);
+            if bits.len() != expected {
+                return Err(format!(
+                    "the masks of genes have {} bytes, not {expected}",
+                    bits.len()
+                ));
+            }
+            MaskKind::Genes
+        }
+    };
+    Ok(Shape { scores: options.scores, samples: options.samples, masks })
+}

@@ -1,0 +1,261 @@
+//! Rows of the genes that have all values and vary, centred and scaled, in the layouts of the kernel.
+
+use cuesta_core::fixed::Micro;
+use cuesta_input::matrix::ExpressionMatrix;
+
+use super::aligned::Aligned;
+use super::gaps::present_bits;
+use super::share::share;
+use super::simd::Isa;
+use super::vector::{CodeLane, LANE, Lane, Strip, TILE_COLUMNS};
+use super::{Method, coefficient, rank};
+
+/// Largest code: of 31 bits, to leave the sign.
+const CODE_MAX: f64 = i32::MAX as f64;
+
+/// 1.5 x 2^52: added to a number below 2^31 it leaves the nearest integer, even for halves, in the
+/// lowest bits.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+
+/// What the sums of products of a double-precision row may be off by.
+const SUM_ERROR: f64 = 1e-12;
+
+/// The rows. A row is a *place*; its gene is `genes[place]`.
+///
+/// Pearson: deviations from the mean, unit norm. Spearman: ranks.
+#[derive(Debug)]
+pub(super) struct Complete<'a> {
+    matrix: &'a ExpressionMatrix,
+    method: Method,
+    isa: Isa,
+    /// Genes (0-based), ascending.
+    pub genes: Vec<u32>,
+    /// Lanes of a row; the last one is filled up with zeros.
+    lanes: usize,
+    /// Sum of squares of a row: 1 for Pearson.
+    squares: Vec<f64>,
+    /// Error of a row of codes in units of its scale.
+    code_error: f64,
+    layout: Layout,
+}
+
+#[derive(Debug)]
+enum Layout {
+    /// For all pairs: the rows in double precision.
+    Exact { rows: Aligned<f64> },
+    /// For pairs that reach a threshold.
+    Filter {
+        /// Rows of unit norm, `TILE_COLUMNS` places to a panel, sample-major.
+        strips: Aligned<f32>,
+        /// Rows as integers: half the bytes of double precision and enough for most scores.
+        codes: Aligned<i32>,
+        /// What a code is multiplied by.
+        scales: Vec<f64>,
+    },
+}
+
+impl<'a> Complete<'a> {
+    /// Lays out the rows of `genes`, for all pairs or for those that reach a threshold.
+    pub fn new(
+        matrix: &'a ExpressionMatrix,
+        genes: Vec<u32>,
+        (method, isa): (Method, Isa),
+        all_pairs: bool,
+        threads: usize,
+    ) -> Self {
+        let lanes = matrix.samples.len().div_ceil(LANE);
+        let squares = vec![1.0; genes.len()];
+        let layout = Layout::Exact { rows: Aligned::new(0) };
+        // A little more than half for the rounding of the code itself.
+        let code_error = 0.51 * (matrix.samples.len() as f64).sqrt();
+        let mut complete = Self { matrix, method, isa, genes, lanes, squares, code_error, layout };
+        if all_pairs {
+            complete.lay_out_exact(threads);
+        } else {
+            complete.lay_out_filter(threads);
+        }
+        complete
+    }
+
+    /// The row of a place, for all pairs.
+    pub fn row(&self, place: usize) -> &[Lane] {
+        match &self.layout {
+            Layout::Exact { rows } => &rows.pieces()[place * self.lanes..][..self.lanes],
+            Layout::Filter { .. } => &[],
+        }
+    }
+
+    /// A panel of `TILE_COLUMNS` places, one strip a sample, for a threshold.
+    pub fn panel(&self, panel: usize) -> &[Strip] {
+        let samples = self.matrix.samples.len();
+        match &self.layout {
+            Layout::Filter { strips, .. } => &strips.pieces()[panel * samples..][..samples],
+            Layout::Exact { .. } => &[],
+        }
+    }
+
+    /// The codes of a place and their unit, for a threshold.
+    pub fn codes(&self, place: usize) -> (&[CodeLane], f64) {
+        match &self.layout {
+            Layout::Filter { codes, scales, .. } => {
+                (&codes.pieces()[place * self.lanes..][..self.lanes], scales[place])
+            }
+            Layout::Exact { .. } => (&[], 0.0),
+        }
+    }
+
+    /// The score of two places from the product of their rows.
+    pub fn score(&self, place1: usize, place2: usize, product: f64) -> f64 {
+        match self.method {
+            Method::Pearson => product.clamp(-1.0, 1.0),
+            Method::Spearman => coefficient(self.squares[place1], product, self.squares[place2]),
+        }
+    }
+
+    /// The score of two places in millionths from the product of their codes, in units of
+    /// `scale1 x scale2`; `None` when the error of the codes leaves the last digit open.
+    ///
+    /// A code is off by half a unit at most, so a row of S samples is off by unit x sqrt(S) / 2; the
+    /// rows have norm one, so that the product is off by the sum of both at most (Cauchy-Schwarz).
+    pub fn rounded_score(
+        &self,
+        (place1, scale1): (usize, f64),
+        (place2, scale2): (usize, f64),
+        product: f64,
+    ) -> Option<Micro> {
+        if self.method == Method::Spearman {
+            return Some(micro_of(self.score(place1, place2, product)));
+        }
+        let product = product * scale1 * scale2;
+        let error = self.code_error * (scale1 + scale2) + SUM_ERROR;
+        let micro = micro_of((product - error).clamp(-1.0, 1.0));
+        (micro == micro_of((product + error).clamp(-1.0, 1.0))).then_some(micro)
+    }
+
+    /// The score of two places in millionths, in double precision.
+    #[cold]
+    pub fn exact_score(&self, place1: usize, place2: usize) -> Micro {
+        let [one, other] = [place1, place2].map(|place| {
+            let mut row = Aligned::new(self.lanes * LANE);
+            fill_row(self.method, self.values(place), row.all_mut());
+            row
+        });
+        micro_of(self.score(place1, place2, self.isa.dot(one.pieces(), other.pieces())))
+    }
+
+    fn values(&self, place: usize) -> &'a [f64] {
+        self.matrix.row(self.genes[place] as usize)
+    }
+
+    fn lay_out_exact(&mut self, threads: usize) {
+        let stride = self.lanes * LANE;
+        let mut rows = Aligned::new(self.genes.len() * stride);
+        let mut squares = std::mem::take(&mut self.squares);
+        let mut work: Vec<_> = rows.all_mut().chunks_mut(stride.max(1)).zip(&mut squares).collect();
+        share(&mut work, threads, |place, (row, squares)| {
+            **squares = fill_row(self.method, self.values(place), row);
+        });
+        self.squares = squares;
+        self.layout = Layout::Exact { rows };
+    }
+
+    fn lay_out_filter(&mut self, threads: usize) {
+        let (places, stride) = (self.genes.len(), self.lanes * LANE);
+        let panel_size = self.matrix.samples.len() * TILE_COLUMNS;
+        let mut strips = Aligned::new(places.div_ceil(TILE_COLUMNS) * panel_size);
+        let mut codes = Aligned::new(places * stride);
+        let mut scales = vec![1.0; places];
+        let mut squares = std::mem::take(&mut self.squares);
+        let mut work: Vec<_> = (strips.all_mut().chunks_mut(panel_size.max(1)))
+            .zip(codes.all_mut().chunks_mut((stride * TILE_COLUMNS).max(1)))
+            .zip(scales.chunks_mut(TILE_COLUMNS).zip(squares.chunks_mut(TILE_COLUMNS)))
+            .collect();
+        share(&mut work, threads, |panel, ((strips, codes), (scales, squares))| {
+            let mut row = vec![0.0; stride];
+            let rows = codes.chunks_mut(stride).zip(scales.iter_mut().zip(squares.iter_mut()));
+            for (column, (codes, (scale, squares))) in rows.enumerate() {
+                let values = self.values(panel * TILE_COLUMNS + column);
+                *squares = fill_row(self.method, values, &mut row);
+                *scale = encode(self.method, &row, codes);
+                let factor = 1.0 / squares.sqrt();
+                for (strip, value) in strips.chunks_exact_mut(TILE_COLUMNS).zip(&row) {
+                    strip[column] = (value * factor) as f32;
+                }
+            }
+        });
+        self.squares = squares;
+        self.layout = Layout::Filter { strips, codes, scales };
+    }
+}
+
+/// A score in millionths, halves to even.
+pub(super) fn micro_of(score: f64) -> Micro {
+    (score * 1e6 + ROUNDER).to_bits() as Micro
+}
+
+/// Writes the row of a gene and gives its sum of squares.
+fn fill_row(method: Method, values: &[f64], row: &mut [f64]) -> f64 {
+    let row = &mut row[..values.len()];
+    match method {
+        Method::Pearson => {
+            fill_unit_row(values, row);
+            1.0
+        }
+        Method::Spearman => {
+            let (mut order, mut ranks) = (Vec::new(), vec![0; values.len()]);
+            rank::sort(values, &mut order);
+            let squares = rank::ranks_within(&order, &present_bits(values), &mut ranks);
+            row.iter_mut().zip(&ranks).for_each(|(place, &rank)| *place = f64::from(rank));
+            squares as f64
+        }
+    }
+}
+
+/// Writes the deviations from the mean, scaled to unit norm.
+fn fill_unit_row(values: &[f64], row: &mut [f64]) {
+    let unit = unit_for(values);
+    row.iter_mut().zip(values).for_each(|(place, value)| *place = value * unit);
+    // The second round takes away what rounding left of the mean.
+    for _ in 0..2 {
+        let mean = sum(row, |value| value) / values.len() as f64;
+        row.iter_mut().for_each(|value| *value -= mean);
+    }
+    let factor = 1.0 / sum(row, |value| value * value).sqrt();
+    row.iter_mut().for_each(|value| *value *= factor);
+}
+
+/// Sum over a row in eight partial sums.
+fn sum(row: &[f64], term: impl Fn(f64) -> f64) -> f64 {
+    let mut sums = [0.0; LANE];
+    let (lanes, rest) = row.as_chunks::<LANE>();
+    for lane in lanes {
+        sums.iter_mut().zip(lane).for_each(|(sum, value)| *sum += term(*value));
+    }
+    sums.iter_mut().zip(rest).for_each(|(sum, value)| *sum += term(*value));
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
+/// Writes a row as integers and gives the unit they stand for.
+fn encode(method: Method, row: &[f64], codes: &mut [i32]) -> f64 {
+    let scale = match method {
+        Method::Pearson => {
+            row.iter().fold(0.0, |most: f64, value| most.max(value.abs())) / CODE_MAX
+        }
+        // Ranks are integers already.
+        Method::Spearman => 1.0,
+    };
+    let factor = 1.0 / scale;
+    for (code, value) in codes.iter_mut().zip(row) {
+        *code = (value * factor + ROUNDER).to_bits() as i32;
+    }
+    scale
+}
+
+/// A power of two that brings the largest of `values` near one, so that squares neither overflow nor
+/// vanish; multiplying by it is exact. Missing values do not count.
+pub(super) fn unit_for(values: &[f64]) -> f64 {
+    let most = values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+    let exponent = (most.to_bits() >> 52) as i64 - 1023;
+    f64::from_bits(((1023 - exponent.clamp(-1000, 1000)) as u64) << 52)
+}

@@ -1,0 +1,69 @@
+//! `load`: gene-pair text into the binary pair matrix.
+
+use cuesta_core::{Error, Result};
+use cuesta_input::Filter;
+use cuesta_input::pair_matrix::{Masks, Need, RowBatch, Writer, WriterOptions};
+
+use super::degrees::check_gene;
+use super::pairs::{Found, Pairs, Visitor, total};
+use super::{Context, Response, timed};
+use crate::params::{LoadParams, check_genes};
+
+/// The answer.
+pub const PAIRS_FOLDER: &str = "pairs.zarr";
+/// Bytes of rows that a thread hands over at once.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Runs the workload.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn run(context: &Context<'_>) -> Result<Response> {
+    let params: LoadParams = context.parameters()?;
+    check_genes(params.genes)?;
+    let request = context.request;
+    let mut response = Response::default();
+    let pairs = timed(&mut response, "open", || {
+        Ok((Pairs::open(&request.inputs, &Filter::EVERYTHING, Need::Row)?, 0, 0))
+    })?;
+    let Some(shape) = pairs.shape() else {
+        let text = format!("{} is a pair matrix already", request.inputs[0].display());
+        return Err(Error::input("load", text));
+    };
+    let options = WriterOptions {
+        genes: params.genes.unwrap_or(0),
+        samples: shape.samples as u32,
+        scores: shape.scores,
+        masks: Masks::Stored,
+        threads: request.threads,
+        scratch: request.scratch.clone(),
+        ..WriterOptions::default()
+    };
+    let writer = Writer::create(&request.output.join(PAIRS_FOLDER), options, context.budget)?;
+    timed(&mut response, "read", || {
+        let visitor = Visitor {
+            keep: &|batch: &mut RowBatch, _, found| {
+                let Found::Line(hit) = found else { return Ok(()) };
+                check_gene(params.genes, hit.gene1)?;
+                batch.push(&hit.parse()?.row())
+            },
+            flush: &|batch, _, last| {
+                let full = last || batch.size_bytes() >= BATCH_BYTES;
+                if full { writer.push_batch(batch) } else { Ok(()) }
+            },
+            on_error: &|_| {},
+        };
+        let make = || writer.batch();
+        let workers = pairs.visit(request.threads, context.progress, make, &visitor)?;
+        let (counts, bytes) = total(&workers);
+        Ok(((), bytes, counts.rows_read))
+    })?;
+    let written = timed(&mut response, "write", || {
+        let written = writer.finish(context.progress)?;
+        Ok((written, written.spilled_bytes, written.rows))
+    })?;
+    response.counts.insert("rows", written.rows);
+    response.counts.insert("genes", u64::from(written.genes));
+    response.counts.insert("spilled_bytes", written.spilled_bytes);
+    Ok(response)
+}
