@@ -1,0 +1,43 @@
+"""The `array` engine: TileDB, the array-database side of the paper.
+
+Gene pairs are loaded into a sparse array with the dimensions (gene1, gene2, cluster), and every
+workload is a query of that array. Source: ArrayBench, section 2.2 (its SciDB programs).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from cuesta.engines import Engine, Progress
+from cuesta.lab.trial import Outcome, Trial
+
+
+@dataclass(frozen=True)
+class ArrayEngine:
+    """Loads the inputs into arrays, then queries them.
+
+    Of the engine options it reads `array`: a folder in which loaded arrays are kept for later
+    runs. Without it an array lives in the scratch folder and goes with the run.
+    """
+
+    progress: Progress | None = None
+    name: str = "array"
+    workloads: frozenset[str] = frozenset({"scan", "join", "degrees", "communities"})
+
+    def missing(self) -> str | None:
+        """What to install, or None when TileDB is there."""
+        if find_spec("tiledb") and find_spec("numpy"):
+            return None
+        return "engine array needs TileDB; install it with pip install 'cuesta[array]'"
+
+    def with_progress(self, progress: Progress) -> Engine:
+        """The same engine, calling `progress` with the bytes of text loaded and their total."""
+        return ArrayEngine(progress=progress)
+
+    def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
+        """Compute the answer of `trial` into `output`. Errors: `InputError`, `EngineError`."""
+        from cuesta.engines.array.work import run
+
+        return run(trial, output, scratch, self.progress)

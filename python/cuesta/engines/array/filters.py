@@ -1,0 +1,87 @@
+"""Which rows take part, as a query condition of TileDB."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MICRO = 1_000_000
+LIMIT = 2_000_000_000
+"""Scores are integers in millionths; this is the largest. A missing score lies below -`LIMIT`."""
+
+NAN = -(2**31)
+
+PARAMETERS = (
+    "min_abs_score",
+    "max_abs_score",
+    "score_index",
+    "min_cluster_samples",
+    "max_missing",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Bounds in the units of the array, both ends included."""
+
+    score_index: int
+    least: int
+    most: int
+    min_cluster_samples: int
+    max_missing: int | None
+
+    @property
+    def score(self) -> str:
+        """The attribute that decides."""
+        return f"score{self.score_index}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The attributes that the condition asks for."""
+        asked = {
+            self.score: self._bounds_scores(),
+            "cluster_samples": self.min_cluster_samples > 0,
+            "missing": self.max_missing is not None,
+        }
+        return tuple(name for name, wanted in asked.items() if wanted)
+
+    def condition(self) -> str | None:
+        """The condition for rows that have a score, None when all of them pass."""
+        terms = [self._scores()] if self._bounds_scores() else []
+        if self.min_cluster_samples > 0:
+            terms.append(f"cluster_samples >= {self.min_cluster_samples}")
+        if self.max_missing is not None:
+            terms.append(f"missing <= {self.max_missing}")
+        return " and ".join(terms) or None
+
+    def _bounds_scores(self) -> bool:
+        return self.least > 0 or self.most < LIMIT
+
+    def _scores(self) -> str:
+        """Two ranges, one on each side of zero; neither holds the missing score."""
+        score, least, most = self.score, self.least, self.most
+        if least <= 0:
+            return f"({score} >= {-most} and {score} <= {most})"
+        above = f"({score} >= {least} and {score} <= {most})"
+        below = f"({score} >= {-most} and {score} <= {-least})"
+        return f"({above} or {below})"
+
+
+def make_filter(parameters: Mapping[str, Any]) -> Filter:
+    """The filter of checked parameters, rounded to millionths as the native engine does."""
+    most = parameters.get("max_abs_score")
+    return Filter(
+        score_index=parameters.get("score_index") or 0,
+        least=min(math.ceil((parameters.get("min_abs_score") or 0.0) * MICRO - 1e-6), LIMIT),
+        most=LIMIT if most is None else min(math.floor(most * MICRO + 1e-6), LIMIT),
+        min_cluster_samples=parameters.get("min_cluster_samples") or 0,
+        max_missing=parameters.get("max_missing"),
+    )
+
+
+def filter_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of the filter alone, as the native module takes them."""
+    found = {name: parameters.get(name) for name in PARAMETERS}
+    return {name: value for name, value in found.items() if value is not None}

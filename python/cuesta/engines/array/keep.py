@@ -1,0 +1,95 @@
+"""Finds a loaded array for an input, or loads one: in scratch, or in a folder where it is kept."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuesta.engines.array import store
+from cuesta.engines.array.load import FORMAT, Order, load
+from cuesta.engines.array.store import Facts
+from cuesta.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """An array ready for queries."""
+
+    place: Path
+    facts: Facts
+    reused: bool
+
+
+def scratch_place(scratch: Path, number: int) -> Path:
+    """Where the array of an input lies in the scratch folder."""
+    return scratch / f"array-{number}"
+
+
+def load_in(scratch: Path, number: int, order: Order) -> Loaded:
+    """Load into the scratch folder."""
+    place = scratch_place(scratch, number)
+    return Loaded(place=place, facts=load(order, place), reused=False)
+
+
+def load_or_reuse(folder: Path, inputs: list[str], order: Order) -> Loaded:
+    """The array of `inputs` kept in `folder`, loaded when there is none.
+
+    A load that is stopped leaves nothing that looks whole; two runs that want the same array load
+    it once. Errors: `InputError` when the array is not that of the inputs as they are now.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    name = _name(inputs)
+    place = folder / name
+    with _locked(folder / f".{name}.lock"):
+        if place.exists():
+            return Loaded(place=place, facts=_checked(place, inputs, order), reused=True)
+        unfinished = folder / f".{name}.loading"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        try:
+            facts = load(order, unfinished)
+            unfinished.rename(place)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return Loaded(place=place, facts=facts, reused=False)
+
+
+def _checked(place: Path, inputs: list[str], order: Order) -> Facts:
+    with store.session(order.threads, {}):
+        facts = store.read_facts(place)
+    if facts is None or facts.format != FORMAT:
+        reason = "is not an array that this version of cuesta loaded"
+    elif facts.score_index != order.score_index:
+        reason = (
+            f"was loaded for --score-index {facts.score_index}, this run asks for "
+            f"{order.score_index}"
+        )
+    elif facts.sources != order.text.fingerprint():
+        reason = f"was loaded before {', '.join(inputs)} changed"
+    else:
+        return facts
+    raise InputError(
+        f"array: {place} {reason}; delete it, or name another folder with --engine-option array=DIR"
+    )
+
+
+def _name(inputs: list[str]) -> str:
+    """A name for a person, and a digest of where the inputs are."""
+    paths = [os.path.realpath(path) for path in inputs]
+    digest = hashlib.blake2b("\0".join(paths).encode("utf-8", "surrogateescape"), digest_size=6)
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(paths[0]).name).strip("-")
+    return f"{stem[:40]}-{digest.hexdigest()}"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock that ends with the process."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

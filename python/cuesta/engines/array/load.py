@@ -1,0 +1,217 @@
+"""Loads text into an array: the paper's loading phase (its Figure 2).
+
+Rows that come in the order of the array go into one fragment as they come. Rows that do not are
+gathered, sorted, and written as a fragment of their own; fragments that overlap are merged when a
+query could not do that within its memory, or when the array is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import tiledb
+import tiledb.libtiledb as native
+from numpy.typing import NDArray
+
+from cuesta.engines import Progress
+from cuesta.engines.array import store
+from cuesta.engines.array.keys import row_keys
+from cuesta.engines.array.sizes import MIB, Sizes, tile_rows
+from cuesta.engines.array.store import Batch, Facts, Shape
+from cuesta.engines.array.text_source import Piece, Text, pieces
+from cuesta.errors import InputError
+
+FORMAT = 1
+"""Version of the schema; a kept array of another one is refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What to load and how.
+
+    Attributes
+    ----------
+    text
+        The source.
+    score_index
+        Rows without this score are left out, because no workload keeps them.
+    threads, sizes
+        Limits.
+    kept
+        Whether the array is for later runs too.
+    progress
+        Told the bytes of the files.
+    """
+
+    text: Text
+    score_index: int
+    threads: int
+    sizes: Sizes
+    kept: bool
+    progress: Progress | None
+
+
+def load(order: Order, place: Path) -> Facts:
+    """Load the text into a new array at `place`. Errors: `InputError`, `EngineError`."""
+    sizes = order.sizes
+    # Half of the budget goes to the reader when TileDB merges fragments.
+    settings: dict[str, int | str] = {
+        "sm.mem.total_budget": 2 * sizes.query,
+        "sm.consolidation.buffer_size": max(sizes.tile, MIB),
+    }
+    with store.session(order.threads, settings):
+        facts = _write(order, place)
+        overlap = store.overlapping(place)
+        if overlap > 1 and (order.kept or store.merge_bytes(overlap, facts) > sizes.query):
+            store.consolidate(place, sizes.query // store.merge_bytes(1, facts))
+        store.write_facts(place, facts)
+    return facts
+
+
+def _write(order: Order, place: Path) -> Facts:
+    """Write the rows; create the array as soon as the first row has told its shape."""
+    text, sizes = order.text, order.sizes
+    rows = rows_read = text_bytes = done = 0
+    total = text.size_bytes
+    sources = text.fingerprint()
+    shape: Shape | None = None
+    writer = None
+    for piece in pieces(text, order.threads, sizes.split):
+        rows_read += piece.rows_read
+        text_bytes += piece.text_bytes
+        if piece.rows:
+            if shape is None or writer is None:
+                shape = Shape(samples=text.samples, score_count=piece.score_count)
+                store.create(place, shape, sizes)
+                writer = Writer(place=place, batch_bytes=sizes.batch)
+            _check(piece, shape)
+            rows += piece.rows
+            writer.add(piece.columns)
+        done += piece.disk_bytes
+        if order.progress:
+            order.progress(done, total)
+    if shape is None or writer is None:
+        shape = Shape(samples=text.samples, score_count=order.score_index + 1)
+        store.create(place, shape, sizes)
+    else:
+        writer.close()
+    return Facts(
+        format=FORMAT,
+        samples=shape.samples,
+        score_count=shape.score_count,
+        rows=rows,
+        rows_read=rows_read,
+        text_bytes=text_bytes,
+        score_index=order.score_index,
+        sources=sources,
+        tile_rows=tile_rows(shape.samples, sizes.tile),
+    )
+
+
+def _check(piece: Piece, shape: Shape) -> None:
+    if piece.score_count != shape.score_count:
+        raise InputError(
+            f"input.kinc: {piece.path} has rows with {piece.score_count} scores, the rows before "
+            f"have {shape.score_count}; engine array needs the same number in every row"
+        )
+
+
+@dataclass(kw_only=True)
+class Writer:
+    """Writes rows as few fragments, each in the order of the array.
+
+    Attributes
+    ----------
+    place
+        The array.
+    batch_bytes
+        Rows that are out of order are gathered until they have this many bytes.
+    """
+
+    place: Path
+    batch_bytes: int
+    _waiting: list[Batch] = field(default_factory=list)
+    _waiting_bytes: int = 0
+    _fragment: _Fragment | None = None
+
+    def add(self, columns: Batch) -> None:
+        """Take rows in any order."""
+        keys = row_keys(columns)
+        if not self._waiting and _ascending(keys) and self._follows(keys[0]):
+            self._submit(columns, keys)
+            return
+        self._waiting.append(dict(columns))
+        self._waiting_bytes += sum(column.nbytes for column in columns.values())
+        if self._waiting_bytes >= self.batch_bytes:
+            self._write_waiting()
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._write_waiting()
+        self._end_fragment()
+
+    def _follows(self, key: np.uint64) -> bool:
+        return self._fragment is None or bool(key >= self._fragment.last)
+
+    def _write_waiting(self) -> None:
+        if not self._waiting:
+            return
+        keys = np.concatenate([row_keys(columns) for columns in self._waiting])
+        places = np.argsort(keys, kind="stable")
+        ordered = keys[places]
+        columns = {}
+        for name in list(self._waiting[0]):
+            # Column by column, so that only one of them is there three times.
+            columns[name] = np.concatenate([one.pop(name) for one in self._waiting])[places]
+        self._waiting, self._waiting_bytes = [], 0
+        if not self._follows(ordered[0]):
+            self._end_fragment()
+        self._submit(columns, ordered)
+
+    def _submit(self, columns: Batch, keys: NDArray[np.uint64]) -> None:
+        if self._fragment is None:
+            self._fragment = _Fragment(self.place)
+        self._fragment.write(columns, keys[-1])
+
+    def _end_fragment(self) -> None:
+        if self._fragment is not None:
+            self._fragment.end()
+            self._fragment = None
+
+
+class _Fragment:
+    """A write in global order that goes on until it is ended.
+
+    TileDB's Python arrays offer only writes that sort every batch and end a fragment with it,
+    which takes twice the time; hence its lower layer.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.last = np.uint64(0)
+        context = tiledb.default_ctx()
+        self._array = tiledb.open(str(place), "w")
+        self._query = native.Query(
+            context, native.Array(context, self._array), native.QueryType.WRITE
+        )
+        self._query.layout = native.LayoutType.GLOBAL_ORDER
+
+    def write(self, columns: Batch, last: np.uint64) -> None:
+        """Append rows in the order of the array; `last` is the key of the last one."""
+        # TileDB reads the buffers until it has been submitted to, so they must live that long.
+        buffers = {name: np.ascontiguousarray(column) for name, column in columns.items()}
+        buffers["mask"] = buffers["mask"].view(np.uint8)
+        for name, buffer in buffers.items():
+            self._query.set_data_buffer(name, buffer, buffer.size)
+        self._query._submit()
+        self.last = last
+
+    def end(self) -> None:
+        """Make the fragment visible."""
+        self._query.finalize()
+        self._array.close()
+
+
+def _ascending(keys: NDArray[np.uint64]) -> bool:
+    return bool(np.all(keys[1:] >= keys[:-1]))

@@ -1,0 +1,105 @@
+"""What a workload of this engine is given, and where it leaves its times and counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuesta.engines.array import store
+from cuesta.engines.array.filters import Filter
+from cuesta.engines.array.keep import Loaded
+from cuesta.engines.array.sizes import Sizes, too_little
+from cuesta.engines.array.store import Batch
+from cuesta.errors import InputError
+from cuesta.lab.trial import Phase, Trial
+
+FILE_READ = "file_read_warm_bytes_per_s"
+"""The ceiling of phases that read files."""
+
+
+@dataclass(kw_only=True)
+class Measure:
+    """What a phase is and moved; filled in while it runs."""
+
+    name: str
+    bytes: int | None = None
+    rows: int | None = None
+
+
+@dataclass(kw_only=True)
+class Clock:
+    """The phases so far."""
+
+    phases: list[Phase] = field(default_factory=list)
+
+    @contextmanager
+    def timed(self, name: str, ceiling: str | None = None) -> Iterator[Measure]:
+        """Time the block as a phase."""
+        measure = Measure(name=name)
+        started = time.perf_counter()
+        yield measure
+        seconds = time.perf_counter() - started
+        self.phases.append(
+            Phase(
+                name=measure.name,
+                seconds=seconds,
+                bytes=measure.bytes,
+                rows=measure.rows,
+                ceiling=ceiling,
+            )
+        )
+
+
+@dataclass(kw_only=True)
+class Run:
+    """A trial whose arrays are loaded."""
+
+    trial: Trial
+    output: Path
+    sizes: Sizes
+    filter: Filter
+    arrays: list[Loaded]
+    clock: Clock
+    counts: dict[str, int]
+
+    def session(self, column_bytes: int) -> Any:
+        """A session in which all arrays are queried at once; see `store.query_session`."""
+        share = self.sizes.query // len(self.arrays)
+        return store.query_session(self.trial.threads, share, column_bytes)
+
+    def batches(self, loaded: Loaded, columns: tuple[str, ...], order: str) -> Iterator[Batch]:
+        """The rows that pass the filter, within a session."""
+        if not loaded.facts.rows:
+            return iter(())
+        if order == store.COORDINATES:
+            self._check_merge(loaded)
+        return store.batches(loaded.place, columns, self.filter.condition(), order)
+
+    def stored_bytes(self, loaded: Loaded, columns: tuple[str, ...]) -> int:
+        """Bytes on disk of `columns` and of those the filter asks for."""
+        wanted = (*columns, *self.filter.columns)
+        return store.stored_bytes(loaded.place, loaded.facts.shape, wanted)
+
+    def _check_merge(self, loaded: Loaded) -> None:
+        """With less memory TileDB reads the same tiles over and over, for hours.
+
+        Errors: `InputError`.
+        """
+        needed = store.merge_bytes(store.overlapping(loaded.place), loaded.facts)
+        if needed > self.sizes.query:
+            limit = self.trial.memory_bytes
+            what = f"merging the fragments of {loaded.place}"
+            raise InputError(too_little(what, needed * limit // self.sizes.query, limit))
+
+
+def network_genes(genes: object, largest: int, name: str) -> int:
+    """Genes of the network: those asked for, else up to the largest. Errors: `InputError`."""
+    if not isinstance(genes, int):
+        return largest
+    if largest > genes:
+        raise InputError(f"array: {name} has gene {largest}, but --genes says there are {genes}")
+    return genes

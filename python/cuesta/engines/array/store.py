@@ -1,0 +1,251 @@
+"""The array: its schema, its queries, and what is stored of it.
+
+A sparse array with the dimensions (gene1, gene2, cluster), row-major in one space tile, so that
+TileDB's global order is the order of the coordinates: a query in global order needs no sort, and a
+slab of genes is a range of neighbouring data tiles. A row may be there twice, as in the text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tiledb
+from numpy.typing import NDArray
+
+from cuesta.engines.array.sizes import CLUSTER_MAX, COLUMN_BYTES, GENE_MAX, Sizes, tile_rows
+from cuesta.errors import EngineError, InputError
+
+Batch = dict[str, NDArray[Any]]
+
+DIMENSIONS = ("gene1", "gene2", "cluster")
+COUNTS = (
+    "num_clusters",
+    "cluster_samples",
+    "missing",
+    "outliers",
+    "pair_outliers",
+    "threshold",
+)
+
+COORDINATES = "global"
+ANY = "unordered"
+_LAYOUTS = {COORDINATES: "G", ANY: "U"}
+
+_META = "cuesta"
+_ZSTD_LEVEL = 1
+"""Level 3 makes masks 0.2 % smaller and takes half as long again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What all rows share."""
+
+    samples: int
+    score_count: int
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The attributes that hold scores, in millionths."""
+        return tuple(f"score{index}" for index in range(self.score_count))
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """All attributes, in the order of the schema."""
+        return (*self.scores, *COUNTS, "mask")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What is known of a loaded array; kept with it as metadata.
+
+    Attributes
+    ----------
+    format
+        Version of the schema.
+    samples, score_count
+        The `Shape` of its rows.
+    rows
+        Rows in the array: those that have a score at `score_index`.
+    rows_read, text_bytes
+        Rows and bytes of the text it was loaded from.
+    score_index
+        Rows without this score were left out.
+    sources
+        Fingerprint of the files it was loaded from.
+    tile_rows
+        Rows of a data tile.
+    """
+
+    format: int
+    samples: int
+    score_count: int
+    rows: int
+    rows_read: int
+    text_bytes: int
+    score_index: int
+    sources: str
+    tile_rows: int
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the rows."""
+        return Shape(samples=self.samples, score_count=self.score_count)
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of a data tile, all columns."""
+        return self.tile_rows * (self.samples + COLUMN_BYTES)
+
+
+@contextmanager
+def session(threads: int, settings: dict[str, int | str]) -> Iterator[Any]:
+    """A TileDB context of so many threads, in which all else of this module is called.
+
+    Errors: TileDB's own become `InputError` when a disk is full, else `EngineError`.
+    """
+    config = {
+        "sm.compute_concurrency_level": threads,
+        "sm.io_concurrency_level": threads,
+        **settings,
+    }
+    try:
+        with tiledb.scope_ctx({key: str(value) for key, value in config.items()}) as context:
+            yield context
+    except tiledb.TileDBError as error:
+        text = " ".join(str(error).split())
+        if "No space left" in text or "Disk quota" in text:
+            raise InputError(
+                f"array: the disk is full ({text}); free some space or choose another --scratch"
+            ) from None
+        raise EngineError(f"array: TileDB failed: {text}") from None
+
+
+def query_session(threads: int, query_bytes: int, column_bytes: int) -> Any:
+    """A session for queries that hold `query_bytes` and give columns of `column_bytes` at once."""
+    settings = {"sm.mem.total_budget": query_bytes, "py.init_buffer_bytes": column_bytes}
+    return session(threads, dict(settings))
+
+
+def create(place: Path, shape: Shape, sizes: Sizes) -> None:
+    """Make an empty array."""
+    zstd = tiledb.ZstdFilter(_ZSTD_LEVEL)
+    numbers = tiledb.FilterList([tiledb.ByteShuffleFilter(), zstd])
+
+    def dimension(name: str, largest: int) -> Any:
+        domain = (1, largest)
+        return tiledb.Dim(name=name, domain=domain, tile=largest, dtype=np.uint32, filters=numbers)
+
+    def attribute(name: str, dtype: Any) -> Any:
+        return tiledb.Attr(name=name, dtype=dtype, filters=numbers)
+
+    largest = (GENE_MAX, GENE_MAX, CLUSTER_MAX)
+    domain = tiledb.Domain(*map(dimension, DIMENSIONS, largest))
+    mask = tiledb.Attr(name="mask", dtype=f"S{shape.samples}", filters=tiledb.FilterList([zstd]))
+    schema = tiledb.ArraySchema(
+        domain=domain,
+        attrs=[
+            *(attribute(name, np.int32) for name in shape.scores),
+            *(attribute(name, np.uint32) for name in COUNTS),
+            mask,
+        ],
+        sparse=True,
+        allows_duplicates=True,
+        capacity=tile_rows(shape.samples, sizes.tile),
+        cell_order="row-major",
+        tile_order="row-major",
+    )
+    tiledb.Array.create(str(place), schema)
+
+
+def write_facts(place: Path, facts: Facts) -> None:
+    """Keep `facts` with the array."""
+    with tiledb.open(str(place), "w") as array:
+        array.meta[_META] = json.dumps(asdict(facts))
+
+
+def read_facts(place: Path) -> Facts | None:
+    """The facts of the array, None when it has none of this version."""
+    if not tiledb.array_exists(str(place)):
+        return None
+    with tiledb.open(str(place)) as array:
+        text = array.meta.get(_META)
+    try:
+        return Facts(**json.loads(text or "null"))
+    except (TypeError, ValueError):
+        return None
+
+
+def batches(
+    place: Path, columns: tuple[str, ...], condition: str | None, order: str
+) -> Iterator[Batch]:
+    """The rows that pass `condition`, a bounded batch at a time, in `COORDINATES` or `ANY` order.
+
+    A query that TileDB calls incomplete is continued until it is complete.
+    """
+    dimensions = [name for name in columns if name in DIMENSIONS]
+    attributes = [name for name in columns if name not in DIMENSIONS]
+    with tiledb.open(str(place)) as array:
+        if array.nonempty_domain() is None:
+            return
+        query = array.query(
+            attrs=attributes,
+            dims=dimensions,
+            cond=condition,
+            order=_LAYOUTS[order],
+            return_incomplete=True,
+        )
+        yield from query.multi_index[:]
+
+
+def stored_bytes(place: Path, shape: Shape, columns: tuple[str, ...] | None = None) -> int:
+    """Bytes on disk of `columns`, or of the whole array."""
+    files = {name: f"d{index}.tdb" for index, name in enumerate(DIMENSIONS)}
+    files |= {name: f"a{index}.tdb" for index, name in enumerate(shape.attributes)}
+    wanted = None if columns is None else {files[name] for name in columns}
+    return sum(
+        Path(folder, name).stat().st_size
+        for folder, _, names in os.walk(place)
+        for name in names
+        if wanted is None or name in wanted
+    )
+
+
+def overlapping(place: Path) -> int:
+    """How many fragments at most hold rows of the same gene1.
+
+    That many data tiles TileDB merges at once to give rows in the order of the coordinates.
+    """
+    ends = []
+    for fragment in tiledb.FragmentInfoList(str(place)):
+        first, last = fragment.nonempty_domain[0]
+        ends += [(int(first), 0, 1), (int(last), 1, -1)]
+    depth = most = 0
+    for _, _, step in sorted(ends):
+        depth += step
+        most = max(most, depth)
+    return most
+
+
+def merge_bytes(overlap: int, facts: Facts) -> int:
+    """Memory of a query that merges `overlap` fragments without reading a tile twice."""
+    return 2 * overlap * facts.tile_bytes
+
+
+def consolidate(place: Path, at_once: int) -> None:
+    """Rewrite the fragments as one, merging at most `at_once` of them in a step."""
+    config = tiledb.Config(
+        {
+            **tiledb.default_ctx().config().dict(),
+            "sm.consolidation.step_min_frags": "2",
+            "sm.consolidation.step_max_frags": str(max(2, at_once)),
+        }
+    )
+    tiledb.consolidate(str(place), config=config)
+    tiledb.vacuum(str(place), config=config)

@@ -1,0 +1,105 @@
+"""One run: find or load the arrays, answer by queries, say how long each part took."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import tiledb
+
+from cuesta.engines import Progress
+from cuesta.engines.array import graph, join, keep, scan, store
+from cuesta.engines.array.filters import filter_parameters, make_filter
+from cuesta.engines.array.keep import Loaded
+from cuesta.engines.array.load import Order
+from cuesta.engines.array.runs import FILE_READ, Clock, Run
+from cuesta.engines.array.sizes import sizes
+from cuesta.engines.array.text_source import open_text
+from cuesta.errors import InputError
+from cuesta.lab.request import native_module
+from cuesta.lab.trial import Outcome, Trial
+
+KEEP_OPTION = "array"
+"""The engine option that names the folder in which arrays are kept."""
+
+_WORKLOADS: dict[str, Callable[[Run], None]] = {
+    "scan": scan.run,
+    "join": join.run,
+    "degrees": graph.run_degrees,
+    "communities": graph.run_communities,
+}
+
+
+def run(trial: Trial, output: Path, scratch: Path, progress: Progress | None) -> Outcome:
+    """Compute the answer of `trial` into `output`. Errors: `InputError`, `EngineError`."""
+    _check(trial)
+    clock = Clock()
+    try:
+        arrays = _load(trial, scratch, clock, progress)
+        work = Run(
+            trial=trial,
+            output=output,
+            sizes=sizes(trial.memory_bytes, trial.threads),
+            filter=make_filter(trial.parameters),
+            arrays=arrays,
+            clock=clock,
+            counts=_counts(arrays),
+        )
+        _WORKLOADS[trial.workload](work)
+    finally:
+        for number in range(len(trial.inputs)):
+            shutil.rmtree(keep.scratch_place(scratch, number), ignore_errors=True)
+    core = ".".join(map(str, tiledb.libtiledb.version()))
+    versions = {"tiledb": core, "tiledb-py": tiledb.__version__}
+    return Outcome(phases=tuple(clock.phases), counts=work.counts, versions=versions)
+
+
+def _check(trial: Trial) -> None:
+    """Refuse what can be refused before any work. Errors: `InputError`."""
+    if trial.parameters.get("method") == "louvain":
+        raise InputError("array: engine array does not offer --method louvain; use --engine native")
+    # The native module says what is wrong with a filter in the words of every engine.
+    native_module().map_bytes("join", json.dumps(filter_parameters(trial.parameters)), b"")
+
+
+def _load(trial: Trial, scratch: Path, clock: Clock, progress: Progress | None) -> list[Loaded]:
+    """An array of each version for `join`, else one of all inputs."""
+    limits = sizes(trial.memory_bytes, trial.threads)
+    score_index = make_filter(trial.parameters).score_index
+    folder = trial.engine_options.get(KEEP_OPTION)
+    joins = trial.workload == "join"
+    datasets = [[path] for path in trial.inputs] if joins else [list(trial.inputs)]
+    arrays = []
+    with clock.timed("load", FILE_READ) as measure:
+        for number, inputs in enumerate(datasets):
+            order = Order(
+                text=open_text(inputs, score_index, limits.split),
+                score_index=score_index,
+                threads=trial.threads,
+                sizes=limits,
+                kept=folder is not None,
+                progress=progress,
+            )
+            if folder is None:
+                arrays.append(keep.load_in(scratch, number, order))
+            else:
+                arrays.append(keep.load_or_reuse(Path(folder).expanduser(), inputs, order))
+        fresh = [loaded.facts for loaded in arrays if not loaded.reused]
+        if not fresh:
+            measure.name = "open"
+            return arrays
+        measure.bytes = sum(facts.text_bytes for facts in fresh)
+        measure.rows = sum(facts.rows_read for facts in fresh)
+    return arrays
+
+
+def _counts(arrays: list[Loaded]) -> dict[str, int]:
+    sizes_on_disk = [store.stored_bytes(one.place, one.facts.shape) for one in arrays]
+    return {
+        "rows_read": sum(one.facts.rows_read for one in arrays),
+        "rows_loaded": sum(one.facts.rows for one in arrays),
+        "array_bytes": sum(sizes_on_disk),
+        "arrays_reused": sum(one.reused for one in arrays),
+    }
