@@ -90,6 +90,23 @@ def test_a_scan_keeps_what_the_filter_says(
     assert record["answer"]["counts"]["rows_kept"] == len(wanted) > 100
 
 
+def test_a_loaded_pair_matrix_has_the_digest_of_its_text_and_is_scanned_as_the_text_is(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded = run(capsys, "run", "load", pairs / "a.txt", "-o", tmp_path / "loaded")
+    (tmp_path / "text").mkdir()
+    shutil.copy(pairs / "a.txt", tmp_path / "text" / "pairs.txt")
+    assert loaded["answer"]["digest"] == pairs_digest(tmp_path / "text")
+    scans = [
+        run(capsys, "run", "scan", path, "--min-abs-score", "0.4", "-o", tmp_path / name)
+        for name, path in (
+            ("text-scan", pairs / "a.txt"),
+            ("matrix-scan", tmp_path / "loaded" / "pairs.zarr"),
+        )
+    ]
+    assert scans[0]["answer"]["digest"] == scans[1]["answer"]["digest"]
+
+
 def test_threads_memory_repeats_and_a_cold_cache_do_not_change_the_answer(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
