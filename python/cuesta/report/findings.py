@@ -22,6 +22,9 @@ NEAR_CEILING = 0.7
 FAR_FROM_CEILING = 0.35
 """Below this share of it, a ceiling is not what bounds a phase."""
 
+BOUND_SHARE = 0.25
+"""A phase that takes less than this share of the work does not bound it."""
+
 HINT_RATIO = 1.5
 """From this ratio on, a difference is believed even of fewer samples than `SAMPLES_MIN`."""
 
@@ -83,12 +86,10 @@ def find(group: Group) -> Finding:
 
 
 def bounding_phase(run: Run) -> Phase | None:
-    """The longest phase of the work that was compared with a ceiling."""
-    compared = [
-        phase
-        for phase in run.phases
-        if phase.fraction is not None and phase.seconds > 0 and phase.name not in SETUP_PHASES
-    ]
+    """The longest phase of the work that was compared with a ceiling and is a good part of it."""
+    work = [phase for phase in run.phases if phase.name not in SETUP_PHASES and phase.seconds > 0]
+    least = BOUND_SHARE * sum(phase.seconds for phase in work)
+    compared = [phase for phase in work if phase.fraction is not None and phase.seconds >= least]
     return max(compared, key=lambda phase: phase.seconds, default=None)
 
 

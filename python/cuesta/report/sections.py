@@ -13,7 +13,7 @@ from cuesta.report.question import question
 from cuesta.report.records import Group
 
 _CACHE_MARKS = {
-    "as-is": "warm: page cache left as it was",
+    "as-is": "page cache left as it was",
     "input-dropped": "cold: input dropped from the page cache",
     "machine-dropped": "cold: page cache emptied",
 }

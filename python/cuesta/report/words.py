@@ -186,29 +186,30 @@ def level(finding: Finding) -> list[str]:
 
 def limits(name: str, run: Run, phase: Phase | None) -> list[str]:
     """What bounds the run called `name`, and so what would and would not make it faster."""
-    busy = busy_share(run)
     sentences = []
     if phase is not None and phase.fraction is not None:
-        ability = ceiling_ability(phase.ceiling)
+        what, ability = f"the {phase.name} of {name}", ceiling_ability(phase.ceiling)
         remedy = _REMEDIES.get(ceiling_key(phase.ceiling), "a higher ceiling or less to do")
+        left = n.ratio(1 / phase.fraction) if phase.fraction > 0 else ""
         if phase.fraction > CEILING_SLACK:
             sentences.append(
-                f"{_capital(name)} ran above the measured ceiling ({ability}): that was measured "
+                f"{_capital(what)} ran above the measured ceiling ({ability}): that was measured "
                 "in another state of the machine and should be measured again."
             )
         elif phase.fraction >= NEAR_CEILING:
+            gain = f"would gain at most {left}" if phase.fraction < 1 else "would gain nothing"
             sentences.append(
-                f"{_capital(name)} is bound by how fast this machine can {ability}. More cores "
-                f"would not help; {remedy} would."
+                f"{_capital(what)} is bound by how fast this machine can {ability}. A better "
+                f"program {gain}; {remedy} would gain more."
             )
         elif phase.fraction >= FAR_FROM_CEILING:
             sentences.append(
-                f"{_capital(name)} is partly bound by how fast this machine can {ability}; at best "
-                f"{n.ratio(1 / phase.fraction)} is left to gain in {phase.name}."
+                f"{_capital(what)} is partly bound by how fast this machine can {ability}; at best "
+                f"{left} is left to gain there."
             )
         else:
-            sentences.append(f"How fast this machine can {ability} is not what bounds {name}.")
-    return sentences + _cores(run, busy)
+            sentences.append(f"How fast this machine can {ability} is not what bounds {what}.")
+    return sentences + _cores(run, busy_share(run))
 
 
 def _cores(run: Run, busy: float | None) -> list[str]:
@@ -220,8 +221,8 @@ def _cores(run: Run, busy: float | None) -> list[str]:
         return [f"Its {cores} were busy {n.percent(min(busy, 1.0))} of the time."]
     if busy < IDLE:
         return [
-            f"Its {cores} were busy only {n.percent(busy)} of the time: it waited, or a part of it "
-            "ran on one core."
+            f"Its {cores} were busy only {n.percent(busy)} of the time: it waited, shared the "
+            "cores with others, or ran in part on one core."
         ]
     return [f"Its {cores} were busy {n.percent(busy)} of the time."]
 
