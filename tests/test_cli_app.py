@@ -113,7 +113,7 @@ def test_every_kind_of_error_is_one_line_with_its_exit_code(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(app, "build", lambda: lambda **_: fail())
+    monkeypatch.setattr(app, "build", lambda _: lambda **__: fail())
     assert call(["run"]) == exit_code
     assert f"cuesta: {text}" in errors_of(capsys)
 

@@ -41,13 +41,12 @@ class PlainObserver:
     def progress(self, done: int, total: int) -> None:
         """One line every `LINE_SECONDS`, with rate and time to go."""
         now = time.monotonic()
-        if total > 0 and now - self._said >= LINE_SECONDS:
+        if 0 < done <= total and now - self._said >= LINE_SECONDS:
             self._said = now
             rate = done / (now - self._started)
-            rest = format_seconds((total - done) / rate) if rate > 0 else "unknown"
             self._print(
                 f"{self._stage}: {100 * done // total} % of {format_bytes(total)}, "
-                f"{format_rate(rate)}, {rest} to go"
+                f"{format_rate(rate)}, {format_seconds((total - done) / rate)} to go"
             )
 
     def close(self) -> None:
