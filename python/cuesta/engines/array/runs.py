@@ -12,7 +12,7 @@ from typing import Any
 from cuesta.engines.array import store
 from cuesta.engines.array.filters import Filter
 from cuesta.engines.array.keep import Loaded
-from cuesta.engines.array.sizes import Sizes, too_little
+from cuesta.engines.array.sizes import QUERY_BYTES_ENOUGH, Sizes, too_little
 from cuesta.engines.array.store import Batch
 from cuesta.errors import InputError
 from cuesta.lab.trial import Phase, Trial
@@ -68,7 +68,8 @@ class Run:
 
     def session(self, column_bytes: int) -> Any:
         """A session in which all arrays are queried at once; see `store.query_session`."""
-        share = self.sizes.query // len(self.arrays)
+        needed = max(QUERY_BYTES_ENOUGH, *(2 * _merge_bytes(loaded) for loaded in self.arrays))
+        share = min(self.sizes.query // len(self.arrays), needed)
         return store.query_session(self.trial.threads, share, column_bytes)
 
     def batches(self, loaded: Loaded, columns: tuple[str, ...], order: str) -> Iterator[Batch]:
@@ -89,11 +90,15 @@ class Run:
 
         Errors: `InputError`.
         """
-        needed = store.merge_bytes(store.overlapping(loaded.place), loaded.facts)
+        needed = _merge_bytes(loaded)
         if needed > self.sizes.query:
             limit = self.trial.memory_bytes
             what = f"merging the fragments of {loaded.place}"
             raise InputError(too_little(what, needed * limit // self.sizes.query, limit))
+
+
+def _merge_bytes(loaded: Loaded) -> int:
+    return store.merge_bytes(store.overlapping(loaded.place), loaded.facts)
 
 
 def network_genes(genes: object, largest: int, name: str) -> int:

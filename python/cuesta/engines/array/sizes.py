@@ -15,6 +15,10 @@ LINE_BYTES_MAX = 4 * MIB
 """The same as of the native readers."""
 
 TILE_ROWS_MAX = 10_000
+
+QUERY_BYTES_ENOUGH = 256 * MIB
+"""A query that merges few fragments is not faster with more."""
+
 COLUMN_BYTES = 12 * 4
 """Of the columns beside the mask, at most: three dimensions, six counts, some scores."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -121,8 +122,10 @@ def session(threads: int, settings: dict[str, int | str]) -> Iterator[Any]:
     except tiledb.TileDBError as error:
         text = " ".join(str(error).split())
         if "No space left" in text or "Disk quota" in text:
+            file = re.search("'([^']+)'", text)
             raise InputError(
-                f"array: the disk is full ({text}); free some space or choose another --scratch"
+                f"array: writing {file[1] if file else 'an array'} failed: the disk is full; "
+                "free some space or choose another --scratch"
             ) from None
         raise EngineError(f"array: TileDB failed: {text}") from None
 
