@@ -1,10 +1,11 @@
 """Run benches: every contestant in turn in one run, answers held equal, every sample kept.
 
-    python bench/run.py [--smoke] [--repeats N] [--without PEER]... [NAME...]
+    python bench/run.py [--smoke] [--repeats N] [--without PEER]... [--results DIR] [NAME...]
 
 Without names it runs all of them. Writes `bench/results/NAME.json` and the tables of
-`bench/README.md`. With `--smoke`, seconds each, to see that the benches work: the results go beside
-the data and the tables to the terminal. The data is kept in `$CUESTA_BENCH_DATA` or `bench/data`.
+`bench/README.md`. With `--smoke`, seconds each, to see that the benches work, or with `--results`,
+the records go elsewhere and the README stays as it is. The data is kept in `$CUESTA_BENCH_DATA` or
+`bench/data`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from harness.model import THREADS, DifferentAnswer
 from harness.size import Size
 
 HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
 BENCHES = (
     "scan",
     "join",
@@ -45,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     names = options.names or list(BENCHES)
     if len(names) == 1:
-        return 0 if one(names[0], size_of(options)) else 1
+        return 0 if one(names[0], size_of(options), options.results) else 1
     # Each in a process of its own, so that none finds another's threads, memory or JVM.
     words = [word for word in arguments if word not in names]
     failed = [name for name in names if not alone([name, *words])]
@@ -62,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--smoke", action="store_true", help="a size of seconds")
     made.add_argument("--repeats", type=int, help=f"{REPEATS_REAL}; with --smoke {REPEATS_SMOKE}")
     made.add_argument("--without", action="append", default=[], metavar="PEER", help="e.g. spark")
+    made.add_argument("--results", type=Path, metavar="DIR", help="instead of bench/results")
     return made
 
 
@@ -80,7 +83,7 @@ def size_of(options: argparse.Namespace) -> Size:
     )
 
 
-def one(name: str, size: Size) -> bool:
+def one(name: str, size: Size, elsewhere: Path | None) -> bool:
     """Run one bench and keep its record; False after saying why not."""
     print(f"bench {name}", file=sys.stderr, flush=True)
     started = time.perf_counter()
@@ -97,11 +100,11 @@ def one(name: str, size: Size) -> bool:
     except Exception:
         print(f"bench {name}: {traceback.format_exc()}", file=sys.stderr)
         return False
-    folder = size.folder / "smoke" if size.smoke else HERE / "results"
-    results.write(record, folder / f"{name}.json")
+    elsewhere = elsewhere or (size.folder / "smoke" if size.smoke else None)
+    results.write(record, (elsewhere or RESULTS) / f"{name}.json")
     print("\n".join([*table.bars([record]), "", *table.everybody(record), ""]), flush=True)
-    if not size.smoke:
-        table.rewrite(HERE / "README.md", results.read_all(HERE / "results"))
+    if elsewhere is None:
+        table.rewrite(HERE / "README.md", results.read_all(RESULTS))
     print(f"bench {name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
     return True
 
