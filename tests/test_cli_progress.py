@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 from rich.console import Console
 
-from cuesta.cli import progress
 from cuesta.cli.progress import PlainObserver, make_observer
 
 MIB = 1 << 20
@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 def test_a_long_stage_says_every_ten_seconds_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     shown = io.StringIO()
     observer = make_observer(Console(file=shown))
     assert isinstance(observer, PlainObserver)
@@ -31,7 +31,7 @@ def test_a_long_stage_says_every_ten_seconds_how_far_it_is(monkeypatch: pytest.M
 
 
 def test_nothing_is_said_about_an_unknown_total(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress.time, "monotonic", iter(range(0, 1000, 20)).__next__)
+    monkeypatch.setattr(time, "monotonic", iter(range(0, 1000, 20)).__next__)
     shown = io.StringIO()
     observer = PlainObserver(Console(file=shown))
     observer.progress(5, 0)
