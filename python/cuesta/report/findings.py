@@ -1,7 +1,8 @@
 """What the numbers of a group of runs say: ratios, ceilings, bounds. No words, no mark-up.
 
-Times are compared on the work, without starting a session or loading an array, and then again from
-nothing. An interval that overlaps another is no difference.
+The best run is the one that takes the least time from nothing. Times are compared on the work,
+without starting a session or loading an array, and then again from nothing. An interval that
+overlaps another is no difference.
 """
 
 from __future__ import annotations
@@ -43,13 +44,17 @@ CEILING_SLACK = 1.05
 
 @dataclass(frozen=True, kw_only=True)
 class Versus:
-    """The fastest run against another: how many times its work, its whole time, and how surely."""
+    """Another run against the best: how many times its work, how many times its whole time.
+
+    `slower` and `faster` are about the work; neither is set where the samples show no difference.
+    """
 
     label: str
     run: Run
     work_ratio: float
     total_ratio: float
-    clear: bool
+    slower: bool
+    faster: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +72,11 @@ class Finding:
 def find(group: Group) -> Finding:
     """Compare the runs of a group.
 
-    The best one has the least work time; a run whose answer is not verified is never the best
-    while there is one that is.
+    The best one takes the least time from nothing to the answer, start-up and loading included; a
+    run whose answer is not verified is never the best while there is one that is.
     """
     ordered = sorted(
-        group.named(), key=lambda item: (item[1].verified is not True, item[1].work.median)
+        group.named(), key=lambda item: (item[1].verified is not True, item[1].total_seconds)
     )
     best_label, best = ordered[0]
     digests = {run.digest for run in group.runs}
@@ -168,7 +173,8 @@ def _versus(best: Run, label: str, run: Run) -> Versus:
         run=run,
         work_ratio=work_ratio,
         total_ratio=_over(run.total_seconds, best.total_seconds),
-        clear=run.work.low > best.work.high and (several or work_ratio >= HINT_RATIO),
+        slower=run.work.low > best.work.high and (several or work_ratio >= HINT_RATIO),
+        faster=run.work.high < best.work.low and (several or work_ratio <= 1 / HINT_RATIO),
     )
 
 

@@ -102,7 +102,7 @@ def _facts(finding: Finding) -> list[Pair]:
     pairs = [Pair(name=f"{finding.best_label}, the work alone", text=n.duration(best.work.median))]
     if finding.others and finding.digests_equal is not False:
         last = finding.others[-1]
-        if last.clear:
+        if last.slower:
             name = f"as long on {last.label}"
             pairs.append(Pair(name=name, text=n.ratio(last.work_ratio)))
     phase = bounding_phase(best)

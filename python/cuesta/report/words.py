@@ -108,10 +108,9 @@ def comparison(finding: Finding) -> str:
     clauses = [_faster(other) for other in finding.others]
     text = f"{_took(finding)}: {listed(clauses)}."
     changed = [
-        f"{n.ratio(other.total_ratio)} for {other.label}"
+        f"{n.ratio(other.total_ratio)} faster than {other.label}"
         for other in finding.others
-        if other.total_ratio > 1.15 * other.work_ratio
-        or other.work_ratio > 1.15 * other.total_ratio
+        if not 0.87 < other.total_ratio / (other.work_ratio or 1.0) < 1.15
     ]
     if changed:
         text += f" With starting up and loading counted it is {listed(changed)}."
@@ -166,7 +165,7 @@ def level(finding: Finding) -> list[str]:
     """How many machines each cluster engine would need to draw level with the fastest run."""
     sentences = []
     for other in finding.others if finding.digests_equal is not False else ():
-        if other.run.engine not in CLUSTER_ENGINES or not other.clear:
+        if other.run.engine not in CLUSTER_ENGINES or not other.slower:
             continue
         machines = machines_to_draw_level(finding.best, other.run)
         ideal = f"{n.count(max(2, math.ceil(other.work_ratio)))} machines like this one"
@@ -235,9 +234,11 @@ def _kept(counts: Mapping[str, int]) -> str:
 
 
 def _faster(other: Versus) -> str:
-    if not other.clear:
-        return f"no clear difference from {other.label}"
-    return f"{n.significant(other.work_ratio, 2)}{n.TIMES} faster than {other.label}"
+    if other.faster and other.work_ratio > 0:
+        return f"{n.ratio(1 / other.work_ratio)} slower than {other.label} in the work alone"
+    if other.slower:
+        return f"{n.ratio(other.work_ratio)} faster than {other.label}"
+    return f"no clear difference from {other.label}"
 
 
 def _took(finding: Finding) -> str:
