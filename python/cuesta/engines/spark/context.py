@@ -1,0 +1,110 @@
+"""What a workload is given to run with: the session, the trial, a clock and a tally."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from cuesta.engines import Progress
+from cuesta.engines.spark.executor import Tally, TallyParam
+from cuesta.engines.spark.options import options_of
+from cuesta.engines.spark.session import Session
+from cuesta.lab.trial import Phase, Trial
+
+if TYPE_CHECKING:
+    from pyspark import Accumulator, AccumulatorParam
+
+PROGRESS_SECONDS = 0.2
+
+
+@dataclass(kw_only=True)
+class Measure:
+    """What a phase went over; filled in while it runs."""
+
+    bytes: int | None = None
+    rows: int | None = None
+
+
+class Context:
+    """A run in a session.
+
+    Attributes
+    ----------
+    session, trial, output
+        Where, what, and the folder for the answer.
+    task_bytes
+        Bytes of text a task reads, where the user has said so.
+    tally
+        Accumulator in which tasks say what they have read.
+    phases
+        Those that have ended.
+    """
+
+    def __init__(self, session: Session, trial: Trial, output: Path) -> None:
+        self.session = session
+        self.trial = trial
+        self.output = output
+        self.phases: list[Phase] = []
+        adding = cast("AccumulatorParam[Tally]", TallyParam())
+        self.tally: Accumulator[Tally] = session.spark.sparkContext.accumulator({}, adding)
+        self.task_bytes = options_of(trial).task_bytes
+        self.progress: Progress | None = None
+
+    def number(self, name: str, default: int = 0) -> int:
+        """A whole-number parameter of the trial; `default` where it is left out."""
+        return int(str(self.trial.parameters.get(name) or default))
+
+    def counted(self) -> tuple[int, int, int]:
+        """Rows read, rows kept and bytes, of the tasks that have ended."""
+        return _sum(self.tally.value)
+
+    @contextmanager
+    def phase(self, name: str, *, ceiling: str | None = None) -> Iterator[Measure]:
+        """Time a phase; with `bytes` set at once, progress is told while it runs."""
+        measure = Measure()
+        started = time.perf_counter()
+        with _watched(self.progress, self.counted, measure):
+            yield measure
+        self.phases.append(
+            Phase(
+                name=name,
+                seconds=time.perf_counter() - started,
+                bytes=measure.bytes,
+                rows=measure.rows,
+                ceiling=ceiling,
+            )
+        )
+
+
+@contextmanager
+def _watched(
+    progress: Progress | None, counted: Callable[[], tuple[int, int, int]], measure: Measure
+) -> Iterator[None]:
+    if progress is None:
+        yield
+        return
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(PROGRESS_SECONDS):
+            if measure.bytes:
+                progress(min(counted()[2], measure.bytes), measure.bytes)
+
+    watcher = threading.Thread(target=watch, name="cuesta-spark-progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _sum(tally: Tally) -> tuple[int, int, int]:
+    rows = list(tally.values())
+    read, kept, size_bytes = (sum(row[index] for row in rows) for index in range(3))
+    return read, kept, size_bytes

@@ -1,0 +1,134 @@
+"""The engine as the lab knows it: one session for all the runs of a process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from cuesta.engines import Engine, Progress
+from cuesta.engines.spark.java import HOW_TO_GET, find_java
+from cuesta.engines.spark.options import settings_of
+from cuesta.errors import CuestaError
+from cuesta.lab.trial import Outcome, Phase, Trial
+
+if TYPE_CHECKING:
+    from cuesta.engines.spark.context import Context
+    from cuesta.engines.spark.session import Session
+
+T = TypeVar("T")
+
+_PACKAGES = ("pyspark", "pyarrow", "numpy")
+
+
+@dataclass
+class _Held:
+    """The session that engines with different observers share."""
+
+    session: Session | None = None
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """Runs the network workloads on Spark: in this machine, or on the cluster of `--master`."""
+
+    progress: Progress | None = None
+    name: str = "spark"
+    workloads: frozenset[str] = frozenset({"scan", "join", "degrees", "communities"})
+    _held: _Held = field(default_factory=_Held, repr=False)
+
+    def missing(self) -> str | None:
+        """What to install for Spark, its Java included."""
+        if any(find_spec(name) is None for name in _PACKAGES):
+            return "engine spark is not installed; pip install 'cuesta[spark]'"
+        return None if find_java(os.environ) else HOW_TO_GET
+
+    def with_progress(self, progress: Progress) -> Engine:
+        """The same engine on the same session, calling `progress` with bytes done and in all."""
+        return SparkEngine(progress=progress, _held=self._held)
+
+    def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
+        """Compute the answer of `trial` into `output`.
+
+        Errors: `InputError`, also for a line that an executor can't read; `EngineError` when Spark
+        does not start or breaks, with the place of its log.
+        """
+        from cuesta.engines.spark import communities
+        from cuesta.engines.spark.context import Context
+
+        if trial.workload == "communities":
+            communities.check(trial.parameters.get("method"))
+        session, phases = self._session(trial, output, scratch)
+        context = Context(session, trial, output)
+        context.progress = self.progress
+        counts = self._guarded(session, lambda: _run(context))
+        return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)
+
+    def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
+        """Bytes and files at a URI that only Spark can read. Errors: as `run`."""
+        from cuesta.engines.spark import hadoop
+
+        session, _ = self._session(trial, scratch, scratch)
+        files = self._guarded(session, lambda: hadoop.files_of(session, uri))
+        return sum(file.size_bytes for file in files), len(files)
+
+    def fetch(self, trial: Trial, uri: str, scratch: Path) -> Path:
+        """Copy what is at a URI into `scratch`, not through the reader that runs use."""
+        from cuesta.engines.spark import hadoop
+
+        session, _ = self._session(trial, scratch, scratch)
+        return self._guarded(session, lambda: hadoop.fetch(session, uri, scratch))
+
+    def close(self) -> None:
+        """End the session, if there is one."""
+        if self._held.session:
+            self._held.session.stop()
+            self._held.session = None
+
+    def _session(
+        self, trial: Trial, output: Path, scratch: Path
+    ) -> tuple[Session, tuple[Phase, ...]]:
+        """The session for `trial`, and the phase of its start where it was started now."""
+        from cuesta.engines.spark.session import make_places, start
+
+        settings = settings_of(trial)
+        held = self._held.session
+        if held and held.settings == settings:
+            return held, ()
+        started = time.perf_counter()
+        self.close()
+        self._held.session = start(settings, make_places(output, scratch))
+        seconds = time.perf_counter() - started
+        return self._held.session, (Phase(name="start", seconds=seconds),)
+
+    def _guarded(self, session: Session, work: Callable[[], T]) -> T:
+        """Call `work`; what Spark throws becomes one line, and Ctrl-C ends the JVM."""
+        from cuesta.engines.spark.failures import to_cuesta_error
+
+        try:
+            return work()
+        except (CuestaError, OSError):
+            raise
+        except Exception as error:
+            shared = not session.settings.options.is_local
+            raise to_cuesta_error(error, shared, session.keep_log) from None
+        except BaseException:
+            self._held.session = None
+            session.kill()
+            raise
+
+
+def _run(context: Context) -> dict[str, int]:
+    from cuesta.engines.spark import communities, degrees, join, scan
+
+    workloads = {
+        "scan": scan.run,
+        "join": join.run,
+        "degrees": degrees.run,
+        "communities": communities.run,
+    }
+    return workloads[context.trial.workload](context)

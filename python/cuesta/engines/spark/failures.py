@@ -1,0 +1,78 @@
+"""Turns what went wrong inside Spark into one line for the user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cuesta.errors import CuestaError, EngineError, InputError
+
+_OPEN, _CLOSE = "<cuesta-refuses>", "</cuesta-refuses>"
+_MARKED = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
+LINE_CHARACTERS_MAX = 300
+
+
+def marked(message: str) -> str:
+    """A message for the user, so that it is found again in any stack trace."""
+    return f"{_OPEN}{message}{_CLOSE}"
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """In a task: let the text of an `InputError` through to the driver."""
+    try:
+        yield
+    except InputError as error:
+        raise RuntimeError(marked(str(error))) from None
+
+
+def to_cuesta_error(
+    error: Exception, shared: bool, keep_log: Callable[[], Path | None]
+) -> CuestaError:
+    """The error of a job as the user should see it.
+
+    Arguments: `shared` says that executors are other processes, which open paths themselves;
+    `keep_log` is called when it was Spark that failed.
+    """
+    text = str(error)
+    refusal = _MARKED.search(text)
+    if refusal:
+        message = refusal[1]
+        if shared and "No such file" in message:
+            message += "; every executor opens it, so it must be in a folder that all of them share"
+        return InputError(message)
+    for sign, message in _SIGNS.items():
+        if sign in text:
+            return engine_error(message, None, keep_log())
+    return engine_error("Spark failed", error, keep_log())
+
+
+def engine_error(what: str, error: Exception | None, log: Path | None) -> EngineError:
+    """One line: what happened, Spark's first words on it, and where the log is."""
+    words = f": {first_words(error)}" if error is not None else ""
+    where = f"; its log is {log}" if log else ""
+    return EngineError(f"engine spark: {what}{words}{where}")
+
+
+_SIGNS = {
+    "java.lang.OutOfMemoryError": "Spark ran out of memory; give it more with --memory",
+    "No space left on device": "a disk is full; choose another --scratch or free some space",
+    "Python worker exited unexpectedly": "a Python worker died, perhaps for want of memory; give "
+    "more with --memory, or less text a task with --engine-option task-bytes=16MiB",
+    "No module named 'cuesta'": "the executors' Python has no cuesta; install the same wheel "
+    "there, or name their Python with --engine-option python=PATH",
+    "Answer from Java side is empty": "the JVM died",
+    "JAVA_GATEWAY_EXITED": "the JVM ended before it was ready",
+}
+
+
+def first_words(error: Exception) -> str:
+    """The first line that says something; of a Java error, the innermost cause's."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    chosen = causes[-1].removeprefix("Caused by: ") if causes else next(iter(lines), "")
+    if chosen.startswith("An error occurred while calling") and len(lines) > 1:
+        chosen = lines[1].removeprefix(": ")
+    return (chosen or type(error).__name__)[:LINE_CHARACTERS_MAX]

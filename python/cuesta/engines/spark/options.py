@@ -1,0 +1,101 @@
+"""Engine options of `spark` (`--master`, `--engine-option KEY=VALUE`) in their own types."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+
+from cuesta.errors import InputError
+from cuesta.lab.trial import Trial
+from cuesta.units import format_bytes, parse_size
+
+TASK_BYTES_MIN = 1
+TASK_BYTES_MAX = 1 << 40
+
+JVM_BESIDE_HEAP_BYTES = 384 << 20
+"""Code, threads and network buffers of the JVM."""
+WORKER_BYTES = 192 << 20
+"""A Python worker with its libraries and the rows of one split."""
+HEAP_BYTES_MIN = 512 << 20
+"""Spark refuses to start below about this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What may be said to the engine; none of it can change the answer.
+
+    Attributes
+    ----------
+    master
+        Where Spark runs: `local[N]`, `spark://HOST:PORT`, `yarn`, `k8s://...`.
+    python
+        The executors' Python interpreter.
+    task_bytes
+        Bytes of text a task reads; chosen by the size of the input when None.
+    spark
+        Settings whose names begin with `spark.`, as they are.
+    """
+
+    master: str
+    python: str
+    task_bytes: int | None
+    spark: tuple[tuple[str, str], ...]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the executors are threads of the driver's JVM."""
+        return self.master == "local" or self.master.startswith("local[")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a session depends on: two trials with equal settings share one."""
+
+    options: Options
+    heap_bytes: int
+
+
+def settings_of(trial: Trial) -> Settings:
+    """The settings of the session that `trial` needs. Errors: `InputError` naming the option."""
+    options = replace(options_of(trial), task_bytes=None)
+    workers = trial.threads if options.is_local else 0
+    beside = JVM_BESIDE_HEAP_BYTES + workers * WORKER_BYTES
+    if trial.memory_bytes < beside + HEAP_BYTES_MIN:
+        raise InputError(
+            f"--memory is {format_bytes(trial.memory_bytes)}, engine spark needs at least "
+            f"{format_bytes(beside + HEAP_BYTES_MIN)} for {trial.threads} threads"
+        )
+    return Settings(options=options, heap_bytes=trial.memory_bytes - beside)
+
+
+def options_of(trial: Trial) -> Options:
+    """The options of `trial`. Errors: `InputError` naming one that is not known."""
+    given = trial.engine_options
+    known = {"master", "python", "task-bytes"}
+    unknown = [key for key in given if key not in known and not key.startswith("spark.")]
+    if unknown:
+        raise InputError(
+            f"--engine-option {unknown[0]} is not known to engine spark; it knows "
+            f"{', '.join(sorted(known))} and all of Spark's own spark.*"
+        )
+    master = given.get("master", f"local[{trial.threads}]")
+    if master.startswith("sc://"):
+        raise InputError(
+            f"--master {master} is a Spark Connect server; name the cluster's master itself, "
+            "such as spark://HOST:7077 or yarn"
+        )
+    return Options(
+        master=master,
+        python=given.get("python", sys.executable),
+        task_bytes=_task_bytes(given.get("task-bytes")),
+        spark=tuple(sorted((key, given[key]) for key in given if key.startswith("spark."))),
+    )
+
+
+def _task_bytes(given: str | None) -> int | None:
+    if given is None:
+        return None
+    size_bytes = parse_size(given, "--engine-option task-bytes")
+    if not TASK_BYTES_MIN <= size_bytes <= TASK_BYTES_MAX:
+        raise InputError(f"--engine-option task-bytes is {given}, give 1 byte to 1TiB")
+    return size_bytes

@@ -1,0 +1,291 @@
+"""Starts and ends Spark: one JVM, one session, Python workers that are warm."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cuesta.engines.spark import executor
+from cuesta.engines.spark.failures import engine_error
+from cuesta.engines.spark.java import HOW_TO_GET, find_java
+from cuesta.engines.spark.options import Settings
+from cuesta.errors import CuestaError, EngineError, EngineMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+STOP_SECONDS = 10.0
+"""How long the JVM may take to end before it is killed."""
+ARROW_ROWS = 65_536
+ARROW_BYTES = 16 << 20
+"""Bounds of a batch on its way between the JVM and a Python worker."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Folders of a session: `folder` for its own files; `logs` keeps the log of a failure."""
+
+    folder: Path
+    logs: Path
+
+
+def make_places(output: Path, scratch: Path) -> Places:
+    """A new folder that lives as long as the session, and one that outlives a failed run.
+
+    The lab empties `scratch` before every repeat and removes the folder that holds both `output`
+    and `scratch`, so the session's folder is next to `scratch`, and the log goes further up.
+    """
+    together = scratch.parent == output.parent
+    return Places(
+        folder=Path(tempfile.mkdtemp(prefix="cuesta-spark-", dir=scratch.parent)),
+        logs=scratch.parent.parent if together else scratch.parent,
+    )
+
+
+class Session:
+    """A running Spark.
+
+    Attributes
+    ----------
+    spark
+        The session of PySpark.
+    settings
+        What it was started with.
+    slots
+        Tasks that run at once.
+    versions
+        Of Spark and of its Java.
+    """
+
+    def __init__(self, spark: SparkSession, settings: Settings, places: Places) -> None:
+        context = spark.sparkContext
+        self.spark = spark
+        self.settings = settings
+        self.slots = max(1, context.defaultParallelism)
+        self.versions = {"spark": spark.version, "java": _jvm_version(spark)}
+        self.places = places
+        self._gateway: Any = context._gateway
+
+    def map_arrow(self, rows: DataFrame, function: Callable[..., Any], schema: str) -> DataFrame:
+        """`DataFrame.mapInArrow`, which asks for pandas though it has no use for it."""
+        from pyspark.sql import DataFrame
+        from pyspark.sql.udf import UserDefinedFunction
+        from pyspark.util import PythonEvalType
+
+        mapped = UserDefinedFunction(
+            function, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF
+        )
+        column: Any = mapped(*[rows[name] for name in rows.columns])
+        plan: Any = rows._jdf
+        return DataFrame(plan.mapInArrow(column._jc, False, None), self.spark)
+
+    def keep_log(self) -> Path | None:
+        """Copy the log to where it stays."""
+        return _keep_log(self.places)
+
+    def stop(self) -> None:
+        """End Spark in good order."""
+        try:
+            _silence(self.spark)
+            with contextlib.suppress(Exception):
+                self.spark.stop()
+            with contextlib.suppress(Exception):
+                self._gateway.shutdown()
+        finally:
+            self._end()
+
+    def kill(self) -> None:
+        """End Spark at once, whatever it is doing."""
+        _silence(self.spark)
+        self._gateway.proc.terminate()
+        self._end()
+
+    def _end(self) -> None:
+        process: subprocess.Popen[bytes] = self._gateway.proc
+        if process.stdin:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        _forget()
+        shutil.rmtree(self.places.folder, ignore_errors=True)
+
+
+def start(settings: Settings, places: Places) -> Session:
+    """Bring up a session and its Python workers.
+
+    Errors: `EngineMissing` without Java; `EngineError` when Spark or its executors do not come up.
+    """
+    started: Session | None = None
+    try:
+        started = _start(settings, places)
+        _greet(started)
+    except BaseException as error:
+        log = None if isinstance(error, (CuestaError, KeyboardInterrupt)) else _keep_log(places)
+        if started:
+            started.kill()
+        else:
+            _abandon()
+            shutil.rmtree(places.folder, ignore_errors=True)
+        if isinstance(error, Exception) and not isinstance(error, CuestaError):
+            raise engine_error(f"Spark does not start at {settings.options.master}", error, log) \
+                from None  # fmt: skip
+        raise
+    return started
+
+
+def _start(settings: Settings, places: Places) -> Session:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    java = find_java(os.environ)
+    if java is None:
+        raise EngineMissing(HOW_TO_GET)
+    variables = {"JAVA_HOME": str(java.home_for_spark(places.folder))}
+    if settings.options.is_local:
+        variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(_configuration(settings, places.folder).items()))
+    log = _log_of(places)
+    with log.open("ab") as sink, _environment(variables):
+        piped = {"stdout": sink, "stderr": subprocess.STDOUT, "cwd": str(places.folder)}
+        gateway = launch_gateway(conf, piped)  # type: ignore[no-untyped-call]
+    with _interrupts_kept(), warnings.catch_warnings():
+        # PySpark looks for pandas wherever it is installed and comments on its version.
+        warnings.simplefilter("ignore", FutureWarning)
+        context = SparkContext(conf=conf, gateway=gateway)
+        context.pythonExec = settings.options.python
+        return Session(SparkSession(context), settings, places)
+
+
+def _configuration(settings: Settings, folder: Path) -> dict[str, str]:
+    """Spark's settings: ours, and over them the user's."""
+    java_options = f"-XX:ErrorFile={folder}/java-crash.log"
+    given = dict(settings.options.spark)
+    given_java_options = given.pop("spark.driver.extraJavaOptions", "")
+    local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return {
+        "spark.app.name": "cuesta",
+        "spark.master": settings.options.master,
+        "spark.driver.memory": f"{settings.heap_bytes >> 20}m",
+        "spark.driver.extraJavaOptions": f"{java_options} {given_java_options}".strip(),
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_ROWS),
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(ARROW_BYTES),
+        # A row twice must be found before anything is filtered out by the other side.
+        "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+        **(local if settings.options.is_local else {}),
+        **given,
+    }
+
+
+def _greet(session: Session) -> None:
+    """Start the Python workers and see that they have this very package."""
+    slots = session.slots
+    range_of_slots = session.spark.range(0, slots, 1, slots)
+    found = session.map_arrow(range_of_slots, executor.greet, "version string").toArrow()
+    session.spark.conf.set("spark.sql.shuffle.partitions", str(2 * slots))
+    ours = executor.version()
+    others = sorted(set(found.column("version").to_pylist()) - {ours})
+    if others:
+        raise EngineError(
+            f"the executors have cuesta {others[0]}, the driver has {ours}; install the same wheel "
+            "everywhere, or name the executors' Python with --engine-option python=PATH"
+        )
+
+
+def _jvm_version(spark: SparkSession) -> str:
+    jvm: Any = spark.sparkContext._jvm
+    return str(jvm.java.lang.System.getProperty("java.version"))
+
+
+def _log_of(places: Places) -> Path:
+    return places.folder / "spark.log"
+
+
+def _keep_log(places: Places) -> Path | None:
+    log = _log_of(places)
+    kept = places.logs / f"cuesta-spark-{os.getpid()}-{int(time.time())}.log"
+    try:
+        shutil.copyfile(log, kept)
+    except OSError:
+        return None
+    return kept
+
+
+@contextlib.contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """These environment variables, for as long as a process is started."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Undo PySpark's own handler of Ctrl-C, which waits for the JVM to answer."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _silence(spark: SparkSession) -> None:
+    """No stack trace on stderr when the JVM leaves before PySpark's accumulator server."""
+    server: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
+
+
+def _abandon() -> None:
+    """End what a start that failed may have left."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is not None and gateway.proc is not None:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    _forget()
+
+
+def _forget() -> None:
+    """Make PySpark forget its JVM, so that another one can be started in this process."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+    SparkSession._activeSession = None
