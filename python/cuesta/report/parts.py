@@ -132,7 +132,7 @@ def _time_bars(identifier: str, group: Group, finding: Finding) -> Figure:
         )
     described = "; ".join(f"{row.label} {row.text}" for row in rows)
     frame = svg.Frame(identifier=identifier, title="Time of the work", description=described)
-    caption = "Logarithmic scale: every step to the right is ten times as long. " * axis.log
+    caption = "Logarithmic scale: equal distances are equal ratios. " * axis.log
     if any(row.low is not None for row in rows):
         caption += (
             "A bar ends at the median. The line across its end is the interval that holds the true "

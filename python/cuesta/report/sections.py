@@ -17,15 +17,13 @@ _CACHE_MARKS = {
     "input-dropped": "cold: input dropped from the page cache",
     "machine-dropped": "cold: page cache emptied",
 }
-_HEADLINE_COUNTS = (
-    ("rows_kept", "pairs kept"),
-    ("both", "pairs in both"),
-    ("genes_with_edges", "genes with an edge"),
-    ("communities", "communities"),
-    ("edges", "edges"),
-    ("rows_written", "pairs written"),
-    ("rows", "rows"),
-)
+_HEADLINE_COUNTS = {
+    "scan": {"rows_kept": "pairs kept", "rows_read": "pairs read"},
+    "correlate": {"rows_kept": "pairs kept", "genes": "genes"},
+    "join": {"both": "pairs in both", "left_only": "only in the first"},
+    "degrees": {"genes_with_edges": "genes with an edge", "edges": "edges"},
+    "communities": {"communities": "communities", "edges": "edges"},
+}
 FACTS_COUNTS_MAX = 2
 
 
@@ -112,6 +110,9 @@ def _facts(finding: Finding) -> list[Pair]:
     peak = best.number("peak_resident_bytes")
     if peak:
         pairs.append(Pair(name=f"{finding.best_label}, peak memory", text=n.size(peak)))
-    counts = [(name, best.counts[key]) for key, name in _HEADLINE_COUNTS if key in best.counts]
+    known = _HEADLINE_COUNTS.get(best.workload) or {
+        name: name.replace("_", " ") for name in best.counts if not name.endswith("_bytes")
+    }
+    counts = [(name, best.counts[key]) for key, name in known.items() if key in best.counts]
     pairs += [Pair(name=name, text=n.about(value)) for name, value in counts[:FACTS_COUNTS_MAX]]
     return pairs
