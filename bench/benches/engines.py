@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cuesta.engines import Engine, get_engine
+from cuesta.engines import Engine, HoldsSession, get_engine
 from cuesta.errors import CuestaError
 from cuesta.lab.trial import Outcome, Trial
 from cuesta.workloads import get_workload
@@ -25,11 +26,10 @@ def missing(name: str) -> str | None:
         return str(error)
 
 
-def contestant(name: str, job: Job, answer: Callable[[Path], Answer], how: str) -> Contestant:
-    """The engine called `name`; its time is the whole call but `NOT_THE_WORK`."""
-    engine = get_engine(name)
+def contestant(engine: Engine, job: Job, answer: Callable[[Path], Answer], how: str) -> Contestant:
+    """An engine of ours; its time is the whole call but `NOT_THE_WORK`."""
     return Contestant(
-        name=f"cuesta {name}",
+        name=f"cuesta {engine.name}",
         how=how,
         work=lambda folder: timed(engine, job, folder),
         answer=lambda folder: answer(folder / "answer"),
@@ -56,7 +56,18 @@ def run(engine: Engine, job: Job, folder: Path) -> Outcome:
         threads=THREADS,
         memory_bytes=MEMORY_BYTES,
     )
-    answer, scratch = folder / "answer", folder / "scratch"
+    answer, scratch = folder / "answer", folder.parent / "scratch"
     answer.mkdir()
+    # Outside the folder of a repeat: a session keeps files beside it from one repeat to the next.
+    shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
-    return engine.run(trial, answer, scratch)
+    try:
+        return engine.run(trial, answer, scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def close(engine: Engine) -> None:
+    """End the engine's session, if it has one."""
+    if isinstance(engine, HoldsSession):
+        engine.close()

@@ -26,9 +26,12 @@ def missing() -> str | None:
 
 
 def session() -> Any:
-    """The session of this process, started once."""
+    """The session of this process, whoever started it, or a new one."""
     from pyspark.sql import SparkSession
 
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
     settings = {
         "spark.driver.memory": "6g",
         "spark.driver.host": "127.0.0.1",
