@@ -22,8 +22,8 @@ QUERY_BYTES_ENOUGH = 256 * MIB
 COLUMN_BYTES = 12 * 4
 """Of the columns beside the mask, at most: three dimensions, six counts, some scores."""
 
-CHUNK_BYTES = 4 * MIB
-CHUNK_ROWS = 1 << 16
+CHUNK_BYTES = 512 * KIB
+CHUNK_ROWS = 1 << 14
 """Text is made of so many rows at a time."""
 
 EDGE_BYTES = 144
@@ -63,8 +63,8 @@ def sizes(memory_bytes: int, threads: int) -> Sizes:
         batch=max(memory_bytes // 12, MIB),
         tile=_within(memory_bytes // 256, 64 * KIB, 2 * MIB),
         query=max(memory_bytes // 4, 8 * MIB),
-        wide=_within(memory_bytes // 32, 512 * KIB, 16 * MIB),
-        narrow=_within(memory_bytes // 256, 64 * KIB, 4 * MIB),
+        wide=_within(memory_bytes // 32, 512 * KIB, 4 * MIB),
+        narrow=_within(memory_bytes // 256, 64 * KIB, MIB),
     )
 
 
