@@ -119,6 +119,42 @@ impl OrderedFile {
     }
 }
 
+/// Lets parallel tasks do something one after the other, in the order of their numbers.
+#[derive(Debug, Default)]
+pub struct Turns {
+    /// The task whose turn it is, and the lowest task that failed.
+    state: Mutex<(usize, Option<usize>)>,
+    turn: Condvar,
+}
+
+impl Turns {
+    /// Waits for the turn of `task`, runs `work`, and gives the turn to the next task.
+    ///
+    /// # Errors
+    /// That of `work`; `Cancelled` when a task before it failed.
+    pub fn take<T>(&self, task: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mut state = lock(&self.state);
+        while state.0 != task {
+            if state.1.is_some_and(|failed| failed < task) {
+                return Err(Error::cancelled());
+            }
+            state = self.turn.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        drop(state);
+        let result = work()?;
+        lock(&self.state).0 += 1;
+        self.turn.notify_all();
+        Ok(result)
+    }
+
+    /// Releases the tasks that wait for `task`, which failed.
+    pub fn fail(&self, task: usize) {
+        let mut state = lock(&self.state);
+        state.1 = Some(state.1.map_or(task, |failed| failed.min(task)));
+        self.turn.notify_all();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +181,20 @@ mod tests {
             assert_eq!(text, expected);
             assert_eq!(size, text.len() as u64);
         }
+    }
+
+    #[test]
+    fn turns_come_in_order_and_a_failure_ends_the_wait() {
+        let (turns, seen) = (Turns::default(), Mutex::new(Vec::new()));
+        let work = |_: &mut (), task: usize| {
+            turns.take(task, || {
+                lock(&seen).push(task);
+                if task == 60 { Err(Error::input("test", "bad")) } else { Ok(()) }
+            })
+        };
+        let error = parallel::run(4, 100, || (), work, |task| turns.fail(task)).unwrap_err();
+        assert_eq!(error.message, "test: bad");
+        assert_eq!(*lock(&seen), (0..=60).collect::<Vec<_>>());
     }
 
     #[test]

@@ -13,6 +13,72 @@ pub struct ScanParams {
     pub filter: FilterParams,
 }
 
+/// What `correlate` writes.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// KINC version-1 text.
+    #[default]
+    Text,
+    /// The pair matrix.
+    Pairs,
+}
+
+/// Whether the first line of a matrix names the samples.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum HeaderLine {
+    /// Found out from the first two lines.
+    #[default]
+    Auto,
+    /// It does.
+    Present,
+    /// It does not.
+    Absent,
+}
+
+/// Parameters of `correlate`.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(default)]
+pub struct CorrelateParams {
+    /// Pearson's or Spearman's correlation.
+    pub method: Correlation,
+    /// Smallest |score| kept, 0 to 1.
+    pub min_abs_score: f64,
+    /// Fewest common samples of a scored pair, at least 2.
+    pub min_samples: usize,
+    /// What to write.
+    pub format: Format,
+    /// Stands for a missing value, besides NA, NaN, nan and an empty field.
+    pub missing: Option<String>,
+    /// Whether there is a header.
+    pub header: HeaderLine,
+}
+
+impl Default for CorrelateParams {
+    fn default() -> Self {
+        Self {
+            method: Correlation::Pearson,
+            min_abs_score: 0.0,
+            min_samples: 30,
+            format: Format::Text,
+            missing: None,
+            header: HeaderLine::Auto,
+        }
+    }
+}
+
+/// How a pair of genes is scored.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Correlation {
+    /// Pearson's correlation.
+    #[default]
+    Pearson,
+    /// Spearman's correlation of ranks.
+    Spearman,
+}
+
 /// Parameters of `load`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub struct LoadParams {

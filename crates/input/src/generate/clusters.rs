@@ -87,7 +87,7 @@ impl Params {
 
 /// Pairs of `genes` genes.
 pub fn pairs_of(genes: u32) -> u64 {
-    u64::from(genes) * (u64::from(genes) - 1) / 2
+    u64::from(genes) * u64::from(genes).saturating_sub(1) / 2
 }
 
 /// Writes the text; returns rows and bytes.

@@ -1,6 +1,7 @@
 //! Runs a workload: reads through a source, calls the kernel, writes the answer files, counts.
 
 pub mod communities;
+pub mod correlate;
 pub mod degrees;
 pub mod join;
 pub mod load;
@@ -49,6 +50,8 @@ pub struct Phase {
     pub bytes: u64,
     /// Rows it went through.
     pub rows: u64,
+    /// Floating-point operations of the problem, where they bound the phase; else 0.
+    pub flops: u64,
 }
 
 /// What a run did.
@@ -113,6 +116,7 @@ pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Res
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
     match workload {
+        "correlate" => correlate::run(&context),
         "load" => load::run(&context),
         "scan" => scan::run(&context),
         "join" => join::run(&context),
@@ -134,6 +138,6 @@ pub fn timed<T>(
     let start = Instant::now();
     let (value, bytes, rows) = work()?;
     let seconds = start.elapsed().as_secs_f64();
-    response.phases.push(Phase { name, seconds, bytes, rows });
+    response.phases.push(Phase { name, seconds, bytes, rows, flops: 0 });
     Ok(value)
 }

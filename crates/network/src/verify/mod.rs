@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod communities;
+pub mod correlate;
 pub mod inputs;
 pub mod network;
 
@@ -66,6 +67,7 @@ pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
     match workload {
+        "correlate" => correlate::correlate(&context),
         "load" => network::load(&context),
         "scan" => network::scan(&context),
         "join" => network::join(&context),

@@ -178,10 +178,7 @@ impl Band<'_> {
         for (row, candidates) in self.rows.clone().zip(&mut scratch.dense.candidates) {
             let found = &mut scratch.found[complete.genes[row] as usize - self.first];
             let (codes, scale) = complete.codes(row);
-            for (index, columns) in candidates.chunks(4).enumerate() {
-                for next in candidates.iter().skip(4 * index + 4).take(4) {
-                    self.isa.prefetch(complete.codes(*next as usize).0);
-                }
+            for columns in candidates.chunks(4) {
                 let four: [usize; 4] =
                     std::array::from_fn(|i| columns[i.min(columns.len() - 1)] as usize);
                 let others = four.map(|column| complete.codes(column));

@@ -79,16 +79,6 @@ impl Isa {
         dispatch!(self, code_dots(x, ys))
     }
 
-    /// Tells the processor that a row will be needed soon.
-    pub(super) fn prefetch(self, row: &[CodeLane]) {
-        #[cfg(target_arch = "x86_64")]
-        for lane in row.iter().step_by(64 / size_of::<CodeLane>()) {
-            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-            // SAFETY: a prefetch reads nothing; SSE is part of x86-64.
-            unsafe { _mm_prefetch::<_MM_HINT_T1>(lane.as_ptr().cast()) }
-        }
-    }
-
     /// The product of two rows in eight partial sums, which are added as a fixed tree.
     pub(super) fn dot(self, x: &[Lane], y: &[Lane]) -> f64 {
         dispatch!(self, dot(x, y))

@@ -1,0 +1,309 @@
+//! `correlate`: an expression matrix to the gene pairs that score at least a threshold.
+
+use std::ops::Range;
+use std::path::Path;
+
+use cuesta_core::budget::human;
+use cuesta_core::fixed::Micro;
+use cuesta_core::{Error, Result};
+use cuesta_input::generate::clusters::pairs_of;
+use cuesta_input::matrix::{self, ExpressionMatrix, Header};
+use cuesta_input::ordered::{OrderedFile, Turns};
+use cuesta_input::pair_matrix::{ABSENT, Masks, Writer, WriterOptions, pack_flags};
+use cuesta_input::parallel;
+use cuesta_input::row::Row;
+
+use super::load::PAIRS_FOLDER;
+use super::scan::PAIRS_FILE;
+use super::{Context, Response, timed};
+use crate::kernel::correlate::{Counts, Match, Method, Params, Prepared, Scratch, band, bands};
+use crate::params::{CorrelateParams, Correlation, Format, HeaderLine};
+
+/// Bytes of text that a band collects before it writes them.
+const PART_BYTES: usize = 1 << 20;
+/// Bands a thread gets at least, so that threads end together.
+const BANDS_PER_THREAD: usize = 16;
+/// Bytes of a pair that was found, in the kernel and beside it.
+const MATCH_BYTES: u64 = 32;
+
+/// Runs the workload.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn run(context: &Context<'_>) -> Result<Response> {
+    let params: CorrelateParams = context.parameters()?;
+    let mut response = Response::default();
+    let matrix = timed(&mut response, "parse", || {
+        let matrix = read(context, &params)?;
+        let bytes = std::fs::metadata(&context.request.inputs[0]).map_or(0, |file| file.len());
+        let rows = matrix.genes.len() as u64;
+        Ok((matrix, bytes, rows))
+    })?;
+    let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
+    let _lease = context.budget.take(memory_bytes(&matrix), "the matrix made ready")?;
+    let prepared = timed(&mut response, "prepare", || {
+        Ok((Prepared::new(&matrix, &kernel_params(&params), context.request.threads)?, 0, 0))
+    })?;
+    let bands = bands_in(context, genes)?;
+    let job = Job { context, matrix: &matrix, prepared: &prepared, bands: &bands };
+    let (counts, bytes) = timed(&mut response, "multiply", || {
+        let (counts, bytes) = match params.format {
+            Format::Text => job.to_text(&context.request.output.join(PAIRS_FILE))?,
+            Format::Pairs => job.to_pairs(&context.request.output.join(PAIRS_FOLDER))?,
+        };
+        Ok(((counts, bytes), bytes, counts.pairs))
+    })?;
+    if let Some(phase) = response.phases.last_mut() {
+        phase.flops = 2 * samples as u64 * counts.pairs;
+    }
+    response.counts.insert("genes", genes as u64);
+    response.counts.insert("samples", samples as u64);
+    response.counts.insert("pairs", counts.pairs);
+    response.counts.insert("rows_kept", counts.kept);
+    response.counts.insert("pairs_undefined", counts.undefined);
+    response.counts.insert("pairs_too_few_samples", counts.too_few_samples);
+    response.counts.insert("answer_bytes", bytes);
+    Ok(response)
+}
+
+/// Reads the one input as a matrix.
+///
+/// # Errors
+/// `Input`, `System`.
+pub fn read(context: &Context<'_>, params: &CorrelateParams) -> Result<ExpressionMatrix> {
+    let [path] = context.request.inputs.as_slice() else {
+        let text = format!("takes one matrix, {} inputs given", context.request.inputs.len());
+        return Err(Error::input("correlate", text));
+    };
+    let options = matrix::Options {
+        missing: params.missing.clone(),
+        header: match params.header {
+            HeaderLine::Auto => Header::Auto,
+            HeaderLine::Present => Header::Present,
+            HeaderLine::Absent => Header::Absent,
+        },
+        threads: context.request.threads,
+        memory_bytes: context.budget.limit_bytes(),
+    };
+    matrix::read(path, &options)
+}
+
+fn kernel_params(params: &CorrelateParams) -> Params {
+    let method = match params.method {
+        Correlation::Pearson => Method::Pearson,
+        Correlation::Spearman => Method::Spearman,
+    };
+    let (min_abs_score, min_samples) = (params.min_abs_score, params.min_samples);
+    Params { method, min_abs_score, min_samples }
+}
+
+fn memory_bytes(matrix: &ExpressionMatrix) -> u64 {
+    let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
+    8 * (genes * samples) as u64 + Prepared::size_bytes(genes, samples)
+}
+
+/// Bands so small that what all threads find fits into half of the free memory.
+fn bands_in(context: &Context<'_>, genes: usize) -> Result<Vec<Range<usize>>> {
+    let threads = context.request.threads;
+    let room = context.budget.free_bytes() / 2 / MATCH_BYTES / threads as u64;
+    let count = pairs_of(genes as u32) / room.max(1) + 1;
+    let bands = bands(genes, (count as usize).max(BANDS_PER_THREAD * threads));
+    let largest = bands.iter().map(pairs_in).max().unwrap_or(0);
+    if largest > room {
+        let need = human(2 * MATCH_BYTES * threads as u64 * largest);
+        let text = format!("a band of pairs needs {need} more; raise --memory");
+        return Err(Error::input("memory", text));
+    }
+    Ok(bands)
+}
+
+/// Pairs whose first gene is in a band.
+fn pairs_in(rows: &Range<usize>) -> u64 {
+    rank_of_row(rows.end) - rank_of_row(rows.start)
+}
+
+/// Triangular rank of the first pair of a row, counted from 0.
+fn rank_of_row(row: usize) -> u64 {
+    pairs_of(row as u32)
+}
+
+struct Job<'a> {
+    context: &'a Context<'a>,
+    matrix: &'a ExpressionMatrix,
+    prepared: &'a Prepared<'a>,
+    bands: &'a [Range<usize>],
+}
+
+/// What one thread works with.
+#[derive(Default)]
+struct Worker {
+    scratch: Scratch,
+    matches: Vec<Match>,
+    counts: Counts,
+    text: Vec<u8>,
+}
+
+impl Job<'_> {
+    /// Finds the pairs of each band and hands them to `give(worker, band)`.
+    fn each_band(
+        &self,
+        give: impl Fn(&mut Worker, usize) -> Result<()> + Sync,
+        on_error: impl Fn(usize) + Sync,
+    ) -> Result<Counts> {
+        self.context.progress.expect(self.bands.iter().map(pairs_in).sum());
+        let work = |worker: &mut Worker, task: usize| {
+            worker.matches.clear();
+            let rows = self.bands[task].clone();
+            let (scratch, matches) = (&mut worker.scratch, &mut worker.matches);
+            worker.counts += band(self.prepared, rows.clone(), scratch, matches);
+            give(worker, task)?;
+            self.context.progress.advance(pairs_in(&rows))
+        };
+        let threads = self.context.request.threads;
+        let workers = parallel::run(threads, self.bands.len(), Worker::default, work, on_error)?;
+        let mut counts = Counts::default();
+        workers.iter().for_each(|worker| counts += worker.counts);
+        Ok(counts)
+    }
+
+    fn to_text(&self, path: &Path) -> Result<(Counts, u64)> {
+        let out = OrderedFile::create(path)?;
+        let masks = Mask::of(self.matrix);
+        let give = |worker: &mut Worker, task: usize| {
+            let mut symbols = vec![b'1'; self.matrix.samples.len()];
+            for found in &worker.matches {
+                let missing = masks.fill(found, &mut symbols);
+                row_of(found, missing, &symbols).append_kinc_v1(&mut worker.text);
+                if worker.text.len() >= PART_BYTES {
+                    out.write_part(task, &mut worker.text)?;
+                }
+            }
+            out.finish_task(task, &mut worker.text)
+        };
+        let counts = self.each_band(give, |task| out.fail(task))?;
+        Ok((counts, out.close()?))
+    }
+
+    fn to_pairs(&self, path: &Path) -> Result<(Counts, u64)> {
+        let (genes, samples) = (self.matrix.genes.len(), self.matrix.samples.len());
+        let bits = (0..genes).flat_map(|gene| {
+            let flags: Vec<bool> = self.matrix.row(gene).iter().map(|v| v.is_nan()).collect();
+            pack_flags(&flags)
+        });
+        let options = WriterOptions {
+            genes: genes as u32,
+            samples: samples as u32,
+            scores: 1,
+            masks: Masks::Genes(bits.collect()),
+            gene_names: self.matrix.genes.clone(),
+            sample_names: self.matrix.samples.clone(),
+            threads: self.context.request.threads,
+            scratch: self.context.request.scratch.clone(),
+            ..WriterOptions::default()
+        };
+        let writer = Writer::create(path, options, self.context.budget)?;
+        let turns = Turns::default();
+        let masks = Mask::of(self.matrix);
+        let give = |worker: &mut Worker, task: usize| {
+            let rows = &self.bands[task];
+            let first = rank_of_row(rows.start);
+            let (scores, common) = self.dense(&worker.matches, rows, &masks);
+            turns.take(task, || match scores.is_empty() {
+                true => Ok(()),
+                false => writer.push_band(first, &scores, common.as_deref()),
+            })
+        };
+        let counts = self.each_band(give, |task| turns.fail(task))?;
+        writer.finish(self.context.progress)?;
+        Ok((counts, folder_bytes(path)))
+    }
+
+    /// The scores of all pairs of a band, and their common samples where values are missing.
+    fn dense(
+        &self,
+        matches: &[Match],
+        rows: &Range<usize>,
+        masks: &Mask,
+    ) -> (Vec<Micro>, Option<Vec<u32>>) {
+        let count = pairs_in(rows) as usize;
+        let samples = self.matrix.samples.len();
+        let mut scores = vec![ABSENT; count];
+        let mut common = masks.any().then(|| vec![samples as u32; count]);
+        let mut symbols = vec![b'1'; samples];
+        for found in matches {
+            let rank = rank_of_row(found.gene1 as usize - 1) + u64::from(found.gene2 - 1);
+            let place = (rank - rank_of_row(rows.start)) as usize;
+            scores[place] = found.micro;
+            if let Some(common) = &mut common {
+                common[place] = samples as u32 - masks.fill(found, &mut symbols);
+            }
+        }
+        (scores, common)
+    }
+}
+
+/// Which samples each gene lacks; empty for a gene that lacks none.
+pub struct Mask {
+    missing: Vec<Vec<bool>>,
+}
+
+impl Mask {
+    /// The missing samples of a matrix.
+    pub fn of(matrix: &ExpressionMatrix) -> Self {
+        let missing = (0..matrix.genes.len()).map(|gene| {
+            let flags: Vec<bool> = matrix.row(gene).iter().map(|value| value.is_nan()).collect();
+            if flags.contains(&true) { flags } else { Vec::new() }
+        });
+        Self { missing: missing.collect() }
+    }
+
+    fn any(&self) -> bool {
+        self.missing.iter().any(|flags| !flags.is_empty())
+    }
+
+    /// Whether a gene, counted from 0, has all samples.
+    pub fn is_complete(&self, gene: usize) -> bool {
+        self.missing[gene].is_empty()
+    }
+
+    /// Fills the mask of a pair, 1 or 9; returns how many samples are missing.
+    pub fn fill(&self, found: &Match, symbols: &mut [u8]) -> u32 {
+        let genes = [found.gene1, found.gene2].map(|gene| &self.missing[gene as usize - 1]);
+        symbols.fill(b'1');
+        let mut missing = 0;
+        for flags in genes.into_iter().filter(|flags| !flags.is_empty()) {
+            for (symbol, _) in symbols.iter_mut().zip(flags).filter(|(_, missing)| **missing) {
+                missing += u32::from(*symbol == b'1');
+                *symbol = b'9';
+            }
+        }
+        missing
+    }
+}
+
+/// The row of a pair.
+pub fn row_of<'a>(found: &'a Match, missing: u32, mask: &'a [u8]) -> Row<'a> {
+    Row {
+        gene1: found.gene1,
+        gene2: found.gene2,
+        cluster: 1,
+        num_clusters: 1,
+        cluster_samples: mask.len() as u32 - missing,
+        missing,
+        outliers: 0,
+        pair_outliers: 0,
+        threshold: 0,
+        scores: std::slice::from_ref(&found.micro),
+        mask,
+    }
+}
+
+fn folder_bytes(path: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(path) else { return 0 };
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
+}
