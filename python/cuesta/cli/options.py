@@ -98,8 +98,9 @@ def keyword(name: str, kind: Any, declared: Any, default: Any = None) -> inspect
 
 
 def absolute(path: str) -> str:
-    """An input as every process can open it; a URI stays as it is."""
-    return path if "://" in path else os.path.abspath(path)  # noqa: PTH100
+    """An input as every process can open it; a URI stays as it is, unless it is a file's."""
+    plain = path.removeprefix("file://")
+    return plain if "://" in plain else os.path.abspath(plain)  # noqa: PTH100
 
 
 def _argument(workload: Workload) -> inspect.Parameter:

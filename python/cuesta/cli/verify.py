@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from cuesta.lab.trial import Trial
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +24,7 @@ def verify(
 
     from cuesta.cli.output import Output
     from cuesta.errors import VerificationError
-    from cuesta.lab import record
+    from cuesta.lab import record, remote
     from cuesta.lab.verify import verify as verify_answer
     from cuesta.units import format_seconds
 
@@ -29,7 +32,8 @@ def verify(
     trial = record.trial_of(found)
     with Output(as_json=False) as output, tempfile.TemporaryDirectory() as scratch:
         output.observer.stage("verifying")
-        result = verify_answer(trial, folder, Path(scratch))
+        readable = _readable(trial, Path(scratch))
+        result = remote.told(verify_answer(readable, folder, Path(scratch)), trial)
     if not result.verified or result.digest != found["answer"]["digest"]:
         raise VerificationError(
             f"{folder}: the files have digest {result.digest}, their record says "
@@ -40,3 +44,19 @@ def verify(
         f"{format_seconds(result.seconds)}",
         soft_wrap=True,
     )
+
+
+def _readable(trial: Trial, scratch: Path) -> Trial:
+    """The trial with copies of those inputs that are no files of this machine."""
+    from cuesta.engines import HoldsSession, get_engine
+    from cuesta.lab import remote
+
+    if not any(map(remote.is_remote, trial.inputs)):
+        return trial
+    engine = get_engine(trial.engine)
+    try:
+        facts = remote.describe(engine, trial, scratch)
+        return remote.with_copies(engine, trial, facts, scratch)
+    finally:
+        if isinstance(engine, HoldsSession):
+            engine.close()

@@ -63,6 +63,19 @@ class ReportsProgress(Protocol):
 
 
 @runtime_checkable
+class ReadsRemote(Protocol):
+    """An engine that can read URIs, such as `hdfs://`, which nothing else here can."""
+
+    def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
+        """Bytes and files at `uri`. Errors: `InputError` when there is nothing."""
+        ...
+
+    def fetch(self, trial: Trial, uri: str, scratch: Path) -> Path:
+        """Copy the file or folder at `uri` into `scratch`; return the copy."""
+        ...
+
+
+@runtime_checkable
 class HoldsSession(Protocol):
     """An engine that keeps a service (a JVM) between runs."""
 

@@ -76,7 +76,8 @@ def sentences(found: Estimate) -> Iterator[str]:
     files = "1 file" if found.files == 1 else f"{found.files:,} files"
     least = found.seconds_least
     soonest = "" if least is None else f", {format_seconds(least)} at this machine's ceiling"
-    yield f"to read: {format_bytes(found.read_bytes)} in {files}{soonest}"
+    if found.files:
+        yield f"to read: {format_bytes(found.read_bytes)} in {files}{soonest}"
     yield (
         f"memory: at most {format_bytes(found.memory_limit_bytes)}, "
         f"{format_bytes(found.memory_available_bytes)} available; disk: "

@@ -5,14 +5,14 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cuesta import __version__
 from cuesta.engines import Engine, HoldsSession, ReportsProgress
 from cuesta.errors import EngineMissing, InputError, VerificationError
-from cuesta.lab import inputs, machine, preflight, record
+from cuesta.lab import inputs, machine, preflight, record, remote
 from cuesta.lab.folder import AnswerFolder, check_output
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.probe import Probe
@@ -73,9 +73,9 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
     """
     hears = observer or Silent()
     check(engine, trial, plan)
-    facts = tuple(inputs.describe(path) for path in trial.inputs)
-    context = _context(trial, plan, facts)
-    _announce(trial, plan, facts, hears)
+    local = [path for path in trial.inputs if not remote.is_remote(path)]
+    _announce(trial, plan, tuple(inputs.describe(path) for path in local), hears)
+    context = _context(trial, plan)
     if isinstance(engine, ReportsProgress):
         engine = engine.with_progress(hears.progress)
     with AnswerFolder(plan.output, overwrite=plan.overwrite, scratch=plan.scratch) as folder:
@@ -84,11 +84,14 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             for number in range(1, plan.repeats + 1):
                 hears.stage("running" if plan.repeats == 1 else f"run {number} of {plan.repeats}")
                 samples.append(_repeat(engine, trial, plan, folder))
+            context = replace(context, inputs=remote.describe(engine, trial, folder.scratch))
+            readable = remote.with_copies(engine, trial, context.inputs, folder.scratch)
         finally:
             if isinstance(engine, HoldsSession):
                 engine.close()
         hears.stage("verifying")
-        verification = plan.verifier(trial, folder.answer, folder.scratch)
+        verification = plan.verifier(readable, folder.answer, folder.scratch)
+        verification = remote.told(verification, trial)
         result = record.build(trial, context, samples, verification, folder.answer)
         if not verification.verified:
             record.write(result, folder.keep())
@@ -114,6 +117,7 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
     missing = engine.missing()
     if missing:
         raise EngineMissing(missing)
+    remote.check(engine, trial.inputs, plan.cache)
     if not 1 <= plan.repeats <= REPEATS_MAX:
         raise InputError(f"--repeat is {plan.repeats}, give 1 to {REPEATS_MAX}")
     if plan.scratch and not plan.scratch.is_dir():
@@ -143,11 +147,14 @@ def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> S
     return Sample(outcome=outcome, usage=probe.usage)
 
 
-def _context(trial: Trial, plan: Plan, facts: tuple[inputs.InputFacts, ...]) -> Context:
-    places = {"input": Path(trial.inputs[0]), "output": plan.output}
+def _context(trial: Trial, plan: Plan) -> Context:
+    """Everything around the trial but the sizes of its inputs."""
+    places = {"output": plan.output}
+    if not remote.is_remote(trial.inputs[0]):
+        places["input"] = Path(trial.inputs[0])
     places |= {"scratch": plan.scratch} if plan.scratch else {}
     return Context(
-        inputs=facts,
+        inputs=(),
         machine=machine.describe(places),
         versions={"cuesta": __version__, "python": platform.python_version()},
         ceilings=plan.ceilings,

@@ -72,7 +72,7 @@ class SparkEngine:
         """Bytes and files at a URI that only Spark can read. Errors: as `run`."""
         from cuesta.engines.spark import hadoop
 
-        session, _ = self._session(trial, scratch, scratch)
+        session = self._for_files(trial, scratch)
         files = self._guarded(session, lambda: hadoop.files_of(session, uri))
         return sum(file.size_bytes for file in files), len(files)
 
@@ -80,7 +80,7 @@ class SparkEngine:
         """Copy what is at a URI into `scratch`, not through the reader that runs use."""
         from cuesta.engines.spark import hadoop
 
-        session, _ = self._session(trial, scratch, scratch)
+        session = self._for_files(trial, scratch)
         return self._guarded(session, lambda: hadoop.fetch(session, uri, scratch))
 
     def close(self) -> None:
@@ -88,6 +88,9 @@ class SparkEngine:
         if self._held.session:
             self._held.session.stop()
             self._held.session = None
+
+    def _for_files(self, trial: Trial, scratch: Path) -> Session:
+        return self._session(trial, scratch, scratch)[0]
 
     def _session(
         self, trial: Trial, output: Path, scratch: Path

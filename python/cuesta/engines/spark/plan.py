@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SPLIT_BYTES = 16 << 20
 """Text whose rows a worker holds at a time."""
 TASK_BYTES_MAX = 256 << 20
-TASKS_A_SLOT = 4
+TASKS_A_SLOT = 3
 """Tasks for each slot, so that all slots end at about the same time."""
 
 _SUMMED = frozenset({"degrees", "communities"})

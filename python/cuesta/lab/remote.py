@@ -1,0 +1,77 @@
+"""Inputs that are no files of this machine: only an engine can say what they are, and copy them.
+
+An answer to such inputs is verified on copies, which are fetched outside the timed part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from cuesta.engines import Engine, ReadsRemote
+from cuesta.errors import InputError
+from cuesta.lab import inputs, machine
+from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
+from cuesta.lab.trial import Trial
+from cuesta.lab.verify import Verification
+from cuesta.units import format_bytes
+
+
+def is_remote(path: str) -> bool:
+    """Whether an input is a URI, such as `hdfs://`."""
+    return "://" in path
+
+
+def check(engine: Engine, paths: Iterable[str], cache: str) -> None:
+    """Errors: `InputError` when `engine` can't read a URI, or its pages can't be dropped."""
+    for path in filter(is_remote, paths):
+        if not isinstance(engine, ReadsRemote):
+            raise InputError(
+                f"engine {engine.name} reads files and folders, not {path}; engine spark does"
+            )
+        if cache != CACHE_AS_IS:
+            raise InputError(f"--cold: {path} is cached, if at all, on other machines")
+
+
+def describe(engine: Engine, trial: Trial, scratch: Path) -> tuple[InputFacts, ...]:
+    """Sizes of all inputs. Errors: `InputError` when one can't be read."""
+    return tuple(_describe(engine, trial, path, scratch) for path in trial.inputs)
+
+
+def with_copies(engine: Engine, trial: Trial, facts: Iterable[InputFacts], scratch: Path) -> Trial:
+    """The trial with copies in `scratch` for its remote inputs; itself when it has none.
+
+    Errors: `InputError` when there is no room for the copies.
+    """
+    need_bytes = sum(fact.bytes for fact in facts if is_remote(fact.path))
+    if need_bytes > machine.free_bytes(scratch):
+        raise InputError(
+            f"{scratch}: the verification copies {format_bytes(need_bytes)} of input there, which "
+            "is more than is free; choose another --scratch"
+        )
+    copies = (_fetch(engine, trial, number, scratch) for number in range(len(trial.inputs)))
+    return replace(trial, inputs=tuple(copies))
+
+
+def told(verification: Verification, trial: Trial) -> Verification:
+    """The verification, saying that it was done on copies where it was."""
+    if not any(map(is_remote, trial.inputs)):
+        return verification
+    return replace(verification, method=f"{verification.method}, on copies of the inputs")
+
+
+def _describe(engine: Engine, trial: Trial, path: str, scratch: Path) -> InputFacts:
+    if not is_remote(path) or not isinstance(engine, ReadsRemote):
+        return inputs.describe(path)
+    size_bytes, files = engine.remote_facts(trial, path, scratch)
+    return InputFacts(path=path, bytes=size_bytes, files=files)
+
+
+def _fetch(engine: Engine, trial: Trial, number: int, scratch: Path) -> str:
+    path = trial.inputs[number]
+    if not is_remote(path) or not isinstance(engine, ReadsRemote):
+        return path
+    folder = scratch / f"input-{number}"
+    folder.mkdir()
+    return str(engine.fetch(trial, path, folder))
