@@ -7,7 +7,9 @@ use cuesta_core::{Error, Result};
 
 use super::ABSENT;
 use super::header::{COLUMNS, Shape, slot_folder};
-use super::limits::{CHUNK_PAIRS, MASK_JOB_BYTES, SHARD_CHUNKS, SLOTS_MAX};
+use super::limits::{
+    CHUNK_PAIRS, MASK_JOB_BYTES, MASK_ZSTD_LEVEL, SHARD_CHUNKS, SLOTS_MAX, ZSTD_LEVEL,
+};
 use super::planes::{self, SCORE_WIDTH};
 use super::pool::{Part, Pool};
 use super::rank::Walker;
@@ -194,6 +196,7 @@ impl Assembler {
                     first: self.chunk,
                     chunk_bytes: raw.len(),
                     raw,
+                    level: ZSTD_LEVEL,
                 })
                 .collect();
             slot.done.zones.push((self.chunk, buffer.zone));
@@ -216,7 +219,7 @@ impl Assembler {
         let first = (target.done.rows - rows) / self.shape.mask_chunk_rows();
         raw.resize(raw.len().next_multiple_of(chunk_bytes), 0);
         let array = (slot + 1) * self.shape.arrays() - 1;
-        self.pool.submit(vec![Part { array, first, raw, chunk_bytes }])
+        self.pool.submit(vec![Part { array, first, raw, chunk_bytes, level: MASK_ZSTD_LEVEL }])
     }
 }
 

@@ -4,13 +4,12 @@
 use cuesta_core::{Error, Result};
 use zstd::bulk::{Compressor, Decompressor};
 
-use super::limits::ZSTD_LEVEL;
-
 const CRC_BYTES: usize = 4;
 
 /// Encodes chunks.
 pub struct Encoder {
     zstd: Compressor<'static>,
+    level: i32,
     space: Vec<u8>,
 }
 
@@ -20,8 +19,20 @@ impl Encoder {
     /// # Errors
     /// When zstd cannot get memory.
     pub fn new() -> Result<Self> {
-        let zstd = Compressor::new(ZSTD_LEVEL).map_err(no_memory)?;
-        Ok(Self { zstd, space: Vec::new() })
+        let zstd = Compressor::new(0).map_err(no_memory)?;
+        Ok(Self { zstd, level: 0, space: Vec::new() })
+    }
+
+    /// Compresses what follows at `level`.
+    ///
+    /// # Errors
+    /// When zstd cannot get memory.
+    pub fn set_level(&mut self, level: i32) -> Result<()> {
+        if self.level != level {
+            self.zstd.set_compression_level(level).map_err(no_memory)?;
+            self.level = level;
+        }
+        Ok(())
     }
 
     /// Appends the encoded form of `raw` to `out`; returns its size in bytes.
@@ -79,7 +90,9 @@ mod tests {
     fn a_chunk_comes_back_and_a_flipped_bit_is_noticed() {
         let raw: Vec<u8> = (0..5000u32).map(|i| (i * i / 7) as u8).collect();
         let mut encoded = vec![9];
-        let size = Encoder::new().unwrap().append(&raw, &mut encoded).unwrap();
+        let mut encoder = Encoder::new().unwrap();
+        encoder.set_level(1).unwrap();
+        let size = encoder.append(&raw, &mut encoded).unwrap();
         assert_eq!(size + 1, encoded.len());
         let mut decoder = Decoder::new().unwrap();
         let mut back = vec![0; raw.len()];

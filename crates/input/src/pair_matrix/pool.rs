@@ -21,6 +21,8 @@ pub struct Part {
     pub raw: Vec<u8>,
     /// Bytes of one chunk.
     pub chunk_bytes: usize,
+    /// Level of compression.
+    pub level: i32,
 }
 
 /// Parts that are compressed by one thread.
@@ -221,6 +223,7 @@ fn work(shared: &Shared) {
 }
 
 fn encode(part: Part, encoder: &mut Encoder) -> Result<Encoded> {
+    encoder.set_level(part.level)?;
     let mut bytes = Vec::new();
     let chunks = part.raw.chunks(part.chunk_bytes);
     let sizes: Vec<usize> =
@@ -249,7 +252,8 @@ mod tests {
         for chunk in 0..20 {
             let raw = vec![chunk as u8; 100_000 / (chunk as usize + 1)];
             let chunk_bytes = raw.len();
-            let part = |array| Part { array, first: chunk, raw: raw.clone(), chunk_bytes };
+            let part =
+                |array| Part { array, first: chunk, raw: raw.clone(), chunk_bytes, level: 1 };
             pool.submit((0..1 + chunk as usize % 2).map(part).collect())?;
         }
         pool.finish()

@@ -17,7 +17,7 @@ use zarrs::group::{Group, GroupBuilder};
 use zarrs::metadata::v3::AdditionalFieldV3;
 
 use super::header::{COLUMNS, Header, MaskKind, slot_folder};
-use super::limits::{CHUNK_PAIRS, SHARD_CHUNKS, ZSTD_LEVEL};
+use super::limits::{CHUNK_PAIRS, MASK_ZSTD_LEVEL, SHARD_CHUNKS, ZSTD_LEVEL};
 use super::mask::{PLANES, plane_bytes};
 use super::{ABSENT, damaged};
 
@@ -95,7 +95,7 @@ fn extras_of_group(header: &Header) -> impl Iterator<Item = (&'static str, Array
         names(header.sample_names, "sample_name", "sample", samples),
     ];
     all.into_iter().flatten().map(|(name, mut builder)| {
-        builder.bytes_to_bytes_codecs(vec![zstd(), Arc::new(Crc32cCodec::new())]);
+        builder.bytes_to_bytes_codecs(vec![zstd(ZSTD_LEVEL), Arc::new(Crc32cCodec::new())]);
         (name, builder)
     })
 }
@@ -137,7 +137,7 @@ fn by_rank(header: &Header, kind: zarrs::array::DataType, width: usize) -> Array
         .subchunk_shape(vec![chunk])
         .bytes_to_bytes_codecs(vec![
             Arc::new(ShuffleCodec::new(width)),
-            zstd(),
+            zstd(ZSTD_LEVEL),
             Arc::new(Crc32cCodec::new()),
         ])
         .dimension_names(Some(["pair"]));
@@ -151,7 +151,7 @@ fn mask(header: &Header, rows: u64) -> ArrayBuilder {
     let mut builder = ArrayBuilder::new(vec![rows, planes, bytes], shard, data_type::uint8(), 0u8);
     builder
         .subchunk_shape(vec![shape.mask_chunk_rows(), planes, bytes])
-        .bytes_to_bytes_codecs(vec![zstd(), Arc::new(Crc32cCodec::new())])
+        .bytes_to_bytes_codecs(vec![zstd(MASK_ZSTD_LEVEL), Arc::new(Crc32cCodec::new())])
         .dimension_names(Some(["row", "plane", "mask_byte"]));
     builder
 }
@@ -178,7 +178,7 @@ fn with_crc(shape: Vec<u64>, kind: zarrs::array::DataType, dimensions: &[&str]) 
     let chunk = ones(&shape);
     let mut builder = ArrayBuilder::new(shape, chunk, kind, 0);
     builder
-        .bytes_to_bytes_codecs(vec![zstd(), Arc::new(Crc32cCodec::new())])
+        .bytes_to_bytes_codecs(vec![zstd(ZSTD_LEVEL), Arc::new(Crc32cCodec::new())])
         .dimension_names(Some(dimensions.iter().copied()));
     builder
 }
@@ -188,8 +188,8 @@ fn ones(shape: &[u64]) -> Vec<u64> {
     shape.iter().map(|&side| side.max(1)).collect()
 }
 
-fn zstd() -> Arc<ZstdCodec> {
-    Arc::new(ZstdCodec::new(ZSTD_LEVEL, false))
+fn zstd(level: i32) -> Arc<ZstdCodec> {
+    Arc::new(ZstdCodec::new(level, false))
 }
 
 /// Stores the metadata of the groups and arrays; the root comes last, so that a group without it

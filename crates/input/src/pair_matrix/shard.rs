@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use cuesta_core::{Error, Result};
 
 use super::damaged;
+use super::limits::INDEX_PAGE_BYTES;
 
 const ENTRY_BYTES: usize = 16;
 const CRC_BYTES: usize = 4;
@@ -135,7 +136,11 @@ struct ReadShard {
     file: File,
     /// Bytes in front of the index.
     data_bytes: u64,
-    index: Vec<u8>,
+    /// Bytes of the index.
+    index_bytes: usize,
+    /// The part of the index that is in memory, and where it begins.
+    page: Vec<u8>,
+    page_at: usize,
 }
 
 impl ShardReader {
@@ -150,9 +155,7 @@ impl ShardReader {
             _ => ReadShard::open(place, shard)?,
         };
         let open = self.open.insert(open);
-        let entry = (chunk % place.chunks) as usize * ENTRY_BYTES;
-        let offset = word_at(&open.index, entry);
-        let size = word_at(&open.index, entry + 8);
+        let (offset, size) = open.entry((chunk % place.chunks) as usize)?;
         let inside = offset.checked_add(size).is_some_and(|end| end <= open.data_bytes);
         if !inside {
             return Err(damaged(&open.path, "a chunk is missing from it"));
@@ -182,13 +185,37 @@ impl ReadShard {
         let Some(data_bytes) = size_bytes.checked_sub((index_bytes + CRC_BYTES) as u64) else {
             return Err(damaged(&path, "it is cut short"));
         };
-        let mut index = vec![0; index_bytes + CRC_BYTES];
-        read_exactly(&file, &path, &mut index, data_bytes)?;
-        let crc = index.split_off(index_bytes);
-        if crc32c::crc32c(&index).to_le_bytes() != crc[..] {
-            return Err(damaged(&path, "its index has a wrong checksum"));
+        let mut open =
+            Self { shard, path, file, data_bytes, index_bytes, page: Vec::new(), page_at: 0 };
+        if index_bytes <= INDEX_PAGE_BYTES {
+            open.read_whole_index()?;
         }
-        Ok(Self { shard, path, file, data_bytes, index })
+        Ok(open)
+    }
+
+    /// Reads a small index with its checksum. Large ones are read by pages: a page that is wrong
+    /// leads to a chunk whose own checksum is wrong.
+    fn read_whole_index(&mut self) -> Result<()> {
+        self.page.resize(self.index_bytes + CRC_BYTES, 0);
+        read_exactly(&self.file, &self.path, &mut self.page, self.data_bytes)?;
+        let crc = self.page.split_off(self.index_bytes);
+        if crc32c::crc32c(&self.page).to_le_bytes() != crc[..] {
+            return Err(damaged(&self.path, "its index has a wrong checksum"));
+        }
+        Ok(())
+    }
+
+    /// Offset and size of an inner chunk.
+    fn entry(&mut self, chunk: usize) -> Result<(u64, u64)> {
+        let at = chunk * ENTRY_BYTES;
+        if at < self.page_at || at >= self.page_at + self.page.len() {
+            self.page_at = at / INDEX_PAGE_BYTES * INDEX_PAGE_BYTES;
+            self.page.resize(INDEX_PAGE_BYTES.min(self.index_bytes - self.page_at), 0);
+            let place = self.data_bytes + self.page_at as u64;
+            read_exactly(&self.file, &self.path, &mut self.page, place)?;
+        }
+        let at = at - self.page_at;
+        Ok((word_at(&self.page, at), word_at(&self.page, at + 8)))
     }
 }
 
@@ -229,6 +256,21 @@ mod tests {
         for chunk in [0, 3, 4, 8] {
             let error = reader.read(&place, chunk, &mut out).unwrap_err();
             assert!(error.message.contains("missing"), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn a_large_index_is_read_by_pages() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = ShardPath { array: folder.path().to_owned(), dimensions: 1, chunks: 1000 };
+        let mut writer = ShardWriter::new(place.clone());
+        let bytes: Vec<u8> = (0..1000u32).map(|i| i as u8).collect();
+        writer.append(0, &[1; 1000], &bytes, &mut Vec::new()).unwrap();
+        writer.close(&mut Vec::new()).unwrap();
+        let (mut reader, mut out) = (ShardReader::default(), Vec::new());
+        for chunk in (0..1000).chain([0, 999, 255, 256, 257, 3]) {
+            reader.read(&place, chunk, &mut out).unwrap();
+            assert_eq!(out, [chunk as u8]);
         }
     }
 
