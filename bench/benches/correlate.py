@@ -22,7 +22,7 @@ from peers import numpy_arrays
 
 PRODUCT = "sgemm"
 MULTIPLY = "cuesta"
-WHOLE = "cuesta with input and output"
+WHOLE = "cuesta with reading"
 NUMPY = "numpy"
 TOLERANCE_MICRO = 5
 """Single precision of a product of some hundred samples, in millionths."""
@@ -50,9 +50,9 @@ def inputs(size: Size) -> Iterator[Correlation]:
         yield Correlation(name="600 x 64", path=small, min_abs_score=0.9)
         return
     nci60 = obtain(dataset("nci60"), cache_folder(), lambda _done, _total: None)
-    yield Correlation(name="NCI60, 6830 x 64", path=nci60, min_abs_score=0.9)
+    yield Correlation(name="NCI60, 6830 x 64", path=nci60, min_abs_score=0.8)
     large = matrix_text(size.folder, Matrix(genes=20_000))
-    yield Correlation(name="20000 x 475", path=large, min_abs_score=0.99)
+    yield Correlation(name="20000 x 475", path=large, min_abs_score=0.95)
 
 
 def case(correlation: Correlation, product_size: int) -> Case:
@@ -77,6 +77,7 @@ def case(correlation: Correlation, product_size: int) -> Case:
                 work=lambda _: multiply(),
                 amount=2.0 * product_size**3,
             ),
+            registers(float(samples) * genes * (genes - 1)),
             numpy(scores),
         ),
         bars=(
@@ -90,7 +91,7 @@ def case(correlation: Correlation, product_size: int) -> Case:
                 ours=WHOLE,
                 theirs=PRODUCT,
                 at_least=None,
-                text="the same with reading the matrix and writing the pairs, shown",
+                text="the same with reading the matrix, shown",
             ),
             Ratio(ours=MULTIPLY, theirs=NUMPY, at_least=None, text="NumPy in memory, shown"),
         ),
@@ -102,17 +103,27 @@ def case(correlation: Correlation, product_size: int) -> Case:
 
 
 def ours_multiply(job: Job) -> Contestant:
-    """Our run; its time is the phase that multiplies, filters and checks scores near the bound."""
+    """Our run without reading text: standardise, multiply, filter, write the pairs that pass."""
 
     def work(folder: Path) -> Sample:
         phases = native.run(job, folder)["phases"]
-        return Sample(seconds=sum(one["seconds"] for one in phases if one["name"] == "multiply"))
+        seconds = [one["seconds"] for one in phases if one["name"] in ("prepare", "multiply")]
+        return Sample(seconds=sum(seconds))
 
     return Contestant(
         name=MULTIPLY,
-        how=f"{job.text}; the phase `multiply`",
+        how=f"{job.text}; the phases `prepare` and `multiply`",
         work=work,
         answer=_ours,
+    )
+
+
+def registers(flops: float) -> Contestant:
+    """Multiply-adds on registers alone: what no product of matrices can reach."""
+    return Contestant(
+        name="multiply-adds",
+        how="2 threads, fused multiply-adds on registers, no memory",
+        work=lambda _: native.multiply_adds(flops),
     )
 
 

@@ -83,8 +83,19 @@ def command(job: Job, folder: Path, *options: str) -> Sample:
     return Sample(seconds=seconds, peak_resident_bytes=int(done.stdout.split()[-1]) * 1024)
 
 
-def ceiling(kind: str, path: Path) -> Sample:
-    """One pass of a ceiling of the machine over a file: `file_read_warm` is a plain pread loop."""
-    asked = {"threads": THREADS, "repeats": 1, "seconds_min": 0.0, "path": str(path)}
-    answer = json.loads(native_module().ceiling(kind, json.dumps(asked)))
-    return Sample(seconds=path.stat().st_size / answer["per_s"][0])
+def read_warm(path: Path) -> Sample:
+    """One pass of a loop of `pread` over a file that the page cache holds."""
+    rate = _ceiling("file_read_warm", seconds_min=0.0, path=str(path))
+    return Sample(seconds=path.stat().st_size / rate)
+
+
+def multiply_adds(flops: float) -> Sample:
+    """So many operations in single precision as multiply-adds on registers."""
+    return Sample(seconds=flops / _ceiling("fma_f32", seconds_min=0.2))
+
+
+def _ceiling(kind: str, **more: object) -> float:
+    """Units a second of one repeat of a ceiling of the machine."""
+    asked = {"threads": THREADS, "repeats": 1, **more}
+    rate: float = json.loads(native_module().ceiling(kind, json.dumps(asked)))["per_s"][0]
+    return rate
