@@ -11,6 +11,6 @@ pub const READ_BYTES: usize = 256 << 10;
 /// Bytes of text one worker takes at a time.
 pub const SPLIT_BYTES: u64 = 8 << 20;
 /// Largest gene number: two of them and a cluster make a 64-bit key.
-pub const GENES_MAX: u32 = 1 << 24;
+pub const GENES_MAX: u32 = (1 << 24) - 1;
 /// Largest cluster number.
 pub const CLUSTERS_MAX: u32 = 1 << 16;
