@@ -1,10 +1,10 @@
 //! Gene expression matrices (GEM): text, one gene a line, its name and then a value a sample.
 //!
 //! Fields are separated by tabs, or by commas where there is no tab; names may stand in double
-//! quotes. A header names the samples: one field shorter than the lines of genes (as KINC and R write
-//! it) or of equal length with a label above the names of the genes. Without a header the samples
-//! are called `1`, `2`, ... Empty lines and a byte order mark are skipped, lines may end in CRLF,
-//! and the text may be compressed by gzip.
+//! quotes. A header names the samples: one field shorter than the lines of genes (as KINC and R
+//! write it) or of equal length with a label above the names of the genes. Without a header the
+//! samples are called `1`, `2`, ... Empty lines and a byte order mark are skipped, lines may end in
+//! CRLF, and the text may be compressed by gzip.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -510,7 +510,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn plain_decimals_parse_as_the_standard_library_does(text in "-?[0-9]{0,12}(\\.[0-9]{0,12})?") {
+        fn plain_decimals_parse_as_the_standard_library_does(
+            text in "-?[0-9]{0,12}(\\.[0-9]{0,12})?",
+        ) {
             if let Some((value, length)) = decimal(text.as_bytes(), b'\t') {
                 prop_assert_eq!(length, text.len());
                 prop_assert_eq!(value.to_bits(), text.parse::<f64>().unwrap().to_bits());

@@ -4,8 +4,8 @@
 //! `cargo run --release -p cuesta-network --example correlate_rate -- GENES SAMPLES MIN_ABS_SCORE
 //! [MISSING] [METHOD] [SLOWER]`
 //!
-//! SLOWER 1 takes the second fastest vector instructions of the processor, and so on. The CPU time of
-//! a run, divided by the threads, is what it takes on a machine that does nothing else.
+//! SLOWER 1 takes the second fastest vector instructions of the processor, and so on. The CPU time
+//! of a run, divided by the threads, is what it takes on a machine that does nothing else.
 #![allow(clippy::print_stdout)]
 
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Rows of the genes that have all values and vary, centred and scaled, in the layouts of the kernel.
+//! Rows of the genes that have all values and vary, centred and scaled, in the layouts of the
+//! kernel.
 
 use cuesta_core::fixed::Micro;
 use cuesta_input::matrix::ExpressionMatrix;
@@ -115,8 +116,9 @@ impl<'a> Complete<'a> {
     /// The score of two places in millionths from the product of their codes, in units of
     /// `scale1 x scale2`; `None` when the error of the codes leaves the last digit open.
     ///
-    /// A code is off by half a unit at most, so a row of S samples is off by unit x sqrt(S) / 2; the
-    /// rows have norm one, so that the product is off by the sum of both at most (Cauchy-Schwarz).
+    /// A code is off by half a unit at most, so a row of S samples is off by unit x sqrt(S) / 2;
+    /// the rows have norm one, so that the product is off by the sum of both at most
+    /// (Cauchy-Schwarz).
     pub fn rounded_score(
         &self,
         (place1, scale1): (usize, f64),
@@ -252,8 +254,8 @@ fn encode(method: Method, row: &[f64], codes: &mut [i32]) -> f64 {
     scale
 }
 
-/// A power of two that brings the largest of `values` near one, so that squares neither overflow nor
-/// vanish; multiplying by it is exact. Missing values do not count.
+/// A power of two that brings the largest of `values` near one, so that squares neither overflow
+/// nor vanish; multiplying by it is exact. Missing values do not count.
 pub(super) fn unit_for(values: &[f64]) -> f64 {
     let most = values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
     let exponent = (most.to_bits() >> 52) as i64 - 1023;

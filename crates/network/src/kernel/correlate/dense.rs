@@ -3,8 +3,9 @@
 //! A single-precision product of unit rows x and y over S samples, rounded inputs included, differs
 //! from the exact one by at most ((S + 2) u + O(S^2 u^2)) sum |x y|, u = 2^-24, and the sum is at
 //! most 1 by Cauchy and Schwarz. A pair whose single-precision score is below the threshold by more
-//! than `margin` can therefore not be kept. The others are computed from the rows as 32-bit integers,
-//! again with a bounded error, and in double precision if that leaves the last digit open.
+//! than `margin` can therefore not be kept. The others are computed from the rows as 32-bit
+//! integers, again with a bounded error, and in double precision if that leaves the last digit
+//! open.
 
 use std::ops::Range;
 

@@ -2,9 +2,10 @@
 //!
 //! Pairs of genes without missing values: a blocked matrix product in single precision (`dense`)
 //! finds the candidates; its error is bounded, so that none is lost, and candidates are computed
-//! again with the accuracy of double precision. Pairs with a missing value: sums, or ranks, over the samples that
-//! both genes have (`masked`). Either way the score of a pair is one fixed sequence of IEEE
-//! operations: the same on every processor, for any number of threads and any division into bands.
+//! again with the accuracy of double precision. Pairs with a missing value: sums, or ranks, over
+//! the samples that both genes have (`masked`). Either way the score of a pair is one fixed
+//! sequence of IEEE operations: the same on every processor, for any number of threads and any
+//! division into bands.
 //!
 //! Cost for n genes and S samples: n(n-1)/2 x 2S floating-point operations at the rate of a matrix
 //! product, and about 2S in double precision for every candidate.

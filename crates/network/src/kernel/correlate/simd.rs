@@ -59,7 +59,8 @@ impl Isa {
     }
 
     /// For every row of a tile of products of unit rows a bit per column: is the absolute value at
-    /// least `limit`? Every product is one chain of fused multiply-adds in the order of the samples.
+    /// least `limit`? Every product is one chain of fused multiply-adds in the order of the
+    /// samples.
     pub(super) fn candidates(self, a: &[Slice], b: &[Strip], limit: f32) -> [u32; TILE_ROWS] {
         dispatch!(self, candidates(a, b, limit))
     }

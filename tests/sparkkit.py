@@ -1,0 +1,73 @@
+"""One Spark for all tests of the engine, and runs on it beside the native engine."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta.engines import get_engine
+from cuesta.engines.spark import SparkEngine
+from cuesta.lab.trial import Outcome, Trial
+from cuesta.workloads import get_workload
+
+MEMORY_BYTES = 2 << 30
+
+_NUMBERS = itertools.count()
+
+
+@cache
+def engine() -> SparkEngine:
+    """The engine whose session all tests share."""
+    return SparkEngine()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkEngine]:
+    """The engine, closed when the last test has run; skips where Spark can't run."""
+    lacking = engine().missing()
+    if lacking:
+        pytest.skip(lacking)
+    yield engine()
+    engine().close()
+
+
+def trial(workload: str, inputs: list[str], parameters: dict[str, Any], **options: str) -> Trial:
+    """A trial on two threads; `options` are the engine's."""
+    return Trial(
+        workload=workload,
+        engine="spark",
+        inputs=tuple(inputs),
+        parameters=get_workload(workload).check(parameters),
+        threads=2,
+        memory_bytes=MEMORY_BYTES,
+        engine_options={name.replace("_", "-"): value for name, value in options.items()},
+    )
+
+
+def run(wanted: Trial, folder: Path, name: str = "spark") -> tuple[Outcome, dict[str, bytes]]:
+    """Run on an engine; what it says, and its answer files."""
+    place = folder / f"{name}-{next(_NUMBERS)}"
+    output, scratch = place / "answer", place / "scratch"
+    output.mkdir(parents=True)
+    scratch.mkdir()
+    chosen = engine() if name == "spark" else get_engine(name)
+    outcome = chosen.run(wanted, output, scratch)
+    assert not any(scratch.iterdir())
+    return outcome, {file.name: file.read_bytes() for file in output.iterdir()}
+
+
+def same_as_native(wanted: Trial, folder: Path, inputs: list[str] | None = None) -> Outcome:
+    """Run on both engines, natively on `inputs` where they are given; files and counts are equal."""
+    native = trial(wanted.workload, inputs or list(wanted.inputs), dict(wanted.parameters))
+    expected, expected_files = run(native, folder, "native")
+    outcome, files = run(wanted, folder)
+    assert files == expected_files
+    skipped = {"files_skipped"} if inputs else set()
+    for key in expected.counts.keys() - skipped:
+        assert outcome.counts[key] == expected.counts[key], key
+    return outcome
