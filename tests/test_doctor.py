@@ -169,6 +169,12 @@ def test_results_that_contradict_each_other_are_doubted() -> None:
     assert doubts(found[1:2]) == []
 
 
+def test_a_busy_machine_is_a_doubt(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ceilings, "cores_busy", lambda: 1.5)
+    found = ceilings.measure(FakeNative(), home, lambda _text: None)
+    assert "others kept 1.5 cores busy" in found.warnings[0]
+
+
 def test_threads_are_counted_in_powers_of_two_and_all_cores() -> None:
     counted = {cores: ceilings.thread_counts(cores) for cores in (1, 2, 3, 6, 8)}
     assert counted == {1: [1], 2: [1, 2], 3: [1, 2, 3], 6: [1, 2, 4, 6], 8: [1, 2, 4, 8]}

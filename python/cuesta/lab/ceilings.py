@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -35,6 +36,11 @@ MEMORY_BYTES_MIN = 256 << 20
 GEMM_ROWS = 3072
 SPREAD_MAX = 0.25
 """A width of the interval, relative to the median, above which a measurement is doubted."""
+
+BUSY_CORES_MAX = 0.3
+"""Cores in use by others above which everything is doubted."""
+
+BUSY_SECONDS = 0.5
 
 Native = Callable[[str, str], str]
 """`_native.ceiling`: kind and request to response, both JSON."""
@@ -145,7 +151,7 @@ def measure(native: Native, scratch: Path, say: Say) -> Ceilings:
     Arguments: `scratch` is a folder on the file system of interest, where a file of up to 1 GiB is
     written and removed. Errors: `InputError` when it can't be written.
     """
-    busy = os.getloadavg()[0]
+    busy = cores_busy()
     found: list[Measurement] = []
     warnings: list[str] = []
     threads = thread_counts(machine.cores_usable())
@@ -158,8 +164,9 @@ def measure(native: Native, scratch: Path, say: Say) -> Ceilings:
         say(f"matrix product, {_threads(count)}")
         found += _gemm(count, warnings)
     found += _measure_files(native, scratch, say, warnings)
-    if busy > machine.cores_usable() / 2:
-        warnings.append(f"the machine was busy (load {busy:.1f}); measure again when it is idle")
+    if busy > BUSY_CORES_MAX:
+        text = f"others kept {busy:.1f} cores busy; measure again when the machine is idle"
+        warnings.append(text)
     warnings += doubts(found)
     return Ceilings(
         measured=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -283,6 +290,24 @@ def memory_bytes() -> int:
     """Bytes to measure memory with: four times the last cache, at most a quarter of the free."""
     wanted = max(MEMORY_BYTES_MIN, 4 * _last_cache_bytes())
     return min(wanted, machine.memory_available_bytes() // 4)
+
+
+def cores_busy() -> float:
+    """Cores in use right now by everyone, looked at for half a second in which we sleep."""
+    before = _busy_seconds()
+    time.sleep(BUSY_SECONDS)
+    return max(0.0, (_busy_seconds() - before) / BUSY_SECONDS)
+
+
+def _busy_seconds() -> float:
+    """Processor seconds of the machine since it started, without idle and waiting ones."""
+    try:
+        words = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    except OSError:
+        return 0.0
+    user, nice, system, _idle, _wait, interrupts, soft, stolen = map(int, words[1:9])
+    ticks = user + nice + system + interrupts + soft + stolen
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _last_cache_bytes() -> int:
