@@ -22,7 +22,15 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize(
     ("bench", "case_count"),
-    [("scan", 2), ("join", 2), ("degrees", 2), ("components", 3), ("correlate", 1), ("memory", 6)],
+    [
+        ("scan", 2),
+        ("join", 2),
+        ("degrees", 2),
+        ("components", 3),
+        ("correlate", 1),
+        ("memory", 6),
+        ("pair_matrix", 3),
+    ],
 )
 def test_a_bench_finds_equal_answers_and_keeps_every_sample(
     tmp_path: Path, bench: str, case_count: int

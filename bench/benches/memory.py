@@ -73,5 +73,5 @@ def case(command: Command, path: Path) -> Case:
         amount=float(bytes_),
         unit="B",
         inputs=(path,),
-        repeats=3,
+        repeats_max=3,
     )

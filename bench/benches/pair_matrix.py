@@ -64,7 +64,7 @@ def loading(path: Path) -> Case:
         amount=float(path.stat().st_size),
         unit="B",
         inputs=(path,),
-        repeats=3,
+        repeats_max=3,
     )
 
 

@@ -53,7 +53,7 @@ def measure(case: Case, size: Size) -> Measured:
         warm(path)
     referee = _Referee(case)
     samples: dict[str, list[Sample]] = {one.name: [] for one in case.contestants}
-    repeats = case.repeats or size.repeats
+    repeats = min(size.repeats, case.repeats_max or size.repeats)
     folder = size.folder / "answers"
     for contestant in case.contestants:
         _once(contestant, folder, referee)

@@ -125,8 +125,8 @@ class Case:
         Files that are read into the page cache before the first repeat.
     absent
         Contestants that cannot run here, with the reason.
-    repeats
-        Overrides the size's number of repeats.
+    repeats_max
+        Fewer repeats than other cases, for one that is slow.
     same
         Says what is different between two answers.
     notes
@@ -140,6 +140,6 @@ class Case:
     unit: str
     inputs: tuple[Path, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
-    repeats: int | None = None
+    repeats_max: int | None = None
     same: Callable[[Answer, Answer], str | None] = same_digest
     notes: tuple[str, ...] = ()
