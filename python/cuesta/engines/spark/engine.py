@@ -118,7 +118,11 @@ class SparkEngine:
             raise
         except Exception as error:
             shared = not session.settings.options.is_local
-            raise to_cuesta_error(error, shared, session.keep_log) from None
+            told = to_cuesta_error(error, shared, session.keep_log)
+            if session.is_dead:
+                self._held.session = None
+                session.kill()
+            raise told from None
         except BaseException:
             self._held.session = None
             session.kill()

@@ -157,9 +157,7 @@ def _is_unscored(path: str) -> bool:
 
 def _plain(path: str) -> str:
     """A path without what differs between Spark's ways to print it."""
-    from urllib.parse import unquote
-
-    return unquote(re.sub(r"^(\w+):/+", r"\1:/", path))
+    return re.sub(r"^(\w+):/+", r"\1:/", path)
 
 
 def _escaped(path: str) -> str:

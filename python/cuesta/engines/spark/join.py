@@ -82,8 +82,10 @@ def _scores(rows: DataFrame, version: str) -> DataFrame:
     refusal = f"concat('{opening}join: version {version}', {place}, '{closing}')"
     # The join needs the rows of a key together and sorted anyway, so the numbering is cheap.
     nth = "row_number() OVER (PARTITION BY key ORDER BY key)"
-    keyed = rows.selectExpr(f"{_KEY} AS key", "score")
-    return keyed.selectExpr("key", f"IF({nth} > 1, raise_error({refusal}), score) AS {version}")
+    keyed = rows.selectExpr(f"{_KEY} AS key", f"score AS {version}")
+    numbered = keyed.selectExpr("key", version, f"{nth} AS nth")
+    # A filter is evaluated for every row; a column only for those that the join lets through.
+    return numbered.filter(f"IF(nth > 1, raise_error({refusal}), true)").select("key", version)
 
 
 def _text() -> str:

@@ -92,6 +92,11 @@ class Session:
         plan: Any = rows._jdf
         return DataFrame(plan.mapInArrow(column._jc, False, None), self.spark)
 
+    @property
+    def is_dead(self) -> bool:
+        """Whether the JVM has ended by itself."""
+        return self._gateway.proc.poll() is not None
+
     def keep_log(self) -> Path | None:
         """Copy the log to where it stays."""
         return _keep_log(self.places)
@@ -132,6 +137,7 @@ def start(settings: Settings, places: Places) -> Session:
 
     Errors: `EngineMissing` without Java; `EngineError` when Spark or its executors do not come up.
     """
+    _refuse_second(places)
     started: Session | None = None
     try:
         started = _start(settings, places)
@@ -148,6 +154,15 @@ def start(settings: Settings, places: Places) -> Session:
                 from None  # fmt: skip
         raise
     return started
+
+
+def _refuse_second(places: Places) -> None:
+    """PySpark holds one JVM a process."""
+    from pyspark import SparkContext
+
+    if SparkContext._gateway is not None:
+        places.folder.rmdir()
+        raise EngineError("engine spark: this process has a Spark session already; stop that first")
 
 
 def _start(settings: Settings, places: Places) -> Session:
@@ -192,6 +207,8 @@ def _configuration(settings: Settings, folder: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_ROWS),
         "spark.sql.execution.arrow.maxBytesPerBatch": str(ARROW_BYTES),
+        # Listing a thousand folders takes less than starting a job for it.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
         # A row twice must be found before anything is filtered out by the other side.
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
         **(local if settings.options.is_local else {}),

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from cuesta.engines.spark.executor import Part, Reading, record_batch
 from cuesta.engines.spark.failures import refusing
@@ -169,7 +170,9 @@ def runs(batch: pa.RecordBatch) -> Iterator[tuple[int, int, Place]]:
     changes = np.flatnonzero((np.diff(codes) != 0) | (np.diff(starts) != 0)) + 1
     bounds = [0, *changes.tolist(), batch.num_rows]
     for first, last in pairwise(bounds):
-        yield first, last, (files.dictionary[codes[first].item()].as_py(), int(starts[first]))
+        # Spark gives the file as a URI, so that a space is %20.
+        path = unquote(files.dictionary[codes[first].item()].as_py())
+        yield first, last, (path, int(starts[first]))
 
 
 def joined(lines: pa.Array, first: int, last: int) -> bytes:
