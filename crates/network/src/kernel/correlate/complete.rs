@@ -5,11 +5,11 @@ use cuesta_core::fixed::Micro;
 use cuesta_input::matrix::ExpressionMatrix;
 
 use super::aligned::Aligned;
-use super::gaps::present_bits;
+use super::rank::Order;
 use super::share::share;
 use super::simd::Isa;
 use super::vector::{CodeLane, LANE, Lane, Strip, TILE_COLUMNS};
-use super::{Method, coefficient, rank};
+use super::{Method, coefficient};
 
 /// Largest code: of 31 bits, to leave the sign.
 const CODE_MAX: f64 = i32::MAX as f64;
@@ -76,6 +76,11 @@ impl<'a> Complete<'a> {
             complete.lay_out_filter(threads);
         }
         complete
+    }
+
+    /// Are the rows laid out for all pairs?
+    pub fn is_for_all_pairs(&self) -> bool {
+        matches!(self.layout, Layout::Exact { .. })
     }
 
     /// The row of a place, for all pairs.
@@ -204,11 +209,11 @@ fn fill_row(method: Method, values: &[f64], row: &mut [f64]) -> f64 {
             1.0
         }
         Method::Spearman => {
-            let (mut order, mut ranks) = (Vec::new(), vec![0; values.len()]);
-            rank::sort(values, &mut order);
-            let squares = rank::ranks_within(&order, &present_bits(values), &mut ranks);
-            row.iter_mut().zip(&ranks).for_each(|(place, &rank)| *place = f64::from(rank));
-            squares as f64
+            let (everyone, count) = (vec![1; values.len()], values.len() as u32);
+            let place = |sample: usize, rank: i32| row[sample] = f64::from(rank);
+            Order::new(values).each_rank(&everyone, count, place);
+            // Whole numbers, far below 2^53: the sum is exact.
+            sum(row, |rank| rank * rank)
         }
     }
 }

@@ -20,7 +20,7 @@ use super::vector::{Slice, TILE_COLUMNS, TILE_ROWS, Tile};
 /// Samples of a block of the product: a row panel of so many stays in the L1 cache.
 const DEPTH: usize = 640;
 
-/// Bytes of a block of column panels: it stays in the L2 cache.
+/// Bytes of a block of column panels, `DEPTH` samples of it: it stays in the L2 cache.
 const BLOCK_BYTES: usize = 512 << 10;
 
 /// Candidates of a row, on average, that are worth to be computed before there are more.
@@ -56,8 +56,8 @@ pub(super) fn band(prepared: &Prepared, rows: Range<usize>, scratch: &mut Scratc
         rows: place(rows.start)..place(rows.end),
     };
     let panels = band.rows.end.div_ceil(TILE_COLUMNS);
-    let block = (BLOCK_BYTES / (4 * samples * TILE_COLUMNS)).max(1);
-    if prepared.min_abs_micro == 0 {
+    let block = (BLOCK_BYTES / (4 * samples.min(DEPTH) * TILE_COLUMNS)).max(1);
+    if complete.is_for_all_pairs() {
         for start in (0..panels).step_by(block) {
             let end = band.rows.end.min((start + block) * TILE_COLUMNS);
             band.all_pairs(start * TILE_COLUMNS..end, scratch);
@@ -118,8 +118,9 @@ impl Band<'_> {
         let Workspace { panels, tiles, candidates, count } = workspace;
         tiles.clear();
         tiles.resize(self.rows.len().div_ceil(TILE_ROWS) * columns.len(), Tile::default());
-        for start in (0..self.samples).step_by(DEPTH) {
-            let part = start..self.samples.min(start + DEPTH);
+        let depth = self.samples.div_ceil(self.samples.div_ceil(DEPTH));
+        for start in (0..self.samples).step_by(depth) {
+            let part = start..self.samples.min(start + depth);
             self.each_tile(columns.clone(), |rows, column, index| {
                 let panel = (rows.start - self.rows.start) / TILE_ROWS;
                 let a = &panels[panel * self.samples..][part.clone()];

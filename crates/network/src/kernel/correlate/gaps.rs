@@ -2,11 +2,12 @@
 
 use cuesta_input::matrix::ExpressionMatrix;
 
+use super::Method;
 use super::complete::unit_for;
 use super::prepare::Kind;
+use super::rank::Order;
 use super::share::share;
 use super::vector::{LANE, Lane, Masked};
-use super::{Method, rank};
 
 /// The values that are present and, for Spearman, their order. Empty when no value is missing.
 #[derive(Debug, Default)]
@@ -25,12 +26,11 @@ pub(super) struct GeneGaps {
     pub is_constant: bool,
     /// Pearson: the values, scaled by a power of two.
     lanes: Vec<Lane>,
-    /// Spearman: the present samples in ascending order of value, made by [`rank::sort`].
-    pub order: Vec<u32>,
-    /// Spearman: ranks within the samples that are present; 0 where missing.
+    /// Spearman: the order of the values.
+    pub order: Order,
+    /// Spearman: ranks within the samples that are present; 0 where missing, and zeros up to a
+    /// multiple of `LANE`.
     pub ranks: Vec<i32>,
-    /// Spearman: sum of squares of `ranks`.
-    pub squares: i64,
 }
 
 impl Gaps {
@@ -64,9 +64,12 @@ impl GeneGaps {
                 }
             }
             Method::Spearman => {
-                gaps.ranks = vec![0; values.len()];
-                rank::sort(values, &mut gaps.order);
-                gaps.squares = rank::ranks_within(&gaps.order, &gaps.bits, &mut gaps.ranks);
+                let mut flags = Vec::new();
+                let mut ranks = vec![0; values.len().next_multiple_of(LANE)];
+                flags_of(&gaps.bits, &mut flags);
+                gaps.order = Order::new(values);
+                gaps.order.each_rank(&flags, gaps.present, |sample, rank| ranks[sample] = rank);
+                gaps.ranks = ranks;
             }
         }
         gaps
@@ -78,8 +81,14 @@ impl GeneGaps {
     }
 }
 
+/// Writes a byte for every bit, lowest first.
+pub(super) fn flags_of(bits: &[u8], flags: &mut Vec<u8>) {
+    flags.clear();
+    flags.extend(bits.iter().flat_map(|byte| std::array::from_fn::<u8, 8, _>(|i| byte >> i & 1)));
+}
+
 /// A bit for every value that is present, lowest first, zeros up to a multiple of 64.
-pub(super) fn present_bits(values: &[f64]) -> Vec<u8> {
+fn present_bits(values: &[f64]) -> Vec<u8> {
     let mut bits = vec![0; values.len().div_ceil(64) * 8];
     for (index, value) in values.iter().enumerate() {
         bits[index / 8] |= u8::from(!value.is_nan()) << (index % 8);

@@ -5,10 +5,10 @@ use std::ops::Range;
 use cuesta_core::fixed;
 
 use super::band::Scratch;
-use super::gaps::GeneGaps;
+use super::gaps::{GeneGaps, flags_of};
 use super::prepare::Prepared;
-use super::vector::Moments;
-use super::{Method, coefficient, rank, reference};
+use super::vector::{CodeLane, Moments};
+use super::{Method, coefficient, reference};
 
 /// Genes that every row of the band meets before it goes on to the next: they stay in the cache.
 const BLOCK: usize = 256;
@@ -20,6 +20,7 @@ pub(super) struct Workspace {
     partners: Vec<(u32, u32)>,
     scores: Vec<Option<f64>>,
     common: Vec<u8>,
+    flags: Vec<u8>,
     ranks1: Vec<i32>,
     ranks2: Vec<i32>,
 }
@@ -141,28 +142,30 @@ fn spearman(
     workspace: &mut Workspace,
 ) -> Option<f64> {
     let (one, other) = (prepared.gaps.gene(gene1), prepared.gaps.gene(gene2));
-    let Workspace { common, ranks1, ranks2, .. } = workspace;
+    let Workspace { common, flags, ranks1, ranks2, .. } = workspace;
     common.clear();
     common.extend(one.bits.iter().zip(&other.bits).map(|(a, b)| a & b));
-    let (ranks1, xx) = ranks_within(one, (common, count), ranks1);
-    let (ranks2, yy) = ranks_within(other, (common, count), ranks2);
-    if xx == 0 || yy == 0 {
-        return None;
-    }
-    let xy: i64 = ranks1.iter().zip(ranks2).map(|(x, y)| i64::from(*x) * i64::from(*y)).sum();
-    Some(coefficient(xx as f64, xy as f64, yy as f64))
+    flags_of(common, flags);
+    let ranks1 = ranks_within(one, flags, count, ranks1);
+    let ranks2 = ranks_within(other, flags, count, ranks2);
+    // Sums of whole numbers below 2^53: exact in any order.
+    let [xx, xy, ..] = prepared.isa.code_dots(ranks1, [ranks1, ranks2, ranks2, ranks2]);
+    let [yy, ..] = prepared.isa.code_dots(ranks2, [ranks2; 4]);
+    (xx > 0.0 && yy > 0.0).then(|| coefficient(xx, xy, yy))
 }
 
-/// The ranks of a gene among the common samples: its own when those are all it has.
+/// The ranks of a gene among the `count` samples flagged: its own when those are all it has.
 fn ranks_within<'a>(
     gene: &'a GeneGaps,
-    (common, count): (&[u8], u32),
+    common: &[u8],
+    count: u32,
     ranks: &'a mut Vec<i32>,
-) -> (&'a [i32], i64) {
+) -> &'a [CodeLane] {
     if count == gene.present {
-        return (&gene.ranks, gene.squares);
+        return gene.ranks.as_chunks().0;
     }
+    ranks.clear();
     ranks.resize(gene.ranks.len(), 0);
-    let squares = rank::ranks_within(&gene.order, common, ranks);
-    (ranks, squares)
+    gene.order.each_rank(common, count, |sample, rank| ranks[sample] = rank);
+    ranks.as_chunks().0
 }

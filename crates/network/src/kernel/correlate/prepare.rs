@@ -69,6 +69,9 @@ impl<'a> Prepared<'a> {
         let dense = chosen(|kind| !kind.missing && !kind.constant);
         let partial = chosen(|kind| kind.missing);
         let (method, min_abs_micro) = (params.method, params.min_abs_micro());
+        // Scores of unrelated genes have a deviation of 1 / sqrt(samples). Where more than a
+        // quarter of them reach the threshold, a filter costs more than it saves.
+        let all_pairs = params.min_abs_score.powi(2) * (samples as f64) < 1.3;
         let gaps = match partial.is_empty() {
             true => Gaps::default(),
             false => Gaps::new(matrix, &kinds, method, threads),
@@ -79,7 +82,7 @@ impl<'a> Prepared<'a> {
             min_abs_micro,
             min_samples: params.min_samples,
             isa,
-            complete: Complete::new(matrix, dense, (method, isa), min_abs_micro == 0, threads),
+            complete: Complete::new(matrix, dense, (method, isa), all_pairs, threads),
             flat: chosen(|kind| !kind.missing && kind.constant),
             partial,
             gaps,
@@ -89,8 +92,8 @@ impl<'a> Prepared<'a> {
     /// Bytes that preparing a matrix takes, at most, besides the matrix.
     pub fn size_bytes(genes: usize, samples: usize) -> u64 {
         let (genes, samples) = (genes as u64 + 32, samples as u64 + 64);
-        // Eight for complete genes, and for gaps either eight of values or of ranks and order.
-        genes * samples * (8 + 8 + 1)
+        // Eight for complete genes; for gaps eight of values, or sixteen of ranks and order.
+        genes * samples * (8 + 16 + 1)
     }
 
     /// Number of genes.

@@ -3,66 +3,88 @@
 //! Ranks are doubled and centred: over n samples the value of rank q (from 1; equal values share
 //! their mean rank) becomes 2q - (n + 1), an integer. Sums of products are then exact.
 
-/// Marks a place of an order whose value equals the one before.
-const TIED: u32 = 1 << 31;
+/// The present samples of a gene in ascending order of value.
+#[derive(Debug, Default)]
+pub struct Order {
+    samples: Vec<u32>,
+    /// For every place of `samples` where the group of equal values begins and ends; empty when
+    /// all values differ.
+    groups: Vec<(u32, u32)>,
+}
 
-/// Writes the sample numbers of the present values in ascending order of value.
-pub fn sort(values: &[f64], order: &mut Vec<u32>) {
-    order.clear();
-    order.extend((0..values.len() as u32).filter(|&sample| !values[sample as usize].is_nan()));
-    // Equal values may come in any order: they get the same rank.
-    order.sort_unstable_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
-    let mut before = f64::NAN;
-    for place in order {
-        let value = values[*place as usize];
-        if value == before {
-            *place |= TIED;
+impl Order {
+    /// Sorts the values that are present; NaN is missing.
+    pub fn new(values: &[f64]) -> Self {
+        let mut keyed: Vec<(u64, u32)> = (0..)
+            .zip(values)
+            .filter(|(_, value)| !value.is_nan())
+            .map(|(sample, value)| (key(*value), sample))
+            .collect();
+        keyed.sort_unstable();
+        let mut groups = Vec::new();
+        if keyed.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            for group in keyed.chunk_by(|a, b| a.0 == b.0) {
+                let start = groups.len() as u32;
+                groups.resize(groups.len() + group.len(), (start, start + group.len() as u32));
+            }
         }
-        before = value;
+        Self { samples: keyed.into_iter().map(|(_, sample)| sample).collect(), groups }
+    }
+
+    /// Calls `give(sample, rank)` for every sample of the gene; the rank is 0 for samples that are
+    /// not among the `count` that `common` flags with 1. Those must be present.
+    pub fn each_rank(&self, common: &[u8], count: u32, mut give: impl FnMut(usize, i32)) {
+        let is_common = |sample: u32| i32::from(common[sample as usize]);
+        let mut below = 0;
+        if self.groups.is_empty() {
+            for &sample in &self.samples {
+                let one = is_common(sample);
+                give(sample as usize, (2 * below + 1 - count as i32) & -one);
+                below += one;
+            }
+            return;
+        }
+        let mut belows = Vec::with_capacity(self.samples.len() + 1);
+        belows.push(0);
+        for &sample in &self.samples {
+            below += is_common(sample);
+            belows.push(below);
+        }
+        for (&sample, &(start, end)) in self.samples.iter().zip(&self.groups) {
+            let rank = belows[start as usize] + belows[end as usize] - count as i32;
+            give(sample as usize, rank & -is_common(sample));
+        }
     }
 }
 
-/// Writes the ranks of the samples in `common` and 0 for all others; gives their sum of squares.
-///
-/// `order` is what [`sort`] made, `common` has a bit for every sample, all of them present.
-pub fn ranks_within(order: &[u32], common: &[u8], ranks: &mut [i32]) -> i64 {
-    ranks.fill(0);
-    let count: u32 = common.iter().map(|byte| byte.count_ones()).sum();
-    let mut squares = 0;
-    let (mut start, mut below) = (0, 0);
-    while start < order.len() {
-        let length = 1 + order[start + 1..].iter().take_while(|&&place| place & TIED != 0).count();
-        let group = &order[start..start + length];
-        let is_common = |place: u32| {
-            let sample = (place & !TIED) as usize;
-            common[sample / 8] >> (sample % 8) & 1
-        };
-        let members: u32 = group.iter().map(|&place| u32::from(is_common(place))).sum();
-        let rank = (2 * below + members + 1) as i32 - (count + 1) as i32;
-        for &place in group {
-            ranks[(place & !TIED) as usize] = rank * i32::from(is_common(place));
-        }
-        squares += i64::from(members) * i64::from(rank) * i64::from(rank);
-        below += members;
-        start += length;
-    }
-    squares
+/// An integer that orders as the number does; equal for both zeros.
+fn key(value: f64) -> u64 {
+    let bits = (value + 0.0).to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn ranks(values: &[f64], common: &[u8]) -> Vec<i32> {
+        let mut ranks = vec![9; values.len()];
+        let count = common.iter().map(|&flag| u32::from(flag)).sum();
+        Order::new(values).each_rank(common, count, |sample, rank| ranks[sample] = rank);
+        ranks
+    }
+
     #[test]
     fn equal_values_share_their_mean_rank_and_absent_samples_do_not_count() {
         let values = [3.0, 1.0, f64::NAN, 3.0, -0.0, 0.0, 9.0];
-        let mut order = Vec::new();
-        sort(&values, &mut order);
-        let mut ranks = [9; 7];
-        let squares = ranks_within(&order, &[0b0111_1011], &mut ranks);
-        assert_eq!(ranks, [2, -1, 0, 2, -4, -4, 5]);
-        assert_eq!(squares, 4 + 1 + 4 + 16 + 16 + 25);
-        let squares = ranks_within(&order, &[0b0100_0011], &mut ranks);
-        assert_eq!((ranks, squares), ([0, -2, 0, 0, 0, 0, 2], 8));
+        assert_eq!(ranks(&values, &[1, 1, 0, 1, 1, 1, 1]), [2, -1, 9, 2, -4, -4, 5]);
+        assert_eq!(ranks(&values, &[1, 1, 0, 0, 0, 0, 1]), [0, -2, 9, 0, 0, 0, 2]);
+    }
+
+    #[test]
+    fn different_values_are_ranked_in_order_of_size() {
+        let values = [-1.5, f64::MAX, -1e-310, 1e-310, -f64::MAX];
+        assert_eq!(ranks(&values, &[1; 5]), [-2, 4, 0, 2, -4]);
+        assert_eq!(ranks(&values, &[0, 1, 1, 0, 1]), [0, 2, 0, 0, -2]);
     }
 }
