@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PARTITION_BYTES = 128 << 20
+FILES_A_PARTITION_MAX = 32
 _UNSCORED = frozenset({"nan", "skipped"})
 _HAS_DATA = "value NOT IN ('', '\\r') AND NOT startswith(value, '#')"
 
@@ -95,7 +96,7 @@ def _open(
     session = context.session
     wanted = context.task_bytes or PARTITION_BYTES
     session.spark.conf.set("spark.sql.files.maxPartitionBytes", str(wanted))
-    session.spark.conf.set("spark.sql.files.openCostInBytes", str(min(wanted, 4 << 20)))
+    session.spark.conf.set("spark.sql.files.openCostInBytes", str(wanted // FILES_A_PARTITION_MAX))
     files = [file for uri in inputs for file in files_of(session, uri)]
     parameters = json.dumps(dict(context.trial.parameters) | _shape(session, inputs, files))
     reading = Reading(kind=kind, parameters=parameters, version=version, tally=context.tally)
