@@ -6,10 +6,9 @@ use cuesta_core::fixed::Micro;
 use cuesta_core::{Error, Result};
 
 use super::ABSENT;
+use super::codec::Packing;
 use super::header::{COLUMNS, Shape, slot_folder};
-use super::limits::{
-    CHUNK_PAIRS, MASK_JOB_BYTES, MASK_ZSTD_LEVEL, SHARD_CHUNKS, SLOTS_MAX, ZSTD_LEVEL,
-};
+use super::limits::{CHUNK_PAIRS, MASK_JOB_BYTES, SHARD_CHUNKS, SLOTS_MAX};
 use super::planes::{self, SCORE_WIDTH};
 use super::pool::{Part, Pool};
 use super::rank::Walker;
@@ -182,7 +181,12 @@ impl Assembler {
     }
 
     fn submit_chunk(&mut self) -> Result<()> {
-        let arrays = self.shape.arrays();
+        let (arrays, scores) = (self.shape.arrays(), self.shape.scores);
+        // Beside masks the size of scores does not matter, the speed of a scan does.
+        let dense = match self.shape.mask_bytes() {
+            0 => Packing::Zstd,
+            _ => Packing::ZstdIfHalf,
+        };
         for (number, slot) in self.slots.iter_mut().enumerate() {
             let Some(buffer) = slot.buffer.take().filter(|buffer| buffer.zone.rows > 0) else {
                 continue;
@@ -196,7 +200,7 @@ impl Assembler {
                     first: self.chunk,
                     chunk_bytes: raw.len(),
                     raw,
-                    level: ZSTD_LEVEL,
+                    packing: if array < scores { dense } else { Packing::Zstd },
                 })
                 .collect();
             slot.done.zones.push((self.chunk, buffer.zone));
@@ -219,7 +223,7 @@ impl Assembler {
         let first = (target.done.rows - rows) / self.shape.mask_chunk_rows();
         raw.resize(raw.len().next_multiple_of(chunk_bytes), 0);
         let array = (slot + 1) * self.shape.arrays() - 1;
-        self.pool.submit(vec![Part { array, first, raw, chunk_bytes, level: MASK_ZSTD_LEVEL }])
+        self.pool.submit(vec![Part { array, first, raw, chunk_bytes, packing: Packing::Raw }])
     }
 }
 

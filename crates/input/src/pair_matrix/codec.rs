@@ -4,12 +4,26 @@
 use cuesta_core::{Error, Result};
 use zstd::bulk::{Compressor, Decompressor};
 
-const CRC_BYTES: usize = 4;
+use super::limits::{ZSTD_LEVEL, ZSTD_LEVEL_NONE};
+
+/// Bytes of a checksum.
+pub const CRC_BYTES: usize = 4;
+
+/// How a chunk is packed; a reader need not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// As it is.
+    Raw,
+    /// By zstd.
+    Zstd,
+    /// By zstd, and only framed unless that halves it: a frame without compression is decoded at
+    /// the speed of memory.
+    ZstdIfHalf,
+}
 
 /// Encodes chunks.
 pub struct Encoder {
     zstd: Compressor<'static>,
-    level: i32,
     space: Vec<u8>,
 }
 
@@ -19,38 +33,43 @@ impl Encoder {
     /// # Errors
     /// When zstd cannot get memory.
     pub fn new() -> Result<Self> {
-        let zstd = Compressor::new(0).map_err(no_memory)?;
-        Ok(Self { zstd, level: 0, space: Vec::new() })
-    }
-
-    /// Compresses what follows at `level`.
-    ///
-    /// # Errors
-    /// When zstd cannot get memory.
-    pub fn set_level(&mut self, level: i32) -> Result<()> {
-        if self.level != level {
-            self.zstd.set_compression_level(level).map_err(no_memory)?;
-            self.level = level;
-        }
-        Ok(())
+        let zstd = Compressor::new(ZSTD_LEVEL).map_err(no_memory)?;
+        Ok(Self { zstd, space: Vec::new() })
     }
 
     /// Appends the encoded form of `raw` to `out`; returns its size in bytes.
     ///
     /// # Errors
     /// When zstd cannot get memory.
-    pub fn append(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+    pub fn append(&mut self, raw: &[u8], packing: Packing, out: &mut Vec<u8>) -> Result<usize> {
+        let mut packed = raw;
+        if packing != Packing::Raw {
+            let mut size = self.compress(raw)?;
+            if packing == Packing::ZstdIfHalf && 2 * size > raw.len() {
+                self.zstd.set_compression_level(ZSTD_LEVEL_NONE).map_err(no_memory)?;
+                size = self.compress(raw)?;
+                self.zstd.set_compression_level(ZSTD_LEVEL).map_err(no_memory)?;
+            }
+            packed = &self.space[..size];
+        }
+        out.extend_from_slice(packed);
+        out.extend_from_slice(&crc32c::crc32c(packed).to_le_bytes());
+        Ok(packed.len() + CRC_BYTES)
+    }
+
+    fn compress(&mut self, raw: &[u8]) -> Result<usize> {
         let bound = zstd::zstd_safe::compress_bound(raw.len());
         if self.space.len() < bound {
             self.space.resize(bound, 0);
         }
-        let size =
-            self.zstd.compress_to_buffer(raw, self.space.as_mut_slice()).map_err(no_memory)?;
-        let packed = &self.space[..size];
-        out.extend_from_slice(packed);
-        out.extend_from_slice(&crc32c::crc32c(packed).to_le_bytes());
-        Ok(size + CRC_BYTES)
+        self.zstd.compress_to_buffer(raw, self.space.as_mut_slice()).map_err(no_memory)
     }
+}
+
+/// The bytes in front of a checksum; `None` when they do not match it.
+pub fn checked(encoded: &[u8]) -> Option<&[u8]> {
+    let (packed, crc) = encoded.split_last_chunk::<CRC_BYTES>()?;
+    (crc32c::crc32c(packed) == u32::from_le_bytes(*crc)).then_some(packed)
 }
 
 /// Decodes chunks.
@@ -69,11 +88,7 @@ impl Decoder {
 
     /// Decodes a chunk that must fill `raw` exactly. `None` when the chunk is damaged.
     pub fn decode(&mut self, encoded: &[u8], raw: &mut [u8]) -> Option<()> {
-        let (packed, crc) = encoded.split_last_chunk::<CRC_BYTES>()?;
-        if crc32c::crc32c(packed) != u32::from_le_bytes(*crc) {
-            return None;
-        }
-        let size = self.zstd.decompress_to_buffer(packed, &mut *raw).ok()?;
+        let size = self.zstd.decompress_to_buffer(checked(encoded)?, &mut *raw).ok()?;
         (size == raw.len()).then_some(())
     }
 }
@@ -89,18 +104,34 @@ mod tests {
     #[test]
     fn a_chunk_comes_back_and_a_flipped_bit_is_noticed() {
         let raw: Vec<u8> = (0..5000u32).map(|i| (i * i / 7) as u8).collect();
-        let mut encoded = vec![9];
         let mut encoder = Encoder::new().unwrap();
-        encoder.set_level(1).unwrap();
-        let size = encoder.append(&raw, &mut encoded).unwrap();
-        assert_eq!(size + 1, encoded.len());
-        let mut decoder = Decoder::new().unwrap();
-        let mut back = vec![0; raw.len()];
-        assert_eq!(decoder.decode(&encoded[1..], &mut back), Some(()));
-        assert_eq!(back, raw);
-        assert_eq!(decoder.decode(&encoded[1..], &mut back[1..]), None);
-        encoded[size / 2] ^= 4;
-        assert_eq!(decoder.decode(&encoded[1..], &mut back), None);
-        assert_eq!(decoder.decode(b"abc", &mut back), None);
+        for packing in [Packing::Zstd, Packing::ZstdIfHalf] {
+            let mut encoded = vec![9];
+            let size = encoder.append(&raw, packing, &mut encoded).unwrap();
+            assert_eq!(size + 1, encoded.len());
+            let mut decoder = Decoder::new().unwrap();
+            let mut back = vec![0; raw.len()];
+            assert_eq!(decoder.decode(&encoded[1..], &mut back), Some(()));
+            assert_eq!(back, raw);
+            assert_eq!(decoder.decode(&encoded[1..], &mut back[1..]), None);
+            encoded[size / 2] ^= 4;
+            assert_eq!(decoder.decode(&encoded[1..], &mut back), None);
+            assert_eq!(decoder.decode(b"abc", &mut back), None);
+        }
+    }
+
+    #[test]
+    fn what_compresses_little_is_only_framed() {
+        let mut encoder = Encoder::new().unwrap();
+        let mut size = |raw: &[u8], packing| {
+            encoder.append(raw, packing, &mut Vec::new()).unwrap() as f64 / raw.len() as f64
+        };
+        let noise: Vec<u8> = (0..100_000u64).map(|i| cuesta_core::digest::mix(i) as u8).collect();
+        let little: Vec<u8> = noise.iter().map(|byte| byte % 40).collect();
+        let much: Vec<u8> = noise.iter().map(|byte| byte % 3).collect();
+        assert!(size(&little, Packing::Zstd) < 0.75);
+        assert!(size(&little, Packing::ZstdIfHalf) > 0.99);
+        assert!(size(&much, Packing::ZstdIfHalf) < 0.3);
+        assert!(size(&noise, Packing::Raw) > 1.0);
     }
 }

@@ -3,7 +3,7 @@
 use cuesta_core::Result;
 use cuesta_core::fixed::Micro;
 
-use super::codec::Decoder;
+use super::codec::{CRC_BYTES, Decoder, checked};
 use super::header::{COLUMNS, Shape};
 use super::limits::CHUNK_PAIRS;
 use super::planes::{self, SCORE_WIDTH};
@@ -36,7 +36,7 @@ pub struct Found {
     pub scores: Vec<Vec<Micro>>,
     /// For each column, the values of the hits.
     pub columns: [Vec<u32>; COLUMNS.len()],
-    /// The chunk of masks that is decoded.
+    /// The chunk of masks that is in memory.
     mask_chunk: Option<u64>,
     masks: Vec<u8>,
 }
@@ -190,7 +190,6 @@ impl Found {
         matrix: &PairMatrix,
         (from, index): (&Slot, usize),
         number: usize,
-        io: &mut Io,
     ) -> Result<&[u8]> {
         let shape = matrix.header().shape();
         let row = from.row_starts[index] + u64::from(self.positions[number]);
@@ -199,11 +198,12 @@ impl Found {
         if self.mask_chunk != Some(chunk) {
             self.mask_chunk = None;
             let array = shape.arrays() - 1;
-            let size = shape.mask_chunk_rows() as usize * bytes;
+            let size = shape.mask_chunk_rows() as usize * bytes + CRC_BYTES;
             let reader = &mut self.readers[array];
-            let planes = io.read(reader, &from.arrays[array], chunk, size)?;
-            self.masks.clear();
-            self.masks.extend_from_slice(planes);
+            reader.read_fixed(&from.arrays[array], chunk, size, &mut self.masks)?;
+            if checked(&self.masks).is_none() {
+                return Err(damaged(reader.path(), "a chunk has a wrong checksum"));
+            }
             self.mask_chunk = Some(chunk);
         }
         Ok(&self.masks[inside as usize * bytes..][..bytes])

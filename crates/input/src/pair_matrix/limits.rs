@@ -7,7 +7,7 @@ pub const CHUNK_PAIRS: usize = 1 << 17;
 pub const SHARD_CHUNKS: u64 = 8;
 /// Rows of one pair.
 pub const SLOTS_MAX: usize = 64;
-/// Bytes of masks decoded together, at most, unless one row is larger: a few rows, because the rows
+/// Bytes of masks read together, at most, unless one row is larger: a few rows, because the rows
 /// that a scan keeps are far apart.
 pub const MASK_CHUNK_BYTES: u64 = 1 << 10;
 /// Bytes of masks in one shard before compression, at most, unless one row is larger.
@@ -16,13 +16,12 @@ pub const MASK_SHARD_BYTES: u64 = 32 << 20;
 pub const MASK_CHUNK_ROWS_MAX: u64 = 256;
 /// See [`MASK_CHUNK_ROWS_MAX`].
 pub const MASK_SHARD_ROWS_MAX: u64 = 1 << 17;
-/// Level of compression of everything but masks.
+/// Level of compression.
 pub const ZSTD_LEVEL: i32 = 1;
-/// Level of compression of masks: a small chunk without entropy-coded literals is decoded three to
-/// eight times faster, and is an eighth to a half larger.
-pub const MASK_ZSTD_LEVEL: i32 = -1;
+/// The level at which zstd only frames what it is given.
+pub const ZSTD_LEVEL_NONE: i32 = -131_072;
 
-/// Bytes of mask rows that a thread compresses at a time.
+/// Bytes of mask rows that a thread takes at a time.
 pub const MASK_JOB_BYTES: u64 = 256 << 10;
 /// Rows in memory, in bytes, before the writer starts to encode the lower half of them.
 pub const STREAM_BYTES: u64 = 64 << 20;
@@ -32,7 +31,5 @@ pub const RUN_BUFFER_BYTES: u64 = 256 << 10;
 pub const MERGE_RUNS_MAX: u64 = 256;
 /// Rows between two looks at the user's wish to stop.
 pub const CANCEL_ROWS: u64 = 1 << 14;
-/// Bytes of a shard's index that are read at once.
-pub const INDEX_PAGE_BYTES: usize = 4 << 10;
 /// Slots whose files a reading thread keeps open.
 pub const SLOTS_OPEN_MAX: usize = 4;

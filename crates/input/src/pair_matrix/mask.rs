@@ -3,6 +3,7 @@
 //! The planes are bits of the symbols' ASCII codes: plane 0 is the lowest bit, plane 1 is set for
 //! 6 and 7, plane 2 for 8 and 9. In real data planes 1 and 2 are nearly empty and compress away.
 
+use crate::kinc::simd::Cpu;
 use crate::row::check_mask;
 
 /// Planes of a mask.
@@ -48,13 +49,19 @@ pub fn pack(mask: &[u8], out: &mut Vec<u8>) -> Result<Tally, String> {
 
 /// Counts the symbols of a packed mask.
 pub fn tally(planes: &[u8]) -> Tally {
+    crate::with_best_cpu!(cpu => cpu.enter(
+        #[inline(always)]
+        || tally_here(planes)
+    ))
+}
+
+#[inline(always)]
+fn tally_here(planes: &[u8]) -> Tally {
     let bytes = planes.len() / PLANES;
     let (plane0, rest) = planes.split_at(bytes);
     let (plane1, plane2) = rest.split_at(bytes);
     let mut tally = [0; 5];
-    let words = plane0.chunks(8).zip(plane1.chunks(8)).zip(plane2.chunks(8));
-    for ((low, six), eight) in words {
-        let (low, six, eight) = (word_of(low), word_of(six), word_of(eight));
+    for ((&low, &six), &eight) in plane0.iter().zip(plane1).zip(plane2) {
         tally[0] += (low & !six & !eight).count_ones();
         tally[1] += (low & eight).count_ones();
         tally[2] += (!low & eight).count_ones();
@@ -107,12 +114,6 @@ fn gather(bits: u64) -> u8 {
 fn spread(byte: u8) -> u64 {
     let copies = u64::from(byte).wrapping_mul(ONES) & 0x8040_2010_0804_0201;
     ((copies + 0x7F7F_7F7F_7F7F_7F7F) >> 7) & ONES
-}
-
-fn word_of(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    u64::from_le_bytes(word)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use cuesta_core::{Error, Result};
 
-use super::codec::Encoder;
+use super::codec::{Encoder, Packing};
 use super::shard::{Closed, ShardPath, ShardWriter};
 use crate::parallel::lock;
 
@@ -21,8 +21,8 @@ pub struct Part {
     pub raw: Vec<u8>,
     /// Bytes of one chunk.
     pub chunk_bytes: usize,
-    /// Level of compression.
-    pub level: i32,
+    /// How each chunk is packed.
+    pub packing: Packing,
 }
 
 /// Parts that are compressed by one thread.
@@ -223,11 +223,11 @@ fn work(shared: &Shared) {
 }
 
 fn encode(part: Part, encoder: &mut Encoder) -> Result<Encoded> {
-    encoder.set_level(part.level)?;
     let mut bytes = Vec::new();
     let chunks = part.raw.chunks(part.chunk_bytes);
-    let sizes: Vec<usize> =
-        chunks.map(|chunk| encoder.append(chunk, &mut bytes)).collect::<Result<_>>()?;
+    let sizes: Vec<usize> = chunks
+        .map(|chunk| encoder.append(chunk, part.packing, &mut bytes))
+        .collect::<Result<_>>()?;
     Ok(Encoded { array: part.array, first: part.first, sizes, bytes })
 }
 
@@ -252,8 +252,13 @@ mod tests {
         for chunk in 0..20 {
             let raw = vec![chunk as u8; 100_000 / (chunk as usize + 1)];
             let chunk_bytes = raw.len();
-            let part =
-                |array| Part { array, first: chunk, raw: raw.clone(), chunk_bytes, level: 1 };
+            let part = |array| Part {
+                array,
+                first: chunk,
+                raw: raw.clone(),
+                chunk_bytes,
+                packing: Packing::Zstd,
+            };
             pool.submit((0..1 + chunk as usize % 2).map(part).collect())?;
         }
         pool.finish()

@@ -1,6 +1,5 @@
 //! Completes the folder of a pair matrix: side arrays, metadata, then its name.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +8,7 @@ use cuesta_core::{Error, Result};
 use super::assemble::SlotDone;
 use super::header::{Header, slot_folder};
 use super::limits::CHUNK_PAIRS;
-use super::schema::{self, PairArray};
+use super::schema::Arrays;
 use super::zone::{Range, Zone};
 
 /// Names and masks that belong to the whole file; empty for none.
@@ -92,29 +91,23 @@ pub fn clear(folder: &Path) -> Result<()> {
 /// # Errors
 /// `Input` naming what could not be stored.
 pub fn store(folder: &Path, header: &Header, slots: &[SlotDone], names: &Names<'_>) -> Result<()> {
-    let store = schema::store(folder)?;
-    let arrays = schema::arrays(header, &store)?;
+    let arrays = Arrays::of(header, folder)?;
     for (number, slot) in slots.iter().enumerate() {
         store_zones(header, &slot_folder(number), slot, &arrays)?;
     }
     if !names.gene_missing.is_empty() {
-        put(&arrays, "gene_missing", names.gene_missing.to_vec())?;
+        arrays.put("gene_missing", names.gene_missing.to_vec())?;
     }
     if header.gene_names {
-        put(&arrays, "gene_name", names.genes.to_vec())?;
+        arrays.put("gene_name", names.genes.to_vec())?;
     }
     if header.sample_names {
-        put(&arrays, "sample_name", names.samples.to_vec())?;
+        arrays.put("sample_name", names.samples.to_vec())?;
     }
-    schema::store_metadata(header, &store, &arrays)
+    arrays.store_metadata(header)
 }
 
-fn store_zones(
-    header: &Header,
-    folder: &str,
-    slot: &SlotDone,
-    arrays: &BTreeMap<String, PairArray>,
-) -> Result<()> {
+fn store_zones(header: &Header, folder: &str, slot: &SlotDone, arrays: &Arrays) -> Result<()> {
     let chunks = header.pairs().div_ceil(CHUNK_PAIRS as u64) as usize;
     let mut zones = vec![Zone::empty(header.scores); chunks];
     for (chunk, zone) in &slot.zones {
@@ -123,32 +116,16 @@ fn store_zones(
     let put_range = |name: &str, value: fn(&Range) -> i32| {
         let all = (0..header.scores)
             .flat_map(|method| zones.iter().map(move |zone| value(&zone.ranges[method])));
-        put(arrays, &format!("{folder}{name}"), all.collect::<Vec<i32>>())
+        arrays.put(&format!("{folder}{name}"), all.collect::<Vec<i32>>())
     };
     put_range("chunk_min", |range| range.min)?;
     put_range("chunk_max", |range| range.max)?;
     put_range("chunk_min_abs", |range| range.min_abs)?;
     put_range("chunk_max_abs", |range| range.max_abs)?;
     let rows: Vec<u32> = zones.iter().map(|zone| zone.rows).collect();
-    put(arrays, &format!("{folder}chunk_rows"), rows)?;
+    arrays.put(&format!("{folder}chunk_rows"), rows)?;
     let columns: Vec<u8> = zones.iter().map(|zone| zone.columns).collect();
-    put(arrays, &format!("{folder}chunk_columns"), columns)
-}
-
-/// Stores an array that has one chunk.
-fn put<T: zarrs::array::Element>(
-    arrays: &BTreeMap<String, PairArray>,
-    path: &str,
-    values: Vec<T>,
-) -> Result<()> {
-    if values.is_empty() {
-        return Ok(());
-    }
-    let array = &arrays[path];
-    let chunk = vec![0; array.dimensionality()];
-    array.store_chunk_opt(&chunk, values, &schema::options()).map_err(|cause| {
-        Error::input("output.pairs", format!("storing {path} failed: {cause}; check the disk"))
-    })
+    arrays.put(&format!("{folder}chunk_columns"), columns)
 }
 
 /// Brings a folder with everything below it to the disk; the shards are there already.

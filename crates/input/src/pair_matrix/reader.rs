@@ -1,19 +1,22 @@
 //! Opens a pair matrix: its attributes and what is known of its chunks.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::fixed::Micro;
 use cuesta_core::{Error, Result};
-use zarrs::group::Group;
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::damaged;
 use super::header::{COLUMNS, FORMAT, Header, MaskKind, slot_folder};
 use super::limits::{CHUNK_PAIRS, SHARD_CHUNKS};
-use super::schema::{self, PairArray, Store};
+use super::schema::Arrays;
 use super::shard::ShardPath;
 use super::zone::{Range, Zone};
 use crate::filter::Filter;
+
+/// Metadata of a Zarr group.
+const METADATA_FILE: &str = "zarr.json";
 
 /// An open pair matrix; threads may share it.
 pub struct PairMatrix {
@@ -51,7 +54,7 @@ pub struct Chunk {
 impl PairMatrix {
     /// Whether `path` looks like a pair matrix, whole or not: a folder that is a Zarr group.
     pub fn is_at(path: &Path) -> bool {
-        path.join("zarr.json").is_file()
+        path.join(METADATA_FILE).is_file()
     }
 
     /// Opens the pair matrix in folder `path`. Cost: a few milliseconds and a few small files.
@@ -67,17 +70,19 @@ impl PairMatrix {
             );
             return Err(Error::input("input.pairs", text));
         }
-        let store = schema::store(path)?;
-        let root = Group::open(store.clone(), "/")
-            .map_err(|cause| damaged(path, &format!("its zarr.json is not readable ({cause})")))?;
-        let header = read_header(path, root.attributes())?;
-        let arrays = schema::arrays(&header, &store)?;
-        schema::check_metadata(path, &root, &arrays)?;
+        let file = path.join(METADATA_FILE);
+        let bytes = std::fs::read(&file)
+            .map_err(|cause| Error::system("input.pairs", "reading", &file, &cause))?;
+        let root: Value = serde_json::from_slice(&bytes)
+            .map_err(|cause| damaged(&file, &format!("it is not readable ({cause})")))?;
+        let header = read_header(path, &root["attributes"])?;
+        let arrays = Arrays::of(&header, path)?;
+        arrays.check(&root)?;
         let slots = (0..header.slot_rows.len())
             .map(|slot| Slot::open(path, &header, slot, &arrays))
             .collect::<Result<_>>()?;
         let gene_missing = match header.masks {
-            MaskKind::Genes if header.genes > 0 => get(path, &arrays, "gene_missing")?,
+            MaskKind::Genes if header.genes > 0 => arrays.get("gene_missing")?,
             _ => Vec::new(),
         };
         Ok(Self { path: path.to_owned(), header, slots, gene_missing })
@@ -142,8 +147,7 @@ impl PairMatrix {
         if !exist {
             return Ok(Vec::new());
         }
-        let store: Store = schema::store(&self.path)?;
-        get(&self.path, &schema::arrays(&self.header, &store)?, array)
+        Arrays::of(&self.header, &self.path)?.get(array)
     }
 }
 
@@ -169,11 +173,8 @@ impl Range {
     }
 }
 
-fn read_header(
-    path: &Path,
-    attributes: &serde_json::Map<String, serde_json::Value>,
-) -> Result<Header> {
-    let format = attributes.get("format").and_then(|format| format.as_str()).unwrap_or("?");
+fn read_header(path: &Path, attributes: &Value) -> Result<Header> {
+    let format = attributes["format"].as_str().unwrap_or("?");
     if !format.starts_with("cuesta.pairs/") {
         let text = format!(
             "{} is a Zarr group but not a pair matrix; give a folder that `cuesta run load` or \
@@ -190,19 +191,14 @@ fn read_header(
         );
         return Err(Error::input("input.pairs", text));
     }
-    let header: Header = serde_json::from_value(attributes.clone().into())
+    let header: Header = Header::deserialize(attributes)
         .map_err(|cause| damaged(path, &format!("its attributes are incomplete ({cause})")))?;
     header.check().map_err(|what| damaged(path, &what))?;
     Ok(header)
 }
 
 impl Slot {
-    fn open(
-        path: &Path,
-        header: &Header,
-        slot: usize,
-        arrays: &BTreeMap<String, PairArray>,
-    ) -> Result<Self> {
+    fn open(path: &Path, header: &Header, slot: usize, arrays: &Arrays) -> Result<Self> {
         let shape = header.shape();
         let folder = slot_folder(slot);
         let place = |array: usize| ShardPath {
@@ -214,7 +210,7 @@ impl Slot {
             },
         };
         let places = (0..shape.arrays()).map(place).collect();
-        let zones = read_zones(path, header, &folder, arrays)?;
+        let zones = read_zones(header, &folder, arrays)?;
         let mut row_starts = Vec::with_capacity(zones.len());
         let mut rows = 0;
         for zone in &zones {
@@ -228,24 +224,19 @@ impl Slot {
     }
 }
 
-fn read_zones(
-    path: &Path,
-    header: &Header,
-    folder: &str,
-    arrays: &BTreeMap<String, PairArray>,
-) -> Result<Vec<Zone>> {
+fn read_zones(header: &Header, folder: &str, arrays: &Arrays) -> Result<Vec<Zone>> {
     let chunks = header.pairs().div_ceil(CHUNK_PAIRS as u64) as usize;
     if chunks == 0 {
         return Ok(Vec::new());
     }
     let name = |name: &str| format!("{folder}{name}");
-    let rows: Vec<u32> = get(path, arrays, &name("chunk_rows"))?;
-    let columns: Vec<u8> = get(path, arrays, &name("chunk_columns"))?;
+    let rows: Vec<u32> = arrays.get(&name("chunk_rows"))?;
+    let columns: Vec<u8> = arrays.get(&name("chunk_columns"))?;
     let [min, max, min_abs, max_abs]: [Vec<Micro>; 4] = [
-        get(path, arrays, &name("chunk_min"))?,
-        get(path, arrays, &name("chunk_max"))?,
-        get(path, arrays, &name("chunk_min_abs"))?,
-        get(path, arrays, &name("chunk_max_abs"))?,
+        arrays.get(&name("chunk_min"))?,
+        arrays.get(&name("chunk_max"))?,
+        arrays.get(&name("chunk_min_abs"))?,
+        arrays.get(&name("chunk_max_abs"))?,
     ];
     let range = |at: usize| Range {
         min: min[at],
@@ -259,19 +250,4 @@ fn read_zones(
         ranges: (0..header.scores).map(|method| range(method * chunks + chunk)).collect(),
     };
     Ok((0..chunks).map(zone).collect())
-}
-
-/// The elements of an array that has one chunk.
-fn get<T: zarrs::array::ElementOwned>(
-    path: &Path,
-    arrays: &BTreeMap<String, PairArray>,
-    name: &str,
-) -> Result<Vec<T>> {
-    let array = &arrays[name];
-    let chunk = vec![0; array.dimensionality()];
-    match array.retrieve_chunk_if_exists_opt::<Vec<T>>(&chunk, &schema::options()) {
-        Ok(Some(values)) => Ok(values),
-        Ok(None) => Err(damaged(&path.join(name), "it has no data")),
-        Err(cause) => Err(damaged(&path.join(name), &format!("reading it failed ({cause})"))),
-    }
 }

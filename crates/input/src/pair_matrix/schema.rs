@@ -2,73 +2,167 @@
 //! metadata, the reader accepts no other.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cuesta_core::{Error, Result};
 use serde_json::{Value, json};
 use zarrs::array::codec::{Crc32cCodec, ShuffleCodec, ZstdCodec};
 use zarrs::array::{
-    Array, ArrayBuilder, ArrayMetadata, ArrayMetadataOptions, ArrayMetadataV3, CodecOptions,
-    data_type,
+    Array, ArrayBuilder, ArrayMetadataOptions, CodecOptions, Element, ElementOwned, data_type,
 };
 use zarrs::filesystem::FilesystemStore;
-use zarrs::group::{Group, GroupBuilder};
+use zarrs::group::GroupBuilder;
 use zarrs::metadata::v3::AdditionalFieldV3;
 
-use super::header::{COLUMNS, Header, MaskKind, slot_folder};
-use super::limits::{CHUNK_PAIRS, MASK_ZSTD_LEVEL, SHARD_CHUNKS, ZSTD_LEVEL};
+use super::header::{COLUMNS, FORMAT, Header, MaskKind, slot_folder};
+use super::limits::{CHUNK_PAIRS, SHARD_CHUNKS, ZSTD_LEVEL};
 use super::mask::{PLANES, plane_bytes};
 use super::{ABSENT, damaged};
 
-/// Store of a pair matrix.
-pub type Store = Arc<FilesystemStore>;
+/// Field of the root's zarr.json that lists all metadata.
+const CONSOLIDATED: &str = "consolidated_metadata";
 
-/// An array of a pair matrix.
-pub type PairArray = Array<FilesystemStore>;
+/// The arrays that a group must have, by path.
+pub struct Arrays {
+    folder: PathBuf,
+    store: Arc<FilesystemStore>,
+    builders: BTreeMap<String, ArrayBuilder>,
+}
 
-/// Opens the folder of a group.
-///
-/// # Errors
-/// `Input` when it is no folder.
-pub fn store(folder: &Path) -> Result<Store> {
-    let store = FilesystemStore::new(folder).map_err(|cause| {
-        Error::input("input.pairs", format!("{}: {cause}; check the path", folder.display()))
-    })?;
-    Ok(Arc::new(store))
+impl Arrays {
+    /// The arrays of the group in `folder`.
+    ///
+    /// # Errors
+    /// `Input` when it is no folder.
+    pub fn of(header: &Header, folder: &Path) -> Result<Self> {
+        let store = FilesystemStore::new(folder).map_err(|cause| {
+            Error::input("input.pairs", format!("{}: {cause}; check the path", folder.display()))
+        })?;
+        let mut builders = BTreeMap::new();
+        for (slot, &rows) in header.slot_rows.iter().enumerate() {
+            let of_slot = arrays_of_slot(header, rows);
+            let folder = slot_folder(slot);
+            builders.extend(of_slot.map(|(name, builder)| (format!("{folder}{name}"), builder)));
+        }
+        let of_group = extras_of_group(header);
+        builders.extend(of_group.map(|(name, builder)| (name.to_owned(), builder)));
+        Ok(Self { folder: folder.to_owned(), store: Arc::new(store), builders })
+    }
+
+    /// Stores the values of an array that has one chunk.
+    ///
+    /// # Errors
+    /// `Input` naming what could not be stored.
+    pub fn put<T: Element>(&self, path: &str, values: Vec<T>) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let array = self.build(path)?;
+        let chunk = vec![0; array.dimensionality()];
+        array.store_chunk_opt(&chunk, values, &options()).map_err(|cause| refused(path, &cause))
+    }
+
+    /// Reads the values of an array that has one chunk.
+    ///
+    /// # Errors
+    /// `Input` when it is damaged.
+    pub fn get<T: ElementOwned>(&self, path: &str) -> Result<Vec<T>> {
+        let array = self.build(path)?;
+        let chunk = vec![0; array.dimensionality()];
+        let what = match array.retrieve_chunk_if_exists_opt::<Vec<T>>(&chunk, &options()) {
+            Ok(Some(values)) => return Ok(values),
+            Ok(None) => "it has no data".to_owned(),
+            Err(cause) => format!("reading it failed ({cause})"),
+        };
+        Err(damaged(&self.folder.join(path), &what))
+    }
+
+    /// Stores the metadata of the groups and arrays; the root comes last, so that a group without
+    /// it is not whole.
+    ///
+    /// # Errors
+    /// `Input` naming what could not be stored.
+    pub fn store_metadata(&self, header: &Header) -> Result<()> {
+        let mut consolidated = BTreeMap::new();
+        let slots = header.slot_rows.len();
+        let extra = (slots > 1).then(|| "extra".to_owned());
+        let groups = extra.into_iter().chain((1..slots).map(|slot| format!("extra/{slot}")));
+        for path in groups {
+            let group = GroupBuilder::new().build(self.store.clone(), &format!("/{path}"));
+            let group = group.map_err(|cause| refused(&path, &cause))?;
+            group.store_metadata().map_err(|cause| refused(&path, &cause))?;
+            consolidated.insert(path, json!(group.metadata()));
+        }
+        for path in self.builders.keys() {
+            let array = self.build(path)?;
+            array.store_metadata().map_err(|cause| refused(path, &cause))?;
+            consolidated.insert(path.clone(), json!(array.metadata()));
+        }
+        let attributes = match json!(header) {
+            Value::Object(attributes) => attributes,
+            other => unreachable!("a header is an object, not {other}"),
+        };
+        let field = json!({"kind": "inline", "metadata": consolidated});
+        let mut root = GroupBuilder::new();
+        root.attributes(attributes).additional_fields(
+            [(CONSOLIDATED.to_owned(), AdditionalFieldV3::new(field, false))].into(),
+        );
+        let root = root.build(self.store.clone(), "/").map_err(|cause| refused("/", &cause))?;
+        root.store_metadata().map_err(|cause| refused("/", &cause))
+    }
+
+    /// Checks that the root's zarr.json lists every array as the format prescribes it, apart from
+    /// its attributes, which anyone may extend.
+    ///
+    /// # Errors
+    /// `Input` naming the first array that differs.
+    pub fn check(&self, root: &Value) -> Result<()> {
+        for (path, builder) in &self.builders {
+            let expected = builder.build_metadata().map_err(|cause| refused(path, &cause))?;
+            let found = &root[CONSOLIDATED]["metadata"][path];
+            if bare(found.clone()) != bare(json!(expected)) {
+                let text = format!("its zarr.json describes {path} otherwise than {FORMAT}");
+                return Err(damaged(&self.folder, &text));
+            }
+        }
+        Ok(())
+    }
+
+    fn build(&self, path: &str) -> Result<Array<FilesystemStore>> {
+        let array = self.builders[path]
+            .build(self.store.clone(), &format!("/{path}"))
+            .map_err(|cause| refused(path, &cause))?;
+        let plain = ArrayMetadataOptions::default().with_include_zarrs_metadata(false);
+        Ok(array.with_metadata_options(plain))
+    }
+}
+
+/// Array metadata without the attributes.
+fn bare(mut metadata: Value) -> Value {
+    if let Value::Object(fields) = &mut metadata {
+        fields.remove("attributes");
+    }
+    metadata
+}
+
+fn refused(path: &str, cause: &dyn std::fmt::Display) -> Error {
+    Error::input("output.pairs", format!("array {path}: {cause}; check the disk"))
 }
 
 /// How side arrays are read and written: a chunk that is missing is damage, never "all fill".
-pub fn options() -> CodecOptions {
+fn options() -> CodecOptions {
     CodecOptions::default().with_store_empty_chunks(true).with_concurrent_target(1)
 }
 
-/// Every array that the group must have, by path.
-///
-/// # Errors
-/// `Input` when the library refuses one.
-pub fn arrays(header: &Header, store: &Store) -> Result<BTreeMap<String, PairArray>> {
-    let mut builders = Vec::new();
-    for (slot, &rows) in header.slot_rows.iter().enumerate() {
-        let folder = slot_folder(slot);
-        let mut add = |name: &str, builder| builders.push((format!("{folder}{name}"), builder));
-        let shape = header.shape();
-        (0..header.scores).for_each(|m| add(&shape.array_name(m), score(header, m)));
-        (0..COLUMNS.len()).for_each(|c| add(COLUMNS[c], column(header, c)));
-        if header.masks == MaskKind::Stored {
-            add("mask", mask(header, rows));
-        }
-        zones(header).into_iter().for_each(|(name, builder)| add(name, builder));
-    }
-    builders.extend(extras_of_group(header).map(|(name, builder)| (name.to_owned(), builder)));
-    let build = |(path, builder): (String, ArrayBuilder)| {
-        let array = builder.build(store.clone(), &format!("/{path}")).map_err(|cause| {
-            Error::input("output.pairs", format!("array {path} was refused: {cause}"))
-        })?;
-        let plain = ArrayMetadataOptions::default().with_include_zarrs_metadata(false);
-        Ok((path, array.with_metadata_options(plain)))
-    };
-    builders.into_iter().map(build).collect()
+/// Arrays of a slot of `rows` rows.
+fn arrays_of_slot(header: &Header, rows: u64) -> impl Iterator<Item = (String, ArrayBuilder)> {
+    let shape = header.shape();
+    let scores = (0..header.scores).map(move |m| (shape.array_name(m), score(header, m)));
+    let columns = (0..COLUMNS.len()).map(|c| (COLUMNS[c].to_owned(), column(header, c)));
+    let masks = (header.masks == MaskKind::Stored).then(|| ("mask".to_owned(), mask(header, rows)));
+    let zones = zones(header).map(|(name, builder)| (name.to_owned(), builder));
+    scores.chain(columns).chain(masks).chain(zones)
 }
 
 /// Arrays that belong to the group as a whole.
@@ -95,7 +189,7 @@ fn extras_of_group(header: &Header) -> impl Iterator<Item = (&'static str, Array
         names(header.sample_names, "sample_name", "sample", samples),
     ];
     all.into_iter().flatten().map(|(name, mut builder)| {
-        builder.bytes_to_bytes_codecs(vec![zstd(ZSTD_LEVEL), Arc::new(Crc32cCodec::new())]);
+        builder.bytes_to_bytes_codecs(vec![zstd(), Arc::new(Crc32cCodec::new())]);
         (name, builder)
     })
 }
@@ -137,7 +231,7 @@ fn by_rank(header: &Header, kind: zarrs::array::DataType, width: usize) -> Array
         .subchunk_shape(vec![chunk])
         .bytes_to_bytes_codecs(vec![
             Arc::new(ShuffleCodec::new(width)),
-            zstd(ZSTD_LEVEL),
+            zstd(),
             Arc::new(Crc32cCodec::new()),
         ])
         .dimension_names(Some(["pair"]));
@@ -151,7 +245,7 @@ fn mask(header: &Header, rows: u64) -> ArrayBuilder {
     let mut builder = ArrayBuilder::new(vec![rows, planes, bytes], shard, data_type::uint8(), 0u8);
     builder
         .subchunk_shape(vec![shape.mask_chunk_rows(), planes, bytes])
-        .bytes_to_bytes_codecs(vec![zstd(MASK_ZSTD_LEVEL), Arc::new(Crc32cCodec::new())])
+        .bytes_to_bytes_codecs(vec![Arc::new(Crc32cCodec::new())])
         .dimension_names(Some(["row", "plane", "mask_byte"]));
     builder
 }
@@ -178,7 +272,7 @@ fn with_crc(shape: Vec<u64>, kind: zarrs::array::DataType, dimensions: &[&str]) 
     let chunk = ones(&shape);
     let mut builder = ArrayBuilder::new(shape, chunk, kind, 0);
     builder
-        .bytes_to_bytes_codecs(vec![zstd(ZSTD_LEVEL), Arc::new(Crc32cCodec::new())])
+        .bytes_to_bytes_codecs(vec![zstd(), Arc::new(Crc32cCodec::new())])
         .dimension_names(Some(dimensions.iter().copied()));
     builder
 }
@@ -188,80 +282,6 @@ fn ones(shape: &[u64]) -> Vec<u64> {
     shape.iter().map(|&side| side.max(1)).collect()
 }
 
-fn zstd(level: i32) -> Arc<ZstdCodec> {
-    Arc::new(ZstdCodec::new(level, false))
-}
-
-/// Stores the metadata of the groups and arrays; the root comes last, so that a group without it
-/// is not whole.
-///
-/// # Errors
-/// `Input` naming what could not be stored.
-pub fn store_metadata(
-    header: &Header,
-    store: &Store,
-    arrays: &BTreeMap<String, PairArray>,
-) -> Result<()> {
-    let refused = |what: &str, cause: &dyn std::fmt::Display| {
-        Error::input("output.pairs", format!("storing {what} failed: {cause}; check the disk"))
-    };
-    let mut consolidated = BTreeMap::new();
-    let slots = header.slot_rows.len();
-    let extra = (slots > 1).then(|| "extra".to_owned());
-    let groups = extra.into_iter().chain((1..slots).map(|slot| format!("extra/{slot}")));
-    for path in groups {
-        let group = GroupBuilder::new().build(store.clone(), &format!("/{path}"));
-        let group = group.map_err(|cause| refused(&path, &cause))?;
-        group.store_metadata().map_err(|cause| refused(&path, &cause))?;
-        consolidated.insert(path, json!(group.metadata()));
-    }
-    for (path, array) in arrays {
-        array.store_metadata().map_err(|cause| refused(path, &cause))?;
-        consolidated.insert(path.clone(), json!(array.metadata()));
-    }
-    let attributes = match json!(header) {
-        Value::Object(attributes) => attributes,
-        other => unreachable!("a header is an object, not {other}"),
-    };
-    let field = json!({"kind": "inline", "metadata": consolidated});
-    let mut root = GroupBuilder::new();
-    root.attributes(attributes).additional_fields(
-        [("consolidated_metadata".to_owned(), AdditionalFieldV3::new(field, false))].into(),
-    );
-    let root = root.build(store.clone(), "/").map_err(|cause| refused("the group", &cause))?;
-    root.store_metadata().map_err(|cause| refused("the group", &cause))
-}
-
-/// Checks that the metadata of the group lists every array as the format prescribes it, apart from
-/// its attributes, which anyone may extend.
-///
-/// # Errors
-/// `Input` naming the first array that differs.
-pub fn check_metadata(
-    folder: &Path,
-    root: &Group<FilesystemStore>,
-    arrays: &BTreeMap<String, PairArray>,
-) -> Result<()> {
-    let Some(found) = root.consolidated_metadata() else {
-        return Err(damaged(folder, "its zarr.json has no consolidated metadata"));
-    };
-    // Through JSON, as what was found came: an empty configuration becomes an absent one.
-    let plain = |metadata: &ArrayMetadataV3| {
-        let bare = metadata.clone().with_attributes(serde_json::Map::new());
-        serde_json::from_value::<ArrayMetadataV3>(json!(bare)).ok()
-    };
-    for (path, array) in arrays {
-        use zarrs::node::NodeMetadata;
-        let same = match (found.metadata.get(path), array.metadata()) {
-            (Some(NodeMetadata::Array(ArrayMetadata::V3(found))), ArrayMetadata::V3(expected)) => {
-                plain(found) == plain(expected)
-            }
-            _ => false,
-        };
-        if !same {
-            let text = format!("its zarr.json describes {path} otherwise than {}", super::FORMAT);
-            return Err(damaged(folder, &text));
-        }
-    }
-    Ok(())
+fn zstd() -> Arc<ZstdCodec> {
+    Arc::new(ZstdCodec::new(ZSTD_LEVEL, false))
 }

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use cuesta_core::{Error, Result};
 
 use super::damaged;
-use super::limits::INDEX_PAGE_BYTES;
 
 const ENTRY_BYTES: usize = 16;
 const CRC_BYTES: usize = 4;
@@ -138,9 +137,8 @@ struct ReadShard {
     data_bytes: u64,
     /// Bytes of the index.
     index_bytes: usize,
-    /// The part of the index that is in memory, and where it begins.
-    page: Vec<u8>,
-    page_at: usize,
+    /// The index, once it was needed.
+    index: Vec<u8>,
 }
 
 impl ShardReader {
@@ -149,12 +147,7 @@ impl ShardReader {
     /// # Errors
     /// `Input` when the shard or the chunk is missing or damaged; `System`.
     pub fn read(&mut self, place: &ShardPath, chunk: u64, out: &mut Vec<u8>) -> Result<()> {
-        let shard = chunk / place.chunks;
-        let open = match self.open.take() {
-            Some(open) if open.shard == shard => open,
-            _ => ReadShard::open(place, shard)?,
-        };
-        let open = self.open.insert(open);
+        let open = self.open(place, chunk / place.chunks)?;
         let (offset, size) = open.entry((chunk % place.chunks) as usize)?;
         let inside = offset.checked_add(size).is_some_and(|end| end <= open.data_bytes);
         if !inside {
@@ -162,6 +155,36 @@ impl ShardReader {
         }
         out.resize(size as usize, 0);
         read_exactly(&open.file, &open.path, out, offset)
+    }
+
+    /// Like [`ShardReader::read`] for arrays whose chunks all have `size` bytes and are all there:
+    /// needs no look at the index.
+    ///
+    /// # Errors
+    /// `Input` when the shard or the chunk is missing; `System`.
+    pub fn read_fixed(
+        &mut self,
+        place: &ShardPath,
+        chunk: u64,
+        size: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let open = self.open(place, chunk / place.chunks)?;
+        out.resize(size, 0);
+        let offset = chunk % place.chunks * size as u64;
+        if offset + size as u64 > open.data_bytes {
+            return Err(damaged(&open.path, "a chunk is missing from it"));
+        }
+        read_exactly(&open.file, &open.path, out, offset)
+    }
+
+    /// The shard, opened if it is not open.
+    fn open(&mut self, place: &ShardPath, shard: u64) -> Result<&mut ReadShard> {
+        let open = match self.open.take() {
+            Some(open) if open.shard == shard => open,
+            _ => ReadShard::open(place, shard)?,
+        };
+        Ok(self.open.insert(open))
     }
 
     /// The file that is open, for messages.
@@ -185,37 +208,27 @@ impl ReadShard {
         let Some(data_bytes) = size_bytes.checked_sub((index_bytes + CRC_BYTES) as u64) else {
             return Err(damaged(&path, "it is cut short"));
         };
-        let mut open =
-            Self { shard, path, file, data_bytes, index_bytes, page: Vec::new(), page_at: 0 };
-        if index_bytes <= INDEX_PAGE_BYTES {
-            open.read_whole_index()?;
-        }
-        Ok(open)
-    }
-
-    /// Reads a small index with its checksum. Large ones are read by pages: a page that is wrong
-    /// leads to a chunk whose own checksum is wrong.
-    fn read_whole_index(&mut self) -> Result<()> {
-        self.page.resize(self.index_bytes + CRC_BYTES, 0);
-        read_exactly(&self.file, &self.path, &mut self.page, self.data_bytes)?;
-        let crc = self.page.split_off(self.index_bytes);
-        if crc32c::crc32c(&self.page).to_le_bytes() != crc[..] {
-            return Err(damaged(&self.path, "its index has a wrong checksum"));
-        }
-        Ok(())
+        Ok(Self { shard, path, file, data_bytes, index_bytes, index: Vec::new() })
     }
 
     /// Offset and size of an inner chunk.
     fn entry(&mut self, chunk: usize) -> Result<(u64, u64)> {
-        let at = chunk * ENTRY_BYTES;
-        if at < self.page_at || at >= self.page_at + self.page.len() {
-            self.page_at = at / INDEX_PAGE_BYTES * INDEX_PAGE_BYTES;
-            self.page.resize(INDEX_PAGE_BYTES.min(self.index_bytes - self.page_at), 0);
-            let place = self.data_bytes + self.page_at as u64;
-            read_exactly(&self.file, &self.path, &mut self.page, place)?;
+        if self.index.is_empty() {
+            self.read_index()?;
         }
-        let at = at - self.page_at;
-        Ok((word_at(&self.page, at), word_at(&self.page, at + 8)))
+        let at = chunk * ENTRY_BYTES;
+        Ok((word_at(&self.index, at), word_at(&self.index, at + 8)))
+    }
+
+    fn read_index(&mut self) -> Result<()> {
+        let mut index = vec![0; self.index_bytes + CRC_BYTES];
+        read_exactly(&self.file, &self.path, &mut index, self.data_bytes)?;
+        let crc = index.split_off(self.index_bytes);
+        if crc32c::crc32c(&index).to_le_bytes() != crc[..] {
+            return Err(damaged(&self.path, "its index has a wrong checksum"));
+        }
+        self.index = index;
+        Ok(())
     }
 }
 
@@ -260,18 +273,20 @@ mod tests {
     }
 
     #[test]
-    fn a_large_index_is_read_by_pages() {
+    fn chunks_of_one_size_are_found_without_the_index() {
         let folder = tempfile::tempdir().unwrap();
-        let place = ShardPath { array: folder.path().to_owned(), dimensions: 1, chunks: 1000 };
+        let place = ShardPath { array: folder.path().to_owned(), dimensions: 1, chunks: 4 };
         let mut writer = ShardWriter::new(place.clone());
-        let bytes: Vec<u8> = (0..1000u32).map(|i| i as u8).collect();
-        writer.append(0, &[1; 1000], &bytes, &mut Vec::new()).unwrap();
+        writer.append(0, &[2; 4], b"aabbccdd", &mut Vec::new()).unwrap();
+        writer.append(4, &[2; 1], b"ee", &mut Vec::new()).unwrap();
         writer.close(&mut Vec::new()).unwrap();
         let (mut reader, mut out) = (ShardReader::default(), Vec::new());
-        for chunk in (0..1000).chain([0, 999, 255, 256, 257, 3]) {
-            reader.read(&place, chunk, &mut out).unwrap();
-            assert_eq!(out, [chunk as u8]);
+        for (chunk, expected) in [(1, b"bb"), (3, b"dd"), (4, b"ee"), (0, b"aa")] {
+            reader.read_fixed(&place, chunk, 2, &mut out).unwrap();
+            assert_eq!(out, expected);
         }
+        let error = reader.read_fixed(&place, 5, 2, &mut out).unwrap_err();
+        assert!(error.message.contains("missing"), "{}", error.message);
     }
 
     #[test]

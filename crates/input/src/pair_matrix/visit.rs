@@ -187,7 +187,7 @@ impl PairMatrix {
         (gene1, gene2): (u32, u32),
         (scratch, visit): (&mut Scratch, &mut V),
     ) -> Result<()> {
-        let Scratch { io, slots, symbols, .. } = scratch;
+        let Scratch { slots, symbols, .. } = scratch;
         let found = &mut slots[at.0];
         let number = at.1;
         let mut columns = [0; COLUMNS.len()];
@@ -204,7 +204,7 @@ impl PairMatrix {
                 mask::unpack_missing(bits(gene1), bits(gene2), samples, symbols);
             }
             MaskKind::Stored => {
-                let planes = found.read_mask(self, (&self.slots[at.0], index), number, io)?;
+                let planes = found.read_mask(self, (&self.slots[at.0], index), number)?;
                 mask::unpack(planes, samples, symbols);
                 if self.header().counts_match_masks {
                     columns[CLUSTER_SAMPLES..].copy_from_slice(&mask::tally(planes));

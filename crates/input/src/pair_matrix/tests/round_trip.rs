@@ -224,9 +224,9 @@ fn the_zarrs_library_reads_the_same_values() {
     let path = folder.path().join("x.zarr");
     let rows = rows_of(&CLUSTERS, 9);
     write(&path, options(&CLUSTERS, folder.path()), 400 * MIB, &rows).unwrap();
-    let store = schema::store(&path).unwrap();
+    let store = std::sync::Arc::new(zarrs::filesystem::FilesystemStore::new(&path).unwrap());
     let open = |name: &str| zarrs::array::Array::open(store.clone(), name).unwrap();
-    let all = |array: &schema::PairArray| {
+    let all = |array: &zarrs::array::Array<zarrs::filesystem::FilesystemStore>| {
         array.retrieve_array_subset::<Vec<i32>>(&array.subset_all()).unwrap()
     };
     let mut slots: BTreeMap<u64, usize> = BTreeMap::new();
