@@ -195,7 +195,7 @@ def test_what_the_parameters_do_not_allow_is_refused_in_one_line(
 @pytest.mark.parametrize("how", ["inner", "left", "outer"])
 @pytest.mark.parametrize("twice", [0, 1])
 def test_a_row_given_twice_is_refused_even_if_the_join_would_drop_it(
-    how: str, twice: int, pair: list[str], tmp_path: Path
+    how: str, twice: int, pair: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     row = "70\t69\t3\t3\t5\t1\t0\t1\t0\t0.5\t" + "1" * 20 + "\n"
     files = [tmp_path / "a.txt", tmp_path / "b.txt"]
@@ -206,6 +206,7 @@ def test_a_row_given_twice_is_refused_even_if_the_join_would_drop_it(
     version = "ab"[twice]
     assert found == refusal(wanted, tmp_path, "native")
     assert found.startswith(f"join: version {version} has gene pair 70 69 cluster 3 twice")
+    assert not capfd.readouterr().err
 
 
 @pytest.mark.parametrize("uri", ["", "file://"])

@@ -111,9 +111,11 @@ class SparkEngine:
     def _guarded(self, session: Session, work: Callable[[], T]) -> T:
         """Call `work`; what Spark throws becomes one line, and Ctrl-C ends the JVM."""
         from cuesta.engines.spark.failures import to_cuesta_error
+        from cuesta.engines.spark.session import quiet
 
         try:
-            return work()
+            with quiet():
+                return work()
         except (CuestaError, OSError):
             raise
         except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 import signal
@@ -78,6 +79,7 @@ class Session:
         self.versions = {"spark": spark.version, "java": _jvm_version(spark)}
         self.places = places
         self._gateway: Any = context._gateway
+        _silence(spark)
 
     def map_arrow(self, rows: DataFrame, function: Callable[..., Any], schema: str) -> DataFrame:
         """`DataFrame.mapInArrow`, which asks for pandas though it has no use for it."""
@@ -104,17 +106,15 @@ class Session:
     def stop(self) -> None:
         """End Spark in good order."""
         try:
-            _silence(self.spark)
-            with contextlib.suppress(Exception):
+            with quiet(), contextlib.suppress(Exception):
                 self.spark.stop()
-            with contextlib.suppress(Exception):
+            with quiet(), contextlib.suppress(Exception):
                 self._gateway.shutdown()
         finally:
             self._end()
 
     def kill(self) -> None:
         """End Spark at once, whatever it is doing."""
-        _silence(self.spark)
         self._gateway.proc.terminate()
         self._end()
 
@@ -278,8 +278,19 @@ def _interrupts_kept() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No stack traces of Py4J on stderr, which logs what it raises as well."""
+    nowhere = logging.NullHandler()
+    logging.getLogger().addHandler(nowhere)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(nowhere)
+
+
 def _silence(spark: SparkSession) -> None:
-    """No stack trace on stderr when the JVM leaves before PySpark's accumulator server."""
+    """No stack traces of PySpark's accumulator server on stderr when the JVM is gone."""
     server: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None

@@ -1,0 +1,114 @@
+"""Spark from the command line: quiet, one line for what went wrong, and gone when it is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("pyarrow")
+
+from cuesta.engines import get_engine
+from cuesta.lab.processes import descendants
+from cuesta.lab.request import native_module
+from labkit import names
+
+LACKING = get_engine("spark").missing()
+pytestmark = pytest.mark.skipif(LACKING is not None, reason=str(LACKING))
+
+COMMAND = [sys.executable, "-m", "cuesta"]
+SMALL = ["--threads", "2", "--memory", "2GiB"]
+STOP_SECONDS = 8.0
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pairs") / "a.txt"
+    request = {"output": str(path), "genes": 100, "samples": 20, "seed": 3, "threads": 1}
+    native_module().data_make("clusters", json.dumps(request))
+    return path
+
+
+def test_a_comparison_is_quiet_and_leaves_nothing_else(pairs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["compare", "join", str(pairs), str(pairs), "--engines", "native,spark", *SMALL]
+    done = subprocess.run(
+        [*COMMAND, *words, "--repeat", "2", "--json", "-o", str(out)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert json.loads(done.stdout)["equal"]
+    assert names(tmp_path) == {"out"}
+    assert not any(word in done.stderr for word in ("WARN", "Traceback", "pandas", "log4j"))
+    record = json.loads((out / "spark" / "run.json").read_text())
+    first, second = ([phase["name"] for phase in sample["phases"]] for sample in record["samples"])
+    assert first == ["start", "open", "join", "write"]
+    assert second == first[1:]
+    assert record["versions"]["spark"]
+    assert record["peak_resident_bytes"] > 200 << 20
+
+
+@pytest.mark.parametrize(
+    ("command", "number", "ending"),
+    [
+        ("run", signal.SIGINT, (130, "cuesta: interrupted")),
+        ("compare", signal.SIGTERM, (143, "cuesta: ended by SIGTERM")),
+    ],
+)
+def test_a_stopped_run_takes_its_jvm_along(
+    command: str, number: signal.Signals, ending: tuple[int, str], pairs: Path, tmp_path: Path
+) -> None:
+    process, started = running(command, pairs, tmp_path)
+    process.send_signal(number)
+    at = time.monotonic()
+    _, text = process.communicate(timeout=60)
+    assert (process.returncode, text.splitlines()[-1]) == ending
+    assert "Traceback" not in text
+    assert time.monotonic() - at < STOP_SECONDS
+    assert not any(map(alive, started))
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_jvm_that_dies_is_one_line_and_leaves_its_log(pairs: Path, tmp_path: Path) -> None:
+    process, started = running("run", pairs, tmp_path)
+    (jvm,) = (pid for pid in started if "java" in Path("/proc", str(pid), "comm").read_text())
+    os.kill(jvm, signal.SIGKILL)
+    _, text = process.communicate(timeout=60)
+    assert process.returncode == 3
+    (line,) = (line for line in text.splitlines() if line.startswith("cuesta:"))
+    assert line.startswith("cuesta: engine spark: ")
+    assert "Traceback" not in text
+    (log,) = tmp_path.iterdir()
+    assert line.endswith(f"; its log is {log}")
+    assert not any(map(alive, started))
+
+
+def running(command: str, pairs: Path, folder: Path) -> tuple[subprocess.Popen[str], list[int]]:
+    """A command that has done a run on Spark and goes on, and the processes it has started."""
+    engine = ["--engines" if command == "compare" else "--engine", "spark"]
+    words = [command, "degrees", str(pairs), *engine, "--repeat", "1000", *SMALL]
+    process = subprocess.Popen(
+        [*COMMAND, *words, "-o", str(folder / "out")], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr
+    for line in process.stderr:
+        if "run 3 of 1000" in line:
+            return process, descendants(process.pid)
+    raise AssertionError(f"it ended with {process.wait()}")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process still does anything."""
+    try:
+        return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

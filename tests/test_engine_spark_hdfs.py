@@ -1,0 +1,150 @@
+"""Inputs on a real HDFS: the same answers, verified on copies that Hadoop's client fetched."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("pyarrow")
+
+import hdfskit
+from cuesta.cli.app import call
+from cuesta.engines import get_engine
+from cuesta.engines.spark import SparkEngine
+from cuesta.errors import InputError
+from cuesta.lab import remote
+from cuesta.lab.request import native_module
+from cuesta.lab.run import Plan, run_trial
+from sparkkit import run, same_as_native, spark, trial
+
+__all__ = ["spark"]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of inputs."""
+    folder = tmp_path_factory.mktemp("inputs")
+    request = {"genes": 60, "samples": 20, "clusters": 2, "threads": 1, "seed": 1}
+    for name, changes in (("a.txt", {}), ("b.txt", {"variant": 1}), ("all/tree", {"tree": True})):
+        (folder / name).parent.mkdir(exist_ok=True)
+        output = {"output": str(folder / name)}
+        native_module().data_make("clusters", json.dumps(request | output | changes))
+    text = (folder / "a.txt").read_bytes()
+    (folder / "all" / "windows 1.txt").write_bytes(text.replace(b"\n", b"\r\n"))
+    (folder / "all" / "packed.txt.gz").write_bytes(gzip.compress(text))
+    lines = text.splitlines(keepends=True)
+    (folder / "damaged.txt").write_bytes(b"".join([*lines[:1500], b"7\t3\n", *lines[1500:]]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hdfs(
+    spark: SparkEngine, local: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The address of a folder on HDFS with the same inputs, in blocks of 64 KiB."""
+    with hdfskit.running(tmp_path_factory.mktemp("hdfs")) as address:
+        run(trial("degrees", [str(local / "a.txt")], {}), tmp_path_factory.mktemp("first"))
+        put(spark, local, f"{address}/data")
+        yield f"{address}/data"
+
+
+def put(engine: SparkEngine, folder: Path, uri: str) -> None:
+    """Copy a folder to HDFS."""
+    session = engine._held.session
+    assert session
+    context = session.spark.sparkContext
+    jvm: Any = context._jvm
+    java_context: Any = context._jsc
+    target = jvm.org.apache.hadoop.fs.Path(uri)
+    system = target.getFileSystem(java_context.hadoopConfiguration())
+    system.copyFromLocalFile(jvm.org.apache.hadoop.fs.Path(f"file://{folder}"), target)
+
+
+@pytest.mark.parametrize(
+    ("workload", "names", "parameters"),
+    [
+        ("scan", ["a.txt"], {"min_abs_score": 0.3}),
+        ("scan", ["b.txt", "all"], {}),
+        ("join", ["a.txt", "b.txt"], {"how": "outer"}),
+        ("degrees", ["all"], {"min_abs_score": 0.3}),
+        ("communities", ["all"], {"min_abs_score": 0.5}),
+    ],
+    ids=str,
+)
+def test_answers_are_those_of_the_native_engine_on_the_same_files(
+    workload: str,
+    names: list[str],
+    parameters: dict[str, Any],
+    hdfs: str,
+    local: Path,
+    tmp_path: Path,
+) -> None:
+    inputs = [f"{hdfs}/{name}" for name in names]
+    wanted = trial(workload, inputs, parameters, task_bytes="100KB")
+    same_as_native(wanted, tmp_path, [str(local / name) for name in names])
+
+
+def test_a_damaged_line_is_named_with_its_address(hdfs: str, tmp_path: Path) -> None:
+    uri = f"{hdfs}/damaged.txt"
+    with pytest.raises(InputError) as caught:
+        run(trial("scan", [uri], {}), tmp_path)
+    message = "has 2 fields, expected 11 separated by tabs"
+    assert str(caught.value) == f"input.kinc: line 1501 of {uri} {message}"
+
+
+def test_what_is_not_there_is_named(hdfs: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"{hdfs}/nowhere: no such file or folder"):
+        run(trial("scan", [f"{hdfs}/nowhere"], {}), tmp_path)
+
+
+def test_a_run_is_verified_on_copies_and_its_record_says_so(
+    spark: SparkEngine, hdfs: str, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = trial("scan", [f"{hdfs}/all"], {"min_abs_score": 0.5})
+    record = run_trial(Kept(spark), wanted, Plan(output=tmp_path / "out"))
+    files = [file for file in (local / "all").rglob("*") if file.is_file()]
+    expected = {"bytes": sum(file.stat().st_size for file in files), "files": len(files)}
+    assert record["inputs"] == [{"path": wanted.inputs[0], **expected}]
+    assert record["verified"]
+    assert record["verification"]["method"].endswith(", on copies of the inputs")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    monkeypatch.setattr("cuesta.engines.get_engine", lambda _name: Kept(spark))
+    assert call(["verify", str(tmp_path / "out")]) == 0
+    (tmp_path / "out" / "pairs.txt").write_text("")
+    assert call(["verify", str(tmp_path / "out")]) == 1
+
+
+def test_a_full_disk_is_seen_before_anything_is_copied(
+    spark: SparkEngine, hdfs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = trial("scan", [f"{hdfs}/a.txt"], {})
+    facts = remote.describe(spark, wanted, tmp_path)
+    monkeypatch.setattr("cuesta.lab.machine.free_bytes", lambda _path: 1000)
+    with pytest.raises(InputError, match="choose another --scratch"):
+        remote.with_copies(spark, wanted, facts, tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
+def test_an_engine_that_reads_files_only_says_so(tmp_path: Path) -> None:
+    wanted = trial("scan", ["hdfs://host/a.txt"], {})
+    plan = Plan(output=tmp_path / "out")
+    with pytest.raises(InputError, match="engine native reads files and folders, not hdfs://"):
+        run_trial(get_engine("native"), wanted, plan)
+    with pytest.raises(InputError, match="--cold"):
+        run_trial(get_engine("spark"), wanted, replace(plan, cache="input-dropped"))
+
+
+class Kept:
+    """The engine without the end of its session, which the other tests go on with."""
+
+    def __init__(self, engine: SparkEngine) -> None:
+        self.name, self.workloads = engine.name, engine.workloads
+        self.missing, self.run = engine.missing, engine.run
+        self.remote_facts, self.fetch = engine.remote_facts, engine.fetch
