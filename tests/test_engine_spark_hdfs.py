@@ -68,7 +68,7 @@ def put(engine: SparkEngine, folder: Path, uri: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("workload", "names", "parameters"),
+    "asked",
     [
         ("scan", ["a.txt"], {"min_abs_score": 0.3}),
         ("scan", ["b.txt", "all"], {}),
@@ -79,13 +79,9 @@ def put(engine: SparkEngine, folder: Path, uri: str) -> None:
     ids=str,
 )
 def test_answers_are_those_of_the_native_engine_on_the_same_files(
-    workload: str,
-    names: list[str],
-    parameters: dict[str, Any],
-    hdfs: str,
-    local: Path,
-    tmp_path: Path,
+    asked: tuple[str, list[str], dict[str, Any]], hdfs: str, local: Path, tmp_path: Path
 ) -> None:
+    workload, names, parameters = asked
     inputs = [f"{hdfs}/{name}" for name in names]
     wanted = trial(workload, inputs, parameters, task_bytes="100KB")
     same_as_native(wanted, tmp_path, [str(local / name) for name in names])

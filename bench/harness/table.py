@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -95,7 +96,13 @@ def _circumstances(record: Json) -> list[str]:
     ]
     versions = [f"{_NAMES.get(name, name)} {at}" for name, at in record["versions"].items()]
     notes = [note for case in record["cases"] for note in case["notes"]]
-    return ["", *(f"- {line}" for line in (*notes, ", ".join(facts), ", ".join(versions)))]
+    lines = (*notes, ", ".join(facts), ", ".join(versions))
+    return ["", *(_wrapped(line) for line in lines)]
+
+
+def _wrapped(line: str) -> str:
+    """One item of a list, at most a hundred columns wide."""
+    return textwrap.fill(f"- {line}", 100, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _against(ours: Json, one: Json) -> str:
