@@ -36,24 +36,21 @@ def to_cuesta_error(
     Arguments: `shared` says that executors are other processes, which open paths themselves;
     `keep_log` is called when it was Spark that failed.
     """
-    text = str(error)
-    refusal = _MARKED.search(text)
+    refusal = _MARKED.search(_text(error))
     if refusal:
         message = refusal[1]
         if shared and "No such file" in message:
             message += "; every executor opens it, so it must be in a folder that all of them share"
         return InputError(message)
-    for sign, message in _SIGNS.items():
-        if sign in text:
-            return engine_error(message, None, keep_log())
-    return engine_error("Spark failed", error, keep_log())
+    return engine_error(error, "Spark failed", keep_log())
 
 
-def engine_error(what: str, error: Exception | None, log: Path | None) -> EngineError:
-    """One line: what happened, Spark's first words on it, and where the log is."""
-    words = f": {first_words(error)}" if error is not None else ""
-    where = f"; its log is {log}" if log else ""
-    return EngineError(f"engine spark: {what}{words}{where}")
+def engine_error(error: Exception, what: str, log: Path | None) -> EngineError:
+    """One line: what is known of such an error, or else `what` and Spark's own words; the log."""
+    text = _text(error)
+    known = (message for sign, message in _SIGNS.items() if sign in text)
+    said = next(known, None) or f"{what}: {first_words(error)}"
+    return EngineError(f"engine spark: {said}" + (f"; its log is {log}" if log else ""))
 
 
 _SIGNS = {
@@ -63,6 +60,10 @@ _SIGNS = {
     "more with --memory, or less text a task with --engine-option task-bytes=16MiB",
     "No module named 'cuesta'": "the executors' Python has no cuesta; install the same wheel "
     "there, or name their Python with --engine-option python=PATH",
+    "Cannot run program": "the executors can't start their Python; name it with --engine-option "
+    "python=PATH",
+    "Cannot call methods on a stopped SparkContext": "the master does not answer, or has ended "
+    "the application; check --master",
     "Answer from Java side is empty": "the JVM died",
     "JAVA_GATEWAY_EXITED": "the JVM ended before it was ready",
 }
@@ -70,9 +71,17 @@ _SIGNS = {
 
 def first_words(error: Exception) -> str:
     """The first line that says something; of a Java error, the innermost cause's."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in _text(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by: ")]
     chosen = causes[-1].removeprefix("Caused by: ") if causes else next(iter(lines), "")
     if chosen.startswith("An error occurred while calling") and len(lines) > 1:
         chosen = lines[1].removeprefix(": ")
     return (chosen or type(error).__name__)[:LINE_CHARACTERS_MAX]
+
+
+def _text(error: Exception) -> str:
+    """Its words. PySpark asks the JVM for some of them, which may be gone."""
+    try:
+        return str(error)
+    except Exception:
+        return type(error).__name__

@@ -143,16 +143,15 @@ def start(settings: Settings, places: Places) -> Session:
         started = _start(settings, places)
         _greet(started)
     except BaseException as error:
-        log = None if isinstance(error, (CuestaError, KeyboardInterrupt)) else _keep_log(places)
+        told: BaseException = error
+        if isinstance(error, Exception) and not isinstance(error, CuestaError):
+            what = f"Spark does not start at {settings.options.master}"
+            told = engine_error(error, what, _keep_log(places))
         if started:
             started.kill()
         else:
-            _abandon()
-            shutil.rmtree(places.folder, ignore_errors=True)
-        if isinstance(error, Exception) and not isinstance(error, CuestaError):
-            raise engine_error(f"Spark does not start at {settings.options.master}", error, log) \
-                from None  # fmt: skip
-        raise
+            _abandon(places)
+        raise told from None
     return started
 
 
@@ -296,7 +295,7 @@ def _silence(spark: SparkSession) -> None:
         server.handle_error = lambda *_: None
 
 
-def _abandon() -> None:
+def _abandon(places: Places) -> None:
     """End what a start that failed may have left."""
     from pyspark import SparkContext
 
@@ -305,6 +304,7 @@ def _abandon() -> None:
         gateway.proc.kill()
         gateway.proc.wait()
     _forget()
+    shutil.rmtree(places.folder, ignore_errors=True)
 
 
 def _forget() -> None:
