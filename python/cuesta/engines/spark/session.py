@@ -22,6 +22,7 @@ from cuesta.engines.spark.failures import engine_error
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.options import Settings
 from cuesta.errors import CuestaError, EngineError, EngineMissing
+from cuesta.lab.processes import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -296,13 +297,12 @@ def _silence(spark: SparkSession) -> None:
 
 
 def _abandon(places: Places) -> None:
-    """End what a start that failed may have left."""
-    from pyspark import SparkContext
-
-    gateway: Any = SparkContext._gateway
-    if gateway is not None and gateway.proc is not None:
-        gateway.proc.kill()
-        gateway.proc.wait()
+    """End what a start that failed has left: a JVM that perhaps nobody has a handle of yet."""
+    for pid in descendants(os.getpid()):
+        with contextlib.suppress(OSError):
+            words = Path("/proc", str(pid), "cmdline").read_bytes()
+            if os.fsencode(places.folder) in words:
+                os.kill(pid, signal.SIGKILL)
     _forget()
     shutil.rmtree(places.folder, ignore_errors=True)
 
