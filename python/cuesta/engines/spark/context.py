@@ -68,7 +68,9 @@ class Context:
         """Time a phase; with `bytes` set at once, progress is told while it runs."""
         measure = Measure()
         started = time.perf_counter()
-        with _watched(self.progress, self.counted, measure):
+        # The bytes of an answer are no progress through the input.
+        progress = None if name == "write" else self.progress
+        with _watched(progress, self.counted, measure):
             yield measure
         self.phases.append(
             Phase(
