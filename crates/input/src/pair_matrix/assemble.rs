@@ -297,14 +297,34 @@ impl ChunkBuffer {
         }
         self.zone.rows += rows;
         planes::put_scores(&mut self.scores[0], CHUNK_PAIRS, place, scores);
-        let width = if samples <= u32::from(u16::MAX) { 2 } else { 4 };
-        for (offset, &count) in counts.unwrap_or_default().iter().enumerate() {
-            if count != samples && scores[offset] != ABSENT {
-                self.put_column(2, place + offset, count, (samples, width));
-                self.put_column(3, place + offset, samples.saturating_sub(count), (0, width));
-            }
+        if let Some(counts) = counts {
+            self.put_counts(place, scores, counts, samples);
         }
         (rows, nan)
+    }
+
+    /// Sets the samples and the missing samples of many pairs, unless all have all samples.
+    fn put_counts(&mut self, place: usize, scores: &[Micro], counts: &[u32], samples: u32) {
+        let common = |(&score, &count)| if score == ABSENT { samples } else { count };
+        let pairs = || scores.iter().zip(counts);
+        if pairs().map(common).fold(true, |all, count| all & (count == samples)) {
+            return;
+        }
+        let width = if samples <= u32::from(u16::MAX) { 2 } else { 4 };
+        for (number, fill) in [(2, samples), (3, 0)] {
+            let target = &mut self.columns[number];
+            if target.is_empty() {
+                *target = planes::filled(CHUNK_PAIRS, width, fill);
+                self.zone.columns |= 1 << number;
+            }
+            for (byte, plane) in target.chunks_exact_mut(CHUNK_PAIRS).enumerate() {
+                let values = pairs().map(common);
+                for (value, out) in values.zip(&mut plane[place..place + scores.len()]) {
+                    let value = if number == 2 { value } else { samples.saturating_sub(value) };
+                    *out = (value >> (8 * byte)) as u8;
+                }
+            }
+        }
     }
 }
 

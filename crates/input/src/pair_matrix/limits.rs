@@ -31,5 +31,9 @@ pub const RUN_BUFFER_BYTES: u64 = 256 << 10;
 pub const MERGE_RUNS_MAX: u64 = 256;
 /// Rows between two looks at the user's wish to stop.
 pub const CANCEL_ROWS: u64 = 1 << 14;
+/// Complete files that wait for the disk before a thread that compresses waits too.
+pub const SYNC_FILES_MAX: usize = 16;
+/// Files brought to the disk at a time.
+pub const SYNC_THREADS: usize = 16;
 /// Slots whose files a reading thread keeps open.
 pub const SLOTS_OPEN_MAX: usize = 4;

@@ -12,6 +12,7 @@
 
 mod assemble;
 mod codec;
+mod disk;
 mod found;
 mod header;
 mod intake;

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use cuesta_core::{Error, Result};
 
 use super::codec::{Encoder, Packing};
+use super::disk::Syncer;
 use super::shard::{Closed, ShardPath, ShardWriter};
 use crate::parallel::lock;
 
@@ -46,6 +47,7 @@ struct Shared {
     /// Told when the queue changes in any way.
     changed: Condvar,
     output: Mutex<Output>,
+    syncer: Syncer,
     in_flight_max: usize,
 }
 
@@ -72,6 +74,7 @@ impl Pool {
             queue: Mutex::default(),
             changed: Condvar::new(),
             output: Mutex::default(),
+            syncer: Syncer::start(),
             in_flight_max,
         });
         let start = |_| {
@@ -121,7 +124,8 @@ impl Pool {
         let mut closed = Closed::new();
         let mut output = lock(&self.shared.output);
         output.arrays.iter_mut().try_for_each(|array| array.close(&mut closed))?;
-        sync(closed)
+        self.shared.syncer.add(closed);
+        self.shared.syncer.finish()
     }
 
     fn join(&mut self) {
@@ -173,8 +177,7 @@ impl Shared {
         }
     }
 
-    /// Writes the job and those held back for it, or holds it back; then brings complete files to
-    /// the disk.
+    /// Writes the job and those held back for it, or holds it back.
     fn write(&self, number: u64, job: Vec<Encoded>) -> Result<()> {
         let mut closed = Closed::new();
         let mut output = lock(&self.output);
@@ -192,7 +195,8 @@ impl Shared {
         drop(output);
         lock(&self.queue).written += written;
         self.changed.notify_all();
-        sync(closed)
+        self.syncer.add(closed);
+        Ok(())
     }
 }
 
@@ -229,13 +233,6 @@ fn encode(part: Part, encoder: &mut Encoder) -> Result<Encoded> {
         .map(|chunk| encoder.append(chunk, part.packing, &mut bytes))
         .collect::<Result<_>>()?;
     Ok(Encoded { array: part.array, first: part.first, sizes, bytes })
-}
-
-fn sync(closed: Closed) -> Result<()> {
-    for (path, file) in closed {
-        file.sync_all().map_err(|cause| Error::system("output.pairs", "writing", &path, &cause))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

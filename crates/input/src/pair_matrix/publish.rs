@@ -1,11 +1,12 @@
 //! Completes the folder of a pair matrix: side arrays, metadata, then its name.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
 
 use super::assemble::SlotDone;
+use super::disk;
 use super::header::{Header, slot_folder};
 use super::limits::CHUNK_PAIRS;
 use super::schema::Arrays;
@@ -61,11 +62,11 @@ impl Partial {
     /// # Errors
     /// `System`.
     pub fn publish(self) -> Result<()> {
-        sync_folder(&self.folder)?;
+        disk::sync_tree(&self.folder)?;
         fs::rename(&self.folder, &self.target)
             .map_err(|cause| Error::system("output.pairs", "naming", &self.target, &cause))?;
         let parent = self.target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        sync(parent.unwrap_or(Path::new(".")))
+        disk::sync_path(parent.unwrap_or(Path::new(".")))
     }
 }
 
@@ -126,25 +127,4 @@ fn store_zones(header: &Header, folder: &str, slot: &SlotDone, arrays: &Arrays) 
     arrays.put(&format!("{folder}chunk_rows"), rows)?;
     let columns: Vec<u8> = zones.iter().map(|zone| zone.columns).collect();
     arrays.put(&format!("{folder}chunk_columns"), columns)
-}
-
-/// Brings a folder with everything below it to the disk; the shards are there already.
-fn sync_folder(folder: &Path) -> Result<()> {
-    let failed = |cause: &std::io::Error| Error::system("output.pairs", "writing", folder, cause);
-    for entry in fs::read_dir(folder).map_err(|cause| failed(&cause))? {
-        let entry = entry.map_err(|cause| failed(&cause))?;
-        let kind = entry.file_type().map_err(|cause| failed(&cause))?;
-        if kind.is_dir() {
-            sync_folder(&entry.path())?;
-        } else {
-            sync(&entry.path())?;
-        }
-    }
-    sync(folder)
-}
-
-fn sync(path: &Path) -> Result<()> {
-    File::open(path)
-        .and_then(|file| file.sync_all())
-        .map_err(|cause| Error::system("output.pairs", "writing", path, &cause))
 }

@@ -41,7 +41,7 @@ impl Arrays {
         })?;
         let mut builders = BTreeMap::new();
         for (slot, &rows) in header.slot_rows.iter().enumerate() {
-            let of_slot = arrays_of_slot(header, rows);
+            let of_slot = arrays_of_slot(header, slot, rows);
             let folder = slot_folder(slot);
             builders.extend(of_slot.map(|(name, builder)| (format!("{folder}{name}"), builder)));
         }
@@ -156,11 +156,16 @@ fn options() -> CodecOptions {
 }
 
 /// Arrays of a slot of `rows` rows.
-fn arrays_of_slot(header: &Header, rows: u64) -> impl Iterator<Item = (String, ArrayBuilder)> {
+fn arrays_of_slot(
+    header: &Header,
+    slot: usize,
+    rows: u64,
+) -> impl Iterator<Item = (String, ArrayBuilder)> {
     let shape = header.shape();
     let scores = (0..header.scores).map(move |m| (shape.array_name(m), score(header, m)));
     let columns = (0..COLUMNS.len()).map(|c| (COLUMNS[c].to_owned(), column(header, c)));
-    let masks = (header.masks == MaskKind::Stored).then(|| ("mask".to_owned(), mask(header, rows)));
+    let masks =
+        (header.masks == MaskKind::Stored).then(|| ("mask".to_owned(), mask(header, slot, rows)));
     let zones = zones(header).map(|(name, builder)| (name.to_owned(), builder));
     scores.chain(columns).chain(masks).chain(zones)
 }
@@ -238,7 +243,9 @@ fn by_rank(header: &Header, kind: zarrs::array::DataType, width: usize) -> Array
     builder
 }
 
-fn mask(header: &Header, rows: u64) -> ArrayBuilder {
+fn mask(header: &Header, slot: usize, rows: u64) -> ArrayBuilder {
+    // Slots have different numbers of rows, and a name has one length in a tree of groups.
+    let row = if slot == 0 { "row".to_owned() } else { format!("row_{slot}") };
     let shape = header.shape();
     let (planes, bytes) = (PLANES as u64, plane_bytes(header.samples as usize) as u64);
     let shard = vec![shape.mask_shard_rows(), planes, bytes];
@@ -246,7 +253,7 @@ fn mask(header: &Header, rows: u64) -> ArrayBuilder {
     builder
         .subchunk_shape(vec![shape.mask_chunk_rows(), planes, bytes])
         .bytes_to_bytes_codecs(vec![Arc::new(Crc32cCodec::new())])
-        .dimension_names(Some(["row", "plane", "mask_byte"]));
+        .dimension_names(Some([row.as_str(), "plane", "mask_byte"]));
     builder
 }
 
