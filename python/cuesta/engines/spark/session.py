@@ -157,12 +157,17 @@ def start(settings: Settings, places: Places) -> Session:
 
 
 def _refuse_second(places: Places) -> None:
-    """PySpark holds one JVM a process."""
+    """PySpark holds one JVM a process. Errors: `EngineError` when somebody else's is in use."""
     from pyspark import SparkContext
 
-    if SparkContext._gateway is not None:
+    if SparkContext._active_spark_context is not None:
         places.folder.rmdir()
         raise EngineError("engine spark: this process has a Spark session already; stop that first")
+    idle: Any = SparkContext._gateway
+    if idle is not None:
+        with quiet(), contextlib.suppress(Exception):
+            idle.shutdown()
+        _forget()
 
 
 def _start(settings: Settings, places: Places) -> Session:
