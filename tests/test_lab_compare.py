@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -87,6 +88,12 @@ def test_an_engine_that_is_killed_is_an_error_that_names_the_signal(tmp_path: Pa
     with pytest.raises(EngineError, match="died of SIGKILL; the machine may have run out of mem"):
         compare([CopyEngine(name="one", before=die)], scan_trial(tmp_path), plan(tmp_path))
     assert names(tmp_path) == {"input.txt"}
+
+
+def test_a_process_that_cannot_be_forked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tiledb", sys)
+    with pytest.raises(EngineError, match=r"tiledb is loaded .* fresh process"):
+        run_in_child("one", lambda: None)
 
 
 def test_an_interrupt_of_the_parent_stops_the_child_and_lets_it_clean_up(tmp_path: Path) -> None:

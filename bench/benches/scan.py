@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from benches import ours, rows
+from harness import native
 from harness.data import Pairs, pairs_text
-from harness.model import Case, Contestant, Ratio
+from harness.model import Case, Contestant, Ratio, Sample
 from harness.native import Job
 from harness.size import Size
 from peers import duckdb_sql, polars_frames
 
+READ_AND_WRITE = "plain read and write"
 MIN_ABS_SCORES = (0.8, 0.5)
 
 
@@ -26,6 +31,7 @@ def cases(size: Size) -> Iterator[Case]:
             contestants=(
                 ours.cuesta(job, lambda folder: rows.pairs(folder / "pairs.txt")),
                 ours.plain_read(path),
+                read_and_write(job, path),
                 duckdb(path, min_abs_score),
                 polars(path, min_abs_score),
                 ours.command(job, lambda folder: rows.pairs(folder / "pairs.txt")),
@@ -47,6 +53,30 @@ def bars() -> tuple[Ratio, ...]:
             at_least=0.8,
             text="0.8 of a plain 2-thread pread",
         ),
+        Ratio(
+            ours=ours.CUESTA,
+            theirs=READ_AND_WRITE,
+            at_least=None,
+            text="plain pread and one write of the answer, shown",
+        ),
+    )
+
+
+def read_and_write(job: Job, path: Path) -> Contestant:
+    """The plain read and, after it, one write of the answer: what no scan can do without."""
+    folder = Path(tempfile.mkdtemp(dir=path.parent))
+    native.run(job, folder)
+    rows_kept = (folder / "pairs.txt").read_bytes()
+    shutil.rmtree(folder)
+
+    def work(folder: Path) -> Sample:
+        started = time.perf_counter()
+        (folder / "pairs.txt").write_bytes(rows_kept)
+        written = time.perf_counter() - started
+        return Sample(seconds=native.read_warm(path).seconds + written)
+
+    return Contestant(
+        name=READ_AND_WRITE, how="plain read, then the answer's bytes written at once", work=work
     )
 
 

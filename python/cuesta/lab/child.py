@@ -14,13 +14,23 @@ from cuesta.errors import CuestaError, EngineError, InputError
 STOP_SECONDS = 10.0
 """How long a child may take to clean up before it is killed."""
 
+NEVER_FORKED = ("tiledb",)
+"""Modules whose threads hold locks that a forked child would wait for without end."""
+
 
 def run_in_child(name: str, work: Callable[[], None]) -> None:
     """Call `work` in a child process and wait; its `CuestaError` is raised here again.
 
     Ctrl-C or SIGTERM stops the child first and waits for it to clean up.
-    Errors: `EngineError` when the child dies of something else, e.g. a signal.
+    Errors: `EngineError` when the child dies of something else, e.g. a signal, and at once when
+    this process cannot be forked.
     """
+    loaded = [module for module in NEVER_FORKED if module in sys.modules]
+    if loaded:
+        raise EngineError(
+            f"{loaded[0]} is loaded in this process, whose copies would hang; compare in a fresh "
+            "process, e.g. with the command `cuesta compare`"
+        )
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     sys.stdout.flush()

@@ -95,6 +95,7 @@ where
     }
 }
 
+#[derive(Clone, Copy)]
 struct Plain {
     score: Micro,
     /// Place of the line feed.
@@ -114,30 +115,94 @@ impl<'a> Walk<'a> {
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
-        let mut counts = Counts::default();
-        let mut start = 0;
-        let all_samples = self.filter.ignores_samples();
         if self.filter.score_index != 0 {
             return self.careful(keep);
         }
+        let mut counts = Counts::default();
+        let mut start = self.both_halves(cpu, &mut counts, keep)?;
         while start < self.size_bytes {
-            let Some(plain) = self.plain_line(cpu, start) else {
-                start = self.one_careful(start, &mut counts, keep)?;
-                continue;
-            };
-            counts.rows_read += 1;
-            if self.filter.keeps_score(plain.score)
-                && (all_samples || self.keeps_samples(&plain, start)?)
-            {
-                counts.rows_kept += 1;
-                let line = &self.buffer[start..plain.end];
-                self.hit(line, plain.score)
-                    .and_then(|hit| keep(&hit))
-                    .map_err(|what| Fault { offset: start, what })?;
-            }
-            start = plain.end + 1;
+            start = self.one_line(cpu, start, &mut counts, keep)?;
         }
         Ok(counts)
+    }
+
+    /// Walks the two halves of the block side by side: where a line starts is known only when the
+    /// one before it was read, and the second walk fills that wait. Rows of the second half that
+    /// pass wait until the first half is done. Returns where the walk has to go on.
+    #[inline(always)]
+    fn both_halves<C: Cpu, F>(&self, cpu: C, c: &mut Counts, keep: &mut F) -> Result<usize, Fault>
+    where
+        F: FnMut(&Hit<'_>) -> Result<(), String>,
+    {
+        let half = self.size_bytes / 2;
+        let Some(feed) = memchr::memchr(b'\n', &self.buffer[half..self.size_bytes]) else {
+            return Ok(0);
+        };
+        let middle = half + feed + 1;
+        let (mut start, mut ahead, mut rows_ahead) = (0, middle, 0);
+        let mut passed = Vec::new();
+        let mut stuck = false;
+        while start < middle {
+            if !stuck && ahead < self.size_bytes {
+                if let Some(plain) = self.plain_line(cpu, ahead) {
+                    rows_ahead += 1;
+                    if self.filter.keeps_score(plain.score) {
+                        passed.push((ahead, plain));
+                    }
+                    ahead = plain.end + 1;
+                } else {
+                    stuck = true;
+                }
+            }
+            start = self.one_line(cpu, start, c, keep)?;
+        }
+        if start != middle {
+            // A damaged line spans the middle: what lies ahead was cut in the wrong place.
+            return Ok(start);
+        }
+        c.rows_read += rows_ahead;
+        for (start, plain) in passed {
+            self.take(start, plain, c, keep)?;
+        }
+        Ok(ahead)
+    }
+
+    /// Reads the line at `start`; returns where the next one starts.
+    #[inline(always)]
+    fn one_line<C: Cpu, F>(
+        &self,
+        cpu: C,
+        start: usize,
+        c: &mut Counts,
+        keep: &mut F,
+    ) -> Result<usize, Fault>
+    where
+        F: FnMut(&Hit<'_>) -> Result<(), String>,
+    {
+        let Some(plain) = self.plain_line(cpu, start) else {
+            return self.one_careful(start, c, keep);
+        };
+        c.rows_read += 1;
+        if self.filter.keeps_score(plain.score) {
+            self.take(start, plain, c, keep)?;
+        }
+        Ok(plain.end + 1)
+    }
+
+    /// Keeps the plain line at `start`, whose score passed, if its samples pass too.
+    #[inline(always)]
+    fn take<F>(&self, start: usize, plain: Plain, c: &mut Counts, keep: &mut F) -> Result<(), Fault>
+    where
+        F: FnMut(&Hit<'_>) -> Result<(), String>,
+    {
+        if !self.filter.ignores_samples() && !self.keeps_samples(plain, start)? {
+            return Ok(());
+        }
+        c.rows_kept += 1;
+        let line = &self.buffer[start..plain.end];
+        self.hit(line, plain.score)
+            .and_then(|hit| keep(&hit))
+            .map_err(|what| Fault { offset: start, what })
     }
 
     /// The line at `start` if it is of the plain form.
@@ -160,7 +225,7 @@ impl<'a> Walk<'a> {
         Some(Plain { score, end })
     }
 
-    fn keeps_samples(&self, plain: &Plain, start: usize) -> Result<bool, Fault> {
+    fn keeps_samples(&self, plain: Plain, start: usize) -> Result<bool, Fault> {
         let mut fields = self.buffer[start..plain.end].split(|&byte| byte == b'\t').skip(4);
         let mut next = |field| {
             line::parse_integer(fields.next().unwrap_or(&[]), field)
@@ -261,112 +326,5 @@ fn eight_digits(word: u64) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::filter::FilterParams;
-    use proptest::prelude::*;
-
-    const SHAPE: Shape = Shape { version: Version::V1, samples: 8, scores: 1 };
-
-    fn rows(text: &[u8], filter: &Filter) -> Result<(Counts, Vec<Vec<u8>>), Fault> {
-        let mut buffer = text.to_vec();
-        buffer.resize(text.len() + PADDING, b'7');
-        let mut kept = Vec::new();
-        let counts = visit(&buffer, text.len(), &SHAPE, filter, |hit| {
-            kept.push(hit.line.to_vec());
-            Ok(())
-        })?;
-        Ok((counts, kept))
-    }
-
-    fn at_least(min_abs_score: f64) -> Filter {
-        FilterParams { min_abs_score, ..FilterParams::default() }.check().unwrap()
-    }
-
-    #[test]
-    fn comments_blank_lines_and_crlf_are_passed_over() {
-        let line = "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711";
-        let text = format!("#Restarted\n{line}\n\n{line}\r\n#Done\n{line}");
-        let (counts, kept) = rows(text.as_bytes(), &at_least(0.8)).unwrap();
-        assert_eq!(counts, Counts { rows_read: 3, rows_kept: 3 });
-        assert_eq!(kept.len(), 3);
-        assert_eq!(rows(text.as_bytes(), &at_least(0.9)).unwrap().0.rows_kept, 0);
-    }
-
-    #[test]
-    fn a_short_line_in_front_of_a_good_one_is_found() {
-        let good = "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711\n";
-        for bad in ["7\t3\n", "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\n", "\t\n", "7\n"] {
-            let text = format!("{good}{bad}{good}");
-            let fault = rows(text.as_bytes(), &at_least(0.0)).unwrap_err();
-            assert_eq!(fault.offset, good.len(), "{bad:?} {fault:?}");
-        }
-    }
-
-    #[test]
-    fn sample_counts_decide_too() {
-        let text = b"7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711\n";
-        let few = FilterParams { min_cluster_samples: 6, ..FilterParams::default() };
-        assert_eq!(rows(text, &few.check().unwrap()).unwrap().0.rows_kept, 0);
-        let missing = FilterParams { max_missing: Some(0), ..FilterParams::default() };
-        assert_eq!(rows(text, &missing.check().unwrap()).unwrap().0.rows_kept, 0);
-    }
-
-    fn any_line() -> impl Strategy<Value = String> {
-        let score = prop_oneof![
-            (-1_000_000i32..=1_000_000).prop_map(|micro| {
-                let mut text = Vec::new();
-                cuesta_core::fixed::append_text(micro, &mut text);
-                String::from_utf8(text).unwrap()
-            }),
-            Just("nan".to_owned()),
-            Just("0.5,0.25".to_owned()),
-            Just("1e-3".to_owned()),
-            "[0-9.,-]{0,9}",
-        ];
-        let good = (2u32..20_000_000, 1u32..3, score, "[016789]{8}").prop_map(
-            |(gene1, cluster, score, mask)| {
-                format!("{gene1}\t1\t{cluster}\t2\t5\t1\t0\t1\t0\t{score}\t{mask}")
-            },
-        );
-        prop_oneof![
-            20 => good,
-            1 => Just("#Done".to_owned()),
-            1 => "[0-9\t.na-]{0,40}",
-        ]
-    }
-
-    proptest! {
-        /// The fast walk and the careful reader agree on which rows pass and which line is bad,
-        /// whatever stands in the block.
-        #[test]
-        fn fast_and_careful_agree(lines in proptest::collection::vec(any_line(), 0..12)) {
-            let text = lines.join("\n");
-            let filter = at_least(0.3);
-            let mut buffer = text.clone().into_bytes();
-            let size_bytes = buffer.len();
-            buffer.resize(size_bytes + PADDING, b'1');
-            let walk = Walk { buffer: &buffer, size_bytes, shape: SHAPE, filter };
-            let mut expected = Vec::new();
-            let slow = walk.careful(&mut |hit: &Hit<'_>| {
-                expected.push((hit.gene1, hit.cluster, hit.score));
-                Ok(())
-            });
-            let mut found = Vec::new();
-            let fast = visit(&buffer, size_bytes, &SHAPE, &filter, |hit| {
-                hit.parse()?;
-                found.push((hit.gene1, hit.cluster, hit.score));
-                Ok(())
-            });
-            match (fast, slow) {
-                (Ok(a), Ok(b)) => {
-                    prop_assert_eq!(a, b);
-                    prop_assert_eq!(found, expected);
-                }
-                // A row that does not pass may hide a defect in a field nobody needed.
-                (_, Err(_)) => {}
-                (Err(fault), Ok(_)) => prop_assert!(false, "{:?}", fault),
-            }
-        }
-    }
-}
+#[path = "block_tests.rs"]
+mod tests;

@@ -47,12 +47,12 @@ pub fn is_blank(line: &[u8]) -> bool {
 pub fn parse<'a>(line: &'a [u8], shape: &Shape) -> Result<Parsed<'a>, String> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let mut fields: [&[u8]; 11] = [&[]; 11];
-    let mut count = 0;
-    for field in line.split(|&byte| byte == b'\t') {
+    let (mut count, mut start) = (0, 0);
+    for end in memchr::memchr_iter(b'\t', line).chain([line.len()]) {
         if count < fields.len() {
-            fields[count] = field;
+            fields[count] = &line[start..end];
         }
-        count += 1;
+        (count, start) = (count + 1, end + 1);
     }
     if count != shape.version.fields() {
         return Err(wrong_field_count_for(count, shape.version));
