@@ -1,10 +1,12 @@
 //! What every other crate shares: units, errors, counter-based random numbers, digests,
-//! fixed-point scores, the memory budget and progress. No I/O and no threads.
+//! fixed-point scores, the memory budget, progress, and what a job is asked and tells. No I/O and
+//! no threads.
 
 pub mod budget;
 pub mod digest;
 pub mod error;
 pub mod fixed;
+pub mod job;
 pub mod progress;
 pub mod random;
 

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use cuesta_core::Result;
+use cuesta_core::job;
 use cuesta_core::progress::Progress;
 use cuesta_network as network;
 use cuesta_network::run::split::{Columns, SplitParams};
@@ -37,14 +38,14 @@ mod _native {
         request: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
-        let request = network::run::request(request).map_err(|error| python_error(py, &error))?;
+        let request = job::request(request).map_err(|error| python_error(py, &error))?;
         watched(py, progress, |state| to_json(&network::run::run(workload, &request, state)?))
     }
 
     /// Verifies an answer folder; JSON in, JSON out.
     #[pyfunction]
     fn verify(py: Python<'_>, workload: &str, request: &str) -> PyResult<String> {
-        let request = network::run::request(request).map_err(|error| python_error(py, &error))?;
+        let request = job::request(request).map_err(|error| python_error(py, &error))?;
         watched(py, None, |state| to_json(&network::verify::verify(workload, &request, state)?))
     }
 

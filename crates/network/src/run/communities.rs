@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use cuesta_core::Result;
 use cuesta_core::budget::Lease;
+use cuesta_core::job::{Context, Response, timed};
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::Need;
@@ -12,7 +13,6 @@ use cuesta_input::parallel::lock;
 
 use super::degrees::{append_line, check_gene, write_file};
 use super::pairs::{Pairs, Visitor, total};
-use super::{Context, Response, timed};
 use crate::kernel::graph::Graph;
 use crate::kernel::label_propagation;
 use crate::kernel::louvain;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cuesta_core::budget::human;
 use cuesta_core::fixed::Micro;
+use cuesta_core::job::{Context, Response, timed};
 use cuesta_core::{Error, Result};
 use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::{self, ExpressionMatrix, Header};
@@ -15,7 +16,6 @@ use cuesta_input::row::Row;
 
 use super::load::PAIRS_FOLDER;
 use super::scan::PAIRS_FILE;
-use super::{Context, Response, timed};
 use crate::kernel::correlate::{Counts, Match, Method, Params, Prepared, Scratch, band, bands};
 use crate::params::{CorrelateParams, Correlation, Format, HeaderLine};
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use cuesta_core::fixed::append_integer;
+use cuesta_core::job::{Context, Response, timed};
 use cuesta_core::{Error, Result};
 use cuesta_input::pair_matrix::Need;
 
 use super::pairs::{Pairs, Visitor, total};
-use super::{Context, Response, timed};
 use crate::kernel::degrees::Degrees;
 use crate::params::{DegreesParams, check_genes};
 

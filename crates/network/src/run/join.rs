@@ -2,6 +2,7 @@
 
 use cuesta_core::Result;
 use cuesta_core::fixed::{append_integer, append_text};
+use cuesta_core::job::{Context, Response, timed};
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::ordered::OrderedFile;
@@ -10,7 +11,6 @@ use cuesta_input::parallel;
 
 use super::pairs::{Pairs, Visitor, total};
 use super::sorted::{HANDOVER_ROWS, Sorted, Sorter};
-use super::{Context, Response, timed};
 use crate::kernel::join::{Joined, Keyed, key, merge, unkey};
 use crate::params::{How, JoinParams};
 

@@ -1,12 +1,12 @@
 //! `load`: gene-pair text into the binary pair matrix.
 
+use cuesta_core::job::{Context, Response, timed};
 use cuesta_core::{Error, Result};
 use cuesta_input::Filter;
 use cuesta_input::pair_matrix::{Masks, Need, RowBatch, Writer, WriterOptions};
 
 use super::degrees::check_gene;
 use super::pairs::{Found, Pairs, Visitor, total};
-use super::{Context, Response, timed};
 use crate::params::{LoadParams, check_genes};
 
 /// The answer.

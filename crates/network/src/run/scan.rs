@@ -1,12 +1,12 @@
 //! `scan`: the rows that pass a filter, as KINC version-1 text in the order of the input.
 
 use cuesta_core::Result;
+use cuesta_core::job::{Context, Response, timed};
 use cuesta_input::kinc::block::Hit;
 use cuesta_input::ordered::OrderedFile;
 use cuesta_input::pair_matrix::Need;
 
 use super::pairs::{Found, Pairs, Visitor, total};
-use super::{Context, Response, timed};
 use crate::params::ScanParams;
 
 /// The answer file.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use cuesta_core::Result;
 use cuesta_core::digest::{Digest, Tag};
+use cuesta_core::job::{Context, Verdict};
 
 use super::answer::{each_line, integers};
 use super::inputs::each_row;
-use super::{Context, Verdict};
 use crate::kernel::graph::Graph;
 use crate::kernel::union_find::Forest;
 use crate::kernel::{label_propagation, louvain};

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use cuesta_core::Result;
 use cuesta_core::digest::Digest;
 use cuesta_core::fixed::{self, Micro};
+use cuesta_core::job::{Context, Verdict};
 use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::ExpressionMatrix;
 use cuesta_input::pair_matrix::rank_of;
 use cuesta_input::parallel;
 
 use super::inputs::each_row;
-use super::{Context, Verdict};
 use crate::kernel::correlate::Match;
 use crate::params::{CorrelateParams, Correlation, Format};
 use crate::reference::PlainRow;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use cuesta_core::digest::{Digest, Tag, mix};
 use cuesta_core::fixed::Micro;
+use cuesta_core::job::{Context, Verdict};
 use cuesta_core::{Error, Result};
 use cuesta_input::FilterParams;
 
 use super::answer::{each_line, integers, score};
 use super::inputs::each_row;
-use super::{Context, Verdict};
 use crate::kernel::join::{Joined, key, unkey};
 use crate::params::{DegreesParams, How, JoinParams, ScanParams};
 use crate::reference;

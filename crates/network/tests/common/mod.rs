@@ -6,10 +6,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::Result;
+use cuesta_core::job::{Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_input::generate::clusters;
-use cuesta_network::run::{self, Request, Response};
-use cuesta_network::verify::{self, Verdict};
+use cuesta_network::run;
+use cuesta_network::verify;
 use serde_json::Value;
 
 /// A temporary folder with inputs and answers.

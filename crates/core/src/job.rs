@@ -1,0 +1,156 @@
+//! What a workload is asked and what it tells: the same for every workload crate.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Budget;
+use crate::digest::Digest;
+use crate::progress::Progress;
+use crate::{Error, Result};
+
+/// What to run, as it comes from the command line or another language.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Input paths.
+    pub inputs: Vec<PathBuf>,
+    /// Parameters of the workload.
+    #[serde(default)]
+    pub parameters: serde_json::Value,
+    /// An existing folder for the answer files.
+    pub output: PathBuf,
+    /// Threads, at least 1.
+    pub threads: usize,
+    /// The memory limit, in bytes.
+    pub memory_bytes: u64,
+    /// A folder for what does not fit in memory.
+    pub scratch: PathBuf,
+}
+
+/// One timed part of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Phase {
+    /// Its name, e.g. `scan`.
+    pub name: &'static str,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// Bytes the phase read or wrote, whichever bounds it.
+    pub bytes: u64,
+    /// Rows it went through.
+    pub rows: u64,
+    /// Floating-point operations of the problem, where they bound the phase; else 0.
+    pub flops: u64,
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Response {
+    /// The timed parts, in order.
+    pub phases: Vec<Phase>,
+    /// Counts of the answer.
+    pub counts: BTreeMap<&'static str, u64>,
+}
+
+/// What a workload is given to run with.
+pub struct Context<'a> {
+    /// The request.
+    pub request: &'a Request,
+    /// Memory that may be used.
+    pub budget: &'a Budget,
+    /// Progress and the wish to stop.
+    pub progress: &'a Progress,
+}
+
+impl Context<'_> {
+    /// The parameters of the workload, checked for unknown types but not for ranges.
+    ///
+    /// # Errors
+    /// `Input` naming the parameter.
+    pub fn parameters<P: DeserializeOwned>(&self) -> Result<P> {
+        parameters(&self.request.parameters)
+    }
+}
+
+/// Reads parameters from their JSON form.
+///
+/// # Errors
+/// `Input` naming the parameter.
+pub fn parameters<P: DeserializeOwned>(value: &serde_json::Value) -> Result<P> {
+    let value = if value.is_null() { serde_json::json!({}) } else { value.clone() };
+    serde_json::from_value(value).map_err(|error| Error::input("arguments", error))
+}
+
+/// Reads a [`Request`] from its JSON form.
+///
+/// # Errors
+/// `Input`.
+pub fn request(text: &str) -> Result<Request> {
+    let request: Request =
+        serde_json::from_str(text).map_err(|error| Error::input("arguments", error))?;
+    if request.threads == 0 {
+        return Err(Error::input("arguments", "--threads is 0, give at least 1"));
+    }
+    if request.inputs.is_empty() {
+        return Err(Error::input("arguments", "no input; name a file or a folder"));
+    }
+    Ok(request)
+}
+
+/// Times `work` as a phase; `work` returns its result, bytes and rows.
+///
+/// # Errors
+/// Those of `work`.
+pub fn timed<T>(
+    response: &mut Response,
+    name: &'static str,
+    work: impl FnOnce() -> Result<(T, u64, u64)>,
+) -> Result<T> {
+    let start = Instant::now();
+    let (value, bytes, rows) = work()?;
+    let seconds = start.elapsed().as_secs_f64();
+    response.phases.push(Phase { name, seconds, bytes, rows, flops: 0 });
+    Ok(value)
+}
+
+/// The outcome of a verification.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// Whether the answer is right.
+    pub verified: bool,
+    /// Digest of the answer files.
+    pub digest: String,
+    /// Digest of what the other method found.
+    pub expected: String,
+    /// The other method, in one sentence.
+    pub method: &'static str,
+    /// What was wrong beyond the digests, if anything.
+    pub remark: Option<String>,
+    /// Counts of the answer files.
+    pub counts: BTreeMap<&'static str, u64>,
+}
+
+impl Verdict {
+    /// A verdict on two digests.
+    pub fn new(digest: Digest, expected: Digest, method: &'static str) -> Self {
+        Self {
+            verified: digest == expected,
+            digest: digest.to_string(),
+            expected: expected.to_string(),
+            method,
+            remark: None,
+            counts: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a property of the answer; one that does not hold makes the answer wrong.
+    pub fn require(&mut self, holds: bool, remark: &str) {
+        if !holds {
+            self.verified = false;
+            self.remark = Some(remark.to_owned());
+        }
+    }
+}
