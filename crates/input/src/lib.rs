@@ -11,6 +11,7 @@ pub mod pair_matrix;
 pub mod parallel;
 pub mod reader;
 pub mod row;
+pub mod scratch;
 pub mod source;
 
 pub use filter::{Filter, FilterParams};
