@@ -97,10 +97,11 @@ pub fn fused(stream: &Stream, first: u64, vectors: u64, by: Vector) -> Vector {
         || {
             for index in (0..whole).step_by(LANES) {
                 let start = first.wrapping_add(index);
-                for lane in 0..LANES {
-                    let word = stream.bits(start.wrapping_add(lane as u64));
-                    for axis in 0..3 {
-                        sums[axis][lane] += coordinate(word, axis as u32) + by[axis];
+                let words: [u64; LANES] =
+                    std::array::from_fn(|lane| stream.bits(start.wrapping_add(lane as u64)));
+                for (axis, sums) in sums.iter_mut().enumerate() {
+                    for (sum, word) in sums.iter_mut().zip(words) {
+                        *sum += coordinate(word, axis as u32) + by[axis];
                     }
                 }
             }

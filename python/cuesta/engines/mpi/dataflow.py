@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cuesta.engines.dataflow import (
     ANSWER_FILE,
     VECTOR_BYTES,
-    Block,
     Kernels,
     NativeKernels,
     Plan,
     plan,
     write_table,
 )
+
+if TYPE_CHECKING:
+    from cuesta.engines.dataflow import Block
 
 
 def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
@@ -55,16 +58,15 @@ class Clock:
     def __init__(self, world: Any) -> None:
         self.phases: list[dict[str, Any]] = []
         self._world = world
-        self._time: Callable[[], float] = __import__("time").perf_counter
 
     @contextmanager
     def phase(self, name: str, **amounts: int) -> Iterator[None]:
         """The phase around a piece of work of all ranks."""
         self._world.Barrier()
-        started = self._time()
+        started = perf_counter()
         yield
         self._world.Barrier()
-        self.phases.append({"name": name, "seconds": self._time() - started, **amounts})
+        self.phases.append({"name": name, "seconds": perf_counter() - started, **amounts})
 
 
 def _pipeline(clock: Clock, kernels: Kernels, asked: Plan, mine: range, sums: Any) -> None:

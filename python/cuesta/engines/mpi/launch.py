@@ -55,7 +55,8 @@ def run_ranks(ranks: int, request: Mapping[str, Any], scratch: Path) -> dict[str
         raise EngineMissing("there is no mpiexec; install cuesta[mpi] or load the site's MPI")
     asked, answered = scratch / "request.json", scratch / "response.json"
     asked.write_text(json.dumps(dict(request)), encoding="utf-8")
-    words = [command, "-n", str(ranks), sys.executable, "-m", RANK_PROGRAM, asked, answered]
+    words = [command, "-n", str(ranks), sys.executable, "-m", RANK_PROGRAM]
+    words += [str(asked), str(answered)]
     process = subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,

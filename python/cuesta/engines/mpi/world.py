@@ -20,7 +20,7 @@ def is_inside() -> bool:
 
 
 def rank() -> int:
-    """This process's rank, without touching MPI."""
+    """The rank of this process, without touching MPI."""
     return next((int(os.environ[name]) for name in _RANK_VARIABLES if name in os.environ), 0)
 
 
