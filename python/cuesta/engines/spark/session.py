@@ -142,7 +142,8 @@ def start(settings: Settings, places: Places) -> Session:
     started: Session | None = None
     try:
         started = _start(settings, places)
-        _greet(started)
+        if not settings.jar:
+            _greet(started)
     except BaseException as error:
         told: BaseException = error
         if isinstance(error, Exception) and not isinstance(error, CuestaError):
@@ -217,8 +218,14 @@ def _configuration(settings: Settings, folder: Path) -> dict[str, str]:
         # A row twice must be found before anything is filtered out by the other side.
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
         **(local if settings.options.is_local else {}),
+        **_jar(settings.jar),
         **given,
     }
+
+
+def _jar(path: str) -> dict[str, str]:
+    """The jar for the driver and for the executors of a cluster."""
+    return {"spark.jars": path, "spark.driver.extraClassPath": path} if path else {}
 
 
 def _greet(session: Session) -> None:
