@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ pytest.importorskip("pyarrow")
 
 from cuesta.cli.app import call
 from cuesta.errors import InputError
-from sparkkit import run, same_as_native, spark, trial
+from sparkkit import engine, run, same_as_native, spark, trial
 
 __all__ = ["spark"]
 
@@ -79,3 +80,14 @@ def test_a_flag_of_another_engine_is_refused(
     words = ["run", "dataflow", "--engine", engine, flag, "-o", str(tmp_path / "a")]
     assert call(words) == 2
     assert f"{flag.split('=')[0]} is for engine" in capsys.readouterr().err
+
+
+def test_the_record_has_what_the_event_log_says(tmp_path: Path) -> None:
+    words = ["run", "dataflow", "--engine", "spark", "--blocks", "5", "--block-vectors", "100"]
+    more = ["--engine-option", "partitions=4", "--repeat", "2", "-o", str(tmp_path / "a")]
+    engine().close()
+    assert call([*words, *more]) == 0
+    record = json.loads((tmp_path / "a" / "run.json").read_text())
+    log = record["engine_log"]
+    assert (log["jobs"], log["stages"], log["tasks"], log["tasks_failed"]) == (1, 1, 4, 0)
+    assert 0 < log["run_seconds"] <= log["task_seconds"]

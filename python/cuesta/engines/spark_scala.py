@@ -62,6 +62,7 @@ class SparkScalaEngine(SparkEngine):
             "output": str(output.absolute()),
             "partitions": options.partitions,
         }
+        session.begin()
         response = self._guarded(session, lambda: _run(session, request))
         return Outcome(
             phases=(*phases, *map(_phase, response["phases"])),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -63,10 +63,16 @@ class SparkEngine:
         if trial.workload == "communities":
             communities.check(trial.parameters.get("method"))
         session, phases = self._session(trial, output, scratch)
+        session.begin()
         context = Context(session, trial, output)
         context.progress = self.progress
         counts = self._guarded(session, lambda: _run(context))
         return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)
+
+    def told(self) -> Mapping[str, float]:
+        """What Spark's event log says of the last run."""
+        session = self._held.session
+        return self._guarded(session, session.told) if session else {}
 
     def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
         """Bytes and files at a URI that only Spark can read. Errors: as `run`."""
