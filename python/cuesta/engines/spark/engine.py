@@ -63,10 +63,14 @@ class SparkEngine:
         if trial.workload == "communities":
             communities.check(trial.parameters.get("method"))
         session, phases = self._session(trial, output, scratch)
-        session.begin()
-        context = Context(session, trial, output)
-        context.progress = self.progress
-        counts = self._guarded(session, lambda: _run(context))
+
+        def work() -> tuple[Context, dict[str, int]]:
+            session.begin()
+            context = Context(session, trial, output)
+            context.progress = self.progress
+            return context, _run(context)
+
+        context, counts = self._guarded(session, work)
         return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)
 
     def told(self) -> Mapping[str, float]:
