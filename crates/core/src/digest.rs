@@ -18,6 +18,8 @@ pub enum Tag {
     Degree = 3,
     /// The community of a gene.
     Community = 4,
+    /// A record at its place in sorted order.
+    Sort = 6,
 }
 
 /// Sum over records of a 128-bit hash of each record; independent of the order of the records.
