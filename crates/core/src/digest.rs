@@ -18,6 +18,8 @@ pub enum Tag {
     Degree = 3,
     /// The community of a gene.
     Community = 4,
+    /// The sums of a block, or of all blocks.
+    Dataflow = 5,
     /// A record at its place in sorted order.
     Sort = 6,
 }
@@ -89,6 +91,7 @@ impl Record {
 }
 
 /// The finaliser of splitmix64: a bijection of 64-bit words.
+#[inline(always)]
 pub fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

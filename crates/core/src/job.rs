@@ -23,12 +23,28 @@ pub struct Request {
     pub parameters: serde_json::Value,
     /// An existing folder for the answer files.
     pub output: PathBuf,
+    /// Seed of whatever the workload draws at random.
+    #[serde(default)]
+    pub seed: u64,
     /// Threads, at least 1.
     pub threads: usize,
     /// The memory limit, in bytes.
     pub memory_bytes: u64,
     /// A folder for what does not fit in memory.
     pub scratch: PathBuf,
+}
+
+impl Request {
+    /// Refuses a request without inputs, for workloads that read some.
+    ///
+    /// # Errors
+    /// `Input`.
+    pub fn require_inputs(&self) -> Result<()> {
+        if self.inputs.is_empty() {
+            return Err(Error::input("arguments", "no input; name a file or a folder"));
+        }
+        Ok(())
+    }
 }
 
 /// One timed part of a run.
@@ -93,9 +109,6 @@ pub fn request(text: &str) -> Result<Request> {
         serde_json::from_str(text).map_err(|error| Error::input("arguments", error))?;
     if request.threads == 0 {
         return Err(Error::input("arguments", "--threads is 0, give at least 1"));
-    }
-    if request.inputs.is_empty() {
-        return Err(Error::input("arguments", "no input; name a file or a folder"));
     }
     Ok(request)
 }

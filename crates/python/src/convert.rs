@@ -1,6 +1,7 @@
 //! JSON and errors on their way between Python and Rust.
 
 use cuesta_core::error::ErrorKind;
+use cuesta_core::job::{Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::generate;
@@ -28,6 +29,22 @@ pub fn python_error(py: Python<'_>, error: &Error) -> PyErr {
     match class.and_then(|class| class.call1((error.message.clone(),))) {
         Ok(value) => PyErr::from_value(value),
         Err(_) => PyRuntimeError::new_err(error.message.clone()),
+    }
+}
+
+/// Runs a workload of any crate.
+pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Response> {
+    match workload {
+        "dataflow" => cuesta_dataflow::run(request, progress),
+        _ => cuesta_network::run::run(workload, request, progress),
+    }
+}
+
+/// Verifies the answer of a workload of any crate.
+pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<Verdict> {
+    match workload {
+        "dataflow" => cuesta_dataflow::verify(request, progress),
+        _ => cuesta_network::verify::verify(workload, request, progress),
     }
 }
 

@@ -14,7 +14,12 @@ from cuesta.lab.trial import Outcome, Phase, Trial
 
 _FILE_READ = "file_read_warm_bytes_per_s"
 _READING = ("scan", "count", "components", "read", "read a", "read b", "load")
-_CEILINGS = {**dict.fromkeys(_READING, _FILE_READ), "multiply": "gemm_f32_flops_per_s"}
+_CEILINGS = {
+    **dict.fromkeys(_READING, _FILE_READ),
+    "multiply": "gemm_f32_flops_per_s",
+    "shift": "memory_copy_bytes_per_s",
+    "average": "memory_read_bytes_per_s",
+}
 """By phase, the ceiling that bounds it."""
 
 
@@ -25,7 +30,7 @@ class NativeEngine:
     progress: Progress | None = None
     name: str = "native"
     workloads: frozenset[str] = frozenset(
-        {"correlate", "scan", "join", "degrees", "communities", "load"}
+        {"correlate", "scan", "join", "degrees", "communities", "load", "dataflow"}
     )
 
     def missing(self) -> str | None:
