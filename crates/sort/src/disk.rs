@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
-use rustix::fs::Advice;
+use cuesta_input::records::{Record, RecordFiles};
 
 /// The disk; by default the real one.
 #[derive(Debug, Default)]
@@ -48,6 +48,32 @@ impl Disk {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true);
         self.opened(operation, path, "creating", &options)
+    }
+
+    /// Opens a file that is there to write.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn open_to_write(&self, operation: &'static str, path: &Path) -> Result<DiskFile<'_>> {
+        self.opened(operation, path, "opening", OpenOptions::new().write(true))
+    }
+
+    /// Fills `records` with those of `files` from number `first` on.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn read_records(
+        &self,
+        operation: &'static str,
+        files: &RecordFiles,
+        first: u64,
+        records: &mut [Record],
+    ) -> Result<()> {
+        for piece in files.pieces(first, records.len()) {
+            let bytes = records[piece.range].as_flattened_mut();
+            self.open(operation, piece.path)?.read(bytes, piece.offset)?;
+        }
+        Ok(())
     }
 
     fn opened(
@@ -90,10 +116,13 @@ impl DiskFile<'_> {
         written.map_err(|cause| self.failed("writing", &cause))
     }
 
-    /// Says that these bytes will be read soon. A hint: a file system may not know it.
-    pub fn will_need(&self, offset: u64, size_bytes: u64) {
-        let size = std::num::NonZeroU64::new(size_bytes);
-        let _ = rustix::fs::fadvise(&self.file, offset, size, Advice::WillNeed);
+    /// Makes the file as long as this; what is new is zero and takes no room yet.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn resize(&self, size_bytes: u64) -> Result<()> {
+        let resized = self.disk.step().and_then(|()| self.file.set_len(size_bytes));
+        resized.map_err(|cause| self.failed("resizing", &cause))
     }
 
     fn failed(&self, doing: &str, cause: &io::Error) -> Error {

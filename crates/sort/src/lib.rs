@@ -9,6 +9,7 @@
 //! passes over the data in memory, four beyond it; bound by the copies to and from the page cache,
 //! or by the disk.
 
+mod advice;
 mod disk;
 pub mod kernel;
 pub mod params;

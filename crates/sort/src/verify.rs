@@ -38,7 +38,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let input = Side { files: RecordFiles::open(&request.inputs)?, context: &context };
     let path: PathBuf = request.output.join(SORTED_FILE);
     let answer = Side { files: RecordFiles::open(&[path])?, context: &context };
-    progress.expect(input.files.records() + answer.files.records());
+    progress.expect((input.files.records() + answer.files.records()) * RECORD_BYTES as u64);
     let found = answer.look()?;
     let counted = count(&input, &answer, &found)?;
     let mut verdict = Verdict::new(found.digest, found.digest, METHOD);
@@ -113,12 +113,7 @@ impl Side<'_> {
     }
 
     fn fill(&self, first: u64, buffer: &mut [Record]) -> Result<()> {
-        let disk = Disk::default();
-        for piece in self.files.pieces(first, buffer.len()) {
-            let bytes = buffer[piece.range].as_flattened_mut();
-            disk.open(OPERATION, piece.path)?.read(bytes, piece.offset)?;
-        }
-        Ok(())
+        Disk::default().read_records(OPERATION, &self.files, first, buffer)
     }
 
     /// How many records at the beginning have a key below `wanted`, if keys ascend.
@@ -160,7 +155,7 @@ impl Side<'_> {
                 add(&mut worker.digests, record, place, earlier);
             }
             worker.tasks.push((task, key(&records[0]), repeated));
-            self.context.progress.advance(records.len() as u64)
+            self.context.progress.advance(records.as_flattened().len() as u64)
         };
         let make = || Worker {
             buffer: Vec::new(),
@@ -255,7 +250,8 @@ impl Side<'_> {
                 worker.repeated.clear();
                 Ok(())
             })?;
-            self.context.progress.advance(if low == 0 { worker.buffer.len() as u64 } else { 0 })
+            let size_bytes = worker.buffer.as_flattened().len() as u64;
+            self.context.progress.advance(if low == 0 { size_bytes } else { 0 })
         };
         let make =
             || Worker { buffer: Vec::new(), repeated: Vec::new(), digest: Digest::default() };

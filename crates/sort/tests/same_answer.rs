@@ -122,7 +122,10 @@ proptest! {
 
     #[test]
     fn any_records_are_sorted_as_the_reference_does(
-        count in 0usize..20_000, spread in 1u64..200_000, threads in 1usize..4, seed in 0u64..1 << 60
+        count in 0usize..20_000,
+        spread in 1u64..200_000,
+        threads in 1usize..4,
+        seed in 0u64..1 << 60,
     ) {
         let place = Place::new();
         let mut records = made(common::KINDS[1], count, seed);

@@ -24,6 +24,11 @@ impl Splitters {
             .copied()
             .collect();
         cuts.dedup();
+        Self::new(cuts)
+    }
+
+    /// Divides at `cuts`, which ascend; fewer than 2^16.
+    pub fn new(cuts: Vec<Entry>) -> Self {
         let cell = |cell: usize| (cell as u128) << (128 - CELL_BITS);
         let below = |index: usize| cuts.partition_point(|&cut| cut < cell(index)) as u16;
         let mut below: Vec<u16> = (0..CELLS).map(below).collect();
@@ -36,9 +41,14 @@ impl Splitters {
         self.cuts.len() + 1
     }
 
+    /// The cuts.
+    pub fn cuts(&self) -> &[Entry] {
+        &self.cuts
+    }
+
     /// The bucket of an entry: how many cuts are not above it.
     #[inline(always)]
-    fn bucket(&self, entry: Entry) -> u16 {
+    pub fn bucket(&self, entry: Entry) -> u16 {
         let cell = (entry >> (128 - CELL_BITS)) as usize;
         let (low, high) = (self.below[cell], self.below[cell + 1]);
         if low == high {
@@ -75,8 +85,8 @@ impl Splitters {
     }
 }
 
-/// Copies what stripes of `stripe` entries hold for `bucket` to `out`, stripe by stripe; `starts` is
-/// what [`Splitters::divide`] found, one row a stripe.
+/// Copies what stripes of `stripe` entries hold for `bucket` to `out`, stripe by stripe; `starts`
+/// is what [`Splitters::divide`] found, one row a stripe.
 pub fn collect(
     divided: &[Entry],
     stripe: usize,

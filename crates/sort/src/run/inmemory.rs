@@ -3,18 +3,19 @@
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
+use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_input::parallel;
 use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
 
 use super::parts::Parts;
 use super::plan::{Plan, STRIPE_RECORDS, WRITE_BYTES, buckets};
-use super::room::Room;
+use super::room::{RecordRoom, Room};
 use crate::disk::{Disk, DiskFile};
 use crate::kernel::{self, Entry, Splitters};
 
 /// What messages about the input begin with.
-const INPUT: &str = "input.records";
+pub const INPUT: &str = "input.records";
 /// Samples for each bucket: its size is then within a few tenths of the mean.
 const BUCKET_SAMPLES: usize = 32;
 /// Records that are gathered and written at once.
@@ -26,7 +27,7 @@ pub struct Sorter<'a> {
     disk: &'a Disk,
     files: &'a RecordFiles,
     plan: Plan,
-    records: Room<'a, Record>,
+    records: RecordRoom<'a>,
     entries: Room<'a, Entry>,
     divided: Room<'a, Entry>,
     /// Where each bucket of each stripe begins.
@@ -54,7 +55,7 @@ impl<'a> Sorter<'a> {
             disk,
             files,
             plan,
-            records: Room::new(budget, [0; RECORD_BYTES], most)?,
+            records: RecordRoom::new(budget, most)?,
             entries: Room::new(budget, 0, most)?,
             divided: Room::new(budget, 0, most)?,
             starts: Vec::new(),
@@ -75,12 +76,9 @@ impl<'a> Sorter<'a> {
         let entries = stripes(&mut self.entries.values()[..self.count]);
         let work = |_: &mut (), task: usize| {
             let (records, start) = (records.take(task), task * STRIPE_RECORDS);
-            for piece in files.pieces(first + start as u64, records.len()) {
-                let bytes = records[piece.range].as_flattened_mut();
-                disk.open(INPUT, piece.path)?.read(bytes, piece.offset)?;
-            }
+            disk.read_records(INPUT, files, first + start as u64, records)?;
             kernel::entries(records, start as u64, entries.take(task));
-            self.context.progress.advance(records.len() as u64)
+            self.context.progress.advance(records.as_flattened().len() as u64)
         };
         let tasks = self.count.div_ceil(STRIPE_RECORDS);
         parallel::run(self.context.request.threads, tasks, || (), work, |_| {}).map(|_| ())
@@ -105,14 +103,14 @@ impl<'a> Sorter<'a> {
             let out = divided.take(task);
             let from = &entries[start..start + out.len()];
             splitters.divide(from, places, &mut starts.take(task)[0], out);
-            self.context.progress.advance(out.len() as u64)
+            self.context.progress.advance(0)
         };
         let make = || Vec::with_capacity(STRIPE_RECORDS);
         parallel::run(self.context.request.threads, tasks, make, work, |_| {}).map(|_| ())
     }
 
-    /// Sorts the buckets and writes their records to `output`, at the place of the run in the input;
-    /// returns the keys at every `stride`-th place of the run.
+    /// Sorts the buckets and writes their records to `output`, at the place of the run in the
+    /// input; returns the keys at every `stride`-th place of the run.
     ///
     /// # Errors
     /// `System`; `Cancelled`.
@@ -126,7 +124,7 @@ impl<'a> Sorter<'a> {
         for bucket in 1..buckets {
             ends[bucket] += ends[bucket - 1];
         }
-        let stride = self.plan.stride as usize;
+        let (stride, progress) = (self.plan.stride as usize, self.context.progress);
         let (records, starts) = (self.records.values() as &[Record], &self.starts);
         let divided = &self.divided.values()[..self.count];
         // The entries as they were read are not needed any more.
@@ -138,8 +136,8 @@ impl<'a> Sorter<'a> {
             let start = ends[task] - bucket.len();
             let sampled = (start.next_multiple_of(stride)..ends[task]).step_by(stride);
             samples.extend(sampled.map(|place| (place, kernel::key_of(bucket[place - start]))));
-            write_records(output, records, bucket, (self.first + start as u64, out))?;
-            self.context.progress.advance(bucket.len() as u64)
+            let place = (self.first + start as u64, out);
+            write_records(progress, output, records, bucket, place)
         };
         let make = || (Vec::with_capacity(WRITE_RECORDS), Vec::new());
         let threads = self.context.request.threads;
@@ -156,7 +154,11 @@ type Sample = (usize, u128);
 
 /// Writes the records that `entries` name from record number `first` of `output` on, a buffer at a
 /// time.
+///
+/// # Errors
+/// `System`; `Cancelled`.
 pub fn write_records(
+    progress: &Progress,
     output: &DiskFile<'_>,
     records: &[Record],
     entries: &[Entry],
@@ -167,7 +169,9 @@ pub fn write_records(
         buffer.resize(some.len(), [0; RECORD_BYTES]);
         kernel::gather(records, some, buffer);
         output.write(buffer.as_flattened(), offset)?;
-        offset += (some.len() * RECORD_BYTES) as u64;
+        let size_bytes = buffer.as_flattened().len() as u64;
+        offset += size_bytes;
+        progress.advance(size_bytes)?;
     }
     Ok(())
 }

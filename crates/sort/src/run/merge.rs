@@ -11,7 +11,7 @@ use cuesta_input::records::{KEY_BYTES, RECORD_BYTES, Record};
 
 use super::inmemory::write_records;
 use super::plan::Plan;
-use super::room::Room;
+use super::room::{RecordRoom, Room};
 use crate::disk::{Disk, DiskFile};
 use crate::kernel::{self, Entry};
 
@@ -127,7 +127,7 @@ struct Boundary {
 
 /// Room of one thread.
 struct Worker<'a> {
-    records: Room<'a, Record>,
+    records: RecordRoom<'a>,
     entries: Room<'a, Entry>,
     other: Room<'a, Entry>,
     buffer: Vec<Record>,
@@ -143,7 +143,7 @@ pub fn merge(context: &Context<'_>, runs: &Runs<'_>, output: &DiskFile<'_>) -> R
     let budget = context.budget;
     let make = || {
         Ok(Worker {
-            records: Room::new(budget, [0; RECORD_BYTES], most)?,
+            records: RecordRoom::new(budget, most)?,
             entries: Room::new(budget, 0, most)?,
             other: Room::new(budget, 0, most)?,
             buffer: Vec::new(),
@@ -156,21 +156,20 @@ pub fn merge(context: &Context<'_>, runs: &Runs<'_>, output: &DiskFile<'_>) -> R
             Some(before) => runs.cuts(Some(&boundaries[before]))?,
         };
         let to = runs.cuts(boundaries.get(task))?;
-        let count = one_range(context, runs, (&from, &to), worker, output)?;
-        context.progress.advance(count)
+        one_range(context, runs, (&from, &to), worker, output)
     };
     let threads = context.request.threads;
     parallel::run(threads, boundaries.len() + 1, make, work, |_| {}).map(|_| ())
 }
 
-/// Reads records `from..to` of every run, merges and writes them; returns how many.
+/// Reads records `from..to` of every run, merges and writes them.
 fn one_range(
     context: &Context<'_>,
     runs: &Runs<'_>,
     (from, to): (&[u64], &[u64]),
     worker: &mut Worker<'_>,
     output: &DiskFile<'_>,
-) -> Result<u64> {
+) -> Result<()> {
     let (records, entries) = (worker.records.values(), worker.entries.values());
     let mut ends = Vec::with_capacity(from.len());
     let mut count = 0;
@@ -180,7 +179,7 @@ fn one_range(
             let bytes = records[count..end].as_flattened_mut();
             runs.file.read(bytes, runs.offset(run, from))?;
             kernel::entries(&records[count..end], count as u64, &mut entries[count..end]);
-            context.progress.advance(0)?;
+            context.progress.advance(((end - count) * RECORD_BYTES) as u64)?;
             ends.push(end);
             count = end;
         }
@@ -189,6 +188,6 @@ fn one_range(
     let moved = kernel::merge_pieces(&mut entries[..count], other, &mut ends);
     let sorted = if moved { other } else { &mut entries[..count] };
     let first = from.iter().sum();
-    write_records(output, records, sorted, (first, &mut worker.buffer))?;
-    Ok(count as u64)
+    let place = (first, &mut worker.buffer);
+    write_records(context.progress, output, records, sorted, place)
 }

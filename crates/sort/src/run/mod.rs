@@ -5,6 +5,7 @@ mod merge;
 mod parts;
 pub mod plan;
 mod room;
+pub mod shares;
 
 use std::time::Instant;
 
@@ -54,11 +55,11 @@ pub fn run_on(
     let mut response = Response::default();
     let bytes = files.records() * RECORD_BYTES as u64;
     if plan.runs == 1 {
-        progress.expect(3 * files.records());
+        progress.expect(2 * bytes);
         job.in_memory(plan, &output)?;
         job.tell(&mut response, ["read", "sort", "write"], bytes);
     } else {
-        progress.expect(4 * files.records());
+        progress.expect(4 * bytes);
         scratch::check_space(&request.scratch, bytes, "sorting in runs")?;
         let runs = job.spill(plan)?;
         job.tell(&mut response, ["read", "sort", "spill"], bytes);

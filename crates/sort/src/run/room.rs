@@ -1,15 +1,10 @@
-//! Large arrays, in large pages where the system has them: fewer faults while they are filled and
-//! fewer misses while records are gathered.
-//!
-//! The only file of this crate with `unsafe`: the advice about pages.
-#![allow(unsafe_code)]
+//! Large arrays, in large pages where the system has them.
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
-use rustix::mm::Advice;
+use cuesta_input::records::{RECORD_BYTES, Record};
 
-/// Bytes of a large page.
-const PAGE_BYTES: usize = 2 << 20;
+use crate::advice::large_pages;
 
 /// An array of zeros, and the memory it takes.
 pub struct Room<'a, T> {
@@ -25,7 +20,7 @@ impl<'a, T: Clone> Room<'a, T> {
     pub fn new(budget: &'a Budget, zero: T, count: usize) -> Result<Self> {
         let lease = budget.take((count * size_of::<T>()) as u64, "a sort")?;
         let mut values = vec![zero; count];
-        advise(&mut values);
+        large_pages(&mut values);
         Ok(Self { values, _lease: lease })
     }
 
@@ -35,17 +30,20 @@ impl<'a, T: Clone> Room<'a, T> {
     }
 }
 
-/// Asks for large pages where whole ones are within the array.
-fn advise<T>(values: &mut [T]) {
-    let range = values.as_mut_ptr_range();
-    let (start, end) = (range.start.addr(), range.end.addr());
-    let first = start.next_multiple_of(PAGE_BYTES);
-    let size_bytes = (end / PAGE_BYTES * PAGE_BYTES).saturating_sub(first);
-    if size_bytes == 0 {
-        return;
+/// Room for records. Bytes, because `vec!` fills arrays of records on one thread, even with zeros.
+pub struct RecordRoom<'a>(Room<'a, u8>);
+
+impl<'a> RecordRoom<'a> {
+    /// Room for `count` records.
+    ///
+    /// # Errors
+    /// `Input` when the budget has less.
+    pub fn new(budget: &'a Budget, count: usize) -> Result<Self> {
+        Room::new(budget, 0, count * RECORD_BYTES).map(Self)
     }
-    let place = range.start.cast::<u8>().wrapping_add(first - start);
-    // SAFETY: the pages lie within the array, and the advice changes no byte of them.
-    // A system without large pages refuses, which changes nothing either.
-    let _ = unsafe { rustix::mm::madvise(place.cast(), size_bytes, Advice::LinuxHugepage) };
+
+    /// The records.
+    pub fn values(&mut self) -> &mut [Record] {
+        self.0.values().as_chunks_mut().0
+    }
 }
