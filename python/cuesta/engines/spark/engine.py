@@ -34,11 +34,11 @@ class _Held:
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Runs the network workloads on Spark: in this machine, or on the cluster of `--master`."""
+    """Runs workloads on Spark: in this machine, or on the cluster of `--master`."""
 
     progress: Progress | None = None
     name: str = "spark"
-    workloads: frozenset[str] = frozenset({"scan", "join", "degrees", "communities"})
+    workloads: frozenset[str] = frozenset({"scan", "join", "degrees", "communities", "sort"})
     _held: _Held = field(default_factory=_Held, repr=False)
 
     def missing(self) -> str | None:
@@ -132,12 +132,13 @@ class SparkEngine:
 
 
 def _run(context: Context) -> dict[str, int]:
-    from cuesta.engines.spark import communities, degrees, join, scan
+    from cuesta.engines.spark import communities, degrees, join, scan, sort
 
     workloads = {
         "scan": scan.run,
         "join": join.run,
         "degrees": degrees.run,
         "communities": communities.run,
+        "sort": sort.run,
     }
     return workloads[context.trial.workload](context)
