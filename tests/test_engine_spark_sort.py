@@ -36,12 +36,9 @@ def same_as_native(paths: list[str], folder: Path, **options: str) -> Outcome:
 
 
 @pytest.mark.parametrize("kind", ["tera", "skewed", "equal", "reverse"])
-def test_spark_writes_the_same_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    monkeypatch.setattr(engine_sort, "PART_BYTES", 150_000)
+def test_spark_writes_the_same_file(tmp_path: Path, kind: str) -> None:
     paths = [make(tmp_path / name, 7_001, "--kind", kind) for name in "ab"]
-    outcome = same_as_native(paths, tmp_path, task_bytes="90kB")
+    outcome = same_as_native(paths, tmp_path, task_bytes="90kB", partitions="10")
     assert outcome.counts["parts"] == 10
     assert outcome.counts["largest_part"] < 2 * 1_400
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from cuesta.engines.sort import PART_SAMPLES, RECORD_BYTES, Share
 from cuesta.engines.spark import sort_tasks as tasks
 from cuesta.engines.spark.context import Context
+from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.source import are_remote
 from cuesta.errors import EngineError, InputError
 from cuesta.lab.request import native_module
@@ -44,8 +45,8 @@ def run(context: Context) -> dict[str, int]:
         job = tasks.Job(inputs=json.dumps(inputs), output=str(context.output), tally=context.tally)
         records = native.sort_records(job.inputs)
         shares = _shares(records, context.task_bytes or SHARE_BYTES)
-        wanted = max(context.session.slots, -(-records * RECORD_BYTES // PART_BYTES))
-        parts = min(wanted, PARTS_MAX)
+        even = max(context.session.slots, -(-records * RECORD_BYTES // PART_BYTES))
+        parts = min(options_of(context.trial).partitions or even, PARTS_MAX)
         sample = native.sort_sample(job.inputs, (0, records), PART_SAMPLES * parts)
         cuts = native.sort_cuts(sample, parts)
     with context.phase("count", ceiling="file_read_warm_bytes_per_s") as measure:
