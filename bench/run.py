@@ -36,6 +36,7 @@ BENCHES = (
     "correlate",
     "spark_scan",
     "memory",
+    "sort",
 )
 THREADS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 REPEATS_SMOKE = 2

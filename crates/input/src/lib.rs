@@ -1,5 +1,5 @@
 //! Readers of Cuesta's inputs and their seeded generators: KINC gene-pair text, the pair matrix,
-//! expression matrices. Reads through sources, never computes.
+//! expression matrices, 100-byte records. Reads through sources, never computes.
 
 pub mod filter;
 pub mod generate;
@@ -10,6 +10,7 @@ pub mod ordered;
 pub mod pair_matrix;
 pub mod parallel;
 pub mod reader;
+pub mod records;
 pub mod row;
 pub mod scratch;
 pub mod source;

@@ -30,7 +30,7 @@ class NativeEngine:
     progress: Progress | None = None
     name: str = "native"
     workloads: frozenset[str] = frozenset(
-        {"correlate", "scan", "join", "degrees", "communities", "load", "dataflow"}
+        {"correlate", "scan", "join", "degrees", "communities", "load", "dataflow", "sort"}
     )
 
     def missing(self) -> str | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cuesta.engines import sort
 from cuesta.engines.dataflow import VECTOR_BYTES, plan
 from cuesta.engines.mpi import launch, world
 from cuesta.errors import EngineMissing, InputError
@@ -14,7 +16,11 @@ from cuesta.lab.request import native_module
 from cuesta.lab.trial import Outcome, Phase, Trial
 
 _MEMORY_READ = "memory_read_bytes_per_s"
-_CEILINGS = {"shift": "memory_copy_bytes_per_s", "average": _MEMORY_READ}
+_CEILINGS = {
+    "shift": "memory_copy_bytes_per_s",
+    "average": _MEMORY_READ,
+    "read": "file_read_warm_bytes_per_s",
+}
 """By phase, the ceiling that bounds it."""
 
 
@@ -23,7 +29,7 @@ class MpiEngine:
     """One rank a core, each with one thread; `--ranks` says how many."""
 
     name: str = "mpi"
-    workloads: frozenset[str] = frozenset({"dataflow"})
+    workloads: frozenset[str] = frozenset({"dataflow", "sort"})
 
     def missing(self) -> str | None:
         """What to install, or None."""
@@ -78,6 +84,10 @@ def _ranks(trial: Trial) -> int:
 
 
 def _check_memory(trial: Trial, ranks: int) -> None:
+    if trial.workload == "sort":
+        records = native_module().sort_records(json.dumps(trial.inputs))
+        sort.check_memory(records, ranks, trial.memory_bytes)
+        return
     asked = plan(trial.parameters, trial.seed)
     if asked.stages == "fused" or asked.keep == "disk":
         return

@@ -38,7 +38,9 @@ class SparkEngine:
 
     progress: Progress | None = None
     name: str = "spark"
-    workloads: frozenset[str] = frozenset({"scan", "join", "degrees", "communities", "dataflow"})
+    workloads: frozenset[str] = frozenset(
+        {"scan", "join", "degrees", "communities", "dataflow", "sort"}
+    )
     _held: _Held = field(default_factory=_Held, repr=False)
 
     def missing(self) -> str | None:
@@ -145,7 +147,7 @@ class SparkEngine:
 
 
 def _run(context: Context) -> dict[str, int]:
-    from cuesta.engines.spark import communities, dataflow, degrees, join, scan
+    from cuesta.engines.spark import communities, dataflow, degrees, join, scan, sort
 
     workloads = {
         "scan": scan.run,
@@ -153,5 +155,6 @@ def _run(context: Context) -> dict[str, int]:
         "degrees": degrees.run,
         "communities": communities.run,
         "dataflow": dataflow.run,
+        "sort": sort.run,
     }
     return workloads[context.trial.workload](context)

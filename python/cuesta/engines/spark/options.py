@@ -35,7 +35,7 @@ class Options:
     task_bytes
         Bytes of text a task reads; chosen by the size of the input when None.
     partitions
-        Tasks of a stage of `dataflow`; three a slot when None.
+        Tasks of a stage of `dataflow`, three a slot when None; parts of `sort`, 32 MiB each.
     kernels
         What computes inside the tasks of `dataflow`: `native`, or `numpy` without us.
     spark
