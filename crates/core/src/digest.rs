@@ -18,6 +18,8 @@ pub enum Tag {
     Degree = 3,
     /// The community of a gene.
     Community = 4,
+    /// The cluster of a point.
+    KMeans = 7,
 }
 
 /// Sum over records of a 128-bit hash of each record; independent of the order of the records.
@@ -87,6 +89,7 @@ impl Record {
 }
 
 /// The finaliser of splitmix64: a bijection of 64-bit words.
+#[inline(always)]
 pub fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

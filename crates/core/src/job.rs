@@ -1,5 +1,6 @@
 //! What a workload is asked and what it tells: the same for every workload crate.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -23,6 +24,9 @@ pub struct Request {
     pub parameters: serde_json::Value,
     /// An existing folder for the answer files.
     pub output: PathBuf,
+    /// Seed of whatever the workload draws at random.
+    #[serde(default)]
+    pub seed: u64,
     /// Threads, at least 1.
     pub threads: usize,
     /// The memory limit, in bytes.
@@ -31,11 +35,24 @@ pub struct Request {
     pub scratch: PathBuf,
 }
 
+impl Request {
+    /// Refuses a request without inputs, for workloads that read some.
+    ///
+    /// # Errors
+    /// `Input`.
+    pub fn require_inputs(&self) -> Result<()> {
+        if self.inputs.is_empty() {
+            return Err(Error::input("arguments", "no input; name a file or a folder"));
+        }
+        Ok(())
+    }
+}
+
 /// One timed part of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
     /// Its name, e.g. `scan`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Wall-clock seconds.
     pub seconds: f64,
     /// Bytes the phase read or wrote, whichever bounds it.
@@ -94,9 +111,6 @@ pub fn request(text: &str) -> Result<Request> {
     if request.threads == 0 {
         return Err(Error::input("arguments", "--threads is 0, give at least 1"));
     }
-    if request.inputs.is_empty() {
-        return Err(Error::input("arguments", "no input; name a file or a folder"));
-    }
     Ok(request)
 }
 
@@ -106,13 +120,13 @@ pub fn request(text: &str) -> Result<Request> {
 /// Those of `work`.
 pub fn timed<T>(
     response: &mut Response,
-    name: &'static str,
+    name: impl Into<Cow<'static, str>>,
     work: impl FnOnce() -> Result<(T, u64, u64)>,
 ) -> Result<T> {
     let start = Instant::now();
     let (value, bytes, rows) = work()?;
     let seconds = start.elapsed().as_secs_f64();
-    response.phases.push(Phase { name, seconds, bytes, rows, flops: 0 });
+    response.phases.push(Phase { name: name.into(), seconds, bytes, rows, flops: 0 });
     Ok(value)
 }
 

@@ -3,6 +3,7 @@
 //! no threads.
 
 pub mod budget;
+pub mod cpu;
 pub mod digest;
 pub mod error;
 pub mod fixed;

@@ -16,6 +16,7 @@ impl Stream {
     }
 
     /// The 64 random bits at `index`.
+    #[inline(always)]
     pub fn bits(&self, index: u64) -> u64 {
         let z = self.key.wrapping_add(index.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         mix(mix(z) ^ self.key)

@@ -1,16 +1,19 @@
 //! Readers of Cuesta's inputs and their seeded generators: KINC gene-pair text, the pair matrix,
-//! expression matrices. Reads through sources, never computes.
+//! expression matrices, points. Reads through sources, never computes.
 
 pub mod filter;
 pub mod generate;
 pub mod kinc;
 pub mod limits;
 pub mod matrix;
+pub mod npy;
 pub mod ordered;
 pub mod pair_matrix;
 pub mod parallel;
+pub mod points;
 pub mod reader;
 pub mod row;
+pub mod scratch;
 pub mod source;
 
 pub use filter::{Filter, FilterParams};

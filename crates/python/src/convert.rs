@@ -1,6 +1,7 @@
 //! JSON and errors on their way between Python and Rust.
 
 use cuesta_core::error::ErrorKind;
+use cuesta_core::job::{Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::generate;
@@ -31,6 +32,22 @@ pub fn python_error(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
+/// Runs a workload of any crate.
+pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Response> {
+    match workload {
+        "kmeans" => cuesta_kmeans::run(request, progress),
+        _ => cuesta_network::run::run(workload, request, progress),
+    }
+}
+
+/// Verifies the answer of a workload of any crate.
+pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<Verdict> {
+    match workload {
+        "kmeans" => cuesta_kmeans::verify(request, progress),
+        _ => cuesta_network::verify::verify(workload, request, progress),
+    }
+}
+
 /// Makes a synthetic dataset of a kind; returns its counts as JSON.
 pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<String> {
     match kind {
@@ -41,6 +58,10 @@ pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<Strin
         "matrix" => {
             let (genes, bytes) = generate::matrix::write(&from_json(request)?, progress)?;
             to_json(&serde_json::json!({ "genes": genes, "bytes": bytes }))
+        }
+        "points" => {
+            let (points, bytes) = generate::points::write(&from_json(request)?, progress)?;
+            to_json(&serde_json::json!({ "points": points, "bytes": bytes }))
         }
         other => Err(Error::input("data make", format!("no generator is named {other}"))),
     }

@@ -39,14 +39,14 @@ mod _native {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
         let request = job::request(request).map_err(|error| python_error(py, &error))?;
-        watched(py, progress, |state| to_json(&network::run::run(workload, &request, state)?))
+        watched(py, progress, |state| to_json(&convert::run(workload, &request, state)?))
     }
 
     /// Verifies an answer folder; JSON in, JSON out.
     #[pyfunction]
     fn verify(py: Python<'_>, workload: &str, request: &str) -> PyResult<String> {
         let request = job::request(request).map_err(|error| python_error(py, &error))?;
-        watched(py, None, |state| to_json(&network::verify::verify(workload, &request, state)?))
+        watched(py, None, |state| to_json(&convert::verify(workload, &request, state)?))
     }
 
     /// Cuts a dataset into splits; JSON in, JSON out.

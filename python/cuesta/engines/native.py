@@ -14,8 +14,16 @@ from cuesta.lab.trial import Outcome, Phase, Trial
 
 _FILE_READ = "file_read_warm_bytes_per_s"
 _READING = ("scan", "count", "components", "read", "read a", "read b", "load")
-_CEILINGS = {**dict.fromkeys(_READING, _FILE_READ), "multiply": "gemm_f32_flops_per_s"}
-"""By phase, the ceiling that bounds it."""
+_CEILINGS = {
+    **dict.fromkeys(_READING, _FILE_READ),
+    "multiply": "gemm_f32_flops_per_s",
+    "iteration": "memory_read_bytes_per_s",
+    "streamed iteration": _FILE_READ,
+}
+"""By phase, the ceiling that bounds it; a number behind the name does not matter."""
+
+_BALANCE_FLOPS_PER_BYTE = 8.0
+"""Where a pass over points does more than this, arithmetic bounds it, not memory."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +33,7 @@ class NativeEngine:
     progress: Progress | None = None
     name: str = "native"
     workloads: frozenset[str] = frozenset(
-        {"correlate", "scan", "join", "degrees", "communities", "load"}
+        {"correlate", "scan", "join", "degrees", "communities", "load", "kmeans"}
     )
 
     def missing(self) -> str | None:
@@ -60,5 +68,12 @@ def _phase(row: Mapping[str, Any]) -> Phase:
         bytes=row.get("bytes") or None,
         rows=row.get("rows") or None,
         flops=row.get("flops") or None,
-        ceiling=_CEILINGS.get(row["name"]),
+        ceiling=_ceiling(row),
     )
+
+
+def _ceiling(row: Mapping[str, Any]) -> str | None:
+    name = row["name"].rstrip("0123456789 ")
+    if name == "iteration" and row["flops"] > _BALANCE_FLOPS_PER_BYTE * row["bytes"]:
+        return "fma_f32_flops_per_s"
+    return _CEILINGS.get(name)

@@ -30,6 +30,7 @@ def to_request(trial: Trial, output: Path, scratch: Path) -> str:
             "inputs": list(trial.inputs),
             "parameters": dict(trial.parameters),
             "output": str(output),
+            "seed": trial.seed,
             "threads": trial.threads,
             "memory_bytes": trial.memory_bytes,
             "scratch": str(scratch),

@@ -16,7 +16,7 @@ from typing import Any
 
 from cuesta.errors import InputError
 
-WORKLOAD_NAMES = ("correlate", "scan", "join", "degrees", "communities", "load")
+WORKLOAD_NAMES = ("correlate", "scan", "join", "degrees", "communities", "load", "kmeans")
 """In the order in which a person meets them."""
 
 

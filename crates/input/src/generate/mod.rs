@@ -3,3 +3,4 @@
 
 pub mod clusters;
 pub mod matrix;
+pub mod points;

@@ -20,6 +20,7 @@ use cuesta_core::{Error, Result};
 /// # Errors
 /// `Input`, `System` or `Cancelled`.
 pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Response> {
+    request.require_inputs()?;
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
     match workload {

@@ -20,6 +20,7 @@ use cuesta_core::{Error, Result};
 /// # Errors
 /// `Input` when the answer files cannot be read; `System`; `Cancelled`.
 pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<Verdict> {
+    request.require_inputs()?;
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
     match workload {

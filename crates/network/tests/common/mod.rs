@@ -53,6 +53,7 @@ impl Place {
             inputs: inputs.iter().map(|path| path.to_path_buf()).collect(),
             parameters,
             output,
+            seed: 0,
             threads: 2,
             memory_bytes: 1 << 30,
             scratch: self.folder.path().to_owned(),
