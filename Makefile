@@ -14,7 +14,7 @@ wheel:        ## dist/*.whl, tried in an empty environment without a compiler
 	@python3 tools/setup.py build && .venv/bin/python tools/wheel.py
 bench-smoke:  ## every bench at a size of seconds
 	@python3 tools/setup.py build && .venv/bin/python bench/run.py --smoke
-bench:        ## every bench at its real size (an hour)
+bench:        ## every bench at its real size, a quarter of an hour
 	@python3 tools/setup.py build && .venv/bin/python bench/run.py
 docs:         ## the API of the Rust crates, target/doc
 	@cargo doc --workspace --no-deps

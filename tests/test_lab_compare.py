@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -90,10 +91,19 @@ def test_an_engine_that_is_killed_is_an_error_that_names_the_signal(tmp_path: Pa
     assert names(tmp_path) == {"input.txt"}
 
 
-def test_a_process_that_cannot_be_forked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tiledb", sys)
-    with pytest.raises(EngineError, match=r"tiledb is loaded .* fresh process"):
-        run_in_child("one", lambda: None)
+def test_a_process_that_cannot_be_forked_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("tiledb")
+    program = (
+        "import numpy, tiledb\n"
+        "from cuesta.lab.child import run_in_child\n"
+        "run_in_child('one', lambda: None)\n"
+        f"tiledb.from_numpy({str(tmp_path / 'array')!r}, numpy.arange(3))\n"
+        "run_in_child('two', lambda: None)\n"
+    )
+    words = [sys.executable, "-c", program]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert "TileDB has run in this process" in ended.stderr
+    assert "compare in a fresh process" in ended.stderr
 
 
 def test_an_interrupt_of_the_parent_stops_the_child_and_lets_it_clean_up(tmp_path: Path) -> None:

@@ -4,12 +4,18 @@
 classes of `cuesta.errors`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from typing_extensions import Buffer
 
 __all__ = [
     "__version__",
     "ceiling",
     "data_make",
+    "dataflow_fused",
+    "dataflow_generate",
+    "dataflow_shift",
+    "dataflow_sum",
     "map_bytes",
     "map_split",
     "run",
@@ -33,4 +39,8 @@ def map_split(
 ) -> dict[str, bytes]: ...
 def map_bytes(workload: str, parameters_json: str, data: bytes) -> dict[str, bytes]: ...
 def data_make(kind: str, request_json: str) -> str: ...
+def dataflow_generate(block: Buffer, seed: int, first: int) -> None: ...
+def dataflow_shift(block: Buffer, by: Sequence[float]) -> None: ...
+def dataflow_sum(block: Buffer) -> list[int]: ...
+def dataflow_fused(seed: int, vectors: tuple[int, int], by: Sequence[float]) -> list[int]: ...
 def ceiling(kind: str, request_json: str) -> str: ...

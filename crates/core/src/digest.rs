@@ -18,6 +18,8 @@ pub enum Tag {
     Degree = 3,
     /// The community of a gene.
     Community = 4,
+    /// The sums of a block, or of all blocks.
+    Dataflow = 5,
     /// The cluster of a point.
     KMeans = 7,
 }

@@ -121,7 +121,8 @@ fn from_file(
     let (wanted, dimensions) = (clusters as u64, points.dimensions);
     if found.count != wanted || found.dimensions != dimensions {
         let text = format!(
-            "--centres {} has {} x {} numbers, expected {wanted} clusters x {dimensions} dimensions",
+            "--centres {} has {} x {} numbers, expected {wanted} clusters x {dimensions} \
+             dimensions",
             path.display(),
             found.count,
             found.dimensions

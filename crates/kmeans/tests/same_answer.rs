@@ -122,7 +122,7 @@ fn an_empty_cluster_keeps_its_centre_and_equal_points_share_the_first() {
 fn points_far_from_the_origin_are_told_apart() {
     let place = Place::new();
     let mut rows = clouds(5000, 6, 5, 4);
-    rows.iter_mut().flatten().for_each(|x| *x = 1e7 + *x);
+    rows.iter_mut().flatten().for_each(|x| *x += 1e7);
     for path in [place.doubles("x.npy", &rows), place.singles("y.npy", &rows)] {
         proved(&place.request(&[&path], json!({ "clusters": 5, "init": "kmeans++" })));
     }

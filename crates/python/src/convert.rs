@@ -35,6 +35,7 @@ pub fn python_error(py: Python<'_>, error: &Error) -> PyErr {
 /// Runs a workload of any crate.
 pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Response> {
     match workload {
+        "dataflow" => cuesta_dataflow::run(request, progress),
         "kmeans" => cuesta_kmeans::run(request, progress),
         _ => cuesta_network::run::run(workload, request, progress),
     }
@@ -43,6 +44,7 @@ pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Res
 /// Verifies the answer of a workload of any crate.
 pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<Verdict> {
     match workload {
+        "dataflow" => cuesta_dataflow::verify(request, progress),
         "kmeans" => cuesta_kmeans::verify(request, progress),
         _ => cuesta_network::verify::verify(workload, request, progress),
     }

@@ -1,6 +1,7 @@
 //! The module `cuesta._native`: converts arguments, releases the GIL, maps errors. No algorithm.
 
 mod convert;
+mod dataflow;
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -11,6 +12,7 @@ use cuesta_core::job;
 use cuesta_core::progress::Progress;
 use cuesta_network as network;
 use cuesta_network::run::split::{Columns, SplitParams};
+use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -99,6 +101,35 @@ mod _native {
     #[pyfunction]
     fn data_make(py: Python<'_>, kind: &str, request_json: &str) -> PyResult<String> {
         watched(py, None, |state| convert::data_make(kind, request_json, state))
+    }
+
+    /// Fills a block (C-contiguous doubles, three a vector) with vectors from number `first` on.
+    #[pyfunction]
+    fn dataflow_generate(
+        py: Python<'_>,
+        block: PyBuffer<f64>,
+        seed: u64,
+        first: u64,
+    ) -> PyResult<()> {
+        dataflow::generate(py, &block, seed, first)
+    }
+
+    /// Adds a vector to each vector of a block.
+    #[pyfunction]
+    fn dataflow_shift(py: Python<'_>, block: PyBuffer<f64>, by: [f64; 3]) -> PyResult<()> {
+        dataflow::shift(py, &block, by)
+    }
+
+    /// The sums of a block, in units of 2^-16.
+    #[pyfunction]
+    fn dataflow_sum(py: Python<'_>, block: PyBuffer<f64>) -> PyResult<[i64; 3]> {
+        dataflow::sum(py, &block)
+    }
+
+    /// The sums of generated and shifted vectors `(first, how many)`, in units of 2^-16.
+    #[pyfunction]
+    fn dataflow_fused(py: Python<'_>, seed: u64, vectors: (u64, u64), by: [f64; 3]) -> [i64; 3] {
+        dataflow::fused(py, seed, vectors, by)
     }
 
     /// Measures a ceiling of this machine; JSON in, JSON out.

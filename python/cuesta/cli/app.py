@@ -34,6 +34,8 @@ class Terminated(BaseException):
 def main() -> None:
     """Run the command line of this process and leave it with the right exit code."""
     signal.signal(signal.SIGTERM, _terminate)
+    if int(os.environ.get("PMI_RANK") or os.environ.get("OMPI_COMM_WORLD_RANK") or 0) > 0:
+        sys.exit(_other_rank(sys.argv[1:]))
     sys.exit(call(sys.argv[1:]))
 
 
@@ -66,6 +68,15 @@ def call(arguments: Sequence[str]) -> int:
     if result == INTERRUPTED:  # Typer turns Ctrl-C into this without a word.
         return _fail("interrupted", INTERRUPTED)
     return result if isinstance(result, int) else 0
+
+
+def _other_rank(arguments: Sequence[str]) -> int:
+    """A rank beside the first of `mpirun -n N cuesta run ... --engine mpi`: it only helps."""
+    from cuesta.engines.mpi import world
+
+    if arguments[:1] != ["run"] or "mpi" not in " ".join(arguments).replace("=", " ").split():
+        return 2  # Rank 0 does the work alone, or says what is wrong.
+    return world.serve()
 
 
 def build(commands: Sequence[str] = COMMANDS) -> typer.Typer:

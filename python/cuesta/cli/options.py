@@ -67,14 +67,14 @@ def make_command(
 
     def command(**values: Any) -> None:
         parameters = {one.name: values.pop(_key(one)) for one in workload.parameters}
-        inputs = tuple(absolute(path) for path in values.pop("inputs"))
+        inputs = tuple(absolute(path) for path in values.pop("inputs", []))
         checked = workload.check(parameters)
         workload.check_inputs(inputs)
         body(workload, inputs, checked, _common(values))
 
-    inputs = _argument(workload)
+    inputs = [] if workload.inputs_maximum == 0 else [_argument(workload)]
     own = [_workload_option(one) for one in workload.parameters]
-    signature = inspect.Signature([inputs, *own, engines, *_common_options()])
+    signature = inspect.Signature([*inputs, *own, engines, *_common_options()])
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
     command.__doc__ = workload.summary
@@ -164,6 +164,7 @@ def _common_options() -> list[inspect.Parameter]:
         show_default="next to the output",
     )
     master = engine("--master", metavar="URL", help="Spark master.", show_default="local[THREADS]")
+    ranks = engine("--ranks", metavar="N", help="MPI ranks.", show_default="as --threads")
     option = engine(
         "--engine-option", metavar="KEY=VALUE", help="Setting of the engine; may be repeated."
     )
@@ -178,6 +179,7 @@ def _common_options() -> list[inspect.Parameter]:
         keyword("memory", str | None, memory),
         keyword("scratch", Path | None, scratch),
         keyword("master", str | None, master),
+        keyword("ranks", int | None, ranks),
         keyword("engine_option", list[str] | None, option),
         keyword("seed", int, seed, 0),
         keyword("repeat", int, repeat, 1),
@@ -196,7 +198,7 @@ def _common(values: Mapping[str, Any]) -> Common:
         memory_bytes=_memory(values["memory"]),
         scratch=values["scratch"],
         seed=values["seed"],
-        engine_options=_engine_options(values["engine_option"] or [], values["master"]),
+        engine_options=_engine_options(values),
         repeats=values["repeat"],
         cache=_cache(values["cold"]),
         output=values["output"],
@@ -223,14 +225,15 @@ def _memory(given: str | None) -> int:
     return size_bytes
 
 
-def _engine_options(pairs: list[str], master: str | None) -> dict[str, str]:
+def _engine_options(values: Mapping[str, Any]) -> dict[str, str]:
     options = {}
-    for pair in pairs:
+    for pair in values["engine_option"] or []:
         key, equals, value = pair.partition("=")
         if not key or not equals:
             raise InputError(f"--engine-option is {pair!r}, give KEY=VALUE")
         options[key] = value
-    return options | ({"master": master} if master else {})
+    own = {name: values[name] for name in ("master", "ranks") if values[name] is not None}
+    return options | {name: str(value) for name, value in own.items()}
 
 
 def _cache(word: str) -> str:

@@ -12,13 +12,14 @@ from cuesta.cli.options import (
     make_plan,
     make_trial,
 )
+from cuesta.engines import ENGINE_NAMES
 from cuesta.workloads import WORKLOAD_NAMES, Workload, get_workload
 
 
 def register(app: typer.Typer) -> None:
     """Add `run` with a subcommand for every workload."""
     run = typer.Typer(help="Run a workload on one engine.", no_args_is_help=True)
-    engine = engine_option("engine", "native", "Engine to run on: native, spark, array.")
+    engine = engine_option("engine", "native", f"Engine to run on: {', '.join(ENGINE_NAMES)}.")
     for name in WORKLOAD_NAMES:
         workload = get_workload(name)
         command = make_command(workload, engine, _run)

@@ -20,6 +20,7 @@ Progress = Callable[[int, int], None]
 _CLASSES = {
     "native": ("cuesta.engines.native", "NativeEngine"),
     "spark": ("cuesta.engines.spark", "SparkEngine"),
+    "mpi": ("cuesta.engines.mpi", "MpiEngine"),
     "array": ("cuesta.engines.array", "ArrayEngine"),
 }
 

@@ -17,6 +17,8 @@ _READING = ("scan", "count", "components", "read", "read a", "read b", "load")
 _CEILINGS = {
     **dict.fromkeys(_READING, _FILE_READ),
     "multiply": "gemm_f32_flops_per_s",
+    "shift": "memory_copy_bytes_per_s",
+    "average": "memory_read_bytes_per_s",
     "iteration": "memory_read_bytes_per_s",
     "streamed iteration": _FILE_READ,
 }
@@ -33,7 +35,16 @@ class NativeEngine:
     progress: Progress | None = None
     name: str = "native"
     workloads: frozenset[str] = frozenset(
-        {"correlate", "scan", "join", "degrees", "communities", "load", "kmeans"}
+        {
+            "correlate",
+            "scan",
+            "join",
+            "degrees",
+            "communities",
+            "load",
+            "dataflow",
+            "kmeans",
+        }
     )
 
     def missing(self) -> str | None:

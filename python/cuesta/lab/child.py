@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import signal
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import cuesta.errors
 from cuesta.errors import CuestaError, EngineError, InputError
@@ -14,8 +16,9 @@ from cuesta.errors import CuestaError, EngineError, InputError
 STOP_SECONDS = 10.0
 """How long a child may take to clean up before it is killed."""
 
-NEVER_FORKED = ("tiledb",)
-"""Modules whose threads hold locks that a forked child would wait for without end."""
+NEVER_FORKED = {"AwsEventLoop": "TileDB"}
+"""Beginnings of the names of threads whose locks a forked child waits for without end, and whose
+they are. TileDB starts the one named here with its first context and never ends it."""
 
 
 def run_in_child(name: str, work: Callable[[], None]) -> None:
@@ -25,12 +28,7 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
     Errors: `EngineError` when the child dies of something else, e.g. a signal, and at once when
     this process cannot be forked.
     """
-    loaded = [module for module in NEVER_FORKED if module in sys.modules]
-    if loaded:
-        raise EngineError(
-            f"{loaded[0]} is loaded in this process, whose copies would hang; compare in a fresh "
-            "process, e.g. with the command `cuesta compare`"
-        )
+    _require_forkable()
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     sys.stdout.flush()
@@ -46,6 +44,18 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
         process.kill()
         raise
     _raise_again(name, process.exitcode or 0, receiver)
+
+
+def _require_forkable() -> None:
+    for comm in Path("/proc/self/task").glob("*/comm"):
+        with contextlib.suppress(OSError):  # a thread may have ended meanwhile
+            name = comm.read_text()
+            for beginning, library in NEVER_FORKED.items():
+                if name.startswith(beginning):
+                    raise EngineError(
+                        f"{library} has run in this process, whose copies would hang; compare in a "
+                        "fresh process, e.g. with the command `cuesta compare`"
+                    )
 
 
 def _child(work: Callable[[], None], sender: Connection) -> None:

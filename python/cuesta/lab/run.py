@@ -150,7 +150,7 @@ def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> S
 def _context(trial: Trial, plan: Plan) -> Context:
     """Everything around the trial but the sizes of its inputs."""
     places = {"output": plan.output}
-    if not remote.is_remote(trial.inputs[0]):
+    if trial.inputs and not remote.is_remote(trial.inputs[0]):
         places["input"] = Path(trial.inputs[0])
     places |= {"scratch": plan.scratch} if plan.scratch else {}
     return Context(

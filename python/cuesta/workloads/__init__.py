@@ -16,7 +16,16 @@ from typing import Any
 
 from cuesta.errors import InputError
 
-WORKLOAD_NAMES = ("correlate", "scan", "join", "degrees", "communities", "load", "kmeans")
+WORKLOAD_NAMES = (
+    "correlate",
+    "scan",
+    "join",
+    "degrees",
+    "communities",
+    "load",
+    "dataflow",
+    "kmeans",
+)
 """In the order in which a person meets them."""
 
 

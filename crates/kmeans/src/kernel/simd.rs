@@ -7,6 +7,9 @@
 
 use super::{STRIP, Table};
 
+/// How far ahead points are asked for: processors by themselves look no further than a page.
+const AHEAD_BYTES: usize = 8 << 10;
+
 /// A level of vector instructions that this processor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level(Kind);
@@ -113,6 +116,8 @@ trait Vector: Copy {
     /// A bit for each lane where self > other.
     unsafe fn above(self, other: Self) -> u32;
     fn index(value: Self::Scalar) -> u32;
+    /// Asks for the cache line at `from`, which may be anywhere.
+    fn prefetch(_from: *const Self::Scalar) {}
 }
 
 /// Nearest centres with groups of G centres and N vectors of points at once.
@@ -169,6 +174,9 @@ unsafe fn tile<V: Vector, const G: usize, const N: usize>(
             for dimension in 0..dimensions {
                 let origin = V::splat(*table.origin.as_ptr().add(dimension));
                 let at = points.add(dimension * STRIP);
+                for n in 0..N {
+                    V::prefetch(at.wrapping_byte_add(AHEAD_BYTES).wrapping_add(n * V::LANES));
+                }
                 let x: [V; N] = std::array::from_fn(|n| V::load(at.add(n * V::LANES)).sub(origin));
                 for n in 0..N {
                     size[n] = x[n].fma(x[n], size[n]);

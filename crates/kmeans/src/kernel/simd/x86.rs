@@ -64,6 +64,11 @@ macro_rules! vector {
             fn index(value: $scalar) -> u32 {
                 value as u32
             }
+            #[inline(always)]
+            fn prefetch(from: *const $scalar) {
+                // SAFETY: a hint, which no address makes fail.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+            }
         }
     };
 }

@@ -1,0 +1,18 @@
+//! The dataflow of the papers on Spark and MPI on supercomputers: blocks of 3-vectors are
+//! generated, shifted, averaged block by block, and the averages reduced to one mean
+//! (`spec/workloads/dataflow`).
+//!
+//! Coordinates are doubles that are whole multiples of 2^-16 and stay small enough for every sum
+//! to be exact, so the answer does not depend on the order in which anybody adds. Cost: O(vectors);
+//! bound by arithmetic when the stages are fused and by memory when they are separate.
+
+pub mod kernel;
+pub mod params;
+pub mod reference;
+pub mod run;
+mod stored;
+pub mod table;
+pub mod verify;
+
+pub use run::run;
+pub use verify::verify;

@@ -1,0 +1,19 @@
+//! The shortest way to the answer: whole numbers, one vector after the other.
+
+use cuesta_core::random::Stream;
+
+/// Units of [`crate::kernel::UNITS`] in 1.
+const UNITS: i64 = 65_536;
+
+/// The sum of `vectors` shifted vectors from number `first` on, in units, and `shift` too.
+pub fn sum(stream: &Stream, first: u64, vectors: u64, shift: [i64; 3]) -> [i64; 3] {
+    let mut sums = [0; 3];
+    for index in first..first + vectors {
+        let word = stream.bits(index);
+        for (axis, sum) in sums.iter_mut().enumerate() {
+            let bits = (word >> (20 * axis)) & 0xF_FFFF;
+            *sum += bits as i64 * 125 - 1000 * UNITS + shift[axis];
+        }
+    }
+    sums
+}

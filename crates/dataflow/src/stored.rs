@@ -1,0 +1,155 @@
+//! Where separate stages keep their blocks: in memory, or in files of the scratch folder.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use cuesta_core::{Error, Result};
+use cuesta_input::parallel::lock;
+
+/// Values of a file that are in memory at once.
+const PIECE_VALUES: usize = 3 << 15;
+const VALUE_BYTES: usize = size_of::<f64>();
+
+/// All blocks, each used by one thread at a time. A block has `size` values; its pieces are given
+/// to the work in order, each a whole number of vectors.
+pub trait Blocks: Sync {
+    /// Makes a block; `fill` is given where a piece starts, and the piece.
+    ///
+    /// # Errors
+    /// `System`.
+    fn put(&self, block: u64, size: usize, fill: impl FnMut(usize, &mut [f64])) -> Result<()>;
+
+    /// Changes a block in place.
+    ///
+    /// # Errors
+    /// `System`.
+    fn change(&self, block: u64, size: usize, work: impl FnMut(&mut [f64])) -> Result<()>;
+
+    /// Looks at a block.
+    ///
+    /// # Errors
+    /// `System`.
+    fn read(&self, block: u64, size: usize, look: impl FnMut(&[f64])) -> Result<()>;
+}
+
+/// Blocks in memory. Whoever makes them takes their memory from the budget.
+pub struct InMemory {
+    blocks: Vec<Mutex<Vec<f64>>>,
+}
+
+impl InMemory {
+    /// Room for `blocks` blocks.
+    pub fn new(blocks: u64) -> Self {
+        Self { blocks: (0..blocks).map(|_| Mutex::default()).collect() }
+    }
+}
+
+impl Blocks for InMemory {
+    fn put(&self, block: u64, size: usize, mut fill: impl FnMut(usize, &mut [f64])) -> Result<()> {
+        let mut values = lock(&self.blocks[block as usize]);
+        values.resize(size, 0.0);
+        fill(0, &mut values);
+        Ok(())
+    }
+
+    fn change(&self, block: u64, _: usize, mut work: impl FnMut(&mut [f64])) -> Result<()> {
+        work(&mut lock(&self.blocks[block as usize]));
+        Ok(())
+    }
+
+    fn read(&self, block: u64, _: usize, mut look: impl FnMut(&[f64])) -> Result<()> {
+        look(&lock(&self.blocks[block as usize]));
+        Ok(())
+    }
+}
+
+/// Blocks in files, a piece of which is in memory.
+pub struct OnDisk {
+    folder: PathBuf,
+}
+
+impl OnDisk {
+    /// Files in `folder`.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    fn open(&self, block: u64) -> Result<(PathBuf, File)> {
+        let path = self.folder.join(format!("block-{block}.f64"));
+        let opened =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = opened.map_err(|cause| Error::system("scratch", "opening", &path, &cause))?;
+        Ok((path, file))
+    }
+}
+
+/// Calls `work` with the place, in values, and the room for each piece of a block.
+fn pieces(
+    size: usize,
+    mut work: impl FnMut(usize, &mut [f64], &mut [u8]) -> Result<()>,
+) -> Result<()> {
+    let room = size.min(PIECE_VALUES);
+    let mut values = vec![0.0; room];
+    let mut bytes = vec![0; room * VALUE_BYTES];
+    for start in (0..size).step_by(room.max(1)) {
+        let count = room.min(size - start);
+        work(start, &mut values[..count], &mut bytes[..count * VALUE_BYTES])?;
+    }
+    Ok(())
+}
+
+fn load((path, file): &(PathBuf, File), start: usize, bytes: &mut [u8]) -> Result<()> {
+    file.read_exact_at(bytes, (start * VALUE_BYTES) as u64)
+        .map_err(|cause| Error::system("scratch", "reading", path, &cause))
+}
+
+fn save((path, file): &(PathBuf, File), start: usize, bytes: &[u8]) -> Result<()> {
+    file.write_all_at(bytes, (start * VALUE_BYTES) as u64)
+        .map_err(|cause| Error::system("scratch", "writing", path, &cause))
+}
+
+fn to_values(bytes: &[u8], values: &mut [f64]) {
+    for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
+        *value = f64::from_le_bytes(*bytes);
+    }
+}
+
+fn to_bytes(values: &[f64], bytes: &mut [u8]) {
+    for (value, bytes) in values.iter().zip(bytes.as_chunks_mut().0) {
+        *bytes = value.to_le_bytes();
+    }
+}
+
+impl Blocks for OnDisk {
+    fn put(&self, block: u64, size: usize, mut fill: impl FnMut(usize, &mut [f64])) -> Result<()> {
+        let file = self.open(block)?;
+        pieces(size, |start, values, bytes| {
+            fill(start, values);
+            to_bytes(values, bytes);
+            save(&file, start, bytes)
+        })
+    }
+
+    fn change(&self, block: u64, size: usize, mut work: impl FnMut(&mut [f64])) -> Result<()> {
+        let file = self.open(block)?;
+        pieces(size, |start, values, bytes| {
+            load(&file, start, bytes)?;
+            to_values(bytes, values);
+            work(values);
+            to_bytes(values, bytes);
+            save(&file, start, bytes)
+        })
+    }
+
+    fn read(&self, block: u64, size: usize, mut look: impl FnMut(&[f64])) -> Result<()> {
+        let file = self.open(block)?;
+        pieces(size, |start, values, bytes| {
+            load(&file, start, bytes)?;
+            to_values(bytes, values);
+            look(values);
+            Ok(())
+        })
+    }
+}

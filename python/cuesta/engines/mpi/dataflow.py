@@ -1,0 +1,121 @@
+"""`dataflow` on ranks: each has a range of the blocks; only sums travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cuesta.engines.dataflow import (
+    ANSWER_FILE,
+    VECTOR_BYTES,
+    Kernels,
+    NativeKernels,
+    Plan,
+    plan,
+    write_table,
+)
+
+if TYPE_CHECKING:
+    from cuesta.engines.dataflow import Block
+
+
+def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """All stages; rank 0 writes the table. The response is that of `_native.run`."""
+    asked = plan(request["parameters"], request["seed"])
+    clock = Clock(world)
+    mine = my_blocks(asked.blocks, world.rank, world.size)
+    sums = np.zeros((len(mine), 3), dtype=np.int64)
+    kernels = NativeKernels()
+    if asked.stages == "fused":
+        with clock.phase("pipeline", rows=asked.blocks * asked.block_vectors):
+            for index, block in enumerate(mine):
+                sums[index] = kernels.fused(
+                    asked.seed, asked.first(block), asked.block_vectors, asked.shift
+                )
+    elif asked.keep == "none":
+        _pipeline(clock, kernels, asked, mine, sums)
+    else:
+        _staged(clock, kernels, asked, (mine, sums, _keeper(asked, request)))
+    with clock.phase("reduce", rows=asked.blocks):
+        _reduce(world, asked, sums, Path(request["output"]))
+    counts = {"blocks": asked.blocks, "vectors": asked.blocks * asked.block_vectors}
+    return {"phases": clock.phases, "counts": counts | {"ranks": world.size}}
+
+
+def my_blocks(blocks: int, rank: int, ranks: int) -> range:
+    """The blocks of a rank: as even as they can be, none when there are more ranks."""
+    return range(rank * blocks // ranks, (rank + 1) * blocks // ranks)
+
+
+class Clock:
+    """Times phases on rank 0; a phase ends when the last rank has ended it."""
+
+    def __init__(self, world: Any) -> None:
+        self.phases: list[dict[str, Any]] = []
+        self._world = world
+
+    @contextmanager
+    def phase(self, name: str, **amounts: int) -> Iterator[None]:
+        """The phase around a piece of work of all ranks."""
+        self._world.Barrier()
+        started = perf_counter()
+        yield
+        self._world.Barrier()
+        self.phases.append({"name": name, "seconds": perf_counter() - started, **amounts})
+
+
+def _pipeline(clock: Clock, kernels: Kernels, asked: Plan, mine: range, sums: Any) -> None:
+    with clock.phase("pipeline", rows=asked.blocks * asked.block_vectors):
+        block = np.empty(3 * asked.block_vectors)
+        for index, number in enumerate(mine):
+            kernels.generate(block, asked.seed, asked.first(number))
+            kernels.shift(block, asked.shift)
+            sums[index] = kernels.sum(block)
+
+
+def _keeper(asked: Plan, request: dict[str, Any]) -> Callable[[int], Block]:
+    """What makes room for a block: memory, or a mapped file of the scratch folder."""
+    size = 3 * asked.block_vectors
+    if asked.keep == "memory":
+        return lambda _: np.empty(size)
+    folder = Path(request["scratch"])
+    return lambda block: np.memmap(
+        folder / f"block-{block}.f64", dtype=np.float64, mode="w+", shape=(size,)
+    )
+
+
+def _staged(
+    clock: Clock,
+    kernels: Kernels,
+    asked: Plan,
+    work: tuple[range, Any, Callable[[int], Block]],
+) -> None:
+    mine, sums, keep = work
+    vectors = asked.blocks * asked.block_vectors
+    bytes_once = vectors * VECTOR_BYTES
+    blocks: list[Block] = []
+    with clock.phase("generate", rows=vectors, bytes=bytes_once):
+        for number in mine:
+            block = keep(number)
+            kernels.generate(block, asked.seed, asked.first(number))
+            blocks.append(block)
+    with clock.phase("shift", rows=vectors, bytes=2 * bytes_once):
+        for block in blocks:
+            kernels.shift(block, asked.shift)
+    with clock.phase("average", rows=vectors, bytes=bytes_once):
+        for index, block in enumerate(blocks):
+            sums[index] = kernels.sum(block)
+
+
+def _reduce(world: Any, asked: Plan, sums: Any, output: Path) -> None:
+    counts = [3 * len(my_blocks(asked.blocks, rank, world.size)) for rank in range(world.size)]
+    every = np.empty((asked.blocks, 3), dtype=np.int64) if world.rank == 0 else None
+    world.Gatherv(sums, (every, counts) if world.rank == 0 else None)
+    if every is not None:
+        rows = ((int(x), int(y), int(z)) for x, y, z in every)
+        write_table(output / ANSWER_FILE, rows, asked)

@@ -1,0 +1,100 @@
+"""The MPI engine: starts ranks, or is one of the ranks that somebody started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cuesta.engines.dataflow import VECTOR_BYTES, plan
+from cuesta.engines.mpi import launch, world
+from cuesta.errors import EngineMissing, InputError
+from cuesta.lab.request import native_module
+from cuesta.lab.trial import Outcome, Phase, Trial
+
+_MEMORY_READ = "memory_read_bytes_per_s"
+_CEILINGS = {"shift": "memory_copy_bytes_per_s", "average": _MEMORY_READ}
+"""By phase, the ceiling that bounds it."""
+
+
+@dataclass(frozen=True)
+class MpiEngine:
+    """One rank a core, each with one thread; `--ranks` says how many."""
+
+    name: str = "mpi"
+    workloads: frozenset[str] = frozenset({"dataflow"})
+
+    def missing(self) -> str | None:
+        """What to install, or None."""
+        if find_spec("mpi4py") is None or find_spec("numpy") is None:
+            return "mpi4py is not installed; pip install 'cuesta[mpi]' brings it and an MPI along"
+        if world.is_inside() or launch.launcher():
+            return None
+        return "there is no mpiexec; pip install 'cuesta[mpi]' brings MPICH, or load the site's MPI"
+
+    def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
+        """Compute the answer of `trial`. Errors: `InputError`, `EngineError` when a rank dies."""
+        try:
+            native_module()
+        except EngineMissing as error:
+            raise EngineMissing(str(error)) from None
+        ranks = world.size() if world.is_inside() else _ranks(trial)
+        _check_memory(trial, ranks)
+        request = {
+            "workload": trial.workload,
+            "inputs": list(trial.inputs),
+            "parameters": dict(trial.parameters),
+            "seed": trial.seed,
+            "memory_bytes": trial.memory_bytes,
+            "output": str(output),
+            "scratch": str(scratch),
+        }
+        if world.is_inside():
+            response = world.run(request)
+        else:
+            response = launch.run_ranks(ranks, request, scratch)
+        return Outcome(
+            phases=tuple(_phase(row) for row in response["phases"]),
+            counts=response["counts"],
+            versions=response.get("versions", {}),
+        )
+
+    def close(self) -> None:
+        """Let the ranks that somebody started go home."""
+        if world.is_inside():
+            world.close()
+
+
+def _ranks(trial: Trial) -> int:
+    given = trial.engine_options.get("ranks")
+    try:
+        ranks = trial.threads if given is None else int(given)
+    except ValueError:
+        ranks = 0
+    if ranks < 1:
+        raise InputError(f"--ranks is {given}, give at least 1")
+    return ranks
+
+
+def _check_memory(trial: Trial, ranks: int) -> None:
+    asked = plan(trial.parameters, trial.seed)
+    if asked.stages == "fused" or asked.keep == "disk":
+        return
+    blocks = asked.blocks if asked.keep == "memory" else min(ranks, asked.blocks)
+    needed = blocks * asked.block_vectors * VECTOR_BYTES
+    if needed > trial.memory_bytes:
+        raise InputError(
+            f"memory: {blocks} blocks need {needed >> 20} MiB, the limit is "
+            f"{trial.memory_bytes >> 20} MiB; raise --memory or give --keep disk"
+        )
+
+
+def _phase(row: dict[str, Any]) -> Phase:
+    return Phase(
+        name=row["name"],
+        seconds=row["seconds"],
+        bytes=row.get("bytes"),
+        rows=row.get("rows"),
+        ceiling=_CEILINGS.get(row["name"]),
+    )

@@ -1,0 +1,99 @@
+"""Starts ranks and hears what they say: one JSON request in, one JSON response out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import cuesta.errors
+from cuesta.errors import EngineError, EngineMissing
+
+STOP_SECONDS = 5.0
+"""How long ranks may take to end before they are killed."""
+
+ERROR_CHARACTERS_MAX = 300
+RANK_PROGRAM = "cuesta.engines.mpi.rank"
+
+_AS_ANY_LAUNCHER_LIKES = {
+    # Open MPI refuses root, and more ranks than cores, unless it is told twice.
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+
+
+def launcher() -> str | None:
+    """The `mpiexec` beside this Python, or else the first of the path."""
+    beside = Path(sys.executable).parent
+    for folder in (str(beside), None):
+        for name in ("mpiexec", "mpirun"):
+            found = shutil.which(name, path=folder)
+            if found:
+                return found
+    return None
+
+
+def run_ranks(ranks: int, request: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
+    """Run `request` on `ranks` new ranks; return the response of rank 0.
+
+    Ctrl-C and SIGTERM end the ranks. Errors: those of the ranks; `EngineError` when one dies, with
+    the last line that was said.
+    """
+    command = launcher()
+    if command is None:
+        raise EngineMissing("there is no mpiexec; install cuesta[mpi] or load the site's MPI")
+    asked, answered = scratch / "request.json", scratch / "response.json"
+    asked.write_text(json.dumps(dict(request)), encoding="utf-8")
+    words = [command, "-n", str(ranks), sys.executable, "-m", RANK_PROGRAM]
+    words += [str(asked), str(answered)]
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        env=os.environ | _AS_ANY_LAUNCHER_LIKES | {"CUESTA_RANKS": str(ranks)},
+    )
+    try:
+        said, _ = process.communicate()
+    except BaseException:
+        _end(process)
+        raise
+    return _response(answered, process.returncode, said)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End the launcher and, by its session, whoever it started here."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_SECONDS)
+            return
+
+
+def _response(path: Path, code: int, said: str) -> dict[str, Any]:
+    if path.exists():
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if "error" in found:
+            name, message = found["error"]
+            raise getattr(cuesta.errors, name, EngineError)(message)
+        if code == 0:
+            return found
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    # Launchers draw boxes and repeat themselves; what a rank itself said comes first.
+    told = next((line for line in lines if line[0].isalnum()), "nothing was said")
+    raise EngineError(f"mpi: a rank failed (code {code}): {told[:ERROR_CHARACTERS_MAX]}")

@@ -1,0 +1,79 @@
+"""What every rank runs: `python -m cuesta.engines.mpi.rank REQUEST RESPONSE` under mpiexec.
+
+Rank 0 reads the request and tells the others; an error of any rank is told by rank 0, and ends all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import CuestaError, EngineError
+
+WORKLOADS = ("dataflow",)
+"""Each a module of this package with `run(world, request)`."""
+
+
+def main() -> int:
+    """Run the request of the command line."""
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    asked, answered = map(Path, sys.argv[1:])
+    wanted = int(os.environ.get("CUESTA_RANKS", world.size))
+    if world.size != wanted:
+        _tell(answered, EngineError(
+            f"mpi: {wanted} ranks were started, but mpi4py sees {world.size}: the mpiexec belongs "
+            "to another MPI than the one that mpi4py loads; use one MPI for both"
+        ))  # fmt: skip
+        return 3
+    request = json.loads(asked.read_text(encoding="utf-8")) if world.rank == 0 else None
+    request = world.bcast(request)
+    response = run(world, request)
+    if world.rank == 0:
+        _write(answered, response)
+    return 0 if "error" not in response else 3
+
+
+def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """The request on all ranks; the response, on every rank, holds `error` if any rank had one."""
+    response, told = {}, None
+    try:
+        workload = import_module(f"cuesta.engines.mpi.{request['workload']}")
+        response = workload.run(world, request)
+    except CuestaError as error:
+        told = (type(error).__name__, str(error))
+    except MemoryError:
+        told = ("EngineError", f"mpi: rank {world.rank} has no memory left; use fewer ranks")
+    except Exception as error:
+        told = ("EngineError", f"internal error: {type(error).__name__}: {error}")
+    if told is None:
+        return response
+    # The other ranks may wait in a collective call that this one will never reach.
+    _fail(world, request, told)
+    return {"error": told}
+
+
+def _fail(world: Any, request: dict[str, Any], told: tuple[str, str]) -> None:
+    _write(Path(request["scratch"]) / "response.json", {"error": told})
+    sys.stderr.flush()
+    world.Abort(3)
+
+
+def _tell(path: Path, error: CuestaError) -> None:
+    _write(path, {"error": (type(error).__name__, str(error))})
+
+
+def _write(path: Path, response: dict[str, Any]) -> None:
+    """Whole or not at all, since any rank may write an error."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    partial.write_text(json.dumps(response), encoding="utf-8")
+    partial.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""Life inside ranks that somebody else started: `mpirun -n N cuesta run ... --engine mpi`.
+
+Rank 0 is the command that the user sees. The others wait here for what it asks of all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+_RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
+_SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
+
+
+def is_inside() -> bool:
+    """Whether a launcher of MPI started this process."""
+    return any(name in os.environ for name in _RANK_VARIABLES) and any(
+        name in os.environ for name in _SIZE_VARIABLES
+    )
+
+
+def rank() -> int:
+    """The rank of this process, without touching MPI."""
+    return next((int(os.environ[name]) for name in _RANK_VARIABLES if name in os.environ), 0)
+
+
+def size() -> int:
+    """How many ranks there are."""
+    from mpi4py import MPI
+
+    found: int = MPI.COMM_WORLD.size
+    return found
+
+
+def run(request: dict[str, Any]) -> dict[str, Any]:
+    """On rank 0: have all ranks run a request."""
+    from mpi4py import MPI
+
+    from cuesta.engines.mpi import rank as program
+
+    MPI.COMM_WORLD.bcast(request)
+    return program.run(MPI.COMM_WORLD, request)
+
+
+def close() -> None:
+    """On rank 0: let the others end."""
+    from mpi4py import MPI
+
+    MPI.COMM_WORLD.bcast(None)
+
+
+def serve() -> int:
+    """On the other ranks: do what rank 0 asks until it asks no more."""
+    from mpi4py import MPI
+
+    from cuesta.engines.mpi import rank as program
+
+    while (request := MPI.COMM_WORLD.bcast(None)) is not None:
+        program.run(MPI.COMM_WORLD, request)
+    return 0

@@ -1,0 +1,144 @@
+"""`dataflow`: every engine and every kernel gives the table that the spec holds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cuesta.cli.app import call
+from cuesta.engines.dataflow import ANSWER_FILE, KERNELS, plan
+from cuesta.engines.mpi import MpiEngine
+from cuesta.engines.mpi.dataflow import my_blocks
+from cuesta.engines.mpi.launch import launcher
+from cuesta.errors import EngineError, InputError
+from cuesta.lab.trial import Trial
+from labkit import ROOT
+
+GOLDEN = (ROOT / "spec/workloads/dataflow/cases/averages.tsv").read_text()
+SMALL = ["--blocks", "2", "--block-vectors", "1000", "--shift", "1,0,-0.5", "--seed", "7"]
+needs_mpi = pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
+
+
+@given(
+    seed=st.integers(0, 2**64 - 1),
+    first=st.integers(0, 2**40),
+    vectors=st.integers(1, 100),
+    by=st.tuples(*[st.integers(-65_536_000, 65_536_000).map(lambda units: units / 65_536)] * 3),
+)
+@settings(max_examples=50, deadline=None)
+def test_numpy_and_rust_kernels_agree(
+    seed: int, first: int, vectors: int, by: tuple[float, float, float]
+) -> None:
+    found = []
+    for kernels in (kind() for kind in KERNELS.values()):
+        block = np.empty(3 * vectors)
+        kernels.generate(block, seed, first)
+        drawn = block.copy()
+        kernels.shift(block, by)
+        found.append((drawn.tobytes(), block.tobytes(), tuple(kernels.sum(block))))
+        assert kernels.fused(seed, first, vectors, by) == found[-1][2]
+    assert found[0] == found[1]
+
+
+def test_a_block_of_another_kind_is_refused() -> None:
+    native = KERNELS["native"]()
+    with pytest.raises(ValueError, match="3 doubles a vector"):
+        native.sum(np.empty(4))
+    with pytest.raises(ValueError, match="C-contiguous"):
+        native.sum(np.empty((4, 6))[:, :3])
+    with pytest.raises((BufferError, ValueError)):
+        native.generate(np.empty(6, dtype=np.float32), 0, 0)
+    fixed = np.empty(6)
+    fixed.setflags(write=False)
+    with pytest.raises((BufferError, ValueError)):
+        native.generate(fixed, 0, 0)
+
+
+def test_the_native_engine_writes_the_golden_table(tmp_path: Path) -> None:
+    assert call(["run", "dataflow", *SMALL, "-o", str(tmp_path / "a")]) == 0
+    assert (tmp_path / "a" / ANSWER_FILE).read_text() == GOLDEN
+    assert json.loads((tmp_path / "a" / "run.json").read_text())["verified"]
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("ranks", "more"),
+    [
+        (1, []),
+        (3, []),
+        (2, ["--stages", "separate"]),
+        (2, ["--stages", "separate", "--keep", "memory"]),
+        (3, ["--stages", "separate", "--keep", "disk"]),
+    ],
+)
+def test_ranks_write_the_golden_table(tmp_path: Path, ranks: int, more: list[str]) -> None:
+    words = ["run", "dataflow", *SMALL, "--engine", "mpi", "--ranks", str(ranks), *more]
+    assert call([*words, "-o", str(tmp_path / "a")]) == 0
+    assert (tmp_path / "a" / ANSWER_FILE).read_text() == GOLDEN
+
+
+@needs_mpi
+def test_the_command_itself_may_be_the_ranks(tmp_path: Path) -> None:
+    words = [str(launcher()), "-n", "2", sys.executable, "-m", "cuesta", "run", "dataflow", *SMALL]
+    words += ["--engine", "mpi", "--repeat", "2", "-o", str(tmp_path / "a")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a" / ANSWER_FILE).read_text() == GOLDEN
+
+
+def trial(**parameters: object) -> Trial:
+    asked = {"blocks": 2, "block_vectors": 10, "shift": "0,0,0", "stages": "fused", "keep": "none"}
+    return Trial(
+        workload="dataflow",
+        engine="mpi",
+        inputs=(),
+        parameters=asked | parameters,
+        threads=2,
+        memory_bytes=1 << 30,
+    )
+
+
+@needs_mpi
+def test_a_rank_that_fails_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"internal error: FileNotFoundError"):
+        MpiEngine().run(trial(), tmp_path / "nowhere", tmp_path)
+
+
+@needs_mpi
+def test_too_little_memory_is_told_before_ranks_start(tmp_path: Path) -> None:
+    much = trial(stages="separate", keep="memory", blocks=1 << 20, block_vectors=1 << 20)
+    with pytest.raises(InputError, match="--keep disk"):
+        MpiEngine().run(much, tmp_path, tmp_path)
+
+
+def test_ranks_that_do_not_divide_the_blocks_share_all_of_them() -> None:
+    for blocks, ranks in [(7, 3), (2, 5), (96, 2)]:
+        shares = [my_blocks(blocks, rank, ranks) for rank in range(ranks)]
+        assert [block for share in shares for block in share] == list(range(blocks))
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+@pytest.mark.parametrize("shift", ["1,2", "1,2,x", "nan,0,0", "1,2,1001", ""])
+def test_a_bad_shift_is_named(shift: str) -> None:
+    with pytest.raises(InputError, match="--shift is"):
+        plan(dict(trial(shift=shift).parameters), 0)
+
+
+def test_an_option_out_of_range_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, told in [
+        (["--blocks", "0"], "--blocks is 0"),
+        (["--keep", "disk"], "--stages separate"),
+        (["--shift", "a"], "--shift is"),
+        (["--engine", "array"], "engine array does not run dataflow"),
+    ]:
+        assert call(["run", "dataflow", *words, "-o", str(tmp_path / "a")]) == 2
+        assert told in capsys.readouterr().err
