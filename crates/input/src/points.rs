@@ -65,7 +65,8 @@ impl Coordinate for f64 {
     }
 }
 
-/// The files behind some paths, in the order of the paths, those of a folder by name.
+/// The files behind some paths, in the order of the paths, those of a folder by name; names that
+/// begin with a dot or an underscore are passed over in a folder, as Hadoop does.
 ///
 /// # Errors
 /// `Input` when there is none; `System`.
@@ -94,7 +95,8 @@ fn walk(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     }
     inner.sort();
     let hidden = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+        let first = path.file_name().and_then(|name| name.as_encoded_bytes().first());
+        matches!(first, Some(b'.' | b'_'))
     };
     inner.iter().filter(|path| !hidden(path)).try_for_each(|path| walk(path, files))
 }

@@ -89,6 +89,17 @@ impl Assignments {
         Ok(Self { path, file })
     }
 
+    /// Opens the file that [`Assignments::create`] made, to write into it.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn extend(folder: &Path) -> Result<Self> {
+        let path = folder.join(ASSIGNMENTS_FILE);
+        let failed = |cause| Error::system("answer", "opening", &path, &cause);
+        let file = OpenOptions::new().write(true).open(&path).map_err(failed)?;
+        Ok(Self { path, file })
+    }
+
     /// Opens the file, which must be of so many points.
     ///
     /// # Errors

@@ -10,14 +10,17 @@
 //! Cost: 2 n k d floating-point operations an iteration, and one pass over the points.
 
 pub mod kernel;
+pub mod leader;
 pub mod params;
 pub mod reference;
 pub mod run;
 pub mod seeding;
+pub mod share;
 pub mod verify;
 
 mod answer;
 mod store;
 
 pub use run::run;
+pub use store::Job;
 pub use verify::verify;

@@ -37,7 +37,7 @@ pub fn centres(
     match params.init {
         Init::First => rows(points, 0..params.clusters as u64, single),
         Init::PlusPlus => {
-            let sample = count.min(SAMPLE.max(SAMPLE_PER_CENTRE * params.clusters as u64));
+            let sample = sample(points, params);
             let stream = Stream::new(seed, STREAM);
             let start =
                 |index: u64| (u128::from(index) * u128::from(count) / u128::from(sample)) as u64;
@@ -48,6 +48,21 @@ pub fn centres(
             spread(&rows, points.dimensions, params.clusters, (&draws, progress))
         }
     }
+}
+
+/// Bytes of memory that [`centres`] takes, about.
+pub fn size_bytes(points: &Points, params: &KMeansParams) -> u64 {
+    let drawn = match (&params.centres, params.init) {
+        (None, Init::PlusPlus) => sample(points, params),
+        _ => 0,
+    };
+    // A row grows by doubling.
+    8 * (2 * drawn + params.clusters as u64) * points.dimensions as u64
+}
+
+/// Points from which k-means++ draws.
+fn sample(points: &Points, params: &KMeansParams) -> u64 {
+    points.count.min(SAMPLE.max(SAMPLE_PER_CENTRE * params.clusters as u64))
 }
 
 fn rows(points: &Points, which: impl Iterator<Item = u64>, single: bool) -> Result<Vec<f64>> {

@@ -1,26 +1,41 @@
 //! Points where a run keeps them: in memory as strips, or on disk, read anew for every pass.
 
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::parallel::{self, lock};
 use cuesta_input::points::Points;
 
 use crate::kernel::simd::Level;
-use crate::kernel::{self, NONE, Real, STRIP};
+use crate::kernel::{self, NONE, Real, STRIP, Sums};
 use crate::seeding::limit;
 
 /// Bytes of a chunk of points in memory, about.
 const CHUNK_BYTES: usize = 2 << 20;
 /// Bytes of a chunk of points that is read anew, about: it stays in the cache of a core.
 const STREAMED_BYTES: usize = 512 << 10;
+/// Most products of coordinates in a chunk, about: a tenth of a second.
+const CHUNK_PRODUCTS: usize = 1 << 30;
 /// Bytes of points that are read at once, about.
 const PIECE_BYTES: usize = 128 << 10;
 /// What the interpreter and the code take of the memory limit.
 const RESERVED_BYTES: u64 = 64 << 20;
+
+/// How much there is to do, and with what.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// Clusters.
+    pub clusters: usize,
+    /// Threads.
+    pub threads: usize,
+    /// The memory limit.
+    pub memory_bytes: u64,
+    /// Whether points are to be kept from one pass to the next, where they fit.
+    pub keep: bool,
+}
 
 /// Some points in strips, with their clusters.
 pub struct Chunk<T> {
@@ -38,15 +53,14 @@ impl<T> Default for Chunk<T> {
     }
 }
 
-/// All points of a run.
-pub struct Store<'a, T> {
-    points: &'a Points,
+/// Some or all points of a run.
+pub struct Store<T> {
+    points: Arc<Points>,
+    range: Range<u64>,
     chunk_points: u64,
     /// Empty when points are read anew for every pass.
     kept: Vec<Mutex<Chunk<T>>>,
     threads: usize,
-    progress: &'a Progress,
-    _lease: Lease<'a>,
 }
 
 struct Worker<T, W> {
@@ -56,38 +70,31 @@ struct Worker<T, W> {
     own: W,
 }
 
-impl<'a, T: Real> Store<'a, T> {
-    /// Keeps the points in memory if they fit beside `beside_bytes` of each thread.
+impl<T: Real> Store<T> {
+    /// Keeps the points of `range` in memory if they fit in the budget of `job`.
     ///
     /// # Errors
     /// `Input` when not even a chunk for each thread fits.
-    pub fn new(
-        points: &'a Points,
-        budget: &'a Budget,
-        (threads, progress): (usize, &'a Progress),
-        beside_bytes: u64,
-    ) -> Result<Self> {
+    pub fn new(points: Arc<Points>, range: Range<u64>, job: &Job) -> Result<Self> {
         let row_bytes = points.dimensions * size_of::<T>() + 4;
-        let reserved = RESERVED_BYTES.min(budget.limit_bytes() / 2);
-        let beside = reserved + threads as u64 * (beside_bytes + buffers_bytes(row_bytes));
-        let all = points.count.next_multiple_of(STRIP as u64).saturating_mul(row_bytes as u64);
-        let (lease, kept) = match budget.try_take(beside.saturating_add(all)) {
-            Some(lease) => (lease, true),
-            None => {
-                let chunk = chunk_points(STREAMED_BYTES, row_bytes) * row_bytes as u64;
-                let need = beside + threads as u64 * chunk;
-                (budget.take(need, "a chunk of points for each thread")?, false)
-            }
-        };
+        let beside = 2 * Sums::size_bytes(job.clusters, points.dimensions);
+        let reserved = RESERVED_BYTES.min(job.memory_bytes / 2);
+        let beside = reserved + job.threads as u64 * (beside + buffers_bytes(row_bytes));
+        let count = range.end - range.start;
+        let all = count.next_multiple_of(STRIP as u64).saturating_mul(row_bytes as u64);
+        let budget = Budget::new(job.memory_bytes);
+        let kept = job.keep && budget.try_take(beside.saturating_add(all)).is_some();
+        if !kept {
+            let chunk = chunk_points(STREAMED_BYTES, row_bytes) * row_bytes as u64;
+            let need = beside + job.threads as u64 * chunk;
+            budget.take(need, "a chunk of points for each thread")?;
+        }
+        // Between two chunks the user may stop the run.
+        let most = CHUNK_PRODUCTS / (job.clusters * points.dimensions) * row_bytes;
         let bytes = if kept { CHUNK_BYTES } else { STREAMED_BYTES };
-        let mut store = Self {
-            points,
-            chunk_points: chunk_points(bytes, row_bytes),
-            kept: Vec::new(),
-            threads,
-            progress,
-            _lease: lease,
-        };
+        let chunk_points = chunk_points(bytes.min(most), row_bytes);
+        let mut store =
+            Self { points, range, chunk_points, kept: Vec::new(), threads: job.threads };
         if kept {
             store.kept = (0..store.chunks()).map(|_| Mutex::default()).collect();
         }
@@ -95,7 +102,7 @@ impl<'a, T: Real> Store<'a, T> {
     }
 
     fn chunks(&self) -> usize {
-        self.points.count.div_ceil(self.chunk_points) as usize
+        self.count().div_ceil(self.chunk_points) as usize
     }
 
     /// Whether the points stay in memory, and their clusters with them.
@@ -103,9 +110,14 @@ impl<'a, T: Real> Store<'a, T> {
         !self.kept.is_empty()
     }
 
+    /// How many points they are.
+    pub fn count(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
     /// Bytes of the points in memory.
     pub fn size_bytes(&self) -> u64 {
-        self.points.count * (self.points.dimensions * size_of::<T>()) as u64
+        self.count() * (self.points.dimensions * size_of::<T>()) as u64
     }
 
     /// Reads all points, keeps them if they are to be kept, and returns the largest absolute
@@ -114,7 +126,7 @@ impl<'a, T: Real> Store<'a, T> {
     /// # Errors
     /// `Input` naming the first point with a coordinate that is no number or too large; `System`;
     /// `Cancelled`.
-    pub fn load(&self, level: Level) -> Result<Vec<f64>> {
+    pub fn load(&self, level: Level, progress: &Progress) -> Result<Vec<f64>> {
         let largest = || vec![0.0; self.points.dimensions];
         let work = |worker: &mut Worker<T, Vec<f64>>, task: usize| {
             let mut guard;
@@ -129,10 +141,10 @@ impl<'a, T: Real> Store<'a, T> {
             if !kernel::extend(level, &chunk.strips, &mut worker.own, limit::<T>()) {
                 return Err(self.bad_point(chunk));
             }
-            self.progress.advance(chunk.found.len() as u64)
+            progress.advance(chunk.found.len() as u64)
         };
         let mut all = largest();
-        for worker in self.pass(largest, work)? {
+        for worker in self.pass(largest, work, progress)? {
             for (all, one) in all.iter_mut().zip(worker) {
                 *all = all.max(one);
             }
@@ -148,8 +160,9 @@ impl<'a, T: Real> Store<'a, T> {
         &self,
         own: impl Fn() -> W + Sync,
         work: impl Fn(&mut W, &mut Chunk<T>) -> Result<()> + Sync,
+        progress: &Progress,
     ) -> Result<Vec<W>> {
-        self.pass(own, |worker: &mut Worker<T, W>, task| {
+        let task = |worker: &mut Worker<T, W>, task: usize| {
             let points = match self.kept.get(task) {
                 Some(kept) => {
                     let mut chunk = lock(kept);
@@ -162,16 +175,18 @@ impl<'a, T: Real> Store<'a, T> {
                     worker.chunk.found.len()
                 }
             };
-            self.progress.advance(points as u64)
-        })
+            progress.advance(points as u64)
+        };
+        self.pass(own, task, progress)
     }
 
     fn pass<W: Send>(
         &self,
         own: impl Fn() -> W + Sync,
         work: impl Fn(&mut Worker<T, W>, usize) -> Result<()> + Sync,
+        progress: &Progress,
     ) -> Result<Vec<W>> {
-        self.progress.expect(self.points.count);
+        progress.expect(self.count());
         let make =
             || Worker { chunk: Chunk::default(), rows: Vec::new(), bytes: Vec::new(), own: own() };
         let workers = parallel::run(self.threads, self.chunks(), make, work, |_| {})?;
@@ -179,8 +194,8 @@ impl<'a, T: Real> Store<'a, T> {
     }
 
     fn range(&self, task: usize) -> Range<u64> {
-        let first = task as u64 * self.chunk_points;
-        first..self.points.count.min(first + self.chunk_points)
+        let first = self.range.start + task as u64 * self.chunk_points;
+        first..self.range.end.min(first + self.chunk_points)
     }
 
     /// Reads the points of a task into strips.

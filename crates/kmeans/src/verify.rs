@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use cuesta_core::digest::{Digest, Tag};
-use cuesta_core::job::{Request, Verdict, parameters};
+use cuesta_core::job::{Request, Response, Verdict, parameters};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::npy::Element;
@@ -14,13 +14,15 @@ use cuesta_input::points::Points;
 use crate::answer::{self, Assignments};
 use crate::kernel::Grid;
 use crate::params::KMeansParams;
-use crate::{reference, run, seeding};
+use crate::{leader, reference, seeding};
 
 /// How far a centre may be from the right one, relative to the largest coordinate of its dimension;
 /// and an inertia or shift, relative to the right one.
 pub const TOLERANCE: f64 = 1e-9;
 /// Numbers that a thread looks at in one go, about.
 const TASK_NUMBERS: usize = 1 << 15;
+/// Products of coordinates in one go, about: less than a tenth of a second.
+const TASK_PRODUCTS: usize = 1 << 26;
 const METHOD: &str = "every distance in double precision by the definition, all sums anew";
 
 /// Verifies the answer in `request.output`.
@@ -31,10 +33,12 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     request.require_inputs()?;
     let params: KMeansParams = parameters(&request.parameters)?;
     params.check()?;
-    let points = run::open(request, &params, progress, None)?;
+    let arrays = leader::arrays(request, &params, progress, &mut Response::default())?;
+    let points = Points::open(&arrays)?;
     params.check_points(points.count)?;
     let again = Again {
         points: &points,
+        clusters: params.clusters,
         threads: request.threads,
         single: params.dtype.of(points.element()) == Element::F32,
         progress,
@@ -65,6 +69,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
 
 struct Again<'a> {
     points: &'a Points,
+    clusters: usize,
     threads: usize,
     single: bool,
     progress: &'a Progress,
@@ -97,7 +102,8 @@ impl Again<'_> {
         work: impl Fn(&mut Worker, u64) -> Result<()> + Sync,
     ) -> Result<Vec<Worker>> {
         let dimensions = self.points.dimensions;
-        let step = (TASK_NUMBERS / dimensions).max(1) as u64;
+        let most = TASK_PRODUCTS / (self.clusters * dimensions);
+        let step = (TASK_NUMBERS / dimensions).min(most).max(1) as u64;
         let tasks = self.points.count.div_ceil(step) as usize;
         self.progress.expect(self.points.count);
         let task = |worker: &mut Worker, task: usize| {

@@ -2,6 +2,7 @@
 
 mod convert;
 mod dataflow;
+mod kmeans;
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -25,6 +26,9 @@ const TICK: Duration = Duration::from_millis(50);
 #[pymodule(gil_used = true)]
 mod _native {
     use super::*;
+
+    #[pymodule_export]
+    use super::kmeans::{KMeansLeader, KMeansShare};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuesta.engines import Engine, Progress
+from cuesta.engines import Engine, Progress, kmeans
 from cuesta.errors import EngineMissing
+from cuesta.lab.points import with_arrays
 from cuesta.lab.request import from_response, native_module, to_request
 from cuesta.lab.trial import Outcome, Phase, Trial
 
@@ -19,13 +20,8 @@ _CEILINGS = {
     "multiply": "gemm_f32_flops_per_s",
     "shift": "memory_copy_bytes_per_s",
     "average": "memory_read_bytes_per_s",
-    "iteration": "memory_read_bytes_per_s",
-    "streamed iteration": _FILE_READ,
 }
-"""By phase, the ceiling that bounds it; a number behind the name does not matter."""
-
-_BALANCE_FLOPS_PER_BYTE = 8.0
-"""Where a pass over points does more than this, arithmetic bounds it, not memory."""
+"""By phase, the ceiling that bounds it."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +58,11 @@ class NativeEngine:
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`. Errors: `InputError`."""
         module = native_module()
+        trial, converted = with_arrays(trial, scratch)
         request = to_request(trial, output, scratch)
         response = from_response(module.run(trial.workload, request, self.progress))
         return Outcome(
-            phases=tuple(_phase(row) for row in response["phases"]),
+            phases=(*converted, *map(_phase, response["phases"])),
             counts=response["counts"],
             versions={"cuesta-native": module.__version__},
         )
@@ -79,12 +76,5 @@ def _phase(row: Mapping[str, Any]) -> Phase:
         bytes=row.get("bytes") or None,
         rows=row.get("rows") or None,
         flops=row.get("flops") or None,
-        ceiling=_ceiling(row),
+        ceiling=_CEILINGS.get(row["name"]) or kmeans.ceiling(row),
     )
-
-
-def _ceiling(row: Mapping[str, Any]) -> str | None:
-    name = row["name"].rstrip("0123456789 ")
-    if name == "iteration" and row["flops"] > _BALANCE_FLOPS_PER_BYTE * row["bytes"]:
-        return "fma_f32_flops_per_s"
-    return _CEILINGS.get(name)

@@ -7,9 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cuesta.engines import kmeans
 from cuesta.engines.dataflow import VECTOR_BYTES, plan
 from cuesta.engines.mpi import launch, world
 from cuesta.errors import EngineMissing, InputError
+from cuesta.lab.points import with_arrays
 from cuesta.lab.request import native_module
 from cuesta.lab.trial import Outcome, Phase, Trial
 
@@ -23,7 +25,7 @@ class MpiEngine:
     """One rank a core, each with one thread; `--ranks` says how many."""
 
     name: str = "mpi"
-    workloads: frozenset[str] = frozenset({"dataflow"})
+    workloads: frozenset[str] = frozenset({"dataflow", "kmeans"})
 
     def missing(self) -> str | None:
         """What to install, or None."""
@@ -40,7 +42,9 @@ class MpiEngine:
         except EngineMissing as error:
             raise EngineMissing(str(error)) from None
         ranks = world.size() if world.is_inside() else _ranks(trial)
-        _check_memory(trial, ranks)
+        if trial.workload == "dataflow":
+            _check_memory(trial, ranks)
+        trial, converted = with_arrays(trial, scratch)
         request = {
             "workload": trial.workload,
             "inputs": list(trial.inputs),
@@ -55,7 +59,7 @@ class MpiEngine:
         else:
             response = launch.run_ranks(ranks, request, scratch)
         return Outcome(
-            phases=tuple(_phase(row) for row in response["phases"]),
+            phases=(*converted, *map(_phase, response["phases"])),
             counts=response["counts"],
             versions=response.get("versions", {}),
         )
@@ -96,5 +100,6 @@ def _phase(row: dict[str, Any]) -> Phase:
         seconds=row["seconds"],
         bytes=row.get("bytes"),
         rows=row.get("rows"),
-        ceiling=_CEILINGS.get(row["name"]),
+        flops=row.get("flops"),
+        ceiling=_CEILINGS.get(row["name"]) or kmeans.ceiling(row),
     )

@@ -34,11 +34,11 @@ class _Held:
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Runs the network workloads on Spark: in this machine, or on the cluster of `--master`."""
+    """Runs workloads on Spark: in this machine, or on the cluster of `--master`."""
 
     progress: Progress | None = None
     name: str = "spark"
-    workloads: frozenset[str] = frozenset({"scan", "join", "degrees", "communities"})
+    workloads: frozenset[str] = frozenset({"scan", "join", "degrees", "communities", "kmeans"})
     _held: _Held = field(default_factory=_Held, repr=False)
 
     def missing(self) -> str | None:
@@ -64,7 +64,7 @@ class SparkEngine:
             communities.check(trial.parameters.get("method"))
         session, phases = self._session(trial, output, scratch)
         context = Context(session, trial, output)
-        context.progress = self.progress
+        context.progress, context.scratch = self.progress, scratch
         counts = self._guarded(session, lambda: _run(context))
         return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)
 
@@ -132,12 +132,13 @@ class SparkEngine:
 
 
 def _run(context: Context) -> dict[str, int]:
-    from cuesta.engines.spark import communities, degrees, join, scan
+    from cuesta.engines.spark import communities, degrees, join, kmeans, scan
 
     workloads = {
         "scan": scan.run,
         "join": join.run,
         "degrees": degrees.run,
         "communities": communities.run,
+        "kmeans": kmeans.run,
     }
     return workloads[context.trial.workload](context)
