@@ -92,6 +92,96 @@ def test_a_text_of_version_3_is_read(tmp_path: Path) -> None:
     assert refusal(wanted, tmp_path) == refusal(wanted, tmp_path, "native")
 
 
+@pytest.mark.parametrize("kind", ["tera", "random", "skewed", "sorted", "equal"])
+@pytest.mark.parametrize("partitions", ["1", "5"])
+def test_records_are_sorted_as_the_native_engine_does(
+    kind: str, partitions: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, rows in [("a", 1000), ("b", 0), ("c", 300)]:
+        request = {"output": str(folder / name), "rows": rows, "first": 0, "kind": kind, "seed": 1}
+        native_module().data_make("tera", json.dumps(request | {"threads": 1}))
+    (folder / "_SUCCESS").touch()
+    wanted = trial("sort", [str(folder)], {}, partitions=partitions)
+    _, expected = run(trial("sort", [str(folder)], {}), tmp_path, "native")
+    outcome, files = run(wanted, tmp_path, NAME)
+    assert files == expected
+    assert outcome.counts["records"] == 1300
+
+
+def test_records_that_cannot_be_sorted_are_refused_as_natively(tmp_path: Path) -> None:
+    short = tmp_path / "short.dat"
+    short.write_bytes(b"x" * 250)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for path in (short, empty, tmp_path / "nowhere"):
+        wanted = trial("sort", [str(path)], {})
+        assert refusal(wanted, tmp_path) == refusal(wanted, tmp_path, "native")
+
+
+def points(folder: Path, kind: str) -> str:
+    """The same points in one of the formats."""
+    import numpy as np
+
+    x = np.random.default_rng(1).normal(size=(500, 3)).round(3)
+    x[:250] += 5
+    path = folder / f"points.{kind}"
+    if kind == "npy":
+        np.save(path, x)
+    elif kind == "f4.npy":
+        np.save(path, x.astype(np.float32))
+    elif kind == "txt":
+        path.write_text("# three numbers\n" + "\n".join(f"{a}, {b};{c}" for a, b, c in x) + "\n")
+    else:
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet
+
+        columns = {name: x[:, index] for index, name in enumerate("abc")}
+        pyarrow.parquet.write_table(pa.table(columns), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["npy", "f4.npy", "txt", "parquet"])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"clusters": 4, "iterations": 6},
+        {"clusters": 3, "init": "kmeans++", "tolerance": 0.01},
+        {"clusters": 2, "dtype": "float32"},
+    ],
+    ids=str,
+)
+def test_points_are_grouped_as_the_native_engine_does(
+    kind: str, parameters: dict[str, Any], tmp_path: Path
+) -> None:
+    path = points(tmp_path, kind)
+    expected, native = run(trial("kmeans", [points(tmp_path, "npy")], parameters), tmp_path, "native")
+    if kind == "f4.npy":
+        expected, native = run(trial("kmeans", [path], parameters), tmp_path, "native")
+    outcome, files = run(trial("kmeans", [path], parameters, partitions="3"), tmp_path, NAME)
+    assert files["assignments.npy"] == native["assignments.npy"]
+    for name in ("centres.tsv", "iterations.tsv"):
+        rows, wanted = (text[name].decode().splitlines() for text in (files, native))
+        assert rows[0] == wanted[0]
+        numbers = [[list(map(float, row.split("\t"))) for row in all_[1:]] for all_ in (rows, wanted)]
+        # The same doubles; Java writes some of them differently.
+        assert numbers[0] == numbers[1]
+    assert {key: outcome.counts[key] for key in expected.counts} == expected.counts
+
+
+def test_points_that_cannot_be_grouped_are_refused(tmp_path: Path) -> None:
+    for text, told in [
+        ("1 2\n3\n", "1 and 2 numbers"),
+        ("1 x\n", 'has "x", expected a number'),
+        ("1 2\nnan 1\n", "NaN"),
+        ("1 2\n", "there are only 1 points"),
+    ]:
+        file = tmp_path / "points.txt"
+        file.write_text(text)
+        assert told in refusal(trial("kmeans", [str(file)], {"clusters": 2}), tmp_path)
+
+
 @pytest.mark.parametrize(
     "line",
     [

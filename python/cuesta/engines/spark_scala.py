@@ -33,7 +33,9 @@ class SparkScalaEngine(SparkEngine):
     """Runs workloads on Spark without Python: in this machine, or on the cluster of `--master`."""
 
     name: str = "spark-scala"
-    workloads: frozenset[str] = frozenset({"scan", "join", "degrees", "communities", "dataflow"})
+    workloads: frozenset[str] = frozenset(
+        {"scan", "join", "degrees", "communities", "dataflow", "sort", "kmeans"}
+    )
 
     def missing(self) -> str | None:
         """What to install for Spark, its Java included."""

@@ -248,8 +248,14 @@ def _configuration(settings: Settings, places: Places) -> dict[str, str]:
 
 
 def _jar(path: str) -> dict[str, str]:
-    """The jar for the driver and for the executors of a cluster."""
-    return {"spark.jars": path, "spark.driver.extraClassPath": path} if path else {}
+    """The jar for the driver and for the executors of a cluster, and what RDDs travel fast with."""
+    if not path:
+        return {}
+    return {
+        "spark.jars": path,
+        "spark.driver.extraClassPath": path,
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    }
 
 
 def _greet(session: Session) -> None:

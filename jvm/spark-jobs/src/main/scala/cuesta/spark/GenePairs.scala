@@ -1,7 +1,5 @@
 package cuesta.spark
 
-import java.io.FileNotFoundException
-
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
@@ -10,9 +8,6 @@ import org.apache.hadoop.mapreduce.lib.input.{FileSplit, LineRecordReader}
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl
 import org.apache.spark.rdd.RDD
 import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
-
-/** A piece of a file of text: the lines that start in it. */
-final case class Split(file: String, offset: Long, bytes: Long)
 
 /** A row that passes, with its line. */
 final case class Hit(row: GenePair, line: String)
@@ -84,21 +79,15 @@ object GenePairs {
     new SerializableConfiguration(job.context.hadoopConfiguration)
 
   private def list(path: Path, configuration: Configuration): Seq[FileStatus] = {
-    val system = FileSystem.get(path.toUri, configuration)
-    val status =
-      try system.getFileStatus(path)
-      catch {
-        case _: FileNotFoundException =>
-          throw new InputException(s"input.kinc: opening $path: No such file or directory")
-      }
-    walk(system, status)
+    val found = Inputs.status(path, "input.kinc", configuration)
+    walk(FileSystem.get(path.toUri, configuration), found)
   }
 
   private def walk(system: FileSystem, status: FileStatus): Seq[FileStatus] =
     if (status.isFile) Seq(status)
     else if (system.exists(new Path(status.getPath, "zarr.json")))
       throw new InputException(
-        s"engine spark-scala reads text, and ${plain(status.getPath)} is a pair matrix; " +
+        s"engine spark-scala reads text, and ${Inputs.plain(status.getPath)} is a pair matrix; " +
           "take engine native"
       )
     else
@@ -124,19 +113,10 @@ object GenePairs {
       }
   }
 
-  private def cut(
-      file: FileStatus,
-      bytes: Long,
-      codecs: CompressionCodecFactory
-  ): Iterator[Split] = {
-    val name = file.getPath.toString
-    if (codecs.getCodec(file.getPath) != null) Iterator(Split(name, 0, file.getLen))
-    else
-      Iterator
-        .iterate(0L)(_ + bytes)
-        .takeWhile(_ < file.getLen)
-        .map(offset => Split(name, offset, math.min(bytes, file.getLen - offset)))
-  }
+  /** Pieces of a file; the lines of a piece are those that start in it. */
+  private def cut(file: FileStatus, bytes: Long, codecs: CompressionCodecFactory): Seq[Split] =
+    if (codecs.getCodec(file.getPath) == null) Inputs.cut(file, bytes)
+    else Seq(Split(file.getPath.toString, 0, file.getLen))
 
   private def firstShape(files: Iterator[FileStatus], configuration: Configuration) = {
     val found = files.flatMap { file =>
@@ -173,15 +153,11 @@ object GenePairs {
   ): InputException = {
     val before = if (split.offset == 0) 0L else linesBefore(split, configuration)
     new InputException(
-      s"input.kinc: line ${before + number} of ${plain(new Path(split.file))} $what"
+      s"input.kinc: line ${before + number} of ${Inputs.plain(new Path(split.file))} $what"
     )
   }
 
   /** Counted only for a message. A split after the first begins with the first whole line in it. */
   private def linesBefore(split: Split, configuration: Configuration): Long =
     linesOf(Split(split.file, 0, split.offset), configuration).size.toLong
-
-  /** A path as the user would write it. */
-  private def plain(path: Path): String =
-    if (path.toUri.getScheme == "file") path.toUri.getPath else path.toString
 }

@@ -9,7 +9,9 @@ object Jobs {
     "scan" -> Scan.run,
     "join" -> Join.run,
     "degrees" -> Degrees.run,
-    "communities" -> Communities.run
+    "communities" -> Communities.run,
+    "sort" -> Sort.run,
+    "kmeans" -> KMeans.run
   )
 
   /** Names of the workloads, separated by commas. */

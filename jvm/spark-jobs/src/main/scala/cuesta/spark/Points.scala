@@ -1,0 +1,173 @@
+package cuesta.spark
+
+import java.nio.{ByteBuffer, ByteOrder}
+import java.nio.charset.StandardCharsets.ISO_8859_1
+
+import scala.util.{Try, Using}
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.functions.col
+import org.apache.spark.util.SerializableConfiguration
+
+/** Points that follow one another, row by row, from point `first` on. */
+final case class Block(first: Long, rows: Array[Double])
+
+/** All points, in order. */
+final case class Points(blocks: RDD[Block], count: Long, dimensions: Int)
+
+/** Reads points: `.npy` of two dimensions, Parquet, or text with a point a line. */
+object Points {
+  private val Operation = "input.points"
+  private val BlockNumbers = 1 << 18
+  private val CoordinateMax = 1e150
+
+  def open(job: Job): Points = {
+    val files = Inputs.behind(job, Operation, "files of points")
+    if (files.isEmpty) throw new InputException(s"$Operation: no file; give points as .npy or text")
+    val opened = files.map(read(job, _))
+    val dimensions = opened.head._1.dimensions
+    for ((other, file) <- opened.map(_._1).zip(files) if other.dimensions != dimensions)
+      throw new InputException(
+        s"$Operation: ${Inputs.plain(file.getPath)} has ${other.dimensions} dimensions, " +
+          s"${Inputs.plain(files.head.getPath)} has $dimensions; give points of equal dimensions"
+      )
+    val single = job.request.text("dtype") match {
+      case "auto" => opened.forall { case (_, single) => single }
+      case name => name == "float32"
+    }
+    val firsts = opened.map(_._1.count).scanLeft(0L)(_ + _)
+    val blocks = opened.zip(firsts).map { case ((points, _), first) =>
+      points.blocks.map(block => checked(block.copy(first = block.first + first), single))
+    }
+    Points(job.context.union(blocks), firsts.last, dimensions)
+  }
+
+  /** Rounds to single precision where that is asked for; refuses what is no finite number. */
+  private def checked(block: Block, single: Boolean): Block = {
+    val rows = if (single) block.rows.map(_.toFloat.toDouble) else block.rows
+    rows.find(value => !(math.abs(value) <= CoordinateMax)).foreach { value =>
+      throw new InputException(
+        s"$Operation: point of block from ${block.first + 1} on has the coordinate $value; every " +
+          s"coordinate must be a number of at most $CoordinateMax"
+      )
+    }
+    block.copy(rows = rows)
+  }
+
+  /** The points of a file, and whether it holds single precision. */
+  private def read(job: Job, file: FileStatus): (Points, Boolean) = {
+    val configuration = job.context.hadoopConfiguration
+    val whole = Split(file.getPath.toString, 0, file.getLen)
+    val start = new Array[Byte](math.min(6, file.getLen).toInt)
+    Using.resource(Inputs.open(whole, configuration))(_.readFully(start))
+    val magic = new String(start, ISO_8859_1)
+    if (magic == "\u0093NUMPY") Npy.read(job, file)
+    else if (magic.startsWith("PAR1")) (parquet(job, file.getPath), false)
+    else (text(job, file.getPath), false)
+  }
+
+  private def parquet(job: Job, path: Path): Points = {
+    val frame = job.spark.read.parquet(path.toString)
+    val doubles = frame.select(frame.columns.map(name => col(s"`$name`").cast("double")).toSeq: _*)
+    numbered(doubles.rdd.map(row => Array.tabulate(row.size)(row.getDouble)))
+  }
+
+  private def text(job: Job, path: Path): Points = {
+    val name = Inputs.plain(path)
+    val lines = job.context.textFile(path.toString).map(_.trim)
+    numbered(lines.filter(line => line.nonEmpty && !line.startsWith("#")).map { line =>
+      line.split("[,;\\s]+").map { field =>
+        Try(field.toDouble).getOrElse(
+          throw new InputException(s"$Operation: $name has \"$field\", expected a number")
+        )
+      }
+    })
+  }
+
+  /** Rows of partitions in order as blocks with numbers. */
+  private def numbered(rows: RDD[Array[Double]]): Points = {
+    val counts = rows.mapPartitions { part =>
+      val found = part.map(_.length).toArray
+      Iterator((found.length.toLong, found.distinct.toSeq))
+    }.collect()
+    val widths = counts.flatMap(_._2).distinct
+    if (widths.length > 1)
+      throw new InputException(
+        s"$Operation: lines have ${widths.sorted.mkString(" and ")} numbers; give all points as many"
+      )
+    val firsts = counts.map(_._1).scanLeft(0L)(_ + _)
+    val dimensions = widths.headOption.getOrElse(1)
+    val blocks = rows.mapPartitionsWithIndex { (part, rows) =>
+      val size = math.max(1, BlockNumbers / dimensions)
+      rows.grouped(size).zipWithIndex.map { case (group, index) =>
+        Block(firsts(part) + index.toLong * size, group.toArray.flatten)
+      }
+    }
+    Points(blocks, firsts.last, dimensions)
+  }
+
+  /** NumPy's own format. */
+  private object Npy {
+    private val HeaderMax = 1 << 16
+
+    def read(job: Job, file: FileStatus): (Points, Boolean) = {
+      val (rows, columns, single, start) = header(file, job.context.hadoopConfiguration)
+      val bytes = if (single) 4 else 8
+      val size = math.max(1, BlockNumbers / columns)
+      val pieces = (0L until rows by size.toLong).map { first =>
+        val count = math.min(size.toLong, rows - first)
+        val offset = start + first * columns * bytes
+        first -> Split(file.getPath.toString, offset, count * columns * bytes)
+      }
+      val configuration = new SerializableConfiguration(job.context.hadoopConfiguration)
+      val tasks = math.max(1, math.min(pieces.length, job.partitions))
+      val blocks = job.context.parallelize(pieces, tasks).map { case (first, split) =>
+        Block(first, numbers(split, single, configuration.value))
+      }
+      (Points(blocks, rows, columns), single)
+    }
+
+    private def numbers(split: Split, single: Boolean, configuration: Configuration) = {
+      val raw = ByteBuffer.allocate(split.bytes.toInt).order(ByteOrder.LITTLE_ENDIAN)
+      Using.resource(Inputs.open(split, configuration))(_.readFully(raw.array))
+      if (single) {
+        val found = raw.asFloatBuffer
+        Array.fill(found.remaining)(found.get.toDouble)
+      } else {
+        val found = raw.asDoubleBuffer
+        Array.fill(found.remaining)(found.get)
+      }
+    }
+
+    /** Rows, columns, whether single precision, and the first byte of the numbers. */
+    private def header(file: FileStatus, configuration: Configuration) = {
+      val name = Inputs.plain(file.getPath)
+      val split = Split(file.getPath.toString, 0, file.getLen)
+      val start = ByteBuffer.allocate(math.min(file.getLen, HeaderMax).toInt)
+      Using.resource(Inputs.open(split, configuration))(_.readFully(start.array))
+      start.order(ByteOrder.LITTLE_ENDIAN)
+      val wide = start.get(6) > 1
+      val from = if (wide) 12 else 10
+      val length = if (wide) start.getInt(8) else start.getShort(8) & 0xffff
+      val text = new String(start.array, from, length, ISO_8859_1)
+      val single = """'descr':\s*'<f([48])'""".r.findFirstMatchIn(text).map(_.group(1) == "4")
+      val shape = """'shape':\s*\((\d+),\s*(\d+)\)""".r.findFirstMatchIn(text)
+      val straight = text.matches("""(?s).*'fortran_order':\s*False.*""")
+      (single, shape) match {
+        case (Some(one), Some(found)) if straight =>
+          val (rows, columns) = (found.group(1).toLong, found.group(2).toInt)
+          val offset = (from + length).toLong
+          if (file.getLen < offset + rows * columns * (if (one) 4 else 8))
+            throw new InputException(s"$Operation: $name is cut short, obtain it again")
+          (rows, columns, one, offset)
+        case _ =>
+          throw new InputException(
+            s"$Operation: $name is not points x dimensions of little-endian float32 or float64 in C " +
+              "order; save it so"
+          )
+      }
+    }
+  }
+}
