@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PEERS = ("duckdb", "networkit", "polars", "scipy")
+PEERS = ("duckdb", "networkit", "polars", "scipy", "sklearn")
 
 pytestmark = pytest.mark.skipif(
     any(find_spec(peer) is None for peer in PEERS),
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.skipif(
         ("degrees", 2),
         ("components", 3),
         ("correlate", 1),
+        ("kmeans", 1),
         ("memory", 6),
         ("pair_matrix", 3),
         ("sort", 2),

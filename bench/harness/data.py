@@ -39,6 +39,22 @@ class Matrix:
     seed: int = 1
 
 
+@dataclass(frozen=True, kw_only=True)
+class Points:
+    """Points in normal clouds, single precision, as HiBench makes them for k-means."""
+
+    rows: int
+    dimensions: int = 27
+    clusters: int = 10
+    seed: int = 1
+
+
+def points_array(folder: Path, points: Points) -> Path:
+    """The `.npy` file of `points`, made if it is not there."""
+    name = f"points-{points.rows}x{points.dimensions}-seed{points.seed}.npy"
+    return _made(folder / name, "points", asdict(points))
+
+
 def pairs_text(folder: Path, pairs: Pairs) -> Path:
     """The text of `pairs`, made if it is not there."""
     name = f"pairs-{pairs.genes}x{pairs.samples}-seed{pairs.seed}-variant{pairs.variant}.txt"

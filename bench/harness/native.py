@@ -89,6 +89,12 @@ def read_warm(path: Path) -> Sample:
     return Sample(seconds=path.stat().st_size / rate)
 
 
+def memory_pass(size_bytes: int, passes: int) -> Sample:
+    """So many passes over so much memory that only add up what is there."""
+    rate = _ceiling("memory_read", seconds_min=0.2, bytes=max(size_bytes, 64 << 20))
+    return Sample(seconds=passes * size_bytes / rate)
+
+
 def multiply_adds(flops: float) -> Sample:
     """So many operations in single precision as multiply-adds on registers."""
     return Sample(seconds=flops / _ceiling("fma_f32", seconds_min=0.2))

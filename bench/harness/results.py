@@ -26,6 +26,7 @@ PACKAGES = (
     "polars",
     "pyarrow",
     "pyspark",
+    "scikit-learn",
     "scipy",
     "tiledb",
 )

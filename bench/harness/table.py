@@ -18,6 +18,7 @@ _NAMES = {
     "pyspark": "Spark",
     "tiledb": "TileDB-Py",
     "networkit": "NetworKit",
+    "scikit-learn": "scikit-learn",
     "scipy": "SciPy",
     "numpy": "NumPy",
 }

@@ -22,6 +22,8 @@ pub enum Tag {
     Dataflow = 5,
     /// A record at its place in sorted order.
     Sort = 6,
+    /// The cluster of a point.
+    KMeans = 7,
 }
 
 /// Sum over records of a 128-bit hash of each record; independent of the order of the records.

@@ -1,5 +1,6 @@
 //! What a workload is asked and what it tells: the same for every workload crate.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -51,7 +52,7 @@ impl Request {
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
     /// Its name, e.g. `scan`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Wall-clock seconds.
     pub seconds: f64,
     /// Bytes the phase read or wrote, whichever bounds it.
@@ -119,13 +120,13 @@ pub fn request(text: &str) -> Result<Request> {
 /// Those of `work`.
 pub fn timed<T>(
     response: &mut Response,
-    name: &'static str,
+    name: impl Into<Cow<'static, str>>,
     work: impl FnOnce() -> Result<(T, u64, u64)>,
 ) -> Result<T> {
     let start = Instant::now();
     let (value, bytes, rows) = work()?;
     let seconds = start.elapsed().as_secs_f64();
-    response.phases.push(Phase { name, seconds, bytes, rows, flops: 0 });
+    response.phases.push(Phase { name: name.into(), seconds, bytes, rows, flops: 0 });
     Ok(value)
 }
 

@@ -1,14 +1,16 @@
 //! Readers of Cuesta's inputs and their seeded generators: KINC gene-pair text, the pair matrix,
-//! expression matrices, 100-byte records. Reads through sources, never computes.
+//! expression matrices, 100-byte records, points. Reads through sources, never computes.
 
 pub mod filter;
 pub mod generate;
 pub mod kinc;
 pub mod limits;
 pub mod matrix;
+pub mod npy;
 pub mod ordered;
 pub mod pair_matrix;
 pub mod parallel;
+pub mod points;
 pub mod reader;
 pub mod records;
 pub mod row;

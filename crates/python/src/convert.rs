@@ -36,6 +36,7 @@ pub fn python_error(py: Python<'_>, error: &Error) -> PyErr {
 pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Response> {
     match workload {
         "dataflow" => cuesta_dataflow::run(request, progress),
+        "kmeans" => cuesta_kmeans::run(request, progress),
         "sort" => cuesta_sort::run(request, progress),
         _ => cuesta_network::run::run(workload, request, progress),
     }
@@ -45,6 +46,7 @@ pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Res
 pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<Verdict> {
     match workload {
         "dataflow" => cuesta_dataflow::verify(request, progress),
+        "kmeans" => cuesta_kmeans::verify(request, progress),
         "sort" => cuesta_sort::verify(request, progress),
         _ => cuesta_network::verify::verify(workload, request, progress),
     }
@@ -64,6 +66,10 @@ pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<Strin
         "tera" => {
             let (rows, bytes) = generate::tera::write(&from_json(request)?, progress)?;
             to_json(&serde_json::json!({ "rows": rows, "bytes": bytes }))
+        }
+        "points" => {
+            let (points, bytes) = generate::points::write(&from_json(request)?, progress)?;
+            to_json(&serde_json::json!({ "points": points, "bytes": bytes }))
         }
         other => Err(Error::input("data make", format!("no generator is named {other}"))),
     }

@@ -3,6 +3,7 @@
 mod buffers;
 mod convert;
 mod dataflow;
+mod kmeans;
 mod sort;
 
 use std::path::PathBuf;
@@ -27,6 +28,9 @@ const TICK: Duration = Duration::from_millis(50);
 #[pymodule(gil_used = true)]
 mod _native {
     use super::*;
+
+    #[pymodule_export]
+    use super::kmeans::{KMeansLeader, KMeansShare};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

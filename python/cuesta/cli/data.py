@@ -137,7 +137,9 @@ def _maker(kind: Kind) -> Callable[..., None]:
         started = time.perf_counter()
         answer = make(kind, values, output)
         seconds = format_seconds(time.perf_counter() - started)
-        known = [f"{answer[name]:,} {name}" for name in ("rows", "genes") if name in answer]
+        known = [
+            f"{answer[name]:,} {name}" for name in ("rows", "genes", "points") if name in answer
+        ]
         size = answer.get("bytes")
         known += [format_bytes(size)] if isinstance(size, int) else []
         typer.echo(f"{kind.name}: {', '.join([*known, seconds])}", err=True)

@@ -200,7 +200,7 @@ def _common(values: Mapping[str, Any]) -> Common:
     return Common(
         engines=tuple(name.strip() for name in values["engines"].split(",") if name.strip()),
         threads=_threads(values["threads"]),
-        memory_bytes=_memory(values["memory"]),
+        memory_bytes=memory_limit(values["memory"]),
         scratch=values["scratch"],
         seed=values["seed"],
         engine_options=_engine_options(values),
@@ -220,7 +220,8 @@ def _threads(given: int | None) -> int:
     return given or cores_usable()
 
 
-def _memory(given: str | None) -> int:
+def memory_limit(given: str | None) -> int:
+    """Bytes that `--memory` allows. Errors: `InputError`."""
     from cuesta.lab.machine import memory_bytes
 
     least = 16 << 20

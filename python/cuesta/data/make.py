@@ -84,6 +84,23 @@ KINDS = (
             _SEED,
         ),
     ),
+    Kind(
+        name="points",
+        help="Points as .npy: normal clouds around uniform centres, as HiBench has for k-means.",
+        options=(
+            Option(name="rows", type=int, help="Points, at least 1.", required=True),
+            Option(name="dimensions", type=int, help="Dimensions.", default=27),
+            Option(name="clusters", type=int, help="Clouds.", default=10),
+            Option(
+                name="spread",
+                type=float,
+                help="Standard deviation of a cloud; centres are in 0 to 1000.",
+                default=100.0,
+            ),
+            Option(name="float64", type=bool, help="Double, not single precision.", default=False),
+            _SEED,
+        ),
+    ),
 )
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuesta.engines import Engine, Progress
+from cuesta.engines import Engine, Progress, kmeans
 from cuesta.errors import EngineMissing
+from cuesta.lab.points import with_arrays
 from cuesta.lab.request import from_response, native_module, to_request
 from cuesta.lab.trial import Outcome, Phase, Trial
 
@@ -30,7 +31,17 @@ class NativeEngine:
     progress: Progress | None = None
     name: str = "native"
     workloads: frozenset[str] = frozenset(
-        {"correlate", "scan", "join", "degrees", "communities", "load", "dataflow", "sort"}
+        {
+            "correlate",
+            "scan",
+            "join",
+            "degrees",
+            "communities",
+            "load",
+            "dataflow",
+            "sort",
+            "kmeans",
+        }
     )
 
     def missing(self) -> str | None:
@@ -48,10 +59,11 @@ class NativeEngine:
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`. Errors: `InputError`."""
         module = native_module()
+        trial, converted = with_arrays(trial, scratch)
         request = to_request(trial, output, scratch)
         response = from_response(module.run(trial.workload, request, self.progress))
         return Outcome(
-            phases=tuple(_phase(row) for row in response["phases"]),
+            phases=(*converted, *map(_phase, response["phases"])),
             counts=response["counts"],
             versions={"cuesta-native": module.__version__},
         )
@@ -65,5 +77,5 @@ def _phase(row: Mapping[str, Any]) -> Phase:
         bytes=row.get("bytes") or None,
         rows=row.get("rows") or None,
         flops=row.get("flops") or None,
-        ceiling=_CEILINGS.get(row["name"]),
+        ceiling=_CEILINGS.get(row["name"]) or kmeans.ceiling(row),
     )

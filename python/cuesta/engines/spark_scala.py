@@ -62,7 +62,6 @@ class SparkScalaEngine(SparkEngine):
             "output": str(output.absolute()),
             "partitions": options.partitions,
         }
-        session.begin()
         response = self._guarded(session, lambda: _run(session, request))
         return Outcome(
             phases=(*phases, *map(_phase, response["phases"])),
@@ -79,6 +78,7 @@ def _absolute(trial: Trial) -> list[str]:
 
 
 def _run(session: Session, request: dict[str, Any]) -> dict[str, Any]:
+    session.begin()
     jvm: Any = session.spark.sparkContext._jvm
     spark: Any = session.spark._jsparkSession
     response: dict[str, Any] = json.loads(jvm.cuesta.spark.Jobs.run(spark, json.dumps(request)))

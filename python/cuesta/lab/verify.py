@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuesta.lab.points import with_arrays
 from cuesta.lab.request import from_response, native_module, to_request
 from cuesta.lab.trial import Trial
 
@@ -29,6 +30,7 @@ def verify(trial: Trial, answer: Path, scratch: Path) -> Verification:
     Errors: `InputError` when the files or the inputs cannot be read.
     """
     started = time.perf_counter()
+    trial, _ = with_arrays(trial, scratch)
     text = native_module().verify(trial.workload, to_request(trial, answer, scratch))
     response = from_response(text)
     return Verification(

@@ -16,7 +16,17 @@ from typing import Any
 
 from cuesta.errors import InputError
 
-WORKLOAD_NAMES = ("correlate", "scan", "join", "degrees", "communities", "load", "dataflow", "sort")
+WORKLOAD_NAMES = (
+    "correlate",
+    "scan",
+    "join",
+    "degrees",
+    "communities",
+    "load",
+    "dataflow",
+    "sort",
+    "kmeans",
+)
 """In the order in which a person meets them."""
 
 

@@ -61,6 +61,8 @@ def preview(workload: str, folder: Path, parameters: Mapping[str, object]) -> li
                 views = _degrees(folder)
             case "communities":
                 views = _communities(folder)
+            case "kmeans":
+                views = _kmeans(folder)
             case _:
                 views = []
     except (OSError, ValueError, IndexError):
@@ -182,6 +184,27 @@ def _communities(folder: Path) -> list[View]:
                   "columns": ["community (its smallest gene)", "genes", "of all genes"],
                   "rows": table})  # fmt: skip
     return views
+
+
+def _kmeans(folder: Path) -> list[View]:
+    """How large the clusters are, and how far the centres moved."""
+    clusters = [(row[0], int(row[1]), float(row[2])) for row in _table(folder / "centres.tsv")]
+    if not clusters:
+        return []
+    top = heapq.nsmallest(LIMITS.rows, clusters, key=lambda row: (-row[1], int(row[0])))
+    views: list[View] = [
+        {"kind": "bars", "title": "Largest clusters", "x": "points",
+         "items": [[f"cluster {number}", size] for number, size, _ in top]},
+        {"kind": "table", "title": "Largest clusters",
+         "columns": ["cluster", "points", "mean squared distance to the centre"],
+         "rows": [[number, size, inertia / max(size, 1)] for number, size, inertia in top]},
+    ]  # fmt: skip
+    moved = [[row[0], float(row[1])] for row in _table(folder / "iterations.tsv")]
+    shown = moved if len(moved) <= LIMITS.rows else [*moved[: LIMITS.rows - 1], moved[-1]]
+    columns = ["iteration", "furthest move of a centre"]
+    table: View = {"kind": "table", "title": "Iterations", "columns": columns, "rows": shown}
+    note = "Only the first ones and the last one are shown." if len(shown) < len(moved) else ""
+    return [*views, _with_note(table, note)]
 
 
 class _Lines:

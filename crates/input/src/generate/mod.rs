@@ -3,4 +3,5 @@
 
 pub mod clusters;
 pub mod matrix;
+pub mod points;
 pub mod tera;

@@ -139,5 +139,5 @@ impl<'a> Job<'a> {
 
 fn push(response: &mut Response, name: &'static str, seconds: f64, bytes: u64) {
     let rows = bytes / RECORD_BYTES as u64;
-    response.phases.push(Phase { name, seconds, bytes, rows, flops: 0 });
+    response.phases.push(Phase { name: name.into(), seconds, bytes, rows, flops: 0 });
 }

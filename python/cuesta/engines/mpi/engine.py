@@ -8,10 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cuesta.engines import sort
+from cuesta.engines import kmeans, sort
 from cuesta.engines.dataflow import VECTOR_BYTES, plan
 from cuesta.engines.mpi import launch, world
 from cuesta.errors import EngineMissing, InputError
+from cuesta.lab.points import with_arrays
 from cuesta.lab.request import native_module
 from cuesta.lab.trial import Outcome, Phase, Trial
 
@@ -29,7 +30,7 @@ class MpiEngine:
     """One rank a core, each with one thread; `--ranks` says how many."""
 
     name: str = "mpi"
-    workloads: frozenset[str] = frozenset({"dataflow", "sort"})
+    workloads: frozenset[str] = frozenset({"dataflow", "kmeans", "sort"})
 
     def missing(self) -> str | None:
         """What to install, or None."""
@@ -47,6 +48,7 @@ class MpiEngine:
             raise EngineMissing(str(error)) from None
         ranks = world.size() if world.is_inside() else _ranks(trial)
         _check_memory(trial, ranks)
+        trial, converted = with_arrays(trial, scratch)
         request = {
             "workload": trial.workload,
             "inputs": list(trial.inputs),
@@ -61,7 +63,7 @@ class MpiEngine:
         else:
             response = launch.run_ranks(ranks, request, scratch)
         return Outcome(
-            phases=tuple(_phase(row) for row in response["phases"]),
+            phases=(*converted, *map(_phase, response["phases"])),
             counts=response["counts"],
             versions=response.get("versions", {}),
         )
@@ -84,6 +86,9 @@ def _ranks(trial: Trial) -> int:
 
 
 def _check_memory(trial: Trial, ranks: int) -> None:
+    """What can be refused before ranks start; `kmeans` streams what it cannot hold."""
+    if trial.workload == "kmeans":
+        return
     if trial.workload == "sort":
         records = native_module().sort_records(json.dumps(trial.inputs))
         sort.check_memory(records, ranks, trial.memory_bytes)
@@ -106,5 +111,6 @@ def _phase(row: dict[str, Any]) -> Phase:
         seconds=row["seconds"],
         bytes=row.get("bytes"),
         rows=row.get("rows"),
-        ceiling=_CEILINGS.get(row["name"]),
+        flops=row.get("flops"),
+        ceiling=_CEILINGS.get(row["name"]) or kmeans.ceiling(row),
     )

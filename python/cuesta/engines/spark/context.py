@@ -37,6 +37,8 @@ class Context:
     ----------
     session, trial, output
         Where, what, and the folder for the answer.
+    scratch
+        A folder for temporary files, emptied by the caller.
     task_bytes
         Bytes of text a task reads, where the user has said so.
     tally
@@ -54,6 +56,7 @@ class Context:
         self.tally: Accumulator[Tally] = session.spark.sparkContext.accumulator({}, adding)
         self.task_bytes = options_of(trial).task_bytes
         self.progress: Progress | None = None
+        self.scratch = output
 
     def number(self, name: str, default: int = 0) -> int:
         """A whole-number parameter of the trial; `default` where it is left out."""

@@ -39,7 +39,7 @@ class SparkEngine:
     progress: Progress | None = None
     name: str = "spark"
     workloads: frozenset[str] = frozenset(
-        {"scan", "join", "degrees", "communities", "dataflow", "sort"}
+        {"scan", "join", "degrees", "communities", "dataflow", "sort", "kmeans"}
     )
     _held: _Held = field(default_factory=_Held, repr=False)
 
@@ -65,10 +65,14 @@ class SparkEngine:
         if trial.workload == "communities":
             communities.check(trial.parameters.get("method"))
         session, phases = self._session(trial, output, scratch)
-        session.begin()
-        context = Context(session, trial, output)
-        context.progress = self.progress
-        counts = self._guarded(session, lambda: _run(context))
+
+        def work() -> tuple[Context, dict[str, int]]:
+            session.begin()
+            context = Context(session, trial, output)
+            context.progress, context.scratch = self.progress, scratch
+            return context, _run(context)
+
+        context, counts = self._guarded(session, work)
         return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)
 
     def told(self) -> Mapping[str, float]:
@@ -143,7 +147,7 @@ class SparkEngine:
 
 
 def _run(context: Context) -> dict[str, int]:
-    from cuesta.engines.spark import communities, dataflow, degrees, join, scan, sort
+    from cuesta.engines.spark import communities, dataflow, degrees, join, kmeans, scan, sort
 
     workloads = {
         "scan": scan.run,
@@ -152,5 +156,6 @@ def _run(context: Context) -> dict[str, int]:
         "communities": communities.run,
         "dataflow": dataflow.run,
         "sort": sort.run,
+        "kmeans": kmeans.run,
     }
     return workloads[context.trial.workload](context)

@@ -1,0 +1,176 @@
+"""Ten of Lloyd's iterations on HiBench-like points, against scikit-learn and Spark MLlib."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benches import engines, ours
+from cuesta.engines import Engine, get_engine
+from harness import native
+from harness.data import Points, points_array
+from harness.model import Answer, Case, Contestant, Ratio, Sample
+from harness.native import Job
+from harness.size import Size
+from peers import sklearn_cluster, spark_mllib, spark_sql
+
+CLUSTERS = 10
+ITERATIONS = 10
+SHAPE = (CLUSTERS, ITERATIONS)
+PASSES = "cuesta in memory"
+SKLEARN = "scikit-learn"
+SKLEARN_FIT = "scikit-learn in memory"
+MEMORY = "memory passes"
+ARITHMETIC = "multiply-adds"
+MLLIB = "spark mllib"
+ENGINE = "cuesta spark"
+TOLERANCE = 1e-4
+"""Of the largest coordinate: scikit-learn sums single-precision points in single precision."""
+
+
+def cases(size: Size) -> Iterator[Case]:
+    """One case: from the file to the files of the answer, and the iterations alone."""
+    path = points_array(size.folder, Points(rows=size.pick(20_000, 4_000_000)))
+    points = np.load(path)
+    job = Job(
+        workload="kmeans",
+        inputs=(path,),
+        parameters={"clusters": CLUSTERS, "iterations": ITERATIONS},
+    )
+    reasons = {
+        ENGINE: size.left_out("spark") or engines.missing("spark"),
+        MLLIB: size.left_out("spark") or spark_sql.missing(),
+    }
+    absent = {name: why for name, why in reasons.items() if why}
+    engine = None if ENGINE in absent else get_engine("spark")
+    flops = 2.0 * points.size * CLUSTERS * ITERATIONS
+    yield Case(
+        name=f"{len(points) / 1e6:g} M x {points.shape[1]} float32, k = {CLUSTERS}",
+        contestants=(
+            ours.cuesta(job, _ours),
+            in_memory(job),
+            scikit_learn(path),
+            scikit_learn_in_memory(points),
+            memory_passes(points.nbytes),
+            Contestant(
+                name=ARITHMETIC,
+                how="the iterations' products on registers, 2 threads, no memory",
+                work=lambda _: native.multiply_adds(flops),
+            ),
+            *on_spark(job, engine, None if MLLIB in absent else path),
+        ),
+        bars=bars(),
+        amount=float(points.nbytes) * ITERATIONS,
+        unit="B",
+        inputs=(path,),
+        absent=absent,
+        same=same_centres,
+    )
+    if engine:
+        engines.close(engine)
+
+
+def bars() -> tuple[Ratio, ...]:
+    """The bars of the issue, and how near the iterations are to what bounds them."""
+    return (
+        Ratio(ours=ours.CUESTA, theirs=SKLEARN, at_least=3.0, text="3x scikit-learn, file to file"),
+        Ratio(ours=PASSES, theirs=SKLEARN_FIT, at_least=3.0, text="3x scikit-learn, in memory"),
+        Ratio(ours=PASSES, theirs=MLLIB, at_least=30.0, text="30x Spark MLlib, in memory"),
+        Ratio(ours=ENGINE, theirs=MLLIB, at_least=None, text="our kernels on Spark, shown"),
+        Ratio(ours=PASSES, theirs=MEMORY, at_least=None, text="fraction of the memory ceiling"),
+        Ratio(ours=PASSES, theirs=ARITHMETIC, at_least=None, text="fraction of the FLOP ceiling"),
+    )
+
+
+def in_memory(job: Job) -> Contestant:
+    """The iterations of our run, and the assignment at last, which a fit has too."""
+
+    def work(folder: Path) -> Sample:
+        phases = native.run(job, folder)["phases"]
+        counted = [one["seconds"] for one in phases if one["name"].startswith(("iter", "assign"))]
+        return Sample(seconds=sum(counted))
+
+    return Contestant(
+        name=PASSES,
+        how=f"{job.text}; the phases `iteration` and `assign`",
+        work=work,
+        answer=_ours,
+    )
+
+
+def scikit_learn(path: Path) -> Contestant:
+    """`numpy.load`, `KMeans.fit`, `numpy.save`."""
+    return Contestant(
+        name=SKLEARN,
+        how="numpy.load; KMeans(algorithm='lloyd', init=first points, tol=0).fit; numpy.save",
+        work=lambda folder: sklearn_cluster.from_file(path, SHAPE, folder),
+        answer=_theirs,
+        repeats_max=5,
+    )
+
+
+def scikit_learn_in_memory(points: Any) -> Contestant:
+    """`KMeans.fit` alone."""
+    return Contestant(
+        name=SKLEARN_FIT,
+        how="KMeans(algorithm='lloyd', init=first points, tol=0).fit on an array in memory",
+        work=lambda folder: Sample(seconds=sklearn_cluster.seconds(points, SHAPE, folder)),
+        answer=_theirs,
+        repeats_max=5,
+    )
+
+
+def memory_passes(size_bytes: int) -> Contestant:
+    """A loop over as much memory that only adds: the ceiling of iterations on few clusters."""
+    return Contestant(
+        name=MEMORY,
+        how=f"{ITERATIONS} passes over as much memory, 2 threads, adding up what is there",
+        work=lambda _: native.memory_pass(size_bytes, ITERATIONS),
+    )
+
+
+def on_spark(job: Job, engine: Engine | None, path: Path | None) -> Iterator[Contestant]:
+    """Our engine, then MLlib, which takes the session that the engine has started."""
+    if engine:
+        how = "the Rust kernel on ranges of the file inside mapInArrow; session up"
+        yield engines.contestant(engine, job, _ours, how)
+    if path is None:
+        return
+    cached: list[Any] = []
+
+    def work(folder: Path) -> Sample:
+        if not cached:
+            cached.append(spark_mllib.vectors(path))
+        first = np.load(path, mmap_mode="r")[:CLUSTERS]
+        return Sample(seconds=spark_mllib.seconds(cached[0], first, ITERATIONS, folder))
+
+    yield Contestant(
+        name=MLLIB,
+        how="mllib KMeans.setInitialModel(first points).run on a cached RDD of vectors; session up",
+        work=work,
+        answer=_theirs,
+        repeats_max=3,
+    )
+
+
+def same_centres(one: Answer, other: Answer) -> str | None:
+    """Compares centres to `TOLERANCE`."""
+    largest = np.abs(one.values).max()
+    apart = np.abs(one.values - other.values).max()
+    return f"centres are {apart} apart" if apart > TOLERANCE * largest else None
+
+
+def _ours(folder: Path) -> Answer:
+    return _answer(np.loadtxt(folder / "centres.tsv", skiprows=1)[:, 3:])
+
+
+def _theirs(folder: Path) -> Answer:
+    return _answer(np.load(folder / "centres.npy"))
+
+
+def _answer(centres: Any) -> Answer:
+    shape = f"{len(centres)} centres of {centres.shape[1]} numbers"
+    return Answer(digest=shape, rows=len(centres), values=np.asarray(centres, dtype=float))

@@ -1,0 +1,239 @@
+//! Points: rows of numbers from `.npy` files, read anywhere, and from text, which is brought into
+//! that form first.
+
+mod text;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use cuesta_core::{Error, Result};
+
+use crate::npy::{self, Element};
+
+pub use text::convert;
+
+const OPERATION: &str = "input.points";
+/// Most numbers of a point.
+pub const DIMENSIONS_MAX: usize = 1 << 16;
+
+/// A number of a point in memory.
+pub trait Coordinate: Copy + Default + Send + Sync + 'static {
+    /// What it is in a file.
+    const ELEMENT: Element;
+    /// The nearest to a double.
+    fn from_f64(value: f64) -> Self;
+    /// As a double, exactly.
+    fn to_f64(self) -> f64;
+    /// Appends its bytes, little-endian.
+    fn append(self, bytes: &mut Vec<u8>);
+}
+
+impl Coordinate for f32 {
+    const ELEMENT: Element = Element::F32;
+
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn append(self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.to_le_bytes());
+    }
+}
+
+impl Coordinate for f64 {
+    const ELEMENT: Element = Element::F64;
+
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    fn append(self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.to_le_bytes());
+    }
+}
+
+/// The files behind some paths, in the order of the paths, those of a folder by name; names that
+/// begin with a dot or an underscore are passed over in a folder, as Hadoop does.
+///
+/// # Errors
+/// `Input` when there is none; `System`.
+pub fn list(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        walk(path, &mut files)?;
+    }
+    if files.is_empty() {
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let text = format!("{} holds no file; give points as .npy or text", names.join(", "));
+        return Err(Error::input(OPERATION, text));
+    }
+    Ok(files)
+}
+
+fn walk(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+    if !std::fs::metadata(path).map_err(failed)?.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    let mut inner = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        inner.push(entry.map_err(failed)?.path());
+    }
+    inner.sort();
+    let hidden = |path: &PathBuf| {
+        let first = path.file_name().and_then(|name| name.as_encoded_bytes().first());
+        matches!(first, Some(b'.' | b'_'))
+    };
+    inner.iter().filter(|path| !hidden(path)).try_for_each(|path| walk(path, files))
+}
+
+/// Whether a file is text, by its first bytes.
+///
+/// # Errors
+/// `Input` for a compressed or a Parquet file; `System`.
+pub fn is_text(path: &Path) -> Result<bool> {
+    let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+    let file = File::open(path).map_err(failed)?;
+    let mut start = [0; 6];
+    let count = file.read_at(&mut start, 0).map_err(failed)?;
+    let start = &start[..count];
+    let refuse = |what: &str| Err(Error::input(OPERATION, format!("{} {what}", path.display())));
+    match start {
+        [0x1F, 0x8B, ..] => refuse("is compressed; unpack it first"),
+        [b'P', b'A', b'R', b'1', ..] => {
+            refuse("is Parquet, which only `cuesta run` reads (through PyArrow)")
+        }
+        _ => Ok(!npy::is_npy(start)),
+    }
+}
+
+struct Part {
+    path: PathBuf,
+    file: File,
+    array: npy::Array,
+    first: u64,
+}
+
+/// Points of one or many `.npy` files, one after the other.
+pub struct Points {
+    parts: Vec<Part>,
+    /// How many points.
+    pub count: u64,
+    /// Numbers of a point.
+    pub dimensions: usize,
+}
+
+impl Points {
+    /// Opens files that all are `.npy`.
+    ///
+    /// # Errors
+    /// `Input` when one is no array of points, when their dimensions differ or when there is no
+    /// point; `System`.
+    pub fn open(files: &[PathBuf]) -> Result<Self> {
+        let mut points = Self { parts: Vec::new(), count: 0, dimensions: 0 };
+        for path in files {
+            let array = npy::open(path)?;
+            if let Some(first) = points.parts.first()
+                && array.columns != points.dimensions
+            {
+                let text = format!(
+                    "{} has {} dimensions, {} has {}; give points of equal dimensions",
+                    path.display(),
+                    array.columns,
+                    first.path.display(),
+                    points.dimensions
+                );
+                return Err(Error::input(OPERATION, text));
+            }
+            if !(1..=DIMENSIONS_MAX).contains(&array.columns) {
+                let name = path.display();
+                let text =
+                    format!("{name} has {} dimensions, 1 to {DIMENSIONS_MAX} work", array.columns);
+                return Err(Error::input(OPERATION, text));
+            }
+            let file = File::open(path)
+                .map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
+            points.dimensions = array.columns;
+            points.parts.push(Part { path: path.clone(), file, array, first: points.count });
+            points.count += array.rows;
+        }
+        if points.count == 0 {
+            let name = files.first().map(|path| path.display().to_string()).unwrap_or_default();
+            return Err(Error::input(OPERATION, format!("{name} holds no point")));
+        }
+        Ok(points)
+    }
+
+    /// Single precision when every file is, else double.
+    pub fn element(&self) -> Element {
+        let single = self.parts.iter().all(|part| part.array.element == Element::F32);
+        if single { Element::F32 } else { Element::F64 }
+    }
+
+    /// Reads points from number `first` on into `rows`, which holds a whole number of them;
+    /// `bytes` is for the use of this function.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn read<T: Coordinate>(
+        &self,
+        mut first: u64,
+        mut rows: &mut [T],
+        bytes: &mut Vec<u8>,
+    ) -> Result<()> {
+        while !rows.is_empty() {
+            let index = self.parts.partition_point(|part| part.first <= first) - 1;
+            let part = &self.parts[index];
+            let within = first - part.first;
+            let left = usize::try_from(part.array.rows - within).unwrap_or(usize::MAX);
+            let take = left.min(rows.len() / self.dimensions);
+            let (now, later) = rows.split_at_mut(take * self.dimensions);
+            let size = part.array.element.size_bytes();
+            let offset = part.array.offset + within * (self.dimensions * size) as u64;
+            bytes.resize(now.len() * size, 0);
+            part.file
+                .read_exact_at(bytes, offset)
+                .map_err(|cause| Error::system(OPERATION, "reading", &part.path, &cause))?;
+            decode(part.array.element, bytes, now);
+            first += take as u64;
+            rows = later;
+        }
+        Ok(())
+    }
+
+    /// Where a point is, for messages: `point 3 of FILE`, counted from 1 within the file.
+    pub fn place(&self, point: u64) -> String {
+        let index = self.parts.partition_point(|part| part.first <= point).saturating_sub(1);
+        let part = &self.parts[index];
+        format!("point {} of {}", point - part.first + 1, part.path.display())
+    }
+}
+
+fn decode<T: Coordinate>(element: Element, bytes: &[u8], rows: &mut [T]) {
+    match element {
+        Element::F32 => {
+            for (value, bytes) in rows.iter_mut().zip(bytes.as_chunks().0) {
+                *value = T::from_f64(f64::from(f32::from_le_bytes(*bytes)));
+            }
+        }
+        Element::F64 => {
+            for (value, bytes) in rows.iter_mut().zip(bytes.as_chunks().0) {
+                *value = T::from_f64(f64::from_le_bytes(*bytes));
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The answer files: centres, the cluster of each point, and what each iteration did.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use cuesta_core::{Error, Result};
+use cuesta_input::npy;
+
+/// A line a cluster.
+pub const CENTRES_FILE: &str = "centres.tsv";
+/// The cluster of each point.
+pub const ASSIGNMENTS_FILE: &str = "assignments.npy";
+/// A line an iteration.
+pub const ITERATIONS_FILE: &str = "iterations.tsv";
+/// Columns of [`ITERATIONS_FILE`].
+pub const ITERATIONS_HEADER: &str = "iteration\tshift\tempty\tsmallest\tlargest";
+
+/// What an iteration did.
+pub struct Iteration {
+    /// How far the centre that moved furthest moved.
+    pub shift: f64,
+    /// Points of each cluster.
+    pub sizes: Vec<i64>,
+}
+
+/// Writes a file of text.
+///
+/// # Errors
+/// `System`.
+pub fn write(folder: &Path, name: &str, text: &str) -> Result<u64> {
+    let path = folder.join(name);
+    std::fs::write(&path, text)
+        .map_err(|cause| Error::system("answer", "writing", &path, &cause))?;
+    Ok(text.len() as u64)
+}
+
+/// The text of [`ITERATIONS_FILE`].
+pub fn iterations(all: &[Iteration]) -> String {
+    let mut text = format!("{ITERATIONS_HEADER}\n");
+    for (index, one) in all.iter().enumerate() {
+        let empty = one.sizes.iter().filter(|&&size| size == 0).count();
+        let smallest = one.sizes.iter().min().unwrap_or(&0);
+        let largest = one.sizes.iter().max().unwrap_or(&0);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}\t{:?}\t{empty}\t{smallest}\t{largest}", index + 1, one.shift);
+    }
+    text
+}
+
+/// The first line of [`CENTRES_FILE`].
+pub fn centres_header(dimensions: usize) -> String {
+    let mut text = "cluster\tsize\tinertia".to_owned();
+    for dimension in 1..=dimensions {
+        let _ = write!(text, "\tx{dimension}");
+    }
+    text
+}
+
+/// Appends a line of [`CENTRES_FILE`].
+pub fn append_centre(text: &mut String, cluster: usize, of: (i64, f64), centre: &[f64]) {
+    let (size, inertia) = of;
+    let _ = write!(text, "{cluster}\t{size}\t{inertia:?}");
+    for value in centre {
+        let _ = write!(text, "\t{value:?}");
+    }
+    text.push('\n');
+}
+
+/// [`ASSIGNMENTS_FILE`], written or read at any place.
+pub struct Assignments {
+    path: PathBuf,
+    file: File,
+}
+
+impl Assignments {
+    /// Makes the file for so many points.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn create(folder: &Path, points: u64) -> Result<Self> {
+        let path = folder.join(ASSIGNMENTS_FILE);
+        let made = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
+        let failed = |cause| Error::system("answer", "creating", &path, &cause);
+        let file = made.map_err(failed)?;
+        let header = npy::header("<u4", &format!("({points},)"));
+        file.write_all_at(&header, 0).map_err(failed)?;
+        Ok(Self { path, file })
+    }
+
+    /// Opens the file that [`Assignments::create`] made, to write into it.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn extend(folder: &Path) -> Result<Self> {
+        let path = folder.join(ASSIGNMENTS_FILE);
+        let failed = |cause| Error::system("answer", "opening", &path, &cause);
+        let file = OpenOptions::new().write(true).open(&path).map_err(failed)?;
+        Ok(Self { path, file })
+    }
+
+    /// Opens the file, which must be of so many points.
+    ///
+    /// # Errors
+    /// `Input` when it is not; `System`.
+    pub fn open(folder: &Path, points: u64) -> Result<Self> {
+        let path = folder.join(ASSIGNMENTS_FILE);
+        let failed = |cause| Error::system("verify", "reading", &path, &cause);
+        let file = File::open(&path).map_err(failed)?;
+        let wanted = npy::header("<u4", &format!("({points},)"));
+        let mut found = vec![0; wanted.len()];
+        file.read_exact_at(&mut found, 0).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        if found != wanted || size != wanted.len() as u64 + 4 * points {
+            let text = format!("{} is not an array of {points} u32 numbers", path.display());
+            return Err(Error::input("verify", text));
+        }
+        Ok(Self { path, file })
+    }
+
+    /// Writes the clusters of some points.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn put(&self, first: u64, found: &[u32], bytes: &mut Vec<u8>) -> Result<()> {
+        bytes.clear();
+        bytes.extend(found.iter().flat_map(|cluster| cluster.to_le_bytes()));
+        self.file
+            .write_all_at(bytes, place(first))
+            .map_err(|cause| Error::system("answer", "writing", &self.path, &cause))
+    }
+
+    /// Reads the clusters of some points.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn get(&self, first: u64, found: &mut [u32], bytes: &mut Vec<u8>) -> Result<()> {
+        bytes.resize(4 * found.len(), 0);
+        self.file
+            .read_exact_at(bytes, place(first))
+            .map_err(|cause| Error::system("verify", "reading", &self.path, &cause))?;
+        for (cluster, bytes) in found.iter_mut().zip(bytes.as_chunks().0) {
+            *cluster = u32::from_le_bytes(*bytes);
+        }
+        Ok(())
+    }
+}
+
+fn place(point: u64) -> u64 {
+    npy::HEADER_BYTES as u64 + 4 * point
+}

@@ -1,0 +1,292 @@
+//! Nearest centres and sums, as pure functions on slices.
+//!
+//! Points lie in strips: [`STRIP`] points, coordinate by coordinate, so that a vector register
+//! holds one coordinate of many points.
+
+pub mod grid;
+pub mod simd;
+pub mod table;
+
+use cuesta_input::points::Coordinate;
+
+pub use grid::Grid;
+pub use table::Table;
+
+/// Points of a strip.
+pub const STRIP: usize = 32;
+/// Strips that are looked at before their points are moved: they stay in the cache of a core.
+const PIECE: usize = 16;
+/// Stands for the cluster of a point that has none yet.
+pub const NONE: u32 = u32::MAX;
+
+/// A number the kernel computes with.
+pub trait Real: Coordinate + PartialOrd {
+    /// Half the distance from 1 to the next number.
+    const ROUNDOFF: f64;
+    /// Smallest normal number.
+    const TINY: f64;
+    /// Nearest centres of the points of whole strips, see [`simd::Job`].
+    fn nearest(level: simd::Level, job: &mut simd::Job<'_, Self>);
+}
+
+impl Real for f32 {
+    const ROUNDOFF: f64 = 1.0 / (1u64 << 24) as f64;
+    const TINY: f64 = f32::MIN_POSITIVE as f64;
+
+    fn nearest(level: simd::Level, job: &mut simd::Job<'_, Self>) {
+        simd::nearest_f32(level, job);
+    }
+}
+
+impl Real for f64 {
+    const ROUNDOFF: f64 = 1.0 / (1u64 << 53) as f64;
+    const TINY: f64 = f64::MIN_POSITIVE;
+
+    fn nearest(level: simd::Level, job: &mut simd::Job<'_, Self>) {
+        simd::nearest_f64(level, job);
+    }
+}
+
+/// The centres of an iteration, in double precision and ready for the vector kernel.
+pub struct Centres<T> {
+    /// Numbers of a centre.
+    pub dimensions: usize,
+    /// Centre after centre.
+    pub rows: Vec<f64>,
+    table: Table<T>,
+}
+
+impl<T: Real> Centres<T> {
+    /// Centres with products taken from `origin`, which may be any point near them.
+    pub fn new(rows: Vec<f64>, origin: &[f64]) -> Self {
+        let table = Table::new(&rows, origin);
+        Self { dimensions: origin.len(), rows, table }
+    }
+
+    /// Coordinates of a centre.
+    pub fn row(&self, cluster: usize) -> &[f64] {
+        &self.rows[cluster * self.dimensions..][..self.dimensions]
+    }
+
+    /// The nearest centre by the definition, the first of those at equal distance.
+    pub fn exact(&self, strip: &[T], lane: usize) -> u32 {
+        let mut best = (f64::INFINITY, 0);
+        for (cluster, row) in self.rows.chunks_exact(self.dimensions).enumerate() {
+            let distance = distance(strip, lane, row);
+            if distance < best.0 {
+                best = (distance, cluster as u32);
+            }
+        }
+        best.1
+    }
+}
+
+/// The square of the distance of a point to a centre: squares added in the order of dimensions.
+#[inline(always)]
+pub fn distance<T: Real>(strip: &[T], lane: usize, centre: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    for (at, &middle) in strip[lane..].iter().step_by(STRIP).zip(centre) {
+        let difference = at.to_f64() - middle;
+        sum += difference * difference;
+    }
+    sum
+}
+
+/// What a thread finds out.
+pub struct Sums {
+    /// Sums of the coordinates of each cluster on the grid; changes of it are sums too.
+    pub coordinates: Vec<i64>,
+    /// Points of each cluster.
+    pub sizes: Vec<i64>,
+    /// Squares of distances of each cluster on the grid.
+    pub inertias: Vec<i64>,
+    found: Vec<u32>,
+    doubt: Vec<u32>,
+    point: Vec<i64>,
+}
+
+impl Sums {
+    /// Nothing yet.
+    pub fn new(clusters: usize, dimensions: usize) -> Self {
+        Self {
+            coordinates: vec![0; clusters * dimensions],
+            sizes: vec![0; clusters],
+            inertias: vec![0; clusters],
+            found: vec![0; PIECE * STRIP],
+            doubt: vec![0; PIECE],
+            point: vec![0; dimensions],
+        }
+    }
+
+    /// Bytes of one.
+    pub fn size_bytes(clusters: usize, dimensions: usize) -> u64 {
+        8 * (clusters as u64 + 1) * (dimensions as u64 + 2) + 4 * (PIECE * STRIP) as u64
+    }
+
+    /// Adds what another thread has found out.
+    pub fn merge(&mut self, other: &Self) {
+        let add = |to: &mut [i64], from: &[i64]| {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = to.wrapping_add(*from);
+            }
+        };
+        add(&mut self.coordinates, &other.coordinates);
+        add(&mut self.sizes, &other.sizes);
+        add(&mut self.inertias, &other.inertias);
+    }
+
+    #[inline(always)]
+    fn take(&mut self, strip: &[impl Real], lane: usize, grid: &Grid) {
+        for (at, &value) in self.point.iter_mut().zip(strip[lane..].iter().step_by(STRIP)) {
+            *at = value.to_f64().to_bits() as i64;
+        }
+        for (at, &scale) in self.point.iter_mut().zip(&grid.scales) {
+            *at = Grid::round(f64::from_bits(*at as u64) * scale);
+        }
+    }
+
+    #[inline(always)]
+    fn change(&mut self, cluster: u32, sign: i64) {
+        let dimensions = self.point.len();
+        let sums = &mut self.coordinates[cluster as usize * dimensions..][..dimensions];
+        for (sum, &value) in sums.iter_mut().zip(&self.point) {
+            *sum = sum.wrapping_add(sign * value);
+        }
+        self.sizes[cluster as usize] += sign;
+    }
+}
+
+/// Points of a job: whole strips, of which `found.len()` points are real.
+pub struct Points<'a, T> {
+    /// The strips.
+    pub strips: &'a [T],
+    /// The cluster of each point so far, replaced by the nearest.
+    pub found: &'a mut [u32],
+}
+
+/// Finds the nearest centre of each point; `sums` gets each point whose cluster changed.
+pub fn assign<T: Real>(
+    level: simd::Level,
+    points: Points<'_, T>,
+    centres: &Centres<T>,
+    grid: &Grid,
+    sums: &mut Sums,
+) {
+    let strip_size = STRIP * centres.dimensions;
+    let pieces = points.strips.chunks(PIECE * strip_size);
+    for (strips, found) in pieces.zip(points.found.chunks_mut(PIECE * STRIP)) {
+        let count = strips.len() / strip_size;
+        T::nearest(
+            level,
+            &mut simd::Job {
+                table: &centres.table,
+                strips,
+                found: &mut sums.found[..count * STRIP],
+                doubt: &mut sums.doubt[..count],
+            },
+        );
+        for (index, strip) in strips.chunks_exact(strip_size).enumerate() {
+            let lanes = STRIP.min(found.len().saturating_sub(index * STRIP));
+            let old = &mut found[index * STRIP..][..lanes];
+            settle(strip, index, old, centres, sums);
+            level.run(
+                #[inline(always)]
+                || move_points(strip, index, old, grid, sums),
+            );
+        }
+    }
+}
+
+/// Decides the points in doubt by the definition.
+fn settle<T: Real>(strip: &[T], index: usize, old: &[u32], centres: &Centres<T>, sums: &mut Sums) {
+    let mut doubt = sums.doubt[index];
+    while doubt != 0 {
+        let lane = doubt.trailing_zeros() as usize;
+        doubt &= doubt - 1;
+        if lane < old.len() {
+            sums.found[index * STRIP + lane] = centres.exact(strip, lane);
+        }
+    }
+}
+
+#[inline(always)]
+fn move_points<T: Real>(strip: &[T], index: usize, old: &mut [u32], grid: &Grid, sums: &mut Sums) {
+    for (lane, cluster) in old.iter_mut().enumerate() {
+        let new = sums.found[index * STRIP + lane];
+        if new == *cluster {
+            continue;
+        }
+        sums.take(strip, lane, grid);
+        sums.change(new, 1);
+        if *cluster != NONE {
+            sums.change(*cluster, -1);
+        }
+        *cluster = new;
+    }
+}
+
+/// Adds the squares of the distances of all points to the centres of their clusters.
+pub fn measure<T: Real>(
+    level: simd::Level,
+    points: &Points<'_, T>,
+    centres: &Centres<T>,
+    grid: &Grid,
+    sums: &mut Sums,
+) {
+    let strips = points.strips.chunks_exact(STRIP * centres.dimensions);
+    for (strip, found) in strips.zip(points.found.chunks(STRIP)) {
+        level.run(
+            #[inline(always)]
+            || {
+                for (lane, &cluster) in found.iter().enumerate() {
+                    let square = distance(strip, lane, centres.row(cluster as usize));
+                    let sum = &mut sums.inertias[cluster as usize];
+                    *sum = sum.wrapping_add(Grid::round(square * grid.square_scale));
+                }
+            },
+        );
+    }
+}
+
+/// Lays rows of points into strips; lanes without a point are zero.
+pub fn lay<T: Real>(rows: &[T], dimensions: usize, strips: &mut [T]) {
+    let rows = rows.chunks(STRIP * dimensions);
+    for (rows, strip) in rows.zip(strips.chunks_exact_mut(STRIP * dimensions)) {
+        if rows.len() < strip.len() {
+            strip.fill(T::default());
+        }
+        for (lane, row) in rows.chunks_exact(dimensions).enumerate() {
+            for (at, &value) in strip[lane..].iter_mut().step_by(STRIP).zip(row) {
+                *at = value;
+            }
+        }
+    }
+}
+
+/// Raises `largest` to the largest absolute coordinates of some strips; false when one of them is
+/// no number or above `limit`.
+pub fn extend<T: Real>(level: simd::Level, strips: &[T], largest: &mut [f64], limit: f64) -> bool {
+    let mut good = true;
+    for strip in strips.chunks_exact(STRIP * largest.len()) {
+        for (lanes, largest) in strip.as_chunks::<STRIP>().0.iter().zip(largest.iter_mut()) {
+            let (most, fine) = level.run(
+                #[inline(always)]
+                || {
+                    let mut most = [0.0; 8];
+                    let mut fine = true;
+                    for part in lanes.as_chunks::<8>().0 {
+                        for (most, value) in most.iter_mut().zip(part) {
+                            let size = value.to_f64().abs();
+                            fine &= size <= limit;
+                            *most = if size > *most { size } else { *most };
+                        }
+                    }
+                    (most, fine)
+                },
+            );
+            good &= fine;
+            *largest = most.into_iter().fold(*largest, f64::max);
+        }
+    }
+    good
+}

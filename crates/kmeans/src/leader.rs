@@ -1,0 +1,155 @@
+//! What one process does for all: opens the points, chooses the first centres, moves the centres by
+//! the sums of all points, and writes what is not about single points.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cuesta_core::budget::Budget;
+use cuesta_core::job::{Request, Response, timed};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_input::points::{self, Points};
+use cuesta_input::scratch;
+
+use crate::answer::{self, Assignments, Iteration};
+use crate::kernel::{Grid, Sums};
+use crate::params::{KMeansParams, Precision};
+use crate::seeding;
+
+/// A run in the eyes of the process that leads it.
+pub struct Leader {
+    /// The parameters.
+    pub params: KMeansParams,
+    /// The points.
+    pub points: Arc<Points>,
+    /// The files of the points, all `.npy`.
+    pub arrays: Vec<PathBuf>,
+    /// The centres so far, row after row; none before they were chosen.
+    pub centres: Vec<f64>,
+    output: PathBuf,
+    done: Vec<Iteration>,
+}
+
+impl Leader {
+    /// Opens the points; text is brought into the scratch folder as numbers first.
+    ///
+    /// # Errors
+    /// `Input`, `System`, `Cancelled`.
+    pub fn open(
+        request: &Request,
+        params: KMeansParams,
+        progress: &Progress,
+        response: &mut Response,
+    ) -> Result<Self> {
+        request.require_inputs()?;
+        params.check()?;
+        let arrays = arrays(request, &params, progress, response)?;
+        let points = Points::open(&arrays)?;
+        params.check_points(points.count)?;
+        Ok(Self {
+            params,
+            points: Arc::new(points),
+            arrays,
+            centres: Vec::new(),
+            output: request.output.clone(),
+            done: Vec::new(),
+        })
+    }
+
+    /// Chooses the first centres.
+    ///
+    /// # Errors
+    /// `Input` when a file of centres does not fit, or the sample of k-means++ not in memory;
+    /// `System`; `Cancelled`.
+    pub fn seed(&mut self, request: &Request, progress: &Progress) -> Result<()> {
+        let budget = Budget::new(request.memory_bytes);
+        let size_bytes = seeding::size_bytes(&self.points, &self.params);
+        let _lease = budget.take(size_bytes, "choosing the first centres")?;
+        let seeds = (request.seed, request.scratch.as_path());
+        self.centres = seeding::centres(&self.points, &self.params, seeds, progress)?;
+        Ok(())
+    }
+
+    /// The grid for points whose largest coordinates these are.
+    pub fn grid(&self, largest: &[f64]) -> Grid {
+        Grid::new(self.points.count, largest)
+    }
+
+    /// Moves the centres to the means of all points; true when there is nothing more to iterate.
+    pub fn update(&mut self, grid: &Grid, coordinates: &[i64], sizes: &[i64]) -> bool {
+        let shift = grid.update(&mut self.centres, coordinates, sizes);
+        self.done.push(Iteration { shift, sizes: sizes.to_vec() });
+        shift <= self.params.tolerance || self.iterations() == self.params.iterations as usize
+    }
+
+    /// Iterations so far.
+    pub fn iterations(&self) -> usize {
+        self.done.len()
+    }
+
+    /// Makes the file that all shares write their clusters into; returns its bytes.
+    ///
+    /// # Errors
+    /// `Input` when there is no room for it; `System`.
+    pub fn create(&self) -> Result<u64> {
+        let size_bytes = 4 * self.points.count;
+        scratch::check_space(&self.output, size_bytes, "the clusters of the points")?;
+        Assignments::create(&self.output, self.points.count)?;
+        Ok(size_bytes)
+    }
+
+    /// Writes the tables by the sums of all points; returns their bytes.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn write(&self, grid: &Grid, last: &Sums) -> Result<u64> {
+        let dimensions = self.points.dimensions;
+        let mut text = answer::centres_header(dimensions);
+        text.push('\n');
+        for (cluster, centre) in self.centres.chunks_exact(dimensions).enumerate() {
+            let of = (last.sizes[cluster], grid.square(last.inertias[cluster]));
+            answer::append_centre(&mut text, cluster, of, centre);
+        }
+        Ok(answer::write(&self.output, answer::CENTRES_FILE, &text)?
+            + answer::write(
+                &self.output,
+                answer::ITERATIONS_FILE,
+                &answer::iterations(&self.done),
+            )?)
+    }
+}
+
+/// The files of the points as `.npy`, in order.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn arrays(
+    request: &Request,
+    params: &KMeansParams,
+    progress: &Progress,
+    response: &mut Response,
+) -> Result<Vec<PathBuf>> {
+    let mut arrays: Vec<PathBuf> = Vec::new();
+    for (number, file) in points::list(&request.inputs)?.into_iter().enumerate() {
+        if !points::is_text(&file)? {
+            arrays.push(file);
+            continue;
+        }
+        let output = request.scratch.join(format!("points-{number}.npy"));
+        let size = std::fs::metadata(&file)
+            .map_err(|cause| Error::system("input.points", "reading", &file, &cause))?
+            .len();
+        // A number and what separates it take two bytes of text at least.
+        scratch::check_space(&request.scratch, 4 * size, "the text as numbers")?;
+        timed(response, "convert", || {
+            let bytes = if params.dtype == Precision::Float32 {
+                points::convert::<f32>(&[file], &output, request.threads, progress)?
+            } else {
+                points::convert::<f64>(&[file], &output, request.threads, progress)?
+            };
+            Ok(((), bytes, 0))
+        })?;
+        arrays.push(output);
+    }
+    Ok(arrays)
+}

@@ -1,0 +1,115 @@
+//! Parameters of `kmeans`, with their ranges.
+
+use std::path::PathBuf;
+
+use cuesta_core::{Error, Result};
+use cuesta_input::npy::Element;
+use serde::Deserialize;
+
+/// Most clusters.
+pub const CLUSTERS_MAX: usize = 1 << 16;
+/// Most iterations.
+pub const ITERATIONS_MAX: u32 = 10_000;
+
+/// How the first centres are chosen.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+pub enum Init {
+    /// The first points.
+    #[default]
+    #[serde(rename = "first")]
+    First,
+    /// Points of a sample, far from each other, by the seed.
+    #[serde(rename = "kmeans++")]
+    PlusPlus,
+}
+
+/// The precision of the points in memory.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// That of the files; double for text.
+    #[default]
+    Auto,
+    /// Single: coordinates are rounded to the nearest.
+    Float32,
+    /// Double.
+    Float64,
+}
+
+impl Precision {
+    /// The precision for files of `element`.
+    pub fn of(self, element: Element) -> Element {
+        match self {
+            Self::Auto => element,
+            Self::Float32 => Element::F32,
+            Self::Float64 => Element::F64,
+        }
+    }
+}
+
+/// Parameters of `kmeans`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub struct KMeansParams {
+    /// Clusters, 1 to [`CLUSTERS_MAX`].
+    pub clusters: usize,
+    /// Most iterations, 1 to [`ITERATIONS_MAX`].
+    pub iterations: u32,
+    /// How the first centres are chosen, unless `centres` names them.
+    pub init: Init,
+    /// A file with the first centres.
+    pub centres: Option<PathBuf>,
+    /// Precision of the points.
+    pub dtype: Precision,
+    /// Stop when no centre moved further than this.
+    pub tolerance: f64,
+}
+
+impl Default for KMeansParams {
+    fn default() -> Self {
+        Self {
+            clusters: 10,
+            iterations: 20,
+            init: Init::First,
+            centres: None,
+            dtype: Precision::Auto,
+            tolerance: 0.0,
+        }
+    }
+}
+
+impl KMeansParams {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// `Input` naming the option and its range.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |text: String| Err(Error::input("kmeans", text));
+        if !(1..=CLUSTERS_MAX).contains(&self.clusters) {
+            return refuse(format!("--clusters is {}, give 1 to {CLUSTERS_MAX}", self.clusters));
+        }
+        if !(1..=ITERATIONS_MAX).contains(&self.iterations) {
+            let given = self.iterations;
+            return refuse(format!("--iterations is {given}, give 1 to {ITERATIONS_MAX}"));
+        }
+        if !(0.0..=f64::MAX).contains(&self.tolerance) {
+            return refuse(format!("--tolerance is {}, give at least 0", self.tolerance));
+        }
+        Ok(())
+    }
+
+    /// Checks the number of clusters against that of the points.
+    ///
+    /// # Errors
+    /// `Input`.
+    pub fn check_points(&self, points: u64) -> Result<()> {
+        if self.clusters as u64 <= points {
+            return Ok(());
+        }
+        let text = format!(
+            "--clusters is {}, there are only {points} points; give fewer clusters",
+            self.clusters
+        );
+        Err(Error::input("kmeans", text))
+    }
+}

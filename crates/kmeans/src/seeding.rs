@@ -1,0 +1,167 @@
+//! The first centres: the first points, points far from each other, or those of a file.
+
+use std::path::Path;
+
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use cuesta_core::{Error, Result};
+use cuesta_input::npy::Element;
+use cuesta_input::points::{self, Coordinate, Points};
+
+use crate::params::{Init, KMeansParams};
+use crate::reference;
+
+/// Points of the sample from which k-means++ draws, at least.
+const SAMPLE: u64 = 1 << 16;
+/// Points of the sample for each centre, at least.
+const SAMPLE_PER_CENTRE: u64 = 16;
+/// The stream of [`Stream`] that chooses the sample; the next one draws centres from it.
+const STREAM: u64 = 1;
+
+/// The first centres, row after row.
+///
+/// # Errors
+/// `Input` when the file of centres does not fit; `System`; `Cancelled`.
+pub fn centres(
+    points: &Points,
+    params: &KMeansParams,
+    seeds: (u64, &Path),
+    progress: &Progress,
+) -> Result<Vec<f64>> {
+    let (seed, scratch) = seeds;
+    let single = params.dtype.of(points.element()) == Element::F32;
+    if let Some(path) = &params.centres {
+        return from_file(path, points, params.clusters, (scratch, progress));
+    }
+    let count = points.count;
+    match params.init {
+        Init::First => rows(points, 0..params.clusters as u64, single),
+        Init::PlusPlus => {
+            let sample = sample(points, params);
+            let stream = Stream::new(seed, STREAM);
+            let start =
+                |index: u64| (u128::from(index) * u128::from(count) / u128::from(sample)) as u64;
+            let choose =
+                |index| start(index) + stream.below(index, start(index + 1) - start(index));
+            let rows = rows(points, (0..sample).map(choose), single)?;
+            let draws = Stream::new(seed, STREAM + 1);
+            spread(&rows, points.dimensions, params.clusters, (&draws, progress))
+        }
+    }
+}
+
+/// Bytes of memory that [`centres`] takes, about.
+pub fn size_bytes(points: &Points, params: &KMeansParams) -> u64 {
+    let drawn = match (&params.centres, params.init) {
+        (None, Init::PlusPlus) => sample(points, params),
+        _ => 0,
+    };
+    // A row grows by doubling.
+    8 * (2 * drawn + params.clusters as u64) * points.dimensions as u64
+}
+
+/// Points from which k-means++ draws.
+fn sample(points: &Points, params: &KMeansParams) -> u64 {
+    points.count.min(SAMPLE.max(SAMPLE_PER_CENTRE * params.clusters as u64))
+}
+
+fn rows(points: &Points, which: impl Iterator<Item = u64>, single: bool) -> Result<Vec<f64>> {
+    let mut all = Vec::new();
+    let mut row = vec![0.0; points.dimensions];
+    let mut bytes = Vec::new();
+    for point in which {
+        points.read(point, &mut row, &mut bytes)?;
+        all.extend(row.iter().map(|&x| if single { f64::from(x as f32) } else { x }));
+    }
+    Ok(all)
+}
+
+/// k-means++ (Arthur and Vassilvitskii 2007) on a sample: the first centre is drawn evenly, each
+/// other one with a probability proportional to the square of its distance to the nearest so far.
+fn spread(
+    sample: &[f64],
+    dimensions: usize,
+    clusters: usize,
+    (draws, progress): (&Stream, &Progress),
+) -> Result<Vec<f64>> {
+    let row = |index: usize| &sample[index * dimensions..][..dimensions];
+    let count = sample.len() / dimensions;
+    let mut nearest = vec![f64::INFINITY; count];
+    let mut chosen = draws.below(0, count as u64) as usize;
+    let mut centres = Vec::with_capacity(clusters * dimensions);
+    loop {
+        centres.extend_from_slice(row(chosen));
+        let drawn = centres.len() / dimensions;
+        if drawn == clusters {
+            return Ok(centres);
+        }
+        let mut total = 0.0;
+        for (index, nearest) in nearest.iter_mut().enumerate() {
+            *nearest = nearest.min(reference::nearest(row(index), row(chosen)).1);
+            total += *nearest;
+        }
+        progress.advance(0)?;
+        let aim = draws.uniform(drawn as u64) * total;
+        let mut sum = 0.0;
+        let reached = nearest.iter().position(|&square| {
+            sum += square;
+            sum > aim
+        });
+        // All that is left equals a centre, or rounding passed the end: the furthest, or first.
+        chosen = reached.unwrap_or_else(|| {
+            (0..count)
+                .fold(0, |most, index| if nearest[index] > nearest[most] { index } else { most })
+        });
+    }
+}
+
+fn from_file(
+    path: &Path,
+    points: &Points,
+    clusters: usize,
+    (scratch, progress): (&Path, &Progress),
+) -> Result<Vec<f64>> {
+    let converted = scratch.join("centres.npy");
+    let files = points::list(&[path.to_owned()])?;
+    let mut arrays = Vec::new();
+    for file in files {
+        if points::is_text(&file)? {
+            points::convert::<f64>(&[file], &converted, 1, progress)?;
+            arrays.push(converted.clone());
+        } else {
+            arrays.push(file);
+        }
+    }
+    let found = Points::open(&arrays)?;
+    let (wanted, dimensions) = (clusters as u64, points.dimensions);
+    if found.count != wanted || found.dimensions != dimensions {
+        let text = format!(
+            "--centres {} has {} x {} numbers, expected {wanted} clusters x {dimensions} \
+             dimensions",
+            path.display(),
+            found.count,
+            found.dimensions
+        );
+        return Err(Error::input("kmeans", text));
+    }
+    let rows = rows(&found, 0..found.count, false)?;
+    match rows.iter().position(|value| value.is_nan() || value.abs() > LIMIT) {
+        Some(at) => {
+            let place = found.place((at / dimensions) as u64);
+            let text = format!("{place} has the coordinate {}, no centre can", rows[at]);
+            Err(Error::input("kmeans", text))
+        }
+        None => Ok(rows),
+    }
+}
+
+/// Largest coordinate whose square a double can hold.
+pub const LIMIT: f64 = 1e150;
+
+/// Largest coordinate of points of a precision.
+pub fn limit<T: Coordinate>() -> f64 {
+    match T::ELEMENT {
+        Element::F32 => f64::from(f32::MAX),
+        Element::F64 => LIMIT,
+    }
+}

@@ -1,0 +1,168 @@
+//! Some of the points of a run, as a process has them: all of them, or those of a rank or a task.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use cuesta_core::Result;
+use cuesta_core::progress::Progress;
+use cuesta_input::npy::Element;
+use cuesta_input::points::Points;
+
+use crate::answer::Assignments;
+use crate::kernel::simd::Level;
+use crate::kernel::{self, Centres, Grid, Real, Sums};
+use crate::params::Precision;
+use crate::store::{Chunk, Job, Store};
+
+/// Points of a run, whatever their precision. What it tells is about its own points; the sums of
+/// shares that have no point in common add up to those of all their points.
+pub trait Share: Send {
+    /// Reads the points, and returns the largest absolute coordinate of each dimension.
+    ///
+    /// # Errors
+    /// `Input` naming the first point with a coordinate that is no number or too large; `System`;
+    /// `Cancelled`.
+    fn read(&mut self, progress: &Progress) -> Result<Vec<f64>>;
+
+    /// Assigns each point to the nearest centre; returns the sums of the clusters.
+    ///
+    /// # Errors
+    /// `System`, `Cancelled`.
+    fn assign(&mut self, centres: &[f64], grid: &Grid, progress: &Progress) -> Result<&Sums>;
+
+    /// Assigns for the last time: writes the cluster of each point into the file of `folder`,
+    /// which is there already; the sums that it returns have the inertias too.
+    ///
+    /// # Errors
+    /// `System`, `Cancelled`.
+    fn finish(
+        &mut self,
+        centres: &[f64],
+        grid: &Grid,
+        folder: &Path,
+        progress: &Progress,
+    ) -> Result<&Sums>;
+
+    /// Whether the points stay in memory.
+    fn keeps(&self) -> bool;
+
+    /// How many points they are.
+    fn count(&self) -> u64;
+
+    /// Bytes of the points in memory.
+    fn size_bytes(&self) -> u64;
+}
+
+/// The points of `range`, in the precision asked for.
+///
+/// # Errors
+/// `Input` when the memory limit is too low.
+pub fn share(
+    points: &Arc<Points>,
+    range: Range<u64>,
+    precision: Precision,
+    job: &Job,
+) -> Result<Box<dyn Share>> {
+    Ok(match precision.of(points.element()) {
+        Element::F32 => Box::new(Of::<f32>::new(points, range, job)?),
+        Element::F64 => Box::new(Of::<f64>::new(points, range, job)?),
+    })
+}
+
+struct Of<T> {
+    store: Store<T>,
+    level: Level,
+    dimensions: usize,
+    clusters: usize,
+    /// The sums of the clusters that the chunks know, when they are kept; else of the last pass.
+    total: Sums,
+}
+
+impl<T: Real> Of<T> {
+    fn new(points: &Arc<Points>, range: Range<u64>, job: &Job) -> Result<Self> {
+        let (clusters, dimensions) = (job.clusters, points.dimensions);
+        Ok(Self {
+            store: Store::new(Arc::clone(points), range, job)?,
+            level: Level::best(),
+            dimensions,
+            clusters,
+            total: Sums::new(clusters, dimensions),
+        })
+    }
+
+    fn nothing(&self) -> Sums {
+        Sums::new(self.clusters, self.dimensions)
+    }
+
+    fn add(&mut self, all: impl IntoIterator<Item = Sums>) -> &Sums {
+        if !self.store.keeps() {
+            self.total = self.nothing();
+        }
+        all.into_iter().for_each(|one| self.total.merge(&one));
+        &self.total
+    }
+
+    fn of_chunk(&self, centres: &Centres<T>, grid: &Grid, sums: &mut Sums, chunk: &mut Chunk<T>) {
+        let points = kernel::Points { strips: &chunk.strips, found: &mut chunk.found };
+        kernel::assign(self.level, points, centres, grid, sums);
+    }
+}
+
+impl<T: Real> Share for Of<T> {
+    fn read(&mut self, progress: &Progress) -> Result<Vec<f64>> {
+        self.store.load(self.level, progress)
+    }
+
+    fn assign(&mut self, centres: &[f64], grid: &Grid, progress: &Progress) -> Result<&Sums> {
+        let centres = Centres::new(centres.to_vec(), &middle(centres, self.dimensions));
+        let work = |sums: &mut Sums, chunk: &mut Chunk<T>| {
+            self.of_chunk(&centres, grid, sums, chunk);
+            Ok(())
+        };
+        let all = self.store.each(|| self.nothing(), work, progress)?;
+        Ok(self.add(all))
+    }
+
+    fn finish(
+        &mut self,
+        centres: &[f64],
+        grid: &Grid,
+        folder: &Path,
+        progress: &Progress,
+    ) -> Result<&Sums> {
+        let centres = Centres::new(centres.to_vec(), &middle(centres, self.dimensions));
+        let file = Assignments::extend(folder)?;
+        let work = |(sums, bytes): &mut (Sums, Vec<u8>), chunk: &mut Chunk<T>| {
+            self.of_chunk(&centres, grid, sums, chunk);
+            let points = kernel::Points { strips: &chunk.strips, found: &mut chunk.found };
+            kernel::measure(self.level, &points, &centres, grid, sums);
+            file.put(chunk.first, &chunk.found, bytes)
+        };
+        let all = self.store.each(|| (self.nothing(), Vec::new()), work, progress)?;
+        Ok(self.add(all.into_iter().map(|(sums, _)| sums)))
+    }
+
+    fn keeps(&self) -> bool {
+        self.store.keeps()
+    }
+
+    fn count(&self) -> u64 {
+        self.store.count()
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.store.size_bytes()
+    }
+}
+
+/// The mean of the centres, from which the kernel takes its products.
+fn middle(rows: &[f64], dimensions: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; dimensions];
+    for row in rows.chunks_exact(dimensions) {
+        for (sum, value) in sums.iter_mut().zip(row) {
+            *sum += value / (rows.len() / dimensions) as f64;
+        }
+    }
+    sums
+}

@@ -1,0 +1,276 @@
+//! The answer is the definition's: for any threads, memory, precision, and in every corner.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, clouds, proved, run, verify};
+use cuesta_core::random::Stream;
+use cuesta_kmeans::kernel::simd::Level;
+use cuesta_kmeans::kernel::{self, Centres, Grid, NONE, Real, STRIP, Sums};
+use cuesta_kmeans::reference;
+use proptest::prelude::*;
+use serde_json::json;
+
+#[test]
+fn threads_and_memory_do_not_change_a_byte() {
+    for single in [true, false] {
+        let place = Place::new();
+        let rows = clouds(150_000, 13, 7, 3);
+        let path =
+            if single { place.singles("x.npy", &rows) } else { place.doubles("x.npy", &rows) };
+        let mut answers = Vec::new();
+        for (threads, memory_bytes) in
+            [(1, 1 << 30), (2, 1 << 30), (5, 1 << 30), (1, 6 << 20), (3, 9 << 20)]
+        {
+            let mut request = place.request(&[&path], json!({ "clusters": 7, "iterations": 6 }));
+            request.threads = threads;
+            request.memory_bytes = memory_bytes;
+            let response = run(&request);
+            let streamed = response.phases.iter().any(|one| one.name.starts_with("streamed"));
+            assert_eq!(streamed, memory_bytes < 10 << 20);
+            answers.push(place.answer());
+        }
+        assert!(answers.iter().all(|one| *one == answers[0]));
+        assert!(
+            verify(&place.request(&[&path], json!({ "clusters": 7, "iterations": 6 }))).verified
+        );
+    }
+}
+
+#[test]
+fn many_files_are_one_set_of_points() {
+    let place = Place::new();
+    let rows = clouds(1000, 3, 4, 9);
+    let whole = place.doubles("whole.npy", &rows);
+    proved(&place.request(&[&whole], json!({ "clusters": 4 })));
+    let answer = place.answer();
+    let (a, b) = (place.doubles("a.npy", &rows[..333]), place.doubles("b.npy", &rows[333..]));
+    proved(&place.request(&[&a, &b], json!({ "clusters": 4 })));
+    assert_eq!(place.answer(), answer);
+}
+
+#[test]
+fn text_and_numbers_give_the_same_answer() {
+    let place = Place::new();
+    let rows = clouds(60_000, 4, 3, 5);
+    let path = place.doubles("x.npy", &rows);
+    proved(&place.request(&[&path], json!({ "clusters": 3 })));
+    let answer = place.answer();
+    for separator in [",", " ", "\t", ", ", ";"] {
+        let mut text = "# a comment\n\n".to_owned();
+        for (index, row) in rows.iter().enumerate() {
+            let fields: Vec<String> = row.iter().map(f64::to_string).collect();
+            text += &fields.join(separator);
+            text += if index % 2 == 0 { "\n" } else { "\r\n" };
+        }
+        assert!(text.len() > 3 << 20);
+        let path = place.write("x.txt", text.trim_end());
+        proved(&place.request(&[&path], json!({ "clusters": 3 })));
+        assert_eq!(place.answer(), answer, "{separator:?}");
+    }
+}
+
+#[test]
+fn one_cluster_is_the_mean() {
+    let place = Place::new();
+    let path = place.doubles("x.npy", &[vec![1.0, 2.0], vec![3.0, 6.0], vec![5.0, 1.0]]);
+    proved(&place.request(&[&path], json!({ "clusters": 1 })));
+    let centre = &place.centres()[0];
+    assert_eq!(centre[..2], [0.0, 3.0]);
+    assert!((centre[3] - 3.0).abs() < 1e-12 && (centre[4] - 3.0).abs() < 1e-12);
+    assert!((centre[2] - 22.0).abs() < 1e-9, "inertia {}", centre[2]);
+}
+
+#[test]
+fn as_many_clusters_as_points_leaves_every_point_alone() {
+    let place = Place::new();
+    let rows = clouds(77, 5, 77, 1);
+    let path = place.doubles("x.npy", &rows);
+    proved(&place.request(&[&path], json!({ "clusters": 77 })));
+    assert_eq!(place.clusters(), (0..77).collect::<Vec<u32>>());
+    assert!(place.centres().iter().all(|row| row[1] == 1.0 && row[2] < 1e-6));
+}
+
+#[test]
+fn a_tie_goes_to_the_smallest_cluster() {
+    let place = Place::new();
+    let path = place.doubles("x.npy", &[vec![0.0], vec![2.0], vec![1.0]]);
+    proved(&place.request(&[&path], json!({ "clusters": 2, "iterations": 1 })));
+    // After it the centres are 0.5 and 2.
+    assert_eq!(place.clusters(), [0, 1, 0]);
+}
+
+#[test]
+fn an_empty_cluster_keeps_its_centre_and_equal_points_share_the_first() {
+    let place = Place::new();
+    let mut rows = vec![vec![7.0, 7.0]; 5];
+    rows.extend([vec![0.0, 0.0], vec![0.0, 1.0]]);
+    let path = place.singles("x.npy", &rows);
+    proved(&place.request(&[&path], json!({ "clusters": 3 })));
+    let sizes: Vec<f64> = place.centres().iter().map(|row| row[1]).collect();
+    // All are the first one's until it moves to their mean; the third equals the second.
+    assert_eq!(sizes, [2.0, 5.0, 0.0]);
+    let centres = place.write("c.txt", "7 7\n0 0\n900 900\n");
+    let parameters = json!({ "clusters": 3, "centres": centres });
+    proved(&place.request(&[&path], parameters));
+    assert_eq!(place.clusters(), [0, 0, 0, 0, 0, 1, 1]);
+    assert_eq!(place.centres()[2][3..], [900.0, 900.0]);
+}
+
+#[test]
+fn points_far_from_the_origin_are_told_apart() {
+    let place = Place::new();
+    let mut rows = clouds(5000, 6, 5, 4);
+    rows.iter_mut().flatten().for_each(|x| *x += 1e7);
+    for path in [place.doubles("x.npy", &rows), place.singles("y.npy", &rows)] {
+        proved(&place.request(&[&path], json!({ "clusters": 5, "init": "kmeans++" })));
+    }
+}
+
+#[test]
+fn extreme_numbers_are_computed_with() {
+    for (size, clusters) in [(1e149, 3), (1e-149, 3), (1e-310, 2), (0.0, 2)] {
+        let place = Place::new();
+        let mut rows = clouds(500, 3, 3, 8);
+        rows.iter_mut().flatten().for_each(|x| *x *= size / 200.0);
+        let path = place.doubles("x.npy", &rows);
+        proved(&place.request(&[&path], json!({ "clusters": clusters, "iterations": 4 })));
+    }
+    let place = Place::new();
+    let mut rows = clouds(500, 3, 3, 8);
+    rows.iter_mut().flatten().for_each(|x| *x *= 1e36);
+    let path = place.singles("x.npy", &rows);
+    proved(&place.request(&[&path], json!({ "clusters": 3, "iterations": 4 })));
+}
+
+#[test]
+fn kmeans_plus_plus_depends_on_the_seed_only() {
+    let place = Place::new();
+    let path = place.singles("x.npy", &clouds(100_000, 4, 8, 2));
+    let mut answers = Vec::new();
+    for (seed, threads, memory_bytes) in [(1, 1, 1 << 30), (1, 3, 6 << 20), (2, 1, 1 << 30)] {
+        let parameters = json!({ "clusters": 8, "init": "kmeans++", "iterations": 3 });
+        let mut request = place.request(&[&path], parameters);
+        request.seed = seed;
+        request.threads = threads;
+        request.memory_bytes = memory_bytes;
+        proved(&request);
+        answers.push(place.answer());
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert_ne!(answers[0], answers[2]);
+}
+
+#[test]
+fn it_stops_when_no_centre_moves_further_than_the_tolerance() {
+    let place = Place::new();
+    let path = place.doubles("x.npy", &clouds(3000, 3, 3, 6));
+    let shifts = |tolerance: f64| -> Vec<f64> {
+        let parameters = json!({ "clusters": 3, "iterations": 500, "tolerance": tolerance });
+        proved(&place.request(&[&path], parameters));
+        let text = String::from_utf8(place.answer()["iterations.tsv"].clone()).unwrap();
+        let shift = |line: &str| line.split('\t').nth(1).unwrap().parse().unwrap();
+        text.lines().skip(1).map(shift).collect()
+    };
+    let all = shifts(0.0);
+    assert!(all.len() < 500 && all.last() == Some(&0.0));
+    let some = shifts(0.5);
+    assert!(some.len() < all.len() && *some.last().unwrap() <= 0.5);
+    assert!(some[..some.len() - 1].iter().all(|&shift| shift > 0.5));
+}
+
+#[test]
+fn a_changed_answer_is_noticed() {
+    let place = Place::new();
+    let path = place.doubles("x.npy", &clouds(3000, 3, 3, 6));
+    let request = place.request(&[&path], json!({ "clusters": 3 }));
+    proved(&request);
+    let answer = place.answer();
+    let restore = || {
+        for (name, content) in &answer {
+            std::fs::write(request.output.join(name), content).unwrap();
+        }
+    };
+    let mut clusters = answer["assignments.npy"].clone();
+    let last = clusters.len() - 4;
+    clusters[last] ^= 1;
+    std::fs::write(request.output.join("assignments.npy"), clusters).unwrap();
+    assert!(!verify(&request).verified);
+    for (name, line, column, remark) in [
+        ("centres.tsv", 1, 4, "a centre is wrong"),
+        ("centres.tsv", 2, 1, "size of a cluster"),
+        ("centres.tsv", 3, 2, "inertia"),
+        ("iterations.tsv", 2, 1, "shift"),
+    ] {
+        restore();
+        let text = String::from_utf8(answer[name].clone()).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let mut fields: Vec<String> = lines[line].split('\t').map(str::to_owned).collect();
+        fields[column] = (fields[column].parse::<f64>().unwrap() + 1.0).to_string();
+        lines[line] = fields.join("\t");
+        std::fs::write(request.output.join(name), lines.join("\n")).unwrap();
+        let verdict = verify(&request);
+        assert!(verdict.remark.is_some_and(|found| found.contains(remark)), "{name} {remark}");
+    }
+}
+
+/// Assignments and sums of some points at a level.
+fn assigned<T: Real>(
+    level: Level,
+    (points, centres): (&[f64], &[f64]),
+    dimensions: usize,
+    origin: &[f64],
+) -> (Vec<u32>, Vec<i64>, Vec<i64>) {
+    let count = points.len() / dimensions;
+    let rows: Vec<T> = points.iter().map(|&x| T::from_f64(x)).collect();
+    let mut strips = vec![T::default(); count.next_multiple_of(STRIP) * dimensions];
+    kernel::lay(&rows, dimensions, &mut strips);
+    let mut largest = vec![0.0; dimensions];
+    assert!(kernel::extend(level, &strips, &mut largest, 1e150));
+    let grid = Grid::new(count as u64, &largest);
+    let centres = Centres::<T>::new(centres.to_vec(), origin);
+    let mut sums = Sums::new(centres.rows.len() / dimensions, dimensions);
+    let mut found = vec![NONE; count];
+    let points = kernel::Points { strips: &strips, found: &mut found };
+    kernel::assign(level, points, &centres, &grid, &mut sums);
+    let points = kernel::Points { strips: &strips, found: &mut found };
+    kernel::measure(level, &points, &centres, &grid, &mut sums);
+    (found, sums.coordinates, sums.inertias)
+}
+
+fn check<T: Real>(points: &[f64], centres: &[f64], dimensions: usize, origin: &[f64]) {
+    let rounded: Vec<f64> = points.iter().map(|&x| T::from_f64(x).to_f64()).collect();
+    let right: Vec<u32> =
+        rounded.chunks_exact(dimensions).map(|row| reference::nearest(row, centres).0).collect();
+    let mut first = None;
+    for level in Level::available() {
+        let found = assigned::<T>(level, (points, centres), dimensions, origin);
+        assert_eq!(found.0, right, "{level:?}");
+        assert_eq!(*first.get_or_insert_with(|| found.clone()), found, "{level:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn every_level_assigns_as_the_definition_does(
+        seed in any::<u64>(),
+        shape in (1usize..200, 1usize..20, 1usize..40),
+        coarse in any::<bool>(),
+        far in prop_oneof![Just(0.0), Just(1e4), Just(-3e8)],
+    ) {
+        let (count, dimensions, clusters) = shape;
+        let draw = |stream, many: usize| -> Vec<f64> {
+            let stream = Stream::new(seed, stream);
+            let value = |i| if coarse { stream.below(i, 4) as f64 } else { stream.normal(i) };
+            (0..many as u64).map(|i| far + value(i)).collect()
+        };
+        let points = draw(1, count * dimensions);
+        let centres = draw(2, clusters * dimensions);
+        let origin = vec![if seed % 2 == 0 { far } else { 0.0 }; dimensions];
+        check::<f32>(&points, &centres, dimensions, &origin);
+        check::<f64>(&points, &centres, dimensions, &origin);
+    }
+}

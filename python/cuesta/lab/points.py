@@ -1,0 +1,162 @@
+"""Points in Parquet, brought into the form that the kernels read: `.npy` files in scratch."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cuesta.errors import EngineMissing, InputError
+from cuesta.lab import machine
+from cuesta.lab.trial import Phase, Trial
+from cuesta.units import format_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BATCH_BYTES = 4 << 20
+"""Points that are converted at once."""
+
+_MAGIC = b"PAR1"
+_SINGLE_IS_EXACT = frozenset({"float", "halffloat", "int8", "int16", "uint8", "uint16"})
+_DOUBLE = frozenset({"double", "int32", "int64", "uint32", "uint64"})
+
+
+def with_arrays(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
+    """The trial with `.npy` files in `scratch` for its Parquet files; itself when it has none.
+
+    A file that was converted into `scratch` before is not converted again. Errors: `InputError`
+    naming the column that holds no numbers; `EngineMissing` without PyArrow.
+    """
+    if trial.workload != "kmeans" or any("://" in path for path in trial.inputs):
+        return trial, ()
+    files = [file for path in trial.inputs for file in _files(Path(path))]
+    given = trial.parameters.get("centres")
+    centres = Path(str(given)) if given else None
+    parquet = [*files, *([centres] if centres else [])]
+    size_bytes = sum(file.stat().st_size for file in parquet if _is_parquet(file))
+    if not size_bytes:
+        return trial, ()
+    started = time.perf_counter()
+    inputs = tuple(str(_array(file, number, scratch)) for number, file in enumerate(files))
+    parameters = dict(trial.parameters)
+    if centres:
+        parameters["centres"] = str(_array(centres, len(files), scratch))
+    seconds = time.perf_counter() - started
+    changed = replace(trial, inputs=inputs, parameters=parameters)
+    return changed, (Phase(name="convert", seconds=seconds, bytes=size_bytes),)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """The files of an input, in the order in which the kernels list them."""
+    if not path.is_dir():
+        yield path
+        return
+    for inner in sorted(path.iterdir(), key=os.fsencode):
+        if not inner.name.startswith((".", "_")):
+            yield from _files(inner)
+
+
+def _is_parquet(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False  # The kernel says it better.
+
+
+def _array(path: Path, number: int, scratch: Path) -> Path:
+    """`path`, or the array made from it."""
+    if not _is_parquet(path):
+        return path
+    made = scratch / f"parquet-{number}.npy"
+    if not made.exists():
+        _convert(path, made)
+    return made
+
+
+def _convert(path: Path, made: Path) -> None:
+    if any(find_spec(name) is None for name in ("pyarrow", "numpy")):
+        raise EngineMissing(f"{path} is Parquet; pip install pyarrow numpy to read it")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from numpy.lib import format as npy
+
+    partial = made.with_suffix(".partial")
+    try:
+        with pq.ParquetFile(path) as source, partial.open("wb") as out:
+            shape = _shape(path, source)
+            size_bytes = shape.points * shape.dimensions * int(shape.descr[-1])
+            if size_bytes > machine.free_bytes(made.parent):
+                raise InputError(
+                    f"{made.parent}: {path} as numbers needs {format_bytes(size_bytes)} there, "
+                    "which is more than is free; choose another --scratch"
+                )
+            header = {"descr": shape.descr, "fortran_order": False}
+            rows_and_columns = (shape.points, shape.dimensions)
+            npy.write_array_header_1_0(out, header | {"shape": rows_and_columns})
+            rows = max(1, BATCH_BYTES // (8 * max(1, shape.dimensions)))
+            for batch in source.iter_batches(batch_size=rows):
+                out.write(_numbers(path, batch, shape).data)
+    except (pa.ArrowException, OSError) as error:
+        first_line = (str(error).splitlines() or ["it cannot be read"])[0]
+        raise InputError(f"{path}: {first_line}") from None
+    partial.replace(made)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shape:
+    """What is in a file: `descr` is NumPy's name of the type that holds all its numbers."""
+
+    points: int
+    dimensions: int
+    descr: str
+
+
+def _shape(path: Path, source: Any) -> _Shape:
+    """Errors: `InputError` for a column that is no number."""
+    fields = list(source.schema_arrow)
+    points = source.metadata.num_rows
+    types = [getattr(field.type, "value_type", field.type) for field in fields]
+    for field, kind in zip(fields, types, strict=True):
+        listed = kind is not field.type
+        if str(kind) not in _SINGLE_IS_EXACT | _DOUBLE or (listed and len(fields) > 1):
+            raise InputError(
+                f"{path}: column {field.name} is {field.type}; points are columns of numbers, or "
+                "one column of lists of numbers"
+            )
+    single = all(str(kind) in _SINGLE_IS_EXACT for kind in types)
+    dimensions = len(fields)
+    if fields and types[0] is not fields[0].type:
+        first = next(source.iter_batches(batch_size=1), None)
+        dimensions = len(first.column(0)[0]) if first is not None and first.num_rows else 0
+    return _Shape(points=points, dimensions=dimensions, descr="<f4" if single else "<f8")
+
+
+def _numbers(path: Path, batch: Any, shape: _Shape) -> NDArray[np.generic]:
+    """The points of a batch. Errors: `InputError` where a number is missing."""
+    import numpy as np
+
+    values = np.empty((batch.num_rows, shape.dimensions), dtype=shape.descr)
+    for index, name in enumerate(batch.schema.names):
+        column = batch.column(index)
+        listed = hasattr(column.type, "value_type")
+        flat = column.flatten() if listed else column
+        if column.null_count or flat.null_count:
+            raise InputError(f"{path}: column {name} has empty cells; fill them or leave them out")
+        if listed:
+            lengths = column.value_lengths().to_numpy() if len(column) else np.empty(0)
+            if np.any(lengths != shape.dimensions):
+                raise InputError(
+                    f"{path}: column {name} has lists of different lengths; give points of "
+                    f"{shape.dimensions} numbers, as the first one has"
+                )
+            values[:] = flat.to_numpy(zero_copy_only=False).reshape(values.shape)
+        else:
+            values[:, index] = flat.to_numpy(zero_copy_only=False)
+    return values

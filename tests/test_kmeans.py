@@ -1,0 +1,295 @@
+"""`kmeans`: every form of the points, engine and limit gives the answer that NumPy gives."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuesta.cli.app import call
+from cuesta.engines.kmeans import PHASES_MAX, ceiling, iterate, shares
+from cuesta.engines.mpi import MpiEngine
+from cuesta.errors import InputError
+from sparkkit import run as run_engine
+from sparkkit import spark, trial
+
+__all__ = ["spark"]
+
+needs_mpi = pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
+
+FILES = ("centres.tsv", "assignments.npy", "iterations.tsv")
+ASKED = ["--clusters", "6", "--iterations", "8"]
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """So many that they do not fit in the least memory."""
+    path = tmp_path_factory.mktemp("points") / "x.npy"
+    made = ["data", "make", "points", "--rows", "200000", "--dimensions", "9", "--clusters", "6"]
+    assert call([*made, "--seed", "5", "-o", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def answer(points: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The answer that others are held to."""
+    return run(points, tmp_path_factory.mktemp("answer"))
+
+
+def run(points: Path, folder: Path, *more: str) -> Path:
+    output = folder / "answer"
+    words = ["run", "kmeans", str(points), *ASKED, *more, "-o", str(output), "--overwrite"]
+    assert call(words) == 0
+    return output
+
+
+def record(answer: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((answer / "run.json").read_text())
+    return found
+
+
+def same(one: Path, other: Path) -> None:
+    for name in FILES:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+    assert record(one)["answer"]["digest"] == record(other)["answer"]["digest"]
+    assert record(one)["verified"]
+
+
+def by_numpy(points: Any, clusters: int, iterations: int) -> tuple[Any, Any]:
+    """Lloyd's iterations from the first points, as the textbook has them; centres and clusters."""
+    x = points.astype(np.float64)
+    centres = x[:clusters].copy()
+    for _ in range(iterations):
+        found = nearest(x, centres)
+        for cluster in np.unique(found):
+            centres[cluster] = x[found == cluster].mean(axis=0)
+    return centres, nearest(x, centres)
+
+
+def nearest(x: Any, centres: Any) -> Any:
+    return ((x[:, None, :] - centres) ** 2).sum(axis=2).argmin(axis=1)
+
+
+def test_the_answer_is_that_of_numpy(points: Path, answer: Path) -> None:
+    centres, clusters = by_numpy(np.load(points), 6, 8)
+    table = np.loadtxt(answer / "centres.tsv", skiprows=1)
+    assert np.array_equal(np.load(answer / "assignments.npy"), clusters)
+    assert np.allclose(table[:, 3:], centres, rtol=1e-9, atol=1e-9)
+    assert np.array_equal(table[:, 1], np.bincount(clusters, minlength=6))
+    inertia = ((np.load(points).astype(float) - centres[clusters]) ** 2).sum()
+    assert table[:, 2].sum() == pytest.approx(inertia, rel=1e-9)
+
+
+def test_scikit_learn_finds_the_same_centres(points: Path, answer: Path) -> None:
+    cluster = pytest.importorskip("sklearn.cluster")
+    x = np.load(points).astype(np.float64)
+    model = cluster.KMeans(
+        6, init=x[:6].copy(), n_init=1, max_iter=8, tol=0, algorithm="lloyd"
+    ).fit(x)
+    table = np.loadtxt(answer / "centres.tsv", skiprows=1)
+    assert np.allclose(table[:, 3:], model.cluster_centers_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "4"])
+@pytest.mark.parametrize("memory", ["16MiB", "1GiB"])
+def test_threads_and_memory_do_not_change_a_byte(
+    points: Path, answer: Path, tmp_path: Path, threads: str, memory: str
+) -> None:
+    made = run(points, tmp_path, "--threads", threads, "--memory", memory)
+    same(made, answer)
+    streamed = any(one["name"].startswith("streamed") for one in record(made)["phases"])
+    assert streamed == (memory == "16MiB")
+
+
+def test_text_numbers_and_parquet_give_the_same_answer(
+    points: Path, answer: Path, tmp_path: Path
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    x = np.load(points)
+    (tmp_path / "many").mkdir()
+    for part, rows in enumerate(np.array_split(x, 3)):
+        np.save(tmp_path / "many" / f"{part}.npy", rows)
+    np.savetxt(tmp_path / "x.csv", x, fmt="%.9g", delimiter=",")
+    columns = pa.table({f"c{index}": x[:, index] for index in range(x.shape[1])})
+    parquet.write_table(columns, tmp_path / "x.parquet")
+    listed = pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), x.shape[1])
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "_SUCCESS").touch()
+    parquet.write_table(pa.table({"point": listed}), tmp_path / "lists" / "part-0.parquet")
+    for name in ("many", "x.csv", "x.parquet", "lists"):
+        more = ["--dtype", "float32"] if name == "x.csv" else []
+        same(run(tmp_path / name, tmp_path, *more), answer)
+
+
+def test_first_centres_may_come_from_any_form_of_file(points: Path, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    centres = np.load(points)[100:106].astype(np.float64)
+    np.save(tmp_path / "c.npy", centres)
+    np.savetxt(tmp_path / "c.txt", centres, fmt="%.17g")
+    parquet.write_table(
+        pa.table({f"c{index}": centres[:, index] for index in range(9)}), tmp_path / "c.parquet"
+    )
+    made = []
+    for name in ("c.npy", "c.txt", "c.parquet"):
+        (tmp_path / f"from-{name}").mkdir()
+        more = ["--centres", str(tmp_path / name)]
+        made.append(run(points, tmp_path / f"from-{name}", *more))
+    same(made[0], made[1])
+    same(made[0], made[2])
+
+
+@needs_mpi
+@pytest.mark.parametrize(("ranks", "memory"), [("1", "1GiB"), ("3", "1GiB"), ("2", "16MiB")])
+def test_ranks_give_the_same_bytes(
+    points: Path, answer: Path, tmp_path: Path, ranks: str, memory: str
+) -> None:
+    same(run(points, tmp_path, "--engine", "mpi", "--ranks", ranks, "--memory", memory), answer)
+
+
+@needs_mpi
+def test_more_ranks_than_points_and_a_bad_point_on_one_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "few.txt"
+    path.write_text("1 2\n3 4\n9 9\n")
+    words = ["run", "kmeans", str(path), "--clusters", "2", "--engine", "mpi", "--ranks", "4"]
+    assert call([*words, "-o", str(tmp_path / "a")]) == 0
+    path.write_text("1 2\n3 4\n9 nan\n")
+    assert call([*words, "-o", str(tmp_path / "b")]) == 2
+    assert "coordinate 2 of point 3 of" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("spark")
+def test_spark_gives_the_same_bytes_for_any_tasks(points: Path, tmp_path: Path) -> None:
+    parameters = {"clusters": 6, "iterations": 8}
+    wanted = [trial("kmeans", [str(points)], parameters, task_bytes=size)
+              for size in ("1MB", "3MB", "1GB")]  # fmt: skip
+    _, expected = run_engine(wanted[0], tmp_path, "native")
+    for one in wanted:
+        outcome, files = run_engine(one, tmp_path)
+        assert files == expected
+        names = {phase.name for phase in outcome.phases}
+        assert {"read", "streamed iteration 8", "assign"} <= names
+
+
+@pytest.mark.usefixtures("spark")
+def test_an_executor_names_a_bad_point_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.npy"
+    x = np.ones((1000, 3))
+    x[700, 1] = np.inf
+    np.save(path, x)
+    with pytest.raises(InputError, match="coordinate 2 of point 701 of .*bad.npy is inf"):
+        run_engine(trial("kmeans", [str(path)], {"clusters": 2}), tmp_path)
+    with pytest.raises(InputError, match="copy it to a shared folder"):
+        run_engine(trial("kmeans", ["hdfs://nowhere/x.npy"], {"clusters": 2}), tmp_path)
+
+
+def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def saved(name: str, values: Any) -> str:
+        np.save(tmp_path / name, values)
+        return str(tmp_path / name)
+
+    def written(name: str, text: str) -> str:
+        (tmp_path / name).write_text(text)
+        return str(tmp_path / name)
+
+    good = saved("good.npy", np.arange(40.0).reshape(20, 2))
+    cases: list[tuple[list[str], str]] = [
+        ([saved("nan.npy", np.full((20, 2), np.nan))], "coordinate 1 of point 1 of"),
+        ([saved("whole.npy", np.ones((20, 2), int))], "save it as little-endian float32"),
+        ([saved("flat.npy", np.ones(20))], "give points x dimensions"),
+        ([saved("order.npy", np.asfortranarray(np.ones((20, 2))))], "Fortran order"),
+        ([saved("none.npy", np.ones((0, 2)))], "holds no point"),
+        ([good, saved("wide.npy", np.ones((20, 3)))], "give points of equal dimensions"),
+        ([written("ragged.csv", "1,2\n3\n")], "line 2 of"),
+        ([written("word.csv", "1,2\n3,x\n")], 'has "x", which is no number'),
+        ([written("empty.txt", "")], "holds no point"),
+        ([good, "--clusters", "21"], "there are only 20 points"),
+        ([good, "--clusters", "0"], "--clusters is 0"),
+        ([good, "--centres", good], "expected 10 clusters x 2"),
+        ([str(tmp_path / "nowhere.npy")], "no such file"),
+        ([], "Missing argument 'POINTS...'"),
+    ]
+    for words, told in cases:
+        assert call(["run", "kmeans", *words, "-o", str(tmp_path / "a")]) == 2, words
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert last.startswith("cuesta: ") and told in last, last
+        assert not (tmp_path / "a").exists()
+
+
+def test_bad_parquet_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "bad.parquet"
+    for columns, told in [
+        ({"a": [1.0, 2.0], "b": ["x", "y"]}, "column b is string"),
+        ({"a": [1.0, None]}, "column a has empty cells"),
+        ({"a": [[1.0, 2.0], [3.0]]}, "lists of different lengths"),
+        ({"a": [[1.0], [3.0]], "b": [1.0, 2.0]}, "column a is list"),
+        ({"a": [1.0, float("nan")]}, "coordinate 1 of point 2 of"),
+    ]:
+        parquet.write_table(pa.table(columns), path)
+        words = ["run", "kmeans", str(path), "--clusters", "1", "-o", str(tmp_path / "a")]
+        assert call(words) == 2
+        assert told in capsys.readouterr().err.splitlines()[-1]
+    path.write_bytes(b"PAR1 and no more")
+    assert call(words) == 2
+    assert str(path) in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_ctrl_c_stops_it_at_once_and_leaves_nothing(points: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "cuesta", "run", "kmeans", str(points), "--clusters", "5000"]
+    process = subprocess.Popen(
+        [*words, "--iterations", "1000", "-o", str(tmp_path / "a")],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    _, said = process.communicate(timeout=30)
+    assert time.monotonic() - started < 3, said
+    assert process.returncode == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_shares_are_even_and_leave_no_point_out() -> None:
+    for points, parts in [(7, 3), (2, 5), (200_000, 7), (0, 2)]:
+        found = shares(points, parts)
+        numbers = [number for first, count in found for number in range(first, first + count)]
+        assert numbers == list(range(points))
+        counts = [count for _, count in found]
+        assert max(counts) - min(counts) <= 1
+
+
+def test_iterations_past_the_hundredth_share_a_phase() -> None:
+    from contextlib import contextmanager
+
+    names, steps = [], iter([False] * (PHASES_MAX + 4) + [True])
+
+    @contextmanager
+    def phase(name: str) -> Any:
+        names.append(name)
+        yield
+
+    iterate(lambda: next(steps), phase, "iteration")
+    assert len(names) == PHASES_MAX + 1
+    assert names[-2:] == ["iteration 100", "later iterations"]
+
+
+def test_the_ceiling_of_an_iteration_is_what_bounds_it() -> None:
+    few = {"name": "iteration 3", "flops": 500, "bytes": 100}
+    assert ceiling(few) == "memory_read_bytes_per_s"
+    assert ceiling(few | {"flops": 5000}) == "fma_f32_flops_per_s"
+    assert ceiling(few | {"name": "streamed iteration 12"}) == "file_read_warm_bytes_per_s"
+    assert ceiling(few | {"name": "seed"}) is None
