@@ -27,7 +27,11 @@ fn too_little_memory_is_refused_with_the_remedy() {
     let place = Place::new();
     let path = place.write("input", &made(KINDS[1], 100_000, 1));
     let error = run(&place.request(&[&path], 2, 8 << 20)).unwrap_err();
-    assert!(error.message.contains("--memory"), "{}", error.message);
+    assert!(error.message.contains("raise --memory"), "{}", error.message);
+    let (_, rest) = error.message.split_once("at least ").unwrap();
+    let mib: f64 = rest.split_once(" MiB").unwrap().0.parse().unwrap();
+    assert!(run(&place.request(&[&path], 2, (mib as u64) << 20)).is_ok());
+    assert!(run(&place.request(&[&path], 2, (mib as u64 - 8) << 20)).is_err());
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::params::SortParams;
 use inmemory::Sorter;
 use merge::Runs;
-use plan::Plan;
+use plan::{Memory, Plan};
 
 /// The answer file.
 pub const SORTED_FILE: &str = "sorted.dat";
@@ -45,11 +45,12 @@ pub fn run_on(
     request: &Request,
     progress: &Progress,
 ) -> Result<Response> {
-    let budget = Budget::new(plan::usable_bytes(request.memory_bytes, resident_bytes));
+    let memory = Memory { limit_bytes: request.memory_bytes, resident_bytes };
+    let budget = Budget::new(memory.usable_bytes());
     let context = Context { request, budget: &budget, progress };
     let SortParams {} = context.parameters()?;
     let files = RecordFiles::open(&request.inputs)?;
-    let plan = plan::plan(files.records(), request.threads, budget.free_bytes())?;
+    let plan = plan::plan(files.records(), request.threads, memory)?;
     let output = disk.create(ANSWER, &request.output.join(SORTED_FILE))?;
     let mut job = Job { context: &context, disk, files: &files, seconds: [0.0; 3] };
     let mut response = Response::default();

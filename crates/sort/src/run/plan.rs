@@ -22,6 +22,8 @@ const RUN_RECORDS_MIN: u64 = STRIPE_RECORDS as u64;
 const TASK_RECORDS_MAX: u64 = 1 << 18;
 /// Records between two samples of a run, at most.
 const STRIDE_MAX: u64 = 1 << 10;
+/// Steps in which a limit that is enough is looked for.
+const LIMIT_STEP_BYTES: u64 = 4 << 20;
 /// Memory that is nobody's: page tables, fragments between arrays.
 const SLACK_BYTES: u64 = 4 << 20;
 
@@ -38,21 +40,51 @@ pub struct Plan {
     pub stride: u64,
 }
 
-/// Bytes that may be used, of a limit for the whole process that has `resident_bytes` already.
-pub fn usable_bytes(memory_bytes: u64, resident_bytes: u64) -> u64 {
-    memory_bytes.saturating_sub(resident_bytes + SLACK_BYTES)
+/// The memory of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// The limit for all of it.
+    pub limit_bytes: u64,
+    /// What it has already.
+    pub resident_bytes: u64,
 }
 
-/// Divides `records` for `threads` threads and `free_bytes` of memory.
+impl Memory {
+    /// Bytes that may be used.
+    pub fn usable_bytes(&self) -> u64 {
+        self.limit_bytes.saturating_sub(self.resident_bytes + SLACK_BYTES)
+    }
+
+    fn refuse(&self, records: u64, threads: usize) -> Error {
+        let enough = |&bytes: &u64| divide(records, threads, bytes).is_some();
+        // Steps so small, and more memory always enough, that this ends soon.
+        let least = (1..).map(|step| step * LIMIT_STEP_BYTES).find(enough).unwrap_or(u64::MAX);
+        let limit_bytes = least.saturating_add(self.resident_bytes + SLACK_BYTES);
+        let text = format!(
+            "sorting {} takes at least {} with the program itself, the limit is {}; raise \
+             --memory, or use fewer --threads",
+            human(records * RECORD_BYTES as u64),
+            human(limit_bytes.next_multiple_of(LIMIT_STEP_BYTES)),
+            human(self.limit_bytes)
+        );
+        Error::input("sort", text)
+    }
+}
+
+/// Divides `records` for `threads` threads.
 ///
 /// # Errors
-/// `Input` when the memory is too little to sort anything.
-pub fn plan(records: u64, threads: usize, free_bytes: u64) -> Result<Plan> {
+/// `Input` when the memory is too little to sort anything, with how much is enough.
+pub fn plan(records: u64, threads: usize, memory: Memory) -> Result<Plan> {
+    divide(records, threads, memory.usable_bytes()).ok_or_else(|| memory.refuse(records, threads))
+}
+
+fn divide(records: u64, threads: usize, free_bytes: u64) -> Option<Plan> {
     let threads = threads as u64;
     let fixed_bytes = threads * THREAD_BYTES;
     let room = free_bytes.saturating_sub(fixed_bytes);
     if run_bytes(records) <= room {
-        return Ok(Plan {
+        return Some(Plan {
             run_records: records.max(1),
             runs: 1,
             task_records: 0,
@@ -67,15 +99,9 @@ pub fn plan(records: u64, threads: usize, free_bytes: u64) -> Result<Plan> {
     let task_records = (task_bytes / record_bytes()).min(TASK_RECORDS_MAX);
     let stride = (task_records / (4 * runs)).min(STRIDE_MAX);
     if run_records < RUN_RECORDS_MIN || stride < 16 {
-        let text = format!(
-            "sorting {} takes more than the {} that --memory leaves beside the program itself; \
-             raise it",
-            human(records * RECORD_BYTES as u64),
-            human(free_bytes)
-        );
-        return Err(Error::input("sort", text));
+        return None;
     }
-    Ok(Plan { run_records, runs, task_records, stride })
+    Some(Plan { run_records, runs, task_records, stride })
 }
 
 /// Buckets of a run.
