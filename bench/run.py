@@ -37,6 +37,7 @@ BENCHES = (
     "kmeans",
     "spark_scan",
     "memory",
+    "sort",
 )
 THREADS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 REPEATS_SMOKE = 2

@@ -12,6 +12,7 @@ import pytest
 
 from cuesta.engines import get_engine
 from cuesta.engines.spark import SparkEngine
+from cuesta.engines.spark_scala import SparkScalaEngine
 from cuesta.lab.trial import Outcome, Trial
 from cuesta.workloads import get_workload
 
@@ -24,6 +25,23 @@ _NUMBERS = itertools.count()
 def engine() -> SparkEngine:
     """The engine whose session all tests share."""
     return SparkEngine()
+
+
+@cache
+def scala_engine() -> SparkScalaEngine:
+    """The engine without Python. A process has one JVM, so the other one's must be closed."""
+    return SparkScalaEngine()
+
+
+@pytest.fixture(scope="module")
+def scala() -> Iterator[SparkScalaEngine]:
+    """The engine without Python, closed after the module; skips where it can't run."""
+    lacking = scala_engine().missing()
+    if lacking:
+        pytest.skip(lacking)
+    engine().close()
+    yield scala_engine()
+    scala_engine().close()
 
 
 @pytest.fixture(scope="session")
@@ -55,17 +73,20 @@ def run(wanted: Trial, folder: Path, name: str = "spark") -> tuple[Outcome, dict
     output, scratch = place / "answer", place / "scratch"
     output.mkdir(parents=True)
     scratch.mkdir()
-    chosen = engine() if name == "spark" else get_engine(name)
+    shared = {"spark": engine, "spark-scala": scala_engine}
+    chosen = shared[name]() if name in shared else get_engine(name)
     outcome = chosen.run(wanted, output, scratch)
-    assert not any(scratch.iterdir())
+    assert name == "native" or not any(scratch.iterdir())
     return outcome, {file.name: file.read_bytes() for file in output.iterdir()}
 
 
-def same_as_native(wanted: Trial, folder: Path, inputs: list[str] | None = None) -> Outcome:
+def same_as_native(
+    wanted: Trial, folder: Path, inputs: list[str] | None = None, name: str = "spark"
+) -> Outcome:
     """Run on both engines, natively on `inputs` where given: equal files and counts."""
     native = trial(wanted.workload, inputs or list(wanted.inputs), dict(wanted.parameters))
     expected, expected_files = run(native, folder, "native")
-    outcome, files = run(wanted, folder)
+    outcome, files = run(wanted, folder, name)
     assert files == expected_files
     # Spark's own reader leaves out no file for the name of its folder.
     own = {"files_skipped", "rows_read"} if inputs else set()

@@ -1,12 +1,13 @@
 """Run the checks of the repository: `check.py lint` or `check.py test [PYTEST OPTION...]`.
 
 `lint` runs everything side by side and shows the output of what failed. `test` runs the Rust tests,
-then pytest, whose closing line is the last one printed.
+the Scala tests, then pytest, whose closing line is the last one printed.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -81,10 +82,12 @@ def run_lint(name: str) -> Outcome:
 
 
 def test(options: Sequence[str]) -> int:
-    """Rust tests, then Python tests; the code of the first that failed."""
+    """Tests in Rust, Scala and Python; the code of the first that failed."""
     rust = ["cargo", "test", "--workspace", "--quiet"]
+    scala = ["mvn", "--batch-mode", "--quiet", "--file", "jvm/spark-jobs/pom.xml", "test"]
     python = [str(BIN / "python"), "-m", "pytest", *options]
-    for command in (rust, python):
+    has_maven = shutil.which("mvn") and shutil.which("javac")
+    for command in (rust, scala, python) if has_maven else (rust, python):
         code = subprocess.run(command, cwd=ROOT, env=environment(), check=False).returncode
         if code:
             return code

@@ -3,7 +3,8 @@
     python3 tools/setup.py [venv|build|test|lock]
 
 venv    the virtual environment `.venv` with the pinned packages of `tools/requirements.txt`
-build   that, and the native module in release, so that `.venv/bin/cuesta` works (the default)
+build   that, and the native module in release, so that `.venv/bin/cuesta` works (the default);
+        and the jar of the Scala workloads, where there are a JDK and Maven
 test    that, and what only tests need: Chromium from Debian's packages, where root can install it
 lock    write `tools/requirements.txt` anew from `pyproject.toml`
 
@@ -32,6 +33,8 @@ COMMAND = VENV / "bin" / "cuesta"
 STAMP = VENV / "cuesta-stamp.json"
 REQUIREMENTS = ROOT / "tools" / "requirements.txt"
 MODULE = ROOT / "python" / "cuesta" / "_native.abi3.so"
+SPARK_JOBS = ROOT / "jvm" / "spark-jobs"
+JAR = ROOT / "python" / "cuesta" / "jars" / "cuesta-spark-jobs.jar"
 
 PYTHON_MIN = (3, 11)
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -99,15 +102,33 @@ def install_requirements() -> None:
 
 
 def build() -> None:
-    """The native module in release and the command `.venv/bin/cuesta`."""
+    """The native module in release, the command `.venv/bin/cuesta`, and the jar."""
     check_toolchain()
     venv()
+    build_jar()
     sources = digest(native_sources())
     if stamp().get("native") == sources and MODULE.exists() and COMMAND.exists():
         return
     say("building the native module (minutes the first time)")
     run([str(VENV / "bin" / "maturin"), "develop", "--release", "--quiet"])
     write_stamp({"native": sources})
+
+
+def build_jar() -> None:
+    """The Scala workloads for Spark; without Maven that engine is missing, and says so."""
+    sources = digest([SPARK_JOBS / "pom.xml", *(SPARK_JOBS / "src").rglob("*.scala")])
+    if stamp().get("jar") == sources and JAR.exists():
+        return
+    if not shutil.which("mvn") or not shutil.which("javac"):
+        say("no engine spark-scala: its jar needs apt-get install default-jdk-headless maven")
+        return
+    say("building the Scala workloads (two minutes the first time)")
+    words = ["mvn", "--batch-mode", "--quiet", "-DskipTests", "package"]
+    if not succeeds([*words, "--file", str(SPARK_JOBS / "pom.xml")]):
+        raise SetupError("the Scala workloads do not build; see Maven's messages above")
+    JAR.parent.mkdir(exist_ok=True)
+    shutil.copyfile(SPARK_JOBS / "target" / JAR.name, JAR)
+    write_stamp({"jar": sources})
 
 
 def for_tests() -> None:

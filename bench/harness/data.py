@@ -67,6 +67,11 @@ def matrix_text(folder: Path, matrix: Matrix) -> Path:
     return _made(folder / name, "matrix", asdict(matrix))
 
 
+def tera_records(folder: Path, rows: int) -> Path:
+    """The first `rows` records of TeraGen, made if they are not there."""
+    return _made(folder / f"tera-{rows}.dat", "tera", {"rows": rows})
+
+
 def _made(path: Path, kind: str, request: dict[str, Any]) -> Path:
     if path.exists():
         return path

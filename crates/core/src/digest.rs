@@ -20,6 +20,8 @@ pub enum Tag {
     Community = 4,
     /// The sums of a block, or of all blocks.
     Dataflow = 5,
+    /// A record at its place in sorted order.
+    Sort = 6,
     /// The cluster of a point.
     KMeans = 7,
 }

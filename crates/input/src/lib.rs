@@ -1,5 +1,5 @@
 //! Readers of Cuesta's inputs and their seeded generators: KINC gene-pair text, the pair matrix,
-//! expression matrices, points. Reads through sources, never computes.
+//! expression matrices, 100-byte records, points. Reads through sources, never computes.
 
 pub mod filter;
 pub mod generate;
@@ -12,6 +12,7 @@ pub mod pair_matrix;
 pub mod parallel;
 pub mod points;
 pub mod reader;
+pub mod records;
 pub mod row;
 pub mod scratch;
 pub mod source;

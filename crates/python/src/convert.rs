@@ -37,6 +37,7 @@ pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Res
     match workload {
         "dataflow" => cuesta_dataflow::run(request, progress),
         "kmeans" => cuesta_kmeans::run(request, progress),
+        "sort" => cuesta_sort::run(request, progress),
         _ => cuesta_network::run::run(workload, request, progress),
     }
 }
@@ -46,6 +47,7 @@ pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<
     match workload {
         "dataflow" => cuesta_dataflow::verify(request, progress),
         "kmeans" => cuesta_kmeans::verify(request, progress),
+        "sort" => cuesta_sort::verify(request, progress),
         _ => cuesta_network::verify::verify(workload, request, progress),
     }
 }
@@ -60,6 +62,10 @@ pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<Strin
         "matrix" => {
             let (genes, bytes) = generate::matrix::write(&from_json(request)?, progress)?;
             to_json(&serde_json::json!({ "genes": genes, "bytes": bytes }))
+        }
+        "tera" => {
+            let (rows, bytes) = generate::tera::write(&from_json(request)?, progress)?;
+            to_json(&serde_json::json!({ "rows": rows, "bytes": bytes }))
         }
         "points" => {
             let (points, bytes) = generate::points::write(&from_json(request)?, progress)?;

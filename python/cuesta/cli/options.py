@@ -26,6 +26,8 @@ ENGINE_PANEL = "Engine and machine"
 OUTPUT_PANEL = "Measuring and output"
 
 _TYPES: dict[str, type] = {"float": float, "int": int, "choice": str, "text": str}
+_ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels": ("spark",)}
+"""Engines that each flag for engines is for."""
 _CACHES = {"": "as-is", "input": "input-dropped", "machine": "machine-dropped"}
 _CACHE_HELP = (
     "Run cold: before every repeat drop the input's pages from the page cache, or with "
@@ -165,6 +167,8 @@ def _common_options() -> list[inspect.Parameter]:
     )
     master = engine("--master", metavar="URL", help="Spark master.", show_default="local[THREADS]")
     ranks = engine("--ranks", metavar="N", help="MPI ranks.", show_default="as --threads")
+    kernels = engine("--kernels", metavar="native|numpy", help="What computes in Spark's tasks.",
+                     show_default="native")  # fmt: skip
     option = engine(
         "--engine-option", metavar="KEY=VALUE", help="Setting of the engine; may be repeated."
     )
@@ -180,6 +184,7 @@ def _common_options() -> list[inspect.Parameter]:
         keyword("scratch", Path | None, scratch),
         keyword("master", str | None, master),
         keyword("ranks", int | None, ranks),
+        keyword("kernels", str | None, kernels),
         keyword("engine_option", list[str] | None, option),
         keyword("seed", int, seed, 0),
         keyword("repeat", int, repeat, 1),
@@ -195,7 +200,7 @@ def _common(values: Mapping[str, Any]) -> Common:
     return Common(
         engines=tuple(name.strip() for name in values["engines"].split(",") if name.strip()),
         threads=_threads(values["threads"]),
-        memory_bytes=_memory(values["memory"]),
+        memory_bytes=memory_limit(values["memory"]),
         scratch=values["scratch"],
         seed=values["seed"],
         engine_options=_engine_options(values),
@@ -215,7 +220,8 @@ def _threads(given: int | None) -> int:
     return given or cores_usable()
 
 
-def _memory(given: str | None) -> int:
+def memory_limit(given: str | None) -> int:
+    """Bytes that `--memory` allows. Errors: `InputError`."""
     from cuesta.lab.machine import memory_bytes
 
     least = 16 << 20
@@ -232,7 +238,11 @@ def _engine_options(values: Mapping[str, Any]) -> dict[str, str]:
         if not key or not equals:
             raise InputError(f"--engine-option is {pair!r}, give KEY=VALUE")
         options[key] = value
-    own = {name: values[name] for name in ("master", "ranks") if values[name] is not None}
+    own = {name: values[name] for name in _ENGINES_OF if values[name] is not None}
+    engines = {name.strip() for name in values["engines"].split(",")}
+    for name in own:
+        if not engines & set(_ENGINES_OF[name]):
+            raise InputError(f"--{name} is for engine {' and '.join(_ENGINES_OF[name])} only")
     return options | {name: str(value) for name, value in own.items()}
 
 

@@ -18,7 +18,7 @@ def _report(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Answer folders, folders of them, run.json or compare.json files.",
+            help="Answer folders, folders of them, run.json or compare.json files; or a study.",
             show_default=False,
         ),
     ],
@@ -27,6 +27,9 @@ def _report(
         typer.Option("--output", "-o", metavar="FILE", help="The page to write."),
     ] = Path("report.html"),
 ) -> None:
-    from cuesta.report import write
+    from cuesta.report import write, write_study
 
+    if len(paths) == 1 and (paths[0] / "study.json").is_file():
+        typer.echo(str(write_study(paths[0], output)))
+        return
     typer.echo(str(write(paths, output)))

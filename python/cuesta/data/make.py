@@ -10,7 +10,7 @@ from pathlib import Path
 from cuesta.lab.machine import cores_usable
 from cuesta.lab.request import native_module
 
-Value = bool | int | float | None
+Value = bool | int | float | str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class Option:
     """An option of a kind; the kernel checks its range."""
 
     name: str
-    type: type[bool] | type[int] | type[float]
+    type: type[bool] | type[int] | type[float] | type[str]
     help: str
     required: bool = False
     default: Value = None
@@ -65,6 +65,22 @@ KINDS = (
             _GENES,
             _SAMPLES,
             Option(name="missing", type=float, help="Fraction of missing values.", default=0.0),
+            _SEED,
+        ),
+    ),
+    Kind(
+        name="tera",
+        help="Records of 100 bytes for sort: those of Hadoop's TeraGen, or harder ones.",
+        options=(
+            Option(name="rows", type=int, help="Records.", required=True),
+            Option(name="first", type=int, help="Number of the first record.", default=0),
+            Option(
+                name="kind",
+                type=str,
+                help="What keys are like: tera (TeraGen's own, which have no seed), random, "
+                "skewed, sorted, reverse, equal.",
+                default="tera",
+            ),
             _SEED,
         ),
     ),

@@ -6,7 +6,7 @@ without the engine's own packages (import those inside methods), and add it to `
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
@@ -20,6 +20,7 @@ Progress = Callable[[int, int], None]
 _CLASSES = {
     "native": ("cuesta.engines.native", "NativeEngine"),
     "spark": ("cuesta.engines.spark", "SparkEngine"),
+    "spark-scala": ("cuesta.engines.spark_scala", "SparkScalaEngine"),
     "mpi": ("cuesta.engines.mpi", "MpiEngine"),
     "array": ("cuesta.engines.array", "ArrayEngine"),
 }
@@ -73,6 +74,15 @@ class ReadsRemote(Protocol):
 
     def fetch(self, trial: Trial, uri: str, scratch: Path) -> Path:
         """Copy the file or folder at `uri` into `scratch`; return the copy."""
+        ...
+
+
+@runtime_checkable
+class KeepsLog(Protocol):
+    """An engine that has a log of its own, to be asked outside the time of a run."""
+
+    def told(self) -> Mapping[str, float]:
+        """Sums of what the log says of the run that ended last: counts, `_seconds`, `_bytes`."""
         ...
 
 

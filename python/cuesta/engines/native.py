@@ -39,6 +39,7 @@ class NativeEngine:
             "communities",
             "load",
             "dataflow",
+            "sort",
             "kmeans",
         }
     )

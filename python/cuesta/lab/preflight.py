@@ -16,7 +16,7 @@ DISK_LEAST_BYTES = 1 << 20
 """A disk with less than this free is full."""
 
 _READ_CEILING = "file_read_warm_bytes_per_s"
-_SPILLS = frozenset({"join", "load"})
+_SPILLS = frozenset({"join", "load", "sort"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,11 @@ _TOTALS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One repeat: what the engine said and what the probe saw."""
+    """One repeat: what the engine said, what the probe saw, and what the engine's log holds."""
 
     outcome: Outcome
     usage: Usage
+    log: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +87,7 @@ def build(
         },
         "phases": _phase_rows(chosen, context),
         **{name: usage[name] for name in _TOTALS},
+        "engine_log": dict(chosen.log),
         "cache": context.cache,
         "repeats": len(samples),
         "samples": [{**asdict(one.usage), "phases": _phase_rows(one, context)} for one in samples],

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cuesta import __version__
-from cuesta.engines import Engine, HoldsSession, ReportsProgress
+from cuesta.engines import Engine, HoldsSession, KeepsLog, ReportsProgress
 from cuesta.errors import EngineMissing, InputError, VerificationError
 from cuesta.lab import inputs, machine, preflight, record, remote
 from cuesta.lab.folder import AnswerFolder, check_output
@@ -144,7 +144,8 @@ def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> S
     inputs.drop_cached(trial.inputs, plan.cache)
     with Probe() as probe:
         outcome = engine.run(trial, folder.answer, folder.scratch)
-    return Sample(outcome=outcome, usage=probe.usage)
+    log = engine.told() if isinstance(engine, KeepsLog) else {}
+    return Sample(outcome=outcome, usage=probe.usage, log=log)
 
 
 def _context(trial: Trial, plan: Plan) -> Context:

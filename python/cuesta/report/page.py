@@ -11,6 +11,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from cuesta.errors import InputError
+from cuesta.report import study
+from cuesta.report.blocks import Section
 from cuesta.report.records import Group, read_groups
 from cuesta.report.sections import sections
 
@@ -29,7 +31,21 @@ def write(paths: Sequence[Path], output: Path) -> Path:
     groups = read_groups(paths)
     if not groups:
         raise InputError(f"report: no run records in {', '.join(str(path) for path in paths)}")
-    html = render(groups)
+    return _put(render(groups), output)
+
+
+def write_study(folder: Path, output: Path) -> Path:
+    """Write the report of the study in `folder` to the file `output`; return its path.
+
+    Errors: `InputError` when there is no study, or `output` cannot be written.
+    """
+    found = study.read(folder)
+    made = study.sections(found)
+    return _put(_page(found.question, made, len(found.runs)), output)
+
+
+def _put(html: str, output: Path) -> Path:
+    """Write the page in one step, or not at all."""
     partial = output.with_name(f"{output.name}.partial-{os.getpid()}")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -46,12 +62,15 @@ def write(paths: Sequence[Path], output: Path) -> Path:
 
 def render(groups: Sequence[Group]) -> str:
     """The report as HTML text, a pure function of the groups."""
-    environment = _environment()
     made = sections(groups)
+    title = made[0].question if len(made) == 1 else f"{len(made)} questions, measured"
+    return _page(title, made, sum(len(group.runs) for group in groups))
+
+
+def _page(title: str, made: Sequence[Section], runs: int) -> str:
+    environment = _environment()
     # The style sheet is ours: escaping it would break its quotation marks and child selectors.
     style = Markup(environment.get_template("style.css").render())
-    title = made[0].question if len(made) == 1 else f"{len(made)} questions, measured"
-    runs = sum(len(group.runs) for group in groups)
     return environment.get_template("report.html.j2").render(
         title=title, sections=made, runs=runs, style=style
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from markupsafe import Markup, escape
 
@@ -86,6 +87,25 @@ class Series:
     name: str
     tone: str
     points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A point of a `Curve` with the interval around it."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Points of `curves` that are joined; the class `ideal` is drawn without its points."""
+
+    name: str
+    tone: str
+    places: tuple[Place, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +188,24 @@ def scatter(
                     class_=f"point {group.tone}",
                 )
             )
+    return _chart(frame, _PLOT_HEIGHT + _PLOT_FOOT, parts, "plot")
+
+
+def curves(
+    frame: Frame, lines: Sequence[Curve], across: Axis, up: Axis, names: tuple[str, str]
+) -> Markup:
+    """Lines through points, each with its interval."""
+    parts = [_plot_frame(across, up, names)]
+    for curve in lines:
+        spots = [(across.place(one.x), _down(up, one.y)) for one in curve.places]
+        for (x1, y1), (x2, y2) in pairwise(spots):
+            parts.append(_line(x1, y1, x2, y2, f"curve {curve.tone}"))
+        if curve.tone == "ideal":
+            continue
+        for one, (x, y) in zip(curve.places, spots, strict=True):
+            whisker = _line(x, _down(up, one.low), x, _down(up, one.high), "whisker")
+            dot = _tag("circle", cx=_percent(x), cy=_number(y), r=4, class_=f"dot {curve.tone}")
+            parts.append(_group(f"{curve.name}: {one.x:g}, {one.y:.4g}", whisker, dot))
     return _chart(frame, _PLOT_HEIGHT + _PLOT_FOOT, parts, "plot")
 
 

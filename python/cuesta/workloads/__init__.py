@@ -24,6 +24,7 @@ WORKLOAD_NAMES = (
     "communities",
     "load",
     "dataflow",
+    "sort",
     "kmeans",
 )
 """In the order in which a person meets them."""

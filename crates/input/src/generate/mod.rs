@@ -4,3 +4,4 @@
 pub mod clusters;
 pub mod matrix;
 pub mod points;
+pub mod tera;

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cuesta.engines import kmeans
+from cuesta.engines import kmeans, sort
 from cuesta.engines.dataflow import VECTOR_BYTES, plan
 from cuesta.engines.mpi import launch, world
 from cuesta.errors import EngineMissing, InputError
@@ -16,7 +17,11 @@ from cuesta.lab.request import native_module
 from cuesta.lab.trial import Outcome, Phase, Trial
 
 _MEMORY_READ = "memory_read_bytes_per_s"
-_CEILINGS = {"shift": "memory_copy_bytes_per_s", "average": _MEMORY_READ}
+_CEILINGS = {
+    "shift": "memory_copy_bytes_per_s",
+    "average": _MEMORY_READ,
+    "read": "file_read_warm_bytes_per_s",
+}
 """By phase, the ceiling that bounds it."""
 
 
@@ -25,7 +30,7 @@ class MpiEngine:
     """One rank a core, each with one thread; `--ranks` says how many."""
 
     name: str = "mpi"
-    workloads: frozenset[str] = frozenset({"dataflow", "kmeans"})
+    workloads: frozenset[str] = frozenset({"dataflow", "kmeans", "sort"})
 
     def missing(self) -> str | None:
         """What to install, or None."""
@@ -42,8 +47,7 @@ class MpiEngine:
         except EngineMissing as error:
             raise EngineMissing(str(error)) from None
         ranks = world.size() if world.is_inside() else _ranks(trial)
-        if trial.workload == "dataflow":
-            _check_memory(trial, ranks)
+        _check_memory(trial, ranks)
         trial, converted = with_arrays(trial, scratch)
         request = {
             "workload": trial.workload,
@@ -82,6 +86,13 @@ def _ranks(trial: Trial) -> int:
 
 
 def _check_memory(trial: Trial, ranks: int) -> None:
+    """What can be refused before ranks start; `kmeans` streams what it cannot hold."""
+    if trial.workload == "kmeans":
+        return
+    if trial.workload == "sort":
+        records = native_module().sort_records(json.dumps(trial.inputs))
+        sort.check_memory(records, ranks, trial.memory_bytes)
+        return
     asked = plan(trial.parameters, trial.seed)
     if asked.stages == "fused" or asked.keep == "disk":
         return

@@ -14,7 +14,7 @@ from typing import Any
 
 from cuesta.errors import CuestaError, EngineError
 
-WORKLOADS = ("dataflow", "kmeans")
+WORKLOADS = ("dataflow", "kmeans", "sort")
 """Each a module of this package with `run(world, request)`."""
 
 

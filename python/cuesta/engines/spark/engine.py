@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from cuesta.engines import Engine, Progress
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
-from cuesta.engines.spark.options import settings_of
+from cuesta.engines.spark.options import Settings, settings_of
 from cuesta.errors import CuestaError
 from cuesta.lab.trial import Outcome, Phase, Trial
 
@@ -38,7 +38,9 @@ class SparkEngine:
 
     progress: Progress | None = None
     name: str = "spark"
-    workloads: frozenset[str] = frozenset({"scan", "join", "degrees", "communities", "kmeans"})
+    workloads: frozenset[str] = frozenset(
+        {"scan", "join", "degrees", "communities", "dataflow", "sort", "kmeans"}
+    )
     _held: _Held = field(default_factory=_Held, repr=False)
 
     def missing(self) -> str | None:
@@ -49,7 +51,7 @@ class SparkEngine:
 
     def with_progress(self, progress: Progress) -> Engine:
         """The same engine on the same session, calling `progress` with bytes done and in all."""
-        return SparkEngine(progress=progress, _held=self._held)
+        return replace(self, progress=progress)
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`.
@@ -63,10 +65,20 @@ class SparkEngine:
         if trial.workload == "communities":
             communities.check(trial.parameters.get("method"))
         session, phases = self._session(trial, output, scratch)
-        context = Context(session, trial, output)
-        context.progress, context.scratch = self.progress, scratch
-        counts = self._guarded(session, lambda: _run(context))
+
+        def work() -> tuple[Context, dict[str, int]]:
+            session.begin()
+            context = Context(session, trial, output)
+            context.progress, context.scratch = self.progress, scratch
+            return context, _run(context)
+
+        context, counts = self._guarded(session, work)
         return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)
+
+    def told(self) -> Mapping[str, float]:
+        """What Spark's event log says of the last run."""
+        session = self._held.session
+        return self._guarded(session, session.told) if session else {}
 
     def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
         """Bytes and files at a URI that only Spark can read. Errors: as `run`."""
@@ -89,6 +101,9 @@ class SparkEngine:
             self._held.session.stop()
             self._held.session = None
 
+    def _settings(self, trial: Trial) -> Settings:
+        return settings_of(trial)
+
     def _for_files(self, trial: Trial, scratch: Path) -> Session:
         return self._session(trial, scratch, scratch)[0]
 
@@ -98,7 +113,7 @@ class SparkEngine:
         """The session for `trial`, and the phase of its start where it was started now."""
         from cuesta.engines.spark.session import make_places, start
 
-        settings = settings_of(trial)
+        settings = self._settings(trial)
         held = self._held.session
         if held and held.settings == settings:
             return held, ()
@@ -132,13 +147,15 @@ class SparkEngine:
 
 
 def _run(context: Context) -> dict[str, int]:
-    from cuesta.engines.spark import communities, degrees, join, kmeans, scan
+    from cuesta.engines.spark import communities, dataflow, degrees, join, kmeans, scan, sort
 
     workloads = {
         "scan": scan.run,
         "join": join.run,
         "degrees": degrees.run,
         "communities": communities.run,
+        "dataflow": dataflow.run,
+        "sort": sort.run,
         "kmeans": kmeans.run,
     }
     return workloads[context.trial.workload](context)

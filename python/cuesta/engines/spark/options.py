@@ -11,6 +11,8 @@ from cuesta.units import format_bytes, parse_size
 
 TASK_BYTES_MIN = 1
 TASK_BYTES_MAX = 1 << 40
+PARTITIONS_MAX = 1 << 20
+KERNELS = ("native", "numpy")
 
 JVM_BESIDE_HEAP_BYTES = 384 << 20
 """Code, threads and network buffers of the JVM."""
@@ -32,6 +34,10 @@ class Options:
         The executors' Python interpreter.
     task_bytes
         Bytes of text a task reads; chosen by the size of the input when None.
+    partitions
+        Tasks of a stage of `dataflow`, three a slot when None; parts of `sort`, 32 MiB each.
+    kernels
+        What computes inside the tasks of `dataflow`: `native`, or `numpy` without us.
     spark
         Settings whose names begin with `spark.`, as they are.
     """
@@ -39,6 +45,8 @@ class Options:
     master: str
     python: str
     task_bytes: int | None
+    partitions: int | None
+    kernels: str
     spark: tuple[tuple[str, str], ...]
 
     @property
@@ -53,26 +61,32 @@ class Settings:
 
     options: Options
     heap_bytes: int
+    jar: str = ""
 
 
-def settings_of(trial: Trial) -> Settings:
-    """The settings of the session that `trial` needs. Errors: `InputError` naming the option."""
-    options = replace(options_of(trial), task_bytes=None)
-    workers = trial.threads if options.is_local else 0
+def settings_of(trial: Trial, jar: str = "") -> Settings:
+    """The settings of the session that `trial` needs. Errors: `InputError` naming the option.
+
+    Arguments: `jar` holds the workloads of an engine that has no Python workers.
+    """
+    options = replace(options_of(trial), task_bytes=None, partitions=None, kernels="")
+    workers = trial.threads if options.is_local and not jar else 0
     beside = JVM_BESIDE_HEAP_BYTES + workers * WORKER_BYTES
     if trial.memory_bytes < beside + HEAP_BYTES_MIN:
         raise InputError(
-            f"--memory is {format_bytes(trial.memory_bytes)}, engine spark needs at least "
+            f"--memory is {format_bytes(trial.memory_bytes)}, engine {trial.engine} needs at least "
             f"{format_bytes(beside + HEAP_BYTES_MIN)} for {trial.threads} threads"
         )
-    return Settings(options=options, heap_bytes=trial.memory_bytes - beside)
+    return Settings(options=options, heap_bytes=trial.memory_bytes - beside, jar=jar)
 
 
 def options_of(trial: Trial) -> Options:
     """The options of `trial`. Errors: `InputError` naming one that is not known."""
     given = trial.engine_options
-    known = {"master", "python", "task-bytes"}
-    unknown = [key for key in given if key not in known and not key.startswith("spark.")]
+    known = {"kernels", "master", "partitions", "python", "task-bytes"}
+    unknown = [key for key in given if not key.startswith("spark.") and key not in known]
+    # A comparison hands the flags of every engine to each.
+    unknown = [key for key in unknown if key != "ranks"]
     if unknown:
         raise InputError(
             f"--engine-option {unknown[0]} is not known to engine spark; it knows "
@@ -88,6 +102,8 @@ def options_of(trial: Trial) -> Options:
         master=master,
         python=given.get("python", sys.executable),
         task_bytes=_task_bytes(given.get("task-bytes")),
+        partitions=_partitions(given.get("partitions")),
+        kernels=_kernels(given.get("kernels", "native")),
         spark=tuple(sorted((key, given[key]) for key in given if key.startswith("spark."))),
     )
 
@@ -99,3 +115,17 @@ def _task_bytes(given: str | None) -> int | None:
     if not TASK_BYTES_MIN <= size_bytes <= TASK_BYTES_MAX:
         raise InputError(f"--engine-option task-bytes is {given}, give 1 byte to 1TiB")
     return size_bytes
+
+
+def _partitions(given: str | None) -> int | None:
+    if given is None:
+        return None
+    if not (given.isdecimal() and 1 <= int(given) <= PARTITIONS_MAX):
+        raise InputError(f"--engine-option partitions is {given}, give 1 to {PARTITIONS_MAX}")
+    return int(given)
+
+
+def _kernels(given: str) -> str:
+    if given not in KERNELS:
+        raise InputError(f"--kernels is {given}, choose from {', '.join(KERNELS)}")
+    return given

@@ -22,6 +22,7 @@ from cuesta.engines.spark.failures import engine_error
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.options import Settings
 from cuesta.errors import CuestaError, EngineError, EngineMissing
+from cuesta.lab.eventlog import EventLog, facts
 from cuesta.lab.processes import descendants
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 10.0
 """How long the JVM may take to end before it is killed."""
+LOG_MILLISECONDS = 10_000
+"""How long the event log may lag behind."""
 ARROW_ROWS = 65_536
 ARROW_BYTES = 16 << 20
 """Bounds of a batch on its way between the JVM and a Python worker."""
@@ -80,7 +83,24 @@ class Session:
         self.versions = {"spark": spark.version, "java": _jvm_version(spark)}
         self.places = places
         self._gateway: Any = context._gateway
+        self._log = EventLog(_events_of(places))
+        self._runs = 0
         _silence(spark)
+
+    def begin(self) -> None:
+        """From now on jobs are those of another run."""
+        self._runs += 1
+        self.spark.sparkContext.setJobGroup(self._group, "cuesta")
+
+    def told(self) -> dict[str, float]:
+        """What the event log says of the run that began last, and has ended."""
+        context: Any = self.spark.sparkContext
+        context._jsc.sc().listenerBus().waitUntilEmpty(LOG_MILLISECONDS)
+        return facts(self._log.events(), self._group)
+
+    @property
+    def _group(self) -> str:
+        return f"cuesta-{self._runs}"
 
     def map_arrow(self, rows: DataFrame, function: Callable[..., Any], schema: str) -> DataFrame:
         """`DataFrame.mapInArrow`, which asks for pandas though it has no use for it."""
@@ -142,7 +162,8 @@ def start(settings: Settings, places: Places) -> Session:
     started: Session | None = None
     try:
         started = _start(settings, places)
-        _greet(started)
+        if not settings.jar:
+            _greet(started)
     except BaseException as error:
         told: BaseException = error
         if isinstance(error, Exception) and not isinstance(error, CuestaError):
@@ -181,8 +202,9 @@ def _start(settings: Settings, places: Places) -> Session:
     variables = {"JAVA_HOME": str(java.home_for_spark(places.folder))}
     if settings.options.is_local:
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+    _events_of(places).mkdir()
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(_configuration(settings, places.folder).items()))
+    conf.setAll(list(_configuration(settings, places).items()))
     log = _log_of(places)
     with log.open("ab") as sink, _environment(variables):
         piped = {"stdout": sink, "stderr": subprocess.STDOUT, "cwd": str(places.folder)}
@@ -195,8 +217,9 @@ def _start(settings: Settings, places: Places) -> Session:
         return Session(SparkSession(context), settings, places)
 
 
-def _configuration(settings: Settings, folder: Path) -> dict[str, str]:
+def _configuration(settings: Settings, places: Places) -> dict[str, str]:
     """Spark's settings: ours, and over them the user's."""
+    folder = places.folder
     java_options = f"-XX:ErrorFile={folder}/java-crash.log"
     given = dict(settings.options.spark)
     given_java_options = given.pop("spark.driver.extraJavaOptions", "")
@@ -209,6 +232,8 @@ def _configuration(settings: Settings, folder: Path) -> dict[str, str]:
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": _events_of(places).as_uri(),
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_ROWS),
         "spark.sql.execution.arrow.maxBytesPerBatch": str(ARROW_BYTES),
@@ -217,8 +242,14 @@ def _configuration(settings: Settings, folder: Path) -> dict[str, str]:
         # A row twice must be found before anything is filtered out by the other side.
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
         **(local if settings.options.is_local else {}),
+        **_jar(settings.jar),
         **given,
     }
+
+
+def _jar(path: str) -> dict[str, str]:
+    """The jar for the driver and for the executors of a cluster."""
+    return {"spark.jars": path, "spark.driver.extraClassPath": path} if path else {}
 
 
 def _greet(session: Session) -> None:
@@ -239,6 +270,10 @@ def _greet(session: Session) -> None:
 def _jvm_version(spark: SparkSession) -> str:
     jvm: Any = spark.sparkContext._jvm
     return str(jvm.java.lang.System.getProperty("java.version"))
+
+
+def _events_of(places: Places) -> Path:
+    return places.folder / "events"
 
 
 def _log_of(places: Places) -> Path:

@@ -1,0 +1,80 @@
+"""Processes that the system itself holds to a memory limit: those that take more fail.
+
+Their data segments may not grow beyond it. Where a control group may be made inside our own, it
+holds them as well, together with the pages of the files that they read and write.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.model import Sample
+
+_GROUPS = Path("/sys/fs/cgroup")
+_LAUNCHER = """
+import os, resource, sys, time
+limit, group = int(sys.argv[1]), sys.argv[2]
+if group:
+    with open(group + "/cgroup.procs", "w") as file:
+        file.write(str(os.getpid()))
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+started = time.perf_counter()
+pid = os.posix_spawn(sys.argv[3], sys.argv[3:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+print(time.perf_counter() - started, usage.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def run(words: Sequence[str], limit_bytes: int) -> Sample:
+    """Run a command; its time and its peak. Errors: `RuntimeError` with what it said."""
+    with control_group(limit_bytes) as group:
+        launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(limit_bytes), str(group or "")]
+        done = subprocess.run(
+            [*launcher, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"NO_COLOR": "1"},
+        )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: code {done.returncode}: {done.stderr.strip()}")
+    seconds, peak_kib = done.stdout.split()[-2:]
+    return Sample(seconds=float(seconds), peak_resident_bytes=int(peak_kib) * 1024)
+
+
+@contextmanager
+def control_group(limit_bytes: int) -> Iterator[Path | None]:
+    """A new group inside our own with this limit, or None where we may not make one."""
+    group = _made(limit_bytes)
+    try:
+        yield group
+    finally:
+        if group:
+            group.rmdir()
+
+
+def _made(limit_bytes: int) -> Path | None:
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers not in ("", "memory"):
+            continue
+        above = _GROUPS / controllers / path.lstrip("/")
+        limit = "memory.limit_in_bytes" if controllers else "memory.max"
+        group = above / f"cuesta-bench-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / limit).write_text(str(limit_bytes))
+        except OSError:
+            group.rmdir()
+            continue
+        return group
+    return None

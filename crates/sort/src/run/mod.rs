@@ -1,0 +1,142 @@
+//! Runs a sort: in memory when it fits, in runs on disk otherwise.
+
+mod inmemory;
+mod merge;
+mod parts;
+pub mod plan;
+mod room;
+pub mod shares;
+
+use std::time::Instant;
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::job::{Context, Phase, Request, Response};
+use cuesta_core::progress::Progress;
+use cuesta_input::records::{RECORD_BYTES, RecordFiles};
+use cuesta_input::scratch;
+
+use crate::disk::{Disk, DiskFile};
+use crate::params::SortParams;
+use inmemory::Sorter;
+use merge::Runs;
+use plan::Plan;
+
+/// The answer file.
+pub const SORTED_FILE: &str = "sorted.dat";
+/// What messages about the answer begin with.
+const ANSWER: &str = "answer";
+
+/// Runs the workload.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
+    run_on(&Disk::default(), resident_bytes(), request, progress)
+}
+
+/// Runs the workload on a disk of the caller's, in a process that has `resident_bytes` already.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn run_on(
+    disk: &Disk,
+    resident_bytes: u64,
+    request: &Request,
+    progress: &Progress,
+) -> Result<Response> {
+    let budget = Budget::new(plan::usable_bytes(request.memory_bytes, resident_bytes));
+    let context = Context { request, budget: &budget, progress };
+    let SortParams {} = context.parameters()?;
+    let files = RecordFiles::open(&request.inputs)?;
+    let plan = plan::plan(files.records(), request.threads, budget.free_bytes())?;
+    let output = disk.create(ANSWER, &request.output.join(SORTED_FILE))?;
+    let mut job = Job { context: &context, disk, files: &files, seconds: [0.0; 3] };
+    let mut response = Response::default();
+    let bytes = files.records() * RECORD_BYTES as u64;
+    if plan.runs == 1 {
+        progress.expect(2 * bytes);
+        job.in_memory(plan, &output)?;
+        job.tell(&mut response, ["read", "sort", "write"], bytes);
+    } else {
+        progress.expect(4 * bytes);
+        scratch::check_space(&request.scratch, bytes, "sorting in runs")?;
+        let runs = job.spill(plan)?;
+        job.tell(&mut response, ["read", "sort", "spill"], bytes);
+        let start = Instant::now();
+        merge::merge(&context, &runs, &output)?;
+        push(&mut response, "merge", start.elapsed().as_secs_f64(), bytes);
+    }
+    response.counts.insert("records", files.records());
+    response.counts.insert("runs", plan.runs);
+    Ok(response)
+}
+
+/// Memory of this process now: the limit is for all of it, the interpreter included.
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0u64);
+    pages * rustix::param::page_size() as u64
+}
+
+/// What every part of a run needs, and the seconds of the parts of its runs.
+struct Job<'a> {
+    context: &'a Context<'a>,
+    disk: &'a Disk,
+    files: &'a RecordFiles,
+    seconds: [f64; 3],
+}
+
+impl<'a> Job<'a> {
+    fn sorter(&self, plan: Plan) -> Result<Sorter<'a>> {
+        Sorter::new(self.context, self.disk, self.files, plan)
+    }
+
+    fn in_memory(&mut self, plan: Plan, output: &DiskFile<'_>) -> Result<()> {
+        let mut sorter = self.sorter(plan)?;
+        self.one_run(&mut sorter, 0, output).map(|_| ())
+    }
+
+    /// Sorts run number `index` into its place in `output`; returns samples of its keys.
+    fn one_run(
+        &mut self,
+        sorter: &mut Sorter<'_>,
+        index: u64,
+        output: &DiskFile<'_>,
+    ) -> Result<Vec<u128>> {
+        let mut samples = Vec::new();
+        let mut clock = Instant::now();
+        for part in 0..3 {
+            match part {
+                0 => sorter.read(index)?,
+                1 => sorter.divide()?,
+                _ => samples = sorter.write(output)?,
+            }
+            self.seconds[part] += clock.elapsed().as_secs_f64();
+            clock = Instant::now();
+        }
+        Ok(samples)
+    }
+
+    fn spill(&mut self, plan: Plan) -> Result<Runs<'a>> {
+        let path = self.context.request.scratch.join("sort.runs");
+        let mut runs = Runs::create(self.disk, &path, plan, self.files.records())?;
+        let mut sorter = self.sorter(plan)?;
+        for index in 0..plan.runs {
+            let samples = self.one_run(&mut sorter, index, runs.file())?;
+            runs.add(samples);
+        }
+        Ok(runs)
+    }
+
+    fn tell(&self, response: &mut Response, names: [&'static str; 3], bytes: u64) {
+        for (name, seconds) in names.into_iter().zip(self.seconds) {
+            push(response, name, seconds, bytes);
+        }
+    }
+}
+
+fn push(response: &mut Response, name: &'static str, seconds: f64, bytes: u64) {
+    let rows = bytes / RECORD_BYTES as u64;
+    response.phases.push(Phase { name: name.into(), seconds, bytes, rows, flops: 0 });
+}

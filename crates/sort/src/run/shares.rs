@@ -1,0 +1,147 @@
+//! The steps of a sort that is spread over processes. Each reads a range of the records and divides
+//! it at cuts that all have agreed on; whoever is given a part sorts it and writes it to its place.
+//!
+//! Cuts are entries, positions included, so that records with equal keys are divided as well, and
+//! the parts one after the other are stable whenever each of them is.
+
+use std::path::Path;
+
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
+
+use super::inmemory::{INPUT, write_records};
+use super::plan::STRIPE_RECORDS;
+use super::{ANSWER, SORTED_FILE};
+use crate::disk::{Disk, DiskFile};
+use crate::kernel::{self, Entry, Splitters};
+
+/// Most parts.
+pub const PARTS_MAX: usize = 1 << 15;
+
+/// A range of records: the first, and how many.
+pub type Share = (u64, u64);
+
+/// Entries of `count` records at even distances in a share, or of all if it has fewer.
+///
+/// # Errors
+/// `System`; `Cancelled`.
+pub fn sample(
+    files: &RecordFiles,
+    (first, records): Share,
+    count: u64,
+    progress: &Progress,
+) -> Result<Vec<Entry>> {
+    let (disk, count) = (Disk::default(), count.min(records));
+    let one = |index: u64| {
+        // The middle of each stretch.
+        let place =
+            (u128::from(2 * index + 1) * u128::from(records) / u128::from(2 * count)) as u64;
+        let mut record = [[0; RECORD_BYTES]];
+        disk.read_records(INPUT, files, first + place, &mut record)?;
+        progress.advance(0)?;
+        Ok(kernel::entry(kernel::key(&record[0]), first + place))
+    };
+    (0..count).map(one).collect()
+}
+
+/// Cuts that divide what `sample` is a sample of into `parts` parts of about equal size; fewer if
+/// the sample is small.
+///
+/// # Errors
+/// `Input` for too many parts.
+pub fn cuts(sample: &mut [Entry], parts: usize) -> Result<Vec<Entry>> {
+    if !(1..=PARTS_MAX).contains(&parts) {
+        return Err(Error::input("sort", format!("{parts} parts, give 1 to {PARTS_MAX}")));
+    }
+    Ok(Splitters::choose(sample, parts).cuts().to_vec())
+}
+
+/// How many records of a share each part has.
+///
+/// # Errors
+/// `System`; `Cancelled`.
+pub fn count(
+    files: &RecordFiles,
+    (first, records): Share,
+    cuts: Vec<Entry>,
+    progress: &Progress,
+) -> Result<Vec<u64>> {
+    let (disk, splitters) = (Disk::default(), Splitters::new(cuts));
+    let mut counts = vec![0; splitters.buckets()];
+    let mut stripe = vec![[0; RECORD_BYTES]; STRIPE_RECORDS.min(records as usize)];
+    for start in (0..records).step_by(STRIPE_RECORDS) {
+        let some = STRIPE_RECORDS.min((records - start) as usize);
+        disk.read_records(INPUT, files, first + start, &mut stripe[..some])?;
+        let parts = parts_of(&splitters, &stripe[..some], first + start);
+        parts.for_each(|part| counts[usize::from(part)] += 1);
+        progress.advance(0)?;
+    }
+    Ok(counts)
+}
+
+/// Reads a share to `out`, part after part, each in the order of the input; returns how many
+/// records each has.
+///
+/// # Errors
+/// `System`; `Cancelled`.
+pub fn divide(
+    files: &RecordFiles,
+    first: u64,
+    cuts: Vec<Entry>,
+    out: &mut [Record],
+    progress: &Progress,
+) -> Result<Vec<u64>> {
+    let (disk, splitters) = (Disk::default(), Splitters::new(cuts));
+    let mut bytes = vec![0; out.len() * RECORD_BYTES];
+    let records: &mut [Record] = bytes.as_chunks_mut().0;
+    for (stripe, start) in records.chunks_mut(STRIPE_RECORDS).zip((first..).step_by(STRIPE_RECORDS))
+    {
+        disk.read_records(INPUT, files, start, stripe)?;
+        progress.advance(0)?;
+    }
+    let parts: Vec<u16> = parts_of(&splitters, records, first).collect();
+    let mut counts = vec![0; splitters.buckets()];
+    parts.iter().for_each(|&part| counts[usize::from(part)] += 1);
+    let mut places: Vec<usize> = Vec::with_capacity(counts.len());
+    let mut end = 0;
+    for &count in &counts {
+        places.push(end);
+        end += count as usize;
+    }
+    for (record, &part) in records.iter().zip(&parts) {
+        let place = &mut places[usize::from(part)];
+        out[*place] = *record;
+        *place += 1;
+    }
+    Ok(counts)
+}
+
+/// Makes the answer file in `folder`, with room for `records` records.
+///
+/// # Errors
+/// `System`.
+pub fn create(folder: &Path, records: u64) -> Result<()> {
+    let disk = Disk::default();
+    disk.create(ANSWER, &folder.join(SORTED_FILE))?.resize(records * RECORD_BYTES as u64)
+}
+
+/// Sorts the records of a part, which are in the order of the input, and writes them to the answer
+/// in `folder`, from record number `first` on.
+///
+/// # Errors
+/// `System`; `Cancelled`.
+pub fn write(records: &[Record], folder: &Path, first: u64, progress: &Progress) -> Result<()> {
+    let disk = Disk::default();
+    let output: DiskFile<'_> = disk.open_to_write(ANSWER, &folder.join(SORTED_FILE))?;
+    let mut entries = vec![0; records.len()];
+    kernel::entries(records, 0, &mut entries);
+    entries.sort_unstable();
+    write_records(progress, &output, records, &entries, (first, &mut Vec::new()))
+}
+
+fn parts_of(splitters: &Splitters, records: &[Record], first: u64) -> impl Iterator<Item = u16> {
+    let part =
+        move |(record, position)| splitters.bucket(kernel::entry(kernel::key(record), position));
+    records.iter().zip(first..).map(part)
+}

@@ -1,0 +1,83 @@
+//! Bad input and a failing disk: one line that names the file, never a panic, never half an answer
+//! that looks whole.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{KINDS, Place, made, run, sorted, verify};
+use cuesta_core::error::ErrorKind;
+use cuesta_core::progress::Progress;
+use cuesta_sort::Disk;
+
+const PLENTY: u64 = 1 << 30;
+const LITTLE: u64 = 24 << 20;
+
+#[test]
+fn a_file_that_is_cut_short_is_named_with_its_size() {
+    let place = Place::new();
+    std::fs::write(place.path("cut.dat"), [1; 1234]).unwrap();
+    let error = run(&place.request(&[&place.path("cut.dat")], 1, PLENTY)).unwrap_err();
+    assert!(error.message.contains("cut.dat has 1234 bytes, 34 more than"), "{}", error.message);
+    assert_eq!(error.kind, ErrorKind::Input);
+}
+
+#[test]
+fn too_little_memory_is_refused_with_the_remedy() {
+    let place = Place::new();
+    let path = place.write("input", &made(KINDS[1], 100_000, 1));
+    let error = run(&place.request(&[&path], 2, 8 << 20)).unwrap_err();
+    assert!(error.message.contains("--memory"), "{}", error.message);
+}
+
+#[test]
+fn every_step_that_fails_is_told_in_one_line_that_names_the_file() {
+    let place = Place::new();
+    let records = made(KINDS[1], 200_000, 2);
+    let path = place.write("input", &records);
+    for memory_bytes in [PLENTY, LITTLE] {
+        let request = place.request(&[&path], 2, memory_bytes);
+        let mut step = 0;
+        loop {
+            let disk = Disk::failing_at(step);
+            match cuesta_sort::run_on(&disk, 0, &request, &Progress::default()) {
+                Ok(_) => break,
+                Err(error) => {
+                    let text = &error.message;
+                    assert_eq!(error.kind, ErrorKind::System, "{text}");
+                    let named = ["/input", "sorted.dat", "sort.runs"];
+                    assert!(named.iter().any(|name| text.contains(name)), "{text}");
+                    assert!(text.contains("free space there") && !text.contains('\n'), "{text}");
+                    assert_eq!(place.scratch(), 0);
+                }
+            }
+            step += 1 + step / 20;
+        }
+        assert!(step > 8, "{step}");
+        assert!(place.answer() == sorted(&records));
+        assert!(verify(&request).verified);
+    }
+}
+
+#[test]
+fn a_stop_ends_the_sort() {
+    let place = Place::new();
+    let path = place.write("input", &made(KINDS[1], 100_000, 1));
+    let progress = Progress::default();
+    progress.cancel();
+    for memory_bytes in [PLENTY, LITTLE] {
+        let request = place.request(&[&path], 2, memory_bytes);
+        let error = cuesta_sort::run_on(&Disk::default(), 0, &request, &progress).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Cancelled);
+    }
+}
+
+#[test]
+fn an_answer_that_is_not_whole_records_cannot_be_verified() {
+    let place = Place::new();
+    let path = place.write("input", &made(KINDS[1], 10, 1));
+    std::fs::write(place.path("answer/sorted.dat"), [1; 999]).unwrap();
+    let request = place.request(&[&path], 2, PLENTY);
+    let error = cuesta_sort::verify(&request, &Progress::default()).unwrap_err();
+    assert!(error.message.contains("sorted.dat has 999 bytes"), "{}", error.message);
+}

@@ -1,0 +1,146 @@
+//! The sort and its reference agree on every input, for any threads and any memory.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{KINDS, Place, made, run, sorted, verify};
+use cuesta_input::records::{RECORD_BYTES, Record};
+use proptest::prelude::*;
+
+const PLENTY: u64 = 1 << 30;
+/// Room for a run of one stripe.
+const LITTLE: u64 = 24 << 20;
+
+#[test]
+fn every_kind_of_input_is_sorted_in_memory_and_in_runs_by_any_threads() {
+    let place = Place::new();
+    for kind in KINDS {
+        let records = made(kind, 300_000, 3);
+        let path = place.write("input", &records);
+        let expected = sorted(&records);
+        let mut digests = Vec::new();
+        for (threads, memory_bytes, runs) in
+            [(1, PLENTY, 1..=1), (3, PLENTY, 1..=1), (1, LITTLE, 2..=5), (2, LITTLE, 3..=5)]
+        {
+            let request = place.request(&[&path], threads, memory_bytes);
+            let response = run(&request).unwrap();
+            assert!(runs.contains(&response.counts["runs"]), "{kind:?} {:?}", response.counts);
+            assert!(place.answer() == expected, "{kind:?}, {threads} threads, {memory_bytes} B");
+            assert_eq!(place.scratch(), 0);
+            let verdict = verify(&request);
+            assert!(verdict.verified, "{kind:?} {verdict:?}");
+            digests.push(verdict.digest);
+        }
+        digests.dedup();
+        assert_eq!(digests.len(), 1);
+    }
+}
+
+#[test]
+fn many_files_are_one_input_in_the_order_given() {
+    let place = Place::new();
+    // Equal keys: the answer is the input, file after file.
+    let records = made(common::KINDS[5], 150_000, 1);
+    let (a, rest) = records.split_at(70_001);
+    let (b, c) = rest.split_at(3);
+    let paths =
+        [place.write("z", a), place.write("y", b), place.write("x", &[]), place.write("w", c)];
+    let inputs: Vec<_> = paths.iter().map(std::path::PathBuf::as_path).collect();
+    for memory_bytes in [PLENTY, LITTLE] {
+        let request = place.request(&inputs, 2, memory_bytes);
+        run(&request).unwrap();
+        assert!(place.answer() == records);
+        assert!(verify(&request).verified);
+    }
+}
+
+#[test]
+fn an_empty_input_has_an_empty_answer() {
+    let place = Place::new();
+    let path = place.write("input", &[]);
+    let request = place.request(&[&path], 2, PLENTY);
+    assert_eq!(run(&request).unwrap().counts["records"], 0);
+    assert!(place.answer().is_empty());
+    let verdict = verify(&request);
+    assert!(verdict.verified);
+    assert_eq!(verdict.digest, "0".repeat(32));
+}
+
+#[test]
+fn a_wrong_answer_is_refused_whatever_is_wrong_with_it() {
+    let place = Place::new();
+    let records = made(common::KINDS[2], 50_000, 9);
+    let path = place.write("input", &records);
+    let request = place.request(&[&path], 2, PLENTY);
+    let right = sorted(&records);
+    let refuses = |what: &str, change: &dyn Fn(&mut Vec<Record>)| {
+        let mut wrong = right.clone();
+        change(&mut wrong);
+        assert!(wrong != right, "{what}");
+        place.write("answer/sorted.dat", &wrong);
+        let verdict = verify(&request);
+        assert!(!verdict.verified, "{what}");
+        assert_ne!(verdict.digest, verdict.expected, "{what}");
+    };
+    let equal = right.windows(2).position(|pair| pair[0][..10] == pair[1][..10]).unwrap();
+    refuses("equal keys out of order", &|wrong| wrong.swap(equal, equal + 1));
+    refuses("a record is missing", &|wrong| wrong.truncate(49_999));
+    refuses("a record is there twice", &|wrong| wrong[30_000] = wrong[30_001]);
+    refuses("a byte is different", &|wrong| wrong[123][99] ^= 1);
+    refuses("keys out of order", &|wrong| wrong.swap(0, 49_999));
+    refuses("equal keys far apart out of order", &|wrong| wrong[equal..equal + 9_000].reverse());
+    place.write("answer/sorted.dat", &right);
+    assert!(verify(&request).verified);
+}
+
+#[test]
+fn verification_with_little_memory_counts_a_range_of_keys_at_a_time() {
+    let place = Place::new();
+    let mut records = made(common::KINDS[1], 60_000, 4);
+    let copies: Vec<Record> = records
+        .iter()
+        .map(|record| {
+            let mut copy = *record;
+            copy[50] = b'x';
+            copy
+        })
+        .collect();
+    records.extend(copies);
+    let path = place.write("input", &records);
+    let request = place.request(&[&path], 2, PLENTY);
+    run(&request).unwrap();
+    for memory_bytes in [1, 1 << 20, PLENTY] {
+        let verdict = verify(&place.request(&[&path], 2, memory_bytes));
+        assert!(verdict.verified, "{memory_bytes}");
+        assert_eq!(verdict.counts["repeated_keys"], 60_000);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn any_records_are_sorted_as_the_reference_does(
+        count in 0usize..20_000,
+        spread in 1u64..200_000,
+        threads in 1usize..4,
+        seed in 0u64..1 << 60,
+    ) {
+        let place = Place::new();
+        let mut records = made(common::KINDS[1], count, seed);
+        for record in &mut records {
+            // Keys that differ in any one of their bytes, many of them equal.
+            let number = u64::from_be_bytes(record[..8].try_into().unwrap()) % spread;
+            let shift = (number % 10) as usize;
+            record[..10].fill(0);
+            record[9 - shift] = (number / 10) as u8;
+        }
+        let path = place.write("input", &records);
+        let request = place.request(&[&path], threads, PLENTY);
+        run(&request).unwrap();
+        prop_assert!(place.answer() == sorted(&records));
+        prop_assert!(verify(&request).verified);
+        prop_assert_eq!(std::fs::metadata(&path).unwrap().len() as usize, count * RECORD_BYTES);
+    }
+}

@@ -1,0 +1,79 @@
+//! A sort spread over processes gives the file that one process gives.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{KINDS, Place, made, sorted};
+use cuesta_core::progress::Progress;
+use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
+use cuesta_sort::run::shares;
+
+/// Sorts `files` in `parts` parts, each source of which reads `share` records.
+fn spread(place: &Place, files: &RecordFiles, parts: usize, share: u64) -> Vec<u64> {
+    let quiet = Progress::default();
+    let shares: Vec<_> = (0..files.records())
+        .step_by(share as usize)
+        .map(|first| (first, share.min(files.records() - first)))
+        .collect();
+    let mut sample: Vec<_> =
+        shares.iter().flat_map(|&one| shares::sample(files, one, 40, &quiet).unwrap()).collect();
+    let cuts = shares::cuts(&mut sample, parts).unwrap();
+    let mut received: Vec<Vec<Record>> = vec![Vec::new(); cuts.len() + 1];
+    for &(first, records) in &shares {
+        let mut out = vec![[0; RECORD_BYTES]; records as usize];
+        let counts = shares::divide(files, first, cuts.clone(), &mut out, &quiet).unwrap();
+        assert_eq!(shares::count(files, (first, records), cuts.clone(), &quiet).unwrap(), counts);
+        let mut rest = out.as_slice();
+        for (part, count) in received.iter_mut().zip(counts) {
+            let (mine, others) = rest.split_at(count as usize);
+            part.extend(mine);
+            rest = others;
+        }
+    }
+    let folder = place.path("answer");
+    shares::create(&folder, files.records()).unwrap();
+    let mut first = 0;
+    for part in &received {
+        shares::write(part, &folder, first, &quiet).unwrap();
+        first += part.len() as u64;
+    }
+    received.iter().map(|part| part.len() as u64).collect()
+}
+
+#[test]
+fn any_shares_and_parts_give_the_sorted_file() {
+    let place = Place::new();
+    for kind in KINDS {
+        let records = made(kind, 20_000, 3);
+        let (a, b) = records.split_at(7_001);
+        let paths = [place.write("a", a), place.write("b", b)];
+        let files = RecordFiles::open(&paths).unwrap();
+        for (parts, share) in [(1, 20_000), (3, 6_007), (40, 900)] {
+            let sizes = spread(&place, &files, parts, share);
+            assert!(place.answer() == sorted(&records), "{kind:?} {parts} {share}");
+            let even = 20_000 / parts as u64;
+            assert!(sizes.iter().all(|&size| size <= 2 * even + 1), "{kind:?} {sizes:?}");
+        }
+    }
+}
+
+#[test]
+fn more_parts_than_records_leave_some_empty() {
+    let place = Place::new();
+    let records = made(KINDS[1], 3, 1);
+    let files = RecordFiles::open(&[place.write("few", &records)]).unwrap();
+    spread(&place, &files, 10, 2);
+    assert!(place.answer() == sorted(&records));
+    let none = RecordFiles::open(&[place.write("none", &[])]).unwrap();
+    assert_eq!(spread(&place, &none, 4, 5), [0]);
+    assert!(place.answer().is_empty());
+}
+
+#[test]
+fn an_answer_that_nobody_made_cannot_be_written_to() {
+    let place = Place::new();
+    let error = shares::write(&[], &place.path("nowhere"), 0, &Progress::default()).unwrap_err();
+    assert!(error.message.contains("nowhere/sorted.dat"), "{}", error.message);
+    assert!(shares::cuts(&mut [], shares::PARTS_MAX + 1).is_err());
+}

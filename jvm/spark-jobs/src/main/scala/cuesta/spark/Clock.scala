@@ -1,0 +1,24 @@
+package cuesta.spark
+
+import scala.collection.mutable.ArrayBuffer
+
+/** A named part of a run. */
+final case class Phase(name: String, seconds: Double, bytes: Option[Long], rows: Option[Long])
+
+/** Times phases, one after the other. */
+final class Clock {
+  private val ended = ArrayBuffer.empty[Phase]
+
+  def phases: Seq[Phase] = ended.toSeq
+
+  /** Runs a piece of work, which must be done when it returns: nothing lazy may leave it. */
+  def phase[T](name: String, bytes: => Option[Long] = None, rows: => Option[Long] = None)(
+      work: => T
+  ): T = {
+    val started = System.nanoTime()
+    val result = work
+    val seconds = (System.nanoTime() - started) / 1e9
+    ended += Phase(name, seconds, bytes, rows)
+    result
+  }
+}

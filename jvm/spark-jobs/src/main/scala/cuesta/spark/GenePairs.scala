@@ -1,0 +1,187 @@
+package cuesta.spark
+
+import java.io.FileNotFoundException
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
+import org.apache.hadoop.io.compress.CompressionCodecFactory
+import org.apache.hadoop.mapreduce.TaskAttemptID
+import org.apache.hadoop.mapreduce.lib.input.{FileSplit, LineRecordReader}
+import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl
+import org.apache.spark.rdd.RDD
+import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
+
+/** A piece of a file of text: the lines that start in it. */
+final case class Split(file: String, offset: Long, bytes: Long)
+
+/** A row that passes, with its line. */
+final case class Hit(row: GenePair, line: String)
+
+/** One version of a dataset: its files, cut, in the order of their names. */
+final class GenePairs private (
+    job: Job,
+    splits: Seq[Split],
+    val shape: Shape,
+    val filesSkipped: Long,
+    version: String
+) {
+  private val filter = Filter.of(job.request)
+  val rowsRead: LongAccumulator = job.context.longAccumulator(s"rows read $version")
+  val rowsKept: LongAccumulator = job.context.longAccumulator(s"rows kept $version")
+
+  def bytes: Long = splits.map(_.bytes).sum
+
+  /** The rows that pass the filter; partitions are in the order of the input. */
+  def hits: RDD[Hit] = {
+    val (shape, filter, read, kept) = (this.shape, this.filter, rowsRead, rowsKept)
+    val genes = job.request.intOption("genes")
+    val configuration = GenePairs.configuration(job)
+    job.context.parallelize(splits, math.max(1, splits.length)).flatMap { split =>
+      val lines = GenePairs.linesOf(split, configuration.value)
+      lines.filterNot { case (_, line) => GenePair.isBlank(line) }.flatMap { case (number, line) =>
+        read.add(1)
+        val hit = for {
+          row <- GenePair.parse(line, shape)
+          passes <- filter.passes(row)
+          _ <- genes.filter(passes && row.gene1 > _).toLeft(()).left.map { most =>
+            s"has gene ${row.gene1}, but --genes says there are $most"
+          }
+        } yield Option.when(passes)(Hit(row, line))
+        hit.fold(
+          what => throw GenePairs.atLine(split, number, what, configuration.value),
+          found => {
+            if (found.isDefined) kept.add(1)
+            found
+          }
+        )
+      }
+    }
+  }
+}
+
+object GenePairs {
+  private val SplitBytesMin = 1L << 20
+  private val SplitBytesMax = 64L << 20
+
+  /** Lists and cuts the files behind some paths. */
+  def open(job: Job, inputs: Seq[String], version: String = ""): GenePairs = {
+    val configuration = job.context.hadoopConfiguration
+    val all = inputs.flatMap(input => list(new Path(input), configuration))
+    val named = s"input.kinc: ${inputs.mkString(", ")}"
+    if (all.isEmpty) throw new InputException(s"$named holds no file; give KINC text")
+    val filter = Filter.of(job.request)
+    val files = all.filter(file => zoneOf(file.getPath).forall(filter.mayPass))
+    val bytes = files.map(_.getLen).sum
+    val piece = math.min(math.max(bytes / job.partitions + 1, SplitBytesMin), SplitBytesMax)
+    val splits = files.flatMap(cut(_, piece, new CompressionCodecFactory(configuration)))
+    val shape = firstShape(all.iterator, configuration).getOrElse(
+      throw new InputException(s"$named holds no gene pair; give KINC text")
+    )
+    new GenePairs(job, splits, shape, (all.length - files.length).toLong, version)
+  }
+
+  private def configuration(job: Job) =
+    new SerializableConfiguration(job.context.hadoopConfiguration)
+
+  private def list(path: Path, configuration: Configuration): Seq[FileStatus] = {
+    val system = FileSystem.get(path.toUri, configuration)
+    val status =
+      try system.getFileStatus(path)
+      catch {
+        case _: FileNotFoundException =>
+          throw new InputException(s"input.kinc: opening $path: No such file or directory")
+      }
+    walk(system, status)
+  }
+
+  private def walk(system: FileSystem, status: FileStatus): Seq[FileStatus] =
+    if (status.isFile) Seq(status)
+    else if (system.exists(new Path(status.getPath, "zarr.json")))
+      throw new InputException(
+        s"engine spark-scala reads text, and ${plain(status.getPath)} is a pair matrix; " +
+          "take engine native"
+      )
+    else
+      system.listStatus(status.getPath).toSeq.sortBy(_.getPath.getName).flatMap { child =>
+        val name = child.getPath.getName
+        // Lines of a folder `skipped` have no score at all.
+        val unscored = inTree(status.getPath) && name == "skipped"
+        if (name.startsWith(".") || unscored) Nil else walk(system, child)
+      }
+
+  private def inTree(folder: Path): Boolean = folder.getName.startsWith("clusters-")
+
+  /** The values of `clusters-&#42;/NNN`: NNN is |score| in hundredths, before it was rounded. */
+  private[spark] def zoneOf(file: Path): Option[Zone] = {
+    val folder = file.getParent
+    if (folder == null || folder.getParent == null || !inTree(folder.getParent)) None
+    else
+      folder.getName match {
+        case "nan" => Some(Zone(Int.MaxValue, Int.MaxValue))
+        case name if name.matches("\\d{3}") && name.toInt <= 100 =>
+          Some(Zone(name.toInt * 10000 - 1, (name.toInt + 1) * 10000))
+        case _ => None
+      }
+  }
+
+  private def cut(
+      file: FileStatus,
+      bytes: Long,
+      codecs: CompressionCodecFactory
+  ): Iterator[Split] = {
+    val name = file.getPath.toString
+    if (codecs.getCodec(file.getPath) != null) Iterator(Split(name, 0, file.getLen))
+    else
+      Iterator
+        .iterate(0L)(_ + bytes)
+        .takeWhile(_ < file.getLen)
+        .map(offset => Split(name, offset, math.min(bytes, file.getLen - offset)))
+  }
+
+  private def firstShape(files: Iterator[FileStatus], configuration: Configuration) = {
+    val found = files.flatMap { file =>
+      val split = Split(file.getPath.toString, 0, file.getLen)
+      val first = linesOf(split, configuration).find { case (_, line) => !GenePair.isBlank(line) }
+      first.map { case (number, line) =>
+        val shape = GenePair.shapeOf(line)
+        shape.fold(what => throw atLine(split, number, what, configuration), identity)
+      }
+    }
+    found.nextOption()
+  }
+
+  /** The lines of a split with their numbers in it, read as Hadoop does: gzip and CRLF too. */
+  private def linesOf(split: Split, configuration: Configuration): Iterator[(Long, String)] = {
+    val reader = new LineRecordReader
+    val piece = new FileSplit(new Path(split.file), split.offset, split.bytes, Array.empty)
+    reader.initialize(piece, new TaskAttemptContextImpl(configuration, new TaskAttemptID))
+    val lines = Iterator
+      .continually(if (reader.nextKeyValue()) Some(reader.getCurrentValue.toString) else None)
+      .takeWhile { line =>
+        if (line.isEmpty) reader.close()
+        line.isDefined
+      }
+      .flatten
+    lines.zipWithIndex.map { case (line, index) => (index + 1L, line) }
+  }
+
+  private def atLine(
+      split: Split,
+      number: Long,
+      what: String,
+      configuration: Configuration
+  ): InputException = {
+    val before = if (split.offset == 0) 0L else linesBefore(split, configuration)
+    new InputException(
+      s"input.kinc: line ${before + number} of ${plain(new Path(split.file))} $what"
+    )
+  }
+
+  /** Counted only for a message. A split after the first begins with the first whole line in it. */
+  private def linesBefore(split: Split, configuration: Configuration): Long =
+    linesOf(Split(split.file, 0, split.offset), configuration).size.toLong
+
+  /** A path as the user would write it. */
+  private def plain(path: Path): String =
+    if (path.toUri.getScheme == "file") path.toUri.getPath else path.toString
+}

@@ -1,0 +1,28 @@
+package cuesta.spark
+
+import org.apache.spark.sql.SparkSession
+
+/** All workloads by name. */
+object Jobs {
+  private val workloads: Map[String, Job => Map[String, Long]] = Map(
+    "dataflow" -> Dataflow.run,
+    "scan" -> Scan.run,
+    "join" -> Join.run,
+    "degrees" -> Degrees.run,
+    "communities" -> Communities.run
+  )
+
+  /** Names of the workloads, separated by commas. */
+  def names: String = workloads.keys.toSeq.sorted.mkString(",")
+
+  /** Computes the answer that a request (JSON) asks for; the response (JSON) has times, counts. */
+  def run(spark: SparkSession, request: String): String = {
+    val job = new Job(spark, Request.parse(request))
+    val workload = workloads.getOrElse(
+      job.request.workload,
+      throw new InputException(s"engine spark-scala does not run ${job.request.workload}")
+    )
+    val counts = workload(job)
+    Response.toJson(job.clock.phases, counts)
+  }
+}

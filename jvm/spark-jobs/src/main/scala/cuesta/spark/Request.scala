@@ -1,0 +1,66 @@
+package cuesta.spark
+
+import org.json4s._
+import org.json4s.jackson.JsonMethods
+
+/** What is asked: a trial of the command line. */
+final case class Request(
+    workload: String,
+    inputs: Seq[String],
+    parameters: JValue,
+    seed: BigInt,
+    output: String,
+    partitions: Option[Int]
+) {
+  private implicit val formats: Formats = DefaultFormats
+
+  def text(name: String): String = (parameters \ name).extract[String]
+
+  def int(name: String): Int = (parameters \ name).extract[Int]
+
+  def double(name: String): Double = (parameters \ name).extract[Double]
+
+  /** A parameter that may be left out. */
+  def intOption(name: String): Option[Int] = (parameters \ name).extractOpt[Int]
+
+  def doubleOption(name: String): Option[Double] = (parameters \ name).extractOpt[Double]
+
+  def textOption(name: String): Option[String] = (parameters \ name).extractOpt[String]
+}
+
+object Request {
+  def parse(json: String): Request = {
+    implicit val formats: Formats = DefaultFormats
+    val asked = JsonMethods.parse(json)
+    Request(
+      workload = (asked \ "workload").extract[String],
+      inputs = (asked \ "inputs").extract[Seq[String]],
+      parameters = asked \ "parameters",
+      seed = (asked \ "seed").extract[BigInt],
+      output = (asked \ "output").extract[String],
+      partitions = (asked \ "partitions").extractOpt[Int]
+    )
+  }
+}
+
+/** What came of a request. */
+object Response {
+  def toJson(phases: Seq[Phase], counts: Map[String, Long]): String = {
+    val rows = phases.map { phase =>
+      val amounts = Seq("bytes" -> phase.bytes, "rows" -> phase.rows).collect {
+        case (name, Some(amount)) => JField(name, JLong(amount))
+      }
+      JObject(
+        JField("name", JString(phase.name)) :: JField("seconds", JDouble(phase.seconds)) ::
+          amounts.toList
+      )
+    }
+    val numbers = counts.map { case (name, count) => JField(name, JLong(count)) }
+    val all = JObject(
+      JField("phases", JArray(rows.toList)),
+      JField("counts", JObject(numbers.toList)),
+      JField("scala", JString(util.Properties.versionNumberString))
+    )
+    JsonMethods.compact(JsonMethods.render(all))
+  }
+}

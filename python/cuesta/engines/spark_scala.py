@@ -1,0 +1,95 @@
+"""The engine whose workloads are Scala: nothing but the JVM computes.
+
+For comparison, and for sites whose executors have no Python with our wheel. The jar, made from
+`jvm/spark-jobs`, comes in the wheel; PySpark only brings Spark along and starts it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cuesta.engines.dataflow import plan
+from cuesta.engines.spark.engine import SparkEngine
+from cuesta.engines.spark.options import Settings, options_of, settings_of
+from cuesta.errors import InputError
+from cuesta.lab.trial import Outcome, Phase, Trial
+
+if TYPE_CHECKING:
+    from cuesta.engines.spark.session import Session
+
+JAR = Path(__file__).parents[1] / "jars" / "cuesta-spark-jobs.jar"
+
+_WARM = "file_read_warm_bytes_per_s"
+_CEILINGS = {"scan": _WARM, "count": _WARM, "read": _WARM}
+"""By phase, the ceiling that bounds it."""
+
+
+@dataclass(frozen=True)
+class SparkScalaEngine(SparkEngine):
+    """Runs workloads on Spark without Python: in this machine, or on the cluster of `--master`."""
+
+    name: str = "spark-scala"
+    workloads: frozenset[str] = frozenset({"scan", "join", "degrees", "communities", "dataflow"})
+
+    def missing(self) -> str | None:
+        """What to install for Spark, its Java included."""
+        if find_spec("pyspark") is None:
+            return "engine spark-scala is not installed; pip install 'cuesta[spark]'"
+        if not JAR.is_file():
+            return (
+                "engine spark-scala has no jar here; with a JDK and Maven (apt-get install "
+                "default-jdk-headless maven), make build makes it"
+            )
+        return super().missing()
+
+    def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
+        """Compute the answer of `trial` into `output`. Errors: as `SparkEngine`."""
+        options = options_of(trial)
+        if options.task_bytes is not None:
+            raise InputError("--engine-option task-bytes is for engine spark; give partitions=N")
+        if trial.workload == "dataflow":
+            plan(trial.parameters, trial.seed)
+        session, phases = self._session(trial, output, scratch)
+        request = {
+            "workload": trial.workload,
+            "inputs": [one if "://" in one else f"file://{one}" for one in _absolute(trial)],
+            "parameters": dict(trial.parameters),
+            "seed": trial.seed,
+            "output": str(output.absolute()),
+            "partitions": options.partitions,
+        }
+        response = self._guarded(session, lambda: _run(session, request))
+        return Outcome(
+            phases=(*phases, *map(_phase, response["phases"])),
+            counts=response["counts"],
+            versions=session.versions | {"scala": response["scala"]},
+        )
+
+    def _settings(self, trial: Trial) -> Settings:
+        return settings_of(trial, str(JAR))
+
+
+def _absolute(trial: Trial) -> list[str]:
+    return [one if "://" in one else str(Path(one).absolute()) for one in trial.inputs]
+
+
+def _run(session: Session, request: dict[str, Any]) -> dict[str, Any]:
+    session.begin()
+    jvm: Any = session.spark.sparkContext._jvm
+    spark: Any = session.spark._jsparkSession
+    response: dict[str, Any] = json.loads(jvm.cuesta.spark.Jobs.run(spark, json.dumps(request)))
+    return response
+
+
+def _phase(row: dict[str, Any]) -> Phase:
+    return Phase(
+        name=row["name"],
+        seconds=row["seconds"],
+        bytes=row.get("bytes"),
+        rows=row.get("rows"),
+        ceiling=_CEILINGS.get(row["name"]),
+    )

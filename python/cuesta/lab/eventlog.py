@@ -1,0 +1,145 @@
+"""What Spark's event log says of a run: where its tasks spent their time, what they moved.
+
+The log is a folder `eventlog_v2_*` of files `events_N_*`, rolled by size and compressed with zstd
+(Spark 4's default), or a single file; one JSON object a line, appended while the application runs.
+The sums are those of Spark's own pages; the scheduler delay is what is left of a task's time
+between launch and finish without running, reading its code and writing its result (Ousterhout et
+al., NSDI 2015).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+Event = dict[str, Any]
+Facts = dict[str, float]
+
+_WANTED = ("SparkListenerJobStart", "SparkListenerStageCompleted", "SparkListenerTaskEnd")
+_BEGINNINGS = tuple(f'{{"Event":"{name}"'.encode() for name in _WANTED)
+_CHUNK_BYTES = 1 << 16
+
+_SECONDS = {
+    "run_seconds": ("Executor Run Time", 1e-3),
+    "cpu_seconds": ("Executor CPU Time", 1e-9),
+    "gc_seconds": ("JVM GC Time", 1e-3),
+    "deserialize_seconds": ("Executor Deserialize Time", 1e-3),
+    "serialize_seconds": ("Result Serialization Time", 1e-3),
+}
+_BYTES = {
+    "spilled_memory_bytes": "Memory Bytes Spilled",
+    "spilled_disk_bytes": "Disk Bytes Spilled",
+}
+_INNER = {
+    "input_bytes": ("Input Metrics", "Bytes Read"),
+    "output_bytes": ("Output Metrics", "Bytes Written"),
+    "shuffle_write_bytes": ("Shuffle Write Metrics", "Shuffle Bytes Written"),
+}
+_SHUFFLE_READ = ("Remote Bytes Read", "Local Bytes Read")
+
+
+class EventLog:
+    """A log that an application is still writing, read further at every call."""
+
+    def __init__(self, place: Path) -> None:
+        """Arguments: `place` is the file, or a folder with the log of one application."""
+        self._place = place
+        self._done: dict[Path, int] = {}
+        self._complete: set[Path] = set()
+
+    def events(self) -> Iterator[Event]:
+        """The job, stage and task events that were not given before, in the order of the log."""
+        for file in self._files():
+            seen = self._done.get(file, 0)
+            text = _contents(file)[seen:]
+            whole = text.rfind(b"\n") + 1
+            self._done[file] = seen + whole
+            for line in text[:whole].splitlines():
+                if line.startswith(_BEGINNINGS):
+                    yield json.loads(line)
+
+    def _files(self) -> list[Path]:
+        """Files to read: when a newer one is there, an older one is complete and read once more."""
+        if self._place.is_file():
+            return [self._place]
+        found = sorted(self._place.glob("**/events_*"), key=_number)
+        files = [file for file in found if file not in self._complete]
+        self._complete.update(found[:-1])
+        return files
+
+
+def facts(events: Iterable[Event], group: str) -> Facts:
+    """Sums over the tasks of the jobs of a job group; empty when there is no such job.
+
+    Returns numbers of `jobs`, `stages` and `tasks` (`tasks_failed` among them), `*_seconds` summed
+    over tasks, and `*_bytes`.
+    """
+    stages: set[int] = set()
+    jobs = completed = 0
+    sums: Facts = {}
+    for event in events:
+        kind = event["Event"]
+        if kind == "SparkListenerJobStart":
+            if (event.get("Properties") or {}).get("spark.jobGroup.id") == group:
+                jobs += 1
+                stages.update(event["Stage IDs"])
+        elif kind == "SparkListenerStageCompleted":
+            completed += event["Stage Info"]["Stage ID"] in stages
+        elif event["Stage ID"] in stages:
+            _add(sums, event)
+    return {"jobs": jobs, "stages": completed, **sums} if jobs else {}
+
+
+def _add(sums: Facts, event: Event) -> None:
+    """Add what a task that has ended says."""
+    info, metrics = event["Task Info"], event.get("Task Metrics") or {}
+    task_seconds = (info["Finish Time"] - info["Launch Time"]) / 1e3
+    found = {name: metrics.get(key, 0) * unit for name, (key, unit) in _SECONDS.items()}
+    busy = ("run_seconds", "deserialize_seconds", "serialize_seconds")
+    getting = info.get("Getting Result Time", 0)
+    getting_seconds = (info["Finish Time"] - getting) / 1e3 if getting else 0.0
+    delay = task_seconds - getting_seconds - sum(found[name] for name in busy)
+    read = metrics.get("Shuffle Read Metrics") or {}
+    found |= {
+        "tasks": 1,
+        "tasks_failed": int(info["Failed"] or info["Killed"]),
+        "task_seconds": task_seconds,
+        "scheduler_delay_seconds": max(0.0, delay) if metrics else 0.0,
+        "fetch_wait_seconds": read.get("Fetch Wait Time", 0) * 1e-3,
+        "shuffle_read_bytes": sum(read.get(key, 0) for key in _SHUFFLE_READ),
+        **{name: metrics.get(key, 0) for name, key in _BYTES.items()},
+        **{name: _inner(metrics, *keys) for name, keys in _INNER.items()},
+    }
+    for name, value in found.items():
+        sums[name] = sums.get(name, 0) + value
+
+
+def _inner(metrics: Mapping[str, Any], group: str, key: str) -> int:
+    return int((metrics.get(group) or {}).get(key, 0))
+
+
+def _number(file: Path) -> int:
+    found = re.match(r"events_(\d+)_", file.name)
+    return int(found[1]) if found else 0
+
+
+def _contents(file: Path) -> bytes:
+    """All that can be read of a file by now; the last frame of zstd need not be complete."""
+    if file.suffix != ".zstd":
+        return file.read_bytes()
+    import pyarrow as pa
+
+    parts = []
+    # The end of a frame that is still being written is an error to the library.
+    with (
+        contextlib.suppress(OSError),
+        pa.OSFile(str(file)) as raw,
+        pa.CompressedInputStream(raw, "zstd") as stream,
+    ):
+        while part := stream.read(_CHUNK_BYTES):
+            parts.append(part)
+    return b"".join(parts)

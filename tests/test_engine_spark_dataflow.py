@@ -1,0 +1,93 @@
+"""`dataflow` on Spark: with our kernels and with NumPy's, kept or not, always the native table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("pyarrow")
+
+from cuesta.cli.app import call
+from cuesta.errors import InputError
+from sparkkit import engine, run, same_as_native, spark, trial
+
+__all__ = ["spark"]
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+SMALL: dict[str, Any] = {"blocks": 5, "block_vectors": 100, "shift": "1.5,-999.99,0"}
+
+
+@pytest.mark.parametrize("kernels", ["native", "numpy"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"stages": "separate"},
+        {"stages": "separate", "keep": "memory"},
+        {"stages": "separate", "keep": "disk"},
+    ],
+    ids=str,
+)
+def test_the_table_is_that_of_the_native_engine(
+    kernels: str, more: dict[str, Any], tmp_path: Path
+) -> None:
+    outcome = same_as_native(trial("dataflow", [], SMALL | more, kernels=kernels), tmp_path)
+    names = [phase.name for phase in outcome.phases if phase.name != "start"]
+    kept = more.get("keep")
+    assert names == (["generate", "shift", "average", "reduce"] if kept else ["pipeline", "reduce"])
+    if kept:
+        where = {"memory": "kept_memory_bytes", "disk": "kept_disk_bytes"}[kept]
+        assert outcome.counts[where] > 5 * 100 * 24
+
+
+@pytest.mark.parametrize("partitions", ["1", "4", "9"])
+def test_the_number_of_partitions_changes_nothing(partitions: str, tmp_path: Path) -> None:
+    outcome = same_as_native(trial("dataflow", [], SMALL, partitions=partitions), tmp_path)
+    assert outcome.counts["partitions"] == int(partitions)
+
+
+def test_blocks_too_large_for_rows_are_refused_before_they_are_made(tmp_path: Path) -> None:
+    large = {"blocks": 2, "block_vectors": 1 << 25, "stages": "separate"}
+    with pytest.raises(InputError, match=r"too large for --memory .* smaller --block-vectors"):
+        run(trial("dataflow", [], large), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"kernels": "fortran"}, "--kernels is fortran, choose from native, numpy"),
+        ({"partitions": "0"}, "partitions is 0, give 1 to"),
+        ({"partitions": "x"}, "partitions is x, give 1 to"),
+    ],
+    ids=str,
+)
+def test_a_wrong_option_is_named(options: dict[str, str], told: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=told):
+        run(trial("dataflow", [], SMALL, **options), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("flag", "engine"), [("--kernels=numpy", "native"), ("--ranks=2", "spark")]
+)
+def test_a_flag_of_another_engine_is_refused(
+    flag: str, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "dataflow", "--engine", engine, flag, "-o", str(tmp_path / "a")]
+    assert call(words) == 2
+    assert f"{flag.split('=')[0]} is for engine" in capsys.readouterr().err
+
+
+def test_the_record_has_what_the_event_log_says(tmp_path: Path) -> None:
+    words = ["run", "dataflow", "--engine", "spark", "--blocks", "5", "--block-vectors", "100"]
+    more = ["--engine-option", "partitions=4", "--repeat", "2", "-o", str(tmp_path / "a")]
+    engine().close()
+    assert call([*words, *more]) == 0
+    record = json.loads((tmp_path / "a" / "run.json").read_text())
+    log = record["engine_log"]
+    assert (log["jobs"], log["stages"], log["tasks"], log["tasks_failed"]) == (1, 1, 4, 0)
+    assert 0 < log["run_seconds"] <= log["task_seconds"]

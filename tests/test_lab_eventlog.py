@@ -1,0 +1,130 @@
+"""Spark's event log: rolled, compressed and still being written, it is read once and in order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta.lab.eventlog import EventLog, facts
+
+
+def job(number: int, stages: list[int], group: str | None) -> dict[str, Any]:
+    properties = {} if group is None else {"spark.jobGroup.id": group}
+    return {
+        "Event": "SparkListenerJobStart",
+        "Job ID": number,
+        "Stage IDs": stages,
+        "Properties": properties,
+    }
+
+
+def task(stage: int, **metrics: Any) -> dict[str, Any]:
+    info = {"Launch Time": 1000, "Finish Time": 3000, "Failed": False, "Killed": False}
+    return {
+        "Event": "SparkListenerTaskEnd",
+        "Stage ID": stage,
+        "Task Info": info | {"Getting Result Time": 0},
+        "Task Metrics": metrics,
+    }
+
+
+def stage(number: int) -> dict[str, Any]:
+    return {"Event": "SparkListenerStageCompleted", "Stage Info": {"Stage ID": number}}
+
+
+METRICS = {
+    "Executor Run Time": 1200,
+    "Executor CPU Time": 900_000_000,
+    "Executor Deserialize Time": 300,
+    "Result Serialization Time": 100,
+    "JVM GC Time": 50,
+    "Disk Bytes Spilled": 7,
+    "Shuffle Read Metrics": {
+        "Remote Bytes Read": 5,
+        "Local Bytes Read": 6,
+        "Fetch Wait Time": 20,
+    },
+    "Shuffle Write Metrics": {"Shuffle Bytes Written": 11},
+    "Input Metrics": {"Bytes Read": 1000},
+    "Output Metrics": {"Bytes Written": 10},
+}
+
+
+def lines(*events: dict[str, Any]) -> bytes:
+    """As Spark writes them: the kind comes first, without spaces."""
+    return b"".join(json.dumps(event, separators=(",", ":")).encode() + b"\n" for event in events)
+
+
+def test_tasks_of_a_group_are_summed() -> None:
+    events = [job(0, [0, 1], "a"), task(0, **METRICS), task(1, **METRICS), stage(0), stage(1)]
+    events += [job(1, [2], "b"), task(2, **METRICS), stage(2), job(2, [3], None), task(3)]
+    found = facts(events, "a")
+    expected = {
+        "jobs": 1,
+        "stages": 2,
+        "tasks": 2,
+        "tasks_failed": 0,
+        "task_seconds": 4.0,
+        "run_seconds": 2.4,
+        "cpu_seconds": 1.8,
+        "scheduler_delay_seconds": 0.8,
+        "gc_seconds": 0.1,
+        "fetch_wait_seconds": 0.04,
+        "input_bytes": 2000,
+        "output_bytes": 20,
+        "shuffle_read_bytes": 22,
+        "shuffle_write_bytes": 22,
+        "spilled_disk_bytes": 14,
+        "spilled_memory_bytes": 0,
+        "deserialize_seconds": 0.6,
+        "serialize_seconds": 0.2,
+    }
+    assert found == pytest.approx(expected)
+    assert facts(events, "c") == {}
+
+
+def test_a_task_that_failed_has_no_metrics_but_counts() -> None:
+    failed = task(0)
+    failed["Task Info"]["Failed"] = True
+    failed["Task Metrics"] = None
+    found = facts([job(0, [0], "a"), failed], "a")
+    assert (found["tasks"], found["tasks_failed"]) == (1, 1)
+    assert found["scheduler_delay_seconds"] == 0
+
+
+def test_a_log_that_grows_and_rolls_is_read_once(tmp_path: Path) -> None:
+    folder = tmp_path / "eventlog_v2_app"
+    folder.mkdir()
+    log = EventLog(tmp_path)
+    assert list(log.events()) == []
+    first = folder / "events_1_app"
+    text = lines(job(0, [0], "a"), task(0))
+    first.write_bytes(text[:-10])
+    assert [event["Event"] for event in log.events()] == ["SparkListenerJobStart"]
+    first.write_bytes(text + lines({"Event": "SparkListenerLogStart"}))
+    assert [event["Event"] for event in log.events()] == ["SparkListenerTaskEnd"]
+    first.write_bytes(first.read_bytes() + lines(task(1)))
+    (folder / "events_2_app").write_bytes(lines(task(2)))
+    (folder / "events_10_app").write_bytes(lines(task(3)))
+    (folder / "appstatus_app.inprogress").touch()
+    assert [event["Stage ID"] for event in log.events()] == [1, 2, 3]
+    assert list(log.events()) == []
+
+
+def test_a_compressed_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    file = tmp_path / "events_1_app.zstd"
+    with pa.OSFile(str(file), "wb") as raw, pa.CompressedOutputStream(raw, "zstd") as out:
+        out.write(lines(*[task(number) for number in range(20_000)]))
+    whole = file.read_bytes()
+    assert len(list(EventLog(file).events())) == 20_000
+    file.write_bytes(whole[: len(whole) * 3 // 4])
+    log = EventLog(file)
+    found = [event["Stage ID"] for event in log.events()]
+    assert found == list(range(len(found)))
+    assert 1000 < len(found) < 20_000
+    file.write_bytes(whole)
+    assert [event["Stage ID"] for event in log.events()] == list(range(len(found), 20_000))

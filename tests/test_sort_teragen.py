@@ -1,0 +1,76 @@
+"""TeraGen's records, held against Hadoop's own generator from Maven Central, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from cuesta.cli.app import call
+from cuesta.engines.spark.java import find_java
+
+pytestmark = pytest.mark.skipif(find_spec("pyspark") is None, reason="no Hadoop without PySpark")
+PACKAGE = "org.apache.hadoop.examples.terasort"
+ARTIFACT = "org.apache.hadoop:hadoop-mapreduce-examples:3.3.6"
+"""Older than the jars it runs on; its records are those of 2009."""
+
+
+class Hadoop:
+    """Runs classes of Hadoop's examples on the jars that PySpark brings."""
+
+    def __init__(self, folder: Path) -> None:
+        import pyspark
+
+        found, maven = find_java(os.environ), shutil.which("mvn")
+        if found is None or maven is None:
+            pytest.skip("no Java or no Maven to get Hadoop's examples with; apt-get install maven")
+        jars = Path(pyspark.__file__).parent / "jars"
+        words = [f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={folder}"]
+        command = [maven, "-q", "-B", "dependency:copy", *words]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"Maven does not get Hadoop's examples: {done.stdout.strip()[:200]}")
+        self.java = str(found.home / "bin" / "java")
+        self.classes = f"{folder}/*:{jars}/*"
+
+    def run(self, name: str, *words: str) -> None:
+        command = [self.java, "-Xmx256m", "-cp", self.classes, f"{PACKAGE}.{name}", *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.fixture(scope="module")
+def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Hadoop:
+    return Hadoop(tmp_path_factory.mktemp("jars"))
+
+
+def made(path: Path, rows: int, first: int) -> bytes:
+    words = ["--rows", str(rows), "--first", str(first), "-o", str(path)]
+    assert call(["data", "make", "tera", *words]) == 0
+    return path.read_bytes()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("first", [0, 1, 65_535, 2**31 - 3, 2**32 - 7, 10**10, 10**15 + 1])
+def test_any_rows_are_those_of_hadoops_generator(
+    hadoop: Hadoop, tmp_path: Path, first: int
+) -> None:
+    hadoop.run("GenSort", f"-b{first}", "20", str(tmp_path / "theirs"))
+    assert made(tmp_path / "ours", 20, first) == (tmp_path / "theirs").read_bytes()
+
+
+@pytest.mark.timeout(600)
+def test_teragen_as_a_job_writes_the_same_records(hadoop: Hadoop, tmp_path: Path) -> None:
+    hadoop.run("TeraGen", "-Dmapreduce.job.maps=3", "10000", f"file://{tmp_path}/theirs")
+    parts = sorted((tmp_path / "theirs").glob("part-m-*"))
+    assert len(parts) > 0
+    theirs = b"".join(part.read_bytes() for part in parts)
+    assert made(tmp_path / "ours", 10_000, 0) == theirs
+    # Its folder, with `_SUCCESS` and checksums, is an input as it is.
+    words = ["run", "sort", str(tmp_path / "theirs"), "-o", str(tmp_path / "sorted")]
+    assert call(words) == 0
+    assert (tmp_path / "sorted" / "sorted.dat").stat().st_size == len(theirs)
