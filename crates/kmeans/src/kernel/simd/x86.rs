@@ -8,8 +8,8 @@ use super::Vector;
 
 macro_rules! vector {
     (
-        $vector:ty, $scalar:ty, $lanes:literal, $load:ident, $store_whole:expr, $splat:ident, $sub:ident,
-        $fma:ident, $max:ident, $min:ident, $choose:expr, $above:expr
+        $vector:ty, $scalar:ty, $lanes:literal, $load:ident, $store_whole:expr, $splat:ident,
+        $sub:ident, $fma:ident, $max:ident, $min:ident, $choose:expr, $above:expr
     ) => {
         // SAFETY of every function: see the trait; loads and stores need no alignment.
         impl Vector for $vector {
