@@ -187,7 +187,7 @@ def test_an_executor_names_a_bad_point_in_one_line(tmp_path: Path) -> None:
     x = np.ones((1000, 3))
     x[700, 1] = np.inf
     np.save(path, x)
-    with pytest.raises(InputError, match="coordinate 2 of point 701 of .*bad.npy is inf"):
+    with pytest.raises(InputError, match=r"coordinate 2 of point 701 of .*bad.npy is inf"):
         run_engine(trial("kmeans", [str(path)], {"clusters": 2}), tmp_path)
     with pytest.raises(InputError, match="copy it to a shared folder"):
         run_engine(trial("kmeans", ["hdfs://nowhere/x.npy"], {"clusters": 2}), tmp_path)
@@ -222,7 +222,8 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for words, told in cases:
         assert call(["run", "kmeans", *words, "-o", str(tmp_path / "a")]) == 2, words
         last = capsys.readouterr().err.splitlines()[-1]
-        assert last.startswith("cuesta: ") and told in last, last
+        assert last.startswith("cuesta: "), last
+        assert told in last, last
         assert not (tmp_path / "a").exists()
 
 

@@ -145,7 +145,27 @@ pub fn header(descr: &str, shape: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_header_gives_an_array_or_an_error(
+            size in any::<u16>(),
+            version in 0u8..4,
+            text in "[{}'a-z:<f48(), 0-9-]{0,90}",
+        ) {
+            let mut content = MAGIC.to_vec();
+            content.extend([version, 0]);
+            content.extend(size.min(text.len() as u16 + 2).to_le_bytes());
+            content.extend(text.as_bytes());
+            // Whatever it says, there are no numbers behind it.
+            if let Ok(array) = opened(&content) {
+                prop_assert!(array.rows == 0 || array.columns == 0);
+            }
+        }
+    }
 
     fn opened(content: &[u8]) -> Result<Array> {
         let folder = tempfile::tempdir().unwrap();

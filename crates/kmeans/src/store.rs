@@ -166,6 +166,9 @@ impl<T: Real> Store<T> {
             let points = match self.kept.get(task) {
                 Some(kept) => {
                     let mut chunk = lock(kept);
+                    if chunk.strips.is_empty() {
+                        self.fill(task, &mut chunk, &mut worker.rows, &mut worker.bytes)?;
+                    }
                     work(&mut worker.own, &mut chunk)?;
                     chunk.found.len()
                 }

@@ -17,6 +17,8 @@ use crate::parallel;
 
 /// Bytes of text of one task.
 const TEXT_BYTES: u64 = 1 << 20;
+/// Bytes of a bad word that a message shows.
+const WORD_BYTES_MAX: usize = 40;
 
 /// Writes the points of text files as one `.npy` file; returns how many bytes of text they are.
 ///
@@ -179,8 +181,7 @@ impl Text {
                 for field in fields(line) {
                     let value = std::str::from_utf8(field).ok().and_then(|text| text.parse().ok());
                     let Some(value) = value else {
-                        let text = String::from_utf8_lossy(field);
-                        return Err(self.at(offset, &format!("has {text:?}, which is no number")));
+                        return Err(self.at(offset, &no_number(field, offset)));
                     };
                     T::from_f64(value).append(numbers);
                     count += 1;
@@ -195,6 +196,13 @@ impl Text {
         }
         Ok(rows)
     }
+}
+
+/// What is wrong with a word of the line at `offset`.
+fn no_number(word: &[u8], offset: u64) -> String {
+    let shown = String::from_utf8_lossy(&word[..word.len().min(WORD_BYTES_MAX)]);
+    let remedy = if offset == 0 { "; put # before a line of names" } else { "" };
+    format!("has {shown:?}, which is no number{remedy}")
 }
 
 fn has_point(line: &[u8]) -> bool {

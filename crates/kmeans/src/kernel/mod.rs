@@ -189,6 +189,9 @@ pub fn assign<T: Real>(
             let lanes = STRIP.min(found.len().saturating_sub(index * STRIP));
             let old = &mut found[index * STRIP..][..lanes];
             settle(strip, index, old, centres, sums);
+            if sums.found[index * STRIP..][..lanes] == *old {
+                continue;
+            }
             level.run(
                 #[inline(always)]
                 || move_points(strip, index, old, grid, sums),

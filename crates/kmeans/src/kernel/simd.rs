@@ -102,7 +102,6 @@ trait Vector: Copy {
     type Scalar: Copy + Default;
     const LANES: usize;
     unsafe fn load(from: *const Self::Scalar) -> Self;
-    unsafe fn store(self, to: *mut Self::Scalar);
     unsafe fn splat(value: Self::Scalar) -> Self;
     unsafe fn number(index: usize) -> Self;
     unsafe fn lowest() -> Self;
@@ -115,7 +114,8 @@ trait Vector: Copy {
     unsafe fn choose(self, other: Self, yes: Self, no: Self) -> Self;
     /// A bit for each lane where self > other.
     unsafe fn above(self, other: Self) -> u32;
-    fn index(value: Self::Scalar) -> u32;
+    /// Stores whole numbers.
+    unsafe fn store_whole(self, to: *mut u32);
     /// Asks for the cache line at `from`, which may be anywhere.
     fn prefetch(_from: *const Self::Scalar) {}
 }
@@ -130,19 +130,15 @@ unsafe fn tiles<V: Vector, const G: usize, const N: usize>(job: &mut Job<'_, V::
     let table = job.table;
     let strip_size = table.origin.len() * STRIP;
     for (strip, doubt) in job.doubt.iter_mut().enumerate() {
-        let mut numbers = [V::Scalar::default(); STRIP];
+        let found = job.found[strip * STRIP..][..STRIP].as_mut_ptr();
         let mut sure = 0;
         for first in (0..STRIP).step_by(N * V::LANES) {
             // SAFETY: `check` found as many strips as flags, and `first` is within one.
             let points = unsafe { job.strips.as_ptr().add(strip * strip_size + first) };
-            // SAFETY: the vectors of a tile end within the strip, whose length is that of
-            // `numbers`.
-            let bits = unsafe { tile::<V, G, N>(table, points, numbers.as_mut_ptr().add(first)) };
+            // SAFETY: the vectors of a tile end within the strip, which has as many points as
+            // `found`.
+            let bits = unsafe { tile::<V, G, N>(table, points, found.add(first)) };
             sure |= bits << first;
-        }
-        let found = &mut job.found[strip * STRIP..][..STRIP];
-        for (found, number) in found.iter_mut().zip(numbers) {
-            *found = V::index(number);
         }
         *doubt = !sure;
     }
@@ -157,7 +153,7 @@ unsafe fn tiles<V: Vector, const G: usize, const N: usize>(job: &mut Job<'_, V::
 unsafe fn tile<V: Vector, const G: usize, const N: usize>(
     table: &Table<V::Scalar>,
     points: *const V::Scalar,
-    best_at: *mut V::Scalar,
+    best_at: *mut u32,
 ) -> u32 {
     let dimensions = table.origin.len();
     // SAFETY: all reads are within the strip or, by the check of the job, within the table.
@@ -202,7 +198,7 @@ unsafe fn tile<V: Vector, const G: usize, const N: usize>(
         for n in 0..N {
             let gap = best[n].sub(second[n]);
             sure |= gap.above(size[n].fma(factor, base)) << (n * V::LANES);
-            index[n].store(best_at.add(n * V::LANES));
+            index[n].store_whole(best_at.add(n * V::LANES));
         }
         sure
     }
@@ -278,11 +274,6 @@ macro_rules! portable {
                 unsafe { from.cast::<Self>().read_unaligned() }
             }
             #[inline(always)]
-            unsafe fn store(self, to: *mut $scalar) {
-                // SAFETY: as in `load`.
-                unsafe { to.cast::<Self>().write_unaligned(self) }
-            }
-            #[inline(always)]
             unsafe fn splat(value: $scalar) -> Self {
                 [value; $lanes]
             }
@@ -319,8 +310,9 @@ macro_rules! portable {
                 (0..$lanes).fold(0, |bits, i| bits | u32::from(self[i] > other[i]) << i)
             }
             #[inline(always)]
-            fn index(value: $scalar) -> u32 {
-                value as u32
+            unsafe fn store_whole(self, to: *mut u32) {
+                // SAFETY: the caller has so many lanes there.
+                unsafe { to.cast::<[u32; $lanes]>().write(self.map(|value| value as u32)) }
             }
         }
     };

@@ -8,8 +8,8 @@ use super::Vector;
 
 macro_rules! vector {
     (
-        $vector:ty, $scalar:ty, $lanes:literal, $load:ident, $store:ident, $splat:ident, $sub:ident,
-        $fma:ident, $max:ident, $min:ident, $choose:expr, $above:expr
+        $vector:ty, $scalar:ty, $lanes:literal, $load:ident, $store_whole:expr, $splat:ident,
+        $sub:ident, $fma:ident, $max:ident, $min:ident, $choose:expr, $above:expr
     ) => {
         // SAFETY of every function: see the trait; loads and stores need no alignment.
         impl Vector for $vector {
@@ -19,10 +19,6 @@ macro_rules! vector {
             #[inline(always)]
             unsafe fn load(from: *const $scalar) -> Self {
                 unsafe { $load(from) }
-            }
-            #[inline(always)]
-            unsafe fn store(self, to: *mut $scalar) {
-                unsafe { $store(to, self) }
             }
             #[inline(always)]
             unsafe fn splat(value: $scalar) -> Self {
@@ -61,8 +57,8 @@ macro_rules! vector {
                 unsafe { $above(self, other) }
             }
             #[inline(always)]
-            fn index(value: $scalar) -> u32 {
-                value as u32
+            unsafe fn store_whole(self, to: *mut u32) {
+                unsafe { $store_whole(to, self) }
             }
             #[inline(always)]
             fn prefetch(from: *const $scalar) {
@@ -78,7 +74,7 @@ vector!(
     f32,
     16,
     _mm512_loadu_ps,
-    _mm512_storeu_ps,
+    |to: *mut u32, v| _mm512_storeu_si512(to.cast(), _mm512_cvttps_epi32(v)),
     _mm512_set1_ps,
     _mm512_sub_ps,
     _mm512_fmadd_ps,
@@ -93,7 +89,7 @@ vector!(
     f64,
     8,
     _mm512_loadu_pd,
-    _mm512_storeu_pd,
+    |to: *mut u32, v| _mm256_storeu_si256(to.cast(), _mm512_cvttpd_epi32(v)),
     _mm512_set1_pd,
     _mm512_sub_pd,
     _mm512_fmadd_pd,
@@ -108,7 +104,7 @@ vector!(
     f32,
     8,
     _mm256_loadu_ps,
-    _mm256_storeu_ps,
+    |to: *mut u32, v| _mm256_storeu_si256(to.cast(), _mm256_cvttps_epi32(v)),
     _mm256_set1_ps,
     _mm256_sub_ps,
     _mm256_fmadd_ps,
@@ -123,7 +119,7 @@ vector!(
     f64,
     4,
     _mm256_loadu_pd,
-    _mm256_storeu_pd,
+    |to: *mut u32, v| _mm_storeu_si128(to.cast(), _mm256_cvttpd_epi32(v)),
     _mm256_set1_pd,
     _mm256_sub_pd,
     _mm256_fmadd_pd,
