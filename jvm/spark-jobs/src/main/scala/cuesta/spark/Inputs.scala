@@ -17,7 +17,7 @@ object Inputs {
     catch {
       case _: FileNotFoundException =>
         throw new InputException(
-          s"$operation: opening ${plain(path)}: No such file or directory"
+          s"$operation: opening ${plain(path)} failed: No such file or directory; check the path"
         )
     }
 

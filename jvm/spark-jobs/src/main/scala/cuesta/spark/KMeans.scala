@@ -7,7 +7,7 @@ import java.nio.file.{Files, Path}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.storage.StorageLevel
 
-/** Lloyd's k-means with sums of whole numbers, so that no order of additions changes the centres. */
+/** Lloyd's k-means with sums of whole numbers, so that no order of additions changes a centre. */
 object KMeans {
   private val NpyHeaderBytes = 128
 

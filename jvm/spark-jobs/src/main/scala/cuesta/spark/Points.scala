@@ -39,20 +39,23 @@ object Points {
     }
     val firsts = opened.map(_._1.count).scanLeft(0L)(_ + _)
     val blocks = opened.zip(firsts).map { case ((points, _), first) =>
-      points.blocks.map(block => checked(block.copy(first = block.first + first), single))
+      points.blocks.map { block =>
+        checked(block.copy(first = block.first + first), dimensions, single)
+      }
     }
     Points(job.context.union(blocks), firsts.last, dimensions)
   }
 
   /** Rounds to single precision where that is asked for; refuses what is no finite number. */
-  private def checked(block: Block, single: Boolean): Block = {
+  private def checked(block: Block, dimensions: Int, single: Boolean): Block = {
     val rows = if (single) block.rows.map(_.toFloat.toDouble) else block.rows
-    rows.find(value => !(math.abs(value) <= CoordinateMax)).foreach { value =>
+    val index = rows.indexWhere(value => !(math.abs(value) <= CoordinateMax))
+    if (index >= 0)
       throw new InputException(
-        s"$Operation: point of block from ${block.first + 1} on has the coordinate $value; every " +
-          s"coordinate must be a number of at most $CoordinateMax"
+        s"$Operation: coordinate ${index % dimensions + 1} of point " +
+          s"${block.first + index / dimensions + 1} is ${rows(index)}; give numbers of at most " +
+          s"$CoordinateMax"
       )
-    }
     block.copy(rows = rows)
   }
 
@@ -79,7 +82,9 @@ object Points {
     val lines = job.context.textFile(path.toString).map(_.trim)
     numbered(lines.filter(line => line.nonEmpty && !line.startsWith("#")).map { line =>
       line.split("[,;\\s]+").map { field =>
-        Try(field.toDouble).getOrElse(
+        // Java's own reader takes the `d` and `f` of its literals for part of a number.
+        val number = if (field.last.isLetter) None else Try(field.toDouble).toOption
+        number.getOrElse(
           throw new InputException(s"$Operation: $name has \"$field\", expected a number")
         )
       }
@@ -95,7 +100,8 @@ object Points {
     val widths = counts.flatMap(_._2).distinct
     if (widths.length > 1)
       throw new InputException(
-        s"$Operation: lines have ${widths.sorted.mkString(" and ")} numbers; give all points as many"
+        s"$Operation: lines have ${widths.sorted.mkString(" and ")} numbers; give all points as " +
+          "many"
       )
     val firsts = counts.map(_._1).scanLeft(0L)(_ + _)
     val dimensions = widths.headOption.getOrElse(1)
@@ -164,8 +170,8 @@ object Points {
           (rows, columns, one, offset)
         case _ =>
           throw new InputException(
-            s"$Operation: $name is not points x dimensions of little-endian float32 or float64 in C " +
-              "order; save it so"
+            s"$Operation: $name is not points x dimensions of little-endian float32 or float64 " +
+              "in C order; save it so"
           )
       }
     }

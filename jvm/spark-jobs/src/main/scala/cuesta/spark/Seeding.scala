@@ -24,7 +24,8 @@ object Seeding {
     }
 
   private def fromFile(job: Job, points: Points, k: Int, file: String): Array[Array[Double]] = {
-    val path = if (file.contains("://")) file else s"file://${new java.io.File(file).getAbsolutePath}"
+    val path =
+      if (file.contains("://")) file else s"file://${new java.io.File(file).getAbsolutePath}"
     val asked = job.request.copy(inputs = Seq(path))
     val found = Points.open(new Job(job.spark, asked))
     if (found.count != k || found.dimensions != points.dimensions)

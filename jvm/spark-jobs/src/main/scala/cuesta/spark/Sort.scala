@@ -46,8 +46,8 @@ object Sort {
     val files = Inputs.behind(job, "input.records", "files of records")
     for (file <- files; surplus = file.getLen % RecordBytes if surplus != 0)
       throw new InputException(
-        s"input.records: ${Inputs.plain(file.getPath)} has ${file.getLen} bytes, $surplus more than " +
-          s"a whole number of records of $RecordBytes bytes; is it cut short, or text?"
+        s"input.records: ${Inputs.plain(file.getPath)} has ${file.getLen} bytes, $surplus more " +
+          s"than a whole number of records of $RecordBytes bytes; is it cut short, or text?"
       )
     val splits = files.flatMap(Inputs.cut(_, SplitBytesMax))
     val firsts = splits.scanLeft(0L)((first, split) => first + split.bytes / RecordBytes)
