@@ -34,6 +34,7 @@ BENCHES = (
     "components",
     "pair_matrix",
     "correlate",
+    "dataflow",
     "kmeans",
     "spark_scan",
     "memory",

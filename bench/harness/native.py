@@ -95,6 +95,12 @@ def memory_pass(size_bytes: int, passes: int) -> Sample:
     return Sample(seconds=passes * size_bytes / rate)
 
 
+def memory_copy(size_bytes: int) -> Sample:
+    """Read so much memory and write as much elsewhere."""
+    rate = _ceiling("memory_copy", seconds_min=0.2, bytes=max(size_bytes, 64 << 20))
+    return Sample(seconds=2 * size_bytes / rate)
+
+
 def multiply_adds(flops: float) -> Sample:
     """So many operations in single precision as multiply-adds on registers."""
     return Sample(seconds=flops / _ceiling("fma_f32", seconds_min=0.2))
