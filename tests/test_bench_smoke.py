@@ -28,6 +28,7 @@ pytestmark = pytest.mark.skipif(
         ("degrees", 2),
         ("components", 3),
         ("correlate", 1),
+        ("dataflow", 2),
         ("kmeans", 1),
         ("memory", 6),
         ("pair_matrix", 3),

@@ -1,6 +1,6 @@
 //! Runs plain loops with the widest vectors of this machine: the compiler makes a copy for each.
 //!
-//! The only file of this crate with `unsafe`: the calls of functions that need instructions, which
+//! With `pages`, the only file of this crate with `unsafe`: the calls of functions that need instructions, which
 //! were asked for just before.
 #![allow(unsafe_code)]
 

@@ -8,6 +8,7 @@ pub mod digest;
 pub mod error;
 pub mod fixed;
 pub mod job;
+pub mod pages;
 pub mod progress;
 pub mod random;
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use cuesta_core::pages::large_pages;
 use cuesta_core::{Error, Result};
 use cuesta_input::parallel::lock;
 
@@ -49,7 +50,9 @@ impl InMemory {
 impl Blocks for InMemory {
     fn put(&self, block: u64, size: usize, mut fill: impl FnMut(usize, &mut [f64])) -> Result<()> {
         let mut values = lock(&self.blocks[block as usize]);
-        values.resize(size, 0.0);
+        // Zeros that the system gives: no page is touched before `fill` does.
+        *values = vec![0.0; size];
+        large_pages(&mut values);
         fill(0, &mut values);
         Ok(())
     }

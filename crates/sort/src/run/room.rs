@@ -2,9 +2,8 @@
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::pages::large_pages;
 use cuesta_input::records::{RECORD_BYTES, Record};
-
-use crate::advice::large_pages;
 
 /// An array of zeros, and the memory it takes.
 pub struct Room<'a, T> {

@@ -1,0 +1,25 @@
+//! Advice to the system about memory, which changes what is fast and nothing else.
+//!
+//! With `cpu`, the only file of this crate with `unsafe`.
+#![allow(unsafe_code)]
+
+use rustix::mm::Advice;
+
+/// Bytes of a large page.
+const PAGE_BYTES: usize = 2 << 20;
+
+/// Asks for large pages where whole ones are within the array: fewer faults while it is filled,
+/// fewer misses while it is used. Changes no value.
+pub fn large_pages<T>(values: &mut [T]) {
+    let range = values.as_mut_ptr_range();
+    let (start, end) = (range.start.addr(), range.end.addr());
+    let first = start.next_multiple_of(PAGE_BYTES);
+    let size_bytes = (end / PAGE_BYTES * PAGE_BYTES).saturating_sub(first);
+    if size_bytes == 0 {
+        return;
+    }
+    let place = range.start.cast::<u8>().wrapping_add(first - start);
+    // SAFETY: the pages lie within the array, and the advice changes no byte of them.
+    // A system without large pages refuses, which changes nothing either.
+    let _ = unsafe { rustix::mm::madvise(place.cast(), size_bytes, Advice::LinuxHugepage) };
+}
