@@ -30,7 +30,15 @@ from cuesta.report.question import question, short_name
             "Which genes of a.txt are correlated (Pearson) over at least 30 common samples, with "
             "an absolute score of at least 0.7?",
         ),
-        ("sort", {}, "What does sort say about a.txt and b?"),
+        ("sort", {}, "How long does it take to sort the records of a.txt?"),
+        ("kmeans", {"clusters": 10}, "Which points of a.txt belong together, in 10 clusters?"),
+        (
+            "dataflow",
+            {"blocks": 96, "block_vectors": 1024, "stages": "separate", "keep": "memory"},
+            "What does it cost to generate, shift and average 96 blocks of 1,024 vectors, stage by "
+            "stage, kept in memory?",
+        ),
+        ("assemble", {}, "What does assemble say about a.txt and b?"),
     ],
 )
 def test_the_question_is_a_plain_sentence(

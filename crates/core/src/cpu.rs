@@ -1,7 +1,7 @@
 //! Runs plain loops with the widest vectors of this machine: the compiler makes a copy for each.
 //!
-//! With `pages`, the only file of this crate with `unsafe`: the calls of functions that need instructions, which
-//! were asked for just before.
+//! With `pages`, the only file of this crate with `unsafe`: the calls of functions that need
+//! instructions, which were asked for just before.
 #![allow(unsafe_code)]
 
 /// Runs `work` compiled for the instructions of this processor. `work` must be an

@@ -30,6 +30,13 @@ def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[s
             return _correlate(first, parameters, kept)
         case "load":
             return f"How long does it take to turn {first} into a binary pair matrix?"
+        case "dataflow":
+            return _dataflow(parameters)
+        case "sort":
+            return f"How long does it take to sort the records of {first}?"
+        case "kmeans":
+            clusters = _plain(_number(parameters, "clusters"))
+            return f"Which points of {first} belong together, in {clusters} clusters?"
     return f"What does {workload} say about {' and '.join(names) or 'its input'}?"
 
 
@@ -70,6 +77,18 @@ def _correlate(first: str, parameters: Mapping[str, object], kept: str) -> str:
     if kept:
         return f"Which genes of {first} are correlated{by}{samples}, with {kept}?"
     return f"How are the genes of {first} correlated{by}{samples}?"
+
+
+def _dataflow(parameters: Mapping[str, object]) -> str:
+    blocks, vectors = (_number(parameters, name) for name in ("blocks", "block_vectors"))
+    how = {
+        ("fused", "none"): "as one loop",
+        ("separate", "none"): "stage by stage, nothing kept",
+        ("separate", "memory"): "stage by stage, kept in memory",
+        ("separate", "disk"): "stage by stage, kept on disk",
+    }.get((str(parameters.get("stages")), str(parameters.get("keep"))), "")
+    of = f"{_plain(blocks)} blocks of {_plain(vectors)} vectors"
+    return f"What does it cost to generate, shift and average {of}{f', {how}' if how else ''}?"
 
 
 def _edges(kept: str) -> str:

@@ -23,6 +23,9 @@ _HEADLINE_COUNTS = {
     "join": {"both": "pairs in both", "left_only": "only in the first"},
     "degrees": {"genes_with_edges": "genes with an edge", "edges": "edges"},
     "communities": {"communities": "communities", "edges": "edges"},
+    "dataflow": {"blocks": "blocks", "vectors": "vectors"},
+    "sort": {"records": "records"},
+    "kmeans": {"points": "points", "iterations": "iterations"},
 }
 FACTS_COUNTS_MAX = 2
 

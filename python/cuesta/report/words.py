@@ -96,6 +96,17 @@ def answer(run: Run) -> str:
                 f"{_about(counts, 'genes_grouped')} of {_about(counts, 'genes')} genes; the "
                 f"largest has {_about(counts, 'largest_community')}."
             )
+        case "dataflow" if "vectors" in counts:
+            return f"{_about(counts, 'vectors')} vectors went through all stages."
+        case "sort" if "records" in counts:
+            return f"{_about(counts, 'records')} records are in the order of their keys."
+        case "kmeans" if "points" in counts:
+            dimensions = n.plural(counts["dimensions"], "dimension")
+            return (
+                f"{_about(counts, 'points')} points of {dimensions} are grouped around "
+                f"{n.plural(counts['clusters'], 'centre')}, after "
+                f"{n.plural(counts['iterations'], 'iteration')}."
+            )
     return ""
 
 
