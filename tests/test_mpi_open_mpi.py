@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("open-mpi") / "venv"
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
     found = folder / "bin" / "python"
-    words = [uv, "pip", "install", "--quiet", "--python", found, *PACKAGES]
+    words = [str(uv), "pip", "install", "--quiet", "--python", str(found), *PACKAGES]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"Open MPI could not be installed: {done.stderr.strip()[-200:]}")
@@ -44,16 +45,11 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     folder = tmp_path_factory.mktemp("inputs")
-    for kind, request in {
+    requests: dict[str, dict[str, Any]] = {
         "tera": {"rows": 1000, "first": 0, "kind": "random"},
-        "points": {
-            "rows": 500,
-            "dimensions": 3,
-            "clusters": 4,
-            "spread": 10.0,
-            "float64": False,
-        },
-    }.items():
+        "points": {"rows": 500, "dimensions": 3, "clusters": 4, "spread": 10.0, "float64": False},
+    }
+    for kind, request in requests.items():
         asked = request | {"output": str(folder / f"{kind}.npy"), "seed": 1, "threads": 1}
         native_module().data_make(kind, json.dumps(asked))
     return {
