@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,8 @@ def test_a_missing_java_is_told_with_the_package(
     checks = {check.name: check for check in doctor.all_checks()}
     assert checks["java"].state == doctor.ABSENT
     assert "apt-get install openjdk-17-jre-headless" in checks["java"].remedy
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    checks = {check.name: check for check in doctor.all_checks()}
     assert checks["mpi"].state == doctor.ABSENT
 
 

