@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import platform
 import shutil
 import subprocess
@@ -216,10 +217,12 @@ def _mpi() -> Check:
 
     mpirun = launcher()
     if mpirun:
-        said = _lines([mpirun, "--version"])
-        # MPICH's second line has the version, Open MPI's first.
-        line = next((one for one in said if "ersion" in one or "Open MPI" in one), mpirun)
-        return Check(name="mpi", state=OK, found=" ".join(line.split()))
+        # Open MPI has its version in the first line, MPICH in the second.
+        said = " ".join(_said([mpirun, "--version"])[:2])
+        number = re.search(r"\d+\.\d+[\w.]*", said)
+        name = "Open MPI" if "Open MPI" in said else "MPICH" if "HYDRA" in said else "MPI"
+        found = f"{name} {number[0] if number else ''}".strip()
+        return Check(name="mpi", state=OK, found=f"{found}, {mpirun}")
     return Check(
         name="mpi",
         state=ABSENT,
@@ -230,10 +233,10 @@ def _mpi() -> Check:
 
 
 def _first_line(command: list[str]) -> str:
-    return next(iter(_lines(command)), "")
+    return next(iter(_said(command)), "")
 
 
-def _lines(command: list[str]) -> list[str]:
+def _said(command: list[str]) -> list[str]:
     """What a command says; nothing when it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
