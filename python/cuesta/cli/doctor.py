@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
