@@ -16,11 +16,6 @@ import pytest
 from cuesta.cli.app import call
 from cuesta.engines.kmeans import PHASES_MAX, ceiling, iterate, shares
 from cuesta.engines.mpi import MpiEngine
-from cuesta.errors import InputError
-from sparkkit import run as run_engine
-from sparkkit import spark, trial
-
-__all__ = ["spark"]
 
 needs_mpi = pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
 
@@ -166,31 +161,6 @@ def test_more_ranks_than_points_and_a_bad_point_on_one_of_them(
     path.write_text("1 2\n3 4\n9 nan\n")
     assert call([*words, "-o", str(tmp_path / "b")]) == 2
     assert "coordinate 2 of point 3 of" in capsys.readouterr().err.splitlines()[-1]
-
-
-@pytest.mark.usefixtures("spark")
-def test_spark_gives_the_same_bytes_for_any_tasks(points: Path, tmp_path: Path) -> None:
-    parameters = {"clusters": 6, "iterations": 8}
-    wanted = [trial("kmeans", [str(points)], parameters, task_bytes=size)
-              for size in ("1MB", "3MB", "1GB")]  # fmt: skip
-    _, expected = run_engine(wanted[0], tmp_path, "native")
-    for one in wanted:
-        outcome, files = run_engine(one, tmp_path)
-        assert files == expected
-        names = {phase.name for phase in outcome.phases}
-        assert {"read", "streamed iteration 8", "assign"} <= names
-
-
-@pytest.mark.usefixtures("spark")
-def test_an_executor_names_a_bad_point_in_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "bad.npy"
-    x = np.ones((1000, 3))
-    x[700, 1] = np.inf
-    np.save(path, x)
-    with pytest.raises(InputError, match=r"coordinate 2 of point 701 of .*bad.npy is inf"):
-        run_engine(trial("kmeans", [str(path)], {"clusters": 2}), tmp_path)
-    with pytest.raises(InputError, match="copy it to a shared folder"):
-        run_engine(trial("kmeans", ["hdfs://nowhere/x.npy"], {"clusters": 2}), tmp_path)
 
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
