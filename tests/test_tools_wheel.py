@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
 
 import check_wheel
+import setup
 import wheel
 
 
@@ -15,6 +17,10 @@ import wheel
 def test_a_second_empty_environment_installs_and_uses_the_wheel(tmp_path: Path) -> None:
     built = wheel.build(tmp_path)
     assert "-cp311-abi3-" in built.name
+    with zipfile.ZipFile(built) as archive:
+        held = set(archive.namelist())
+    assert "cuesta/studies/spark-hpc.toml" in held
+    assert ("cuesta/jars/cuesta-spark-jobs.jar" in held) == setup.JAR.exists()
     check_wheel.check(built)
 
 
