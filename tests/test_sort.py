@@ -15,7 +15,8 @@ import pytest
 from cuesta.cli.app import call
 from cuesta.engines.mpi import MpiEngine
 from cuesta.engines.mpi.launch import launcher
-from cuesta.engines.sort import SORTED_FILE, check_memory, share_of
+from cuesta.engines.shares import share_of
+from cuesta.engines.sort import SORTED_FILE, check_memory
 from cuesta.errors import InputError
 from digests import digest
 from labkit import ROOT, names

@@ -28,8 +28,9 @@ def _report(
     ] = Path("report.html"),
 ) -> None:
     from cuesta.report import write, write_study
+    from cuesta.report.study import FILE_NAME
 
-    if len(paths) == 1 and (paths[0] / "study.json").is_file():
+    if len(paths) == 1 and (paths[0] / FILE_NAME).is_file():
         typer.echo(str(write_study(paths[0], output)))
         return
     typer.echo(str(write(paths, output)))

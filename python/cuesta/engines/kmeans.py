@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import pairwise
 from typing import Any
+
+from cuesta.engines.shares import Share, share_of
 
 PHASES_MAX = 100
 """Iterations that have a phase of their own."""
@@ -32,10 +33,9 @@ def request(given: Mapping[str, Any], **other: object) -> str:
     return json.dumps({name: (dict(given) | other)[name] for name in _REQUEST})
 
 
-def shares(points: int, parts: int) -> list[tuple[int, int]]:
+def shares(points: int, parts: int) -> list[Share]:
     """First point and number of points of each part: as even as they can be, some may be empty."""
-    ends = [part * points // parts for part in range(parts + 1)]
-    return [(first, last - first) for first, last in pairwise(ends)]
+    return [share_of(points, part, parts) for part in range(parts)]
 
 
 def amounts(facts: Mapping[str, Any]) -> dict[str, int]:

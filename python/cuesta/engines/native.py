@@ -12,6 +12,7 @@ from cuesta.errors import EngineMissing
 from cuesta.lab.points import with_arrays
 from cuesta.lab.request import from_response, native_module, to_request
 from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.workloads import WORKLOAD_NAMES
 
 _FILE_READ = "file_read_warm_bytes_per_s"
 _READING = ("scan", "count", "components", "read", "read a", "read b", "load")
@@ -30,19 +31,7 @@ class NativeEngine:
 
     progress: Progress | None = None
     name: str = "native"
-    workloads: frozenset[str] = frozenset(
-        {
-            "correlate",
-            "scan",
-            "join",
-            "degrees",
-            "communities",
-            "load",
-            "dataflow",
-            "sort",
-            "kmeans",
-        }
-    )
+    workloads: frozenset[str] = frozenset(WORKLOAD_NAMES)
 
     def missing(self) -> str | None:
         """None where the native module loads."""

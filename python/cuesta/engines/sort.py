@@ -18,15 +18,6 @@ RANK_BESIDE_BYTES = 80 << 20
 _SHARES_HELD = 2.5
 """Times its share that a rank holds: what it sends and what it receives, parts being uneven."""
 
-Share = tuple[int, int]
-"""A range of records: the first, and how many."""
-
-
-def share_of(records: int, index: int, count: int) -> Share:
-    """Share `index` of `count` shares, as even as they can be."""
-    first, end = index * records // count, (index + 1) * records // count
-    return first, end - first
-
 
 def check_memory(records: int, ranks: int, memory_bytes: int) -> None:
     """Errors: `InputError` when the ranks can't hold all records."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +17,8 @@ from cuesta.engines.dataflow import (
     plan,
     write_table,
 )
+from cuesta.engines.mpi.clock import Clock
+from cuesta.engines.shares import share_of
 
 if TYPE_CHECKING:
     from cuesta.engines.dataflow import Block
@@ -49,24 +49,8 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 def my_blocks(blocks: int, rank: int, ranks: int) -> range:
     """The blocks of a rank: as even as they can be, none when there are more ranks."""
-    return range(rank * blocks // ranks, (rank + 1) * blocks // ranks)
-
-
-class Clock:
-    """Times phases on rank 0; a phase ends when the last rank has ended it."""
-
-    def __init__(self, world: Any) -> None:
-        self.phases: list[dict[str, Any]] = []
-        self._world = world
-
-    @contextmanager
-    def phase(self, name: str, **amounts: int) -> Iterator[None]:
-        """The phase around a piece of work of all ranks."""
-        self._world.Barrier()
-        started = perf_counter()
-        yield
-        self._world.Barrier()
-        self.phases.append({"name": name, "seconds": perf_counter() - started, **amounts})
+    first, count = share_of(blocks, rank, ranks)
+    return range(first, first + count)
 
 
 def _pipeline(clock: Clock, kernels: Kernels, asked: Plan, mine: range, sums: Any) -> None:

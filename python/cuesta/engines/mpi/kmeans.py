@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cuesta.engines import kmeans
-from cuesta.engines.mpi.dataflow import Clock
+from cuesta.engines.mpi.clock import Clock
 from cuesta.lab.request import native_module
 
 

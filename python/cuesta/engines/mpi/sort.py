@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cuesta.engines.mpi.dataflow import Clock
-from cuesta.engines.sort import RANK_SAMPLES, RECORD_BYTES, check_memory, share_of
+from cuesta.engines.mpi.clock import Clock
+from cuesta.engines.shares import share_of
+from cuesta.engines.sort import RANK_SAMPLES, RECORD_BYTES, check_memory
 from cuesta.lab.request import native_module
 
 if TYPE_CHECKING:

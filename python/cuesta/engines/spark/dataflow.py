@@ -24,6 +24,7 @@ from cuesta.engines.dataflow import (
 )
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.options import options_of
+from cuesta.engines.spark.plan import TASKS_A_SLOT
 from cuesta.errors import InputError
 from cuesta.units import format_bytes
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from cuesta.engines.dataflow import Block
 
-TASKS_A_SLOT = 3
 COPIES = 4
 """Of a block while it goes from the JVM to a Python worker and back."""
 

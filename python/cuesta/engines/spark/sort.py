@@ -11,7 +11,8 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cuesta.engines.sort import PART_SAMPLES, RECORD_BYTES, Share
+from cuesta.engines.shares import Share
+from cuesta.engines.sort import PART_SAMPLES, RECORD_BYTES
 from cuesta.engines.spark import sort_tasks as tasks
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.options import options_of

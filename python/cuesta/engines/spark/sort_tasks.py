@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cuesta.engines.sort import RECORD_BYTES, Share
+from cuesta.engines.shares import Share
+from cuesta.engines.sort import RECORD_BYTES
 from cuesta.engines.spark.failures import refusing
 from cuesta.lab.request import native_module
 

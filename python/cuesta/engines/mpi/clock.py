@@ -1,0 +1,25 @@
+"""The clock of all workloads on ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+
+class Clock:
+    """Times phases on rank 0; a phase ends when the last rank has ended it."""
+
+    def __init__(self, world: Any) -> None:
+        self.phases: list[dict[str, Any]] = []
+        self._world = world
+
+    @contextmanager
+    def phase(self, name: str, **amounts: int) -> Iterator[None]:
+        """The phase around a piece of work of all ranks."""
+        self._world.Barrier()
+        started = perf_counter()
+        yield
+        self._world.Barrier()
+        self.phases.append({"name": name, "seconds": perf_counter() - started, **amounts})
