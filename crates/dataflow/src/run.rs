@@ -128,7 +128,9 @@ impl Dataflow<'_> {
             Keep::Memory => {
                 let purpose = "keeping all blocks in memory (--keep disk does not)";
                 let _lease = self.context.budget.take(self.bytes(), purpose)?;
-                self.staged(&stored::InMemory::new(self.plan.blocks), response)
+                let size = 3 * self.plan.block_vectors as usize;
+                let mut values = vec![0.0; size * self.plan.blocks as usize];
+                self.staged(&stored::InMemory::new(&mut values, size), response)
             }
             Keep::Disk => {
                 let folder = &self.context.request.scratch;

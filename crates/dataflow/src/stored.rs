@@ -35,25 +35,22 @@ pub trait Blocks: Sync {
     fn read(&self, block: u64, size: usize, look: impl FnMut(&[f64])) -> Result<()>;
 }
 
-/// Blocks in memory. Whoever makes them takes their memory from the budget.
-pub struct InMemory {
-    blocks: Vec<Mutex<Vec<f64>>>,
+/// Blocks in memory, all in one array: a fresh mapping each time, of large pages but for its ends.
+pub struct InMemory<'a> {
+    blocks: Vec<Mutex<&'a mut [f64]>>,
 }
 
-impl InMemory {
-    /// Room for `blocks` blocks.
-    pub fn new(blocks: u64) -> Self {
-        Self { blocks: (0..blocks).map(|_| Mutex::default()).collect() }
+impl<'a> InMemory<'a> {
+    /// Blocks of `size` values in `values`, whose pages need not have been touched yet.
+    pub fn new(values: &'a mut [f64], size: usize) -> Self {
+        large_pages(values);
+        Self { blocks: values.chunks_mut(size).map(Mutex::new).collect() }
     }
 }
 
-impl Blocks for InMemory {
-    fn put(&self, block: u64, size: usize, mut fill: impl FnMut(usize, &mut [f64])) -> Result<()> {
-        let mut values = lock(&self.blocks[block as usize]);
-        // Zeros that the system gives: no page is touched before `fill` does.
-        *values = vec![0.0; size];
-        large_pages(&mut values);
-        fill(0, &mut values);
+impl Blocks for InMemory<'_> {
+    fn put(&self, block: u64, _: usize, mut fill: impl FnMut(usize, &mut [f64])) -> Result<()> {
+        fill(0, &mut lock(&self.blocks[block as usize]));
         Ok(())
     }
 
