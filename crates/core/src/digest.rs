@@ -24,6 +24,8 @@ pub enum Tag {
     Sort = 6,
     /// The cluster of a point.
     KMeans = 7,
+    /// A unitig or contig.
+    Assembly = 9,
 }
 
 /// Sum over records of a 128-bit hash of each record; independent of the order of the records.

@@ -35,6 +35,7 @@ pub fn python_error(py: Python<'_>, error: &Error) -> PyErr {
 /// Runs a workload of any crate.
 pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Response> {
     match workload {
+        "assemble" => cuesta_assembly::run(request, progress),
         "dataflow" => cuesta_dataflow::run(request, progress),
         "kmeans" => cuesta_kmeans::run(request, progress),
         "sort" => cuesta_sort::run(request, progress),
@@ -45,6 +46,7 @@ pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Res
 /// Verifies the answer of a workload of any crate.
 pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<Verdict> {
     match workload {
+        "assemble" => cuesta_assembly::verify(request, progress),
         "dataflow" => cuesta_dataflow::verify(request, progress),
         "kmeans" => cuesta_kmeans::verify(request, progress),
         "sort" => cuesta_sort::verify(request, progress),

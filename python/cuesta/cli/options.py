@@ -25,7 +25,7 @@ WORKLOAD_PANEL = "Workload"
 ENGINE_PANEL = "Engine and machine"
 OUTPUT_PANEL = "Measuring and output"
 
-_TYPES: dict[str, type] = {"float": float, "int": int, "choice": str, "text": str}
+_TYPES: dict[str, type] = {"float": float, "int": int, "choice": str, "text": str, "flag": bool}
 _ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels": ("spark",)}
 """Engines that each flag for engines is for."""
 _CACHES = {"": "as-is", "input": "input-dropped", "machine": "machine-dropped"}
@@ -119,7 +119,7 @@ def _workload_option(one: Parameter) -> inspect.Parameter:
     kind = _TYPES[one.type]
     choices = list(one.choices)
     declared = typer.Option(
-        one.option,
+        *((one.short, one.option) if one.short else (one.option,)),
         help=f"{one.help} {_allowed(one)}",
         metavar="|".join(choices) or None,
         show_default=f"{one.none}" if one.default is None else True,

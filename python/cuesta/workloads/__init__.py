@@ -26,8 +26,14 @@ WORKLOAD_NAMES = (
     "dataflow",
     "sort",
     "kmeans",
+    "assemble",
 )
 """In the order in which a person meets them."""
+
+
+_KINDS = {
+    "int": "a whole number", "float": "a number", "text": "a word", "flag": "true or false",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +45,7 @@ class Parameter:
     name
         As in records and requests, e.g. `min_abs_score`.
     type
-        `float`, `int`, `choice` or `text`.
+        `float`, `int`, `choice`, `text` or `flag`.
     help
         One sentence.
     unit
@@ -52,17 +58,20 @@ class Parameter:
         What a `choice` may be.
     none
         What None means, e.g. `no limit`; empty when None is not allowed.
+    short
+        A second, short option, e.g. `-k`.
     """
 
     name: str
     type: str
     help: str
     unit: str = ""
-    default: float | int | str | None = None
+    default: float | int | str | bool | None = None
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     none: str = ""
+    short: str = ""
 
     @property
     def option(self) -> str:
@@ -74,12 +83,12 @@ class Parameter:
         """What is allowed, in words."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
-        kind = {"int": "a whole number", "float": "a number", "text": "a word"}[self.type]
+        kind = _KINDS[self.type]
         if self.minimum is not None and self.maximum is not None:
             return f"{kind} from {self.minimum:g} to {self.maximum:.9g}"
         return f"{kind} of at least {self.minimum:g}" if self.minimum is not None else kind
 
-    def check(self, value: object) -> float | int | str | None:
+    def check(self, value: object) -> float | int | str | bool | None:
         """`value` in the parameter's own type. Errors: `InputError` with option and range."""
         if value is None and (self.none or self.default is None):
             return None
@@ -88,7 +97,11 @@ class Parameter:
         except (TypeError, ValueError):
             raise InputError(f"{self.option} is {value}, give {self.range}") from None
 
-    def _converted(self, value: object) -> float | int | str:
+    def _converted(self, value: object) -> float | int | str | bool:
+        if self.type == "flag":
+            if not isinstance(value, bool):
+                raise ValueError
+            return value
         if self.type in ("choice", "text"):
             word = str(value)
             if (self.choices and word not in self.choices) or not word:

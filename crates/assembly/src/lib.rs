@@ -1,0 +1,27 @@
+//! Genome assembly: reads to unitigs, contigs and their graph (`spec/workloads/assemble`).
+//!
+//! Reads are cut into super-k-mers, stretches whose (k-1)-mers belong to one bucket; each bucket is
+//! counted and compacted by itself in a table that fits in a cache, and the fragments are joined
+//! where buckets meet. The answer does not depend on threads, memory, or the number of buckets.
+//! Cost: O(bases), each read once and written once to a bucket.
+
+pub mod buckets;
+pub mod compact;
+pub mod glue;
+pub mod graph;
+pub mod kmer;
+pub mod packed;
+pub mod params;
+pub mod reads;
+pub mod reference;
+pub mod run;
+pub mod scan;
+pub mod sequences;
+pub mod simplify;
+pub mod spectrum;
+pub mod table;
+pub mod verify;
+pub mod write;
+
+pub use run::run;
+pub use verify::verify;

@@ -1,0 +1,78 @@
+//! Super-k-mers as bytes: how many k-mers, flags, then the bases, four a byte.
+
+use crate::kmer::{Base, Kmer};
+use crate::scan::{LEFT_OUTSIDE, RIGHT_OUTSIDE, SuperKmer};
+
+/// Bytes before the bases.
+const HEADER_BYTES: usize = 2;
+/// Readable bytes that a block needs after its last record.
+pub const PADDING: usize = 40;
+
+/// The left end of a k-mer, as it stands in the record, is inside the bucket.
+pub const LEFT_INSIDE: u32 = 1;
+/// Its right end is.
+pub const RIGHT_INSIDE: u32 = 2;
+
+/// A super-k-mer inside a block.
+pub struct Record<'a> {
+    /// How many k-mers.
+    pub kmers: usize,
+    /// The flags of [`crate::scan`].
+    pub flags: u8,
+    /// Its bases, then at least [`PADDING`] bytes.
+    pub bytes: &'a [u8],
+}
+
+/// Appends a super-k-mer to a block.
+#[inline]
+pub fn append(part: &SuperKmer<'_>, flags: u8, k: usize, block: &mut Vec<u8>) {
+    block.extend_from_slice(&[part.kmers as u8, part.flags | flags]);
+    part.pack(k, block);
+}
+
+/// The records of a block of `size_bytes`, which is followed by [`PADDING`] readable bytes.
+pub fn records(block: &[u8], size_bytes: usize, k: usize) -> impl Iterator<Item = Record<'_>> {
+    let mut place = 0;
+    std::iter::from_fn(move || {
+        if place >= size_bytes {
+            return None;
+        }
+        let kmers = usize::from(block[place]);
+        let flags = block[place + 1];
+        let bytes = &block[place + HEADER_BYTES..];
+        place += HEADER_BYTES + (kmers + k - 1).div_ceil(4);
+        Some(Record { kmers, flags, bytes })
+    })
+}
+
+impl Record<'_> {
+    /// Calls `take` for each k-mer with its reverse complement and the ends that are inside.
+    #[inline(always)]
+    pub fn each<K: Kmer>(&self, k: usize, mut take: impl FnMut(K, K, u32)) {
+        let mut forward = K::ZERO;
+        for index in 0..k {
+            forward = forward.append(self.base(index), k);
+        }
+        let mut backward = forward.reverse_complement(k);
+        for index in 0..self.kmers {
+            if index > 0 {
+                let base = self.base(index + k - 1);
+                forward = forward.append(base, k);
+                backward = backward.prepend(3 - base, k);
+            }
+            let mut inside = LEFT_INSIDE | RIGHT_INSIDE;
+            if index == 0 && self.flags & LEFT_OUTSIDE != 0 {
+                inside &= !LEFT_INSIDE;
+            }
+            if index + 1 == self.kmers && self.flags & RIGHT_OUTSIDE != 0 {
+                inside &= !RIGHT_INSIDE;
+            }
+            take(forward, backward, inside);
+        }
+    }
+
+    #[inline(always)]
+    fn base(&self, index: usize) -> Base {
+        self.bytes[index / 4] >> (6 - 2 * (index % 4)) & 3
+    }
+}

@@ -1,0 +1,106 @@
+//! Unitigs by their definition, from one map of all solid k-mers: what tests and `verify` hold the
+//! fast way against.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::kmer::{Base, Kmer};
+use crate::sequences::{orient, reverse_complement, rotate};
+
+/// A unitig: its bases in their one form, the counts of its k-mers added up, whether it is a circle.
+pub type Unitig = (Vec<Base>, u64, bool);
+
+/// The solid k-mers of a graph and their counts, by canonical form.
+pub type Solid<K> = HashMap<K, u32>;
+
+/// All unitigs, in the order of their bases.
+pub fn unitigs<K: Kmer>(solid: &Solid<K>, k: usize) -> Vec<Unitig> {
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    for &start in solid.keys() {
+        if seen.contains(&start) {
+            continue;
+        }
+        let mut path = vec![start];
+        let mut circular = false;
+        while let Some(next) = only_after(solid, path[path.len() - 1], k) {
+            circular = next == start;
+            if circular {
+                break;
+            }
+            path.push(next);
+        }
+        if !circular {
+            let turned = |kmer: &K| kmer.reverse_complement(k);
+            path = path.iter().rev().map(turned).collect();
+            while let Some(next) = only_after(solid, path[path.len() - 1], k) {
+                path.push(next);
+            }
+        }
+        seen.extend(path.iter().map(|kmer| kmer.canonical(k)));
+        let sum = path.iter().map(|kmer| u64::from(solid[&kmer.canonical(k)])).sum();
+        found.push((spelled(&path, k, circular), sum, circular));
+    }
+    found.sort();
+    found
+}
+
+/// The bases of a path in their one form.
+fn spelled<K: Kmer>(path: &[K], k: usize, circular: bool) -> Vec<Base> {
+    let mut codes: Vec<Base> = path.iter().map(|kmer| kmer.from_last(k - 1)).collect();
+    if circular {
+        rotate(&mut codes);
+        let count = codes.len();
+        (0..k - 1).for_each(|place| codes.push(codes[place % count]));
+    } else {
+        let last = path[path.len() - 1];
+        codes.extend((0..k - 1).rev().map(|index| last.from_last(index)));
+        orient(&mut codes);
+    }
+    codes
+}
+
+/// The k-mer that follows when it is the only one, and when nothing else comes before it.
+fn only_after<K: Kmer>(solid: &Solid<K>, kmer: K, k: usize) -> Option<K> {
+    let junction = kmer.suffix(k);
+    if junction == junction.reverse_complement(k - 1) {
+        return None;
+    }
+    let is_solid = |kmer: &K| solid.contains_key(&kmer.canonical(k));
+    let mut after = (0..4).map(|base| kmer.append(base, k)).filter(is_solid);
+    let next = after.next()?;
+    if after.next().is_some() {
+        return None;
+    }
+    let before = (0..4).map(|base| next.prepend(base, k)).filter(is_solid).count();
+    (before == 1).then_some(next)
+}
+
+/// Every k-mer of some bases.
+pub fn kmers<K: Kmer>(codes: &[Base], k: usize) -> impl Iterator<Item = K> {
+    let mut kmer = K::ZERO;
+    codes.iter().enumerate().filter_map(move |(place, &base)| {
+        kmer = kmer.append(base, k);
+        (place + 1 >= k).then_some(kmer)
+    })
+}
+
+/// The links of paths that share k - 1 bases, by comparing every end with every other: for tests.
+pub fn links(paths: &[Vec<Base>], k: usize) -> HashSet<(usize, usize)> {
+    let out = |end: usize| -> Vec<Base> {
+        let codes = &paths[end / 2];
+        if end % 2 == 1 {
+            codes[codes.len() + 1 - k..].to_vec()
+        } else {
+            reverse_complement(&codes[..k - 1]).collect()
+        }
+    };
+    let mut found = HashSet::new();
+    for one in 0..2 * paths.len() {
+        for two in 0..2 * paths.len() {
+            if out(one) == reverse_complement(&out(two)).collect::<Vec<_>>() {
+                found.insert((one, two));
+            }
+        }
+    }
+    found
+}

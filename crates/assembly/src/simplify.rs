@@ -1,0 +1,241 @@
+//! Takes errors out of the graph of unitigs: tips, bubbles, weak connections, round after round.
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use serde::Serialize;
+
+use crate::glue::{self, End, NOWHERE};
+use crate::graph::Links;
+use crate::kmer::{Base, Kmer};
+use crate::sequences::{Paths, reverse_complement};
+
+/// Most rounds.
+const ROUNDS_MAX: usize = 12;
+
+/// What is taken for an error. Lengths are in bases.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// A dead end shorter than this goes where another path is stronger.
+    pub tip: usize,
+    /// A dead end shorter than this goes where another path is twice as strong; 0 for none.
+    pub weak_tip: usize,
+    /// Of two paths shorter than this between the same places the weaker one goes.
+    pub bubble: usize,
+    /// Most edits between them, as a part of the longer one.
+    pub edits: f64,
+    /// A path shorter than this goes that is at both ends [`Rules::times`] weaker than another.
+    pub connection: usize,
+    /// See there.
+    pub times: f64,
+}
+
+impl Rules {
+    /// The rules of the default profile.
+    pub fn default_for(k: usize) -> Self {
+        Self {
+            tip: 3 * k,
+            weak_tip: 10 * k,
+            bubble: 3 * k + 100,
+            edits: 0.1,
+            connection: 9 * k,
+            times: 4.0,
+        }
+    }
+
+    /// The rules of the paper.
+    pub fn of_the_paper(k: usize) -> Self {
+        Self { tip: 2 * k, weak_tip: 0, bubble: 5 * k, edits: 0.1, connection: 0, times: 1.0 }
+    }
+}
+
+/// What a round took out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Removed {
+    /// Dead ends.
+    pub tips: u64,
+    /// Weaker sides of bubbles.
+    pub bubbles: u64,
+    /// Weak connections.
+    pub connections: u64,
+}
+
+/// A graph of paths.
+pub struct Graph<'a> {
+    k: usize,
+    budget: &'a Budget,
+    /// The paths.
+    pub paths: Paths<'a>,
+    /// Their links.
+    pub links: Links<'a>,
+    alive: Vec<bool>,
+}
+
+impl<'a> Graph<'a> {
+    /// The graph of some paths.
+    ///
+    /// # Errors
+    /// `Input` when it does not fit in the budget.
+    pub fn new<K: Kmer>(paths: Paths<'a>, k: usize, budget: &'a Budget) -> Result<Self> {
+        let links = Links::find::<K>(&paths, k, budget)?;
+        let alive = vec![true; paths.len()];
+        Ok(Self { k, budget, paths, links, alive })
+    }
+
+    /// Applies the rules until nothing changes; returns what each round took out.
+    ///
+    /// # Errors
+    /// `Input` when the new graph does not fit in the budget.
+    pub fn simplify<K: Kmer>(&mut self, rules: &Rules) -> Result<Vec<Removed>> {
+        let mut rounds = Vec::new();
+        while rounds.len() < ROUNDS_MAX {
+            let removed = Removed {
+                tips: self.remove::<K>(|graph, path| graph.is_tip(path, rules))?,
+                bubbles: self.remove::<K>(|graph, path| graph.is_weaker_side(path, rules))?,
+                connections: self.remove::<K>(|graph, path| graph.is_weak(path, rules))?,
+            };
+            if removed == Removed::default() {
+                break;
+            }
+            rounds.push(removed);
+        }
+        Ok(rounds)
+    }
+
+    /// Takes out the paths that `goes` names, all judged by the graph as it is before, and joins
+    /// what has one continuation then.
+    fn remove<K: Kmer>(&mut self, goes: impl Fn(&Self, usize) -> bool) -> Result<u64> {
+        let gone: Vec<usize> = (0..self.paths.len()).filter(|&path| goes(self, path)).collect();
+        if gone.is_empty() {
+            return Ok(0);
+        }
+        for &path in &gone {
+            self.alive[path] = false;
+        }
+        let partner: Vec<End> =
+            (0..2 * self.paths.len() as End).map(|end| self.only(end)).collect();
+        let merge = (self.k, self.budget);
+        self.paths = glue::merge(&self.paths, &partner, &self.alive, merge)?;
+        self.links = Links::find::<K>(&self.paths, self.k, self.budget)?;
+        self.alive = vec![true; self.paths.len()];
+        Ok(gone.len() as u64)
+    }
+
+    /// The end that `end` is joined to when nothing else is there, on either side.
+    fn only(&self, end: End) -> End {
+        if !self.alive[(end / 2) as usize] {
+            return NOWHERE;
+        }
+        let mut after = self.after(end);
+        let (Some(next), None) = (after.next(), after.next()) else { return NOWHERE };
+        let mut before = self.after(next);
+        let mutual = before.next() == Some(end) && before.next().is_none();
+        if mutual && next != end { next } else { NOWHERE }
+    }
+
+    fn after(&self, end: End) -> impl Iterator<Item = End> {
+        self.links.after(end).iter().copied().filter(|&next| self.alive[(next / 2) as usize])
+    }
+
+    /// Mean count of the k-mers of a path.
+    pub fn coverage(&self, path: usize) -> f64 {
+        let kmers = self.paths.codes(path).len() + 1 - self.k;
+        self.paths.facts(path).count_sum as f64 / kmers as f64
+    }
+
+    fn length(&self, path: usize) -> usize {
+        self.paths.codes(path).len()
+    }
+
+    /// Whether `other` is to be kept rather than `path`.
+    fn stronger(&self, other: usize, path: usize) -> bool {
+        let rank = |path: usize| (self.coverage(path), self.length(path));
+        let ((one, one_length), (two, two_length)) = (rank(other), rank(path));
+        one.total_cmp(&two)
+            .then(one_length.cmp(&two_length))
+            .then_with(|| self.paths.codes(path).cmp(self.paths.codes(other)))
+            .is_gt()
+    }
+
+    /// The paths besides that of `end` by which one may go on from where `end` is met.
+    fn rivals(&self, end: End) -> impl Iterator<Item = usize> {
+        let path = (end / 2) as usize;
+        self.after(end)
+            .flat_map(|met| self.after(met))
+            .map(|other| (other / 2) as usize)
+            .filter(move |&other| other != path)
+    }
+
+    fn is_tip(&self, path: usize, rules: &Rules) -> bool {
+        let length = self.length(path);
+        if length >= rules.tip.max(rules.weak_tip) {
+            return false;
+        }
+        let [left, right] = [2 * path as End, 2 * path as End + 1];
+        let held = match (self.after(left).next(), self.after(right).next()) {
+            (Some(_), None) => left,
+            (None, Some(_)) => right,
+            _ => return false,
+        };
+        let coverage = self.coverage(path);
+        self.rivals(held).any(|rival| {
+            length < rules.tip && self.stronger(rival, path)
+                || length < rules.weak_tip && self.coverage(rival) > 2.0 * coverage
+        })
+    }
+
+    fn is_weaker_side(&self, path: usize, rules: &Rules) -> bool {
+        let length = self.length(path);
+        if length >= rules.bubble {
+            return false;
+        }
+        let [left, right] = [2 * path as End, 2 * path as End + 1];
+        let Some(before) = self.after(left).next() else { return false };
+        if self.after(right).next().is_none() {
+            return false;
+        }
+        self.after(before).any(|entered| {
+            let other = (entered / 2) as usize;
+            other != path
+                && self.length(other) < rules.bubble
+                && self.stronger(other, path)
+                && self.same_neighbours(left, entered)
+                && self.same_neighbours(right, entered ^ 1)
+                && similar(
+                    self.paths.codes(path),
+                    (self.paths.codes(other), entered % 2 == 1),
+                    rules.edits,
+                )
+        })
+    }
+
+    fn same_neighbours(&self, one: End, two: End) -> bool {
+        self.after(one).eq(self.after(two))
+    }
+
+    fn is_weak(&self, path: usize, rules: &Rules) -> bool {
+        if self.length(path) >= rules.connection {
+            return false;
+        }
+        let enough = rules.times * self.coverage(path);
+        [2 * path as End, 2 * path as End + 1]
+            .into_iter()
+            .all(|end| self.rivals(end).any(|rival| self.coverage(rival) >= enough))
+    }
+}
+
+/// Whether two sequences differ by few edits; the second may be turned.
+fn similar(one: &[Base], (two, turned): (&[Base], bool), part: f64) -> bool {
+    let longer = one.len().max(two.len());
+    let most = (part * longer as f64) as usize;
+    if one.len().abs_diff(two.len()) > most {
+        return false;
+    }
+    let other: Vec<Base> = if turned { reverse_complement(two).collect() } else { two.to_vec() };
+    let bound = rapidfuzz::distance::levenshtein::Args::default().score_cutoff(most);
+    rapidfuzz::distance::levenshtein::distance_with_args(
+        one.iter().copied(),
+        other.iter().copied(),
+        &bound,
+    )
+    .is_some()
+}

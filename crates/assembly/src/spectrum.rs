@@ -1,0 +1,152 @@
+//! How many k-mers were counted how often, and what that says about genome and errors.
+
+use serde::Serialize;
+
+/// Counts that have a place of their own.
+pub const COUNTS: usize = 10_000;
+/// Used where the spectrum shows no valley.
+const MIN_COUNT_DEFAULT: u32 = 2;
+/// Fewer distinct k-mers than this say nothing.
+const KMERS_MIN: u64 = 1000;
+
+/// Numbers of distinct k-mers by count; the last place has all that were counted more often.
+#[derive(Clone, Debug)]
+pub struct Spectrum(Vec<u64>);
+
+impl Default for Spectrum {
+    fn default() -> Self {
+        Self(vec![0; COUNTS + 1])
+    }
+}
+
+/// What a spectrum says.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Fit {
+    /// The count from which on k-mers are taken for real: where errors end and the genome begins.
+    pub min_count: u32,
+    /// Mean count of the k-mers that are once in the genome, 0 where there is no peak.
+    pub depth: f64,
+    /// Standard deviation of their counts.
+    pub deviation: f64,
+    /// Estimated size of the genome, in k-mers.
+    pub genome_size: u64,
+    /// Estimated rate of wrong bases.
+    pub error_rate: f64,
+}
+
+impl Spectrum {
+    /// Counts a distinct k-mer.
+    #[inline(always)]
+    pub fn add(&mut self, count: u32) {
+        self.0[(count as usize).min(COUNTS)] += 1;
+    }
+
+    /// Adds another spectrum.
+    pub fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// K-mers by count, from 0 on.
+    pub fn kmers(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Distinct k-mers counted at least so often.
+    pub fn distinct(&self, min_count: u32) -> u64 {
+        self.0.iter().skip(min_count as usize).sum()
+    }
+
+    /// Finds the valley between errors and genome, and the peak after it.
+    pub fn fit(&self, k: usize) -> Fit {
+        let smooth = self.smoothed();
+        let valley = (2..COUNTS / 2).find(|&count| {
+            let ahead = smooth[count + 1..(2 * count + 4).min(COUNTS)].iter();
+            smooth[count] <= smooth[count - 1] && ahead.clone().any(|&next| next > smooth[count])
+        });
+        let peak = valley.map(|valley| (valley, highest(&smooth, valley)));
+        let Some((valley, peak)) = peak.filter(|_| self.distinct(1) >= KMERS_MIN) else {
+            return self.without_peak();
+        };
+        let (depth, deviation) = self.around(valley, peak);
+        let occurrences = |range: std::ops::Range<usize>| -> f64 {
+            range.map(|count| count as f64 * self.0[count] as f64).sum()
+        };
+        let (wrong, right) = (occurrences(1..valley), occurrences(valley..COUNTS + 1));
+        let clean = right / (wrong + right);
+        Fit {
+            min_count: valley as u32,
+            depth,
+            deviation,
+            genome_size: (right / depth).round() as u64,
+            error_rate: 1.0 - clean.powf(1.0 / k as f64),
+        }
+    }
+
+    fn without_peak(&self) -> Fit {
+        let min_count = MIN_COUNT_DEFAULT;
+        let genome_size = self.distinct(min_count);
+        Fit { min_count, depth: 0.0, deviation: 0.0, genome_size, error_rate: 0.0 }
+    }
+
+    /// Means of three neighbours.
+    fn smoothed(&self) -> Vec<f64> {
+        let at = |count: usize| self.0[count.clamp(1, COUNTS - 1)] as f64;
+        (0..=COUNTS).map(|count| at(count.max(1) - 1) + at(count) + at(count + 1)).collect()
+    }
+
+    /// Mean and standard deviation of the counts from the valley to as far beyond the peak.
+    fn around(&self, valley: usize, peak: usize) -> (f64, f64) {
+        let end = (2 * peak - valley).min(COUNTS - 1);
+        let (mut kmers, mut sum, mut squares) = (0.0, 0.0, 0.0);
+        for count in valley..=end {
+            let (here, count) = (self.0[count] as f64, count as f64);
+            kmers += here;
+            sum += here * count;
+            squares += here * count * count;
+        }
+        let mean = sum / kmers;
+        (mean, (squares / kmers - mean * mean).max(0.0).sqrt())
+    }
+}
+
+/// The place of the highest value after the valley.
+fn highest(smooth: &[f64], valley: usize) -> usize {
+    let mut best = valley;
+    for (count, &height) in smooth.iter().enumerate().take(COUNTS).skip(valley) {
+        if height > smooth[best] {
+            best = count;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spectrum(values: impl Fn(f64) -> f64) -> Spectrum {
+        let mut found = Spectrum::default();
+        for count in 1..=COUNTS {
+            found.0[count] = values(count as f64).round() as u64;
+        }
+        found
+    }
+
+    #[test]
+    fn a_valley_and_a_peak_are_found() {
+        let bell = |x: f64| 90_000.0 * (-(x - 35.0).powi(2) / (2.0 * 36.0)).exp();
+        let found = spectrum(|x| 1e7 / x.powi(5) + bell(x));
+        let fit = found.fit(31);
+        assert!((5..=20).contains(&fit.min_count), "{fit:?}");
+        assert!((fit.depth - 35.0).abs() < 0.5 && (fit.deviation - 6.0).abs() < 0.7, "{fit:?}");
+        let genome = 90_000.0 * 6.0 * (2.0 * std::f64::consts::PI).sqrt();
+        assert!((fit.genome_size as f64 / genome - 1.0).abs() < 0.02, "{fit:?} {genome}");
+        assert!(fit.error_rate > 0.001 && fit.error_rate < 0.02, "{fit:?}");
+    }
+
+    #[test]
+    fn without_a_peak_two_is_the_cutoff() {
+        assert_eq!(spectrum(|x| 1e7 / x.powi(4)).fit(31).min_count, 2);
+        assert_eq!(Spectrum::default().fit(31).min_count, 2);
+    }
+}

@@ -1,0 +1,103 @@
+//! The solid k-mers of the reads, by sorting all k-mers, some of them at a time.
+
+use std::collections::HashSet;
+
+use cuesta_core::Result;
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+use cuesta_input::parallel;
+
+use crate::kmer::{Base, Kmer};
+use crate::reads::{Batch, Reads};
+use crate::reference::{Solid, kmers};
+use crate::scan;
+
+/// Parts of a pass, each sorted by one thread.
+const PARTS: usize = 16;
+/// Part of the memory limit that k-mers of a pass may take.
+const MEMORY_PART: u64 = 4;
+
+/// Which reads, k-mers and counts.
+pub struct Wanted<'a> {
+    /// Inputs, threads and memory.
+    pub request: &'a Request,
+    /// Size of k-mers.
+    pub k: usize,
+    /// Count from which on a k-mer is solid.
+    pub min_count: u32,
+    /// Whether reads with ambiguous letters are left out.
+    pub drop_ambiguous: bool,
+}
+
+/// Counts all k-mers and keeps those that are solid or trusted.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn solid<K: Kmer>(
+    wanted: &Wanted<'_>,
+    trusted: &HashSet<K>,
+    progress: &Progress,
+) -> Result<Solid<K>> {
+    let all_bytes = crate::run::input_bytes(&wanted.request.inputs)? * size_of::<K>() as u64;
+    let passes = (all_bytes * MEMORY_PART).div_ceil(wanted.request.memory_bytes).max(1);
+    let mut solid: Solid<K> = trusted.iter().map(|&kmer| (kmer, 0)).collect();
+    for pass in 0..passes {
+        let parts = collect::<K>(wanted, (pass, passes), progress)?;
+        let work = |kept: &mut Vec<(K, u32)>, part: usize| {
+            let mut kmers: Vec<K> = parts.iter().flat_map(|one| &one[part]).copied().collect();
+            kmers.sort_unstable();
+            for same in kmers.chunk_by(|one, two| one == two) {
+                if same.len() >= wanted.min_count as usize || trusted.contains(&same[0]) {
+                    kept.push((same[0], same.len() as u32));
+                }
+            }
+            progress.advance(0)
+        };
+        let kept = parallel::run(wanted.request.threads, PARTS, Vec::new, work, |_| {})?;
+        solid.extend(kept.into_iter().flatten());
+    }
+    Ok(solid)
+}
+
+/// The canonical k-mers of a pass, by thread and part.
+fn collect<K: Kmer>(
+    wanted: &Wanted<'_>,
+    (pass, passes): (u64, u64),
+    progress: &Progress,
+) -> Result<Vec<Vec<Vec<K>>>> {
+    let reads = Reads::open(&wanted.request.inputs)?;
+    let work = |parts: &mut Vec<Vec<K>>, _: usize| {
+        let mut batch = Batch::default();
+        let mut codes = Vec::new();
+        while reads.next(&mut batch)? {
+            for read in batch.reads() {
+                for stretch in stretches(read, wanted, &mut codes) {
+                    for kmer in kmers::<K>(stretch, wanted.k) {
+                        let kmer = kmer.canonical(wanted.k);
+                        let mixed = kmer.mixed() >> 20;
+                        if mixed / PARTS as u64 % passes == pass {
+                            parts[mixed as usize % PARTS].push(kmer);
+                        }
+                    }
+                }
+            }
+            progress.advance(0)?;
+        }
+        Ok(())
+    };
+    let threads = wanted.request.threads;
+    parallel::run(threads, threads, || vec![Vec::new(); PARTS], work, |_| {})
+}
+
+/// The parts of a read without ambiguous letters that hold a k-mer.
+fn stretches<'c>(
+    read: &[u8],
+    wanted: &Wanted<'_>,
+    codes: &'c mut Vec<Base>,
+) -> impl Iterator<Item = &'c [Base]> {
+    codes.clear();
+    codes.extend(read.iter().map(|&byte| scan::code(byte)));
+    let whole = !(wanted.drop_ambiguous && codes.iter().any(|&code| code > 3));
+    let k = wanted.k;
+    codes.split(|&code| code > 3).filter(move |part| whole && part.len() >= k)
+}

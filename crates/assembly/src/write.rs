@@ -1,0 +1,240 @@
+//! The answer files: unitigs, contigs, their graph, the spectrum, and numbers about them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path as FilePath;
+
+use cuesta_core::{Error, Result};
+use serde_json::json;
+
+use crate::glue::End;
+use crate::run::Level;
+use crate::sequences::Paths;
+use crate::simplify::Graph;
+use crate::spectrum::Spectrum;
+
+/// Unitigs with their links, in the form of BCALM.
+pub const UNITIGS_FILE: &str = "unitigs.fa";
+/// The contigs.
+pub const CONTIGS_FILE: &str = "contigs.fa";
+/// All paths of the simplified graph, GFA 1.
+pub const GRAPH_FILE: &str = "graph.gfa";
+/// The contigs of the size of k-mers before the last, which count as reads with the last one.
+pub const BEFORE_FILE: &str = "before.fa";
+/// Numbers of distinct k-mers by count.
+pub const SPECTRUM_FILE: &str = "spectrum.tsv";
+/// Numbers about the contigs and how they came about.
+pub const STATS_FILE: &str = "stats.json";
+const LETTERS: [u8; 4] = *b"ACGT";
+
+struct Output {
+    path: std::path::PathBuf,
+    file: BufWriter<File>,
+    bytes: u64,
+}
+
+impl Output {
+    fn create(folder: &FilePath, name: &str) -> Result<Self> {
+        let path = folder.join(name);
+        let file = File::create(&path)
+            .map_err(|cause| Error::system("answer", "creating", &path, &cause))?;
+        Ok(Self { path, file: BufWriter::with_capacity(1 << 20, file), bytes: 0 })
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.file
+            .write_all(bytes)
+            .map_err(|cause| Error::system("answer", "writing", &self.path, &cause))
+    }
+
+    fn finish(mut self) -> Result<u64> {
+        self.file
+            .flush()
+            .map_err(|cause| Error::system("answer", "writing", &self.path, &cause))?;
+        Ok(self.bytes)
+    }
+}
+
+fn letters(codes: &[u8], text: &mut Vec<u8>) {
+    text.extend(codes.iter().map(|&base| LETTERS[usize::from(base)]));
+}
+
+/// `+` where the path of `end` is read forwards when it is left there.
+fn sign(end: End, left: bool) -> char {
+    if (end % 2 == 1) == left { '+' } else { '-' }
+}
+
+/// Writes the unitigs; returns the bytes.
+///
+/// # Errors
+/// `System`.
+pub fn unitigs(folder: &FilePath, graph: &Graph<'_>, k: usize) -> Result<u64> {
+    let mut output = Output::create(folder, UNITIGS_FILE)?;
+    let mut text = Vec::new();
+    for index in 0..graph.paths.len() {
+        let codes = graph.paths.codes(index);
+        let facts = graph.paths.facts(index);
+        let mut name = format!(
+            ">{index} LN:i:{} KC:i:{} km:f:{:.1}",
+            codes.len(),
+            facts.count_sum,
+            facts.count_sum as f64 / (codes.len() + 1 - k) as f64
+        );
+        for end in [2 * index as End + 1, 2 * index as End] {
+            for &next in graph.links.after(end) {
+                let (from, to) = (sign(end, true), sign(next, false));
+                name.push_str(&format!(" L:{from}:{}:{to}", next / 2));
+            }
+        }
+        if facts.circular {
+            name.push_str(" TP:Z:circular");
+        }
+        text.clear();
+        text.extend_from_slice(name.as_bytes());
+        text.push(b'\n');
+        letters(codes, &mut text);
+        text.push(b'\n');
+        output.put(&text)?;
+    }
+    output.finish()
+}
+
+/// Writes the contigs of at least `min_contig` bases, and the graph; returns the bytes.
+///
+/// # Errors
+/// `System`.
+pub fn contigs(folder: &FilePath, graph: &Graph<'_>, k: usize, min_contig: u64) -> Result<u64> {
+    let mut output = Output::create(folder, CONTIGS_FILE)?;
+    let mut gfa = Output::create(folder, GRAPH_FILE)?;
+    gfa.put(b"H\tVN:Z:1.0\n")?;
+    let (mut text, mut segment) = (Vec::new(), Vec::new());
+    for index in 0..graph.paths.len() {
+        let codes = graph.paths.codes(index);
+        let facts = graph.paths.facts(index);
+        let (length, name) = (codes.len(), index + 1);
+        let coverage = graph.coverage(index);
+        let (mark, tag) =
+            if facts.circular { (" circular=true", "\tTP:Z:circular") } else { ("", "") };
+        if length as u64 >= min_contig {
+            text.clear();
+            let head = format!(">contig_{name} length={length} coverage={coverage:.1}{mark}\n");
+            text.extend_from_slice(head.as_bytes());
+            letters(codes, &mut text);
+            text.push(b'\n');
+            output.put(&text)?;
+        }
+        segment.clear();
+        segment.extend_from_slice(format!("S\tcontig_{name}\t").as_bytes());
+        letters(codes, &mut segment);
+        let count = facts.count_sum;
+        let tags = format!("\tLN:i:{length}\tKC:i:{count}\tDP:f:{coverage:.1}{tag}\n");
+        segment.extend_from_slice(tags.as_bytes());
+        gfa.put(&segment)?;
+    }
+    let mut lines = Vec::new();
+    graph.links.each(|end, next| {
+        lines.push(format!(
+            "L\tcontig_{}\t{}\tcontig_{}\t{}\t{}M\n",
+            end / 2 + 1,
+            sign(end, true),
+            next / 2 + 1,
+            sign(next, false),
+            k - 1
+        ));
+    });
+    lines.iter().try_for_each(|line| gfa.put(line.as_bytes()))?;
+    Ok(output.finish()? + gfa.finish()?)
+}
+
+/// Writes the contigs that go into the last round.
+///
+/// # Errors
+/// `System`.
+pub fn before(folder: &FilePath, contigs: &Paths<'_>) -> Result<u64> {
+    let mut output = Output::create(folder, BEFORE_FILE)?;
+    let mut text = Vec::new();
+    for index in 0..contigs.len() {
+        text.clear();
+        text.extend_from_slice(format!(">{index}\n").as_bytes());
+        letters(contigs.codes(index), &mut text);
+        text.push(b'\n');
+        output.put(&text)?;
+    }
+    output.finish()
+}
+
+/// Writes the spectrum up to its last count; returns the bytes.
+///
+/// # Errors
+/// `System`.
+pub fn spectrum(folder: &FilePath, spectrum: &Spectrum) -> Result<u64> {
+    let mut output = Output::create(folder, SPECTRUM_FILE)?;
+    output.put(b"count\tkmers\n")?;
+    for (count, &kmers) in spectrum.kmers().iter().enumerate().skip(1) {
+        if kmers > 0 {
+            output.put(format!("{count}\t{kmers}\n").as_bytes())?;
+        }
+    }
+    output.finish()
+}
+
+/// Writes numbers about the contigs of at least `min_contig` bases; returns the counts.
+///
+/// # Errors
+/// `System`.
+pub fn stats(
+    folder: &FilePath,
+    contigs: &Paths<'_>,
+    levels: &[Level],
+    min_contig: u64,
+) -> Result<BTreeMap<&'static str, u64>> {
+    let chosen: Vec<&[u8]> = (0..contigs.len())
+        .map(|index| contigs.codes(index))
+        .filter(|codes| codes.len() as u64 >= min_contig)
+        .collect();
+    let mut lengths: Vec<u64> = chosen.iter().map(|codes| codes.len() as u64).collect();
+    lengths.sort_unstable_by(|one, two| two.cmp(one));
+    let bases: u64 = lengths.iter().sum();
+    let (n50, l50) = half_of(&lengths, bases);
+    let squares: u128 = lengths.iter().map(|&length| u128::from(length).pow(2)).sum();
+    let strong =
+        |codes: &&[u8]| codes.iter().filter(|&&base| base == 1 || base == 2).count() as u64;
+    let gc: u64 = chosen.iter().map(strong).sum();
+    let per = |part: f64| if bases == 0 { 0.0 } else { part / bases as f64 };
+    let mut output = Output::create(folder, STATS_FILE)?;
+    let numbers = json!({
+        "contigs": lengths.len(),
+        "bases": bases,
+        "largest": lengths.first(),
+        "n50": n50,
+        "l50": l50,
+        "aun": per(squares as f64),
+        "gc": per(gc as f64),
+        "min_contig": min_contig,
+        "levels": levels,
+    });
+    output.put(format!("{numbers:#}\n").as_bytes())?;
+    output.finish()?;
+    Ok(BTreeMap::from([
+        ("contigs", lengths.len() as u64),
+        ("bases", bases),
+        ("largest", lengths.first().copied().unwrap_or(0)),
+        ("n50", n50),
+        ("unitigs", levels.last().map_or(0, |level| level.unitigs as u64)),
+        ("kmers", levels.last().map_or(0, |level| level.solid)),
+    ]))
+}
+
+/// The length of the contig at which half of all bases are reached, and its place.
+fn half_of(lengths: &[u64], bases: u64) -> (u64, usize) {
+    let mut sum = 0;
+    for (place, &length) in lengths.iter().enumerate() {
+        sum += length;
+        if 2 * sum >= bases {
+            return (length, place + 1);
+        }
+    }
+    (0, 0)
+}

@@ -1,0 +1,139 @@
+//! Unitigs of random reads are those of the definition, whatever the threads and the memory.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use cuesta_assembly::glue::End;
+use cuesta_assembly::graph::Links;
+use cuesta_assembly::kmer::{Base, Kmer, Wide};
+use cuesta_assembly::reference::{self, Solid, Unitig};
+use cuesta_assembly::sequences::{Path as Facts, Paths};
+use cuesta_core::budget::Budget;
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn code(letter: u8) -> Base {
+    b"ACGT".iter().position(|&other| other == letter).unwrap() as Base
+}
+
+fn request(folder: &Path, parameters: &serde_json::Value, threads: usize, memory: u64) -> Request {
+    Request {
+        inputs: vec![folder.join("reads.fa")],
+        parameters: parameters.clone(),
+        output: folder.to_owned(),
+        seed: 0,
+        threads,
+        memory_bytes: memory,
+        scratch: folder.to_owned(),
+    }
+}
+
+/// The unitigs of a run without simplification, as its file has them.
+fn found(reads: &[String], k: usize, min_count: u32, threads: usize, memory: u64) -> Vec<Unitig> {
+    let folder = tempfile::tempdir().unwrap();
+    let text: String = reads.iter().map(|read| format!(">r\n{read}\n")).collect();
+    std::fs::write(folder.path().join("reads.fa"), text).unwrap();
+    let parameters =
+        json!({ "kmer_sizes": k.to_string(), "min_count": min_count, "profile": "none" });
+    let request = request(folder.path(), &parameters, threads, memory);
+    cuesta_assembly::run(&request, &Progress::default()).unwrap();
+    let answer = std::fs::read_to_string(folder.path().join("unitigs.fa")).unwrap();
+    let mut lines = answer.lines();
+    let mut unitigs = Vec::new();
+    while let (Some(name), Some(bases)) = (lines.next(), lines.next()) {
+        let sum = name.split(" KC:i:").nth(1).unwrap().split(' ').next().unwrap();
+        let circular = name.ends_with("TP:Z:circular");
+        unitigs.push((bases.bytes().map(code).collect(), sum.parse().unwrap(), circular));
+    }
+    unitigs.sort();
+    unitigs
+}
+
+fn expected<K: Kmer>(reads: &[String], k: usize, min_count: u32) -> Vec<Unitig> {
+    let mut counts = Solid::<K>::new();
+    for read in reads {
+        for stretch in read.split('N') {
+            let codes: Vec<Base> = stretch.bytes().map(code).collect();
+            for kmer in reference::kmers::<K>(&codes, k) {
+                *counts.entry(kmer.canonical(k)).or_insert(0) += 1;
+            }
+        }
+    }
+    counts.retain(|_, count| *count >= min_count);
+    reference::unitigs(&counts, k)
+}
+
+/// Reads of a small genome with repeats, of either strand, with some errors.
+fn reads() -> impl Strategy<Value = Vec<String>> {
+    let genome = prop_oneof!["[ACGT]{60,400}", "(A|C|AC|ACGT){20,200}", "[AC]{60,300}"];
+    (genome, prop::collection::vec((any::<u16>(), any::<u16>(), any::<bool>(), 0u8..20), 1..60))
+        .prop_map(|(genome, cuts)| {
+            let mut double = genome.clone();
+            double.push_str(&genome);
+            let turned: String = double
+                .bytes()
+                .rev()
+                .map(|base| char::from(b"TGCA"[usize::from(code(base))]))
+                .collect();
+            cuts.into_iter()
+                .map(|(start, length, other, error)| {
+                    let from = if other { &turned } else { &double };
+                    let start = usize::from(start) % genome.len();
+                    let end = (start + 30 + usize::from(length) % 90).min(from.len());
+                    let mut read = from[start..end].to_owned();
+                    if error < 3 {
+                        let place = usize::from(length) % read.len();
+                        let letter = ["A", "G", "N"][usize::from(error)];
+                        read.replace_range(place..=place, letter);
+                    }
+                    read
+                })
+                .collect()
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn unitigs_are_those_of_the_definition(
+        reads in reads(),
+        k in prop_oneof![Just(15usize), Just(21), Just(31), Just(33), Just(63), Just(65)],
+        min_count in 1u32..4,
+        threads in 1usize..4,
+    ) {
+        let wanted = match k {
+            ..=31 => expected::<u64>(&reads, k, min_count),
+            ..=63 => expected::<u128>(&reads, k, min_count),
+            _ => expected::<Wide>(&reads, k, min_count),
+        };
+        prop_assume!(reads.iter().any(|read| read.len() >= k));
+        prop_assert_eq!(&found(&reads, k, min_count, threads, 1 << 30), &wanted);
+        prop_assert_eq!(&found(&reads, k, min_count, threads, 12 << 20), &wanted);
+    }
+
+    #[test]
+    fn links_are_those_of_the_definition(
+        sequences in prop::collection::vec("[AC]{0,2}(ACGT|AC|GT|TTTT){4,6}", 1..10),
+    ) {
+        let k = 9;
+        let paths: Vec<Vec<Base>> =
+            sequences.iter().map(|text| text.bytes().map(code).collect()).collect();
+        prop_assume!(paths.iter().all(|codes: &Vec<Base>| codes.len() >= k));
+        let budget = Budget::new(1 << 30);
+        let mut all = Paths::new(&budget, "a test");
+        for codes in &paths {
+            all.push(Facts::default(), |to| to.extend_from_slice(codes)).unwrap();
+        }
+        let links = Links::find::<u64>(&all, k, &budget).unwrap();
+        let mut pairs = HashSet::new();
+        for end in 0..2 * paths.len() {
+            for &other in links.after(end as End) {
+                pairs.insert((end, other as usize));
+            }
+        }
+        prop_assert_eq!(pairs, reference::links(&paths, k));
+    }
+}
