@@ -61,15 +61,14 @@ impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
         Self { table, k, min_count }
     }
 
-    /// Appends all fragments.
+    /// Appends the fragments of the solid k-mers, which are in these slots.
     ///
     /// # Errors
     /// `Input` when they do not fit in the budget.
-    pub fn run(&mut self, fragments: &mut Fragments<'_>) -> Result<()> {
+    pub fn run(&mut self, solid: &[usize], fragments: &mut Fragments<'_>) -> Result<()> {
         let (mut left, mut right) = (Vec::new(), Vec::new());
-        let slots: Vec<usize> = self.table.slots().collect();
-        for slot in slots {
-            if !self.table.solid(slot, self.min_count) || self.table.visit(slot) {
+        for &slot in solid {
+            if self.table.visit(slot) {
                 continue;
             }
             left.clear();
@@ -90,7 +89,7 @@ impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
             }
             fragments.push(piece, |codes| {
                 codes.extend(left.iter().rev().map(|&base| complement(base)));
-                codes.extend((0..self.k).rev().map(|index| forward.from_last(index)));
+                codes.extend((0..self.k).rev().map(|index| forward.last_but(index)));
                 codes.extend_from_slice(&right);
             })?;
         }
@@ -118,7 +117,7 @@ impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
                             Err(internal("a path met another one"))
                         };
                     }
-                    bases.push(next.forward.from_last(0));
+                    bases.push(next.forward.last_but(0));
                     *last_count = self.table.count(slot);
                     *count_sum += u64::from(*last_count);
                     at = next;
@@ -148,7 +147,7 @@ impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
             }
         }
         let Some((next, slot)) = found else { return Ok(Beyond::End) };
-        let own = at.forward.from_last(self.k - 1);
+        let own = at.forward.last_but(self.k - 1);
         let branches = (0..4)
             .filter(|&base| base != own)
             .any(|base| self.solid(next.left(base, self.k)).is_some());

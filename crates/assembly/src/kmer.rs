@@ -32,7 +32,7 @@ pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     fn prepend(self, base: Base, k: usize) -> Self;
 
     /// The base `index` places before the last one.
-    fn from_last(self, index: usize) -> Base;
+    fn last_but(self, index: usize) -> Base;
 
     /// The same stretch on the other strand.
     fn reverse_complement(self, k: usize) -> Self;
@@ -50,6 +50,10 @@ pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     fn of(codes: &[Base], k: usize) -> Self {
         codes[..k].iter().fold(Self::ZERO, |found, &base| found.append(base, k))
     }
+
+    /// The first `k` bases of bytes that hold four each, the first one highest. There must be as
+    /// many bytes as a number of this type has.
+    fn unpack(bytes: &[u8], k: usize) -> Self;
 
     /// The smaller of it and its reverse complement.
     fn canonical(self, k: usize) -> Self {
@@ -78,7 +82,7 @@ macro_rules! kmer_of_an_integer {
             }
 
             #[inline(always)]
-            fn from_last(self, index: usize) -> Base {
+            fn last_but(self, index: usize) -> Base {
                 (self >> (2 * index)) as Base & 3
             }
 
@@ -88,6 +92,13 @@ macro_rules! kmer_of_an_integer {
                 let reversed = self.reverse_bits();
                 let reversed = ((reversed >> 1) & odd) | ((reversed & odd) << 1);
                 (!reversed) >> (Self::BITS as usize - 2 * k)
+            }
+
+            #[inline(always)]
+            fn unpack(bytes: &[u8], k: usize) -> Self {
+                let mut array = [0; size_of::<Self>()];
+                array.copy_from_slice(&bytes[..size_of::<Self>()]);
+                Self::from_be_bytes(array) >> (Self::BITS as usize - 2 * k)
             }
 
             #[inline(always)]
@@ -156,7 +167,7 @@ impl Kmer for Wide {
     }
 
     #[inline(always)]
-    fn from_last(self, index: usize) -> Base {
+    fn last_but(self, index: usize) -> Base {
         let half = if index < HALF_BASES { self.low } else { self.high };
         (half >> (2 * (index % HALF_BASES))) as Base & 3
     }
@@ -174,6 +185,20 @@ impl Kmer for Wide {
             Self { high: 0, low: high >> (by - 128) }
         } else {
             Self { high: high >> by, low: (low >> by) | (high << (128 - by)) }
+        }
+    }
+
+    #[inline(always)]
+    fn unpack(bytes: &[u8], k: usize) -> Self {
+        if k < HALF_BASES {
+            return Self { high: 0, low: u128::unpack(bytes, k) };
+        }
+        let mut halves = [[0; 16]; 2];
+        halves.as_flattened_mut().copy_from_slice(&bytes[..32]);
+        let [high, low] = halves.map(u128::from_be_bytes);
+        match 2 * (2 * HALF_BASES - k) {
+            128 => Self { high: 0, low: high },
+            by => Self { high: high >> by, low: (low >> by) | (high << (128 - by)) },
         }
     }
 
@@ -205,7 +230,7 @@ mod tests {
     fn agrees_with_text<K: Kmer>(codes: &[Base]) {
         let k = codes.len();
         let kmer = K::of(codes, k);
-        let back: Vec<Base> = (0..k).rev().map(|index| kmer.from_last(index)).collect();
+        let back: Vec<Base> = (0..k).rev().map(|index| kmer.last_but(index)).collect();
         assert_eq!(back, codes);
         let turned: Vec<Base> = codes.iter().rev().map(|&base| complement(base)).collect();
         assert_eq!(kmer.reverse_complement(k), K::of(&turned, k));
@@ -216,6 +241,12 @@ mod tests {
         let mut before = vec![1];
         before.extend(&codes[..k - 1]);
         assert_eq!(kmer.prepend(1, k), K::of(&before, k));
+        let mut bytes: Vec<u8> = codes
+            .chunks(4)
+            .map(|four| (0..4).fold(0, |byte, at| byte << 2 | four.get(at).unwrap_or(&2)))
+            .collect();
+        bytes.resize(bytes.len() + 32, 255);
+        assert_eq!(K::unpack(&bytes, k), kmer);
         assert_eq!(kmer.prefix(), K::of(&codes[..k - 1], k - 1));
         assert_eq!(kmer.suffix(k), K::of(&codes[1..], k - 1));
         assert!(kmer < K::NONE);

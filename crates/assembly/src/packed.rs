@@ -49,10 +49,7 @@ impl Record<'_> {
     /// Calls `take` for each k-mer with its reverse complement and the ends that are inside.
     #[inline(always)]
     pub fn each<K: Kmer>(&self, k: usize, mut take: impl FnMut(K, K, u32)) {
-        let mut forward = K::ZERO;
-        for index in 0..k {
-            forward = forward.append(self.base(index), k);
-        }
+        let mut forward = K::unpack(self.bytes, k);
         let mut backward = forward.reverse_complement(k);
         for index in 0..self.kmers {
             if index > 0 {

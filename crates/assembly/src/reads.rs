@@ -120,7 +120,7 @@ impl Reads {
         self.files.iter().map(|file| lock(file).given).collect()
     }
 
-    /// Names a byte of a batch that is no letter of a nucleotide: the `place`th base of read `read`.
+    /// Names a byte of a batch that is no letter of a nucleotide: base `place` of read `read`.
     pub fn no_base(&self, batch: &Batch, read: usize, place: usize, byte: u8) -> Error {
         let text = format!(
             "{}, record {}, base {}: {:?} is no nucleotide; give DNA reads",

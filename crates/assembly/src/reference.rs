@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 use crate::kmer::{Base, Kmer};
 use crate::sequences::{orient, reverse_complement, rotate};
 
-/// A unitig: its bases in their one form, the counts of its k-mers added up, whether it is a circle.
+/// A unitig: its bases in their one form, the counts of its k-mers added up, and whether it is a
+/// circle.
 pub type Unitig = (Vec<Base>, u64, bool);
 
 /// The solid k-mers of a graph and their counts, by canonical form.
@@ -46,14 +47,14 @@ pub fn unitigs<K: Kmer>(solid: &Solid<K>, k: usize) -> Vec<Unitig> {
 
 /// The bases of a path in their one form.
 fn spelled<K: Kmer>(path: &[K], k: usize, circular: bool) -> Vec<Base> {
-    let mut codes: Vec<Base> = path.iter().map(|kmer| kmer.from_last(k - 1)).collect();
+    let mut codes: Vec<Base> = path.iter().map(|kmer| kmer.last_but(k - 1)).collect();
     if circular {
         rotate(&mut codes);
         let count = codes.len();
         (0..k - 1).for_each(|place| codes.push(codes[place % count]));
     } else {
         let last = path[path.len() - 1];
-        codes.extend((0..k - 1).rev().map(|index| last.from_last(index)));
+        codes.extend((0..k - 1).rev().map(|index| last.last_but(index)));
         orient(&mut codes);
     }
     codes

@@ -13,6 +13,7 @@ use crate::buckets::Buckets;
 use crate::compact::Compactor;
 use crate::glue;
 use crate::kmer::{Kmer, Wide};
+use crate::packed::LEFT_INSIDE;
 use crate::params::{AssembleParams, Plan, Profile};
 use crate::reads::{Batch, Reads};
 use crate::scan::{Scanner, SuperKmer, TRUSTED};
@@ -72,8 +73,8 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
         let stage =
             Stage { context: &context, plan: &plan, k, last: place + 1 == plan.kmer_sizes.len() };
         let (found, level) = match k {
-            ..=31 => stage.run::<u64>(contigs, &mut response),
-            ..=63 => stage.run::<u128>(contigs, &mut response),
+            0..=31 => stage.run::<u64>(contigs, &mut response),
+            32..=63 => stage.run::<u128>(contigs, &mut response),
             _ => stage.run::<Wide>(contigs, &mut response),
         }?;
         contigs = Some(found);
@@ -244,13 +245,14 @@ impl<'c> Stage<'c> {
             table: Table::new(budget),
             buffer: Vec::new(),
             spectrum: Spectrum::default(),
+            solid: Vec::new(),
             fragments: Fragments::new(budget, "the fragments of unitigs"),
         };
         let min_count = match self.plan.given.min_count {
             Some(min_count) => min_count,
             None => {
                 let count = |worker: &mut Worker<'_, K>, bucket: usize| {
-                    worker.count(buckets, bucket, self.k)
+                    worker.count(buckets, bucket, (self.k, u32::MAX))
                 };
                 let sampled = buckets.count() / SAMPLE;
                 let workers = parallel::run(threads, sampled, make, count, |_| {})?;
@@ -258,10 +260,11 @@ impl<'c> Stage<'c> {
             }
         };
         let work = |worker: &mut Worker<'c, K>, bucket: usize| {
-            worker.count(buckets, bucket, self.k)?;
+            worker.count(buckets, bucket, (self.k, min_count))?;
             buckets.clear(bucket);
             self.context.progress.advance(0)?;
-            Compactor::new(&mut worker.table, self.k, min_count).run(&mut worker.fragments)
+            Compactor::new(&mut worker.table, self.k, min_count)
+                .run(&worker.solid, &mut worker.fragments)
         };
         let workers = parallel::run(threads, buckets.count(), make, work, |_| {})?;
         let spectrum = all_spectra(&workers);
@@ -291,11 +294,17 @@ struct Worker<'a, K> {
     table: Table<'a, K>,
     buffer: Vec<u8>,
     spectrum: Spectrum,
+    solid: Vec<usize>,
     fragments: Fragments<'a>,
 }
 
 impl<K: Kmer> Worker<'_, K> {
-    fn count(&mut self, buckets: &Buckets<'_>, bucket: usize, k: usize) -> Result<()> {
+    fn count(
+        &mut self,
+        buckets: &Buckets<'_>,
+        bucket: usize,
+        (k, min_count): (usize, u32),
+    ) -> Result<()> {
         let table = &mut self.table;
         table.clear()?;
         buckets.each(bucket, &mut self.buffer, |record| {
@@ -314,9 +323,13 @@ impl<K: Kmer> Worker<'_, K> {
             Ok(())
         })?;
         // A k-mer of two buckets counts in that of its left end.
+        self.solid.clear();
         for slot in table.slots() {
-            if table.inside(slot) & crate::packed::LEFT_INSIDE != 0 && table.count(slot) > 0 {
+            if table.inside(slot) & LEFT_INSIDE != 0 && table.count(slot) > 0 {
                 self.spectrum.add(table.count(slot));
+            }
+            if table.solid(slot, min_count) {
+                self.solid.push(slot);
             }
         }
         Ok(())

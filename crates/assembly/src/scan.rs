@@ -87,6 +87,7 @@ pub struct Scanner {
     codes: Vec<u8>,
     stretches: Vec<(usize, usize)>,
     buckets: Vec<u32>,
+    spare: Vec<u32>,
     words: Vec<u64>,
 }
 
@@ -102,6 +103,7 @@ impl Scanner {
             codes: Vec::new(),
             stretches: Vec::new(),
             buckets: Vec::new(),
+            spare: Vec::new(),
             words: Vec::new(),
         }
     }
@@ -155,7 +157,8 @@ impl Scanner {
         if !self.stretches.is_empty() {
             // An ambiguous letter belongs to no stretch; any base may stand in for it.
             self.codes.iter_mut().for_each(|code| *code &= 3);
-            assign(&self.codes, (self.k, self.minimizer, self.bucket_bits), &mut self.buckets);
+            let shape = (self.k, self.minimizer, self.bucket_bits);
+            assign(&self.codes, shape, [&mut self.buckets, &mut self.spare]);
             pack(&self.codes, &mut self.words);
             for &(start, end) in &self.stretches {
                 self.cut(start, end, emit);
@@ -199,21 +202,26 @@ impl Scanner {
 }
 
 /// The bucket of the (k-1)-mer at each place; the last ones, which are not whole, mean nothing.
-fn assign(codes: &[u8], (k, minimizer, bucket_bits): (usize, usize, u32), buckets: &mut Vec<u32>) {
+fn assign(
+    codes: &[u8],
+    (k, minimizer, bucket_bits): (usize, usize, u32),
+    [buckets, spare]: [&mut Vec<u32>; 2],
+) {
     let window = k - minimizer;
-    buckets.clear();
-    buckets.resize(codes.len() + window, u32::MAX);
+    for values in [&mut *buckets, &mut *spare] {
+        values.clear();
+        values.resize(codes.len() + window, u32::MAX);
+    }
     hashes(codes, minimizer, buckets);
     cpu::fastest(
         #[inline(always)]
         || {
             let mut span = 1;
-            while 2 * span <= window {
-                least(buckets, span);
-                span *= 2;
-            }
-            if span < window {
-                least(buckets, window - span);
+            while span < window {
+                let away = span.min(window - span);
+                least(buckets, away, spare);
+                std::mem::swap(buckets, spare);
+                span += away;
             }
             for bucket in buckets.iter_mut() {
                 // The least of many hashes is small; multiplying spreads it again.
@@ -223,12 +231,11 @@ fn assign(codes: &[u8], (k, minimizer, bucket_bits): (usize, usize, u32), bucket
     );
 }
 
-/// Replaces each value by the smaller of itself and the one `away` places on.
+/// Of each value and the one `away` places on, the smaller.
 #[inline(always)]
-fn least(values: &mut [u32], away: usize) {
-    let count = values.len() - away;
-    for place in 0..count {
-        values[place] = values[place].min(values[place + away]);
+fn least(values: &[u32], away: usize, smaller: &mut [u32]) {
+    for ((smaller, one), two) in smaller.iter_mut().zip(values).zip(&values[away..]) {
+        *smaller = (*one).min(*two);
     }
 }
 
@@ -290,8 +297,8 @@ mod tests {
         let mut found = BTreeMap::new();
         for stretch in read.split(|byte| !b"ACGT".contains(byte)).filter(|part| part.len() >= k) {
             let codes: Vec<u8> = stretch.iter().map(|&byte| CODES[usize::from(byte)]).collect();
-            let mut buckets = Vec::new();
-            assign(&codes, (k, (k / 3).clamp(7, 13), BITS), &mut buckets);
+            let (mut buckets, mut spare) = (Vec::new(), Vec::new());
+            assign(&codes, (k, (k / 3).clamp(7, 13), BITS), [&mut buckets, &mut spare]);
             for start in 0..=codes.len() - k {
                 let key = u64::of(&codes[start..], k);
                 let mut both = vec![buckets[start] as usize, buckets[start + 1] as usize];
@@ -336,9 +343,9 @@ mod tests {
         #[test]
         fn a_bucket_is_the_same_on_both_strands(codes in prop::collection::vec(0u8..4, 40..200)) {
             let turned: Vec<u8> = codes.iter().rev().map(|&base| 3 - base).collect();
-            let (mut forward, mut backward) = (Vec::new(), Vec::new());
-            assign(&codes, (31, 10, BITS), &mut forward);
-            assign(&turned, (31, 10, BITS), &mut backward);
+            let (mut forward, mut backward, mut spare) = (Vec::new(), Vec::new(), Vec::new());
+            assign(&codes, (31, 10, BITS), [&mut forward, &mut spare]);
+            assign(&turned, (31, 10, BITS), [&mut backward, &mut spare]);
             let count = codes.len() - 29;
             let mut mirrored = backward[..count].to_vec();
             mirrored.reverse();

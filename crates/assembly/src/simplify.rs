@@ -19,6 +19,8 @@ pub struct Rules {
     pub tip: usize,
     /// A dead end shorter than this goes where another path is twice as strong; 0 for none.
     pub weak_tip: usize,
+    /// A path without links shorter than this goes when it is [`Rules::times`] weaker than the mean.
+    pub island: usize,
     /// Of two paths shorter than this between the same places the weaker one goes.
     pub bubble: usize,
     /// Most edits between them, as a part of the longer one.
@@ -35,6 +37,7 @@ impl Rules {
         Self {
             tip: 3 * k,
             weak_tip: 10 * k,
+            island: 3 * k,
             bubble: 3 * k + 100,
             edits: 0.1,
             connection: 9 * k,
@@ -44,7 +47,15 @@ impl Rules {
 
     /// The rules of the paper.
     pub fn of_the_paper(k: usize) -> Self {
-        Self { tip: 2 * k, weak_tip: 0, bubble: 5 * k, edits: 0.1, connection: 0, times: 1.0 }
+        Self {
+            tip: 2 * k,
+            weak_tip: 0,
+            island: 0,
+            bubble: 5 * k,
+            edits: 0.1,
+            connection: 0,
+            times: 1.0,
+        }
     }
 }
 
@@ -53,6 +64,8 @@ impl Rules {
 pub struct Removed {
     /// Dead ends.
     pub tips: u64,
+    /// Weak paths without links.
+    pub islands: u64,
     /// Weaker sides of bubbles.
     pub bubbles: u64,
     /// Weak connections.
@@ -90,6 +103,10 @@ impl<'a> Graph<'a> {
         while rounds.len() < ROUNDS_MAX {
             let removed = Removed {
                 tips: self.remove::<K>(|graph, path| graph.is_tip(path, rules))?,
+                islands: {
+                    let mean = self.mean_coverage();
+                    self.remove::<K>(|graph, path| graph.is_island(path, mean, rules))?
+                },
                 bubbles: self.remove::<K>(|graph, path| graph.is_weaker_side(path, rules))?,
                 connections: self.remove::<K>(|graph, path| graph.is_weak(path, rules))?,
             };
@@ -142,6 +159,13 @@ impl<'a> Graph<'a> {
         self.paths.facts(path).count_sum as f64 / kmers as f64
     }
 
+    fn mean_coverage(&self) -> f64 {
+        let paths = 0..self.paths.len();
+        let sum: u64 = paths.clone().map(|path| self.paths.facts(path).count_sum).sum();
+        let kmers: usize = paths.map(|path| self.length(path) + 1 - self.k).sum();
+        sum as f64 / kmers.max(1) as f64
+    }
+
     fn length(&self, path: usize) -> usize {
         self.paths.codes(path).len()
     }
@@ -181,6 +205,14 @@ impl<'a> Graph<'a> {
             length < rules.tip && self.stronger(rival, path)
                 || length < rules.weak_tip && self.coverage(rival) > 2.0 * coverage
         })
+    }
+
+    fn is_island(&self, path: usize, mean: f64, rules: &Rules) -> bool {
+        self.length(path) < rules.island
+            && rules.times * self.coverage(path) < mean
+            && [2 * path as End, 2 * path as End + 1]
+                .into_iter()
+                .all(|end| self.after(end).next().is_none())
     }
 
     fn is_weaker_side(&self, path: usize, rules: &Rules) -> bool {

@@ -106,11 +106,6 @@ impl<'a, K: Kmer> Table<'a, K> {
         slot
     }
 
-    /// How many k-mers there are.
-    pub fn len(&self) -> usize {
-        self.used
-    }
-
     /// The slots that hold k-mers.
     pub fn slots(&self) -> impl Iterator<Item = usize> {
         (0..self.keys.len()).filter(|&slot| self.keys[slot] != K::NONE)
@@ -181,7 +176,7 @@ mod tests {
                 .slots()
                 .map(|slot| (table.key(slot), (table.inside(slot), table.count(slot))))
                 .collect();
-            prop_assert_eq!(table.len(), expected.len());
+            prop_assert_eq!(table.used, expected.len());
             prop_assert_eq!(found, expected);
         }
     }

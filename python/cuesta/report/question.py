@@ -37,6 +37,8 @@ def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[s
         case "kmeans":
             clusters = _plain(_number(parameters, "clusters"))
             return f"Which points of {first} belong together, in {clusters} clusters?"
+        case "assemble":
+            return f"Which genome do the reads of {first} come from?"
     return f"What does {workload} say about {' and '.join(names) or 'its input'}?"
 
 

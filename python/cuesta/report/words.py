@@ -100,6 +100,12 @@ def answer(run: Run) -> str:
             return f"{_about(counts, 'vectors')} vectors went through all stages."
         case "sort" if "records" in counts:
             return f"{_about(counts, 'records')} records are in the order of their keys."
+        case "assemble" if "contigs" in counts:
+            return (
+                f"{n.plural(counts['contigs'], 'contig')} have {_about(counts, 'bases')} bases, "
+                f"half of them in contigs of at least {_about(counts, 'n50')}; the largest has "
+                f"{_about(counts, 'largest')}."
+            )
         case "kmeans" if "points" in counts:
             dimensions = n.plural(counts["dimensions"], "dimension")
             return (

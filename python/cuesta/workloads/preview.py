@@ -23,6 +23,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuesta.workloads import assembly
+
 View = dict[str, object]
 
 _Ranked = tuple[float, tuple[int, int, int], float, int]
@@ -63,6 +65,8 @@ def preview(workload: str, folder: Path, parameters: Mapping[str, object]) -> li
                 views = _communities(folder)
             case "kmeans":
                 views = _kmeans(folder)
+            case "assemble":
+                views = assembly.views(folder, LIMITS.rows)
             case _:
                 views = []
     except (OSError, ValueError, IndexError):

@@ -1,6 +1,6 @@
 //! Reads the files of an answer.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cuesta_core::{Error, Result};
 use serde::Deserialize;
@@ -108,7 +108,7 @@ pub fn records(path: &Path, facts: impl Fn(&str) -> Option<(u64, bool)>) -> Resu
 
 type Graph = (Vec<Segment>, Vec<(End, End)>);
 
-fn graph(path: &PathBuf) -> Result<Graph> {
+fn graph(path: &Path) -> Result<Graph> {
     let (mut segments, mut links) = (Vec::new(), Vec::new());
     for (line, row) in text(path)?.lines().enumerate() {
         let fields: Vec<&str> = row.split('\t').collect();

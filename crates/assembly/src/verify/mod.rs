@@ -46,8 +46,8 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         drop_ambiguous: params.drop_reads_with_n,
     };
     match level.k {
-        ..=31 => proven::<u64>(&answer, &wanted, progress),
-        ..=63 => proven::<u128>(&answer, &wanted, progress),
+        0..=31 => proven::<u64>(&answer, &wanted, progress),
+        32..=63 => proven::<u128>(&answer, &wanted, progress),
         _ => proven::<Wide>(&answer, &wanted, progress),
     }
 }

@@ -1,0 +1,206 @@
+"""`assemble`: contigs spell the genome, the same ones for any threads, memory and order of reads."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta.cli.app import call
+
+FILES = ("contigs.fa", "unitigs.fa", "graph.gfa", "spectrum.tsv", "stats.json")
+PLACES = str.maketrans("ACGT", "TGCA")
+
+
+def turned(sequence: str) -> str:
+    return sequence.translate(PLACES)[::-1]
+
+
+def drawn(length: int, seed: int) -> str:
+    return "".join(random.Random(seed).choices("ACGT", k=length))
+
+
+def reads_of(genome: str, depth: int, errors: float, seed: int) -> list[str]:
+    """Reads of 100 bases from either strand of a circular genome."""
+    chance = random.Random(seed)
+    double, found = genome + genome[:100], []
+    for _ in range(depth * len(genome) // 100):
+        start = chance.randrange(len(genome))
+        read = list(double[start : start + 100])
+        for place in range(100):
+            if chance.random() < errors:
+                read[place] = chance.choice("ACGT")
+        text = "".join(read)
+        found.append(text if chance.random() < 0.5 else turned(text))
+    return found
+
+
+def write_fastq(path: Path, reads: list[str]) -> Path:
+    text = "".join(f"@r{index}\n{read}\n+\n{'I' * len(read)}\n" for index, read in enumerate(reads))
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def genome() -> str:
+    """With a repeat of 60 bases, which 31-mers do not bridge and 79-mers do."""
+    repeat = drawn(60, 7)
+    return drawn(9000, 1) + repeat + drawn(6000, 2) + repeat + drawn(5000, 3)
+
+
+@pytest.fixture(scope="module")
+def reads(genome: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_fastq(tmp_path_factory.mktemp("reads") / "r.fq", reads_of(genome, 60, 0.004, 5))
+
+
+def assemble(inputs: list[Path], output: Path, *more: str) -> Path:
+    words = ["run", "assemble", *map(str, inputs), *more, "-o", str(output), "--overwrite"]
+    assert call(words) == 0
+    return output
+
+
+def record(answer: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((answer / "run.json").read_text())
+    assert found["verified"]
+    return found
+
+
+def contigs(answer: Path) -> list[str]:
+    return (answer / "contigs.fa").read_text().split("\n")[1::2]
+
+
+def test_a_circular_genome_comes_back_as_one_circle(
+    genome: str, reads: Path, tmp_path: Path
+) -> None:
+    answer = assemble([reads], tmp_path / "a", "-k", "31,55,79")
+    (contig,) = contigs(answer)
+    assert "circular=true" in (answer / "contigs.fa").read_text()
+    assert len(contig) == len(genome) + 78
+    double = genome + genome
+    assert contig[:-78] in double or turned(contig[:-78]) in double
+    assert record(answer)["answer"]["counts"]["contigs"] == 1
+
+
+def test_a_repeat_longer_than_k_makes_a_branch(genome: str, reads: Path, tmp_path: Path) -> None:
+    answer = assemble([reads], tmp_path / "a", "-k", "31", "--min-contig", "0")
+    double = genome + genome
+    assert all(one in double or turned(one) in double for one in contigs(answer))
+    graph = [line.split("\t") for line in (answer / "graph.gfa").read_text().splitlines()]
+    assert sum(line[0] == "S" for line in graph) == 3
+    assert sum(line[0] == "L" for line in graph) == 4
+    assert {line[5] for line in graph if line[0] == "L"} == {"30M"}
+    record(answer)
+
+
+@pytest.mark.parametrize("sizes", ["31", "21,41,63,79"])
+def test_threads_memory_and_order_change_no_byte(
+    reads: Path, tmp_path: Path, sizes: str
+) -> None:
+    lines = reads.read_text().split("\n")
+    records = ["\n".join(lines[at : at + 4]) + "\n" for at in range(0, len(lines) - 1, 4)]
+    random.Random(3).shuffle(records)
+    half = len(records) // 2
+    one, two = tmp_path / "one.fq", tmp_path / "two.fq.gz"
+    one.write_text("".join(records[:half]))
+    members = [records[half : half + 900], records[half + 900 :]]
+    two.write_bytes(b"".join(gzip.compress("".join(part).encode()) for part in members))
+    first = assemble([reads], tmp_path / "first", "-k", sizes, "--threads", "1")
+    for index, (inputs, more) in enumerate(
+        [
+            ([reads], ["--threads", "4"]),
+            ([reads], ["--memory", "100MB", "--threads", "2"]),
+            ([two, one], []),
+        ]
+    ):
+        other = assemble(inputs, tmp_path / f"o{index}", "-k", sizes, *more)
+        for name in FILES:
+            assert (first / name).read_bytes() == (other / name).read_bytes(), (index, name)
+        assert record(first)["answer"]["digest"] == record(other)["answer"]["digest"]
+
+
+def test_lower_case_carriage_returns_fasta_and_ambiguous_letters_are_read(
+    genome: str, reads: Path, tmp_path: Path
+) -> None:
+    sequences = reads.read_text().split("\n")[1::4]
+    path = tmp_path / "r.fa"
+    path.write_text("".join(f">x\r\n{one[:50].lower()}\r\n{one[50:]}\r\n" for one in sequences))
+    first = assemble([reads], tmp_path / "first", "-k", "31")
+    other = assemble([path], tmp_path / "other", "-k", "31")
+    assert (first / "graph.gfa").read_bytes() == (other / "graph.gfa").read_bytes()
+    path.write_text("".join(f">x\n{one}NNRY{one[:20]}\n" for one in sequences))
+    cut = assemble([path], tmp_path / "cut", "-k", "31")
+    assert (first / "graph.gfa").read_bytes() == (cut / "graph.gfa").read_bytes()
+    mixed = [f">x\n{one}{'' if index % 4 else 'N'}\n" for index, one in enumerate(sequences)]
+    path.write_text("".join(mixed))
+    left_out = assemble([path], tmp_path / "left", "-k", "31", "--drop-reads-with-n")
+    assert record(left_out)["answer"]["counts"]["bases"] <= len(genome) + 200
+    spectrum = (left_out / "spectrum.tsv").read_text()
+    assert spectrum != (first / "spectrum.tsv").read_text()
+
+
+def test_profiles_take_out_more_or_less(reads: Path, tmp_path: Path) -> None:
+    counts = {}
+    for profile in ("none", "paper", "default"):
+        answer = assemble([reads], tmp_path / profile, "-k", "31", "--profile", profile,
+                          "--min-count", "2", "--min-contig", "0")  # fmt: skip
+        counts[profile] = record(answer)["answer"]["counts"]["contigs"]
+    assert counts["none"] > counts["paper"] >= counts["default"] == 3
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert call(["run", "assemble", *words]) == 2
+    return capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_bad_input_is_named(
+    reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["-o", str(tmp_path / "answer")]
+    bad = tmp_path / "bad.fq"
+
+    def told(content: bytes, *more: str) -> str:
+        bad.write_bytes(content)
+        return refusal(capsys, str(bad), *more, *out)
+
+    assert "bad.fq is empty" in told(b"")
+    assert "neither FASTQ nor FASTA" in told(b"hello\n")
+    assert "record 2" in told(b"@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIII\n")
+    read = "ACGTTGCATGCCGATATTAACCGGTTGACTGAAA"
+    protein = f">a\n{read}\n>b\n{read}ELVISL\n".encode()
+    assert f"record 2, base {len(read) + 1}: 'E' is no nucleotide" in told(protein)
+    whole = gzip.compress(reads.read_bytes())
+    cut = told(whole[: len(whole) // 2])
+    assert "bad.fq" in cut and "obtain it again" in cut
+    assert "reads have 34 bases" in told(protein[: protein.index(b">b")], "-k", "55")
+    for sizes in ("30", "129", "31,31"):
+        assert "odd numbers from 15 to 127" in refusal(capsys, str(reads), "-k", sizes, *out)
+    assert "--min-count is 0" in refusal(capsys, str(reads), "--min-count", "0", *out)
+    other = tmp_path / "other.fq"
+    other.write_text("".join(reads.read_text().splitlines(keepends=True)[:400]))
+    pairs = [str(reads), str(other), "--pairs", *out]
+    assert "other.fq has 100; obtain the shorter one again" in refusal(capsys, *pairs)
+    assert "has no mate" in refusal(capsys, str(reads), "--pairs", *out)
+    assert not (tmp_path / "answer").exists()
+
+
+def test_reads_without_solid_kmers_give_an_empty_answer(tmp_path: Path) -> None:
+    path = write_fastq(tmp_path / "r.fq", [drawn(100, seed) for seed in range(50)])
+    answer = assemble([path], tmp_path / "a", "-k", "31", "--min-count", "3")
+    assert (answer / "contigs.fa").read_text() == ""
+    assert record(answer)["answer"]["counts"]["contigs"] == 0
+
+
+@pytest.mark.parametrize("name", ["contigs.fa", "unitigs.fa", "graph.gfa"])
+def test_a_changed_answer_is_not_verified(reads: Path, tmp_path: Path, name: str) -> None:
+    answer = assemble([reads], tmp_path / "a", "-k", "31")
+    assert call(["verify", str(answer)]) == 0
+    path = answer / name
+    lines = path.read_text().split("\n")
+    place = next(index for index, line in enumerate(lines) if "ACGT" in line)
+    lines[place] = lines[place].replace("ACGT", "ACCT", 1)
+    path.write_text("\n".join(lines))
+    assert call(["verify", str(answer)]) == 1
