@@ -33,6 +33,8 @@ const SAMPLE: usize = 16;
 const GZIP_TIMES: u64 = 4;
 /// Part of the budget that is left for tables and graphs.
 const KEEP_FREE: u64 = 2;
+/// Smallest count at sizes of k-mers but the first: contigs speak for what is seen less often.
+const LATER_MIN_COUNT: u32 = 2;
 const LETTERS: [u8; 4] = *b"ACGT";
 
 /// What was found for one size of k-mers.
@@ -250,6 +252,7 @@ impl<'c> Stage<'c> {
         };
         let min_count = match self.plan.given.min_count {
             Some(min_count) => min_count,
+            None if self.k != self.plan.kmer_sizes[0] => LATER_MIN_COUNT,
             None => {
                 let count = |worker: &mut Worker<'_, K>, bucket: usize| {
                     worker.count(buckets, bucket, (self.k, u32::MAX))

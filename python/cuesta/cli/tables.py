@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 _COUNTS_SHOWN = 6
+PART_OF_A_RUN = 0.1
+"""A phase that is shorter than this, beside the longest, says nothing about the whole."""
 
 
 def print_run(console: Console, record: Record, output: Path) -> None:
@@ -72,19 +74,24 @@ def phases_text(record: Record) -> str:
     return ", ".join(f"{one['name']} {format_seconds(one['seconds'])}" for one in record["phases"])
 
 
-def main_phase(record: Record) -> Record | None:
-    """The longest phase that says what it moved."""
-    moved = [one for one in record["phases"] if one.get("bytes") and one["seconds"] > 0]
-    return max(moved, key=lambda one: float(one["seconds"]), default=None)
-
-
 def throughput_text(record: Record) -> str:
-    """Bytes of the longest phase by its seconds; of the whole run where no phase says."""
-    phase = main_phase(record)
-    if phase is not None:
-        return format_rate(phase["bytes"] / phase["seconds"])
+    """Bytes by seconds of the longest phase that says what it moved; rows where it is a mere
+    fraction of the run; of the whole run where no phase says."""
+    timed = [one for one in record["phases"] if one["seconds"] > 0]
+    moved = _longest([one for one in timed if one.get("bytes")])
+    counted = _longest([one for one in timed if one.get("rows")])
+    if moved and (not counted or moved["seconds"] >= PART_OF_A_RUN * counted["seconds"]):
+        return format_rate(moved["bytes"] / moved["seconds"])
+    if counted:
+        return f"{counted['rows'] / counted['seconds'] / 1e6:,.3g} M rows/s"
     total = sum(one["bytes"] for one in record["inputs"])
-    return format_rate(total / record["wall_seconds"]) if record["wall_seconds"] > 0 else ""
+    if not total or record["wall_seconds"] <= 0:
+        return "\u2013"
+    return format_rate(total / record["wall_seconds"])
+
+
+def _longest(phases: list[Record]) -> Record | None:
+    return max(phases, key=lambda one: float(one["seconds"]), default=None)
 
 
 def limiting_phase(record: Record) -> Record | None:
