@@ -24,6 +24,8 @@ pub enum Tag {
     Sort = 6,
     /// The cluster of a point.
     KMeans = 7,
+    /// What was found in an image, or in all images.
+    Images = 8,
 }
 
 /// Sum over records of a 128-bit hash of each record; independent of the order of the records.
