@@ -47,6 +47,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     folder = tmp_path_factory.mktemp("inputs")
     requests: dict[str, dict[str, Any]] = {
         "tera": {"rows": 1000, "first": 0, "kind": "random"},
+        "images": {"images": 5, "height": 40, "width": 60},
         "points": {"rows": 500, "dimensions": 3, "clusters": 4, "spread": 10.0, "float64": False},
     }
     for kind, request in requests.items():
@@ -56,10 +57,11 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
         "dataflow": ["--blocks", "5", "--block-vectors", "100"],
         "sort": [str(folder / "tera.npy")],
         "kmeans": [str(folder / "points.npy"), "--clusters", "4"],
+        "images": [str(folder / "images.npy")],
     }
 
 
-@pytest.mark.parametrize("workload", ["dataflow", "sort", "kmeans"])
+@pytest.mark.parametrize("workload", ["dataflow", "sort", "kmeans", "images"])
 @pytest.mark.parametrize("launched", [False, True], ids=["starts ranks", "is the ranks"])
 def test_answers_are_those_of_the_native_engine(
     workload: str, launched: bool, python: Path, inputs: dict[str, list[str]], tmp_path: Path

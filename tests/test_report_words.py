@@ -33,6 +33,11 @@ from cuesta.report.question import question, short_name
         ("sort", {}, "How long does it take to sort the records of a.txt?"),
         ("kmeans", {"clusters": 10}, "Which points of a.txt belong together, in 10 clusters?"),
         (
+            "images",
+            {"objects": "dark", "min_pixels": 20},
+            "How many dark objects of at least 20 pixels do the images of a.txt show?",
+        ),
+        (
             "dataflow",
             {"blocks": 96, "block_vectors": 1024, "stages": "separate", "keep": "memory"},
             "What does it cost to generate, shift and average 96 blocks of 1,024 vectors, stage by "

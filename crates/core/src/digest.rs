@@ -24,6 +24,8 @@ pub enum Tag {
     Sort = 6,
     /// The cluster of a point.
     KMeans = 7,
+    /// What was found in an image, or in all images.
+    Images = 8,
     /// A unitig or contig.
     Assembly = 9,
 }

@@ -1,6 +1,7 @@
 //! Readers of Cuesta's inputs and their seeded generators: KINC gene-pair text, the pair matrix,
 //! expression matrices, 100-byte records, points. Reads through sources, never computes.
 
+pub mod files;
 pub mod filter;
 pub mod generate;
 pub mod kinc;

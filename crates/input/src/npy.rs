@@ -53,16 +53,87 @@ pub struct Array {
     pub offset: u64,
 }
 
+/// What a file says of its array, which is in row order and may have any dimensions and numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// NumPy's name for what its numbers are, e.g. `<f4`.
+    pub descr: String,
+    /// Sizes of the dimensions, the slowest first.
+    pub shape: Vec<u64>,
+    /// Where the first number is.
+    pub offset: u64,
+    /// Bytes of the whole file.
+    pub file_bytes: u64,
+}
+
+impl Header {
+    /// The shape as in Python, e.g. `(3, 2)` or `(6,)`.
+    pub fn shape_text(&self) -> String {
+        let comma = if self.shape.len() == 1 { "," } else { "" };
+        format!("({}{comma})", joined(&self.shape, ", "))
+    }
+
+    /// Refuses a file that ends before the last of its numbers of `size_bytes` each.
+    ///
+    /// # Errors
+    /// `Input`.
+    pub fn check_size(&self, path: &Path, size_bytes: usize) -> Result<()> {
+        let numbers = self.shape.iter().try_fold(1u64, |all, &size| all.checked_mul(size));
+        let wanted = numbers
+            .and_then(|numbers| numbers.checked_mul(size_bytes as u64))
+            .and_then(|bytes| bytes.checked_add(self.offset));
+        if wanted.is_some_and(|wanted| self.file_bytes >= wanted) {
+            return Ok(());
+        }
+        let text = format!(
+            "{} has {} bytes, {} numbers need more; it is cut short, obtain it again",
+            path.display(),
+            self.file_bytes,
+            joined(&self.shape, " x ")
+        );
+        Err(Error::input(OPERATION, text))
+    }
+}
+
+fn joined(shape: &[u64], between: &str) -> String {
+    let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
+    sizes.join(between)
+}
+
 /// Whether a file begins as `.npy` files do.
 pub fn is_npy(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
 
-/// Reads the header of a file and checks the size of the rest.
+/// Opens an array of points: reads the header and checks the size of the rest.
 ///
 /// # Errors
 /// `Input` when it is not a 2-D array of f32 or f64 in row order, or cut short; `System`.
 pub fn open(path: &Path) -> Result<Array> {
+    let header = read_header(path)?;
+    let refuse = |what: String| Error::input(OPERATION, format!("{} {what}", path.display()));
+    let element = match header.descr.as_str() {
+        "<f4" => Element::F32,
+        "<f8" => Element::F64,
+        other => {
+            let what = "save it as little-endian float32 or float64";
+            return Err(refuse(format!("holds numbers of type {other}; {what}")));
+        }
+    };
+    let [rows, columns] = header.shape[..] else {
+        let shape = header.shape_text();
+        return Err(refuse(format!("has the shape {shape}; give points x dimensions")));
+    };
+    header.check_size(path, element.size_bytes())?;
+    let columns = usize::try_from(columns).map_err(|error| refuse(error.to_string()))?;
+    Ok(Array { element, rows, columns, offset: header.offset })
+}
+
+/// Reads the header of a file of any array in row order.
+///
+/// # Errors
+/// `Input` when it is no such file; `System`.
+pub fn read_header(path: &Path) -> Result<Header> {
     let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
     let mut file = File::open(path).map_err(failed)?;
     let refuse = |what: &str| Error::input(OPERATION, format!("{} {what}", path.display()));
@@ -82,53 +153,27 @@ pub fn open(path: &Path) -> Result<Array> {
     }
     let mut text = vec![0; size];
     file.read_exact(&mut text).map_err(failed)?;
-    let array = parse(&String::from_utf8_lossy(&text), (before + size) as u64)
+    let header = parse(&String::from_utf8_lossy(&text), (before + size) as u64)
         .map_err(|what| refuse(&what))?;
-    let row_bytes = (array.columns * array.element.size_bytes()) as u64;
-    let found = file.metadata().map_err(failed)?.len();
-    let wanted = array.rows.checked_mul(row_bytes).and_then(|size| size.checked_add(array.offset));
-    if wanted.is_none_or(|wanted| found < wanted) {
-        let text = format!(
-            "has {found} bytes, {} x {} numbers need more; it is cut short, obtain it again",
-            array.rows, array.columns
-        );
-        return Err(refuse(&text));
-    }
-    Ok(array)
+    Ok(Header { file_bytes: file.metadata().map_err(failed)?.len(), ..header })
 }
 
-fn parse(text: &str, offset: u64) -> std::result::Result<Array, String> {
+fn parse(text: &str, offset: u64) -> std::result::Result<Header, String> {
     let value = |key: &str| {
         let start = text.find(&format!("'{key}'"))? + key.len() + 2;
         Some(text[start..].trim_start().strip_prefix(':')?.trim_start())
     };
-    let descr = value("descr").and_then(|rest| rest.split('\'').nth(1)).unwrap_or("?");
-    let element = match descr {
-        "<f4" => Element::F32,
-        "<f8" => Element::F64,
-        other => {
-            return Err(format!(
-                "holds numbers of type {other}; save it as little-endian float32 or float64"
-            ));
-        }
-    };
+    let descr = value("descr").and_then(|rest| rest.split('\'').nth(1)).unwrap_or("?").to_owned();
     if !value("fortran_order").is_some_and(|rest| rest.starts_with("False")) {
         return Err("is in Fortran order; save numpy.ascontiguousarray of it".to_owned());
     }
-    let shape = value("shape")
-        .and_then(|rest| rest.strip_prefix('(')?.split_once(')'))
-        .map_or("", |(inside, _)| inside);
-    let sizes: Vec<u64> = shape
-        .split(',')
-        .map(str::trim)
-        .filter(|size| !size.is_empty())
-        .map_while(|size| size.parse().ok())
-        .collect();
-    let [rows, columns] = sizes[..] else {
-        return Err(format!("has the shape ({shape}); give points x dimensions"));
-    };
-    let columns = usize::try_from(columns).map_err(|error| error.to_string())?;
-    Ok(Array { element, rows, columns, offset })
+    let inside = value("shape").and_then(|rest| rest.strip_prefix('(')?.split_once(')'));
+    let inside = inside.map_or("", |(inside, _)| inside);
+    let sizes = inside.split(',').map(str::trim).filter(|size| !size.is_empty());
+    let shape = sizes
+        .map(|size| size.parse().map_err(|_| format!("has the shape ({inside}), no sizes")))
+        .collect::<std::result::Result<_, _>>()?;
+    Ok(Header { descr, shape, offset, file_bytes: 0 })
 }
 
 /// The header of an array: `shape` as in Python, e.g. `(3, 2)`; always [`HEADER_BYTES`] long.
@@ -167,10 +212,15 @@ mod tests {
         }
     }
 
-    fn opened(content: &[u8]) -> Result<Array> {
+    fn written(content: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.npy");
         std::fs::write(&path, content).unwrap();
+        (folder, path)
+    }
+
+    fn opened(content: &[u8]) -> Result<Array> {
+        let (_folder, path) = written(content);
         open(&path)
     }
 
@@ -186,6 +236,20 @@ mod tests {
         let expected = Array { element: Element::F32, rows: 3, columns: 2, offset: 128 };
         assert_eq!(found, expected);
         assert_eq!(opened(&array("<f8", "(0, 7)", 0)).unwrap().rows, 0);
+    }
+
+    #[test]
+    fn a_header_tells_any_number_of_dimensions() {
+        for (shape, sizes) in [("()", vec![]), ("(4,)", vec![4]), ("(1, 2, 3)", vec![1, 2, 3])] {
+            let (_folder, path) = written(&array("|u1", shape, 6));
+            let header = read_header(&path).unwrap();
+            assert_eq!((header.descr.as_str(), &header.shape), ("|u1", &sizes));
+            assert_eq!(header.shape_text(), shape);
+            assert!(header.check_size(&path, 1).is_ok());
+            assert!(header.check_size(&path, 8).unwrap_err().message.contains("cut short"));
+        }
+        let (_folder, path) = written(&array("|u1", "(4, x)", 6));
+        assert!(read_header(&path).unwrap_err().message.contains("shape (4, x), no sizes"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
 
+use crate::files;
 use crate::npy::{self, Element};
 
 pub use text::convert;
@@ -65,40 +66,18 @@ impl Coordinate for f64 {
     }
 }
 
-/// The files behind some paths, in the order of the paths, those of a folder by name; names that
-/// begin with a dot or an underscore are passed over in a folder, as Hadoop does.
+/// The files behind some paths; see [`files::list`].
 ///
 /// # Errors
 /// `Input` when there is none; `System`.
 pub fn list(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in paths {
-        walk(path, &mut files)?;
-    }
+    let files = files::list(OPERATION, paths, |_| true)?;
     if files.is_empty() {
-        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        let text = format!("{} holds no file; give points as .npy or text", names.join(", "));
+        let names = files::names(paths);
+        let text = format!("{names} holds no file; give points as .npy or text");
         return Err(Error::input(OPERATION, text));
     }
     Ok(files)
-}
-
-fn walk(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
-    if !std::fs::metadata(path).map_err(failed)?.is_dir() {
-        files.push(path.to_owned());
-        return Ok(());
-    }
-    let mut inner = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        inner.push(entry.map_err(failed)?.path());
-    }
-    inner.sort();
-    let hidden = |path: &PathBuf| {
-        let first = path.file_name().and_then(|name| name.as_encoded_bytes().first());
-        matches!(first, Some(b'.' | b'_'))
-    };
-    inner.iter().filter(|path| !hidden(path)).try_for_each(|path| walk(path, files))
 }
 
 /// Whether a file is text, by its first bytes.

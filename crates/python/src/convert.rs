@@ -37,6 +37,7 @@ pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Res
     match workload {
         "assemble" => cuesta_assembly::run(request, progress),
         "dataflow" => cuesta_dataflow::run(request, progress),
+        "images" => cuesta_images::run(request, progress),
         "kmeans" => cuesta_kmeans::run(request, progress),
         "sort" => cuesta_sort::run(request, progress),
         _ => cuesta_network::run::run(workload, request, progress),
@@ -48,6 +49,7 @@ pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<
     match workload {
         "assemble" => cuesta_assembly::verify(request, progress),
         "dataflow" => cuesta_dataflow::verify(request, progress),
+        "images" => cuesta_images::verify(request, progress),
         "kmeans" => cuesta_kmeans::verify(request, progress),
         "sort" => cuesta_sort::verify(request, progress),
         _ => cuesta_network::verify::verify(workload, request, progress),
@@ -72,6 +74,10 @@ pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<Strin
         "points" => {
             let (points, bytes) = generate::points::write(&from_json(request)?, progress)?;
             to_json(&serde_json::json!({ "points": points, "bytes": bytes }))
+        }
+        "images" => {
+            let (images, bytes) = generate::images::write(&from_json(request)?, progress)?;
+            to_json(&serde_json::json!({ "images": images, "bytes": bytes }))
         }
         other => Err(Error::input("data make", format!("no generator is named {other}"))),
     }

@@ -3,6 +3,7 @@
 mod buffers;
 mod convert;
 mod dataflow;
+mod images;
 mod kmeans;
 mod sort;
 
@@ -136,6 +137,30 @@ mod _native {
     #[pyfunction]
     fn dataflow_fused(py: Python<'_>, seed: u64, vectors: (u64, u64), by: [f64; 3]) -> [i64; 3] {
         dataflow::fused(py, seed, vectors, by)
+    }
+
+    /// The images of a request: how many, bytes, each file with how many it has; JSON in and out.
+    #[pyfunction]
+    fn images_facts(py: Python<'_>, request: &str) -> PyResult<String> {
+        watched(py, None, |_| images::facts(request))
+    }
+
+    /// Lines of `features.tsv` of the images `(first, how many)` of a request (JSON), whose first
+    /// image of all has the number `base`.
+    #[pyfunction]
+    fn images_rows(
+        py: Python<'_>,
+        request: &str,
+        base: u64,
+        images: (u64, u64),
+    ) -> PyResult<String> {
+        watched(py, None, |state| images::rows(request, base, images, state))
+    }
+
+    /// Writes `features.tsv` into a folder from the lines of all images; the counts as JSON.
+    #[pyfunction]
+    fn images_write(py: Python<'_>, folder: PathBuf, lines: &str) -> PyResult<String> {
+        watched(py, None, |_| images::write(&folder, lines))
     }
 
     /// How many records the files behind `inputs_json` hold.

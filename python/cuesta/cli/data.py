@@ -138,7 +138,9 @@ def _maker(kind: Kind) -> Callable[..., None]:
         answer = make(kind, values, output)
         seconds = format_seconds(time.perf_counter() - started)
         known = [
-            f"{answer[name]:,} {name}" for name in ("rows", "genes", "points") if name in answer
+            f"{answer[name]:,} {name}"
+            for name in ("rows", "genes", "points", "images")
+            if name in answer
         ]
         size = answer.get("bytes")
         known += [format_bytes(size)] if isinstance(size, int) else []

@@ -101,6 +101,24 @@ KINDS = (
             _SEED,
         ),
     ),
+    Kind(
+        name="images",
+        help="A stack of grey images as .npy: bright discs on a noisy ground.",
+        options=(
+            Option(name="images", type=int, help="Images, at least 1.", required=True),
+            Option(name="height", type=int, help="Rows of pixels.", default=512),
+            Option(name="width", type=int, help="Pixels of a row.", default=512),
+            Option(name="discs", type=int, help="Discs of an image; they overlap.", default=40),
+            Option(
+                name="noise",
+                type=float,
+                help="Standard deviation of the noise, of 255 levels.",
+                default=8.0,
+            ),
+            Option(name="sixteen", type=bool, help="16 bits a pixel, not 8.", default=False),
+            _SEED,
+        ),
+    ),
 )
 
 

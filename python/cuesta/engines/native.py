@@ -15,7 +15,7 @@ from cuesta.lab.trial import Outcome, Phase, Trial
 from cuesta.workloads import WORKLOAD_NAMES
 
 _FILE_READ = "file_read_warm_bytes_per_s"
-_READING = ("scan", "count", "components", "read", "read a", "read b", "load")
+_READING = ("scan", "count", "components", "read", "read a", "read b", "load", "images")
 _CEILINGS = {
     **dict.fromkeys(_READING, _FILE_READ),
     "multiply": "gemm_f32_flops_per_s",

@@ -28,15 +28,15 @@ def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[s
             return f"Which genes of {first} belong together{how}{_edges(kept)}?"
         case "correlate":
             return _correlate(first, parameters, kept)
-        case "load":
-            return f"How long does it take to turn {first} into a binary pair matrix?"
+        case "load" | "sort":
+            return f"How long does it take to {_TASKS[workload].format(first)}?"
         case "dataflow":
             return _dataflow(parameters)
-        case "sort":
-            return f"How long does it take to sort the records of {first}?"
         case "kmeans":
             clusters = _plain(_number(parameters, "clusters"))
             return f"Which points of {first} belong together, in {clusters} clusters?"
+        case "images":
+            return _images(first, parameters)
         case "assemble":
             return f"Which genome do the reads of {first} come from?"
     return f"What does {workload} say about {' and '.join(names) or 'its input'}?"
@@ -50,6 +50,8 @@ def short_name(path: str) -> str:
     half = NAME_CHARACTERS_MAX // 2 - 1
     return f"{name[:half]}…{name[-half:]}"
 
+
+_TASKS = {"load": "turn {} into a binary pair matrix", "sort": "sort the records of {}"}
 
 _METHODS = {
     "components": ", as connected components",
@@ -91,6 +93,13 @@ def _dataflow(parameters: Mapping[str, object]) -> str:
     }.get((str(parameters.get("stages")), str(parameters.get("keep"))), "")
     of = f"{_plain(blocks)} blocks of {_plain(vectors)} vectors"
     return f"What does it cost to generate, shift and average {of}{f', {how}' if how else ''}?"
+
+
+def _images(first: str, parameters: Mapping[str, object]) -> str:
+    dark = parameters.get("objects") == "dark"
+    least = _number(parameters, "min_pixels")
+    large = f" of at least {_plain(least)} pixels" if least > 1 else ""
+    return f"How many {'dark' if dark else 'bright'} objects{large} do the images of {first} show?"
 
 
 def _edges(kept: str) -> str:

@@ -26,6 +26,7 @@ _HEADLINE_COUNTS = {
     "dataflow": {"blocks": "blocks", "vectors": "vectors"},
     "sort": {"records": "records"},
     "kmeans": {"points": "points", "iterations": "iterations"},
+    "images": {"images": "images", "objects": "objects"},
     "assemble": {"contigs": "contigs", "n50": "bases N50"},
 }
 FACTS_COUNTS_MAX = 2

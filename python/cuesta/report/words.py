@@ -113,6 +113,12 @@ def answer(run: Run) -> str:
                 f"{n.plural(counts['clusters'], 'centre')}, after "
                 f"{n.plural(counts['iterations'], 'iteration')}."
             )
+        case "images" if "objects" in counts:
+            return (
+                f"{n.plural(counts['images'], 'image')} {_show(counts['images'])} "
+                f"{n.plural(counts['objects'], 'object')}; the largest has "
+                f"{n.plural(counts['largest_object'], 'pixel')}."
+            )
     return ""
 
 
@@ -267,6 +273,10 @@ def _setup(run: Run) -> str:
     extra = [f"{n.duration(start)} to start up"] * (start > 0)
     extra += [f"{n.duration(load)} to load"] * (load > 0)
     return f", and {listed(extra)} before that" if extra else ""
+
+
+def _show(images: int) -> str:
+    return "shows" if images == 1 else "show"
 
 
 def _about(counts: Mapping[str, int], name: str) -> str:

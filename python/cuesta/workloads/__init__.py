@@ -26,6 +26,7 @@ WORKLOAD_NAMES = (
     "dataflow",
     "sort",
     "kmeans",
+    "images",
     "assemble",
 )
 """In the order in which a person meets them."""

@@ -65,6 +65,8 @@ def preview(workload: str, folder: Path, parameters: Mapping[str, object]) -> li
                 views = _communities(folder)
             case "kmeans":
                 views = _kmeans(folder)
+            case "images":
+                views = _images(folder)
             case "assemble":
                 views = assembly.views(folder, LIMITS.rows)
             case _:
@@ -209,6 +211,24 @@ def _kmeans(folder: Path) -> list[View]:
     table: View = {"kind": "table", "title": "Iterations", "columns": columns, "rows": shown}
     note = "Only the first ones and the last one are shown." if len(shown) < len(moved) else ""
     return [*views, _with_note(table, note)]
+
+
+def _images(folder: Path) -> list[View]:
+    """The images with the most objects."""
+    rows = [row for row in _table(folder / "features.tsv") if row[0] != "all"]
+    if not rows:
+        return []
+    top = heapq.nsmallest(LIMITS.rows, rows, key=lambda row: (-int(row[7]), int(row[0])))
+    table: View = {
+        "kind": "table",
+        "title": "Images with the most objects",
+        "columns": ["image", "file", "page", "size", "threshold", "pixels", "objects", "largest"],
+        "rows": [
+            [image, Path(file).name, page, f"{height} x {width}", threshold, *map(int, counts)]
+            for image, file, page, height, width, threshold, *counts in top
+        ],
+    }
+    return [table]
 
 
 class _Lines:

@@ -2,6 +2,7 @@
 //! threads makes the same file.
 
 pub mod clusters;
+pub mod images;
 pub mod matrix;
 pub mod points;
 pub mod tera;

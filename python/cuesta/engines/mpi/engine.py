@@ -21,6 +21,7 @@ _CEILINGS = {
     "shift": "memory_copy_bytes_per_s",
     "average": _MEMORY_READ,
     "read": "file_read_warm_bytes_per_s",
+    "images": "file_read_warm_bytes_per_s",
 }
 """By phase, the ceiling that bounds it."""
 
@@ -30,7 +31,7 @@ class MpiEngine:
     """One rank a core, each with one thread; `--ranks` says how many."""
 
     name: str = "mpi"
-    workloads: frozenset[str] = frozenset({"dataflow", "kmeans", "sort"})
+    workloads: frozenset[str] = frozenset({"dataflow", "images", "kmeans", "sort"})
 
     def missing(self) -> str | None:
         """What to install, or None."""
@@ -87,7 +88,7 @@ def _ranks(trial: Trial) -> int:
 
 def _check_memory(trial: Trial, ranks: int) -> None:
     """What can be refused before ranks start; `kmeans` streams what it cannot hold."""
-    if trial.workload == "kmeans":
+    if trial.workload in ("images", "kmeans"):
         return
     if trial.workload == "sort":
         records = native_module().sort_records(json.dumps(trial.inputs))

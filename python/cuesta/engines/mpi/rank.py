@@ -14,7 +14,7 @@ from typing import Any
 
 from cuesta.errors import CuestaError, EngineError
 
-WORKLOADS = ("dataflow", "kmeans", "sort")
+WORKLOADS = ("dataflow", "images", "kmeans", "sort")
 """Each a module of this package with `run(world, request)`."""
 
 

@@ -39,7 +39,7 @@ class SparkEngine:
     progress: Progress | None = None
     name: str = "spark"
     workloads: frozenset[str] = frozenset(
-        {"scan", "join", "degrees", "communities", "dataflow", "sort", "kmeans"}
+        {"scan", "join", "degrees", "communities", "dataflow", "sort", "kmeans", "images"}
     )
     _held: _Held = field(default_factory=_Held, repr=False)
 
@@ -147,7 +147,16 @@ class SparkEngine:
 
 
 def _run(context: Context) -> dict[str, int]:
-    from cuesta.engines.spark import communities, dataflow, degrees, join, kmeans, scan, sort
+    from cuesta.engines.spark import (
+        communities,
+        dataflow,
+        degrees,
+        images,
+        join,
+        kmeans,
+        scan,
+        sort,
+    )
 
     workloads = {
         "scan": scan.run,
@@ -157,5 +166,6 @@ def _run(context: Context) -> dict[str, int]:
         "dataflow": dataflow.run,
         "sort": sort.run,
         "kmeans": kmeans.run,
+        "images": images.run,
     }
     return workloads[context.trial.workload](context)

@@ -1,0 +1,147 @@
+//! The transform: from the numbers of a pixel to one intensity.
+
+use std::fmt;
+
+use cuesta_core::cpu;
+
+use crate::params::Channel;
+use crate::samples::{Sample, Shape};
+
+/// Largest intensity of a floating-point image, in either direction.
+pub const VALUE_MAX: f64 = 1e150;
+
+/// Why an image can't be worked on, to be put behind its name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Refused {
+    /// It is grey, and a colour was asked for.
+    Grey(Channel),
+    /// A pixel that is no number, or too large.
+    Value {
+        /// From 0.
+        row: usize,
+        /// From 0.
+        column: usize,
+        /// What is there.
+        value: f64,
+    },
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Grey(channel) => {
+                write!(f, "is grey and has no {}; give --channel luma", channel.name())
+            }
+            Self::Value { row, column, value } if value.is_finite() => {
+                write!(f, "has {value:e} at row {row}, column {column}; give at most {VALUE_MAX:e}")
+            }
+            Self::Value { row, column, value } => {
+                write!(f, "has {value} at row {row}, column {column}; give numbers")
+            }
+        }
+    }
+}
+
+/// The intensities of an image: its own numbers where there is one a pixel, else in `plane`.
+///
+/// # Errors
+/// When a grey image is asked for a colour.
+pub fn of<'a, T: Sample>(
+    values: &'a [T],
+    shape: &Shape,
+    channel: Channel,
+    plane: &'a mut Vec<T>,
+) -> Result<&'a [T], Refused> {
+    if shape.channels == 1 && channel != Channel::Luma {
+        return Err(Refused::Grey(channel));
+    }
+    match shape.channels {
+        1 => return Ok(values),
+        _ if shape.planar => return Ok(planar(values, shape.pixels(), channel, plane)),
+        3 => coloured(values.as_chunks::<3>().0, channel, plane, |pixel| pixel),
+        _ => coloured(values.as_chunks::<4>().0, channel, plane, |[r, g, b, _]| [r, g, b]),
+    }
+    Ok(plane)
+}
+
+/// Of channels that come one after the other, each of so many pixels.
+fn planar<'a, T: Sample>(
+    values: &'a [T],
+    pixels: usize,
+    channel: Channel,
+    plane: &'a mut Vec<T>,
+) -> &'a [T] {
+    let (red, rest) = values.split_at(pixels);
+    let (green, rest) = rest.split_at(pixels);
+    let blue = &rest[..pixels];
+    match channel {
+        Channel::Red => return red,
+        Channel::Green => return green,
+        Channel::Blue => return blue,
+        Channel::Luma => plane.resize(pixels, T::default()),
+    }
+    cpu::fastest(
+        #[inline(always)]
+        || {
+            for (((value, r), g), b) in plane.iter_mut().zip(red).zip(green).zip(blue) {
+                *value = T::luma([*r, *g, *b]);
+            }
+        },
+    );
+    plane
+}
+
+fn coloured<T: Sample, const N: usize>(
+    pixels: &[[T; N]],
+    channel: Channel,
+    plane: &mut Vec<T>,
+    rgb: impl Fn([T; N]) -> [T; 3],
+) {
+    match channel {
+        Channel::Luma => fill(pixels, plane, |pixel| T::luma(rgb(pixel))),
+        Channel::Red => fill(pixels, plane, |pixel| rgb(pixel)[0]),
+        Channel::Green => fill(pixels, plane, |pixel| rgb(pixel)[1]),
+        Channel::Blue => fill(pixels, plane, |pixel| rgb(pixel)[2]),
+    }
+}
+
+fn fill<T: Sample, const N: usize>(
+    pixels: &[[T; N]],
+    plane: &mut Vec<T>,
+    intensity: impl Fn([T; N]) -> T,
+) {
+    plane.resize(pixels.len(), T::default());
+    cpu::fastest(
+        #[inline(always)]
+        || {
+            for (value, pixel) in plane.iter_mut().zip(pixels) {
+                *value = intensity(*pixel);
+            }
+        },
+    );
+}
+
+/// The smallest and the largest intensity.
+///
+/// # Errors
+/// A number that is not finite or beyond [`VALUE_MAX`].
+pub fn range<T: Sample>(plane: &[T], width: usize) -> Result<(T, T), Refused> {
+    let start = plane.first().copied().unwrap_or_default();
+    let (mut low, mut high, mut good) = (start, start, true);
+    cpu::fastest(
+        #[inline(always)]
+        || {
+            for &value in plane {
+                low = if value < low { value } else { low };
+                high = if value > high { value } else { high };
+                good &= T::LEVELS || value.to_f64().abs() <= VALUE_MAX;
+            }
+        },
+    );
+    if good {
+        return Ok((low, high));
+    }
+    let bad = |value: &T| value.to_f64().abs() > VALUE_MAX || value.to_f64().is_nan();
+    let at = plane.iter().position(bad).unwrap_or_default();
+    Err(Refused::Value { row: at / width, column: at % width, value: plane[at].to_f64() })
+}

@@ -1,0 +1,128 @@
+//! Parameters of `images`, with their ranges.
+
+use cuesta_core::{Error, Result};
+use serde::Deserialize;
+
+/// What of a colour image is its intensity.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Channel {
+    /// 0.2125 red + 0.7154 green + 0.0721 blue; a grey image's own numbers.
+    #[default]
+    Luma,
+    /// The red samples.
+    Red,
+    /// The green samples.
+    Green,
+    /// The blue samples.
+    Blue,
+}
+
+impl Channel {
+    /// Its word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Luma => "luma",
+            Self::Red => "red",
+            Self::Green => "green",
+            Self::Blue => "blue",
+        }
+    }
+}
+
+/// On which side of the threshold objects are.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Objects {
+    /// Above it.
+    #[default]
+    Bright,
+    /// At or below it.
+    Dark,
+}
+
+/// Parameters as they come from the command line.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub struct ImagesParams {
+    /// What of a colour image is its intensity.
+    pub channel: Channel,
+    /// `otsu`, or a number in the units of the pixels.
+    pub threshold: String,
+    /// On which side of the threshold objects are.
+    pub objects: Objects,
+    /// Objects with fewer pixels do not count; at least 1.
+    pub min_pixels: u64,
+}
+
+impl Default for ImagesParams {
+    fn default() -> Self {
+        Self {
+            channel: Channel::Luma,
+            threshold: "otsu".to_owned(),
+            objects: Objects::Bright,
+            min_pixels: 1,
+        }
+    }
+}
+
+/// Checked parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// What of a colour image is its intensity.
+    pub channel: Channel,
+    /// The threshold of all images; None for Otsu's of each.
+    pub threshold: Option<f64>,
+    /// Whether objects are at or below the threshold.
+    pub dark: bool,
+    /// Objects with fewer pixels do not count.
+    pub min_pixels: u64,
+}
+
+impl ImagesParams {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// `Input` naming the option and its range.
+    pub fn check(&self) -> Result<Plan> {
+        let threshold = match self.threshold.trim() {
+            "otsu" => None,
+            number => match number.parse::<f64>() {
+                Ok(value) if value.is_finite() => Some(value),
+                _ => {
+                    let given = &self.threshold;
+                    let text =
+                        format!("--threshold is {given:?}, give otsu or a number such as 96");
+                    return Err(Error::input("images", text));
+                }
+            },
+        };
+        if self.min_pixels == 0 {
+            return Err(Error::input("images", "--min-pixels is 0, give at least 1"));
+        }
+        Ok(Plan {
+            channel: self.channel,
+            threshold,
+            dark: self.objects == Objects::Dark,
+            min_pixels: self.min_pixels,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_otsu_or_a_number() {
+        let of = |text: &str| {
+            let params = ImagesParams { threshold: text.to_owned(), ..ImagesParams::default() };
+            params.check().map(|plan| plan.threshold)
+        };
+        assert_eq!(of("otsu").unwrap(), None);
+        assert_eq!(of(" -1.5e2 ").unwrap(), Some(-150.0));
+        for bad in ["", "Otsu", "inf", "nan", "12,5", "0x10"] {
+            assert!(of(bad).unwrap_err().message.contains("give otsu or a number"), "{bad}");
+        }
+    }
+}

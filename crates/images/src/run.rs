@@ -1,0 +1,144 @@
+//! Runs the workload on threads: an image is a task, and the rows come out in the order of the
+//! images whoever made them.
+
+use std::ops::Range;
+use std::path::Path;
+
+use cuesta_core::budget::Budget;
+use cuesta_core::job::{Request, Response, parameters, timed};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_input::parallel;
+
+use crate::kernel::{self, Found, Room};
+use crate::params::{ImagesParams, Plan};
+use crate::samples::{Samples, Shape};
+use crate::stack::{Reader, Stack};
+use crate::table::{self, Counts, Row};
+
+/// Runs the workload.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
+    plan(request)?;
+    let mut response = Response::default();
+    let stack = timed(&mut response, "list", || {
+        let stack = Stack::open(&request.inputs)?;
+        let images = stack.images;
+        Ok((stack, 0, images))
+    })?;
+    let rows = timed(&mut response, "images", || {
+        let rows = rows(request, &stack, 0..stack.images, progress)?;
+        Ok((rows, stack.size_bytes, stack.images))
+    })?;
+    let all = timed(&mut response, "reduce", || {
+        let (all, bytes) = write(&request.output, &rows)?;
+        Ok((all, bytes, stack.images))
+    })?;
+    let Counts { pixels, objects, largest } = all;
+    let counts = [("images", stack.images), ("pixels", pixels), ("objects", objects)];
+    response.counts.extend(counts);
+    response.counts.insert("largest_object", largest);
+    Ok(response)
+}
+
+/// The checked parameters of a request.
+///
+/// # Errors
+/// `Input` naming the option.
+pub fn plan(request: &Request) -> Result<Plan> {
+    request.require_inputs()?;
+    parameters::<ImagesParams>(&request.parameters)?.check()
+}
+
+/// What is in some images of a stack, in their order.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn rows(
+    request: &Request,
+    stack: &Stack,
+    images: Range<u64>,
+    progress: &Progress,
+) -> Result<Vec<Row>> {
+    let plan = plan(request)?;
+    let budget = Budget::new(request.memory_bytes);
+    let needed_bytes = stack.needed_bytes.max(1);
+    let fitting = usize::try_from(budget.free_bytes() / needed_bytes).unwrap_or(usize::MAX);
+    let threads = request.threads.min(fitting).max(1);
+    let _lease = budget.take(threads as u64 * needed_bytes, "the largest image")?;
+    let room = Room::default;
+    let analyse = |room: &mut Room, samples: &Samples, shape: &Shape| {
+        kernel::analyse(samples, shape, &plan, room).map_err(|refused| refused.to_string())
+    };
+    each(Each { stack, images, threads, progress }, room, analyse)
+}
+
+/// Images to be looked at.
+pub(crate) struct Each<'a> {
+    pub(crate) stack: &'a Stack,
+    pub(crate) images: Range<u64>,
+    pub(crate) threads: usize,
+    pub(crate) progress: &'a Progress,
+}
+
+/// The rows that `analyse` makes of images, each thread with what `make` makes.
+pub(crate) fn each<R: Send>(
+    asked: Each<'_>,
+    make: impl Fn() -> R + Sync,
+    analyse: impl Fn(&mut R, &Samples, &Shape) -> std::result::Result<Found, String> + Sync,
+) -> Result<Vec<Row>> {
+    let Each { stack, images, threads, progress } = asked;
+    progress.expect(images.clone().map(|image| stack.bytes_of(image)).sum());
+    let task = |worker: &mut (Reader<'_>, R, Vec<Row>), task: usize| {
+        let (reader, room, rows) = worker;
+        let image = images.start + task as u64;
+        let (path, page) = stack.place(image);
+        let (shape, samples) = reader.read(image)?;
+        let number = stack.number(image);
+        let found = analyse(room, samples, &shape).map_err(|what| {
+            let name = path.display();
+            Error::input("images", format!("image {number} (page {page} of {name}) {what}"))
+        })?;
+        rows.push(row(number, (path, page), &shape, &found));
+        progress.advance(stack.bytes_of(image))
+    };
+    let make = || (Reader::new(stack), make(), Vec::new());
+    let tasks = (images.end - images.start) as usize;
+    let workers = parallel::run(threads, tasks, make, task, |_| {})?;
+    let mut rows: Vec<Row> = workers.into_iter().flat_map(|(_, _, rows)| rows).collect();
+    rows.sort_by_key(|row| row.image);
+    Ok(rows)
+}
+
+fn row(image: u64, (path, page): (&Path, u64), shape: &Shape, found: &Found) -> Row {
+    Row {
+        image,
+        file: table::field(path),
+        page,
+        height: shape.height as u64,
+        width: shape.width as u64,
+        threshold: found.threshold,
+        counts: Counts { pixels: found.pixels, objects: found.objects, largest: found.largest },
+    }
+}
+
+/// Writes the table; the counts of all images, and the bytes written.
+///
+/// # Errors
+/// `System`.
+pub fn write(folder: &Path, rows: &[Row]) -> Result<(Counts, u64)> {
+    let mut text = table::HEADER.join("\t");
+    text.push('\n');
+    let mut all = Counts::default();
+    for row in rows {
+        row.append(&mut text);
+        all.add(&row.counts);
+    }
+    all.append_all(&mut text);
+    let path = folder.join(table::FEATURES_FILE);
+    std::fs::write(&path, &text)
+        .map_err(|cause| Error::system("answer", "writing", &path, &cause))?;
+    Ok((all, text.len() as u64))
+}

@@ -1,0 +1,219 @@
+//! The numbers of an image in memory, of the type that its file has.
+
+use tiff::decoder::DecodingBuffer;
+
+/// What a number of an image is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 8 bits, 0 to 255.
+    U8,
+    /// 16 bits, 0 to 65535.
+    U16,
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+}
+
+impl Kind {
+    /// Bytes of a number.
+    pub fn size_bytes(self) -> usize {
+        match self {
+            Self::U8 => 1,
+            Self::U16 => 2,
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
+
+/// Size of an image, and what its numbers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows of pixels.
+    pub height: usize,
+    /// Pixels of a row.
+    pub width: usize,
+    /// Numbers of a pixel: 1 grey, 3 colour, 4 colour and alpha.
+    pub channels: usize,
+    /// Whether all numbers of a channel come before those of the next, not pixel after pixel.
+    pub planar: bool,
+    /// What a number is.
+    pub kind: Kind,
+}
+
+impl Shape {
+    /// Pixels.
+    pub fn pixels(&self) -> usize {
+        self.height * self.width
+    }
+
+    /// Bytes of all numbers.
+    pub fn size_bytes(&self) -> usize {
+        self.pixels() * self.channels * self.kind.size_bytes()
+    }
+}
+
+/// Numbers of one type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Samples {
+    /// 8 bits.
+    U8(Vec<u8>),
+    /// 16 bits.
+    U16(Vec<u16>),
+    /// Single precision.
+    F32(Vec<f32>),
+    /// Double precision.
+    F64(Vec<f64>),
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self::U8(Vec::new())
+    }
+}
+
+impl Samples {
+    /// Makes room for the numbers of an image; what they are is not said.
+    pub fn resize(&mut self, shape: &Shape) {
+        let count = shape.pixels() * shape.channels;
+        match shape.kind {
+            Kind::U8 => u8::of(self).resize(count, 0),
+            Kind::U16 => u16::of(self).resize(count, 0),
+            Kind::F32 => f32::of(self).resize(count, 0.0),
+            Kind::F64 => f64::of(self).resize(count, 0.0),
+        }
+    }
+
+    /// Calls `fill` with the bytes of the numbers, in the order of this processor.
+    pub fn fill<T>(&mut self, fill: impl FnOnce(&mut [u8]) -> T) -> T {
+        let mut bytes = match self {
+            Self::U8(values) => DecodingBuffer::U8(values),
+            Self::U16(values) => DecodingBuffer::U16(values),
+            Self::F32(values) => DecodingBuffer::F32(values),
+            Self::F64(values) => DecodingBuffer::F64(values),
+        };
+        fill(bytes.as_bytes_mut())
+    }
+
+    /// Puts bytes that were little-endian into the order of this processor.
+    pub fn from_little_endian(&mut self) {
+        match self {
+            Self::U8(_) => (),
+            Self::U16(values) => values.iter_mut().for_each(|x| *x = u16::from_le(*x)),
+            Self::F32(values) => {
+                values.iter_mut().for_each(|x| *x = f32::from_bits(u32::from_le(x.to_bits())));
+            }
+            Self::F64(values) => {
+                values.iter_mut().for_each(|x| *x = f64::from_bits(u64::from_le(x.to_bits())));
+            }
+        }
+    }
+}
+
+/// A number of an image.
+pub trait Sample: Copy + PartialOrd + Default + Send + 'static {
+    /// Whether it is a level, a whole number from 0 on.
+    const LEVELS: bool;
+    /// The numbers of `samples`, which are made to be of this type.
+    fn of(samples: &mut Samples) -> &mut Vec<Self>;
+    /// As a double, exactly.
+    fn to_f64(self) -> f64;
+    /// The whole number below; of a level, itself.
+    fn level(self) -> usize;
+    /// The nearest of this type to 0.2125 red + 0.7154 green + 0.0721 blue.
+    fn luma(rgb: [Self; 3]) -> Self;
+    /// Whether it is above a threshold.
+    fn is_above(self, threshold: f64) -> bool;
+}
+
+macro_rules! sample {
+    ($type:ident, $variant:ident, $levels:literal, $luma:expr, $above:expr) => {
+        impl Sample for $type {
+            const LEVELS: bool = $levels;
+
+            fn of(samples: &mut Samples) -> &mut Vec<Self> {
+                if !matches!(samples, Samples::$variant(_)) {
+                    *samples = Samples::$variant(Vec::new());
+                }
+                match samples {
+                    Samples::$variant(values) => values,
+                    _ => unreachable!("it was made to be of this type"),
+                }
+            }
+
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+
+            #[inline(always)]
+            fn level(self) -> usize {
+                self as usize
+            }
+
+            #[inline(always)]
+            fn luma(rgb: [Self; 3]) -> Self {
+                $luma(rgb) as Self
+            }
+
+            #[inline(always)]
+            fn is_above(self, threshold: f64) -> bool {
+                $above(self, threshold)
+            }
+        }
+    };
+}
+
+/// 0.2125 red + 0.7154 green + 0.0721 blue of levels, rounded to the nearest, half up.
+#[inline(always)]
+fn luma_of_levels<T: Into<u32>>([red, green, blue]: [T; 3]) -> u32 {
+    (2125 * red.into() + 7154 * green.into() + 721 * blue.into() + 5000) / 10_000
+}
+
+#[inline(always)]
+fn luma_of_doubles<T: Into<f64>>([red, green, blue]: [T; 3]) -> f64 {
+    0.2125 * red.into() + 0.7154 * green.into() + 0.0721 * blue.into()
+}
+
+/// A level is above a threshold when it is above the whole number below it.
+#[inline(always)]
+fn level_is_above<T: Into<i32>>(level: T, threshold: f64) -> bool {
+    level.into() > threshold.floor().clamp(-1.0, 65_535.0) as i32
+}
+
+#[inline(always)]
+fn double_is_above<T: Into<f64>>(value: T, threshold: f64) -> bool {
+    value.into() > threshold
+}
+
+sample!(u8, U8, true, luma_of_levels, level_is_above);
+sample!(u16, U16, true, luma_of_levels, level_is_above);
+sample!(f32, F32, false, luma_of_doubles, double_is_above);
+sample!(f64, F64, false, luma_of_doubles, double_is_above);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn luma_of_white_is_white_and_weights_are_those_of_the_definition() {
+        assert_eq!(u8::luma([255; 3]), 255);
+        assert_eq!(u16::luma([65_535; 3]), 65_535);
+        assert_eq!(u16::luma([10_000, 0, 0]), 2125);
+        assert_eq!(u16::luma([0, 10_000, 0]), 7154);
+        assert_eq!(u16::luma([0, 0, 10_000]), 721);
+        assert_eq!((u8::luma([2, 0, 0]), u8::luma([3, 0, 0])), (0, 1));
+        assert!((f64::luma([1.0, 1.0, 1.0]) - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_level_is_held_against_any_threshold() {
+        for (level, threshold, above) in
+            [(0, -0.5, true), (0, 0.0, false), (3, 2.9, true), (3, 3.0, false), (255, 1e9, false)]
+        {
+            assert_eq!(u8::is_above(level, threshold), above, "{level} > {threshold}");
+        }
+        assert!(0u16.is_above(-1e9));
+    }
+}

@@ -1,0 +1,253 @@
+//! A stack of images: those of one or many files, numbered from 0, read anywhere.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use cuesta_core::{Error, Result};
+use cuesta_input::{files, npy};
+
+use crate::kernel;
+use crate::samples::{Kind, Samples, Shape};
+use crate::tiffs::{Pages, is_tiff};
+
+const OPERATION: &str = "input.images";
+/// Most pixels of an image: Otsu's threshold stays exact.
+pub const PIXELS_MAX: u64 = 1 << 29;
+/// How the names of files end that are taken from a folder.
+const ENDINGS: [&str; 3] = ["npy", "tif", "tiff"];
+
+/// How the images of a file are read.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// All of one shape, one after the other, from this byte on.
+    Npy { shape: Shape, offset: u64 },
+    /// Each of its own shape.
+    Tiff,
+}
+
+#[derive(Debug)]
+struct Part {
+    path: PathBuf,
+    form: Form,
+    /// Number of the first image, and how many there are.
+    first: u64,
+    images: u64,
+    size_bytes: u64,
+}
+
+/// Images, of which only the headers have been read.
+#[derive(Debug)]
+pub struct Stack {
+    parts: Vec<Part>,
+    /// Number of the first one in the answer: 0, unless these are some of a larger stack.
+    base: u64,
+    /// How many there are.
+    pub images: u64,
+    /// Bytes of all files.
+    pub size_bytes: u64,
+    /// Most bytes that one of them takes while it is worked on.
+    pub needed_bytes: u64,
+}
+
+impl Stack {
+    /// Opens files, or those in folders whose names end as those of images do.
+    ///
+    /// # Errors
+    /// `Input` when there is no image or one that can't be read; `System`.
+    pub fn open(paths: &[PathBuf]) -> Result<Self> {
+        let ending = |path: &Path| {
+            let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+            ending.is_some_and(|ending| ENDINGS.iter().any(|one| ending == *one))
+        };
+        let mut stack =
+            Self { parts: Vec::new(), base: 0, images: 0, size_bytes: 0, needed_bytes: 0 };
+        for path in files::list(OPERATION, paths, ending)? {
+            stack.add(path)?;
+        }
+        if stack.images == 0 {
+            let names = files::names(paths);
+            let text = format!("{names} holds no image; give .tif, .tiff or .npy files");
+            return Err(Error::input(OPERATION, text));
+        }
+        Ok(stack)
+    }
+
+    /// The same images as some of a larger stack, from number `base` on.
+    #[must_use]
+    pub fn numbered_from(self, base: u64) -> Self {
+        Self { base, ..self }
+    }
+
+    fn add(&mut self, path: PathBuf) -> Result<()> {
+        let failed = |cause| Error::system(OPERATION, "reading", &path, &cause);
+        let file = File::open(&path).map_err(failed)?;
+        let mut start = [0; 8];
+        let count = file.read_at(&mut start, 0).map_err(failed)?;
+        let (form, images) = if npy::is_npy(&start[..count]) {
+            self.npy(&path)?
+        } else if is_tiff(&start[..count]) {
+            let needed = &mut self.needed_bytes;
+            let grow = |shape: Shape| *needed = (*needed).max(kernel::needed_bytes(&shape));
+            (Form::Tiff, Pages::open(&path)?.visit(grow)?)
+        } else {
+            let kind = name_of(&start[..count]);
+            let text = format!("{} is {kind}; save it as TIFF or .npy", path.display());
+            return Err(Error::input(OPERATION, text));
+        };
+        let size_bytes = file.metadata().map_err(failed)?.len();
+        self.parts.push(Part { path, form, first: self.images, images, size_bytes });
+        self.images += images;
+        self.size_bytes += size_bytes;
+        Ok(())
+    }
+
+    fn npy(&mut self, path: &Path) -> Result<(Form, u64)> {
+        let header = npy::read_header(path)?;
+        let refuse =
+            |what: String| Err(Error::input(OPERATION, format!("{} {what}", path.display())));
+        let kind = match header.descr.as_str() {
+            "|u1" | "<u1" => Kind::U8,
+            "<u2" => Kind::U16,
+            "<f4" => Kind::F32,
+            "<f8" => Kind::F64,
+            other => {
+                return refuse(format!(
+                    "holds numbers of type {other}; save it as uint8, or as little-endian uint16, \
+                     float32 or float64"
+                ));
+            }
+        };
+        let (images, height, width, channels) = match header.shape[..] {
+            [height, width] => (1, height, width, 1),
+            [height, width, channels @ (3 | 4)] => (1, height, width, channels),
+            [images, height, width] => (images, height, width, 1),
+            [images, height, width, channels @ (3 | 4)] => (images, height, width, channels),
+            _ => {
+                let text = header.shape_text();
+                return refuse(format!(
+                    "has the shape {text}; give images as (height, width), (images, height, \
+                     width) or (images, height, width, 3 or 4)"
+                ));
+            }
+        };
+        header.check_size(path, kind.size_bytes())?;
+        if images == 0 {
+            return refuse("holds no image; leave it out".to_owned());
+        }
+        // No more than the bytes of the file, so that nothing below overflows.
+        if height == 0 || width == 0 {
+            return refuse(format!("has images of {height} x {width} pixels; leave it out"));
+        }
+        if height * width > PIXELS_MAX {
+            return refuse(format!(
+                "has images of {height} x {width} pixels, {PIXELS_MAX} work; cut them up"
+            ));
+        }
+        let (height, width, channels) = (height as usize, width as usize, channels as usize);
+        let shape = Shape { height, width, channels, planar: false, kind };
+        self.needed_bytes = self.needed_bytes.max(kernel::needed_bytes(&shape));
+        Ok((Form::Npy { shape, offset: header.offset }, images))
+    }
+
+    /// Number of an image in the answer.
+    pub fn number(&self, image: u64) -> u64 {
+        self.base + image
+    }
+
+    /// The file of an image, and which of the file's images it is.
+    pub fn place(&self, image: u64) -> (&Path, u64) {
+        let part = &self.parts[self.part(image)];
+        (&part.path, image - part.first)
+    }
+
+    /// Bytes of the file of an image, divided evenly among its images.
+    pub fn bytes_of(&self, image: u64) -> u64 {
+        let part = &self.parts[self.part(image)];
+        part.size_bytes / part.images
+    }
+
+    /// The files, and how many images each has.
+    pub fn files(&self) -> impl Iterator<Item = (&Path, u64)> {
+        self.parts.iter().map(|part| (part.path.as_path(), part.images))
+    }
+
+    fn part(&self, image: u64) -> usize {
+        self.parts.partition_point(|part| part.first <= image) - 1
+    }
+}
+
+/// What a file is that is no image we read, for a message.
+fn name_of(start: &[u8]) -> &'static str {
+    match start {
+        [] => "empty",
+        [0x89, b'P', b'N', b'G', ..] => "a PNG file",
+        [0xFF, 0xD8, 0xFF, ..] => "a JPEG file",
+        [b'G', b'I', b'F', b'8', ..] => "a GIF file",
+        [0x1F, 0x8B, ..] => "compressed by gzip",
+        _ => "no image that is read here",
+    }
+}
+
+enum Open {
+    Npy(File),
+    Tiff(Box<Pages>),
+}
+
+/// Reads images of a stack into one buffer; each thread has its own.
+pub struct Reader<'a> {
+    stack: &'a Stack,
+    open: Option<(usize, Open)>,
+    samples: Samples,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader that has read nothing.
+    pub fn new(stack: &'a Stack) -> Self {
+        Self { stack, open: None, samples: Samples::default() }
+    }
+
+    /// The numbers of an image. Images in their order are read best.
+    ///
+    /// # Errors
+    /// `Input` when it is damaged; `System`.
+    pub fn read(&mut self, image: u64) -> Result<(Shape, &Samples)> {
+        let index = self.stack.part(image);
+        let part = &self.stack.parts[index];
+        let open = match self.open.take() {
+            Some((known, open)) if known == index => open,
+            _ => part.open()?,
+        };
+        let (_, open) = self.open.insert((index, open));
+        let shape = part.read(open, image - part.first, &mut self.samples)?;
+        Ok((shape, &self.samples))
+    }
+}
+
+impl Part {
+    fn open(&self) -> Result<Open> {
+        Ok(match self.form {
+            Form::Tiff => Open::Tiff(Box::new(Pages::open(&self.path)?)),
+            Form::Npy { .. } => Open::Npy(
+                File::open(&self.path)
+                    .map_err(|cause| Error::system(OPERATION, "opening", &self.path, &cause))?,
+            ),
+        })
+    }
+
+    fn read(&self, open: &mut Open, page: u64, samples: &mut Samples) -> Result<Shape> {
+        match (open, self.form) {
+            (Open::Npy(file), Form::Npy { shape, offset }) => {
+                samples.resize(&shape);
+                let start = offset + page * shape.size_bytes() as u64;
+                samples
+                    .fill(|bytes| file.read_exact_at(bytes, start))
+                    .map_err(|cause| Error::system(OPERATION, "reading", &self.path, &cause))?;
+                samples.from_little_endian();
+                Ok(shape)
+            }
+            (Open::Tiff(pages), _) => pages.read(page, samples),
+            (Open::Npy(_), Form::Tiff) => unreachable!("a file is opened as what it is"),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! TIFF files of any number of pages, by the crate `tiff`.
+
+use std::fs::File;
+use std::io::{BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use cuesta_core::{Error, Result};
+use tiff::decoder::{Decoder, DecodingSampleType, Limits};
+use tiff::{ColorType, TiffError};
+
+use crate::samples::{Kind, Samples, Shape};
+use crate::stack::PIXELS_MAX;
+
+const OPERATION: &str = "input.tiff";
+/// Most bytes of a list in a page's directory; a strip has 8 of them.
+const LIST_BYTES_MAX: usize = 64 << 20;
+/// Bytes read from a file at once, where a page is not read in one piece.
+const READ_BYTES: usize = 64 << 10;
+
+/// Whether a file begins as TIFF files do, those of more than 4 GiB included.
+pub fn is_tiff(start: &[u8]) -> bool {
+    matches!(start, [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..])
+}
+
+/// An open file.
+pub struct Pages {
+    path: PathBuf,
+    decoder: Decoder<BufReader<File>>,
+}
+
+impl Pages {
+    /// Opens a file at its first page.
+    ///
+    /// # Errors
+    /// `Input` when it is damaged; `System`.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file =
+            File::open(path).map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
+        let reader = BufReader::with_capacity(READ_BYTES, file);
+        let decoder = Decoder::new(reader).map_err(|error| told(path, 0, error))?;
+        let mut limits = Limits::unlimited();
+        limits.ifd_value_size = LIST_BYTES_MAX;
+        limits.decoding_buffer_size = LIST_BYTES_MAX;
+        Ok(Self { path: path.to_owned(), decoder: decoder.with_limits(limits) })
+    }
+
+    /// Calls `visit` with the shape of every page; how many there are.
+    ///
+    /// # Errors
+    /// `Input` when a page is damaged or of a type that is not read; `System`.
+    pub fn visit(mut self, mut visit: impl FnMut(Shape)) -> Result<u64> {
+        let mut page = 0;
+        loop {
+            visit(self.shape(page)?);
+            page += 1;
+            if !self.decoder.more_images() {
+                return Ok(page);
+            }
+            self.decoder.next_image().map_err(|error| told(&self.path, page, error))?;
+        }
+    }
+
+    /// Reads a page, numbered from 0.
+    ///
+    /// # Errors
+    /// `Input` when it is damaged or of a type that is not read; `System`.
+    pub fn read(&mut self, page: u64, samples: &mut Samples) -> Result<Shape> {
+        let index = usize::try_from(page).unwrap_or(usize::MAX);
+        self.decoder.seek_to_image(index).map_err(|error| told(&self.path, page, error))?;
+        let shape = self.shape(page)?;
+        samples.resize(&shape);
+        let decoded = samples.fill(|bytes| self.decoder.read_image_bytes(bytes));
+        decoded.map_err(|error| told(&self.path, page, error))?;
+        Ok(shape)
+    }
+
+    /// The shape of the page that the decoder is at.
+    fn shape(&mut self, page: u64) -> Result<Shape> {
+        let failed = |error| told(&self.path, page, error);
+        let refuse = |what: String| Err(refused(&self.path, page, &what));
+        let (width, height) = self.decoder.dimensions().map_err(failed)?;
+        let pixels = u64::from(width) * u64::from(height);
+        if pixels == 0 {
+            return refuse(format!("has no pixel ({height} x {width}); leave it out"));
+        }
+        if pixels > PIXELS_MAX {
+            return refuse(format!("has {height} x {width} pixels, {PIXELS_MAX} work; cut it up"));
+        }
+        let colour = self.decoder.colortype().map_err(failed)?;
+        let channels = match colour {
+            ColorType::Gray(_) => 1,
+            ColorType::RGB(_) => 3,
+            ColorType::RGBA(_) => 4,
+            other => return refuse(format!("holds {other:?} pixels; save it as grey or RGB")),
+        };
+        let layout = self.decoder.image_buffer_layout().map_err(failed)?;
+        let kind = match (layout.sample_type, colour.bit_depth()) {
+            (Some(DecodingSampleType::U8), 8) => Kind::U8,
+            (Some(DecodingSampleType::U16), 16) => Kind::U16,
+            (Some(DecodingSampleType::F32), 32) => Kind::F32,
+            (Some(DecodingSampleType::F64), 64) => Kind::F64,
+            (_, bits) => {
+                let kind = layout.sample_format;
+                return refuse(format!(
+                    "holds numbers of {bits} bits ({kind:?}); save it with unsigned 8 or 16 bits, \
+                     or as 32- or 64-bit floats"
+                ));
+            }
+        };
+        let (height, width, planar) = (height as usize, width as usize, layout.planes > 1);
+        let shape = Shape { height, width, channels, planar, kind };
+        if layout.complete_len != shape.size_bytes() {
+            return refuse("has rows of an odd length; save it again".to_owned());
+        }
+        Ok(shape)
+    }
+}
+
+fn refused(path: &Path, page: u64, what: &str) -> Error {
+    Error::input(OPERATION, format!("page {page} of {} {what}", path.display()))
+}
+
+fn told(path: &Path, page: u64, error: TiffError) -> Error {
+    match error {
+        TiffError::IoError(cause) if cause.kind() != ErrorKind::UnexpectedEof => {
+            // What decompression finds comes as such an error too.
+            match cause.raw_os_error() {
+                Some(_) => Error::system(OPERATION, "reading", path, &cause),
+                None => refused(path, page, &format!("is damaged ({cause}); obtain it again")),
+            }
+        }
+        TiffError::IoError(_) => refused(path, page, "is cut short; obtain it again"),
+        TiffError::UnsupportedError(what) => refused(
+            path,
+            page,
+            &format!(
+                "cannot be read ({what}); save it as plain TIFF: grey or RGB, not compressed or by \
+                 deflate, LZW or Zstandard"
+            ),
+        ),
+        other => refused(path, page, &format!("is damaged ({other}); obtain it again")),
+    }
+}

@@ -1,0 +1,151 @@
+//! The same table for any number of threads, memory and form of file, and none that is wrong
+//! without being found.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Page, Place, directory_first, levels, proved, run, tiff, verify};
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+use cuesta_images::run::{plan, rows};
+use cuesta_images::stack::Stack;
+use serde_json::json;
+use tiff::encoder::{Compression, compression::DeflateLevel};
+
+#[test]
+fn every_kind_of_page_is_read_and_proved() {
+    let place = Place::new();
+    let (small, large) = (levels(24 * 31, 1), levels(60 * 50, 2));
+    let pages = [
+        Page { width: 31, height: 24, values: &small },
+        Page { width: 60, height: 50, values: &large },
+    ];
+    let forms =
+        [Compression::Uncompressed, Compression::Lzw, Compression::Deflate(DeflateLevel::Fast)];
+    let mut tables = Vec::new();
+    for form in forms {
+        let path = place.write("pages.tif", tiff(&pages, form));
+        proved(&place.request(&[&path], json!({})));
+        tables.push(place.table());
+    }
+    tables.dedup();
+    assert_eq!(tables.len(), 1);
+    let rows = &tables[0];
+    assert_eq!(rows.len(), 13);
+    // Levels times 257 have the same objects at 257 times the threshold.
+    assert_eq!(rows[0][6..], rows[1][6..]);
+    let threshold = |row: usize| rows[row][5].parse::<f64>().unwrap();
+    assert_eq!(threshold(0) * 257.0, threshold(1));
+    assert_eq!((rows[6][2].as_str(), rows[6][3].as_str(), rows[6][4].as_str()), ("6", "50", "60"));
+    // Red is what the colours were made of, and blue is what is left to white.
+    let pixels: u64 = rows[0][6].parse().unwrap();
+    for (channel, expected) in [("red", pixels), ("blue", 24 * 31 - pixels)] {
+        let request = place.request(&[&place.folder.path().join("pages.tif")], json!({}));
+        let stack = Stack::open(&request.inputs).unwrap();
+        let request = place.request(&[], json!({ "channel": channel }));
+        let request = Request { inputs: vec!["-".into()], ..request };
+        let found = rows_of(&request, &stack, 4..6);
+        assert_eq!(found[0].counts.pixels, expected, "{channel}");
+    }
+}
+
+#[test]
+fn a_page_packed_by_zstandard_is_read() {
+    let place = Place::new();
+    let values = levels(50 * 40, 4);
+    let packed = zstd::bulk::compress(&values, 1).unwrap();
+    let tables = [(1, &values), (50_000, &packed)].map(|(compression, content)| {
+        let path = place.write("x.tif", directory_first((50, 40), compression, content));
+        proved(&place.request(&[&path], json!({})));
+        place.table()
+    });
+    assert_eq!(tables[0], tables[1]);
+}
+
+fn rows_of(
+    request: &Request,
+    stack: &Stack,
+    images: std::ops::Range<u64>,
+) -> Vec<cuesta_images::table::Row> {
+    assert!(plan(request).is_ok());
+    rows(request, stack, images, &Progress::default()).unwrap()
+}
+
+#[test]
+fn threads_memory_and_form_do_not_change_what_is_found() {
+    let place = Place::new();
+    let values = levels(5 * 40 * 30, 3);
+    let stack = place.npy("stack.npy", "|u1", "(5, 40, 30)", &values);
+    let wide: Vec<u8> = values.iter().flat_map(|&value| u16::from(value).to_le_bytes()).collect();
+    for index in 0..5 {
+        let bytes = &wide[index * 2400..][..2400];
+        place.npy(&format!("many/{index}.npy"), "<u2", "(40, 30)", bytes);
+    }
+    place.write("many/notes.txt", "no image");
+    place.write("many/.hidden.npy", "no image");
+    let many = place.folder.path().join("many");
+    let counts = |request: &Request| {
+        let digest = proved(request).digest;
+        let table = place.table();
+        assert_eq!(table.len(), 6);
+        let columns: Vec<_> = table.iter().map(|row| row[3..].to_vec()).collect();
+        (digest, columns)
+    };
+    let parameters = json!({ "min_pixels": 4, "objects": "dark" });
+    let expected = counts(&place.request(&[&stack], parameters.clone()));
+    for (threads, memory_bytes) in [(1, 1 << 30), (3, 1 << 30), (4, 700_000)] {
+        let mut request = place.request(&[&stack], parameters.clone());
+        (request.threads, request.memory_bytes) = (threads, memory_bytes);
+        assert_eq!(counts(&request), expected);
+    }
+    let found = counts(&place.request(&[&many], parameters));
+    assert_eq!(found.1, expected.1);
+}
+
+#[test]
+fn a_share_of_the_images_has_their_numbers() {
+    let place = Place::new();
+    let one = place.npy("one.npy", "|u1", "(3, 4, 5)", &levels(60, 1));
+    let other = place.npy("other.npy", "|u1", "(2, 4, 5)", &levels(40, 2));
+    let request = place.request(&[&one, &other], json!({}));
+    let stack = Stack::open(&request.inputs).unwrap();
+    let all = rows_of(&request, &stack, 0..5);
+    let files: Vec<(&Path, u64)> = stack.files().collect();
+    assert_eq!(files, [(one.as_path(), 3), (other.as_path(), 2)]);
+    assert_eq!(rows_of(&request, &stack, 2..4), all[2..4]);
+    assert_eq!((all[4].image, all[4].page), (4, 1));
+    assert!(rows_of(&request, &stack, 3..3).is_empty());
+    let later = Stack::open(&[other]).unwrap().numbered_from(3);
+    let numbers = rows_of(&request, &later, 0..2).into_iter().map(|row| row.image);
+    assert!(numbers.eq([3, 4]));
+}
+
+#[test]
+fn a_changed_line_is_found() {
+    let place = Place::new();
+    let path = place.npy("stack.npy", "|u1", "(3, 20, 20)", &levels(1200, 5));
+    let request = place.request(&[&path], json!({ "threshold": "100" }));
+    run(&request);
+    assert!(verify(&request).verified);
+    let good = fs::read_to_string(place.answer()).unwrap();
+    let line = good.lines().nth(2).unwrap();
+    for column in 0..9 {
+        let mut fields: Vec<&str> = line.split('\t').collect();
+        fields[column] = if column == 1 { "elsewhere.npy" } else { "7" };
+        fs::write(place.answer(), good.replace(line, &fields.join("\t"))).unwrap();
+        assert!(!verify(&request).verified, "column {column}");
+    }
+    fs::write(place.answer(), good.replace(&format!("{line}\n"), "")).unwrap();
+    assert!(!verify(&request).verified);
+    let all = good.lines().last().unwrap();
+    fs::write(place.answer(), good.replace(all, &format!("{all}1"))).unwrap();
+    assert!(!verify(&request).verified);
+    for bad in ["", "image\n", good.trim_end().strip_suffix(all).unwrap(), "x\ty\n"] {
+        fs::write(place.answer(), bad).unwrap();
+        assert!(cuesta_images::verify(&request, &Progress::default()).is_err(), "{bad}");
+    }
+}
