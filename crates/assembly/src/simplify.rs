@@ -19,7 +19,8 @@ pub struct Rules {
     pub tip: usize,
     /// A dead end shorter than this goes where another path is twice as strong; 0 for none.
     pub weak_tip: usize,
-    /// A path without links shorter than this goes when it is [`Rules::times`] weaker than the mean.
+    /// A path without links shorter than this goes when it is [`Rules::times`] weaker than the
+    /// mean.
     pub island: usize,
     /// Of two paths shorter than this between the same places the weaker one goes.
     pub bubble: usize,

@@ -76,7 +76,8 @@ def phases_text(record: Record) -> str:
 
 def throughput_text(record: Record) -> str:
     """Bytes by seconds of the longest phase that says what it moved; rows where it is a mere
-    fraction of the run; of the whole run where no phase says."""
+    fraction of the run; of the whole run where no phase says.
+    """
     timed = [one for one in record["phases"] if one["seconds"] > 0]
     moved = _longest([one for one in timed if one.get("bytes")])
     counted = _longest([one for one in timed if one.get("rows")])

@@ -28,8 +28,8 @@ def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[s
             return f"Which genes of {first} belong together{how}{_edges(kept)}?"
         case "correlate":
             return _correlate(first, parameters, kept)
-        case "load" | "sort":
-            return f"How long does it take to {_TASKS[workload].format(first)}?"
+        case "load" | "sort" | "assemble":
+            return _PLAIN[workload].format(first)
         case "dataflow":
             return _dataflow(parameters)
         case "kmeans":
@@ -37,8 +37,6 @@ def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[s
             return f"Which points of {first} belong together, in {clusters} clusters?"
         case "images":
             return _images(first, parameters)
-        case "assemble":
-            return f"Which genome do the reads of {first} come from?"
     return f"What does {workload} say about {' and '.join(names) or 'its input'}?"
 
 
@@ -51,7 +49,11 @@ def short_name(path: str) -> str:
     return f"{name[:half]}…{name[-half:]}"
 
 
-_TASKS = {"load": "turn {} into a binary pair matrix", "sort": "sort the records of {}"}
+_PLAIN = {
+    "load": "How long does it take to turn {} into a binary pair matrix?",
+    "sort": "How long does it take to sort the records of {}?",
+    "assemble": "Which genome do the reads of {} come from?",
+}
 
 _METHODS = {
     "components": ", as connected components",

@@ -42,7 +42,7 @@ def _spectrum(folder: Path, level: dict[str, Any]) -> View:
 
 
 def _largest(folder: Path, rows: int) -> list[View]:
-    table = []
+    table: list[list[str | float]] = []
     with (folder / "contigs.fa").open(encoding="ascii") as file:
         for line in file:
             if line.startswith(">") and len(table) < rows:
