@@ -149,6 +149,45 @@ def test_profiles_take_out_more_or_less(reads: Path, tmp_path: Path) -> None:
     assert counts["none"] > counts["paper"] >= counts["default"] == 3
 
 
+def mates_of(genome: str, depth: int, insert: int, seed: int) -> tuple[list[str], list[str]]:
+    """The two ends of stretches of a circular genome, each read towards the other."""
+    chance = random.Random(seed)
+    double, ones, twos = genome + genome[:1000], [], []
+    for _ in range(depth * len(genome) // 200):
+        start, length = chance.randrange(len(genome)), round(chance.gauss(insert, 20))
+        stretch = double[start : start + length]
+        stretch = stretch if chance.random() < 0.5 else turned(stretch)
+        ones.append(stretch[:100])
+        twos.append(turned(stretch)[:100])
+    return ones, twos
+
+
+def test_mates_bridge_what_reads_do_not(tmp_path: Path) -> None:
+    repeat = drawn(120, 11)
+    genome = drawn(12000, 12) + repeat + drawn(9000, 13) + repeat + drawn(7000, 14)
+    ones, twos = mates_of(genome, 60, 300, 15)
+    files = [write_fastq(tmp_path / "1.fq", ones), write_fastq(tmp_path / "2.fq", twos)]
+    alone = assemble(files, tmp_path / "alone")
+    assert len(contigs(alone)) == 2
+    answer = assemble(files, tmp_path / "a", "--pairs")
+    (contig,) = contigs(answer)
+    stats = json.loads((answer / "stats.json").read_text())
+    assert stats["levels"][-1]["mates"]["insert"] == pytest.approx(300, abs=5)
+    k = stats["levels"][-1]["k"]
+    assert len(contig) == len(genome) + k - 1
+    double = genome + genome
+    assert contig[: len(genome)] in double or turned(contig[: len(genome)]) in double
+    other = assemble(files, tmp_path / "b", "--pairs", "--threads", "1", "--memory", "100MB")
+    for name in (*FILES, f"before/{k}.fa"):
+        assert (answer / name).read_bytes() == (other / name).read_bytes(), name
+    assert record(answer)["answer"]["digest"] == record(other)["answer"]["digest"]
+    bridges = (answer / "before" / f"{k}.fa").read_text().split("\n")
+    place = next(index for index, line in enumerate(bridges) if line.endswith(" bridge"))
+    bridges[place + 1] = bridges[place + 1][:100] + "ACGT" * 20 + bridges[place + 1][100:]
+    (answer / "before" / f"{k}.fa").write_text("\n".join(bridges))
+    assert call(["verify", str(answer)]) == 1
+
+
 def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert call(["run", "assemble", *words]) == 2
     return capsys.readouterr().err.strip().splitlines()[-1]
@@ -181,7 +220,7 @@ def test_bad_input_is_named(
     other = tmp_path / "other.fq"
     other.write_text("".join(reads.read_text().splitlines(keepends=True)[:400]))
     pairs = [str(reads), str(other), "--pairs", *out]
-    assert "other.fq has 100; obtain the shorter one again" in refusal(capsys, *pairs)
+    assert "one ends after 100; obtain it again" in refusal(capsys, *pairs)
     assert "has no mate" in refusal(capsys, str(reads), "--pairs", *out)
     assert not (tmp_path / "answer").exists()
 

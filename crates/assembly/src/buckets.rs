@@ -11,7 +11,7 @@ use cuesta_core::{Error, Result};
 use cuesta_input::parallel::lock;
 
 use crate::packed::{self, PADDING, Record};
-use crate::scan::{KMERS_MAX, SuperKmer};
+use crate::scan::SuperKmer;
 
 const OPERATION: &str = "assembly.partition";
 /// Name of the scratch file.
@@ -171,16 +171,35 @@ pub struct Sink<'s, 'a> {
 }
 
 impl Sink<'_, '_> {
-    /// Adds a super-k-mer; a failure to write is told by [`Sink::check`].
+    /// Adds a super-k-mer of a read; a failure to write is told by [`Sink::check`].
     #[inline]
-    pub fn add(&mut self, part: &SuperKmer<'_>, flags: u8) {
-        let block = &mut self.open[part.bucket];
+    pub fn add(&mut self, part: &SuperKmer<'_>) {
+        let k = self.to.k;
+        packed::append(part, k, self.block(part.bucket));
+        self.give_up_full(part.bucket);
+    }
+
+    /// Adds a trusted one.
+    pub fn add_trusted(&mut self, part: &SuperKmer<'_>, weight: u16) {
+        let k = self.to.k;
+        packed::append_trusted(part, weight, k, self.block(part.bucket));
+        self.give_up_full(part.bucket);
+    }
+
+    #[inline]
+    fn block(&mut self, bucket: usize) -> &mut Vec<u8> {
+        let block = &mut self.open[bucket];
         if block.capacity() == 0 {
             block.reserve_exact(self.to.block_bytes());
         }
-        packed::append(part, flags, self.to.k, block);
-        if block.len() + 8 + (KMERS_MAX + self.to.k).div_ceil(4) > block.capacity() {
-            let added = self.to.add(part.bucket, block);
+        block
+    }
+
+    #[inline]
+    fn give_up_full(&mut self, bucket: usize) {
+        let block = &mut self.open[bucket];
+        if block.len() + packed::record_bytes_max(self.to.k) > block.capacity() {
+            let added = self.to.add(bucket, block);
             self.failed = self.failed.take().or(added.err());
         }
     }

@@ -129,96 +129,93 @@ kmer_of_an_integer!(u128, |kmer| {
     product ^ (product >> 32)
 });
 
-/// A number of 256 bits: k-mers up to 127.
+/// A number of 128 `N` bits, the highest word first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Wide {
-    high: u128,
-    low: u128,
+pub struct Wide<const N: usize>([u128; N]);
+
+/// Bases of a word of a [`Wide`].
+const WORD_BASES: usize = 64;
+
+impl<const N: usize> Wide<N> {
+    /// The bits of a word that k-mers of `k` bases use.
+    #[inline(always)]
+    fn used(word: usize, k: usize) -> u128 {
+        let bases = k.saturating_sub((N - 1 - word) * WORD_BASES);
+        if bases >= WORD_BASES { u128::MAX } else { (1 << (2 * bases)) - 1 }
+    }
+
+    /// Moves all bits down, by 2 `bases`.
+    #[inline(always)]
+    fn down(self, bases: usize) -> Self {
+        let (words, bits) = (bases / WORD_BASES, 2 * (bases % WORD_BASES) as u32);
+        let at = |word: usize| if word < N { self.0[word] } else { 0 };
+        Self(std::array::from_fn(|word| {
+            let from = word.wrapping_sub(words);
+            let above = at(from.wrapping_sub(1)).checked_shl(128 - bits).unwrap_or(0);
+            at(from) >> bits | above
+        }))
+    }
 }
 
-/// Bases of half a [`Wide`].
-const HALF_BASES: usize = 64;
-
-impl Kmer for Wide {
-    const BASES_MAX: usize = 127;
-    const NONE: Self = Self { high: u128::MAX, low: u128::MAX };
-    const ZERO: Self = Self { high: 0, low: 0 };
+impl<const N: usize> Kmer for Wide<N> {
+    const BASES_MAX: usize = WORD_BASES * N - 1;
+    const NONE: Self = Self([u128::MAX; N]);
+    const ZERO: Self = Self([0; N]);
 
     #[inline(always)]
     fn append(self, base: Base, k: usize) -> Self {
-        let high = (self.high << 2) | (self.low >> 126);
-        let low = (self.low << 2) | u128::from(base);
-        if k < HALF_BASES {
-            Self { high: 0, low: low & ((1 << (2 * k)) - 1) }
-        } else {
-            Self { high: high & ((1 << (2 * (k - HALF_BASES))) - 1), low }
-        }
+        Self(std::array::from_fn(|word| {
+            let below = if word + 1 < N { self.0[word + 1] >> 126 } else { u128::from(base) };
+            (self.0[word] << 2 | below) & Self::used(word, k)
+        }))
     }
 
     #[inline(always)]
     fn prepend(self, base: Base, k: usize) -> Self {
-        let (mut high, mut low) = (self.high >> 2, (self.low >> 2) | (self.high << 126));
-        if k <= HALF_BASES {
-            low |= u128::from(base) << (2 * (k - 1));
-        } else {
-            high |= u128::from(base) << (2 * (k - 1 - HALF_BASES));
-        }
-        Self { high, low }
+        let mut found = self.prefix();
+        let word = N - 1 - (k - 1) / WORD_BASES;
+        found.0[word] |= u128::from(base) << (2 * ((k - 1) % WORD_BASES));
+        found
     }
 
     #[inline(always)]
     fn last_but(self, index: usize) -> Base {
-        let half = if index < HALF_BASES { self.low } else { self.high };
-        (half >> (2 * (index % HALF_BASES))) as Base & 3
+        (self.0[N - 1 - index / WORD_BASES] >> (2 * (index % WORD_BASES))) as Base & 3
     }
 
     #[inline(always)]
     fn reverse_complement(self, k: usize) -> Self {
         let odd = u128::MAX / 3;
-        let turned = |half: u128| {
-            let reversed = half.reverse_bits();
+        let turned = Self(std::array::from_fn(|word| {
+            let reversed = self.0[N - 1 - word].reverse_bits();
             !(((reversed >> 1) & odd) | ((reversed & odd) << 1))
-        };
-        let (high, low) = (turned(self.low), turned(self.high));
-        let by = 2 * (2 * HALF_BASES - k);
-        if by >= 128 {
-            Self { high: 0, low: high >> (by - 128) }
-        } else {
-            Self { high: high >> by, low: (low >> by) | (high << (128 - by)) }
-        }
+        }));
+        turned.down(WORD_BASES * N - k)
     }
 
     #[inline(always)]
     fn unpack(bytes: &[u8], k: usize) -> Self {
-        if k < HALF_BASES {
-            return Self { high: 0, low: u128::unpack(bytes, k) };
-        }
-        let mut halves = [[0; 16]; 2];
-        halves.as_flattened_mut().copy_from_slice(&bytes[..32]);
-        let [high, low] = halves.map(u128::from_be_bytes);
-        match 2 * (2 * HALF_BASES - k) {
-            128 => Self { high: 0, low: high },
-            by => Self { high: high >> by, low: (low >> by) | (high << (128 - by)) },
-        }
+        let mut words = [[0; 16]; N];
+        words.as_flattened_mut().copy_from_slice(&bytes[..16 * N]);
+        Self(words.map(u128::from_be_bytes)).down(WORD_BASES * N - k)
     }
 
     #[inline(always)]
     fn prefix(self) -> Self {
-        Self { high: self.high >> 2, low: (self.low >> 2) | (self.high << 126) }
+        Self(std::array::from_fn(|word| {
+            let above = if word > 0 { self.0[word - 1] << 126 } else { 0 };
+            self.0[word] >> 2 | above
+        }))
     }
 
     #[inline(always)]
     fn suffix(self, k: usize) -> Self {
-        if k <= HALF_BASES {
-            Self { high: 0, low: self.low & ((1 << (2 * (k - 1))) - 1) }
-        } else {
-            Self { high: self.high & ((1 << (2 * (k - 1 - HALF_BASES))) - 1), low: self.low }
-        }
+        Self(std::array::from_fn(|word| self.0[word] & Self::used(word, k - 1)))
     }
 
     #[inline(always)]
     fn mixed(self) -> u64 {
-        (self.low ^ self.high.rotate_left(43)).mixed()
+        self.0.iter().fold(0u128, |mixed, word| mixed.rotate_left(43) ^ word).mixed()
     }
 }
 
@@ -245,7 +242,7 @@ mod tests {
             .chunks(4)
             .map(|four| (0..4).fold(0, |byte, at| byte << 2 | four.get(at).unwrap_or(&2)))
             .collect();
-        bytes.resize(bytes.len() + 32, 255);
+        bytes.resize(bytes.len() + 64, 255);
         assert_eq!(K::unpack(&bytes, k), kmer);
         assert_eq!(kmer.prefix(), K::of(&codes[..k - 1], k - 1));
         assert_eq!(kmer.suffix(k), K::of(&codes[1..], k - 1));
@@ -254,14 +251,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_do_what_texts_do(codes in prop::collection::vec(0u8..4, 2..=127)) {
+        fn numbers_do_what_texts_do(codes in prop::collection::vec(0u8..4, 2..=255)) {
             if codes.len() <= u64::BASES_MAX {
                 agrees_with_text::<u64>(&codes);
             }
             if codes.len() <= u128::BASES_MAX {
                 agrees_with_text::<u128>(&codes);
             }
-            agrees_with_text::<Wide>(&codes);
+            if codes.len() <= Wide::<2>::BASES_MAX {
+                agrees_with_text::<Wide<2>>(&codes);
+            }
+            agrees_with_text::<Wide<4>>(&codes);
         }
     }
 }

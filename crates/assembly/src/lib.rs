@@ -5,6 +5,8 @@
 //! where buckets meet. The answer does not depend on threads, memory, or the number of buckets.
 //! Cost: O(bases), each read once and written once to a bucket.
 
+pub mod anchors;
+pub mod bridge;
 pub mod buckets;
 pub mod compact;
 pub mod glue;
@@ -16,11 +18,14 @@ pub mod reads;
 pub mod reference;
 pub mod run;
 pub mod scan;
+pub mod seen;
 pub mod sequences;
 pub mod simplify;
 pub mod spectrum;
+pub mod stage;
 pub mod table;
 pub mod verify;
+pub mod ways;
 pub mod write;
 
 pub use run::run;

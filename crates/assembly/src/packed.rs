@@ -1,12 +1,19 @@
-//! Super-k-mers as bytes: how many k-mers, flags, then the bases, four a byte.
+//! Super-k-mers as bytes: how many k-mers, flags, a weight where they are trusted, then the bases,
+//! four a byte.
 
 use crate::kmer::{Base, Kmer};
-use crate::scan::{LEFT_OUTSIDE, RIGHT_OUTSIDE, SuperKmer};
+use crate::scan::{KMERS_MAX, LEFT_OUTSIDE, RIGHT_OUTSIDE, SuperKmer, TRUSTED};
 
-/// Bytes before the bases.
+/// Bytes before the bases, and before those of a trusted one.
 const HEADER_BYTES: usize = 2;
+const TRUSTED_HEADER_BYTES: usize = 4;
 /// Readable bytes that a block needs after its last record.
-pub const PADDING: usize = 40;
+pub const PADDING: usize = 72;
+
+/// Most bytes of a record while it is being appended.
+pub fn record_bytes_max(k: usize) -> usize {
+    TRUSTED_HEADER_BYTES + (KMERS_MAX + k).div_ceil(4) + size_of::<u64>()
+}
 
 /// The left end of a k-mer, as it stands in the record, is inside the bucket.
 pub const LEFT_INSIDE: u32 = 1;
@@ -19,14 +26,23 @@ pub struct Record<'a> {
     pub kmers: usize,
     /// The flags of [`crate::scan`].
     pub flags: u8,
+    /// How often its k-mers count as seen, where it is trusted.
+    pub weight: u16,
     /// Its bases, then at least [`PADDING`] bytes.
     pub bytes: &'a [u8],
 }
 
-/// Appends a super-k-mer to a block.
+/// Appends a super-k-mer of a read to a block.
 #[inline]
-pub fn append(part: &SuperKmer<'_>, flags: u8, k: usize, block: &mut Vec<u8>) {
-    block.extend_from_slice(&[part.kmers as u8, part.flags | flags]);
+pub fn append(part: &SuperKmer<'_>, k: usize, block: &mut Vec<u8>) {
+    block.extend_from_slice(&[part.kmers as u8, part.flags]);
+    part.pack(k, block);
+}
+
+/// Appends a trusted super-k-mer, whose k-mers count as seen `weight` times.
+pub fn append_trusted(part: &SuperKmer<'_>, weight: u16, k: usize, block: &mut Vec<u8>) {
+    block.extend_from_slice(&[part.kmers as u8, part.flags | TRUSTED]);
+    block.extend_from_slice(&weight.to_le_bytes());
     part.pack(k, block);
 }
 
@@ -39,9 +55,14 @@ pub fn records(block: &[u8], size_bytes: usize, k: usize) -> impl Iterator<Item 
         }
         let kmers = usize::from(block[place]);
         let flags = block[place + 1];
-        let bytes = &block[place + HEADER_BYTES..];
-        place += HEADER_BYTES + (kmers + k - 1).div_ceil(4);
-        Some(Record { kmers, flags, bytes })
+        let (mut weight, mut header_bytes) = (0, HEADER_BYTES);
+        if flags & TRUSTED != 0 {
+            weight = u16::from_le_bytes([block[place + 2], block[place + 3]]);
+            header_bytes = TRUSTED_HEADER_BYTES;
+        }
+        let bytes = &block[place + header_bytes..];
+        place += header_bytes + (kmers + k - 1).div_ceil(4);
+        Some(Record { kmers, flags, weight, bytes })
     })
 }
 

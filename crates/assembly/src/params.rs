@@ -7,9 +7,11 @@ use serde::Deserialize;
 pub const K_MIN: usize = 15;
 /// Longest k-mer.
 pub const K_MAX: usize = 127;
-/// First k-mer size that is chosen from the reads; later ones are this step apart.
+/// First k-mer size that is chosen from the reads, how far later ones are at least apart, and how
+/// many steps there are at most.
 const K_FIRST: usize = 31;
-const K_STEP: usize = 24;
+const K_STEP_MIN: usize = 12;
+const K_STEPS_MAX: usize = 4;
 /// The last k-mer size chosen leaves so many parts in 100 of a read for counting.
 const READ_PART: usize = 82;
 
@@ -75,11 +77,12 @@ impl AssembleParams {
     }
 }
 
-/// From 31 on in steps of 24, as far as a read still holds many k-mers.
+/// From 31 on in even steps, as far as a read still holds many k-mers.
 fn chosen(read_bases: usize) -> Vec<usize> {
     let most = (read_bases * READ_PART / 100).min(K_MAX);
     let first = K_FIRST.min(((most * 3 / 4).saturating_sub(1) | 1).max(K_MIN));
-    (0..).map(|step| first + step * K_STEP).take_while(|&k| k == first || k <= most).collect()
+    let step = (most.saturating_sub(first) / K_STEPS_MAX / 2 * 2).max(K_STEP_MIN);
+    (0..).map(|index| first + index * step).take_while(|&k| k == first || k <= most).collect()
 }
 
 fn parse(text: &str) -> Result<Vec<usize>> {
@@ -108,9 +111,9 @@ mod tests {
     fn sizes_follow_the_reads() {
         for (bases, expected) in [
             (36, &[21][..]),
-            (76, &[31, 55]),
-            (100, &[31, 55, 79]),
-            (150, &[31, 55, 79, 103]),
+            (76, &[31, 43, 55]),
+            (100, &[31, 43, 55, 67, 79]),
+            (150, &[31, 53, 75, 97, 119]),
             (250, &[31, 55, 79, 103, 127]),
         ] {
             assert_eq!(chosen(bases), expected, "{bases}");

@@ -16,12 +16,12 @@ const OPERATION: &str = "input.reads";
 const BATCH_BASES: usize = 1 << 20;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Some reads of one file, as they stand there.
+/// Some reads of one source, as they stand there.
 #[derive(Default)]
 pub struct Batch {
     bases: Vec<u8>,
     ends: Vec<usize>,
-    file: usize,
+    source: usize,
     first: u64,
 }
 
@@ -50,40 +50,55 @@ impl Batch {
 
 /// The files that reads come from. Shared by threads, which take batches until none is left.
 pub struct Reads {
+    sources: Vec<Source>,
+}
+
+/// A file, or two whose reads are mates: a batch then has a read of each in turn.
+struct Source {
     paths: Vec<PathBuf>,
-    files: Vec<Mutex<Opened>>,
+    opened: Mutex<Opened>,
 }
 
 struct Opened {
-    reader: Option<Box<dyn FastxReader>>,
+    /// None once the source has ended.
+    readers: Vec<Box<dyn FastxReader>>,
+    /// Reads of each file so far.
     given: u64,
 }
 
 impl Reads {
-    /// Opens the files.
+    /// Opens the files; with `mates` they belong together two by two.
     ///
     /// # Errors
-    /// `Input` for a file that is empty or neither FASTA nor FASTQ; `System`.
-    pub fn open(paths: &[PathBuf]) -> Result<Self> {
-        let opened =
-            |path: &PathBuf| Ok(Mutex::new(Opened { reader: Some(open(path)?), given: 0 }));
-        let files = paths.iter().map(opened).collect::<Result<_>>()?;
-        Ok(Self { paths: paths.to_vec(), files })
+    /// `Input` for a file that is empty, neither FASTA nor FASTQ, or without its mate; `System`.
+    pub fn open(paths: &[PathBuf], mates: bool) -> Result<Self> {
+        let each = if mates { 2 } else { 1 };
+        let source = |paths: &[PathBuf]| {
+            if paths.len() < each {
+                let text = format!("{} has no mate; give the files two by two", paths[0].display());
+                return Err(Error::input(OPERATION, text));
+            }
+            let readers = paths.iter().map(|path| open(path)).collect::<Result<_>>()?;
+            let opened = Mutex::new(Opened { readers, given: 0 });
+            Ok(Source { paths: paths.to_vec(), opened })
+        };
+        Ok(Self { sources: paths.chunks(each).map(source).collect::<Result<_>>()? })
     }
 
-    /// Fills `batch` with the next reads of some file; `false` when all have been given out.
+    /// Fills `batch` with the next reads of some source; `false` when all have been given out.
     ///
     /// # Errors
     /// `Input` naming the file and the record; `System`.
     pub fn next(&self, batch: &mut Batch) -> Result<bool> {
         for waits in [false, true] {
-            for file in 0..self.files.len() {
-                let mut opened = match self.files[file].try_lock() {
+            for (index, source) in self.sources.iter().enumerate() {
+                let mut opened = match source.opened.try_lock() {
                     Ok(opened) => opened,
                     Err(TryLockError::WouldBlock) if !waits => continue,
-                    Err(_) => lock(&self.files[file]),
+                    Err(_) => lock(&source.opened),
                 };
-                if opened.reader.is_some() && self.fill(file, &mut opened, batch)? {
+                (batch.source, batch.first) = (index, opened.given);
+                if source.fill(&mut opened, batch)? {
                     return Ok(true);
                 }
             }
@@ -91,45 +106,58 @@ impl Reads {
         Ok(false)
     }
 
-    fn fill(&self, file: usize, opened: &mut Opened, batch: &mut Batch) -> Result<bool> {
-        batch.bases.clear();
-        batch.ends.clear();
-        (batch.file, batch.first) = (file, opened.given);
-        let Some(reader) = &mut opened.reader else { return Ok(false) };
-        while batch.bases.len() < BATCH_BASES {
-            match reader.next() {
-                Some(Ok(record)) => {
-                    batch.bases.extend_from_slice(&record.seq());
-                    batch.ends.push(batch.bases.len());
-                    opened.given += 1;
-                }
-                Some(Err(error)) => {
-                    return Err(refusal(&self.paths[file], opened.given, &error));
-                }
-                None => {
-                    opened.reader = None;
-                    break;
-                }
-            }
-        }
-        Ok(!batch.is_empty())
-    }
-
-    /// Reads of each file so far.
-    pub fn given(&self) -> Vec<u64> {
-        self.files.iter().map(|file| lock(file).given).collect()
+    /// How many reads have been given out.
+    pub fn given(&self) -> u64 {
+        let given = |source: &Source| lock(&source.opened).given * source.paths.len() as u64;
+        self.sources.iter().map(given).sum()
     }
 
     /// Names a byte of a batch that is no letter of a nucleotide: base `place` of read `read`.
     pub fn no_base(&self, batch: &Batch, read: usize, place: usize, byte: u8) -> Error {
+        let paths = &self.sources[batch.source].paths;
         let text = format!(
             "{}, record {}, base {}: {:?} is no nucleotide; give DNA reads",
-            self.paths[batch.file].display(),
-            batch.first + read as u64 + 1,
+            paths[read % paths.len()].display(),
+            batch.first + (read / paths.len()) as u64 + 1,
             place + 1,
             char::from(byte)
         );
         Error::input(OPERATION, text)
+    }
+}
+
+impl Source {
+    fn fill(&self, opened: &mut Opened, batch: &mut Batch) -> Result<bool> {
+        batch.bases.clear();
+        batch.ends.clear();
+        while batch.bases.len() < BATCH_BASES && !opened.readers.is_empty() {
+            let mut ended = 0;
+            for (path, reader) in self.paths.iter().zip(&mut opened.readers) {
+                match reader.next() {
+                    Some(Ok(record)) => {
+                        batch.bases.extend_from_slice(&record.seq());
+                        batch.ends.push(batch.bases.len());
+                    }
+                    Some(Err(error)) => return Err(refusal(path, opened.given, &error)),
+                    None => ended += 1,
+                }
+            }
+            if ended == 0 {
+                opened.given += 1;
+            } else if ended == self.paths.len() {
+                opened.readers.clear();
+            } else {
+                let names: Vec<String> =
+                    self.paths.iter().map(|path| path.display().to_string()).collect();
+                let text = format!(
+                    "{} do not have equally many reads: one ends after {}; obtain it again",
+                    names.join(" and "),
+                    opened.given
+                );
+                return Err(Error::input(OPERATION, text));
+            }
+        }
+        Ok(!batch.is_empty())
     }
 }
 

@@ -146,6 +146,16 @@ impl Scanner {
         Ok(())
     }
 
+    /// Like [`Scanner::take`] for bases as numbers.
+    pub fn take_codes(&mut self, codes: &[Base], emit: &mut impl FnMut(&SuperKmer<'_>)) {
+        if self.codes.len() + codes.len() > CHUNK_CODES {
+            self.flush(emit);
+        }
+        let start = self.codes.len();
+        self.codes.extend_from_slice(codes);
+        self.add_stretch(start, start + codes.len());
+    }
+
     fn add_stretch(&mut self, start: usize, end: usize) {
         if end - start >= self.k {
             self.stretches.push((start, end));
@@ -324,8 +334,9 @@ mod tests {
             let mut emit = |part: &SuperKmer<'_>| {
                 bytes.clear();
                 part.pack(k, &mut bytes);
-                bytes.extend([0; 64]);
-                let record = Record { kmers: part.kmers, flags: part.flags, bytes: &bytes };
+                bytes.extend([0; 72]);
+                let (kmers, flags) = (part.kmers, part.flags);
+                let record = Record { kmers, flags, weight: 0, bytes: &bytes };
                 record.each(k, |forward: u64, _, _| {
                     *found.entry((part.bucket, forward)).or_insert(0) += 1;
                 });

@@ -75,7 +75,8 @@ pub struct Removed {
 
 /// A graph of paths.
 pub struct Graph<'a> {
-    k: usize,
+    /// Size of its k-mers.
+    pub k: usize,
     budget: &'a Budget,
     /// The paths.
     pub paths: Paths<'a>,
@@ -152,6 +153,12 @@ impl<'a> Graph<'a> {
 
     fn after(&self, end: End) -> impl Iterator<Item = End> {
         self.links.after(end).iter().copied().filter(|&next| self.alive[(next / 2) as usize])
+    }
+
+    /// The bases of a path as they follow when it is entered by `end`.
+    pub fn read(&self, end: End) -> Vec<Base> {
+        let codes = self.paths.codes((end / 2) as usize);
+        if end.is_multiple_of(2) { codes.to_vec() } else { reverse_complement(codes).collect() }
     }
 
     /// Mean count of the k-mers of a path.

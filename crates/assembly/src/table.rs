@@ -89,10 +89,13 @@ impl<'a, K: Kmer> Table<'a, K> {
         self.facts[slot] = facts + u32::from(facts & COUNT_MAX < COUNT_MAX);
     }
 
-    /// Trusts a canonical k-mer, whatever its count. There must be room.
-    pub fn trust(&mut self, key: K, inside: u32) {
+    /// Trusts a canonical k-mer, whatever its count, which is at least `weight` then. There must be
+    /// room. Where weights are not 0 no k-mer may be counted by [`Table::add`] too.
+    pub fn trust(&mut self, key: K, inside: u32, weight: u32) {
         let slot = self.insert(key);
-        self.facts[slot] |= inside << INSIDE_SHIFT | TRUSTED;
+        let facts = self.facts[slot];
+        let more = weight.saturating_sub(facts & COUNT_MAX);
+        self.facts[slot] = (facts | inside << INSIDE_SHIFT | TRUSTED) + more;
     }
 
     #[inline(always)]
@@ -187,10 +190,11 @@ mod tests {
         let mut table = Table::new(&budget);
         table.clear().unwrap();
         table.add(7u64, 1);
-        table.trust(9, 2);
+        table.trust(9, 2, 5);
+        table.trust(9, 2, 3);
         let [seven, nine] = [7, 9].map(|key| table.find(key).unwrap());
         assert!(!table.solid(seven, 2) && table.solid(seven, 1));
-        assert_eq!((table.solid(nine, 2), table.count(nine), table.inside(nine)), (true, 0, 2));
+        assert_eq!((table.solid(nine, 2), table.count(nine), table.inside(nine)), (true, 5, 2));
         assert!(!table.visit(seven) && table.visit(seven));
         assert!(table.reserve(1 << 20).unwrap_err().message.contains("raise --memory"));
     }

@@ -8,6 +8,7 @@ use std::path::Path as FilePath;
 use cuesta_core::{Error, Result};
 use serde_json::json;
 
+use crate::bridge::Trusted;
 use crate::glue::End;
 use crate::run::Level;
 use crate::sequences::Paths;
@@ -20,8 +21,9 @@ pub const UNITIGS_FILE: &str = "unitigs.fa";
 pub const CONTIGS_FILE: &str = "contigs.fa";
 /// All paths of the simplified graph, GFA 1.
 pub const GRAPH_FILE: &str = "graph.gfa";
-/// The contigs of the size of k-mers before the last, which count as reads with the last one.
-pub const BEFORE_FILE: &str = "before.fa";
+/// For each size of k-mers but the first, what is trusted: the contigs of the size before, and
+/// bridges.
+pub const BEFORE_FOLDER: &str = "before";
 /// Numbers of distinct k-mers by count.
 pub const SPECTRUM_FILE: &str = "spectrum.tsv";
 /// Numbers about the contigs and how they came about.
@@ -70,7 +72,7 @@ fn sign(end: End, left: bool) -> char {
 ///
 /// # Errors
 /// `System`.
-pub fn unitigs(folder: &FilePath, graph: &Graph<'_>, k: usize) -> Result<u64> {
+pub fn unitigs(folder: &FilePath, graph: &Graph<'_>) -> Result<u64> {
     let mut output = Output::create(folder, UNITIGS_FILE)?;
     let mut text = Vec::new();
     for index in 0..graph.paths.len() {
@@ -80,7 +82,7 @@ pub fn unitigs(folder: &FilePath, graph: &Graph<'_>, k: usize) -> Result<u64> {
             ">{index} LN:i:{} KC:i:{} km:f:{:.1}",
             codes.len(),
             facts.count_sum,
-            facts.count_sum as f64 / (codes.len() + 1 - k) as f64
+            facts.count_sum as f64 / (codes.len() + 1 - graph.k) as f64
         );
         for end in [2 * index as End + 1, 2 * index as End] {
             for &next in graph.links.after(end) {
@@ -105,7 +107,7 @@ pub fn unitigs(folder: &FilePath, graph: &Graph<'_>, k: usize) -> Result<u64> {
 ///
 /// # Errors
 /// `System`.
-pub fn contigs(folder: &FilePath, graph: &Graph<'_>, k: usize, min_contig: u64) -> Result<u64> {
+pub fn contigs(folder: &FilePath, graph: &Graph<'_>, min_contig: u64) -> Result<u64> {
     let mut output = Output::create(folder, CONTIGS_FILE)?;
     let mut gfa = Output::create(folder, GRAPH_FILE)?;
     gfa.put(b"H\tVN:Z:1.0\n")?;
@@ -141,28 +143,38 @@ pub fn contigs(folder: &FilePath, graph: &Graph<'_>, k: usize, min_contig: u64) 
             sign(end, true),
             next / 2 + 1,
             sign(next, false),
-            k - 1
+            graph.k - 1
         ));
     });
     lines.iter().try_for_each(|line| gfa.put(line.as_bytes()))?;
     Ok(output.finish()? + gfa.finish()?)
 }
 
-/// Writes the contigs that go into the last round.
+/// Writes what is trusted at the size `k` of k-mers.
 ///
 /// # Errors
 /// `System`.
-pub fn before(folder: &FilePath, contigs: &Paths<'_>) -> Result<u64> {
-    let mut output = Output::create(folder, BEFORE_FILE)?;
+pub fn before(folder: &FilePath, k: usize, trusted: &Trusted<'_>) -> Result<u64> {
+    let folder = folder.join(BEFORE_FOLDER);
+    std::fs::create_dir_all(&folder)
+        .map_err(|cause| Error::system("answer", "creating", &folder, &cause))?;
+    let mut output = Output::create(&folder, &before_file(k))?;
     let mut text = Vec::new();
-    for index in 0..contigs.len() {
+    for index in 0..trusted.len() {
         text.clear();
-        text.extend_from_slice(format!(">{index}\n").as_bytes());
-        letters(contigs.codes(index), &mut text);
+        let facts = trusted.facts(index);
+        let mark = if facts.bridge { " bridge" } else { "" };
+        text.extend_from_slice(format!(">{index} weight={}{mark}\n", facts.weight).as_bytes());
+        letters(trusted.codes(index), &mut text);
         text.push(b'\n');
         output.put(&text)?;
     }
     output.finish()
+}
+
+/// The file of [`BEFORE_FOLDER`] with what is trusted at a size of k-mers.
+pub fn before_file(k: usize) -> String {
+    format!("{k}.fa")
 }
 
 /// Writes the spectrum up to its last count; returns the bytes.

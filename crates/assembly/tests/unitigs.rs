@@ -108,7 +108,7 @@ proptest! {
         let wanted = match k {
             0..=31 => expected::<u64>(&reads, k, min_count),
             32..=63 => expected::<u128>(&reads, k, min_count),
-            _ => expected::<Wide>(&reads, k, min_count),
+            _ => expected::<Wide<2>>(&reads, k, min_count),
         };
         prop_assume!(reads.iter().any(|read| read.len() >= k));
         prop_assert_eq!(&found(&reads, k, min_count, threads, 1 << 30), &wanted);

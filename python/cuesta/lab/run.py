@@ -167,7 +167,6 @@ def _context(trial: Trial, plan: Plan) -> Context:
 
 def _wrong(trial: Trial, verification: Verification, answer: Path) -> VerificationError:
     return VerificationError(
-        f"the answer of {trial.workload} on {trial.engine} is wrong: its digest is "
-        f"{verification.digest}, {verification.method} gives {verification.expected}; "
+        f"the answer of {trial.workload} on {trial.engine} is wrong: {verification.fault}; "
         f"the files are left in {answer}"
     )

@@ -14,7 +14,10 @@ from cuesta.lab.trial import Trial
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """What came of it: digest of the answer files, digest by another method, and which method."""
+    """What came of it: digest of the answer files, digest by another method, and which method.
+
+    `remark` says what is wrong with the answer beyond its digest; it is empty where nothing is.
+    """
 
     verified: bool
     digest: str
@@ -22,6 +25,14 @@ class Verification:
     method: str
     seconds: float
     counts: Mapping[str, int]
+    remark: str = ""
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, in words."""
+        if self.digest == self.expected and self.remark:
+            return self.remark
+        return f"its digest is {self.digest}, {self.method} gives {self.expected}"
 
 
 def verify(trial: Trial, answer: Path, scratch: Path) -> Verification:
@@ -36,6 +47,7 @@ def verify(trial: Trial, answer: Path, scratch: Path) -> Verification:
     return Verification(
         verified=response["verified"],
         digest=response["digest"],
+        remark=response.get("remark") or "",
         expected=response["expected"],
         method=response["method"],
         seconds=time.perf_counter() - started,

@@ -28,6 +28,8 @@ pub struct LevelStats {
     pub k: usize,
     /// Smallest count.
     pub min_count: u32,
+    /// Of mates, where k-mers come from contigs and bridges alone.
+    pub mates: Option<serde_json::Value>,
 }
 
 /// A unitig or contig as a file has it.
@@ -36,8 +38,8 @@ pub struct Segment {
     pub codes: Vec<Base>,
     /// Counts of its k-mers, added up.
     pub count_sum: u64,
-    /// Whether it is marked as a circle.
-    pub circular: bool,
+    /// Whether it is marked: as a circle, or as a bridge.
+    pub marked: bool,
 }
 
 /// What the files say.
@@ -96,12 +98,12 @@ pub fn records(path: &Path, facts: impl Fn(&str) -> Option<(u64, bool)>) -> Resu
     let mut lines = whole.lines().enumerate();
     let mut found = Vec::new();
     while let Some((line, name)) = lines.next() {
-        let (count_sum, circular) = name
+        let (count_sum, marked) = name
             .strip_prefix('>')
             .and_then(&facts)
             .ok_or_else(|| bad(path, line + 1, "is no name of a sequence"))?;
         let letters = lines.next().map_or("", |(_, letters)| letters);
-        found.push(Segment { codes: codes(path, line + 2, letters)?, count_sum, circular });
+        found.push(Segment { codes: codes(path, line + 2, letters)?, count_sum, marked });
     }
     Ok(found)
 }
@@ -119,7 +121,7 @@ fn graph(path: &Path) -> Result<Graph> {
                 segments.push(Segment {
                     codes: codes(path, line + 1, letters)?,
                     count_sum: sum.ok_or_else(|| bad(path, line + 1, "has no count KC:i:"))?,
-                    circular: tags.contains(&"TP:Z:circular"),
+                    marked: tags.contains(&"TP:Z:circular"),
                 });
             }
             ["L", from, left, to, entered, _] => {

@@ -15,8 +15,9 @@ use crate::glue::End;
 use crate::kmer::{Base, Kmer, Wide};
 use crate::params::AssembleParams;
 use crate::reference::{self, Solid, kmers};
-use crate::write::BEFORE_FILE;
-use answer::{Answer, Segment};
+use crate::ways::{OVERLAP_MIN, READS_MIN};
+use crate::write::{BEFORE_FOLDER, before_file};
+use answer::{Answer, LevelStats, Segment};
 use solid::Wanted;
 
 const METHOD: &str =
@@ -36,41 +37,109 @@ enum Kind {
 pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let answer = Answer::read(&request.output)?;
     let params: AssembleParams = parameters(&request.parameters)?;
-    let Some(level) = answer.stats.levels.last() else {
-        return Err(Error::input("verify", "stats.json names no size of k-mers"));
-    };
-    let wanted = Wanted {
+    let wanted = |level: &LevelStats| Wanted {
         request,
         k: level.k,
         min_count: level.min_count,
         drop_ambiguous: params.drop_reads_with_n,
     };
+    let levels = &answer.stats.levels;
+    let Some(level) = levels.iter().rev().find(|level| level.mates.is_none()) else {
+        return Err(Error::input("verify", "stats.json names no size of k-mers of reads"));
+    };
+    let of_reads = wanted(level);
+    let after = levels.last().map(wanted).filter(|after| after.k != level.k);
+    let first = levels.len() == 1 || levels[0].k == level.k;
     match level.k {
-        0..=31 => proven::<u64>(&answer, &wanted, progress),
-        32..=63 => proven::<u128>(&answer, &wanted, progress),
-        _ => proven::<Wide>(&answer, &wanted, progress),
+        0..=31 => judged::<u64>(&answer, (&of_reads, first), after, progress),
+        32..=63 => judged::<u128>(&answer, (&of_reads, first), after, progress),
+        _ => judged::<Wide<2>>(&answer, (&of_reads, first), after, progress),
     }
 }
 
-fn proven<K: Kmer>(answer: &Answer, wanted: &Wanted<'_>, progress: &Progress) -> Result<Verdict> {
-    let k = wanted.k;
-    let solid = solid::solid::<K>(wanted, &trusted(answer, wanted)?, progress)?;
+/// Counts the k-mers of the reads; where mates were used, also holds against them the contigs and
+/// bridges that the answer was made from.
+fn judged<K: Kmer>(
+    answer: &Answer,
+    (of_reads, first): (&Wanted<'_>, bool),
+    after: Option<Wanted<'_>>,
+    progress: &Progress,
+) -> Result<Verdict> {
+    let trusted = if first { Vec::new() } else { before(of_reads)? };
+    let known: HashSet<K> = canonical(trusted.iter(), of_reads.k).map(|(kmer, _)| kmer).collect();
+    let solid = solid::solid::<K>(of_reads, &known, progress)?;
+    let Some(after) = after else { return proven(answer, &solid, of_reads.k) };
+    let bridged = before(&after)?;
+    let (bridges, contigs): (Vec<&Segment>, Vec<&Segment>) =
+        bridged.iter().partition(|one| one.marked);
+    let supported = canonical::<K>(contigs.iter().copied(), of_reads.k)
+        .all(|(kmer, _)| solid.contains_key(&kmer));
+    let pieces: HashSet<u64> =
+        canonical(contigs.into_iter(), OVERLAP_MIN).map(|(kmer, _)| kmer).collect();
+    let between: HashSet<u64> = canonical(bridges.into_iter(), OVERLAP_MIN)
+        .map(|(kmer, _)| kmer)
+        .filter(|kmer| !pieces.contains(kmer))
+        .collect();
+    let small = Wanted { k: OVERLAP_MIN, ..*of_reads };
+    let counts = solid::counts(&small, &between, progress)?;
+    let spelled = between.iter().all(|kmer| counts.get(kmer) >= Some(&READS_MIN));
+    let mut verdict = match after.k {
+        0..=31 => proven(answer, &weighted::<u64>(&bridged, after.k), after.k),
+        32..=63 => proven(answer, &weighted::<u128>(&bridged, after.k), after.k),
+        64..=127 => proven(answer, &weighted::<Wide<2>>(&bridged, after.k), after.k),
+        _ => proven(answer, &weighted::<Wide<4>>(&bridged, after.k), after.k),
+    }?;
+    verdict.require(supported, "a contig that mates were placed on has a k-mer that is not solid");
+    verdict.require(spelled, "a bridge is made neither of contigs nor of reads");
+    Ok(verdict)
+}
+
+/// What is trusted at a size of k-mers.
+fn before(wanted: &Wanted<'_>) -> Result<Vec<Segment>> {
+    let path = wanted.request.output.join(BEFORE_FOLDER).join(before_file(wanted.k));
+    answer::records(&path, |name| {
+        let weight = name.split(" weight=").nth(1)?.split(' ').next()?.parse().ok()?;
+        Some((weight, name.ends_with(" bridge")))
+    })
+}
+
+/// The k-mers of some sequences, each with the count that its sequence has in its name.
+fn canonical<'s, K: Kmer>(
+    sequences: impl Iterator<Item = &'s Segment>,
+    k: usize,
+) -> impl Iterator<Item = (K, u64)> {
+    sequences.flat_map(move |one| {
+        kmers::<K>(&one.codes, k).map(move |kmer| (kmer.canonical(k), one.count_sum))
+    })
+}
+
+/// Every k-mer with its largest weight.
+fn weighted<K: Kmer>(sequences: &[Segment], k: usize) -> Solid<K> {
+    let mut solid = Solid::new();
+    for (kmer, weight) in canonical(sequences.iter(), k) {
+        let count = solid.entry(kmer).or_insert(0);
+        *count = weight.max(u64::from(*count)) as u32;
+    }
+    solid
+}
+
+fn proven<K: Kmer>(answer: &Answer, solid: &Solid<K>, k: usize) -> Result<Verdict> {
     let mut digest = Digest::default();
     for unitig in &answer.unitigs {
-        add(&mut digest, Kind::Unitig, (&unitig.codes, unitig.count_sum, unitig.circular));
+        add(&mut digest, Kind::Unitig, (&unitig.codes, unitig.count_sum, unitig.marked));
     }
     let mut expected = Digest::default();
-    for (codes, count_sum, circular) in reference::unitigs(&solid, k) {
+    for (codes, count_sum, circular) in reference::unitigs(solid, k) {
         add(&mut expected, Kind::Unitig, (&codes, count_sum, circular));
     }
     let mut once = HashSet::new();
     let mut spelled = true;
     for segment in &answer.segments {
-        add(&mut digest, Kind::Contig, (&segment.codes, segment.count_sum, segment.circular));
-        let sum = count_sum::<K>(segment, k, &solid, &mut once);
+        add(&mut digest, Kind::Contig, (&segment.codes, segment.count_sum, segment.marked));
+        let sum = count_sum::<K>(segment, k, solid, &mut once);
         spelled &= sum.is_some();
-        spelled &= !segment.circular || is_circle(&segment.codes, k);
-        let facts = (&segment.codes[..], sum.unwrap_or(0), segment.circular);
+        spelled &= !segment.marked || is_circle(&segment.codes, k);
+        let facts = (&segment.codes[..], sum.unwrap_or(0), segment.marked);
         add(&mut expected, Kind::Contig, facts);
     }
     let mut verdict = Verdict::new(digest, expected, METHOD);
@@ -90,16 +159,6 @@ fn proven<K: Kmer>(answer: &Answer, wanted: &Wanted<'_>, progress: &Progress) ->
     verdict.counts.insert("bases", bases as u64);
     verdict.counts.insert("unitigs", answer.unitigs.len() as u64);
     Ok(verdict)
-}
-
-/// The k-mers of the contigs that were found with smaller k-mers.
-fn trusted<K: Kmer>(answer: &Answer, wanted: &Wanted<'_>) -> Result<HashSet<K>> {
-    if answer.stats.levels.len() < 2 {
-        return Ok(HashSet::new());
-    }
-    let before = answer::records(&wanted.request.output.join(BEFORE_FILE), |_| Some((0, false)))?;
-    let all = before.iter().flat_map(|contig| kmers::<K>(&contig.codes, wanted.k));
-    Ok(all.map(|kmer| kmer.canonical(wanted.k)).collect())
 }
 
 /// The counts of the k-mers of a segment, unless one is not solid or was there before.

@@ -59,13 +59,49 @@ pub fn solid<K: Kmer>(
     Ok(solid)
 }
 
+/// How often the reads have each of some canonical k-mers.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn counts<K: Kmer>(
+    wanted: &Wanted<'_>,
+    some: &HashSet<K>,
+    progress: &Progress,
+) -> Result<Solid<K>> {
+    let reads = Reads::open(&wanted.request.inputs, false)?;
+    let work = |found: &mut Solid<K>, _: usize| {
+        let mut batch = Batch::default();
+        let mut codes = Vec::new();
+        while reads.next(&mut batch)? {
+            for read in batch.reads() {
+                for stretch in stretches(read, wanted, &mut codes) {
+                    for kmer in kmers::<K>(stretch, wanted.k) {
+                        let kmer = kmer.canonical(wanted.k);
+                        if some.contains(&kmer) {
+                            *found.entry(kmer).or_insert(0) += 1;
+                        }
+                    }
+                }
+            }
+            progress.advance(0)?;
+        }
+        Ok(())
+    };
+    let threads = wanted.request.threads;
+    let mut all = Solid::new();
+    for found in parallel::run(threads, threads, Solid::new, work, |_| {})? {
+        found.into_iter().for_each(|(kmer, count)| *all.entry(kmer).or_insert(0) += count);
+    }
+    Ok(all)
+}
+
 /// The canonical k-mers of a pass, by thread and part.
 fn collect<K: Kmer>(
     wanted: &Wanted<'_>,
     (pass, passes): (u64, u64),
     progress: &Progress,
 ) -> Result<Vec<Vec<Vec<K>>>> {
-    let reads = Reads::open(&wanted.request.inputs)?;
+    let reads = Reads::open(&wanted.request.inputs, false)?;
     let work = |parts: &mut Vec<Vec<K>>, _: usize| {
         let mut batch = Batch::default();
         let mut codes = Vec::new();

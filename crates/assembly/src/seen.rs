@@ -1,0 +1,161 @@
+//! Where reads and mates lie on the paths of a graph.
+
+use std::collections::HashMap;
+
+use cuesta_core::Result;
+use cuesta_core::job::Context;
+use cuesta_input::parallel;
+
+use crate::anchors::{Anchors, Located};
+use crate::glue::End;
+use crate::kmer::{Base, complement};
+use crate::reads::{Batch, Reads};
+use crate::scan;
+use crate::sequences::reverse_complement;
+use crate::simplify::Graph;
+use crate::ways::OVERLAP_MIN;
+
+/// Mates further apart than this are not taken for mates.
+const INSERT_MAX: i64 = 2000;
+
+/// Two ends that paths are left by, the smaller one first.
+pub type Ends = (End, End);
+
+/// How far a path is from the next: bases that they share, or bases in between.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Joint {
+    /// The last bases of the one are the first of the other.
+    Shared(usize),
+    /// These are in between.
+    Between(Vec<Base>),
+}
+
+/// What reads and mates say.
+pub struct Seen {
+    /// By length of what a pair on one path spans.
+    pub inserts: Vec<u64>,
+    /// Pairs on two paths, and the bases from reads to ends added up.
+    pub across: HashMap<Ends, (u64, i64)>,
+    /// Reads on two paths, by how these meet as the read has it.
+    pub spans: HashMap<Ends, HashMap<Joint, u64>>,
+}
+
+impl Seen {
+    fn new() -> Self {
+        Self {
+            inserts: vec![0; INSERT_MAX as usize + 1],
+            across: HashMap::new(),
+            spans: HashMap::new(),
+        }
+    }
+
+    fn add_pair(&mut self, anchors: &Anchors<'_>, one: Located, two: Located) {
+        let both = one.left + two.left;
+        if one.end / 2 == two.end / 2 {
+            let insert = both - anchors.length(one.end / 2);
+            if one.end != two.end && (1..=INSERT_MAX).contains(&insert) {
+                self.inserts[insert as usize] += 1;
+            }
+        } else if both <= INSERT_MAX {
+            let ends = (one.end.min(two.end), one.end.max(two.end));
+            let entry = self.across.entry(ends).or_insert((0, 0));
+            *entry = (entry.0 + 1, entry.1 + both);
+        }
+    }
+
+    /// A read that goes from one path to another, if it is theirs where they meet.
+    fn add_span(&mut self, graph: &Graph<'_>, read: &[Base], one: Located, two: Located) {
+        let gap = read.len() as i64 - one.left - two.left;
+        let (before, after) = (graph.read(one.end ^ 1), graph.read(two.end));
+        let near = |place: i64| (0..=read.len() as i64).contains(&place).then_some(place as usize);
+        let whole = || {
+            let (end, start) = (near(one.left)?, near(one.left + gap)?);
+            let left = &read[end.checked_sub(OVERLAP_MIN)?..end];
+            let right = read.get(start..start + OVERLAP_MIN)?;
+            (before.ends_with(left) && after.starts_with(right)).then_some(())
+        };
+        if whole().is_none() {
+            return;
+        }
+        let joint = if gap <= 0 {
+            Joint::Shared(-gap as usize)
+        } else {
+            let Some(between) = read.get(one.left as usize..(one.left + gap) as usize) else {
+                return;
+            };
+            let turned = || reverse_complement(between).collect();
+            Joint::Between(if one.end < two.end { between.to_vec() } else { turned() })
+        };
+        let ends = (one.end.min(two.end), one.end.max(two.end));
+        *self.spans.entry(ends).or_default().entry(joint).or_insert(0) += 1;
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.inserts.iter_mut().zip(other.inserts).for_each(|(sum, more)| *sum += more);
+        for (ends, (pairs, bases)) in other.across {
+            let entry = self.across.entry(ends).or_insert((0, 0));
+            *entry = (entry.0 + pairs, entry.1 + bases);
+        }
+        for (ends, joints) in other.spans {
+            let all = self.spans.entry(ends).or_default();
+            for (joint, reads) in joints {
+                *all.entry(joint).or_insert(0) += reads;
+            }
+        }
+    }
+
+    /// The length below which this part of the pairs on one path spans.
+    pub fn quantile(&self, part: f64) -> f64 {
+        let all: u64 = self.inserts.iter().sum();
+        let mut below = 0;
+        for (insert, pairs) in self.inserts.iter().enumerate() {
+            below += pairs;
+            if below as f64 >= part * all as f64 {
+                return insert as f64;
+            }
+        }
+        0.0
+    }
+}
+
+/// Places all reads.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn place(context: &Context<'_>, graph: &Graph<'_>) -> Result<Seen> {
+    let anchors = Anchors::new(&graph.paths, context.budget)?;
+    let reads = Reads::open(&context.request.inputs, true)?;
+    let work = |seen: &mut Seen, _: usize| {
+        let mut batch = Batch::default();
+        let (mut codes, mut turned) = (Vec::new(), Vec::new());
+        while reads.next(&mut batch)? {
+            let mut mate = None;
+            for (index, read) in batch.reads().enumerate() {
+                codes.clear();
+                codes.extend(read.iter().map(|&letter| scan::code(letter)));
+                let found = anchors.locate(&codes);
+                if let Some(one) = found.filter(|one| one.left < codes.len() as i64) {
+                    turned.clear();
+                    let turn = |&code: &Base| if code > 3 { code } else { complement(code) };
+                    turned.extend(codes.iter().rev().map(turn));
+                    let two = anchors.locate(&turned);
+                    if let Some(two) = two.filter(|two| two.end / 2 != one.end / 2) {
+                        seen.add_span(graph, &codes, one, two);
+                    }
+                }
+                if index % 2 == 0 {
+                    mate = found;
+                } else if let Some((one, two)) = mate.take().zip(found) {
+                    seen.add_pair(&anchors, one, two);
+                }
+            }
+            context.progress.advance(0)?;
+        }
+        Ok(())
+    };
+    let threads = context.request.threads;
+    let mut workers = parallel::run(threads, threads, Seen::new, work, |_| {})?.into_iter();
+    let mut seen = workers.next().unwrap_or_else(Seen::new);
+    workers.for_each(|other| seen.merge(other));
+    Ok(seen)
+}
