@@ -39,6 +39,7 @@ BENCHES = (
     "spark_scan",
     "memory",
     "sort",
+    "assembly",
 )
 THREADS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 REPEATS_SMOKE = 2

@@ -1,0 +1,221 @@
+"""From reads to unitigs and contigs, against unitig builders and assemblers."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from harness import limits
+from harness.answers import digest
+from harness.model import THREADS, Answer, Case, Contestant, MemoryLimit, Ratio, Sample
+from harness.reads import Mates, mates
+from harness.size import Size
+from peers import assemblers
+
+CUESTA = "cuesta"
+K = 31
+PLACES = bytes.maketrans(b"ACGT", b"TGCA")
+CUTTLEFISH_BYTES = 620 << 20
+"""Peak of Cuttlefish 3 on 50x of E. coli; the bar for ours is 0.7 of it."""
+
+
+def cases(size: Size) -> Iterator[Case]:
+    """Unitigs beside BCALM, contigs of one and of several sizes of k-mers beside assemblers."""
+    reads = mates(size.folder, smoke=size.smoke)
+    first = unitigs(size, reads)
+    yield Case(**{**vars(first), "notes": (f"reads: {reads.how}",)})
+    yield contigs(size, reads)
+    for pairs in (False, True):
+        yield several(size, reads, pairs=pairs)
+
+
+def unitigs(size: Size, reads: Mates) -> Case:
+    """Exactly BCALM's unitigs, at the speed of Cuttlefish."""
+    peers = {
+        "bcalm": Contestant(
+            name="bcalm",
+            how="bcalm -kmer-size 31 -abundance-min 3 -nb-cores 2",
+            work=lambda folder: assemblers.bcalm(reads, folder),
+            answer=lambda folder: _unitigs(folder / "out.unitigs.fa"),
+            repeats_max=3,
+        ),
+        "cuttlefish": Contestant(
+            name="cuttlefish",
+            how="cuttlefish build --read -k 31 -c 3 -t 2, which cuts by (k+1)-mers",
+            work=lambda folder: assemblers.cuttlefish(reads, folder),
+            repeats_max=5,
+        ),
+    }
+    return _case(
+        size,
+        reads,
+        f"unitigs, k = {K}",
+        (
+            cuesta(reads, ["-k", str(K), "--min-count", "3"], lambda answer: answer / "unitigs.fa"),
+            peers,
+        ),
+        (
+            Ratio(ours=CUESTA, theirs="cuttlefish", at_least=1.0, text="1.0x Cuttlefish's time"),
+            Ratio(ours=CUESTA, theirs="bcalm", at_least=None, text="beside BCALM, equal unitigs"),
+            MemoryLimit(
+                ours=CUESTA,
+                below_bytes=CUTTLEFISH_BYTES * 7 // 10,
+                text="under 0.7 of Cuttlefish's memory",
+            ),
+        ),
+    )
+
+
+def contigs(size: Size, reads: Mates) -> Case:
+    """Contigs of 31-mers, beside Minia."""
+    how = "minia -kmer-size 31 -abundance-min 3 -nb-cores 2"
+    peer = Contestant(
+        name="minia", how=how, work=lambda folder: assemblers.minia(reads, folder), repeats_max=3
+    )
+    ours = ["-k", str(K), "--min-count", "3"]
+    case = _case(
+        size,
+        reads,
+        f"contigs, k = {K}",
+        (cuesta(reads, ours), {"minia": peer}),
+        (Ratio(ours=CUESTA, theirs="minia", at_least=1.0, text="as fast as Minia"),),
+    )
+    made = {"minia": lambda folder: _run(assemblers.minia, reads, folder, "out.contigs.fa")}
+    return _judged(size, case, reads, ours, made)
+
+
+def several(size: Size, reads: Mates, *, pairs: bool) -> Case:
+    """Contigs of several sizes of k-mers, beside MEGAHIT, which has five times as long."""
+    how = "megahit -1 -2 -t 2" if pairs else "megahit -r -t 2"
+    peer = Contestant(
+        name="megahit",
+        how=how,
+        work=lambda folder: assemblers.megahit(reads, folder, pairs=pairs),
+        repeats_max=1,
+    )
+    ours = ["--pairs"] if pairs else []
+    case = _case(
+        size,
+        reads,
+        f"contigs, k chosen, {'mates' if pairs else 'single reads'}",
+        (cuesta(reads, ours), {"megahit": peer}),
+        (Ratio(ours=CUESTA, theirs="megahit", at_least=5.0, text="5x MEGAHIT"),),
+    )
+
+    def megahit(folder: Path) -> Path:
+        assemblers.megahit(reads, folder, pairs=pairs)
+        return folder / "out" / "final.contigs.fa"
+
+    return _judged(size, case, reads, ours, {"megahit": megahit})
+
+
+def cuesta(
+    reads: Mates, options: list[str], unitigs_of: Callable[[Path], Path] | None = None
+) -> Contestant:
+    """The whole process but for the verification, which the others do not have."""
+    words = [sys.executable, "-m", "cuesta", "run", "assemble", str(reads.one), str(reads.two)]
+    words += [*options, "--threads", str(THREADS)]
+
+    def work(folder: Path) -> Sample:
+        output = folder / "answer"
+        ran = limits.run([*words, "-o", str(output)], assemblers.UNLIMITED_BYTES)
+        record = json.loads((output / "run.json").read_text())
+        seconds = ran.seconds - record["verification"]["seconds"]
+        return Sample(seconds=seconds, peak_resident_bytes=record["peak_resident_bytes"])
+
+    def answer(folder: Path) -> Answer:
+        path = unitigs_of(folder / "answer") if unitigs_of else folder / "answer" / "contigs.fa"
+        return _unitigs(path)
+
+    return Contestant(
+        name=CUESTA,
+        how=f"{' '.join(['cuesta run assemble', *options])}, less its verification",
+        work=work,
+        answer=answer if unitigs_of else None,
+    )
+
+
+def _case(
+    size: Size,
+    reads: Mates,
+    name: str,
+    everybody: tuple[Contestant, dict[str, Contestant]],
+    bars: tuple[Ratio | MemoryLimit, ...],
+) -> Case:
+    ours, peers = everybody
+    reasons = {peer: size.left_out(peer) or assemblers.missing(peer) for peer in peers}
+    return Case(
+        name=f"{name}, {reads.size_bytes / 1e6:.0f} MB",
+        contestants=(ours, *(peers[peer] for peer, why in reasons.items() if why is None)),
+        bars=bars,
+        amount=float(reads.size_bytes),
+        unit="B",
+        inputs=(reads.one, reads.two),
+        absent={peer: why for peer, why in reasons.items() if why},
+        repeats_max=5,
+    )
+
+
+def _judged(
+    size: Size,
+    case: Case,
+    reads: Mates,
+    options: list[str],
+    peers: dict[str, Callable[[Path], Path]],
+) -> Case:
+    """The case with a note on how good the contigs are, by QUAST, once each."""
+    why = assemblers.missing("quast.py")
+    if size.smoke or why:
+        note = f"{case.name}: not judged by QUAST{f', {why}' if why else ''}"
+        return Case(**{**vars(case), "notes": (*case.notes, note)})
+    lines = []
+    makers = {CUESTA: lambda folder: _ours(reads, options, folder), **peers}
+    for name, make in makers.items():
+        if name in case.absent:
+            continue
+        with tempfile.TemporaryDirectory(dir=size.folder) as folder:
+            lines.append(f"{name} {_quality(make(Path(folder)), reads, Path(folder))}")
+    return Case(**{**vars(case), "notes": (*case.notes, f"{case.name}, QUAST: {'; '.join(lines)}")})
+
+
+def _ours(reads: Mates, options: list[str], folder: Path) -> Path:
+    cuesta(reads, options).work(folder)
+    return folder / "answer" / "contigs.fa"
+
+
+def _run(tool: Callable[[Mates, Path], Sample], reads: Mates, folder: Path, name: str) -> Path:
+    tool(reads, folder)
+    return folder / name
+
+
+def _quality(path: Path, reads: Mates, folder: Path) -> str:
+    """NGA50, misassemblies and genome fraction."""
+    words = ["quast.py", "--fast", "-t", str(THREADS), "-r", str(reads.genome), "--min-contig"]
+    subprocess.run(
+        [*words, "500", "-o", str(folder / "quast"), str(path)], check=True, capture_output=True
+    )
+    text = (folder / "quast" / "report.tsv").read_text()
+    found = dict(line.split("\t", 1) for line in text.splitlines())
+    return (
+        f"NGA50 {int(found['NGA50']):,}, misassemblies {found['# misassemblies']}, "
+        f"genome fraction {found['Genome fraction (%)']} %"
+    )
+
+
+def _unitigs(path: Path) -> Answer:
+    """The set of unitigs, each on the strand and, where circular, in the rotation that is least."""
+    sequences = re.findall(rb"^[ACGT]+$", path.read_bytes(), flags=re.MULTILINE)
+    return digest(_form(sequence) for sequence in sequences)
+
+
+def _form(sequence: bytes) -> bytes:
+    turned = sequence.translate(PLACES)[::-1]
+    if len(sequence) > K - 1 and sequence[: K - 1] == sequence[1 - K :]:
+        circles = [one[: 1 - K] for one in (sequence, turned)]
+        return min(one[at:] + one[:at] for one in circles for at in range(len(one)))
+    return min(sequence, turned)
