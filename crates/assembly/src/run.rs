@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
-use cuesta_core::job::{Context, Request, Response, timed};
+use cuesta_core::job::{Context, Phase, Request, Response, timed};
 use cuesta_core::progress::Progress;
 use serde::Serialize;
 
@@ -63,12 +63,29 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     let graph = assembly.run()?;
     let Assembly { mut response, levels, .. } = assembly;
     let min_contig = plan.given.min_contig;
-    timed(&mut response, "write contigs", || {
+    timed(&mut response, "write", || {
         let bytes = write::contigs(&request.output, &graph, min_contig)?;
         Ok(((), bytes, graph.paths.len() as u64))
     })?;
+    response.phases = together(response.phases);
     response.counts = write::stats(&request.output, &graph.paths, &levels, min_contig)?;
     Ok(response)
+}
+
+/// Phases of one name as one, in the order in which they came first.
+fn together(phases: Vec<Phase>) -> Vec<Phase> {
+    let mut found: Vec<Phase> = Vec::new();
+    for phase in phases {
+        match found.iter_mut().find(|other| other.name == phase.name) {
+            Some(other) => {
+                other.seconds += phase.seconds;
+                other.bytes += phase.bytes;
+                other.rows += phase.rows;
+            }
+            None => found.push(phase),
+        }
+    }
+    found
 }
 
 /// The length of the longest of the first reads.
@@ -132,7 +149,7 @@ impl<'c> Assembly<'c> {
         if !self.plan.given.pairs || self.plan.given.profile != Profile::Default {
             return Ok(None);
         }
-        timed(&mut self.response, format!("mates {}", graph.k), || {
+        timed(&mut self.response, "mates", || {
             let found = bridge::bridged(self.context, graph, next)?;
             let pairs = found.as_ref().map_or(0, |(_, _, mates)| mates.pairs);
             Ok((found, 0, pairs))

@@ -55,13 +55,13 @@ impl<'c> Stage<'c> {
     ) -> Result<(Graph<'c>, Level)> {
         let (k, budget) = (self.k, self.context.budget);
         let buckets = self.partition(trusted, response)?;
-        let (fragments, spectrum, min_count) = timed(response, format!("compact {k}"), || {
+        let (fragments, spectrum, min_count) = timed(response, "compact", || {
             let found = self.compact::<K>(&buckets)?;
             Ok((found, buckets.bytes(), buckets.count() as u64))
         })?;
         let bucket_bytes = buckets.bytes();
         drop(buckets);
-        let mut graph = timed(response, format!("glue {k}"), || {
+        let mut graph = timed(response, "glue", || {
             let count = fragments.len() as u64;
             let unitigs = glue::unitigs::<K>(&fragments, k, budget)?;
             drop(fragments);
@@ -80,14 +80,14 @@ impl<'c> Stage<'c> {
             mates: None,
         };
         let output = &self.context.request.output;
-        timed(response, format!("write {k}"), || {
+        timed(response, "write", || {
             let mut bytes = write::unitigs(output, &graph)?;
-            if !self.only_trusted {
+            if k == self.plan.kmer_sizes[0] {
                 bytes += write::spectrum(output, &spectrum)?;
             }
             Ok(((), bytes, graph.paths.len() as u64))
         })?;
-        timed(response, format!("simplify {k}"), || {
+        timed(response, "simplify", || {
             let rules = match self.plan.given.profile {
                 _ if self.only_trusted => None,
                 Profile::Default => Some(Rules::default_for(k)),
@@ -127,7 +127,7 @@ impl<'c> Stage<'c> {
             self.add_reads(&reads, &mut scanner, &mut sink)?;
             sink.finish()
         };
-        timed(response, format!("partition {}", self.k), || {
+        timed(response, "partition", || {
             parallel::run(request.threads, request.threads, || (), work, |_| {})?;
             Ok(((), input_bytes, reads.given()))
         })?;

@@ -151,7 +151,7 @@ def _section(identifier: str, study: Study, series: Series) -> Section:
         identifier=identifier,
         kind=f"{series.curves[0].points[0].run.workload} on {engines}",
         question=series.title,
-        lead=tuple(_lead(series)),
+        lead=(*_lead(series), _parameters(series)),
         verdict="",
         marks=(_equal(series),),
         alerts=tuple(alerts),
@@ -224,14 +224,19 @@ def _equal(series: Series) -> Mark:
     return Mark(text=said, tone="good" if good else "bad")
 
 
-def _facts(series: Series) -> list[Pair]:
+def _parameters(series: Series) -> str:
+    """What all points have in common."""
     first = series.curves[0].points[0].run
+    kept = {key: value for key, value in first.parameters.items() if key != "blocks"}
+    said = [f"{key.replace('_', ' ')} {value}" for key, value in kept.items()]
+    return f"All with {words.listed(said)}."
+
+
+def _facts(series: Series) -> list[Pair]:
     repeats = min(len(point.run.samples) for curve in series.curves for point in curve.points)
-    kept = [f"{key} {value}" for key, value in first.parameters.items() if key != "blocks"]
     blocks = [f"{p.run.parameters.get('blocks')} on {p.cores}" for p in series.curves[0].points]
     return [
         Pair(name="blocks on cores", text=", ".join(blocks)),
-        Pair(name="parameters", text=", ".join(kept)),
         Pair(name="repeats", text=str(repeats)),
     ]
 

@@ -19,7 +19,7 @@ def views(folder: Path, rows: int) -> list[View]:
     Errors: `OSError`, `ValueError` when a file is missing or damaged.
     """
     stats = json.loads((folder / "stats.json").read_text("utf-8"))
-    return [_spectrum(folder, stats["levels"][-1]), *_largest(folder, rows), _levels(stats)]
+    return [_spectrum(folder, stats["levels"][0]), *_largest(folder, rows), _levels(stats)]
 
 
 def _spectrum(folder: Path, level: dict[str, Any]) -> View:
