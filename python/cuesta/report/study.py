@@ -151,7 +151,7 @@ def _section(identifier: str, study: Study, series: Series) -> Section:
         identifier=identifier,
         kind=f"{series.curves[0].points[0].run.workload} on {engines}",
         question=series.title,
-        lead=(*_lead(series), _parameters(series)),
+        lead=(*_parameters(series), *_lead(series)),
         verdict="",
         marks=(_equal(series),),
         alerts=tuple(alerts),
@@ -224,12 +224,12 @@ def _equal(series: Series) -> Mark:
     return Mark(text=said, tone="good" if good else "bad")
 
 
-def _parameters(series: Series) -> str:
-    """What all points have in common."""
+def _parameters(series: Series) -> list[str]:
+    """What all points have in common, in a sentence."""
     first = series.curves[0].points[0].run
     kept = {key: value for key, value in first.parameters.items() if key != "blocks"}
     said = [f"{key.replace('_', ' ')} {value}" for key, value in kept.items()]
-    return f"All with {words.listed(said)}."
+    return [f"All with {words.listed(said)}."] if said else []
 
 
 def _facts(series: Series) -> list[Pair]:
