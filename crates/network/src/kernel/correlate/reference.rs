@@ -12,16 +12,9 @@ pub fn reference(matrix: &ExpressionMatrix, params: &Params) -> (Vec<Match>, Cou
     for row1 in 0..matrix.genes.len() {
         for row2 in 0..row1 {
             counts.pairs += 1;
-            let pairs = matrix.row(row1).iter().zip(matrix.row(row2));
-            let common = pairs.filter(|(x, y)| !x.is_nan() && !y.is_nan());
-            let (x, y): (Vec<f64>, Vec<f64>) = common.unzip();
-            if x.len() < params.min_samples {
+            let Some(score) = score(matrix.row(row1), matrix.row(row2), params) else {
                 counts.too_few_samples += 1;
                 continue;
-            }
-            let score = match params.method {
-                Method::Pearson => pearson(&x, &y),
-                Method::Spearman => pearson(&ranks(&x), &ranks(&y)),
             };
             let Some(micro) = score.and_then(fixed::from_f64) else {
                 counts.undefined += 1;
@@ -35,6 +28,17 @@ pub fn reference(matrix: &ExpressionMatrix, params: &Params) -> (Vec<Match>, Cou
         }
     }
     (matches, counts)
+}
+
+/// The score of two genes, `Some(None)` when either does not vary; `None` when they have too few
+/// samples in common.
+pub fn score(row1: &[f64], row2: &[f64], params: &Params) -> Option<Option<f64>> {
+    let common = row1.iter().zip(row2).filter(|(x, y)| !x.is_nan() && !y.is_nan());
+    let (x, y): (Vec<f64>, Vec<f64>) = common.unzip();
+    (x.len() >= params.min_samples).then(|| match params.method {
+        Method::Pearson => pearson(&x, &y),
+        Method::Spearman => pearson(&ranks(&x), &ranks(&y)),
+    })
 }
 
 /// Pearson's correlation; `None` when either side does not vary.

@@ -4,6 +4,7 @@ use cuesta_core::random::Stream;
 use cuesta_input::matrix::ExpressionMatrix;
 use proptest::prelude::*;
 
+use super::reference::score;
 use super::*;
 
 /// All pairs by the kernel, `height` rows to a band.
@@ -60,12 +61,25 @@ fn params(method: Method, min_abs_score: f64, min_samples: usize) -> Params {
 }
 
 fn assert_like_the_reference(matrix: &ExpressionMatrix, params: &Params, height: usize) {
-    let expected = reference(matrix, params);
+    let (mut expected, expected_counts) = reference(matrix, params);
+    let every = expected.len();
+    expected.retain(|found| !is_open(matrix, params, found));
     for isa in Isa::available() {
-        let (matches, counts) = kernel(matrix, params, height, isa);
-        assert_eq!(counts, expected.1, "{isa:?} {params:?}");
-        assert_eq!(matches, expected.0, "{isa:?} {params:?}");
+        let (mut matches, counts) = kernel(matrix, params, height, isa);
+        matches.retain(|found| !is_open(matrix, params, found));
+        assert_eq!(matches, expected, "{isa:?} {params:?}");
+        if expected.len() == every {
+            assert_eq!(counts, expected_counts, "{isa:?} {params:?}");
+        }
     }
+}
+
+/// Whether the score of a pair is so near to the middle between two millionths that the last bits
+/// of a sum, which depend on the order of adding, decide its last digit.
+fn is_open(matrix: &ExpressionMatrix, params: &Params, found: &Match) -> bool {
+    let [row1, row2] = [found.gene1, found.gene2].map(|gene| matrix.row(gene as usize - 1));
+    let score = score(row1, row2, params).flatten().unwrap_or(0.0);
+    ((score * 1e6).abs().fract() - 0.5).abs() < 1e-6
 }
 
 #[test]
