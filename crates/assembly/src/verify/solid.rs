@@ -14,8 +14,10 @@ use crate::scan;
 
 /// Parts of a pass, each sorted by one thread.
 const PARTS: usize = 16;
-/// Part of the memory limit that k-mers of a pass may take.
-const MEMORY_PART: u64 = 4;
+/// Part of the memory limit that k-mers of a pass may take; lists have room to grow.
+const MEMORY_PART: u64 = 3;
+/// A k-mer has so many bytes of FASTQ at least: its base and the quality.
+const BYTES_A_KMER: u64 = 2;
 
 /// Which reads, k-mers and counts.
 pub struct Wanted<'a> {
@@ -38,7 +40,8 @@ pub fn solid<K: Kmer>(
     trusted: &HashSet<K>,
     progress: &Progress,
 ) -> Result<Solid<K>> {
-    let all_bytes = crate::run::input_bytes(&wanted.request.inputs)? * size_of::<K>() as u64;
+    let kmers = crate::run::input_bytes(&wanted.request.inputs)? / BYTES_A_KMER;
+    let all_bytes = kmers * size_of::<K>() as u64;
     let passes = (all_bytes * MEMORY_PART).div_ceil(wanted.request.memory_bytes).max(1);
     let mut solid: Solid<K> = trusted.iter().map(|&kmer| (kmer, 0)).collect();
     for pass in 0..passes {

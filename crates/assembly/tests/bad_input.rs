@@ -1,0 +1,80 @@
+//! Whatever a file of reads holds, the run answers or refuses in one line; it never panics, and it
+//! says so when it cannot write.
+#![allow(clippy::unwrap_used)]
+
+use std::io::Write;
+use std::path::Path;
+
+use cuesta_core::job::{Request, Response};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn run(content: &[u8], scratch: Option<&Path>, memory_bytes: u64) -> Result<Response> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("reads.fq");
+    std::fs::write(&path, content).unwrap();
+    let request = Request {
+        inputs: vec![path],
+        parameters: json!({ "kmer_sizes": "15", "min_count": 1 }),
+        output: folder.path().to_owned(),
+        seed: 0,
+        threads: 2,
+        memory_bytes,
+        scratch: scratch.unwrap_or(folder.path()).to_owned(),
+    };
+    cuesta_assembly::run(&request, &Progress::default())
+}
+
+fn gzipped(content: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn is_told_in_a_line(error: &Error) -> bool {
+    !error.message.contains('\n') && error.message.contains("reads")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_file_is_answered_or_refused(
+        text in prop_oneof![
+            "[@>+\\nACGTN!I\\r\\t a-z]{0,200}",
+            "(@r\\n[ACGTNacgt]{0,60}\\n\\+\\n[I!]{0,60}\\n){0,6}",
+            "(>r x\\n([ACGTN]{0,40}\\r?\\n){0,3}){0,6}",
+        ],
+        zip in any::<bool>(),
+        kept in 0usize..300,
+    ) {
+        let mut content = if zip { gzipped(text.as_bytes()) } else { text.into_bytes() };
+        content.truncate(kept);
+        if let Err(error) = run(&content, None, 64 << 20) {
+            prop_assert!(is_told_in_a_line(&error), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_answered_or_refused(
+        content in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        if let Err(error) = run(&content, None, 64 << 20) {
+            prop_assert!(is_told_in_a_line(&error), "{}", error.message);
+        }
+    }
+}
+
+#[test]
+fn a_scratch_folder_that_is_not_there_is_named() {
+    let read: String = (0..40_000u32)
+        .map(|place| char::from(b"ACGT"[(place.wrapping_mul(2_654_435_761) >> 30) as usize]))
+        .collect();
+    let text: String = (0..60).map(|index| format!(">r{index}\n{read}\n")).collect();
+    let error = run(text.as_bytes(), Some(Path::new("/nowhere/scratch")), 2 << 20).unwrap_err();
+    assert!(error.message.contains("writing /nowhere/scratch"), "{}", error.message);
+}
