@@ -1,13 +1,12 @@
 //! Where reads lie on paths, by sampled k-mers that are on one path once.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 
 use crate::glue::End;
-use crate::kmer::Kmer;
+use crate::kmer::{Kmer, KmerMap};
 use crate::sequences::Paths;
 
 /// Bases of an anchor.
@@ -22,7 +21,7 @@ type Place = Option<(u32, u64, bool)>;
 
 /// All anchors of some paths.
 pub struct Anchors<'a> {
-    places: HashMap<u64, Place>,
+    places: KmerMap<u64, Place>,
     lengths: Vec<u64>,
     _lease: Lease<'a>,
 }
@@ -44,7 +43,7 @@ impl<'a> Anchors<'a> {
     pub fn new(paths: &Paths<'_>, budget: &'a Budget) -> Result<Self> {
         let bytes = paths.bases() as u64 / SAMPLE * ANCHOR_BYTES;
         let _lease = budget.take(bytes, "placing mates on contigs")?;
-        let mut places = HashMap::new();
+        let mut places = KmerMap::default();
         for index in 0..paths.len() {
             each_anchor(paths.codes(index).iter().copied(), |start, kmer, turned| {
                 match places.entry(kmer) {

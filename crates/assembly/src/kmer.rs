@@ -4,8 +4,9 @@
 //! its reverse complement are the same thing read on either strand; the smaller of the two is the
 //! canonical one. Where k is odd no k-mer is its own reverse complement.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
-use std::hash::Hash;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A base as a number, 0 to 3.
 pub type Base = u8;
@@ -15,6 +16,34 @@ pub type Base = u8;
 pub fn complement(base: Base) -> Base {
     3 - base
 }
+
+/// A hash for maps of k-mers: a multiplication a word, where the default one takes many times that.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(size_of::<u64>()) {
+            let mut word = [0; size_of::<u64>()];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        let product = u128::from(self.0 ^ word ^ SPREAD) * u128::from(SPREAD);
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A map from k-mers.
+pub type KmerMap<K, T> = HashMap<K, T, BuildHasherDefault<Mixer>>;
+/// A set of k-mers.
+pub type KmerSet<K> = HashSet<K, BuildHasherDefault<Mixer>>;
 
 /// A number wide enough for k-mers up to some size.
 pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {

@@ -1,9 +1,9 @@
 //! Unitigs by their definition, from one map of all solid k-mers: what tests and `verify` hold the
 //! fast way against.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use crate::kmer::{Base, Kmer};
+use crate::kmer::{Base, Kmer, KmerMap, KmerSet};
 use crate::sequences::{orient, reverse_complement, rotate};
 
 /// A unitig: its bases in their one form, the counts of its k-mers added up, and whether it is a
@@ -11,11 +11,11 @@ use crate::sequences::{orient, reverse_complement, rotate};
 pub type Unitig = (Vec<Base>, u64, bool);
 
 /// The solid k-mers of a graph and their counts, by canonical form.
-pub type Solid<K> = HashMap<K, u32>;
+pub type Solid<K> = KmerMap<K, u32>;
 
 /// All unitigs, in the order of their bases.
 pub fn unitigs<K: Kmer>(solid: &Solid<K>, k: usize) -> Vec<Unitig> {
-    let mut seen = HashSet::new();
+    let mut seen = KmerSet::default();
     let mut found = Vec::new();
     for &start in solid.keys() {
         if seen.contains(&start) {

@@ -53,7 +53,7 @@ fn found(reads: &[String], k: usize, min_count: u32, threads: usize, memory: u64
 }
 
 fn expected<K: Kmer>(reads: &[String], k: usize, min_count: u32) -> Vec<Unitig> {
-    let mut counts = Solid::<K>::new();
+    let mut counts = Solid::<K>::default();
     for read in reads {
         for stretch in read.split('N') {
             let codes: Vec<Base> = stretch.bytes().map(code).collect();

@@ -12,7 +12,7 @@ use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 
 use crate::glue::End;
-use crate::kmer::{Base, Kmer, Wide};
+use crate::kmer::{Base, Kmer, KmerSet, Wide};
 use crate::params::AssembleParams;
 use crate::reference::{self, Solid, kmers};
 use crate::ways::{OVERLAP_MIN, READS_MIN};
@@ -66,7 +66,7 @@ fn judged<K: Kmer>(
     progress: &Progress,
 ) -> Result<Verdict> {
     let trusted = if first { Vec::new() } else { before(of_reads)? };
-    let known: HashSet<K> = canonical(trusted.iter(), of_reads.k).map(|(kmer, _)| kmer).collect();
+    let known: KmerSet<K> = canonical(trusted.iter(), of_reads.k).map(|(kmer, _)| kmer).collect();
     let solid = solid::solid::<K>(of_reads, &known, progress)?;
     let Some(after) = after else { return proven(answer, &solid, of_reads.k) };
     let bridged = before(&after)?;
@@ -74,9 +74,9 @@ fn judged<K: Kmer>(
         bridged.iter().partition(|one| one.marked);
     let supported = canonical::<K>(contigs.iter().copied(), of_reads.k)
         .all(|(kmer, _)| solid.contains_key(&kmer));
-    let pieces: HashSet<u64> =
+    let pieces: KmerSet<u64> =
         canonical(contigs.into_iter(), OVERLAP_MIN).map(|(kmer, _)| kmer).collect();
-    let between: HashSet<u64> = canonical(bridges.into_iter(), OVERLAP_MIN)
+    let between: KmerSet<u64> = canonical(bridges.into_iter(), OVERLAP_MIN)
         .map(|(kmer, _)| kmer)
         .filter(|kmer| !pieces.contains(kmer))
         .collect();
@@ -115,7 +115,7 @@ fn canonical<'s, K: Kmer>(
 
 /// Every k-mer with its largest weight.
 fn weighted<K: Kmer>(sequences: &[Segment], k: usize) -> Solid<K> {
-    let mut solid = Solid::new();
+    let mut solid = Solid::default();
     for (kmer, weight) in canonical(sequences.iter(), k) {
         let count = solid.entry(kmer).or_insert(0);
         *count = weight.max(u64::from(*count)) as u32;
@@ -132,7 +132,7 @@ fn proven<K: Kmer>(answer: &Answer, solid: &Solid<K>, k: usize) -> Result<Verdic
     for (codes, count_sum, circular) in reference::unitigs(solid, k) {
         add(&mut expected, Kind::Unitig, (&codes, count_sum, circular));
     }
-    let mut once = HashSet::new();
+    let mut once = KmerSet::default();
     let mut spelled = true;
     for segment in &answer.segments {
         add(&mut digest, Kind::Contig, (&segment.codes, segment.count_sum, segment.marked));
@@ -166,7 +166,7 @@ fn count_sum<K: Kmer>(
     segment: &Segment,
     k: usize,
     solid: &Solid<K>,
-    once: &mut HashSet<K>,
+    once: &mut KmerSet<K>,
 ) -> Option<u64> {
     let mut sum = 0;
     for kmer in kmers::<K>(&segment.codes, k) {

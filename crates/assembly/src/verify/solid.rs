@@ -1,13 +1,11 @@
 //! The solid k-mers of the reads, by sorting all k-mers, some of them at a time.
 
-use std::collections::HashSet;
-
 use cuesta_core::Result;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_input::parallel;
 
-use crate::kmer::{Base, Kmer};
+use crate::kmer::{Base, Kmer, KmerSet};
 use crate::reads::{Batch, Reads};
 use crate::reference::{Solid, kmers};
 use crate::scan;
@@ -37,7 +35,7 @@ pub struct Wanted<'a> {
 /// `Input`, `System`, `Cancelled`.
 pub fn solid<K: Kmer>(
     wanted: &Wanted<'_>,
-    trusted: &HashSet<K>,
+    trusted: &KmerSet<K>,
     progress: &Progress,
 ) -> Result<Solid<K>> {
     let kmers = crate::run::input_bytes(&wanted.request.inputs)? / BYTES_A_KMER;
@@ -68,7 +66,7 @@ pub fn solid<K: Kmer>(
 /// `Input`, `System`, `Cancelled`.
 pub fn counts<K: Kmer>(
     wanted: &Wanted<'_>,
-    some: &HashSet<K>,
+    some: &KmerSet<K>,
     progress: &Progress,
 ) -> Result<Solid<K>> {
     let reads = Reads::open(&wanted.request.inputs, false)?;
@@ -91,8 +89,8 @@ pub fn counts<K: Kmer>(
         Ok(())
     };
     let threads = wanted.request.threads;
-    let mut all = Solid::new();
-    for found in parallel::run(threads, threads, Solid::new, work, |_| {})? {
+    let mut all = Solid::default();
+    for found in parallel::run(threads, threads, Solid::default, work, |_| {})? {
         found.into_iter().for_each(|(kmer, count)| *all.entry(kmer).or_insert(0) += count);
     }
     Ok(all)
