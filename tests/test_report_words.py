@@ -43,7 +43,8 @@ from cuesta.report.question import question, short_name
             "What does it cost to generate, shift and average 96 blocks of 1,024 vectors, stage by "
             "stage, kept in memory?",
         ),
-        ("assemble", {}, "What does assemble say about a.txt and b?"),
+        ("assemble", {}, "Which genome do the reads of a.txt come from?"),
+        ("weave", {}, "What does weave say about a.txt and b?"),
     ],
 )
 def test_the_question_is_a_plain_sentence(
