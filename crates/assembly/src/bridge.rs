@@ -83,6 +83,7 @@ pub fn bridged<'a>(
         }
     }
     let spanned = ways::spanned(graph, &seen);
+    let _lease = context.budget.take(ways::weak_bytes(graph), "where contigs may overlap")?;
     let weak = ways::weak(graph, &spanned);
     let mut add = |(one, two): Ends, way: &[Step]| {
         let codes = ways::spelled(graph, one, way, longer + k);

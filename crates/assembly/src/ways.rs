@@ -13,6 +13,8 @@ use crate::simplify::Graph;
 const STEPS_MAX: usize = 400;
 /// Fewest bases that two paths share where only mates say that they meet.
 pub const OVERLAP_MIN: usize = 31;
+/// Bytes of a k-mer at an end and of the map that finds it.
+const PLACE_BYTES: u64 = 40;
 /// Reads that show how two paths meet whose k-mers do not, and their part of all that join both.
 pub const READS_MIN: u32 = 2;
 const READS_PART: f64 = 0.7;
@@ -65,6 +67,11 @@ pub fn spanned(graph: &Graph<'_>, seen: &Seen) -> Vec<(Ends, Joint)> {
 /// Whether the last bases of the one are the first of the other.
 fn shares(one: &[Base], two: &[Base], bases: usize) -> bool {
     bases <= one.len().min(two.len()) && one[one.len() - bases..] == two[..bases]
+}
+
+/// Bytes that [`weak`] takes, about: a place in a map for most bases of every end.
+pub fn weak_bytes(graph: &Graph<'_>) -> u64 {
+    (2 * graph.paths.len() * graph.k) as u64 * PLACE_BYTES
 }
 
 /// Steps by what reads say, in both directions, and by overlaps of [`OVERLAP_MIN`] to k - 2 bases,

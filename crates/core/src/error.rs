@@ -63,6 +63,7 @@ fn remedy_for(cause: &std::io::Error) -> &'static str {
         K::StorageFull | K::QuotaExceeded => "; free space there or choose another place",
         K::PermissionDenied | K::ReadOnlyFilesystem => "; choose a place you may use",
         K::NotFound => "; check the path",
+        K::IsADirectory => "; name the files in it",
         K::UnexpectedEof => "; the file is cut short, obtain it again",
         _ => "",
     }
