@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from harness import limits
@@ -28,7 +29,7 @@ def cases(size: Size) -> Iterator[Case]:
     """Unitigs beside BCALM, contigs of one and of several sizes of k-mers beside assemblers."""
     reads = mates(size.folder, smoke=size.smoke)
     first = unitigs(size, reads)
-    yield Case(**{**vars(first), "notes": (f"reads: {reads.how}",)})
+    yield replace(first, notes=(f"reads: {reads.how}",))
     yield contigs(size, reads)
     for pairs in (False, True):
         yield several(size, reads, pairs=pairs)
@@ -85,8 +86,7 @@ def contigs(size: Size, reads: Mates) -> Case:
         (cuesta(reads, ours), {"minia": peer}),
         (Ratio(ours=CUESTA, theirs="minia", at_least=1.0, text="as fast as Minia"),),
     )
-    made = {"minia": lambda folder: _run(assemblers.minia, reads, folder, "out.contigs.fa")}
-    return _judged(size, case, reads, ours, made)
+    return _judged(size, case, reads, {"minia": "out.contigs.fa"})
 
 
 def several(size: Size, reads: Mates, *, pairs: bool) -> Case:
@@ -106,12 +106,7 @@ def several(size: Size, reads: Mates, *, pairs: bool) -> Case:
         (cuesta(reads, ours), {"megahit": peer}),
         (Ratio(ours=CUESTA, theirs="megahit", at_least=5.0, text="5x MEGAHIT"),),
     )
-
-    def megahit(folder: Path) -> Path:
-        assemblers.megahit(reads, folder, pairs=pairs)
-        return folder / "out" / "final.contigs.fa"
-
-    return _judged(size, case, reads, ours, {"megahit": megahit})
+    return _judged(size, case, reads, {"megahit": "out/final.contigs.fa"})
 
 
 def cuesta(
@@ -161,36 +156,20 @@ def _case(
     )
 
 
-def _judged(
-    size: Size,
-    case: Case,
-    reads: Mates,
-    options: list[str],
-    peers: dict[str, Callable[[Path], Path]],
-) -> Case:
+def _judged(size: Size, case: Case, reads: Mates, peers: dict[str, str]) -> Case:
     """The case with a note on how good the contigs are, by QUAST, once each."""
     why = assemblers.missing("quast.py")
     if size.smoke or why:
         note = f"{case.name}: not judged by QUAST{f', {why}' if why else ''}"
-        return Case(**{**vars(case), "notes": (*case.notes, note)})
+        return replace(case, notes=(*case.notes, note))
     lines = []
-    makers = {CUESTA: lambda folder: _ours(reads, options, folder), **peers}
-    for name, make in makers.items():
-        if name in case.absent:
-            continue
-        with tempfile.TemporaryDirectory(dir=size.folder) as folder:
-            lines.append(f"{name} {_quality(make(Path(folder)), reads, Path(folder))}")
-    return Case(**{**vars(case), "notes": (*case.notes, f"{case.name}, QUAST: {'; '.join(lines)}")})
-
-
-def _ours(reads: Mates, options: list[str], folder: Path) -> Path:
-    cuesta(reads, options).work(folder)
-    return folder / "answer" / "contigs.fa"
-
-
-def _run(tool: Callable[[Mates, Path], Sample], reads: Mates, folder: Path, name: str) -> Path:
-    tool(reads, folder)
-    return folder / name
+    contigs = {CUESTA: "answer/contigs.fa", **peers}
+    for one in case.contestants:
+        with tempfile.TemporaryDirectory(dir=size.folder) as name:
+            folder = Path(name)
+            one.work(folder)
+            lines.append(f"{one.name} {_quality(folder / contigs[one.name], reads, folder)}")
+    return replace(case, notes=(*case.notes, f"{case.name}, QUAST: {'; '.join(lines)}"))
 
 
 def _quality(path: Path, reads: Mates, folder: Path) -> str:

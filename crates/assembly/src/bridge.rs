@@ -2,8 +2,7 @@
 //! graph alone is as long as mates are apart, that way is a bridge. Contigs and bridges then make
 //! a graph of longer k-mers than reads have.
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;

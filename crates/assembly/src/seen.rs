@@ -66,25 +66,21 @@ impl Seen {
     /// A read that goes from one path to another, if it is theirs where they meet.
     fn add_span(&mut self, graph: &Graph<'_>, read: &[Base], one: Located, two: Located) {
         let gap = read.len() as i64 - one.left - two.left;
-        let (before, after) = (graph.read(one.end ^ 1), graph.read(two.end));
         let near = |place: i64| (0..=read.len() as i64).contains(&place).then_some(place as usize);
-        let whole = || {
-            let (end, start) = (near(one.left)?, near(one.left + gap)?);
-            let left = &read[end.checked_sub(OVERLAP_MIN)?..end];
-            let right = read.get(start..start + OVERLAP_MIN)?;
-            (before.ends_with(left) && after.starts_with(right)).then_some(())
-        };
-        if whole().is_none() {
+        let Some((end, start)) = near(one.left).zip(near(one.left + gap)) else { return };
+        let before = end.checked_sub(OVERLAP_MIN).map(|from| &read[from..end]);
+        let after = read.get(start..start + OVERLAP_MIN);
+        if before != Some(&graph.last(one.end, OVERLAP_MIN))
+            || after != Some(&graph.first(two.end, OVERLAP_MIN))
+        {
             return;
         }
-        let joint = if gap <= 0 {
-            Joint::Shared(-gap as usize)
+        let joint = if start <= end {
+            Joint::Shared(end - start)
+        } else if one.end < two.end {
+            Joint::Between(read[end..start].to_vec())
         } else {
-            let Some(between) = read.get(one.left as usize..(one.left + gap) as usize) else {
-                return;
-            };
-            let turned = || reverse_complement(between).collect();
-            Joint::Between(if one.end < two.end { between.to_vec() } else { turned() })
+            Joint::Between(reverse_complement(&read[end..start]).collect())
         };
         let ends = (one.end.min(two.end), one.end.max(two.end));
         *self.spans.entry(ends).or_default().entry(joint).or_insert(0) += 1;

@@ -155,10 +155,20 @@ impl<'a> Graph<'a> {
         self.links.after(end).iter().copied().filter(|&next| self.alive[(next / 2) as usize])
     }
 
-    /// The bases of a path as they follow when it is entered by `end`.
-    pub fn read(&self, end: End) -> Vec<Base> {
+    /// The bases of a path as they follow when it is entered by `end`, at most the first `most`.
+    pub fn first(&self, end: End, most: usize) -> Vec<Base> {
         let codes = self.paths.codes((end / 2) as usize);
-        if end.is_multiple_of(2) { codes.to_vec() } else { reverse_complement(codes).collect() }
+        let count = most.min(codes.len());
+        if end.is_multiple_of(2) {
+            codes[..count].to_vec()
+        } else {
+            reverse_complement(&codes[codes.len() - count..]).collect()
+        }
+    }
+
+    /// The bases of a path as they follow until it is left by `end`, at most the last `most`.
+    pub fn last(&self, end: End, most: usize) -> Vec<Base> {
+        reverse_complement(&self.first(end, most)).collect()
     }
 
     /// Mean count of the k-mers of a path.

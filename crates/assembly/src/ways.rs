@@ -53,7 +53,7 @@ pub fn spanned(graph: &Graph<'_>, seen: &Seen) -> Vec<(Ends, Joint)> {
         let Some((joint, &reads)) = best else { continue };
         let agree = reads >= u64::from(READS_MIN) && reads as f64 >= READS_PART * all as f64;
         let fits = match joint {
-            Joint::Shared(bases) => shares(&graph.read(one ^ 1), &graph.read(two), *bases),
+            Joint::Shared(bases) => shares(graph, one, two, *bases),
             Joint::Between(_) => true,
         };
         if agree && fits {
@@ -64,9 +64,10 @@ pub fn spanned(graph: &Graph<'_>, seen: &Seen) -> Vec<(Ends, Joint)> {
     found
 }
 
-/// Whether the last bases of the one are the first of the other.
-fn shares(one: &[Base], two: &[Base], bases: usize) -> bool {
-    bases <= one.len().min(two.len()) && one[one.len() - bases..] == two[..bases]
+/// Whether the last bases of the path left by `left` are the first of the one entered by `entered`.
+fn shares(graph: &Graph<'_>, left: End, entered: End, bases: usize) -> bool {
+    let last = graph.last(left, bases);
+    last.len() == bases && last == graph.first(entered, bases)
 }
 
 /// Bytes that [`weak`] takes, about: a place in a map for most bases of every end.
@@ -99,19 +100,17 @@ fn overlaps(graph: &Graph<'_>) -> Steps {
     let mut begins: HashMap<u64, Vec<(End, usize)>> = HashMap::new();
     let ends = 0..2 * graph.paths.len() as End;
     for end in ends.clone() {
-        let codes = graph.read(end);
-        let first = &codes[..longest.min(codes.len())];
-        for (place, kmer) in kmers::<u64>(first, OVERLAP_MIN).enumerate() {
+        let first = graph.first(end, longest);
+        for (place, kmer) in kmers::<u64>(&first, OVERLAP_MIN).enumerate() {
             begins.entry(kmer).or_default().push((end, place + OVERLAP_MIN));
         }
     }
     let mut found = Steps::new();
     for end in ends {
-        let codes = graph.read(end ^ 1);
-        let last = u64::of(&codes[codes.len().saturating_sub(OVERLAP_MIN)..], OVERLAP_MIN);
+        let last = u64::of(&graph.last(end, OVERLAP_MIN), OVERLAP_MIN);
         let mut steps: Vec<Step> = Vec::new();
         for &(entered, shared) in begins.get(&last).map_or(&[][..], Vec::as_slice) {
-            if entered != end && shares(&codes, &graph.read(entered), shared) {
+            if entered != end && shares(graph, end, entered, shared) {
                 steps.retain(|step| step.entered != entered);
                 steps.push(Step { entered, joint: Joint::Shared(shared) });
             }
@@ -165,11 +164,10 @@ pub fn only_way(
 /// The bases of a way that begins in the path left by `from`, of its first and last path at most
 /// `most` each.
 pub fn spelled(graph: &Graph<'_>, from: End, way: &[Step], most: usize) -> Vec<Base> {
-    let first = graph.read(from ^ 1);
-    let mut codes = first[first.len() - most.min(first.len())..].to_vec();
+    let mut codes = graph.last(from, most);
     for (place, step) in way.iter().enumerate() {
-        let next = graph.read(step.entered);
-        let end = if place + 1 == way.len() { most.min(next.len()) } else { next.len() };
+        let most = if place + 1 == way.len() { most } else { usize::MAX };
+        let next = graph.first(step.entered, most);
         let start = match &step.joint {
             Joint::Shared(bases) => *bases,
             Joint::Between(bases) => {
@@ -177,7 +175,7 @@ pub fn spelled(graph: &Graph<'_>, from: End, way: &[Step], most: usize) -> Vec<B
                 0
             }
         };
-        codes.extend_from_slice(&next[start.min(end)..end]);
+        codes.extend_from_slice(&next[start.min(next.len())..]);
     }
     codes
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::bridge::Trusted;
 use crate::glue::End;
+use crate::kmer::Base;
 use crate::run::Level;
 use crate::sequences::Paths;
 use crate::simplify::Graph;
@@ -51,6 +52,14 @@ impl Output {
             .map_err(|cause| Error::system("answer", "writing", &self.path, &cause))
     }
 
+    /// Writes a name, which begins with `>`, and bases, on a line each.
+    fn put_sequence(&mut self, name: &str, codes: &[Base]) -> Result<()> {
+        let mut text = format!("{name}\n").into_bytes();
+        letters(codes, &mut text);
+        text.push(b'\n');
+        self.put(&text)
+    }
+
     fn finish(mut self) -> Result<u64> {
         self.file
             .flush()
@@ -59,7 +68,7 @@ impl Output {
     }
 }
 
-fn letters(codes: &[u8], text: &mut Vec<u8>) {
+fn letters(codes: &[Base], text: &mut Vec<u8>) {
     text.extend(codes.iter().map(|&base| LETTERS[usize::from(base)]));
 }
 
@@ -74,7 +83,6 @@ fn sign(end: End, left: bool) -> char {
 /// `System`.
 pub fn unitigs(folder: &FilePath, graph: &Graph<'_>) -> Result<u64> {
     let mut output = Output::create(folder, UNITIGS_FILE)?;
-    let mut text = Vec::new();
     for index in 0..graph.paths.len() {
         let codes = graph.paths.codes(index);
         let facts = graph.paths.facts(index);
@@ -93,12 +101,7 @@ pub fn unitigs(folder: &FilePath, graph: &Graph<'_>) -> Result<u64> {
         if facts.circular {
             name.push_str(" TP:Z:circular");
         }
-        text.clear();
-        text.extend_from_slice(name.as_bytes());
-        text.push(b'\n');
-        letters(codes, &mut text);
-        text.push(b'\n');
-        output.put(&text)?;
+        output.put_sequence(&name, codes)?;
     }
     output.finish()
 }
@@ -111,7 +114,7 @@ pub fn contigs(folder: &FilePath, graph: &Graph<'_>, min_contig: u64) -> Result<
     let mut output = Output::create(folder, CONTIGS_FILE)?;
     let mut gfa = Output::create(folder, GRAPH_FILE)?;
     gfa.put(b"H\tVN:Z:1.0\n")?;
-    let (mut text, mut segment) = (Vec::new(), Vec::new());
+    let mut segment = Vec::new();
     for index in 0..graph.paths.len() {
         let codes = graph.paths.codes(index);
         let facts = graph.paths.facts(index);
@@ -120,12 +123,8 @@ pub fn contigs(folder: &FilePath, graph: &Graph<'_>, min_contig: u64) -> Result<
         let (mark, tag) =
             if facts.circular { (" circular=true", "\tTP:Z:circular") } else { ("", "") };
         if length as u64 >= min_contig {
-            text.clear();
-            let head = format!(">contig_{name} length={length} coverage={coverage:.1}{mark}\n");
-            text.extend_from_slice(head.as_bytes());
-            letters(codes, &mut text);
-            text.push(b'\n');
-            output.put(&text)?;
+            let head = format!(">contig_{name} length={length} coverage={coverage:.1}{mark}");
+            output.put_sequence(&head, codes)?;
         }
         segment.clear();
         segment.extend_from_slice(format!("S\tcontig_{name}\t").as_bytes());
@@ -159,15 +158,11 @@ pub fn before(folder: &FilePath, k: usize, trusted: &Trusted<'_>) -> Result<u64>
     std::fs::create_dir_all(&folder)
         .map_err(|cause| Error::system("answer", "creating", &folder, &cause))?;
     let mut output = Output::create(&folder, &before_file(k))?;
-    let mut text = Vec::new();
     for index in 0..trusted.len() {
-        text.clear();
         let facts = trusted.facts(index);
         let mark = if facts.bridge { " bridge" } else { "" };
-        text.extend_from_slice(format!(">{index} weight={}{mark}\n", facts.weight).as_bytes());
-        letters(trusted.codes(index), &mut text);
-        text.push(b'\n');
-        output.put(&text)?;
+        let name = format!(">{index} weight={}{mark}", facts.weight);
+        output.put_sequence(&name, trusted.codes(index))?;
     }
     output.finish()
 }

@@ -69,28 +69,13 @@ pub fn counts<K: Kmer>(
     some: &KmerSet<K>,
     progress: &Progress,
 ) -> Result<Solid<K>> {
-    let reads = Reads::open(&wanted.request.inputs, false)?;
-    let work = |found: &mut Solid<K>, _: usize| {
-        let mut batch = Batch::default();
-        let mut codes = Vec::new();
-        while reads.next(&mut batch)? {
-            for read in batch.reads() {
-                for stretch in stretches(read, wanted, &mut codes) {
-                    for kmer in kmers::<K>(stretch, wanted.k) {
-                        let kmer = kmer.canonical(wanted.k);
-                        if some.contains(&kmer) {
-                            *found.entry(kmer).or_insert(0) += 1;
-                        }
-                    }
-                }
-            }
-            progress.advance(0)?;
+    let count = |found: &mut Solid<K>, kmer: K| {
+        if some.contains(&kmer) {
+            *found.entry(kmer).or_insert(0) += 1;
         }
-        Ok(())
     };
-    let threads = wanted.request.threads;
     let mut all = Solid::default();
-    for found in parallel::run(threads, threads, Solid::default, work, |_| {})? {
+    for found in each_kmer(wanted, progress, Solid::default, count)? {
         found.into_iter().for_each(|(kmer, count)| *all.entry(kmer).or_insert(0) += count);
     }
     Ok(all)
@@ -102,20 +87,32 @@ fn collect<K: Kmer>(
     (pass, passes): (u64, u64),
     progress: &Progress,
 ) -> Result<Vec<Vec<Vec<K>>>> {
+    let keep = |parts: &mut Vec<Vec<K>>, kmer: K| {
+        let mixed = kmer.mixed() >> 20;
+        if mixed / PARTS as u64 % passes == pass {
+            parts[mixed as usize % PARTS].push(kmer);
+        }
+    };
+    each_kmer(wanted, progress, || vec![Vec::new(); PARTS], keep)
+}
+
+/// Calls `take` for every canonical k-mer of the reads, with what its thread has found so far;
+/// returns what each thread found.
+fn each_kmer<K: Kmer, T: Send>(
+    wanted: &Wanted<'_>,
+    progress: &Progress,
+    make: impl Fn() -> T + Sync,
+    take: impl Fn(&mut T, K) + Sync,
+) -> Result<Vec<T>> {
     let reads = Reads::open(&wanted.request.inputs, false)?;
-    let work = |parts: &mut Vec<Vec<K>>, _: usize| {
+    let work = |found: &mut T, _: usize| {
         let mut batch = Batch::default();
         let mut codes = Vec::new();
         while reads.next(&mut batch)? {
             for read in batch.reads() {
                 for stretch in stretches(read, wanted, &mut codes) {
-                    for kmer in kmers::<K>(stretch, wanted.k) {
-                        let kmer = kmer.canonical(wanted.k);
-                        let mixed = kmer.mixed() >> 20;
-                        if mixed / PARTS as u64 % passes == pass {
-                            parts[mixed as usize % PARTS].push(kmer);
-                        }
-                    }
+                    kmers::<K>(stretch, wanted.k)
+                        .for_each(|kmer| take(found, kmer.canonical(wanted.k)));
                 }
             }
             progress.advance(0)?;
@@ -123,7 +120,7 @@ fn collect<K: Kmer>(
         Ok(())
     };
     let threads = wanted.request.threads;
-    parallel::run(threads, threads, || vec![Vec::new(); PARTS], work, |_| {})
+    parallel::run(threads, threads, make, work, |_| {})
 }
 
 /// The parts of a read without ambiguous letters that hold a k-mer.
