@@ -181,6 +181,7 @@ def test_mates_bridge_what_reads_do_not(tmp_path: Path) -> None:
     for name in (*FILES, f"before/{k}.fa"):
         assert (answer / name).read_bytes() == (other / name).read_bytes(), name
     assert record(answer)["answer"]["digest"] == record(other)["answer"]["digest"]
+    record(assemble(files, tmp_path / "short", "--pairs", "-k", "21"))
     bridges = (answer / "before" / f"{k}.fa").read_text().split("\n")
     place = next(index for index, line in enumerate(bridges) if line.endswith(" bridge"))
     bridges[place + 1] = bridges[place + 1][:100] + "ACGT" * 20 + bridges[place + 1][100:]

@@ -107,7 +107,11 @@ fn overlaps(graph: &Graph<'_>) -> Steps {
     }
     let mut found = Steps::new();
     for end in ends {
-        let last = u64::of(&graph.last(end, OVERLAP_MIN), OVERLAP_MIN);
+        let last = graph.last(end, OVERLAP_MIN);
+        if last.len() < OVERLAP_MIN {
+            continue;
+        }
+        let last = u64::of(&last, OVERLAP_MIN);
         let mut steps: Vec<Step> = Vec::new();
         for &(entered, shared) in begins.get(&last).map_or(&[][..], Vec::as_slice) {
             if entered != end && shares(graph, end, entered, shared) {

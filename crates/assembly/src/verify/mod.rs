@@ -74,13 +74,14 @@ fn judged<K: Kmer>(
         bridged.iter().partition(|one| one.marked);
     let supported = canonical::<K>(contigs.iter().copied(), of_reads.k)
         .all(|(kmer, _)| solid.contains_key(&kmer));
-    let pieces: KmerSet<u64> =
-        canonical(contigs.into_iter(), OVERLAP_MIN).map(|(kmer, _)| kmer).collect();
-    let between: KmerSet<u64> = canonical(bridges.into_iter(), OVERLAP_MIN)
+    // Paths share k - 1 bases, which may be fewer than those of an overlap.
+    let size = OVERLAP_MIN.min(of_reads.k);
+    let pieces: KmerSet<u64> = canonical(contigs.into_iter(), size).map(|(kmer, _)| kmer).collect();
+    let between: KmerSet<u64> = canonical(bridges.into_iter(), size)
         .map(|(kmer, _)| kmer)
         .filter(|kmer| !pieces.contains(kmer))
         .collect();
-    let small = Wanted { k: OVERLAP_MIN, ..*of_reads };
+    let small = Wanted { k: size, ..*of_reads };
     let counts = solid::counts(&small, &between, progress)?;
     let spelled = between.iter().all(|kmer| counts.get(kmer) >= Some(&READS_MIN));
     let mut verdict = match after.k {
