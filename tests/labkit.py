@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,6 +58,62 @@ class CopyEngine:
 
     def close(self) -> None:
         self.closed += 1
+
+
+def run_apart(
+    workload: str, folder: Path, *words: str, limit_bytes: int | None = None
+) -> dict[str, Any]:
+    """The record of a run as a process of its own, which has all of `--memory` for itself.
+
+    With `limit_bytes` the system itself lets its data grow no further.
+    """
+
+    def limit() -> None:
+        if limit_bytes:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "cuesta", "run", workload, *words, "-o", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+    assert done.returncode == 0, done.stderr
+    return record_of(folder)
+
+
+def record_of(folder: Path) -> dict[str, Any]:
+    """The record of a run, which must be verified."""
+    record: dict[str, Any] = json.loads((folder / "run.json").read_text())
+    assert record["verified"]
+    return record
+
+
+def below(pid: int, word: str, other_than: str = "\0\0") -> list[int]:
+    """The processes that `pid` has started, and those that they have, with `word` in the command.
+
+    Those with `other_than` in it are left out.
+    """
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes().decode(errors="replace")
+            parents = _parents(entry)
+        except OSError:
+            continue
+        if pid in parents and word in command and other_than not in command:
+            found.append(int(entry.name))
+    return sorted(found)
+
+
+def _parents(entry: Path) -> list[int]:
+    found = []
+    while entry.name not in ("0", "1"):
+        # The name in brackets may hold anything.
+        entry = entry.with_name((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        found.append(int(entry.name))
+    return found
 
 
 def digest(text: str) -> str:

@@ -63,7 +63,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     [
         ("walk", "No such command 'walk'"),
         ("run scam", "No such command 'scam'"),
-        ("run scan -o out", "Missing argument 'PAIRS...'"),
+        ("run scan -o out", "Missing argument 'PAIRS'"),
         ("run scan x", "Missing option '-o' / '--output'"),
         ("run scan x -o out --min-score 1", "No such option: --min-score"),
         ("run scan none.txt -o out", "none.txt: no such file or folder"),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +22,7 @@ from cuesta.engines.mpi.dataflow import my_blocks
 from cuesta.engines.mpi.launch import launcher
 from cuesta.errors import EngineError, InputError
 from cuesta.lab.trial import Trial
-from labkit import ROOT
+from labkit import ROOT, below
 
 GOLDEN = (ROOT / "spec/workloads/dataflow/cases/averages.tsv").read_text()
 SMALL = ["--blocks", "2", "--block-vectors", "1000", "--shift", "1,0,-0.5", "--seed", "7"]
@@ -84,6 +87,50 @@ def test_ranks_write_the_golden_table(tmp_path: Path, ranks: int, more: list[str
     assert (tmp_path / "a" / ANSWER_FILE).read_text() == GOLDEN
 
 
+def vectors(folder: Path) -> list[str]:
+    """Two files of 3-vectors."""
+    draw = np.random.default_rng(5)
+    np.save(folder / "x.npy", draw.normal(scale=100, size=(130, 3)))
+    np.save(folder / "y.npy", draw.normal(size=(108, 3)).astype(np.float32))
+    return [str(folder / "x.npy"), str(folder / "y.npy")]
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    "more",
+    [[], ["--stages", "separate"], ["--stages", "separate", "--keep", "disk"]],
+)
+def test_ranks_read_vectors_of_files(tmp_path: Path, more: list[str]) -> None:
+    words = ["run", "dataflow", *vectors(tmp_path), "--block-vectors", "50", *more]
+    assert call([*words, "-o", str(tmp_path / "a")]) == 0
+    assert call([*words, "--engine", "mpi", "--ranks", "3", "-o", str(tmp_path / "b")]) == 0
+    tables = [(tmp_path / name / ANSWER_FILE).read_text() for name in "ab"]
+    assert tables[0] == tables[1]
+    rows = tables[0].splitlines()
+    assert [row.split("\t")[1] for row in rows[1:]] == ["50", "50", "50", "50", "38", "238"]
+
+
+def test_what_is_no_array_of_vectors_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "flat.npy", np.ones((4, 2)))
+    np.save(tmp_path / "whole.npy", np.ones((4, 3), dtype=np.int64))
+    np.save(tmp_path / "large.npy", np.full((4, 3), 1e9))
+    (tmp_path / "text.npy").write_text("1 2 3\n" * 9)
+    for name, told in [
+        ("flat", "have 2 dimensions; dataflow takes arrays of n x 3 numbers"),
+        ("whole", "save it as little-endian float32 or float64"),
+        ("large", "coordinate 1 of point 1 of"),
+        ("text", "is not a .npy file"),
+        ("nowhere", "no such file"),
+    ]:
+        words = ["run", "dataflow", str(tmp_path / f"{name}.npy"), "-o", str(tmp_path / "out")]
+        assert call(words) == 2
+        error = capsys.readouterr().err.splitlines()[-1]
+        assert told in error
+        assert f"{name}.npy" in error
+
+
 @needs_mpi
 def test_the_command_itself_may_be_the_ranks(tmp_path: Path) -> None:
     words = [str(launcher()), "-n", "2", sys.executable, "-m", "cuesta", "run", "dataflow", *SMALL]
@@ -112,6 +159,25 @@ def test_a_rank_that_fails_is_one_line(tmp_path: Path) -> None:
 
 
 @needs_mpi
+def test_a_rank_that_is_killed_ends_the_run_within_seconds(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "cuesta", "run", "dataflow", "--blocks", "1000000"]
+    words += ["--engine", "mpi", "--ranks", "2", "-o", str(tmp_path / "a")]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    killed = time.monotonic()
+    while not (ranks := below(process.pid, "cuesta.engines.mpi.rank", "mpiexec")):
+        assert time.monotonic() < killed + 30
+        time.sleep(0.1)
+    time.sleep(1)
+    os.kill(ranks[-1], signal.SIGKILL)
+    killed = time.monotonic()
+    _, said = process.communicate(timeout=30)
+    assert time.monotonic() < killed + 10
+    assert process.returncode == 3
+    assert said.splitlines()[-1].startswith("cuesta: mpi: a rank was killed (signal 9)")
+    assert not any(tmp_path.iterdir())
+
+
+@needs_mpi
 def test_too_little_memory_is_told_before_ranks_start(tmp_path: Path) -> None:
     much = trial(stages="separate", keep="memory", blocks=1 << 20, block_vectors=1 << 20)
     with pytest.raises(InputError, match="--keep disk"):
@@ -128,7 +194,7 @@ def test_ranks_that_do_not_divide_the_blocks_share_all_of_them() -> None:
 @pytest.mark.parametrize("shift", ["1,2", "1,2,x", "nan,0,0", "1,2,1001", ""])
 def test_a_bad_shift_is_named(shift: str) -> None:
     with pytest.raises(InputError, match="--shift is"):
-        plan(dict(trial(shift=shift).parameters), 0)
+        plan(dict(trial(shift=shift).parameters), 0, ())
 
 
 def test_an_option_out_of_range_is_one_line(

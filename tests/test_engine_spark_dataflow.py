@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("pyspark")
@@ -43,6 +44,41 @@ def test_the_table_is_that_of_the_native_engine(
     if kept:
         where = {"memory": "kept_memory_bytes", "disk": "kept_disk_bytes"}[kept]
         assert outcome.counts[where] > 5 * 100 * 24
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """Files of 3-vectors, of which a block has some of each."""
+    draw = np.random.default_rng(5)
+    for name, count, kind in [("a", 130, "f8"), ("b", 7, "f4"), ("c", 101, "f8")]:
+        np.save(tmp_path / f"{name}.npy", draw.normal(scale=100, size=(count, 3)).astype(kind))
+    return [str(tmp_path / f"{name}.npy") for name in "abc"]
+
+
+@pytest.mark.parametrize("kernels", ["native", "numpy"])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"stages": "separate"}, {"stages": "separate", "keep": "memory"}],
+    ids=str,
+)
+def test_vectors_of_files_give_the_table_of_the_native_engine(
+    kernels: str, more: dict[str, Any], files: list[str], tmp_path: Path
+) -> None:
+    wanted = trial("dataflow", files, {"block_vectors": 50} | more, kernels=kernels)
+    outcome = same_as_native(wanted, tmp_path)
+    assert (outcome.counts["vectors"], outcome.counts["blocks"]) == (238, 5)
+
+
+@pytest.mark.parametrize("kernels", ["native", "numpy"])
+def test_a_number_that_is_too_large_is_refused_by_every_kernel(
+    kernels: str, files: list[str], tmp_path: Path
+) -> None:
+    vectors = np.load(files[2])
+    vectors[100, 1] = np.nan
+    np.save(files[2], vectors)
+    told = "above .* or none" if kernels == "numpy" else r"coordinate 2 of point 101 of .*c.npy is"
+    with pytest.raises(InputError, match=told):
+        run(trial("dataflow", files, {"block_vectors": 50}, kernels=kernels), tmp_path)
 
 
 @pytest.mark.parametrize("partitions", ["1", "4", "9"])

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("pyspark")
@@ -40,6 +41,12 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "all" / "windows 1.txt").write_bytes(text.replace(b"\n", b"\r\n"))
     (folder / "all" / "packed.txt.gz").write_bytes(gzip.compress(text))
     lines = text.splitlines(keepends=True)
+    np.save(folder / "points.npy", np.random.default_rng(1).normal(size=(1000, 3)))
+    (folder / "records").mkdir()
+    (folder / "records" / "_SUCCESS").touch()
+    for name in ("part-0", "part-1"):
+        tera = {"output": str(folder / "records" / name), "rows": 500, "threads": 1, "seed": 1}
+        native_module().data_make("tera", json.dumps(tera))
     (folder / "damaged.txt").write_bytes(b"".join([*lines[:1500], b"7\t3\n", *lines[1500:]]))
     return folder
 
@@ -75,6 +82,9 @@ def put(engine: SparkEngine, folder: Path, uri: str) -> None:
         ("join", ["a.txt", "b.txt"], {"how": "outer"}),
         ("degrees", ["all"], {"min_abs_score": 0.3}),
         ("communities", ["all"], {"min_abs_score": 0.5}),
+        ("sort", ["records"], {}),
+        ("kmeans", ["points.npy"], {"clusters": 3, "iterations": 4}),
+        ("dataflow", ["points.npy"], {"block_vectors": 300}),
     ],
     ids=str,
 )

@@ -41,7 +41,5 @@ def test_an_executor_names_a_bad_image_in_one_line(tmp_path: Path) -> None:
     told = r"image 7 \(page 7 of .*bad.npy\) has NaN at row 1, column 2"
     with pytest.raises(InputError, match=told):
         run(trial("images", [str(path)], {}, partitions="3"), tmp_path)
-    with pytest.raises(InputError, match="copy it to a shared folder"):
-        run(trial("images", ["hdfs://nowhere/x.npy"], {}), tmp_path)
     with pytest.raises(InputError, match="--kernels numpy is for dataflow"):
         run(trial("images", [str(path)], {}, kernels="numpy"), tmp_path)

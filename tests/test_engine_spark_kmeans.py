@@ -49,5 +49,3 @@ def test_an_executor_names_a_bad_point_in_one_line(tmp_path: Path) -> None:
     np.save(path, x)
     with pytest.raises(InputError, match=r"coordinate 2 of point 701 of .*bad.npy is inf"):
         run(trial("kmeans", [str(path)], {"clusters": 2}), tmp_path)
-    with pytest.raises(InputError, match="copy it to a shared folder"):
-        run(trial("kmeans", ["hdfs://nowhere/x.npy"], {"clusters": 2}), tmp_path)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("pyspark")
@@ -65,6 +66,25 @@ def test_files_and_counts_are_those_of_the_native_engine(
     wanted = trial(workload, inputs_of(workload, pair), parameters)
     outcome = same_as_native(wanted, tmp_path, name=NAME)
     assert outcome.versions["scala"].startswith("2.13.")
+
+
+@pytest.mark.parametrize("more", [{}, {"stages": "separate", "keep": "memory"}], ids=str)
+def test_vectors_of_files_give_the_table_of_the_native_engine(
+    more: dict[str, Any], tmp_path: Path
+) -> None:
+    draw = np.random.default_rng(5)
+    for name, count, kind in [("a", 130, "f8"), ("b", 7, "f4"), ("c", 101, "f8")]:
+        np.save(tmp_path / f"{name}.npy", draw.normal(scale=100, size=(count, 3)).astype(kind))
+    files = [str(tmp_path / f"{name}.npy") for name in "abc"]
+    wanted = trial("dataflow", files, {"block_vectors": 50} | more)
+    outcome = same_as_native(wanted, tmp_path, name=NAME)
+    assert (outcome.counts["vectors"], outcome.counts["blocks"]) == (238, 5)
+    vectors = np.load(files[2])
+    vectors[100, 1] = np.nan
+    np.save(files[2], vectors)
+    assert "coordinate 2 of point 101 of" in refusal(wanted, tmp_path)
+    np.save(files[2], vectors[:, :2])
+    assert "has 2 dimensions; dataflow takes arrays of n x 3" in refusal(wanted, tmp_path)
 
 
 @pytest.mark.parametrize("workload", ["scan", "degrees", "communities"])

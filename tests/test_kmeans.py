@@ -16,6 +16,7 @@ import pytest
 from cuesta.cli.app import call
 from cuesta.engines.kmeans import PHASES_MAX, ceiling, iterate, shares
 from cuesta.engines.mpi import MpiEngine
+from labkit import run_apart
 
 needs_mpi = pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
 
@@ -143,6 +144,17 @@ def test_first_centres_may_come_from_any_form_of_file(points: Path, tmp_path: Pa
 
 
 @needs_mpi
+def test_the_system_itself_holds_the_run_to_its_memory_limit(tmp_path: Path) -> None:
+    path = tmp_path / "many.npy"
+    made = ["data", "make", "points", "--rows", "2000000", "--clusters", "4"]
+    assert call([*made, "-o", str(path)]) == 0
+    limit_bytes = path.stat().st_size // 2
+    words = [str(path), "--clusters", "4", "--iterations", "2", "--memory", str(limit_bytes)]
+    found = run_apart("kmeans", tmp_path / "a", *words, "--threads", "2", limit_bytes=limit_bytes)
+    assert "streamed iteration 1" in {phase["name"] for phase in found["phases"]}
+    assert found["peak_resident_bytes"] <= limit_bytes
+
+
 @pytest.mark.parametrize(("ranks", "memory"), [("1", "1GiB"), ("3", "1GiB"), ("2", "16MiB")])
 def test_ranks_give_the_same_bytes(
     points: Path, answer: Path, tmp_path: Path, ranks: str, memory: str
@@ -187,7 +199,7 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ([good, "--clusters", "0"], "--clusters is 0"),
         ([good, "--centres", good], "expected 10 clusters x 2"),
         ([str(tmp_path / "nowhere.npy")], "no such file"),
-        ([], "Missing argument 'POINTS...'"),
+        ([], "Missing argument 'POINTS'"),
     ]
     for words, told in cases:
         assert call(["run", "kmeans", *words, "-o", str(tmp_path / "a")]) == 2, words

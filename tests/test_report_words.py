@@ -40,8 +40,8 @@ from cuesta.report.question import question, short_name
         (
             "dataflow",
             {"blocks": 96, "block_vectors": 1024, "stages": "separate", "keep": "memory"},
-            "What does it cost to generate, shift and average 96 blocks of 1,024 vectors, stage by "
-            "stage, kept in memory?",
+            "What does it cost to read, shift and average the vectors of a.txt in blocks of "
+            "1,024, stage by stage, kept in memory?",
         ),
         ("assemble", {}, "Which genome do the reads of a.txt come from?"),
         ("weave", {}, "What does weave say about a.txt and b?"),
@@ -51,6 +51,12 @@ def test_the_question_is_a_plain_sentence(
     workload: str, parameters: dict[str, object], expected: str
 ) -> None:
     assert question(workload, parameters, ["data/a.txt", "cuesta://x/b/"]) == expected
+
+
+def test_vectors_that_are_generated_have_no_file() -> None:
+    asked = {"blocks": 96, "block_vectors": 1024, "stages": "fused", "keep": "none"}
+    expected = "What does it cost to generate, shift and average 96 blocks of 1,024 vectors, as one"
+    assert question("dataflow", asked, []) == f"{expected} loop?"
 
 
 def test_a_long_file_name_is_cut_in_its_middle() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import resource
 import subprocess
 import sys
 from itertools import pairwise
@@ -19,7 +17,7 @@ from cuesta.engines.shares import share_of
 from cuesta.engines.sort import SORTED_FILE, check_memory
 from cuesta.errors import InputError
 from digests import digest
-from labkit import ROOT, names
+from labkit import ROOT, names, record_of, run_apart
 
 KINDS = ("tera", "random", "skewed", "sorted", "reverse", "equal")
 LIMIT_BYTES = 96 << 20
@@ -47,30 +45,6 @@ def run(folder: Path, *words: str) -> tuple[bytes, dict[str, Any]]:
     """The answer file and what the record says of it; the run must be verified."""
     assert call(["run", "sort", *words, "-o", str(folder)]) == 0
     return (folder / SORTED_FILE).read_bytes(), record_of(folder)["answer"]
-
-
-def command(folder: Path, *words: str, limit_bytes: int | None = None) -> dict[str, Any]:
-    """The record of a run as a process of its own, which has all of `--memory` for itself."""
-
-    def limit() -> None:
-        if limit_bytes:
-            resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
-
-    done = subprocess.run(
-        [sys.executable, "-m", "cuesta", "run", "sort", *words, "-o", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=limit,
-    )
-    assert done.returncode == 0, done.stderr
-    return record_of(folder)
-
-
-def record_of(folder: Path) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((folder / "run.json").read_text())
-    assert record["verified"]
-    return record
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +76,9 @@ def test_threads_and_memory_change_nothing(tmp_path: Path, tera: Path) -> None:
     digests, runs = set(), set()
     for threads, memory in [("1", "1GiB"), ("2", "1GiB"), ("4", "1GiB"), ("2", "96MiB")]:
         folder = tmp_path / f"{threads}-{memory}"
-        answer = command(folder, str(tera), "--threads", threads, "--memory", memory)["answer"]
+        answer = run_apart("sort", folder, str(tera), "--threads", threads, "--memory", memory)[
+            "answer"
+        ]
         digests.add(answer["digest"])
         runs.add(answer["counts"]["runs"] > 1)
         keys = [record[:10] for record in records(folder / SORTED_FILE)]
@@ -114,7 +90,7 @@ def test_threads_and_memory_change_nothing(tmp_path: Path, tera: Path) -> None:
 
 def test_the_system_itself_holds_the_run_to_its_memory_limit(tmp_path: Path, tera: Path) -> None:
     words = [str(tera), "--threads", "2", "--memory", str(LIMIT_BYTES)]
-    record = command(tmp_path / "a", *words, limit_bytes=LIMIT_BYTES)
+    record = run_apart("sort", tmp_path / "a", *words, limit_bytes=LIMIT_BYTES)
     assert record["answer"]["counts"]["runs"] > 1
     assert record["peak_resident_bytes"] <= LIMIT_BYTES
 

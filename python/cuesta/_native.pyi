@@ -5,6 +5,7 @@ classes of `cuesta.errors`.
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import final
 
 from typing_extensions import Buffer
@@ -15,8 +16,10 @@ __all__ = [
     "__version__",
     "ceiling",
     "data_make",
+    "dataflow_files",
     "dataflow_fused",
     "dataflow_generate",
+    "dataflow_load",
     "dataflow_shift",
     "dataflow_sum",
     "images_facts",
@@ -53,6 +56,8 @@ def map_split(
 def map_bytes(workload: str, parameters_json: str, data: bytes) -> dict[str, bytes]: ...
 def data_make(kind: str, request_json: str) -> str: ...
 def dataflow_generate(block: Buffer, seed: int, first: int) -> None: ...
+def dataflow_files(inputs_json: str) -> tuple[list[tuple[Path, int]], int]: ...
+def dataflow_load(block: Buffer, inputs_json: str, first: int, limit: float) -> None: ...
 def dataflow_shift(block: Buffer, by: Sequence[float]) -> None: ...
 def dataflow_sum(block: Buffer) -> list[int]: ...
 def dataflow_fused(seed: int, vectors: tuple[int, int], by: Sequence[float]) -> list[int]: ...

@@ -1,5 +1,5 @@
 //! The dataflow of the papers on Spark and MPI on supercomputers: blocks of 3-vectors are
-//! generated, shifted, averaged block by block, and the averages reduced to one mean
+//! generated or read, shifted, averaged block by block, and the averages reduced to one mean
 //! (`spec/workloads/dataflow`).
 //!
 //! Coordinates are doubles that are whole multiples of 2^-16 and stay small enough for every sum
@@ -10,6 +10,7 @@ pub mod kernel;
 pub mod params;
 pub mod reference;
 pub mod run;
+pub mod source;
 mod stored;
 pub mod table;
 pub mod verify;

@@ -5,10 +5,12 @@ use serde::Deserialize;
 
 use crate::kernel::{UNITS, Vector};
 
-/// Most vectors of a block: its sums stay exact in double precision.
+/// Most vectors of a block: the sums of generated ones stay exact in double precision.
 pub const BLOCK_VECTORS_MAX: u64 = 1 << 26;
 /// Most blocks.
 pub const BLOCKS_MAX: u64 = 1 << 24;
+/// What the absolute values of a block may add up to for exact sums: 2^53 units.
+const SUM_MAX: f64 = 137_438_953_472.0;
 /// Largest coordinate of the shift, in either direction.
 pub const SHIFT_MAX: f64 = 1000.0;
 
@@ -40,7 +42,7 @@ pub enum Keep {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
 pub struct DataflowParams {
-    /// Blocks, 1 to [`BLOCKS_MAX`].
+    /// Blocks to generate, 1 to [`BLOCKS_MAX`]; the vectors of files fill as many as they need.
     pub blocks: u64,
     /// Vectors of a block, 1 to [`BLOCK_VECTORS_MAX`].
     pub block_vectors: u64,
@@ -69,8 +71,10 @@ impl Default for DataflowParams {
 pub struct Plan {
     /// Number of blocks.
     pub blocks: u64,
-    /// Vectors of each.
+    /// Vectors of each but the last.
     pub block_vectors: u64,
+    /// Vectors of all.
+    pub vectors: u64,
     /// Added to every vector; whole multiples of 2^-16.
     pub shift: Vector,
     /// How the stages run.
@@ -80,11 +84,11 @@ pub struct Plan {
 }
 
 impl DataflowParams {
-    /// Checks the ranges.
+    /// Checks the ranges; `stored` is how many vectors the files have, if there are files.
     ///
     /// # Errors
     /// `Input` naming the option and its range.
-    pub fn check(&self) -> Result<Plan> {
+    pub fn check(&self, stored: Option<u64>) -> Result<Plan> {
         let refuse = |text: String| Err(Error::input("dataflow", text));
         if !(1..=BLOCKS_MAX).contains(&self.blocks) {
             return refuse(format!("--blocks is {}, give 1 to {BLOCKS_MAX}", self.blocks));
@@ -105,13 +109,38 @@ impl DataflowParams {
                 self.shift
             ));
         };
+        let vectors = stored.unwrap_or(self.blocks * self.block_vectors);
+        let blocks = vectors.div_ceil(self.block_vectors);
+        if blocks > BLOCKS_MAX {
+            return refuse(format!(
+                "the files fill {blocks} blocks, up to {BLOCKS_MAX} work; give more --block-vectors"
+            ));
+        }
         Ok(Plan {
-            blocks: self.blocks,
+            blocks,
             block_vectors: self.block_vectors,
+            vectors,
             shift,
             stages: self.stages,
             keep: self.keep,
         })
+    }
+}
+
+impl Plan {
+    /// Number of the first vector of a block.
+    pub fn first(&self, block: u64) -> u64 {
+        block * self.block_vectors
+    }
+
+    /// Vectors of a block: fewer in the last one, where the vectors of files end.
+    pub fn vectors_of(&self, block: u64) -> u64 {
+        self.block_vectors.min(self.vectors - self.first(block))
+    }
+
+    /// Largest number of a file, in either direction, with which every sum is exact.
+    pub fn limit(&self) -> f64 {
+        (SUM_MAX / self.block_vectors as f64).floor() - SHIFT_MAX
     }
 }
 
@@ -144,12 +173,28 @@ mod tests {
 
     #[test]
     fn what_is_out_of_range_is_named() {
-        let refused = |params: DataflowParams| params.check().unwrap_err().message;
+        let refused = |params: DataflowParams| params.check(None).unwrap_err().message;
         let base = DataflowParams::default;
         assert!(refused(DataflowParams { blocks: 0, ..base() }).contains("--blocks is 0"));
         let large = DataflowParams { block_vectors: BLOCK_VECTORS_MAX + 1, ..base() };
         assert!(refused(large).contains("--block-vectors"));
         let kept = DataflowParams { keep: Keep::Memory, ..base() };
         assert!(refused(kept).contains("--stages separate"));
+        let small = DataflowParams { block_vectors: 1, ..base() };
+        let error = small.check(Some(BLOCKS_MAX + 1)).unwrap_err();
+        assert!(error.message.contains("give more --block-vectors"), "{}", error.message);
+    }
+
+    #[test]
+    fn the_last_block_has_what_is_left_and_a_large_sum_is_exact() {
+        let asked = DataflowParams { block_vectors: 4, ..DataflowParams::default() };
+        let plan = asked.check(Some(9)).unwrap();
+        assert_eq!((plan.blocks, plan.vectors_of(1), plan.vectors_of(2)), (3, 4, 1));
+        for block_vectors in [1, 3, 1 << 20, BLOCK_VECTORS_MAX] {
+            let asked = DataflowParams { block_vectors, ..DataflowParams::default() };
+            let limit = asked.check(None).unwrap().limit();
+            assert!(limit >= 1000.0);
+            assert!((limit + SHIFT_MAX) * block_vectors as f64 * UNITS <= (1u64 << 53) as f64);
+        }
     }
 }

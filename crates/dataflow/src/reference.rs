@@ -17,3 +17,12 @@ pub fn sum(stream: &Stream, first: u64, vectors: u64, shift: [i64; 3]) -> [i64; 
     }
     sums
 }
+
+/// The sum of stored vectors, each number rounded to the nearest unit, and `shift` too.
+pub fn sum_of(values: &[f64], shift: [i64; 3]) -> [i64; 3] {
+    let mut sums = [0; 3];
+    for (index, &value) in values.iter().enumerate() {
+        sums[index % 3] += (value * UNITS as f64).round_ties_even() as i64 + shift[index % 3];
+    }
+    sums
+}

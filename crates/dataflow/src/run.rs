@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::job::{Context, Request, Response, timed};
 use cuesta_core::progress::Progress;
-use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
 use cuesta_input::parallel;
 use cuesta_input::scratch;
 
-use crate::kernel::{self, STREAM, Vector};
+use crate::kernel::{self, AXES, Vector};
 use crate::params::{DataflowParams, Keep, Plan, Stages};
+use crate::source::Source;
 use crate::stored::{self, Blocks};
 use crate::table;
 
@@ -27,17 +27,10 @@ pub const VECTOR_BYTES: u64 = 24;
 pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
-    let plan = context.parameters::<DataflowParams>()?.check()?;
-    if let Some(path) = request.inputs.first() {
-        let text = format!("{} was given, but vectors are generated; leave it out", path.display());
-        return Err(Error::input("dataflow", text));
-    }
-    let dataflow = Dataflow {
-        context: &context,
-        plan,
-        stream: Stream::new(request.seed, STREAM),
-        sums: Sums::new(plan.blocks, &budget)?,
-    };
+    let source = Source::open(&request.inputs, request.seed)?;
+    let plan = context.parameters::<DataflowParams>()?.check(source.vectors())?;
+    let dataflow =
+        Dataflow { context: &context, plan, source, sums: Sums::new(plan.blocks, &budget)? };
     let mut response = Response::default();
     match plan.stages {
         Stages::Fused => dataflow.fused(&mut response)?,
@@ -48,7 +41,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
         Ok(((), bytes, plan.blocks))
     })?;
     response.counts.insert("blocks", plan.blocks);
-    response.counts.insert("vectors", plan.blocks * plan.block_vectors);
+    response.counts.insert("vectors", plan.vectors);
     Ok(response)
 }
 
@@ -74,30 +67,21 @@ impl<'a> Sums<'a> {
 pub(crate) struct Dataflow<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) plan: Plan,
-    pub(crate) stream: Stream,
+    pub(crate) source: Source,
     pub(crate) sums: Sums<'a>,
 }
 
 impl Dataflow<'_> {
-    fn vectors(&self) -> u64 {
-        self.plan.blocks * self.plan.block_vectors
-    }
-
+    /// Bytes of all vectors in memory.
     fn bytes(&self) -> u64 {
-        self.vectors() * VECTOR_BYTES
-    }
-
-    /// Number of the first vector of a block.
-    pub(crate) fn first(&self, block: u64) -> u64 {
-        block * self.plan.block_vectors
+        self.plan.vectors * VECTOR_BYTES
     }
 
     /// Calls `work` for each block on all threads.
     fn each_block(&self, work: impl Fn(u64) -> Result<()> + Sync) -> Result<()> {
-        let progress = self.context.progress;
         let task = |_: &mut (), task: usize| {
             work(task as u64)?;
-            progress.advance(self.plan.block_vectors)
+            self.context.progress.advance(self.plan.vectors_of(task as u64))
         };
         let threads = self.context.request.threads;
         parallel::run(threads, self.plan.blocks as usize, || (), task, |_| {}).map(|_| ())
@@ -106,20 +90,32 @@ impl Dataflow<'_> {
     fn fused(&self, response: &mut Response) -> Result<()> {
         let plan = &self.plan;
         let pieces = plan.block_vectors.div_ceil(PIECE_VECTORS);
-        self.context.progress.expect(self.vectors());
-        let task = |_: &mut (), task: usize| {
-            let (block, piece) = (task as u64 / pieces, task as u64 % pieces);
-            let start = piece * PIECE_VECTORS;
-            let vectors = PIECE_VECTORS.min(plan.block_vectors - start);
-            let first = self.first(block) + start;
-            self.sums.add(block, kernel::fused(&self.stream, first, vectors, plan.shift));
+        let threads = self.context.request.threads;
+        let buffers_bytes = threads as u64 * PIECE_VECTORS.min(plan.vectors) * VECTOR_BYTES;
+        let _lease = self.context.budget.take(buffers_bytes, "a piece a thread")?;
+        self.context.progress.expect(plan.vectors);
+        let task = |buffer: &mut Vec<f64>, task: usize| {
+            let (block, start) = (task as u64 / pieces, task as u64 % pieces * PIECE_VECTORS);
+            let vectors = PIECE_VECTORS.min(plan.vectors_of(block).saturating_sub(start));
+            self.sums.add(block, self.fused_piece(plan.first(block) + start, vectors, buffer)?);
             self.context.progress.advance(vectors)
         };
         timed(response, "pipeline", || {
             let tasks = (plan.blocks * pieces) as usize;
-            parallel::run(self.context.request.threads, tasks, || (), task, |_| {})?;
-            Ok(((), 0, self.vectors()))
+            parallel::run(threads, tasks, Vec::new, task, |_| {})?;
+            Ok(((), self.source.file_bytes(), plan.vectors))
         })
+    }
+
+    /// The sum of shifted vectors, of which those of files are in `buffer` meanwhile.
+    fn fused_piece(&self, first: u64, vectors: u64, buffer: &mut Vec<f64>) -> Result<Vector> {
+        if let Source::Drawn(stream) = &self.source {
+            return Ok(kernel::fused(stream, first, vectors, self.plan.shift));
+        }
+        buffer.resize(AXES * vectors as usize, 0.0);
+        self.source.fill(first, buffer, self.plan.limit())?;
+        kernel::shift(buffer, self.plan.shift);
+        Ok(kernel::sum(buffer))
     }
 
     fn separate(&self, response: &mut Response) -> Result<()> {
@@ -128,8 +124,8 @@ impl Dataflow<'_> {
             Keep::Memory => {
                 let purpose = "keeping all blocks in memory (--keep disk does not)";
                 let _lease = self.context.budget.take(self.bytes(), purpose)?;
-                let size = 3 * self.plan.block_vectors as usize;
-                let mut values = vec![0.0; size * self.plan.blocks as usize];
+                let size = AXES * self.plan.block_vectors as usize;
+                let mut values = vec![0.0; AXES * self.plan.vectors as usize];
                 self.staged(&stored::InMemory::new(&mut values, size), response)
             }
             Keep::Disk => {
@@ -142,48 +138,56 @@ impl Dataflow<'_> {
 
     /// Each block through all stages, in one buffer a thread.
     fn pipeline(&self, response: &mut Response) -> Result<()> {
-        let size = 3 * self.plan.block_vectors as usize;
-        let threads = self.context.request.threads.min(self.plan.blocks as usize);
-        let buffers_bytes = threads as u64 * self.plan.block_vectors * VECTOR_BYTES;
+        let plan = &self.plan;
+        let threads = self.context.request.threads.min(plan.blocks as usize);
+        let buffers_bytes = threads as u64 * plan.vectors_of(0) * VECTOR_BYTES;
         let _lease = self.context.budget.take(buffers_bytes, "a block a thread")?;
-        self.context.progress.expect(self.vectors());
+        self.context.progress.expect(plan.vectors);
         let task = |buffer: &mut Vec<f64>, task: usize| {
-            buffer.resize(size, 0.0);
-            kernel::generate(&self.stream, self.first(task as u64), buffer);
-            kernel::shift(buffer, self.plan.shift);
-            self.sums.add(task as u64, kernel::sum(buffer));
-            self.context.progress.advance(self.plan.block_vectors)
+            let block = task as u64;
+            buffer.resize(self.size(block), 0.0);
+            self.source.fill(plan.first(block), buffer, plan.limit())?;
+            kernel::shift(buffer, plan.shift);
+            self.sums.add(block, kernel::sum(buffer));
+            self.context.progress.advance(plan.vectors_of(block))
         };
         timed(response, "pipeline", || {
-            parallel::run(threads, self.plan.blocks as usize, Vec::new, task, |_| {})?;
-            Ok(((), 0, self.vectors()))
+            parallel::run(threads, plan.blocks as usize, Vec::new, task, |_| {})?;
+            Ok(((), self.source.file_bytes(), plan.vectors))
         })
+    }
+
+    /// Numbers of a block.
+    fn size(&self, block: u64) -> usize {
+        AXES * self.plan.vectors_of(block) as usize
     }
 
     /// Every stage over all blocks before the next one.
     fn staged(&self, blocks: &impl Blocks, response: &mut Response) -> Result<()> {
-        self.context.progress.expect(3 * self.vectors());
-        let size = 3 * self.plan.block_vectors as usize;
-        timed(response, "generate", || {
+        let plan = &self.plan;
+        self.context.progress.expect(3 * plan.vectors);
+        let drawn = self.source.vectors().is_none();
+        timed(response, if drawn { "generate" } else { "load" }, || {
             self.each_block(|block| {
-                blocks.put(block, size, |start, values| {
-                    let first = self.first(block) + start as u64 / 3;
-                    kernel::generate(&self.stream, first, values);
+                blocks.put(block, self.size(block), |start, values| {
+                    let first = plan.first(block) + (start / AXES) as u64;
+                    self.source.fill(first, values, plan.limit())
                 })
             })?;
-            Ok(((), self.bytes(), self.vectors()))
+            Ok(((), self.source.file_bytes() + self.bytes(), plan.vectors))
         })?;
         timed(response, "shift", || {
             self.each_block(|block| {
-                blocks.change(block, size, |values| kernel::shift(values, self.plan.shift))
+                blocks.change(block, self.size(block), |values| kernel::shift(values, plan.shift))
             })?;
-            Ok(((), 2 * self.bytes(), self.vectors()))
+            Ok(((), 2 * self.bytes(), plan.vectors))
         })?;
         timed(response, "average", || {
             self.each_block(|block| {
-                blocks.read(block, size, |values| self.sums.add(block, kernel::sum(values)))
+                let add = |values: &[f64]| self.sums.add(block, kernel::sum(values));
+                blocks.read(block, self.size(block), add)
             })?;
-            Ok(((), self.bytes(), self.vectors()))
+            Ok(((), self.bytes(), plan.vectors))
         })
     }
 
@@ -197,9 +201,10 @@ impl Dataflow<'_> {
             for (total, sum) in total.iter_mut().zip(sums) {
                 *total += sum;
             }
-            table::append(&mut text, &index.to_string(), self.plan.block_vectors, sums);
+            let vectors = self.plan.vectors_of(index as u64);
+            table::append(&mut text, &index.to_string(), vectors, sums);
         }
-        table::append(&mut text, table::ALL, self.vectors(), total);
+        table::append(&mut text, table::ALL, self.plan.vectors, total);
         let path = self.context.request.output.join(table::AVERAGES_FILE);
         std::fs::write(&path, &text)
             .map_err(|cause| Error::system("answer", "writing", &path, &cause))?;

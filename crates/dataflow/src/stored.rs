@@ -19,8 +19,13 @@ pub trait Blocks: Sync {
     /// Makes a block; `fill` is given where a piece starts, and the piece.
     ///
     /// # Errors
-    /// `System`.
-    fn put(&self, block: u64, size: usize, fill: impl FnMut(usize, &mut [f64])) -> Result<()>;
+    /// `System`, and those of `fill`.
+    fn put(
+        &self,
+        block: u64,
+        size: usize,
+        fill: impl FnMut(usize, &mut [f64]) -> Result<()>,
+    ) -> Result<()>;
 
     /// Changes a block in place.
     ///
@@ -41,7 +46,8 @@ pub struct InMemory<'a> {
 }
 
 impl<'a> InMemory<'a> {
-    /// Blocks of `size` values in `values`, whose pages need not have been touched yet.
+    /// Blocks of `size` values, the last of what is left, in `values`, whose pages need not have
+    /// been touched yet.
     pub fn new(values: &'a mut [f64], size: usize) -> Self {
         large_pages(values);
         Self { blocks: values.chunks_mut(size).map(Mutex::new).collect() }
@@ -49,9 +55,13 @@ impl<'a> InMemory<'a> {
 }
 
 impl Blocks for InMemory<'_> {
-    fn put(&self, block: u64, _: usize, mut fill: impl FnMut(usize, &mut [f64])) -> Result<()> {
-        fill(0, &mut lock(&self.blocks[block as usize]));
-        Ok(())
+    fn put(
+        &self,
+        block: u64,
+        _: usize,
+        mut fill: impl FnMut(usize, &mut [f64]) -> Result<()>,
+    ) -> Result<()> {
+        fill(0, &mut lock(&self.blocks[block as usize]))
     }
 
     fn change(&self, block: u64, _: usize, mut work: impl FnMut(&mut [f64])) -> Result<()> {
@@ -123,10 +133,15 @@ fn to_bytes(values: &[f64], bytes: &mut [u8]) {
 }
 
 impl Blocks for OnDisk {
-    fn put(&self, block: u64, size: usize, mut fill: impl FnMut(usize, &mut [f64])) -> Result<()> {
+    fn put(
+        &self,
+        block: u64,
+        size: usize,
+        mut fill: impl FnMut(usize, &mut [f64]) -> Result<()>,
+    ) -> Result<()> {
         let file = self.open(block)?;
         pieces(size, |start, values, bytes| {
-            fill(start, values);
+            fill(start, values)?;
             to_bytes(values, bytes);
             save(&file, start, bytes)
         })

@@ -3,30 +3,33 @@
 use cuesta_core::digest::{Digest, Tag};
 use cuesta_core::job::{Request, Verdict, parameters};
 use cuesta_core::progress::Progress;
-use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
 use cuesta_input::parallel;
 
-use crate::kernel::{STREAM, UNITS};
+use crate::kernel::{AXES, UNITS};
 use crate::params::{DataflowParams, Plan};
+use crate::source::Source;
 use crate::{reference, table};
 
 /// What stands for a block number in the record of all blocks.
 const ALL_BLOCKS: u64 = u64::MAX;
-const METHOD: &str = "every vector drawn and added again as whole numbers of 2^-16";
+const METHOD: &str = "every vector drawn or read and added again as whole numbers of 2^-16";
+/// Vectors of files that are in memory at once.
+const PIECE_VECTORS: u64 = 1 << 12;
 
 /// Verifies the answer in `request.output`.
 ///
 /// # Errors
 /// `Input` when the table cannot be read; `System`; `Cancelled`.
 pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
-    let plan = parameters::<DataflowParams>(&request.parameters)?.check()?;
+    let source = Source::open(&request.inputs, request.seed)?;
+    let plan = parameters::<DataflowParams>(&request.parameters)?.check(source.vectors())?;
     let answer = read(request)?;
-    let expected = expected(request, &plan, progress)?;
+    let expected = expected(request, (&source, &plan), progress)?;
     let mut verdict = Verdict::new(answer.digest, expected, METHOD);
     verdict.require(answer.means_right, "a mean is not its sum divided by the vectors");
     verdict.counts.insert("blocks", answer.lines.saturating_sub(1));
-    verdict.counts.insert("vectors", plan.blocks * plan.block_vectors);
+    verdict.counts.insert("vectors", plan.vectors);
     Ok(verdict)
 }
 
@@ -82,19 +85,20 @@ fn parse(line: &str) -> Option<(u64, u64, [i128; 3])> {
 }
 
 /// The digest of the right answer.
-fn expected(request: &Request, plan: &Plan, progress: &Progress) -> Result<Digest> {
-    let stream = Stream::new(request.seed, STREAM);
-    let shift = plan.shift.map(|value| (value * UNITS) as i64);
-    progress.expect(plan.blocks * plan.block_vectors);
+fn expected(
+    request: &Request,
+    (source, plan): (&Source, &Plan),
+    progress: &Progress,
+) -> Result<Digest> {
+    progress.expect(plan.vectors);
     let task = |state: &mut (Digest, [i128; 3]), task: usize| {
         let block = task as u64;
-        let first = block * plan.block_vectors;
-        let sums = reference::sum(&stream, first, plan.block_vectors, shift).map(i128::from);
-        add(&mut state.0, block, plan.block_vectors, sums);
+        let sums = sum(source, plan, block)?.map(i128::from);
+        add(&mut state.0, block, plan.vectors_of(block), sums);
         for (total, sum) in state.1.iter_mut().zip(sums) {
             *total += sum;
         }
-        progress.advance(plan.block_vectors)
+        progress.advance(plan.vectors_of(block))
     };
     let make = || (Digest::default(), [0; 3]);
     let workers = parallel::run(request.threads, plan.blocks as usize, make, task, |_| {})?;
@@ -106,6 +110,25 @@ fn expected(request: &Request, plan: &Plan, progress: &Progress) -> Result<Diges
             *total += sum;
         }
     }
-    add(&mut digest, ALL_BLOCKS, plan.blocks * plan.block_vectors, total);
+    add(&mut digest, ALL_BLOCKS, plan.vectors, total);
     Ok(digest)
+}
+
+/// The sum of a block with its shift, in units.
+fn sum(source: &Source, plan: &Plan, block: u64) -> Result<[i64; 3]> {
+    let shift = plan.shift.map(|value| (value * UNITS) as i64);
+    let (first, vectors) = (plan.first(block), plan.vectors_of(block));
+    let stored = match source {
+        Source::Drawn(stream) => return Ok(reference::sum(stream, first, vectors, shift)),
+        Source::Stored(stored) => stored,
+    };
+    let mut sums = [0; 3];
+    for start in (0..vectors).step_by(PIECE_VECTORS as usize) {
+        let mut piece = vec![0.0; AXES * PIECE_VECTORS.min(vectors - start) as usize];
+        stored.read(first + start, &mut piece)?;
+        for (sum, more) in sums.iter_mut().zip(reference::sum_of(&piece, shift)) {
+            *sum += more;
+        }
+    }
+    Ok(sums)
 }

@@ -3,12 +3,13 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cuesta_core::job::{Request, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_dataflow::{run, table, verify};
+use cuesta_input::npy;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -121,10 +122,86 @@ fn too_little_memory_or_disk_is_told_before_the_work() {
     assert!(error.message.contains("--scratch"), "{}", error.message);
 }
 
+/// Writes an array of 3-vectors; returns its path.
+fn array(folder: &Path, name: &str, descr: &str, values: &[f64]) -> PathBuf {
+    let mut bytes = npy::header(descr, &format!("({}, 3)", values.len() / 3));
+    for &value in values {
+        if descr == "<f4" {
+            bytes.extend((value as f32).to_le_bytes());
+        } else {
+            bytes.extend(value.to_le_bytes());
+        }
+    }
+    let path = folder.join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn vectors_of_files_are_summed_exactly_however_they_are_cut(
+        one in prop::collection::vec(-2000.0f64..2000.0, 3..300),
+        other in prop::collection::vec(-2.0f64..2.0, 3..300),
+        block_vectors in 1u64..70,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = |values: &[f64]| values[..values.len() / 3 * 3].to_vec();
+        let inputs = vec![
+            array(folder.path(), "one.npy", "<f8", &whole(&one)),
+            array(folder.path(), "other.npy", "<f4", &whole(&other)),
+        ];
+        let mut all = whole(&one);
+        all.extend(whole(&other).iter().map(|&value| f64::from(value as f32)));
+        let mut tables = Vec::new();
+        for (stages, keep) in
+            [("fused", "none"), ("separate", "none"), ("separate", "memory"), ("separate", "disk")]
+        {
+            let parameters = json!({
+                "block_vectors": block_vectors, "stages": stages, "keep": keep, "shift": "1,0,-0.5"
+            });
+            let mut asked = request(folder.path(), parameters, 2);
+            asked.inputs = inputs.clone();
+            tables.push(table_of(&asked));
+            let verdict = judged(&asked).unwrap();
+            prop_assert!(verdict.verified, "{:?}", verdict);
+        }
+        tables.dedup();
+        prop_assert_eq!(tables.len(), 1);
+        let last: Vec<&str> = tables[0].lines().last().unwrap().split('\t').collect();
+        prop_assert_eq!(last[1], (all.len() / 3).to_string());
+        for (axis, shift) in [65_536, 0, -32_768].into_iter().enumerate() {
+            let units = all.iter().skip(axis).step_by(3);
+            let sum: i64 = units.map(|v| (v * 65_536.0).round_ties_even() as i64 + shift).sum();
+            prop_assert_eq!(last[2 + axis], sum.to_string());
+        }
+    }
+}
+
 #[test]
-fn an_input_and_a_lost_folder_are_told() {
-    let error = refused(json!({ "blocks": 1 }), |asked| asked.inputs = vec!["x.npy".into()]);
-    assert!(error.message.contains("x.npy was given"), "{}", error.message);
+fn files_that_hold_no_vectors_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = |path: PathBuf| {
+        refused(json!({ "block_vectors": 1 << 20 }), |asked| asked.inputs = vec![path]).message
+    };
+    let flat = folder.path().join("flat.npy");
+    fs::write(&flat, [npy::header("<f8", "(2, 2)"), vec![0; 32]].concat()).unwrap();
+    assert!(told(flat).contains("flat.npy have 2 dimensions"), "two numbers a vector");
+    for (value, shown) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (-130_073.0, "-130073")] {
+        let message =
+            told(array(folder.path(), "bad.npy", "<f8", &[0.0, 0.0, 0.0, 1.0, value, 2.0]));
+        let expected = format!("coordinate 2 of point 2 of {}", folder.path().display());
+        assert!(message.contains(&expected) && message.contains(shown), "{message}");
+    }
+    let fits = array(folder.path(), "fits.npy", "<f8", &[130_072.0, 0.0, 0.0]);
+    let mut asked = request(folder.path(), json!({ "block_vectors": 1 << 20 }), 1);
+    asked.inputs = vec![fits];
+    assert!(table_of(&asked).contains("\nall\t1\t"));
+    assert!(told("/nowhere/x.npy".into()).contains("/nowhere/x.npy"));
+}
+
+#[test]
+fn a_lost_folder_is_told() {
     let small = json!({ "blocks": 1, "block_vectors": 10 });
     let error = refused(small.clone(), |asked| asked.output = "/nowhere/at/all".into());
     assert!(error.message.contains("writing /nowhere/at/all"), "{}", error.message);

@@ -163,6 +163,17 @@ impl Points {
         if single { Element::F32 } else { Element::F64 }
     }
 
+    /// The files in order, with how many points each has.
+    pub fn files(&self) -> impl Iterator<Item = (&Path, u64)> {
+        self.parts.iter().map(|part| (part.path.as_path(), part.array.rows))
+    }
+
+    /// Bytes of the numbers in the files.
+    pub fn bytes(&self) -> u64 {
+        let row_bytes = |part: &Part| (self.dimensions * part.array.element.size_bytes()) as u64;
+        self.parts.iter().map(|part| part.array.rows * row_bytes(part)).sum()
+    }
+
     /// Reads points from number `first` on into `rows`, which holds a whole number of them;
     /// `bytes` is for the use of this function.
     ///

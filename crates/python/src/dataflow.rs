@@ -1,12 +1,17 @@
 //! The stages of `dataflow` on arrays that Python holds: what ranks and executors call.
 
+use std::path::PathBuf;
+
+use cuesta_core::Result;
 use cuesta_core::random::Stream;
 use cuesta_dataflow::kernel::{self, STREAM, Vector};
+use cuesta_dataflow::source::Stored;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::buffers::{slice, slice_mut};
+use crate::convert::{from_json, python_error};
 
 /// Sums in units of 2^-16.
 type Sums = [i64; 3];
@@ -16,6 +21,27 @@ pub fn generate(py: Python<'_>, block: &PyBuffer<f64>, seed: u64, first: u64) ->
     let values = whole(slice_mut(block)?, block.item_count())?;
     py.detach(|| kernel::generate(&Stream::new(seed, STREAM), first, values));
     Ok(())
+}
+
+/// The files of vectors behind a list of paths, with how many each has; bytes of all numbers.
+pub fn files(inputs_json: &str) -> Result<(Vec<(PathBuf, u64)>, u64)> {
+    let stored = Stored::open(&from_json::<Vec<PathBuf>>(inputs_json)?)?;
+    Ok((stored.files(), stored.bytes()))
+}
+
+/// Fills a block with vectors of files from number `first` on.
+pub fn load(
+    py: Python<'_>,
+    block: &PyBuffer<f64>,
+    inputs_json: &str,
+    (first, limit): (u64, f64),
+) -> PyResult<()> {
+    let values = whole(slice_mut(block)?, block.item_count())?;
+    let filled = py.detach(|| {
+        let inputs: Vec<PathBuf> = from_json(inputs_json)?;
+        Stored::open(&inputs)?.fill(first, values, limit)
+    });
+    filled.map_err(|error| python_error(py, &error))
 }
 
 /// Adds `by` to each vector of a block.

@@ -121,6 +121,24 @@ mod _native {
         dataflow::generate(py, &block, seed, first)
     }
 
+    /// Files of vectors behind `inputs_json`, with how many each has; bytes of all their numbers.
+    #[pyfunction]
+    fn dataflow_files(py: Python<'_>, inputs_json: &str) -> PyResult<(Vec<(PathBuf, u64)>, u64)> {
+        watched(py, None, |_| dataflow::files(inputs_json))
+    }
+
+    /// Fills a block with the vectors of files from number `first` on, rounded to units.
+    #[pyfunction]
+    fn dataflow_load(
+        py: Python<'_>,
+        block: PyBuffer<f64>,
+        inputs_json: &str,
+        first: u64,
+        limit: f64,
+    ) -> PyResult<()> {
+        dataflow::load(py, &block, inputs_json, (first, limit))
+    }
+
     /// Adds a vector to each vector of a block.
     #[pyfunction]
     fn dataflow_shift(py: Python<'_>, block: PyBuffer<f64>, by: [f64; 3]) -> PyResult<()> {

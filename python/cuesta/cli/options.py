@@ -69,14 +69,13 @@ def make_command(
 
     def command(**values: Any) -> None:
         parameters = {one.name: values.pop(_key(one)) for one in workload.parameters}
-        inputs = tuple(absolute(path) for path in values.pop("inputs", []))
+        inputs = tuple(absolute(path) for path in values.pop("inputs") or [])
         checked = workload.check(parameters)
         workload.check_inputs(inputs)
         body(workload, inputs, checked, _common(values))
 
-    inputs = [] if workload.inputs_maximum == 0 else [_argument(workload)]
     own = [_workload_option(one) for one in workload.parameters]
-    signature = inspect.Signature([*inputs, *own, engines, *_common_options()])
+    signature = inspect.Signature([_argument(workload), *own, engines, *_common_options()])
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
     command.__doc__ = workload.summary
@@ -108,11 +107,12 @@ def absolute(path: str) -> str:
 def _argument(workload: Workload) -> inspect.Parameter:
     help_text = workload.inputs_help
     declared = typer.Argument(
-        metavar=f"{workload.inputs_metavar}{'' if workload.inputs_maximum else '...'}",
+        metavar=workload.inputs_metavar,
         help=help_text,
         show_default=False,
     )
-    return keyword("inputs", list[str], declared, ...)
+    kind, default = (list[str], ...) if workload.inputs_minimum else (list[str] | None, None)
+    return keyword("inputs", kind, declared, default)
 
 
 def _workload_option(one: Parameter) -> inspect.Parameter:

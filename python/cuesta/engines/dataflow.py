@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cuesta.engines.shares import FileShare, file_share
 from cuesta.errors import InputError
 from cuesta.lab.request import native_module
 
@@ -20,6 +22,10 @@ Sums = tuple[int, int, int]
 """Sums of coordinates in units of 2^-16."""
 
 UNITS = 1 << 16
+SUM_MAX = 1 << 37
+"""What the absolute values of a block may add up to for exact sums."""
+SHIFT_MAX = 1000
+BLOCKS_MAX = 1 << 24
 STREAM = 5
 VECTOR_BYTES = 24
 ANSWER_FILE = "averages.tsv"
@@ -31,10 +37,25 @@ _G = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The parameters of a run, as ranks and executors need them."""
+    """What is asked, as ranks and executors need it.
+
+    Attributes
+    ----------
+    blocks, vectors
+        Of the whole run.
+    block_vectors
+        Vectors of each block but the last.
+    files
+        Where vectors are read from, and how many each has; none where they are generated.
+    file_bytes
+        Bytes of the numbers in the files.
+    """
 
     blocks: int
+    vectors: int
     block_vectors: int
+    files: tuple[tuple[str, int], ...]
+    file_bytes: int
     shift: tuple[float, float, float]
     stages: str
     keep: str
@@ -44,16 +65,49 @@ class Plan:
         """Number of the first vector of a block."""
         return block * self.block_vectors
 
+    def vectors_of(self, block: int) -> int:
+        """Vectors of a block: fewer in the last one, where the vectors of files end."""
+        return min(self.block_vectors, self.vectors - self.first(block))
 
-def plan(parameters: Mapping[str, Any], seed: int) -> Plan:
-    """Check what a parameter file cannot. Errors: `InputError` naming the option."""
+    def limit(self) -> float:
+        """Largest number of a file, in either direction, with which every sum is exact."""
+        return float(SUM_MAX // self.block_vectors - SHIFT_MAX)
+
+    @property
+    def stores(self) -> bool:
+        """Whether a block is ever in memory."""
+        return self.stages == "separate" or bool(self.files)
+
+    @property
+    def making(self) -> str:
+        """The phase that makes the blocks."""
+        return "load" if self.files else "generate"
+
+
+def plan(parameters: Mapping[str, Any], seed: int, inputs: Sequence[str]) -> Plan:
+    """Check what a parameter file cannot. Errors: `InputError` naming the option or the file."""
     if parameters["stages"] == "fused" and parameters["keep"] != "none":
         raise InputError(
             "dataflow: --stages fused stores nothing to keep; give --stages separate or --keep none"
         )
+    each = parameters["block_vectors"]
+    vectors, files, file_bytes = parameters["blocks"] * each, (), 0
+    if inputs:
+        found, file_bytes = native_module().dataflow_files(json.dumps(list(inputs)))
+        files = tuple((str(path), count) for path, count in found)
+        vectors = sum(count for _, count in files)
+    blocks = -(-vectors // each)
+    if blocks > BLOCKS_MAX:
+        raise InputError(
+            f"dataflow: the files fill {blocks} blocks, up to {BLOCKS_MAX} work; give more "
+            "--block-vectors"
+        )
     return Plan(
-        blocks=parameters["blocks"],
-        block_vectors=parameters["block_vectors"],
+        blocks=blocks,
+        vectors=vectors,
+        block_vectors=each,
+        files=files,
+        file_bytes=file_bytes,
         shift=_shift(parameters["shift"]),
         stages=parameters["stages"],
         keep=parameters["keep"],
@@ -66,7 +120,7 @@ def _shift(text: str) -> tuple[float, float, float]:
         x, y, z = (float(field) for field in text.split(","))
     except ValueError:
         x = y = z = float("nan")
-    if not all(abs(value) <= 1000 for value in (x, y, z)):
+    if not all(abs(value) <= SHIFT_MAX for value in (x, y, z)):
         raise InputError(
             f'dataflow: --shift is "{text}", give three numbers from -1000 to 1000 separated by '
             "commas, such as 25,-12.5,3"
@@ -85,6 +139,10 @@ class Kernels(Protocol):
 
     def generate(self, block: Block, seed: int, first: int) -> None:
         """Fill the block with the vectors from number `first` on."""
+        ...
+
+    def load(self, block: Block, share: FileShare, limit: float) -> None:
+        """Fill the block with vectors of files, rounded to units. Errors: `InputError`."""
         ...
 
     def shift(self, block: Block, by: tuple[float, float, float]) -> None:
@@ -106,6 +164,10 @@ class NativeKernels:
     def generate(self, block: Block, seed: int, first: int) -> None:
         """See `Kernels`."""
         native_module().dataflow_generate(block, seed, first)
+
+    def load(self, block: Block, share: FileShare, limit: float) -> None:
+        """See `Kernels`."""
+        native_module().dataflow_load(block, json.dumps(share.inputs), share.first, limit)
 
     def shift(self, block: Block, by: tuple[float, float, float]) -> None:
         """See `Kernels`."""
@@ -142,6 +204,24 @@ class NumpyKernels:
             bits = (words >> np.uint64(20 * axis)) & np.uint64(0xFFFFF)
             np.multiply(bits, 125 / UNITS, out=axes[:, axis])
         block -= 1000.0
+
+    def load(self, block: Block, share: FileShare, limit: float) -> None:
+        """See `Kernels`."""
+        import numpy as np
+
+        done, first, left = 0, share.first, share.count
+        for path in share.inputs:
+            vectors = np.load(path, mmap_mode="r")[first : first + left].reshape(-1)
+            block[done : done + vectors.size] = vectors
+            done, first, left = done + vectors.size, 0, left - vectors.size // 3
+        if not (np.abs(block) <= limit).all():
+            raise InputError(
+                f"dataflow: a number of {', '.join(share.inputs)} is above {limit} or none; give "
+                "smaller numbers, or fewer vectors a block"
+            )
+        block *= UNITS
+        np.rint(block, out=block)
+        block /= UNITS
 
     def shift(self, block: Block, by: tuple[float, float, float]) -> None:
         """See `Kernels`."""
@@ -181,6 +261,34 @@ def _mix_array(words: NDArray[np.uint64]) -> None:
     words ^= words >> np.uint64(31)
 
 
+def make_block(kernels: Kernels, asked: Plan, number: int, room: Block) -> Block:
+    """Block `number`, generated or loaded, at the start of `room`. Errors: `InputError`."""
+    first, count = asked.first(number), asked.vectors_of(number)
+    block = room[: 3 * count]
+    if asked.files:
+        kernels.load(block, file_share(asked.files, first, count), asked.limit())
+    else:
+        kernels.generate(block, asked.seed, first)
+    return block
+
+
+def make_room(asked: Plan) -> Block:
+    """Room for what `sums_of` has to store: a block, or nothing where all stages are one loop."""
+    import numpy as np
+
+    return np.empty(3 * asked.vectors_of(0) if asked.stores else 0)
+
+
+def sums_of(kernels: Kernels, asked: Plan, number: int, room: Block) -> Sums:
+    """All stages of a block."""
+    if not asked.stores:
+        first, count = asked.first(number), asked.vectors_of(number)
+        return kernels.fused(asked.seed, first, count, asked.shift)
+    block = make_block(kernels, asked, number, room)
+    kernels.shift(block, asked.shift)
+    return kernels.sum(block)
+
+
 KERNELS: Mapping[str, type[Kernels]] = {"native": NativeKernels, "numpy": NumpyKernels}
 
 
@@ -191,8 +299,8 @@ def write_table(path: Path, sums: Iterator[Sums], plan: Plan) -> int:
         file.write(HEADER)
         for block, found in enumerate(sums):
             total = [one + more for one, more in zip(total, found, strict=True)]
-            file.write(_line(str(block), plan.block_vectors, found))
-        file.write(_line("all", plan.blocks * plan.block_vectors, total))
+            file.write(_line(str(block), plan.vectors_of(block), found))
+        file.write(_line("all", plan.vectors, total))
         return file.tell()
 
 

@@ -54,7 +54,7 @@ class SparkScalaEngine(SparkEngine):
         if options.task_bytes is not None:
             raise InputError("--engine-option task-bytes is for engine spark; give partitions=N")
         if trial.workload == "dataflow":
-            plan(trial.parameters, trial.seed)
+            plan(trial.parameters, trial.seed, ())
         session, phases = self._session(trial, output, scratch)
         request = {
             "workload": trial.workload,

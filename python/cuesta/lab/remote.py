@@ -45,13 +45,18 @@ def with_copies(engine: Engine, trial: Trial, facts: Iterable[InputFacts], scrat
     Errors: `InputError` when there is no room for the copies.
     """
     need_bytes = sum(fact.bytes for fact in facts if is_remote(fact.path))
-    if need_bytes > machine.free_bytes(scratch):
-        raise InputError(
-            f"{scratch}: the verification copies {format_bytes(need_bytes)} of input there, which "
-            "is more than is free; choose another --scratch"
-        )
+    check_room(scratch, need_bytes, "the verification copies inputs")
     copies = (_fetch(engine, trial, number, scratch) for number in range(len(trial.inputs)))
     return replace(trial, inputs=tuple(copies))
+
+
+def check_room(scratch: Path, need_bytes: int, what: str) -> None:
+    """Refuse copies for which there is no room. Errors: `InputError`."""
+    if need_bytes > machine.free_bytes(scratch):
+        raise InputError(
+            f"{scratch}: {what}, {format_bytes(need_bytes)}, there, which is more than is free; "
+            "choose another --scratch"
+        )
 
 
 def told(verification: Verification, trial: Trial) -> Verification:

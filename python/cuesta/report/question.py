@@ -31,7 +31,7 @@ def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[s
         case "load" | "sort" | "assemble":
             return _PLAIN[workload].format(first)
         case "dataflow":
-            return _dataflow(parameters)
+            return _dataflow(first if names else None, parameters)
         case "kmeans":
             clusters = _plain(_number(parameters, "clusters"))
             return f"Which points of {first} belong together, in {clusters} clusters?"
@@ -85,7 +85,7 @@ def _correlate(first: str, parameters: Mapping[str, object], kept: str) -> str:
     return f"How are the genes of {first} correlated{by}{samples}?"
 
 
-def _dataflow(parameters: Mapping[str, object]) -> str:
+def _dataflow(first: str | None, parameters: Mapping[str, object]) -> str:
     blocks, vectors = (_number(parameters, name) for name in ("blocks", "block_vectors"))
     how = {
         ("fused", "none"): "as one loop",
@@ -93,8 +93,12 @@ def _dataflow(parameters: Mapping[str, object]) -> str:
         ("separate", "memory"): "stage by stage, kept in memory",
         ("separate", "disk"): "stage by stage, kept on disk",
     }.get((str(parameters.get("stages")), str(parameters.get("keep"))), "")
+    tail = f", {how}" if how else ""
+    if first:
+        each = f"the vectors of {first} in blocks of {_plain(vectors)}"
+        return f"What does it cost to read, shift and average {each}{tail}?"
     of = f"{_plain(blocks)} blocks of {_plain(vectors)} vectors"
-    return f"What does it cost to generate, shift and average {of}{f', {how}' if how else ''}?"
+    return f"What does it cost to generate, shift and average {of}{tail}?"
 
 
 def _images(first: str, parameters: Mapping[str, object]) -> str:

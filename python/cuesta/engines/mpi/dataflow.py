@@ -14,7 +14,10 @@ from cuesta.engines.dataflow import (
     Kernels,
     NativeKernels,
     Plan,
+    make_block,
+    make_room,
     plan,
+    sums_of,
     write_table,
 )
 from cuesta.engines.mpi.clock import Clock
@@ -26,24 +29,21 @@ if TYPE_CHECKING:
 
 def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     """All stages; rank 0 writes the table. The response is that of `_native.run`."""
-    asked = plan(request["parameters"], request["seed"])
+    asked = plan(request["parameters"], request["seed"], request["inputs"])
     clock = Clock(world)
     mine = my_blocks(asked.blocks, world.rank, world.size)
     sums = np.zeros((len(mine), 3), dtype=np.int64)
     kernels = NativeKernels()
-    if asked.stages == "fused":
-        with clock.phase("pipeline", rows=asked.blocks * asked.block_vectors):
+    if asked.keep == "none":
+        with clock.phase("pipeline", rows=asked.vectors, bytes=asked.file_bytes):
+            room = make_room(asked)
             for index, block in enumerate(mine):
-                sums[index] = kernels.fused(
-                    asked.seed, asked.first(block), asked.block_vectors, asked.shift
-                )
-    elif asked.keep == "none":
-        _pipeline(clock, kernels, asked, mine, sums)
+                sums[index] = sums_of(kernels, asked, block, room)
     else:
         _staged(clock, kernels, asked, (mine, sums, _keeper(asked, request)))
     with clock.phase("reduce", rows=asked.blocks):
         _reduce(world, asked, sums, Path(request["output"]))
-    counts = {"blocks": asked.blocks, "vectors": asked.blocks * asked.block_vectors}
+    counts = {"blocks": asked.blocks, "vectors": asked.vectors}
     return {"phases": clock.phases, "counts": counts | {"ranks": world.size}}
 
 
@@ -53,23 +53,16 @@ def my_blocks(blocks: int, rank: int, ranks: int) -> range:
     return range(first, first + count)
 
 
-def _pipeline(clock: Clock, kernels: Kernels, asked: Plan, mine: range, sums: Any) -> None:
-    with clock.phase("pipeline", rows=asked.blocks * asked.block_vectors):
-        block = np.empty(3 * asked.block_vectors)
-        for index, number in enumerate(mine):
-            kernels.generate(block, asked.seed, asked.first(number))
-            kernels.shift(block, asked.shift)
-            sums[index] = kernels.sum(block)
-
-
 def _keeper(asked: Plan, request: dict[str, Any]) -> Callable[[int], Block]:
     """What makes room for a block: memory, or a mapped file of the scratch folder."""
-    size = 3 * asked.block_vectors
     if asked.keep == "memory":
-        return lambda _: np.empty(size)
+        return lambda block: np.empty(3 * asked.vectors_of(block))
     folder = Path(request["scratch"])
     return lambda block: np.memmap(
-        folder / f"block-{block}.f64", dtype=np.float64, mode="w+", shape=(size,)
+        folder / f"block-{block}.f64",
+        dtype=np.float64,
+        mode="w+",
+        shape=(3 * asked.vectors_of(block),),
     )
 
 
@@ -80,14 +73,12 @@ def _staged(
     work: tuple[range, Any, Callable[[int], Block]],
 ) -> None:
     mine, sums, keep = work
-    vectors = asked.blocks * asked.block_vectors
+    vectors = asked.vectors
     bytes_once = vectors * VECTOR_BYTES
     blocks: list[Block] = []
-    with clock.phase("generate", rows=vectors, bytes=bytes_once):
+    with clock.phase(asked.making, rows=vectors, bytes=asked.file_bytes + bytes_once):
         for number in mine:
-            block = keep(number)
-            kernels.generate(block, asked.seed, asked.first(number))
-            blocks.append(block)
+            blocks.append(make_block(kernels, asked, number, keep(number)))
     with clock.phase("shift", rows=vectors, bytes=2 * bytes_once):
         for block in blocks:
             kernels.shift(block, asked.shift)

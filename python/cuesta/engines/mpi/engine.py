@@ -94,11 +94,11 @@ def _check_memory(trial: Trial, ranks: int) -> None:
         records = native_module().sort_records(json.dumps(trial.inputs))
         sort.check_memory(records, ranks, trial.memory_bytes)
         return
-    asked = plan(trial.parameters, trial.seed)
-    if asked.stages == "fused" or asked.keep == "disk":
+    asked = plan(trial.parameters, trial.seed, trial.inputs)
+    if not asked.stores or asked.keep == "disk":
         return
     blocks = asked.blocks if asked.keep == "memory" else min(ranks, asked.blocks)
-    needed = blocks * asked.block_vectors * VECTOR_BYTES
+    needed = blocks * asked.vectors_of(0) * VECTOR_BYTES
     if needed > trial.memory_bytes:
         raise InputError(
             f"memory: {blocks} blocks need {needed >> 20} MiB, the limit is "

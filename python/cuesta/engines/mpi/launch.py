@@ -20,6 +20,8 @@ STOP_SECONDS = 5.0
 """How long ranks may take to end before they are killed."""
 
 ERROR_CHARACTERS_MAX = 300
+_KILLED = frozenset({9, -9, 137})
+"""What launchers end with when a rank is killed."""
 RANK_PROGRAM = "cuesta.engines.mpi.rank"
 
 _AS_ANY_LAUNCHER_LIKES = {
@@ -93,6 +95,11 @@ def _response(path: Path, code: int, said: str) -> dict[str, Any]:
             raise getattr(cuesta.errors, name, EngineError)(message)
         if code == 0:
             return found
+    if code in _KILLED:
+        raise EngineError(
+            "mpi: a rank was killed (signal 9), perhaps for want of memory; give fewer --ranks, or "
+            "more nodes"
+        )
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     # Launchers draw boxes and repeat themselves; what a rank itself said comes first.
     told = next((line for line in lines if line[0].isalnum()), "nothing was said")

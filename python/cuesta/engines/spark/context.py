@@ -45,6 +45,8 @@ class Context:
         Accumulator in which tasks say what they have read.
     phases
         Those that have ended.
+    copies
+        Folders in scratch with copies of inputs, to be removed after the run.
     """
 
     def __init__(self, session: Session, trial: Trial, output: Path) -> None:
@@ -52,6 +54,7 @@ class Context:
         self.trial = trial
         self.output = output
         self.phases: list[Phase] = []
+        self.copies: list[Path] = []
         adding = cast("AccumulatorParam[Tally]", TallyParam())
         self.tally: Accumulator[Tally] = session.spark.sparkContext.accumulator({}, adding)
         self.task_bytes = options_of(trial).task_bytes

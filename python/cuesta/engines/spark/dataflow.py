@@ -19,12 +19,17 @@ from cuesta.engines.dataflow import (
     NumpyKernels,
     Plan,
     Sums,
+    make_block,
+    make_room,
     plan,
+    sums_of,
     write_table,
 )
 from cuesta.engines.spark.context import Context
+from cuesta.engines.spark.failures import refusing
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.plan import TASKS_A_SLOT
+from cuesta.engines.spark.source import on_disk
 from cuesta.errors import InputError
 from cuesta.units import format_bytes
 
@@ -44,15 +49,16 @@ SUMS = "block long, x long, y long, z long"
 
 def run(context: Context) -> dict[str, int]:
     """Write `averages.tsv`; return the counts."""
-    asked = plan(context.trial.parameters, context.trial.seed)
+    trial = on_disk(context)
+    asked = plan(trial.parameters, trial.seed, trial.inputs)
     options = options_of(context.trial)
     tasks = options.partitions or min(asked.blocks, TASKS_A_SLOT * context.session.slots)
-    if asked.stages == "separate":
+    if asked.stores:
         _check_memory(context, asked)
     stages = (_Arrays if options.kernels == "numpy" else _Frames)(context, asked, tasks)
     if asked.keep == "none":
         with context.phase("pipeline") as measure:
-            measure.rows = asked.blocks * asked.block_vectors
+            measure.rows, measure.bytes = asked.vectors, asked.file_bytes or None
             sums = stages.pipeline()
     else:
         sums = _staged(context, asked, stages)
@@ -61,7 +67,7 @@ def run(context: Context) -> dict[str, int]:
         write_table(context.output / ANSWER_FILE, iter(sums), asked)
     return {
         "blocks": asked.blocks,
-        "vectors": asked.blocks * asked.block_vectors,
+        "vectors": asked.vectors,
         "partitions": tasks,
         **stages.stored,
     }
@@ -69,7 +75,7 @@ def run(context: Context) -> dict[str, int]:
 
 def _check_memory(context: Context, asked: Plan) -> None:
     """A block is a row, and rows must fit. Errors: `InputError`."""
-    block_bytes = asked.block_vectors * VECTOR_BYTES
+    block_bytes = asked.vectors_of(0) * VECTOR_BYTES
     needed = COPIES * block_bytes * context.session.slots
     if block_bytes > 1 << 30 or needed > context.trial.memory_bytes:
         raise InputError(
@@ -80,12 +86,12 @@ def _check_memory(context: Context, asked: Plan) -> None:
 
 
 def _staged(context: Context, asked: Plan, stages: _Frames | _Arrays) -> list[Sums]:
-    vectors = asked.blocks * asked.block_vectors
+    vectors = asked.vectors
     moved = vectors * VECTOR_BYTES
     try:
-        with context.phase("generate") as measure:
-            measure.rows, measure.bytes = vectors, moved
-            stages.generate()
+        with context.phase(asked.making) as measure:
+            measure.rows, measure.bytes = vectors, asked.file_bytes + moved
+            stages.make()
         with context.phase("shift") as measure:
             measure.rows, measure.bytes = vectors, 2 * moved
             stages.shift()
@@ -110,7 +116,7 @@ class _Frames:
         """All stages of a block, one after the other."""
         return self._sums(self._rows, partial(_pipelines, NativeKernels(), self._asked))
 
-    def generate(self) -> None:
+    def make(self) -> None:
         """Make the blocks and keep them."""
         self._keep(self._rows, _generated)
 
@@ -153,12 +159,11 @@ class _Arrays:
 
     def pipeline(self) -> list[Sums]:
         """See `_Frames`."""
-        asked = self._asked
-        return self._numbers.map(lambda block: _pipeline(NumpyKernels(), asked, block)).collect()
+        return self._numbers.mapPartitions(partial(_array_sums, self._asked)).collect()
 
-    def generate(self) -> None:
+    def make(self) -> None:
         """See `_Frames`."""
-        self._keep(self._numbers.map(partial(_generate, NumpyKernels(), self._asked)))
+        self._keep(self._numbers.map(partial(_made, NumpyKernels(), self._asked)))
 
     def shift(self) -> None:
         """See `_Frames`."""
@@ -201,20 +206,22 @@ def _nothing(_rows: Iterable[Any]) -> None:
     return None
 
 
-def _generate(kernels: Kernels, asked: Plan, number: int) -> Block:
+def _made(kernels: Kernels, asked: Plan, number: int) -> Block:
+    """A block of its own. Errors: what a driver finds again."""
     import numpy as np
 
-    block = np.empty(3 * asked.block_vectors)
-    kernels.generate(block, asked.seed, asked.first(number))
-    return block
+    with refusing():
+        return make_block(kernels, asked, number, np.empty(3 * asked.vectors_of(number)))
 
 
-def _pipeline(kernels: Kernels, asked: Plan, number: int) -> Sums:
-    if asked.stages == "fused":
-        return kernels.fused(asked.seed, asked.first(number), asked.block_vectors, asked.shift)
-    block = _generate(kernels, asked, number)
-    kernels.shift(block, asked.shift)
-    return kernels.sum(block)
+def _all_sums(kernels: Kernels, asked: Plan, numbers: Iterable[int]) -> list[Sums]:
+    with refusing():
+        room = make_room(asked)
+        return [sums_of(kernels, asked, number, room) for number in numbers]
+
+
+def _array_sums(asked: Plan, numbers: Iterable[int]) -> Iterator[Sums]:
+    yield from _all_sums(NumpyKernels(), asked, numbers)
 
 
 def _pipelines(
@@ -222,14 +229,14 @@ def _pipelines(
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         numbers = batch.column(0).to_pylist()
-        yield _sums_batch(numbers, [_pipeline(kernels, asked, number) for number in numbers])
+        yield _sums_batch(numbers, _all_sums(kernels, asked, numbers))
 
 
 def _generated(asked: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     kernels = NativeKernels()
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            yield _block_batch(number, _generate(kernels, asked, number))
+            yield _block_batch(number, _made(kernels, asked, number))
 
 
 def _shifted(asked: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -70,7 +71,11 @@ class SparkEngine:
             session.begin()
             context = Context(session, trial, output)
             context.progress, context.scratch = self.progress, scratch
-            return context, _run(context)
+            try:
+                return context, _run(context)
+            finally:
+                for folder in context.copies:
+                    shutil.rmtree(folder, ignore_errors=True)
 
         context, counts = self._guarded(session, work)
         return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)

@@ -14,7 +14,7 @@ from cuesta.engines import images
 from cuesta.engines.spark.failures import refusing
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.plan import TASKS_A_SLOT
-from cuesta.engines.spark.source import are_remote
+from cuesta.engines.spark.source import on_disk
 from cuesta.errors import InputError
 from cuesta.lab.request import native_module, to_request
 
@@ -29,15 +29,10 @@ _LINES = "task long, lines string"
 def run(context: Context) -> dict[str, int]:
     """Write the answer; return the counts. Errors: `InputError`."""
     options = options_of(context.trial)
-    if are_remote(context.trial.inputs):
-        raise InputError(
-            f"images reads files and folders that every executor sees, not "
-            f"{context.trial.inputs[0]}; copy it to a shared folder"
-        )
     if options.kernels != "native":
         raise InputError("--kernels numpy is for dataflow; images runs the native kernels")
     native = native_module()
-    asked = json.loads(to_request(context.trial, context.output, context.scratch))
+    asked = json.loads(to_request(on_disk(context), context.output, context.scratch))
     asked |= {"threads": 1, "memory_bytes": asked["memory_bytes"] // context.session.slots}
     with context.phase("list") as measure:
         facts = json.loads(native.images_facts(images.request(asked)))

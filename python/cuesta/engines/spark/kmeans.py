@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuesta.engines import kmeans
 from cuesta.engines.spark.failures import refusing
-from cuesta.engines.spark.source import are_remote
-from cuesta.errors import InputError
+from cuesta.engines.spark.source import on_disk
 from cuesta.lab.points import with_arrays
 from cuesta.lab.request import native_module, to_request
 from cuesta.lab.trial import Phase
@@ -60,14 +59,9 @@ class Pass:
 
 def run(context: Context) -> dict[str, int]:
     """Write the answer; return the counts. Errors: `InputError`."""
-    if are_remote(context.trial.inputs):
-        raise InputError(
-            f"kmeans reads files and folders that every executor sees, not "
-            f"{context.trial.inputs[0]}; copy it to a shared folder"
-        )
     import numpy as np
 
-    trial, converted = with_arrays(context.trial, context.scratch)
+    trial, converted = with_arrays(on_disk(context), context.scratch)
     asked = json.loads(to_request(trial, context.output, context.scratch))
     leader = native_module().KMeansLeader(kmeans.request(asked))
     facts = json.loads(leader.facts())

@@ -16,8 +16,8 @@ from cuesta.engines.sort import PART_SAMPLES, RECORD_BYTES
 from cuesta.engines.spark import sort_tasks as tasks
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.options import options_of
-from cuesta.engines.spark.source import are_remote
-from cuesta.errors import EngineError, InputError
+from cuesta.engines.spark.source import on_disk
+from cuesta.errors import EngineError
 from cuesta.lab.request import native_module
 
 if TYPE_CHECKING:
@@ -35,12 +35,7 @@ PARTS_MAX = 1 << 15
 
 def run(context: Context) -> dict[str, int]:
     """Write `sorted.dat`; return the counts."""
-    inputs = context.trial.inputs
-    if are_remote(inputs):
-        raise InputError(
-            f"sort reads files that every executor can open, not {inputs[0]}; copy it to a folder "
-            "that they share (hdfs dfs -get)"
-        )
+    inputs = on_disk(context).inputs
     native = native_module()
     with context.phase("sample"):
         job = tasks.Job(inputs=json.dumps(inputs), output=str(context.output), tally=context.tally)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cuesta.errors import InputError
+from cuesta.lab import remote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cuesta.engines.spark.context import Context
+    from cuesta.lab.trial import Trial
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,30 @@ def open_source(context: Context, inputs: tuple[str, ...], kind: str, version: s
     made = plan.make_plan(context, inputs, kind)
     rows = plan.read(context, made, kind, version)
     return Source(rows=rows, size_bytes=made.size_bytes, partitions=len(made.tasks))
+
+
+def on_disk(context: Context) -> Trial:
+    """The trial with copies in scratch for inputs that only Spark can read; itself without such.
+
+    Executors open the copies, so scratch must be a folder that they share. Errors: `InputError`
+    when there is no room for them.
+    """
+    trial = context.trial
+    if not are_remote(trial.inputs):
+        return trial
+    from cuesta.engines.spark import hadoop
+
+    with context.phase("fetch") as measure:
+        files = [file for uri in trial.inputs for file in hadoop.files_of(context.session, uri)]
+        measure.bytes = sum(file.size_bytes for file in files)
+        remote.check_room(context.scratch, measure.bytes, f"engine spark copies {trial.inputs[0]}")
+        copies = []
+        for number, uri in enumerate(trial.inputs):
+            folder = context.scratch / f"fetched-{number}"
+            folder.mkdir()
+            context.copies.append(folder)
+            copies.append(str(hadoop.fetch(context.session, uri, folder)))
+    return replace(trial, inputs=tuple(copies))
 
 
 def are_remote(inputs: tuple[str, ...]) -> bool:

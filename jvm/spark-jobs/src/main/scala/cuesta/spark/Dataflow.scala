@@ -14,7 +14,20 @@ object Dataflow {
   private val Stream = 5L
   private val Header = "block\tvectors\tsum_x\tsum_y\tsum_z\tmean_x\tmean_y\tmean_z\n"
 
-  final case class Plan(blocks: Long, blockVectors: Int, shift: Vector3, seed: Long)
+  /** What is asked; every block but the last has `blockVectors` vectors. */
+  final case class Plan(
+      vectors: Long,
+      blockVectors: Int,
+      shift: Vector3,
+      seed: Long,
+      stored: Option[Vectors]
+  ) {
+    def blocks: Long = (vectors + blockVectors - 1) / blockVectors
+
+    def first(block: Long): Long = block * blockVectors
+
+    def vectorsOf(block: Long): Int = math.min(blockVectors.toLong, vectors - first(block)).toInt
+  }
 
   final case class Vector3(x: Double, y: Double, z: Double)
 
@@ -22,44 +35,54 @@ object Dataflow {
   final case class Sums(x: Long, y: Long, z: Long)
 
   def run(job: Job): Map[String, Long] = {
-    val request = job.request
-    val asked = Plan(
-      blocks = request.int("blocks").toLong,
-      blockVectors = request.int("block_vectors"),
-      shift = shiftOf(request.text("shift")),
-      seed = request.seed.toLong
-    )
-    val keep = request.text("keep")
-    val tasks = request.partitions.getOrElse(math.min(job.partitions.toLong, asked.blocks).toInt)
+    val asked = plan(job)
+    val keep = job.request.text("keep")
+    val tasks =
+      job.request.partitions.getOrElse(math.min(job.partitions.toLong, asked.blocks).toInt)
     val numbers = job.context.range(0, asked.blocks, 1, tasks)
-    val vectors = asked.blocks * asked.blockVectors
+    val fileBytes = asked.stored.map(_.bytes)
     val sums =
-      if (request.text("stages") == "fused")
-        job.clock.phase("pipeline", rows = Some(vectors))(numbers.map(fused(asked, _)).collect())
-      else if (keep == "none")
-        job.clock.phase("pipeline", rows = Some(vectors)) {
-          numbers.map(generate(asked, _)).map(shift(_, asked.shift)).map(sum).collect()
+      if (keep != "none") staged(job, asked, numbers, keep)
+      else
+        job.clock.phase("pipeline", fileBytes, Some(asked.vectors)) {
+          if (job.request.text("stages") == "fused" && asked.stored.isEmpty)
+            numbers.map(fused(asked, _)).collect()
+          else numbers.map(make(asked, _)).map(shift(_, asked.shift)).map(sum).collect()
         }
-      else staged(job, asked, numbers, keep)
     job.clock.phase("reduce", rows = Some(asked.blocks)) {
-      write(Path.of(request.output, "averages.tsv"), asked, sums)
+      write(Path.of(job.request.output, "averages.tsv"), asked, sums)
     }
-    Map("blocks" -> asked.blocks, "vectors" -> vectors, "partitions" -> tasks.toLong)
+    Map("blocks" -> asked.blocks, "vectors" -> asked.vectors, "partitions" -> tasks.toLong)
+  }
+
+  private def plan(job: Job): Plan = {
+    val request = job.request
+    val blockVectors = request.int("block_vectors")
+    val stored = if (request.inputs.isEmpty) None else Some(Vectors.open(job, blockVectors))
+    Plan(
+      vectors = stored.fold(request.int("blocks").toLong * blockVectors)(_.count),
+      blockVectors = blockVectors,
+      shift = shiftOf(request.text("shift")),
+      seed = request.seed.toLong,
+      stored = stored
+    )
   }
 
   private def staged(job: Job, asked: Plan, numbers: RDD[Long], keep: String): Array[Sums] = {
     val level = if (keep == "memory") StorageLevel.MEMORY_AND_DISK else StorageLevel.DISK_ONLY
-    val vectors = asked.blocks * asked.blockVectors
-    val once = vectors * 3 * java.lang.Double.BYTES
-    val generated = numbers.map(generate(asked, _)).persist(level)
-    val shifted = generated.map(block => shift(block.clone(), asked.shift)).persist(level)
+    val rows = Some(asked.vectors)
+    val once = asked.vectors * 3 * java.lang.Double.BYTES
+    val fileBytes = asked.stored.fold(0L)(_.bytes)
+    val first = if (asked.stored.isEmpty) "generate" else "load"
+    val made = numbers.map(make(asked, _)).persist(level)
+    val shifted = made.map(block => shift(block.clone(), asked.shift)).persist(level)
     try {
-      job.clock.phase("generate", Some(once), Some(vectors))(generated.count())
-      job.clock.phase("shift", Some(2 * once), Some(vectors))(shifted.count())
-      job.clock.phase("average", Some(once), Some(vectors))(shifted.map(sum).collect())
+      job.clock.phase(first, Some(fileBytes + once), rows)(made.count())
+      job.clock.phase("shift", Some(2 * once), rows)(shifted.count())
+      job.clock.phase("average", Some(once), rows)(shifted.map(sum).collect())
     } finally {
       shifted.unpersist(blocking = true)
-      generated.unpersist(blocking = true)
+      made.unpersist(blocking = true)
     }
   }
 
@@ -72,12 +95,18 @@ object Dataflow {
     Vector3(axes(0), axes(1), axes(2))
   }
 
+  /** A block, read where there are files, else generated. */
+  private def make(asked: Plan, block: Long): Array[Double] =
+    asked.stored.fold(generate(asked, block)) { stored =>
+      stored.read(asked.first(block), asked.vectorsOf(block))
+    }
+
   private[spark] def generate(asked: Plan, block: Long): Array[Double] = {
     val key = Random.key(asked.seed, Stream)
-    val first = block * asked.blockVectors
-    val vectors = new Array[Double](3 * asked.blockVectors)
+    val first = asked.first(block)
+    val vectors = new Array[Double](3 * asked.vectorsOf(block))
     var index = 0
-    while (index < asked.blockVectors) {
+    while (3 * index < vectors.length) {
       val word = Random.word(key, first + index)
       vectors(3 * index) = coordinate(word)
       vectors(3 * index + 1) = coordinate(word >>> 20)
@@ -114,11 +143,12 @@ object Dataflow {
   /** All stages of a block, without a block. */
   private[spark] def fused(asked: Plan, block: Long): Sums = {
     val key = Random.key(asked.seed, Stream)
-    val first = block * asked.blockVectors
+    val first = asked.first(block)
     val by = asked.shift
+    val count = asked.vectorsOf(block)
     var x, y, z = 0.0
     var index = 0
-    while (index < asked.blockVectors) {
+    while (index < count) {
       val word = Random.word(key, first + index)
       x += coordinate(word) + by.x
       y += coordinate(word >>> 20) + by.y
@@ -136,9 +166,9 @@ object Dataflow {
     for ((sum, block) <- sums.zipWithIndex) {
       val axes = Seq(BigInt(sum.x), BigInt(sum.y), BigInt(sum.z))
       for (axis <- 0 until 3) total(axis) += axes(axis)
-      appendLine(text, block.toString, asked.blockVectors.toLong, axes)
+      appendLine(text, block.toString, asked.vectorsOf(block.toLong).toLong, axes)
     }
-    appendLine(text, "all", asked.blocks * asked.blockVectors, total.toSeq)
+    appendLine(text, "all", asked.vectors, total.toSeq)
     Files.write(path, text.toString.getBytes(US_ASCII))
     ()
   }

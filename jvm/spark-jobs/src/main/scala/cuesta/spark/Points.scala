@@ -1,11 +1,9 @@
 package cuesta.spark
 
-import java.nio.{ByteBuffer, ByteOrder}
 import java.nio.charset.StandardCharsets.ISO_8859_1
 
 import scala.util.{Try, Using}
 
-import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.functions.col
@@ -66,7 +64,7 @@ object Points {
     val start = new Array[Byte](math.min(6, file.getLen).toInt)
     Using.resource(Inputs.open(whole, configuration))(_.readFully(start))
     val magic = new String(start, ISO_8859_1)
-    if (magic == "\u0093NUMPY") Npy.read(job, file)
+    if (magic == "\u0093NUMPY") numpy(job, file)
     else if (magic.startsWith("PAR1")) (parquet(job, file.getPath), false)
     else (text(job, file.getPath), false)
   }
@@ -114,66 +112,16 @@ object Points {
     Points(blocks, firsts.last, dimensions)
   }
 
-  /** NumPy's own format. */
-  private object Npy {
-    private val HeaderMax = 1 << 16
-
-    def read(job: Job, file: FileStatus): (Points, Boolean) = {
-      val (rows, columns, single, start) = header(file, job.context.hadoopConfiguration)
-      val bytes = if (single) 4 else 8
-      val size = math.max(1, BlockNumbers / columns)
-      val pieces = (0L until rows by size.toLong).map { first =>
-        val count = math.min(size.toLong, rows - first)
-        val offset = start + first * columns * bytes
-        first -> Split(file.getPath.toString, offset, count * columns * bytes)
-      }
-      val configuration = new SerializableConfiguration(job.context.hadoopConfiguration)
-      val tasks = math.max(1, math.min(pieces.length, job.partitions))
-      val blocks = job.context.parallelize(pieces, tasks).map { case (first, split) =>
-        Block(first, numbers(split, single, configuration.value))
-      }
-      (Points(blocks, rows, columns), single)
+  private def numpy(job: Job, file: FileStatus): (Points, Boolean) = {
+    val array = NpyArray.open(file, Operation, job.context.hadoopConfiguration)
+    val size = math.max(1, BlockNumbers / array.columns)
+    val firsts = 0L until array.rows by size.toLong
+    val configuration = new SerializableConfiguration(job.context.hadoopConfiguration)
+    val tasks = math.max(1, math.min(firsts.length, job.partitions))
+    val blocks = job.context.parallelize(firsts, tasks).map { first =>
+      val count = math.min(size.toLong, array.rows - first).toInt
+      Block(first, array.read(first, count, configuration.value))
     }
-
-    private def numbers(split: Split, single: Boolean, configuration: Configuration) = {
-      val raw = ByteBuffer.allocate(split.bytes.toInt).order(ByteOrder.LITTLE_ENDIAN)
-      Using.resource(Inputs.open(split, configuration))(_.readFully(raw.array))
-      if (single) {
-        val found = raw.asFloatBuffer
-        Array.fill(found.remaining)(found.get.toDouble)
-      } else {
-        val found = raw.asDoubleBuffer
-        Array.fill(found.remaining)(found.get)
-      }
-    }
-
-    /** Rows, columns, whether single precision, and the first byte of the numbers. */
-    private def header(file: FileStatus, configuration: Configuration) = {
-      val name = Inputs.plain(file.getPath)
-      val split = Split(file.getPath.toString, 0, file.getLen)
-      val start = ByteBuffer.allocate(math.min(file.getLen, HeaderMax).toInt)
-      Using.resource(Inputs.open(split, configuration))(_.readFully(start.array))
-      start.order(ByteOrder.LITTLE_ENDIAN)
-      val wide = start.get(6) > 1
-      val from = if (wide) 12 else 10
-      val length = if (wide) start.getInt(8) else start.getShort(8) & 0xffff
-      val text = new String(start.array, from, length, ISO_8859_1)
-      val single = """'descr':\s*'<f([48])'""".r.findFirstMatchIn(text).map(_.group(1) == "4")
-      val shape = """'shape':\s*\((\d+),\s*(\d+)\)""".r.findFirstMatchIn(text)
-      val straight = text.matches("""(?s).*'fortran_order':\s*False.*""")
-      (single, shape) match {
-        case (Some(one), Some(found)) if straight =>
-          val (rows, columns) = (found.group(1).toLong, found.group(2).toInt)
-          val offset = (from + length).toLong
-          if (file.getLen < offset + rows * columns * (if (one) 4 else 8))
-            throw new InputException(s"$Operation: $name is cut short, obtain it again")
-          (rows, columns, one, offset)
-        case _ =>
-          throw new InputException(
-            s"$Operation: $name is not points x dimensions of little-endian float32 or float64 " +
-              "in C order; save it so"
-          )
-      }
-    }
+    (Points(blocks, array.rows, array.columns), array.single)
   }
 }

@@ -4,11 +4,13 @@ import org.scalatest.funsuite.AnyFunSuite
 
 class DataflowSuite extends AnyFunSuite {
   private val shift = Dataflow.shiftOf("1,0,-0.5")
-  private val asked = Dataflow.Plan(blocks = 2, blockVectors = 1000, shift = shift, seed = 7)
+  private val asked =
+    Dataflow.Plan(vectors = 2500, blockVectors = 1000, shift = shift, seed = 7, stored = None)
 
   test("stages of a block give what the fused loop gives") {
     for (block <- 0L until 3L) {
       val generated = Dataflow.generate(asked, block)
+      assert(generated.length == 3 * asked.vectorsOf(block))
       assert(generated.forall(coordinate => coordinate >= -1000 && coordinate < 1000))
       val separate = Dataflow.sum(Dataflow.shift(generated, shift))
       assert(separate == Dataflow.fused(asked, block))

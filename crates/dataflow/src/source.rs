@@ -1,0 +1,136 @@
+//! Where vectors come from: drawn by number, or `.npy` files that follow one another.
+
+use std::path::PathBuf;
+
+use cuesta_core::random::Stream;
+use cuesta_core::{Error, Result};
+use cuesta_input::points::{self, Points};
+
+use crate::kernel::{self, AXES, STREAM};
+
+/// Vectors of a read.
+const PIECE_VECTORS: usize = 1 << 15;
+
+/// All vectors of a run, by number.
+pub enum Source {
+    /// Made of random words.
+    Drawn(Stream),
+    /// Those of files.
+    Stored(Stored),
+}
+
+/// Vectors of files.
+pub struct Stored {
+    points: Points,
+}
+
+impl Source {
+    /// The vectors of the files behind `inputs`, or those that `seed` gives where there is none.
+    ///
+    /// # Errors
+    /// `Input` when a file is no array of 3-vectors; `System`.
+    pub fn open(inputs: &[PathBuf], seed: u64) -> Result<Self> {
+        if inputs.is_empty() {
+            return Ok(Self::Drawn(Stream::new(seed, STREAM)));
+        }
+        Stored::open(inputs).map(Self::Stored)
+    }
+
+    /// How many vectors the files have; `None` where vectors are drawn, which never end.
+    pub fn vectors(&self) -> Option<u64> {
+        match self {
+            Self::Drawn(_) => None,
+            Self::Stored(stored) => Some(stored.points.count),
+        }
+    }
+
+    /// Bytes of the numbers in the files.
+    pub fn file_bytes(&self) -> u64 {
+        match self {
+            Self::Drawn(_) => 0,
+            Self::Stored(stored) => stored.bytes(),
+        }
+    }
+
+    /// Fills a block with the vectors from number `first` on; numbers of files may be up to
+    /// `limit`.
+    ///
+    /// # Errors
+    /// `Input` naming the vector with a number that is larger or none; `System`.
+    pub fn fill(&self, first: u64, block: &mut [f64], limit: f64) -> Result<()> {
+        match self {
+            Self::Drawn(stream) => {
+                kernel::generate(stream, first, block);
+                Ok(())
+            }
+            Self::Stored(stored) => stored.fill(first, block, limit),
+        }
+    }
+}
+
+impl Stored {
+    /// The vectors of the files behind `inputs`, one file after the other.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn open(inputs: &[PathBuf]) -> Result<Self> {
+        let points = Points::open(&points::list(inputs)?)?;
+        if points.dimensions != AXES {
+            let text = format!(
+                "the points of {} have {} dimensions; dataflow takes arrays of n x {AXES} numbers",
+                inputs[0].display(),
+                points.dimensions
+            );
+            return Err(Error::input("dataflow", text));
+        }
+        Ok(Self { points })
+    }
+
+    /// The files in order, with how many vectors each has.
+    pub fn files(&self) -> Vec<(PathBuf, u64)> {
+        self.points.files().map(|(path, count)| (path.to_owned(), count)).collect()
+    }
+
+    /// Bytes of the numbers in the files.
+    pub fn bytes(&self) -> u64 {
+        self.points.bytes()
+    }
+
+    /// See [`Source::fill`].
+    ///
+    /// # Errors
+    /// As it.
+    pub fn fill(&self, first: u64, block: &mut [f64], limit: f64) -> Result<()> {
+        let mut bytes = Vec::new();
+        let mut number = first;
+        for piece in block.chunks_mut(AXES * PIECE_VECTORS) {
+            self.points.read(number, piece, &mut bytes)?;
+            if !kernel::round(piece, limit) {
+                return Err(self.refusal(number, piece, limit));
+            }
+            number += (piece.len() / AXES) as u64;
+        }
+        Ok(())
+    }
+
+    /// Names the first number of a piece that is too large.
+    fn refusal(&self, first: u64, piece: &[f64], limit: f64) -> Error {
+        let index = piece.iter().position(|&value| !kernel::fits(value, limit)).unwrap_or(0);
+        let text = format!(
+            "coordinate {} of {} is {}; with this --block-vectors sums are exact up to {limit}: \
+             give smaller numbers, or fewer vectors a block",
+            index % AXES + 1,
+            self.points.place(first + (index / AXES) as u64),
+            piece[index]
+        );
+        Error::input("dataflow", text)
+    }
+
+    /// Reads vectors as they are in the files.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn read(&self, first: u64, block: &mut [f64]) -> Result<()> {
+        self.points.read(first, block, &mut Vec::new())
+    }
+}
