@@ -91,7 +91,8 @@ def plan(parameters: Mapping[str, Any], seed: int, inputs: Sequence[str]) -> Pla
             "dataflow: --stages fused stores nothing to keep; give --stages separate or --keep none"
         )
     each = parameters["block_vectors"]
-    vectors, files, file_bytes = parameters["blocks"] * each, (), 0
+    vectors, file_bytes = parameters["blocks"] * each, 0
+    files: tuple[tuple[str, int], ...] = ()
     if inputs:
         found, file_bytes = native_module().dataflow_files(json.dumps(list(inputs)))
         files = tuple((str(path), count) for path, count in found)

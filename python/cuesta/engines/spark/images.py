@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cuesta.engines import images
+from cuesta.engines.shares import FileShare
 from cuesta.engines.spark.failures import refusing
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.plan import TASKS_A_SLOT
@@ -53,7 +54,7 @@ def run(context: Context) -> dict[str, int]:
 
 def task(
     asked: dict[str, Any],
-    shares: tuple[images.Share, ...],
+    shares: tuple[FileShare, ...],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """In an executor: look at the images of the tasks whose numbers are in `batches`."""
