@@ -77,7 +77,8 @@ def run(wanted: Trial, folder: Path, name: str = "spark") -> tuple[Outcome, dict
     chosen = shared[name]() if name in shared else get_engine(name)
     outcome = chosen.run(wanted, output, scratch)
     assert name == "native" or not any(scratch.iterdir())
-    return outcome, {file.name: file.read_bytes() for file in output.iterdir()}
+    files = [path for path in output.rglob("*") if path.is_file()]
+    return outcome, {str(path.relative_to(output)): path.read_bytes() for path in files}
 
 
 def same_as_native(

@@ -10,39 +10,9 @@ from typing import Any
 
 import pytest
 
+from assemblykit import FILES, drawn, reads_of, turned, write_fastq
 from cuesta.cli.app import call
-
-FILES = ("contigs.fa", "unitigs.fa", "graph.gfa", "spectrum.tsv", "stats.json")
-PLACES = str.maketrans("ACGT", "TGCA")
-
-
-def turned(sequence: str) -> str:
-    return sequence.translate(PLACES)[::-1]
-
-
-def drawn(length: int, seed: int) -> str:
-    return "".join(random.Random(seed).choices("ACGT", k=length))
-
-
-def reads_of(genome: str, depth: int, errors: float, seed: int) -> list[str]:
-    """Reads of 100 bases from either strand of a circular genome."""
-    chance = random.Random(seed)
-    double, found = genome + genome[:100], []
-    for _ in range(depth * len(genome) // 100):
-        start = chance.randrange(len(genome))
-        read = list(double[start : start + 100])
-        for place in range(100):
-            if chance.random() < errors:
-                read[place] = chance.choice("ACGT")
-        text = "".join(read)
-        found.append(text if chance.random() < 0.5 else turned(text))
-    return found
-
-
-def write_fastq(path: Path, reads: list[str]) -> Path:
-    text = "".join(f"@r{index}\n{read}\n+\n{'I' * len(read)}\n" for index, read in enumerate(reads))
-    path.write_text(text)
-    return path
+from cuesta.engines.mpi import MpiEngine
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +88,30 @@ def test_threads_memory_and_order_change_no_byte(reads: Path, tmp_path: Path, si
         for name in FILES:
             assert (first / name).read_bytes() == (other / name).read_bytes(), (index, name)
         assert record(first)["answer"]["digest"] == record(other)["answer"]["digest"]
+
+
+@pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
+@pytest.mark.parametrize(
+    ("ranks", "memory", "more"),
+    [
+        ("1", "1GiB", ["-k", "31"]),
+        ("3", "1GiB", ["-k", "31,55,79"]),
+        ("2", "64MiB", ["-k", "21,41"]),
+        ("2", "1GiB", ["-k", "31", "--min-count", "4", "--profile", "paper"]),
+    ],
+)
+def test_ranks_write_the_same_bytes(
+    reads: Path, tmp_path: Path, ranks: str, memory: str, more: list[str]
+) -> None:
+    packed = tmp_path / "packed.fq.gz"
+    packed.write_bytes(gzip.compress(reads.read_bytes()[:200_000].rpartition(b"@")[0]))
+    inputs = [reads, packed]
+    native = assemble(inputs, tmp_path / "native", *more)
+    options = ["--engine", "mpi", "--ranks", ranks, "--memory", memory]
+    found = assemble(inputs, tmp_path / "mpi", *more, *options)
+    for name in FILES:
+        assert (found / name).read_bytes() == (native / name).read_bytes(), name
+    assert record(found)["answer"]["counts"]["ranks"] == int(ranks)
 
 
 def test_lower_case_carriage_returns_fasta_and_ambiguous_letters_are_read(

@@ -84,7 +84,11 @@ impl<'a> Buckets<'a> {
         self.written_bytes() + self.held_bytes.load(Ordering::Relaxed)
     }
 
-    fn add(&self, bucket: usize, block: &mut Vec<u8>) -> Result<()> {
+    /// Adds a block of whole records to a bucket, and empties `block`.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn add(&self, bucket: usize, block: &mut Vec<u8>) -> Result<()> {
         let lease = (self.budget.free_bytes() > self.keep_free_bytes)
             .then(|| self.budget.try_take((block.len() + PADDING) as u64))
             .flatten();

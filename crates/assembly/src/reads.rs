@@ -1,7 +1,7 @@
 //! Reads from FASTQ and FASTA files, plain or gzipped, given out in batches to many threads.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, TryLockError};
 
@@ -10,6 +10,8 @@ use cuesta_input::parallel::lock;
 use flate2::read::MultiGzDecoder;
 use needletail::errors::{ParseError, ParseErrorKind};
 use needletail::{FastxReader, parse_fastx_reader};
+
+use crate::scan::{Scanner, SuperKmer};
 
 const OPERATION: &str = "input.reads";
 /// Bases of a batch; the read that exceeds it is the last one.
@@ -85,6 +87,27 @@ impl Reads {
         Ok(Self { sources: paths.chunks(each).map(source).collect::<Result<_>>()? })
     }
 
+    /// Opens the reads in a range of bytes, from the first of a record on. Of a gzipped file the
+    /// range is the whole of it.
+    ///
+    /// # Errors
+    /// As [`Reads::open`].
+    pub fn open_range(path: &Path, (start, end): (u64, u64)) -> Result<Self> {
+        if is_gzipped(path)? {
+            return Self::open(&[path.to_owned()], false);
+        }
+        let mut readers: Vec<Box<dyn FastxReader>> = Vec::new();
+        if start < end {
+            let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+            let mut file = File::open(path).map_err(failed)?;
+            file.seek(SeekFrom::Start(start)).map_err(failed)?;
+            let reader = parse_fastx_reader(file.take(end - start));
+            readers.push(reader.map_err(|error| refusal(path, 0, &error))?);
+        }
+        let opened = Mutex::new(Opened { readers, given: 0 });
+        Ok(Self { sources: vec![Source { paths: vec![path.to_owned()], opened }] })
+    }
+
     /// Fills `batch` with the next reads of some source; `false` when all have been given out.
     ///
     /// # Errors
@@ -110,6 +133,25 @@ impl Reads {
     pub fn given(&self) -> u64 {
         let given = |source: &Source| lock(&source.opened).given * source.paths.len() as u64;
         self.sources.iter().map(given).sum()
+    }
+
+    /// Cuts the reads of a batch into super-k-mers.
+    ///
+    /// # Errors
+    /// `Input` naming the file, the record and the base of a letter that is no nucleotide.
+    pub fn scan(
+        &self,
+        batch: &Batch,
+        scanner: &mut Scanner,
+        emit: &mut impl FnMut(&SuperKmer<'_>),
+    ) -> Result<()> {
+        for (index, read) in batch.reads().enumerate() {
+            scanner
+                .take(read, emit)
+                .map_err(|place| self.no_base(batch, index, place, read[place]))?;
+        }
+        scanner.flush(emit);
+        Ok(())
     }
 
     /// Names a byte of a batch that is no letter of a nucleotide: base `place` of read `read`.
@@ -159,6 +201,17 @@ impl Source {
         }
         Ok(!batch.is_empty())
     }
+}
+
+/// Whether a file is gzipped, by its first bytes.
+///
+/// # Errors
+/// `System`.
+pub fn is_gzipped(path: &Path) -> Result<bool> {
+    let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
+    let mut start = Vec::new();
+    File::open(path).map_err(failed)?.take(2).read_to_end(&mut start).map_err(failed)?;
+    Ok(start == GZIP_MAGIC)
 }
 
 fn open(path: &Path) -> Result<Box<dyn FastxReader>> {

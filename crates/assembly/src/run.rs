@@ -11,11 +11,12 @@ use serde::Serialize;
 
 use crate::bridge::{self, Mates, Trusted};
 use crate::kmer::Wide;
+use crate::local::Local;
 use crate::params::{AssembleParams, Plan, Profile};
 use crate::reads::{Batch, Reads};
 use crate::simplify::{Graph, Removed};
 use crate::spectrum::Fit;
-use crate::stage::Stage;
+use crate::stage::{Stage, Workers};
 use crate::write;
 
 /// Of gzipped reads a byte stands for about so many.
@@ -44,19 +45,29 @@ pub struct Level {
     pub mates: Option<Mates>,
 }
 
-/// Runs the workload.
+/// Runs the workload on the threads of this process.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
 pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
-    request.require_inputs()?;
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
+    run_with(&context, &Local { context: &context })
+}
+
+/// Runs the workload; `workers` find the fragments.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Result<Response> {
+    let request = context.request;
+    request.require_inputs()?;
     let typical = typical_read(&request.inputs)?;
     let plan = context.parameters::<AssembleParams>()?.check(typical)?;
     let mut assembly = Assembly {
-        context: &context,
+        context,
         plan: &plan,
+        workers,
         response: Response::default(),
         levels: Vec::new(),
     };
@@ -115,14 +126,15 @@ pub fn input_bytes(paths: &[PathBuf]) -> Result<u64> {
 }
 
 /// A run under way.
-struct Assembly<'c> {
+struct Assembly<'p, 'c, W> {
     context: &'c Context<'c>,
-    plan: &'c Plan,
+    plan: &'p Plan,
+    workers: &'p W,
     response: Response,
     levels: Vec<Level>,
 }
 
-impl<'c> Assembly<'c> {
+impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
     /// The graph of the last stage.
     fn run(&mut self) -> Result<Graph<'c>> {
         let (&first, others) = self.plan.kmer_sizes.split_first().unwrap_or((&0, &[]));
@@ -162,17 +174,17 @@ impl<'c> Assembly<'c> {
         trusted: Option<Trusted<'c>>,
         mates: Option<Mates>,
     ) -> Result<Graph<'c>> {
-        let (context, plan) = (self.context, self.plan);
+        let (context, plan, workers) = (self.context, self.plan, self.workers);
         if let Some(trusted) = &trusted {
             write::before(&context.request.output, k, trusted)?;
         }
         let stage = Stage { context, plan, k, only_trusted: mates.is_some() };
         let response = &mut self.response;
         let (graph, mut level) = match k {
-            0..=31 => stage.run::<u64>(trusted, response),
-            32..=63 => stage.run::<u128>(trusted, response),
-            64..=127 => stage.run::<Wide<2>>(trusted, response),
-            _ => stage.run::<Wide<4>>(trusted, response),
+            0..=31 => stage.run::<u64>(workers, trusted, response),
+            32..=63 => stage.run::<u128>(workers, trusted, response),
+            64..=127 => stage.run::<Wide<2>>(workers, trusted, response),
+            _ => stage.run::<Wide<4>>(workers, trusted, response),
         }?;
         if let (Some(_), Some(before)) = (mates, self.levels.last()) {
             level.fit = before.fit;

@@ -41,6 +41,11 @@ impl Spectrum {
         self.0[(count as usize).min(COUNTS)] += 1;
     }
 
+    /// Counts many k-mers of one count.
+    pub fn add_many(&mut self, count: u32, kmers: u64) {
+        self.0[(count as usize).min(COUNTS)] += kmers;
+    }
+
     /// Adds another spectrum.
     pub fn merge(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(sum, more)| *sum += more);

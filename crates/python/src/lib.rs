@@ -1,5 +1,6 @@
 //! The module `cuesta._native`: converts arguments, releases the GIL, maps errors. No algorithm.
 
+mod assembly;
 mod buffers;
 mod convert;
 mod dataflow;
@@ -32,6 +33,12 @@ mod _native {
 
     #[pymodule_export]
     use super::kmeans::{KMeansLeader, KMeansShare};
+
+    #[pymodule_export]
+    use super::assembly::{
+        assembly_divide, assembly_divide_trusted, assembly_lead, assembly_min_count, assembly_part,
+        assembly_split,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

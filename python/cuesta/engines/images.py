@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from cuesta.engines.request import native_request
 from cuesta.engines.shares import FileShare, file_share, share_of
 
 CEILING = "file_read_warm_bytes_per_s"
 """What bounds the phase `images`."""
-
-_REQUEST = ("inputs", "parameters", "output", "seed", "threads", "memory_bytes", "scratch")
-
-
-def request(given: Mapping[str, Any], **other: object) -> str:
-    """The request for the native module, with some fields changed."""
-    return json.dumps({name: (dict(given) | other)[name] for name in _REQUEST})
 
 
 def shares(facts: Mapping[str, Any], parts: int) -> list[FileShare]:
@@ -31,6 +24,6 @@ def rows(native: Any, asked: Mapping[str, Any], share: FileShare) -> str:
     if not share.count:
         return ""
     lines: str = native.images_rows(
-        request(asked, inputs=share.inputs), share.base, (share.first, share.count)
+        native_request(asked, inputs=share.inputs), share.base, (share.first, share.count)
     )
     return lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -16,8 +15,6 @@ _FILE_READ = "file_read_warm_bytes_per_s"
 _BALANCE_FLOPS_PER_BYTE = 8.0
 """Where a pass over points does more than this, arithmetic bounds it, not memory."""
 
-_REQUEST = ("inputs", "parameters", "output", "seed", "threads", "memory_bytes", "scratch")
-
 
 def ceiling(row: Mapping[str, Any]) -> str | None:
     """The ceiling of a phase, by its name without its number."""
@@ -26,11 +23,6 @@ def ceiling(row: Mapping[str, Any]) -> str | None:
         arithmetic = (row.get("flops") or 0) > _BALANCE_FLOPS_PER_BYTE * (row.get("bytes") or 0)
         return "fma_f32_flops_per_s" if arithmetic else "memory_read_bytes_per_s"
     return _FILE_READ if name == "streamed iteration" else None
-
-
-def request(given: Mapping[str, Any], **other: object) -> str:
-    """The request for the native module, with some fields changed."""
-    return json.dumps({name: (dict(given) | other)[name] for name in _REQUEST})
 
 
 def shares(points: int, parts: int) -> list[Share]:

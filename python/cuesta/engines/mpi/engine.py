@@ -31,7 +31,7 @@ class MpiEngine:
     """One rank a core, each with one thread; `--ranks` says how many."""
 
     name: str = "mpi"
-    workloads: frozenset[str] = frozenset({"dataflow", "images", "kmeans", "sort"})
+    workloads: frozenset[str] = frozenset({"assemble", "dataflow", "images", "kmeans", "sort"})
 
     def missing(self) -> str | None:
         """What to install, or None."""
@@ -88,7 +88,7 @@ def _ranks(trial: Trial) -> int:
 
 def _check_memory(trial: Trial, ranks: int) -> None:
     """What can be refused before ranks start; `kmeans` streams what it cannot hold."""
-    if trial.workload in ("images", "kmeans"):
+    if trial.workload in ("assemble", "images", "kmeans"):
         return
     if trial.workload == "sort":
         records = native_module().sort_records(json.dumps(trial.inputs))

@@ -7,6 +7,7 @@ from typing import Any
 
 from cuesta.engines import images
 from cuesta.engines.mpi.clock import Clock
+from cuesta.engines.request import native_request
 from cuesta.lab.request import native_module
 
 
@@ -17,7 +18,7 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     asked = request | {"threads": 1, "memory_bytes": request["memory_bytes"] // world.size}
     clock = Clock(world)
     with clock.phase("list"):
-        found = json.loads(native.images_facts(images.request(asked))) if leads else None
+        found = json.loads(native.images_facts(native_request(asked))) if leads else None
         facts = world.bcast(found)
     mine = images.shares(facts, world.size)[world.rank]
     with clock.phase("images", rows=facts["images"], bytes=facts["bytes"]):

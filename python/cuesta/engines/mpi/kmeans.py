@@ -10,6 +10,7 @@ import numpy as np
 
 from cuesta.engines import kmeans
 from cuesta.engines.mpi.clock import Clock
+from cuesta.engines.request import native_request
 from cuesta.lab.request import native_module
 
 
@@ -18,11 +19,11 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     native = native_module()
     leads = world.rank == 0
     memory_bytes = request["memory_bytes"] // world.size
-    asked = kmeans.request(request, threads=1, memory_bytes=memory_bytes)
+    asked = native_request(request, threads=1, memory_bytes=memory_bytes)
     leader = native.KMeansLeader(asked) if leads else None
     facts = world.bcast(json.loads(leader.facts()) if leader else None)
     mine = kmeans.shares(facts["points"], world.size)[world.rank]
-    asked = kmeans.request(request, threads=1, memory_bytes=memory_bytes, inputs=facts["arrays"])
+    asked = native_request(request, threads=1, memory_bytes=memory_bytes, inputs=facts["arrays"])
     share = native.KMeansShare(asked, mine, True)
     clock = Clock(world)
     amounts = kmeans.amounts(facts)

@@ -40,7 +40,17 @@ class SparkEngine:
     progress: Progress | None = None
     name: str = "spark"
     workloads: frozenset[str] = frozenset(
-        {"scan", "join", "degrees", "communities", "dataflow", "sort", "kmeans", "images"}
+        {
+            "scan",
+            "join",
+            "degrees",
+            "communities",
+            "dataflow",
+            "sort",
+            "kmeans",
+            "images",
+            "assemble",
+        }
     )
     _held: _Held = field(default_factory=_Held, repr=False)
 
@@ -153,6 +163,7 @@ class SparkEngine:
 
 def _run(context: Context) -> dict[str, int]:
     from cuesta.engines.spark import (
+        assembly,
         communities,
         dataflow,
         degrees,
@@ -172,5 +183,6 @@ def _run(context: Context) -> dict[str, int]:
         "sort": sort.run,
         "kmeans": kmeans.run,
         "images": images.run,
+        "assemble": assembly.run,
     }
     return workloads[context.trial.workload](context)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cuesta.engines import images
+from cuesta.engines.request import native_request
 from cuesta.engines.shares import FileShare
 from cuesta.engines.spark.failures import refusing
 from cuesta.engines.spark.options import options_of
@@ -36,7 +37,7 @@ def run(context: Context) -> dict[str, int]:
     asked = json.loads(to_request(on_disk(context), context.output, context.scratch))
     asked |= {"threads": 1, "memory_bytes": asked["memory_bytes"] // context.session.slots}
     with context.phase("list") as measure:
-        facts = json.loads(native.images_facts(images.request(asked)))
+        facts = json.loads(native.images_facts(native_request(asked)))
         measure.rows = facts["images"]
     tasks = options.partitions or min(facts["images"], TASKS_A_SLOT * context.session.slots)
     with context.phase("images", ceiling=images.CEILING) as measure:

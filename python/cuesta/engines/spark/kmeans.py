@@ -14,6 +14,7 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from cuesta.engines import kmeans
+from cuesta.engines.request import native_request
 from cuesta.engines.spark.failures import refusing
 from cuesta.engines.spark.source import on_disk
 from cuesta.lab.points import with_arrays
@@ -63,12 +64,12 @@ def run(context: Context) -> dict[str, int]:
 
     trial, converted = with_arrays(on_disk(context), context.scratch)
     asked = json.loads(to_request(trial, context.output, context.scratch))
-    leader = native_module().KMeansLeader(kmeans.request(asked))
+    leader = native_module().KMeansLeader(native_request(asked))
     facts = json.loads(leader.facts())
     context.phases += [*converted, *(Phase(**_known(row)) for row in facts["phases"])]
     tasks = _tasks(context, facts)
     asked["memory_bytes"] //= context.session.slots
-    request = kmeans.request(asked, inputs=facts["arrays"], threads=1)
+    request = native_request(asked, inputs=facts["arrays"], threads=1)
     shares = tuple(kmeans.shares(facts["points"], tasks))
     amounts = kmeans.amounts(facts)
     with _phase(context, "read", amounts):

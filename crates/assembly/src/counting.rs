@@ -1,0 +1,170 @@
+//! Counts the k-mers of buckets and finds the fragments of unitigs in each.
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::progress::Progress;
+use cuesta_input::parallel;
+
+use crate::buckets::Buckets;
+use crate::compact::Compactor;
+use crate::kmer::{Kmer, Wide};
+use crate::packed::LEFT_INSIDE;
+use crate::scan::TRUSTED;
+use crate::sequences::Fragments;
+use crate::spectrum::Spectrum;
+use crate::table::Table;
+
+/// One bucket in so many is looked at to choose the smallest count.
+const SAMPLE: usize = 16;
+
+/// How many buckets, the first ones, are looked at to choose the smallest count.
+pub fn sampled(buckets: usize) -> usize {
+    buckets / SAMPLE
+}
+
+/// What counts, with how many threads.
+pub struct Counting<'a, 'b> {
+    /// Super-k-mers.
+    pub buckets: &'a Buckets<'b>,
+    /// Those of them that are counted here.
+    pub mine: &'a [usize],
+    /// Size of k-mers.
+    pub k: usize,
+    /// Threads.
+    pub threads: usize,
+    /// What tables and fragments take their memory from.
+    pub budget: &'b Budget,
+    /// What hears a stop.
+    pub progress: &'a Progress,
+}
+
+impl<'b> Counting<'_, 'b> {
+    /// Numbers of k-mers by count, in the buckets that are sampled.
+    ///
+    /// # Errors
+    /// `Input`, `System`, `Cancelled`.
+    pub fn sample(&self) -> Result<Spectrum> {
+        match self.k {
+            0..=31 => self.sample_of::<u64>(),
+            32..=63 => self.sample_of::<u128>(),
+            64..=127 => self.sample_of::<Wide<2>>(),
+            _ => self.sample_of::<Wide<4>>(),
+        }
+    }
+
+    /// The fragments of the k-mers counted at least `min_count` times, and the numbers of all
+    /// k-mers by count. Buckets are empty afterwards.
+    ///
+    /// # Errors
+    /// `Input`, `System`, `Cancelled`.
+    pub fn fragments(&self, min_count: u32) -> Result<(Fragments<'b>, Spectrum)> {
+        match self.k {
+            0..=31 => self.fragments_of::<u64>(min_count),
+            32..=63 => self.fragments_of::<u128>(min_count),
+            64..=127 => self.fragments_of::<Wide<2>>(min_count),
+            _ => self.fragments_of::<Wide<4>>(min_count),
+        }
+    }
+
+    fn sample_of<K: Kmer>(&self) -> Result<Spectrum> {
+        let last = sampled(self.buckets.count());
+        let mine: Vec<usize> = self.mine.iter().copied().filter(|&bucket| bucket < last).collect();
+        let count = |worker: &mut Worker<'_, K>, index: usize| {
+            worker.count(self.buckets, mine[index], (self.k, u32::MAX))
+        };
+        let make = || Worker::new(self.budget);
+        let workers = parallel::run(self.threads, mine.len(), make, count, |_| {})?;
+        Ok(all_spectra(&workers))
+    }
+
+    fn fragments_of<K: Kmer>(&self, min_count: u32) -> Result<(Fragments<'b>, Spectrum)> {
+        let work = |worker: &mut Worker<'b, K>, index: usize| {
+            let bucket = self.mine[index];
+            worker.count(self.buckets, bucket, (self.k, min_count))?;
+            self.buckets.clear(bucket);
+            self.progress.advance(0)?;
+            Compactor::new(&mut worker.table, self.k, min_count)
+                .run(&worker.solid, &mut worker.fragments)
+        };
+        let make = || Worker::new(self.budget);
+        let workers = parallel::run(self.threads, self.mine.len(), make, work, |_| {})?;
+        let spectrum = all_spectra(&workers);
+        let mut workers = workers.into_iter().map(|worker| worker.fragments);
+        let mut fragments = workers.next().unwrap_or_else(|| none(self.budget));
+        workers.try_for_each(|more| fragments.append(more))?;
+        Ok((fragments, spectrum))
+    }
+}
+
+/// No fragments.
+pub fn none(budget: &Budget) -> Fragments<'_> {
+    Fragments::new(budget, "the fragments of unitigs")
+}
+
+struct Worker<'a, K> {
+    table: Table<'a, K>,
+    buffer: Vec<u8>,
+    spectrum: Spectrum,
+    solid: Vec<usize>,
+    fragments: Fragments<'a>,
+}
+
+impl<'a, K: Kmer> Worker<'a, K> {
+    fn new(budget: &'a Budget) -> Self {
+        Self {
+            table: Table::new(budget),
+            buffer: Vec::new(),
+            spectrum: Spectrum::default(),
+            solid: Vec::new(),
+            fragments: none(budget),
+        }
+    }
+
+    fn count(
+        &mut self,
+        buckets: &Buckets<'_>,
+        bucket: usize,
+        (k, min_count): (usize, u32),
+    ) -> Result<()> {
+        let table = &mut self.table;
+        table.clear()?;
+        buckets.each(bucket, &mut self.buffer, |record| {
+            table.reserve(record.kmers)?;
+            if record.flags & TRUSTED == 0 {
+                record.each(k, |one: K, two: K, inside| {
+                    let (key, inside) = canonical(one, two, inside);
+                    table.add(key, inside);
+                });
+            } else {
+                record.each(k, |one: K, two: K, inside| {
+                    let (key, inside) = canonical(one, two, inside);
+                    table.trust(key, inside, u32::from(record.weight));
+                });
+            }
+            Ok(())
+        })?;
+        // A k-mer of two buckets counts in that of its left end.
+        self.solid.clear();
+        for slot in table.slots() {
+            if table.inside(slot) & LEFT_INSIDE != 0 && table.count(slot) > 0 {
+                self.spectrum.add(table.count(slot));
+            }
+            if table.solid(slot, min_count) {
+                self.solid.push(slot);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The canonical form of a k-mer, and its ends inside as that form has them.
+#[inline(always)]
+fn canonical<K: Kmer>(one: K, two: K, inside: u32) -> (K, u32) {
+    if one <= two { (one, inside) } else { (two, inside >> 1 | (inside & 1) << 1) }
+}
+
+fn all_spectra<K>(workers: &[Worker<'_, K>]) -> Spectrum {
+    let mut all = Spectrum::default();
+    workers.iter().for_each(|worker| all.merge(&worker.spectrum));
+    all
+}

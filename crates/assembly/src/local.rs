@@ -1,0 +1,107 @@
+//! Fragments by the threads of this process.
+
+use cuesta_core::Result;
+use cuesta_core::job::{Context, Response, timed};
+use cuesta_input::parallel;
+
+use crate::bridge::Trusted;
+use crate::buckets::{Buckets, Sink};
+use crate::counting::Counting;
+use crate::reads::{Batch, Reads};
+use crate::scan::{Scanner, SuperKmer};
+use crate::stage::{Ask, Found, Workers};
+
+/// Part of the budget that is left for tables and graphs.
+const KEEP_FREE: u64 = 2;
+
+/// The threads of this process.
+pub struct Local<'c> {
+    /// What to run with.
+    pub context: &'c Context<'c>,
+}
+
+impl<'c> Workers<'c> for Local<'c> {
+    fn fragments(
+        &self,
+        ask: &Ask,
+        trusted: Option<Trusted<'c>>,
+        response: &mut Response,
+    ) -> Result<Found<'c>> {
+        let buckets = self.partition(ask, trusted, response)?;
+        let mine: Vec<usize> = (0..buckets.count()).collect();
+        let bucket_bytes = buckets.bytes();
+        timed(response, "compact", || {
+            let counting = Counting {
+                buckets: &buckets,
+                mine: &mine,
+                k: ask.k,
+                threads: self.context.request.threads,
+                budget: self.context.budget,
+                progress: self.context.progress,
+            };
+            let min_count = match ask.min_count {
+                Some(min_count) => min_count,
+                None => counting.sample()?.fit(ask.k).min_count,
+            };
+            let (fragments, spectrum) = counting.fragments(min_count)?;
+            let found = Found { fragments, spectrum, min_count, bucket_bytes };
+            Ok((found, bucket_bytes, mine.len() as u64))
+        })
+    }
+}
+
+impl<'c> Local<'c> {
+    /// Puts the super-k-mers of reads and of what is trusted into buckets.
+    fn partition(
+        &self,
+        ask: &Ask,
+        trusted: Option<Trusted<'c>>,
+        response: &mut Response,
+    ) -> Result<Buckets<'c>> {
+        let (request, budget) = (self.context.request, self.context.budget);
+        let keep_free = budget.limit_bytes() / KEEP_FREE;
+        let buckets = Buckets::new(ask.k, ask.buckets(), (budget, keep_free), &request.scratch);
+        let inputs = if ask.only_trusted { &[] } else { &request.inputs[..] };
+        let reads = Reads::open(inputs, ask.pairs)?;
+        self.context.progress.expect(ask.input_bytes);
+        let work = |_: &mut (), task: usize| {
+            let _lease = budget.take(buckets.sink_bytes(), "a block a bucket for each thread")?;
+            let mut sink = buckets.sink();
+            let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
+            if let Some(trusted) = trusted.as_ref().filter(|_| task == 0) {
+                add_trusted(trusted, &mut scanner, &mut sink);
+            }
+            add_reads(&reads, &mut scanner, &mut sink, self.context)?;
+            sink.finish()
+        };
+        timed(response, "partition", || {
+            parallel::run(request.threads, request.threads, || (), work, |_| {})?;
+            Ok(((), ask.input_bytes, reads.given()))
+        })?;
+        Ok(buckets)
+    }
+}
+
+fn add_reads(
+    reads: &Reads,
+    scanner: &mut Scanner,
+    sink: &mut Sink<'_, '_>,
+    context: &Context<'_>,
+) -> Result<()> {
+    let mut batch = Batch::default();
+    while reads.next(&mut batch)? {
+        reads.scan(&batch, scanner, &mut |part| sink.add(part))?;
+        sink.check()?;
+        context.progress.advance(batch.bases() as u64)?;
+    }
+    Ok(())
+}
+
+fn add_trusted(trusted: &Trusted<'_>, scanner: &mut Scanner, sink: &mut Sink<'_, '_>) {
+    for index in 0..trusted.len() {
+        let weight = trusted.facts(index).weight;
+        let mut emit = |part: &SuperKmer<'_>| sink.add_trusted(part, weight);
+        scanner.take_codes(trusted.codes(index), &mut emit);
+        scanner.flush(&mut emit);
+    }
+}

@@ -1,0 +1,259 @@
+//! What travels between processes, as little-endian bytes: blocks of super-k-mers, what is trusted,
+//! and what was found.
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+
+use crate::bridge::{Trust, Trusted};
+use crate::compact::internal;
+use crate::counting;
+use crate::kmer::Base;
+use crate::sequences::Piece;
+use crate::spectrum::Spectrum;
+use crate::stage::Found;
+
+/// Bases of a byte.
+const PACKED: usize = 4;
+const LEFT_OPEN: u8 = 1;
+const RIGHT_OPEN: u8 = 2;
+const CIRCULAR: u8 = 4;
+
+/// Appends a block of a bucket.
+pub fn put_block(bucket: usize, block: &[u8], bytes: &mut Vec<u8>) {
+    bytes.extend((bucket as u32).to_le_bytes());
+    bytes.extend((block.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(block);
+}
+
+/// Calls `take` for each block with its bucket.
+///
+/// # Errors
+/// `Input` when bytes are missing; those of `take`.
+pub fn each_block(bytes: &[u8], mut take: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+    let mut reader = Reader(bytes);
+    while !reader.0.is_empty() {
+        let bucket = reader.u32()? as usize;
+        let size_bytes = reader.u32()? as usize;
+        take(bucket, reader.bytes(size_bytes)?)?;
+    }
+    Ok(())
+}
+
+/// What is trusted.
+pub fn trusted_bytes(trusted: &Trusted<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for index in 0..trusted.len() {
+        bytes.extend(trusted.facts(index).weight.to_le_bytes());
+        put_codes(trusted.codes(index), &mut bytes);
+    }
+    bytes
+}
+
+/// Calls `take` for each trusted sequence with its weight.
+///
+/// # Errors
+/// `Input` when bytes are missing.
+pub fn each_trusted(bytes: &[u8], mut take: impl FnMut(Trust, &[Base])) -> Result<()> {
+    let mut reader = Reader(bytes);
+    let mut codes = Vec::new();
+    while !reader.0.is_empty() {
+        let weight = u16::from_le_bytes(reader.array()?);
+        codes.clear();
+        reader.codes(&mut codes)?;
+        take(Trust { weight, bridge: false }, &codes);
+    }
+    Ok(())
+}
+
+/// Numbers of k-mers by count.
+pub fn spectrum_bytes(spectrum: &Spectrum) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_spectrum(spectrum, &mut bytes);
+    bytes
+}
+
+/// Adds numbers of k-mers by count.
+///
+/// # Errors
+/// `Input` when bytes are missing.
+pub fn add_spectrum(bytes: &[u8], spectrum: &mut Spectrum) -> Result<()> {
+    Reader(bytes).spectrum(spectrum)
+}
+
+/// What was found.
+pub fn found_bytes(found: &Found<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend(found.min_count.to_le_bytes());
+    bytes.extend(found.bucket_bytes.to_le_bytes());
+    put_spectrum(&found.spectrum, &mut bytes);
+    for index in 0..found.fragments.len() {
+        let piece = found.fragments.facts(index);
+        let flags = [(piece.left_open, LEFT_OPEN), (piece.right_open, RIGHT_OPEN)];
+        let circular = if piece.circular { CIRCULAR } else { 0 };
+        bytes
+            .push(flags.iter().filter(|(set, _)| *set).fold(circular, |all, (_, flag)| all | flag));
+        bytes.extend(piece.count_sum.to_le_bytes());
+        bytes.extend(piece.first_count.to_le_bytes());
+        bytes.extend(piece.last_count.to_le_bytes());
+        put_codes(found.fragments.codes(index), &mut bytes);
+    }
+    bytes
+}
+
+/// Nothing found yet.
+pub fn nothing(budget: &Budget) -> Found<'_> {
+    Found {
+        fragments: counting::none(budget),
+        spectrum: Spectrum::default(),
+        min_count: 0,
+        bucket_bytes: 0,
+    }
+}
+
+/// Adds what was found elsewhere.
+///
+/// # Errors
+/// `Input` when bytes are missing or the fragments do not fit in the budget.
+pub fn add_found(bytes: &[u8], found: &mut Found<'_>) -> Result<()> {
+    let mut reader = Reader(bytes);
+    let min_count = reader.u32()?;
+    if found.min_count != 0 && found.min_count != min_count {
+        return Err(internal("workers differ in the smallest count"));
+    }
+    found.min_count = min_count;
+    found.bucket_bytes += reader.u64()?;
+    reader.spectrum(&mut found.spectrum)?;
+    let mut codes = Vec::new();
+    while !reader.0.is_empty() {
+        let [flags] = reader.array()?;
+        let piece = Piece {
+            count_sum: reader.u64()?,
+            first_count: reader.u32()?,
+            last_count: reader.u32()?,
+            left_open: flags & LEFT_OPEN != 0,
+            right_open: flags & RIGHT_OPEN != 0,
+            circular: flags & CIRCULAR != 0,
+        };
+        codes.clear();
+        reader.codes(&mut codes)?;
+        found.fragments.push(piece, |all| all.extend_from_slice(&codes))?;
+    }
+    Ok(())
+}
+
+fn put_codes(codes: &[Base], bytes: &mut Vec<u8>) {
+    bytes.extend((codes.len() as u32).to_le_bytes());
+    bytes.extend(
+        codes.chunks(PACKED).map(|four| four.iter().rev().fold(0, |byte, &code| byte << 2 | code)),
+    );
+}
+
+/// Only counts that there are.
+fn put_spectrum(spectrum: &Spectrum, bytes: &mut Vec<u8>) {
+    let kmers = spectrum.kmers().iter().enumerate().filter(|(_, kmers)| **kmers > 0);
+    bytes.extend((kmers.clone().count() as u32).to_le_bytes());
+    for (count, kmers) in kmers {
+        bytes.extend((count as u32).to_le_bytes());
+        bytes.extend(kmers.to_le_bytes());
+    }
+}
+
+struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    fn bytes(&mut self, count: usize) -> Result<&'b [u8]> {
+        let (found, rest) = self
+            .0
+            .split_at_checked(count)
+            .ok_or_else(|| internal("bytes of a message are gone"))?;
+        self.0 = rest;
+        Ok(found)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.bytes(N)?.try_into().map_err(|_| internal("bytes of a message are gone"))
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    fn codes(&mut self, codes: &mut Vec<Base>) -> Result<()> {
+        let count = self.u32()? as usize;
+        for &byte in self.bytes(count.div_ceil(PACKED))? {
+            codes.extend((0..PACKED).map(|place| byte >> (2 * place) & 3));
+        }
+        codes.truncate(count);
+        Ok(())
+    }
+
+    fn spectrum(&mut self, spectrum: &mut Spectrum) -> Result<()> {
+        for _ in 0..self.u32()? {
+            let count = self.u32()?;
+            spectrum.add_many(count, self.u64()?);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_was_found_arrives(
+            pieces in prop::collection::vec(
+                (prop::collection::vec(0u8..4, 1..40), any::<[bool; 3]>(), any::<[u32; 3]>()),
+                0..9,
+            ),
+            counts in prop::collection::vec(0u32..20_000, 0..9),
+        ) {
+            let budget = Budget::new(1 << 30);
+            let mut found = nothing(&budget);
+            (found.min_count, found.bucket_bytes) = (3, 99);
+            counts.iter().for_each(|&count| found.spectrum.add(count));
+            for (codes, ends, [sum, first_count, last_count]) in &pieces {
+                let [left_open, right_open, circular] = ends;
+                let piece = Piece {
+                    count_sum: u64::from(*sum) << 8,
+                    first_count: *first_count,
+                    last_count: *last_count,
+                    left_open: *left_open,
+                    right_open: *right_open,
+                    circular: *circular,
+                };
+                found.fragments.push(piece, |all| all.extend_from_slice(codes)).unwrap();
+            }
+            let bytes = found_bytes(&found);
+            let mut again = nothing(&budget);
+            add_found(&bytes, &mut again).unwrap();
+            prop_assert_eq!(found_bytes(&again), bytes.clone());
+            prop_assert_eq!(again.spectrum.kmers(), found.spectrum.kmers());
+            for (index, (codes, ..)) in pieces.iter().enumerate() {
+                prop_assert_eq!(again.fragments.codes(index), &codes[..]);
+            }
+            for cut in 0..bytes.len().min(60) {
+                let _ = add_found(&bytes[..cut], &mut nothing(&budget));
+            }
+        }
+
+        #[test]
+        fn blocks_arrive(blocks in prop::collection::vec((0usize..99, any::<Vec<u8>>()), 0..9)) {
+            let mut bytes = Vec::new();
+            blocks.iter().for_each(|(bucket, block)| put_block(*bucket, block, &mut bytes));
+            let mut found = Vec::new();
+            each_block(&bytes, |bucket, block| {
+                found.push((bucket, block.to_vec()));
+                Ok(())
+            })
+            .unwrap();
+            prop_assert_eq!(found, blocks);
+        }
+    }
+}

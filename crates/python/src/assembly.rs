@@ -1,0 +1,193 @@
+//! `assemble` in parts, for engines of many processes: what leads a run asks Python for fragments,
+//! and what has a share of the reads or a part of the buckets gives them. Python calls and is
+//! called with bytes and JSON.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use cuesta_assembly::bridge::Trusted;
+use cuesta_assembly::shares::{self, Divided, Feed, Parts, Share};
+use cuesta_assembly::spectrum::Spectrum;
+use cuesta_assembly::stage::{Ask, Found, Workers};
+use cuesta_assembly::{run_with, wire};
+use cuesta_core::budget::Budget;
+use cuesta_core::job::{self, Context, Response};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_input::parallel::lock;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::convert::{from_json, python_error, to_json};
+use crate::watched;
+
+/// Functions of Python that a run calls, and what the first of them to fail raised.
+struct Calls {
+    failed: Mutex<Option<PyErr>>,
+}
+
+impl Calls {
+    fn new() -> Self {
+        Self { failed: Mutex::default() }
+    }
+
+    /// Calls into Python; what is raised there ends the run, and is raised again at its end.
+    fn call<T>(&self, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
+        Python::attach(work).map_err(|error| {
+            *lock(&self.failed) = Some(error);
+            Error::cancelled()
+        })
+    }
+
+    /// The result of a run for Python.
+    fn result<T>(self, py: Python<'_>, result: Result<T>) -> PyResult<T> {
+        match lock(&self.failed).take() {
+            Some(error) => Err(error),
+            None => result.map_err(|error| python_error(py, &error)),
+        }
+    }
+}
+
+/// Runs a request whose fragments come from `fragments(ask, trusted)`: JSON and bytes (None where
+/// nothing is trusted), returning what the parts have found. JSON in, JSON out.
+#[pyfunction]
+pub fn assembly_lead(py: Python<'_>, request: &str, fragments: Py<PyAny>) -> PyResult<String> {
+    let request = job::request(request).map_err(|error| python_error(py, &error))?;
+    let calls = Calls::new();
+    let result = Python::detach(py, || {
+        let (budget, progress) = (Budget::new(request.memory_bytes), Progress::default());
+        let context = Context { request: &request, budget: &budget, progress: &progress };
+        to_json(&run_with(
+            &context,
+            &Remote { calls: &calls, fragments: &fragments, budget: &budget },
+        )?)
+    });
+    calls.result(py, result)
+}
+
+/// Workers in other processes.
+struct Remote<'p, 'c> {
+    calls: &'p Calls,
+    fragments: &'p Py<PyAny>,
+    budget: &'c Budget,
+}
+
+impl<'c> Workers<'c> for Remote<'_, 'c> {
+    fn fragments(
+        &self,
+        ask: &Ask,
+        trusted: Option<Trusted<'c>>,
+        _: &mut Response,
+    ) -> Result<Found<'c>> {
+        let (ask, trusted) = (to_json(ask)?, trusted.as_ref().map(wire::trusted_bytes));
+        let parts: Vec<PyBackedBytes> = self.calls.call(|py| {
+            let trusted = trusted.map(|bytes| PyBytes::new(py, &bytes));
+            self.fragments.call1(py, (ask, trusted))?.extract(py)
+        })?;
+        let mut found = wire::nothing(self.budget);
+        parts.iter().try_for_each(|part| wire::add_found(part, &mut found))?;
+        Ok(found)
+    }
+}
+
+/// Cuts reads into shares of about so many bytes; JSON in, JSON out.
+#[pyfunction]
+pub fn assembly_split(py: Python<'_>, inputs_json: &str, share_bytes: u64) -> PyResult<String> {
+    watched(py, None, |_| {
+        let inputs: Vec<PathBuf> = from_json(inputs_json)?;
+        to_json(&shares::split(&inputs, share_bytes)?)
+    })
+}
+
+/// What Python gets of what was divided: blocks, where those of each part end, reads.
+type PyDivided<'py> = (Bound<'py, PyBytes>, Vec<u64>, u64);
+
+/// Divides the super-k-mers of a share of the reads (JSON) among parts.
+#[pyfunction]
+pub fn assembly_divide<'py>(
+    py: Python<'py>,
+    ask: &str,
+    share: &str,
+    parts: usize,
+    only_sampled: bool,
+) -> PyResult<PyDivided<'py>> {
+    let divided = watched(py, None, |progress| {
+        let (ask, share): (Ask, Share) = (from_json(ask)?, from_json(share)?);
+        shares::divide(&ask, &share, Parts { parts, only_sampled }, progress)
+    })?;
+    Ok(given(py, &divided))
+}
+
+/// Divides the super-k-mers of what is trusted among parts.
+#[pyfunction]
+pub fn assembly_divide_trusted<'py>(
+    py: Python<'py>,
+    ask: &str,
+    trusted: &[u8],
+    parts: usize,
+    only_sampled: bool,
+) -> PyResult<PyDivided<'py>> {
+    let divided = watched(py, None, |_| {
+        shares::divide_trusted(&from_json(ask)?, trusted, Parts { parts, only_sampled })
+    })?;
+    Ok(given(py, &divided))
+}
+
+fn given<'py>(py: Python<'py>, divided: &Divided) -> PyDivided<'py> {
+    (PyBytes::new(py, &divided.bytes), divided.ends.clone(), divided.reads)
+}
+
+/// What was found in a part: `blocks()` returns blocks until it returns None, `min_count(sample)`
+/// the smallest count for all, or None where only the sample is wanted.
+#[pyfunction]
+pub fn assembly_part<'py>(
+    py: Python<'py>,
+    request: &str,
+    ask: &str,
+    blocks: Py<PyAny>,
+    min_count: Py<PyAny>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let request = job::request(request).map_err(|error| python_error(py, &error))?;
+    let ask: Ask = from_json(ask).map_err(|error| python_error(py, &error))?;
+    let calls = Calls::new();
+    let result = Python::detach(py, || {
+        let mut fed = Fed { calls: &calls, blocks: &blocks, min_count: &min_count };
+        shares::part(&ask, &request, &mut fed)
+    });
+    Ok(PyBytes::new(py, &calls.result(py, result)?))
+}
+
+struct Fed<'p> {
+    calls: &'p Calls,
+    blocks: &'p Py<PyAny>,
+    min_count: &'p Py<PyAny>,
+}
+
+impl Feed for Fed<'_> {
+    fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        self.calls.call(|py| {
+            let given = self.blocks.call0(py)?;
+            let bytes = given.bind(py).cast::<PyBytes>().ok();
+            Ok(bytes.map(|bytes| bytes.as_bytes().to_vec()))
+        })
+    }
+
+    fn min_count(&mut self, sample: &Spectrum) -> Result<Option<u32>> {
+        let bytes = wire::spectrum_bytes(sample);
+        self.calls.call(|py| {
+            let given = PyTuple::new(py, [PyBytes::new(py, &bytes)])?;
+            self.min_count.call1(py, given)?.extract(py)
+        })
+    }
+}
+
+/// The smallest count that the samples of all parts say together, for k-mers of size `k`.
+#[pyfunction]
+pub fn assembly_min_count(py: Python<'_>, samples: Vec<PyBackedBytes>, k: usize) -> PyResult<u32> {
+    let mut all = Spectrum::default();
+    for sample in &samples {
+        wire::add_spectrum(sample, &mut all).map_err(|error| python_error(py, &error))?;
+    }
+    Ok(all.fit(k).min_count)
+}

@@ -1,0 +1,31 @@
+"""What the engines of many processes share for `assemble`: shares, parts, and phases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cuesta.lab.request import native_module
+
+PART_BYTES = 64 << 20
+"""Reads whose super-k-mers a part has, about."""
+
+Row = dict[str, Any]
+
+
+def shares(inputs: Iterable[str], size_bytes: int) -> list[str]:
+    """Shares of the reads, each as JSON; a gzipped file is one."""
+    found = json.loads(native_module().assembly_split(json.dumps(list(inputs)), size_bytes))
+    return [json.dumps(share) for share in found]
+
+
+def together(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Phases of one name as one, in the order in which they came first."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        same = found.setdefault(row["name"], {"name": row["name"], "seconds": 0.0})
+        for name in ("seconds", "bytes", "rows"):
+            if row.get(name):
+                same[name] = same.get(name, 0) + row[name]
+    return list(found.values())

@@ -1,0 +1,131 @@
+"""`assemble` on ranks: each cuts its shares of the reads into super-k-mers, which go to the rank
+that has their bucket; rank 0 joins what all have found.
+
+The exchange goes in rounds of a share a rank, so no rank holds more than a share twice, and what
+does not fit in its part of `--memory` is in scratch.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from itertools import pairwise
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from cuesta.engines.assembly import shares, together
+from cuesta.engines.mpi.clock import Clock
+from cuesta.engines.request import native_request
+from cuesta.lab.request import native_module
+
+SHARE_BYTES = 8 << 20
+"""Reads that a rank divides in a round."""
+
+
+def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """All sizes of k-mers; rank 0 leads. The response is that of `_native.run`."""
+    clock = Clock(world)
+    with TemporaryDirectory(dir=request["scratch"], prefix=f"rank-{world.rank}-") as scratch:
+        # Whoever leads needs memory for what all others have found.
+        mine = request | {"scratch": scratch, "threads": 1}
+        mine["memory_bytes"] = request["memory_bytes"] // 2 // world.size
+        rank = _Rank(world, clock, mine)
+        if world.rank:
+            while (asked := world.bcast(None)) is not None:
+                rank.found(*asked)
+            return {"phases": clock.phases, "counts": {}}
+        leads = native_request(
+            request, memory_bytes=request["memory_bytes"] // 2, threads=world.size
+        )
+
+        def fragments(ask: str, trusted: bytes | None) -> list[bytes]:
+            found: list[bytes] = rank.found(*world.bcast((ask, trusted)))
+            return found
+
+        response = json.loads(native_module().assembly_lead(leads, fragments))
+        world.bcast(None)
+    phases = together([*clock.phases, *response["phases"]])
+    return {"phases": phases, "counts": response["counts"] | {"ranks": world.size}}
+
+
+class _Rank:
+    """What a rank does for one size of k-mers after the other."""
+
+    def __init__(self, world: Any, clock: Clock, request: dict[str, Any]) -> None:
+        self._world = world
+        self._clock = clock
+        self._request = request
+
+    def found(self, ask: str, trusted: bytes | None) -> list[bytes]:
+        """What the parts of all ranks have found; on rank 0 only."""
+        exchange = _Exchange(self._world, self._request, (ask, trusted))
+        with ExitStack() as phase:
+            phase.enter_context(self._clock.phase("partition", bytes=exchange.input_bytes))
+
+            def blocks() -> bytes | None:
+                given = exchange.next()
+                if given is None:
+                    phase.close()
+                    phase.enter_context(self._clock.phase("compact"))
+                return given
+
+            part = native_module().assembly_part(
+                native_request(self._request), ask, blocks, exchange.min_count
+            )
+            gathered = self._world.gather(part)
+        return gathered or []
+
+
+class _Exchange:
+    """The rounds in which all ranks give each other super-k-mers."""
+
+    def __init__(
+        self, world: Any, request: dict[str, Any], asked: tuple[str, bytes | None]
+    ) -> None:
+        self._world = world
+        self._ask, trusted = asked
+        facts = json.loads(self._ask)
+        self._k = facts["k"]
+        self.input_bytes = 0 if facts["only_trusted"] else facts["input_bytes"]
+        every = [] if facts["only_trusted"] else shares(request["inputs"], SHARE_BYTES)
+        self._shares: list[str | bytes] = list(every[world.rank :: world.size])
+        if trusted and world.rank == 0:
+            self._shares.append(trusted)
+        self._rounds: int = max(world.allgather(len(self._shares)))
+
+    def next(self) -> bytes | None:
+        """What the others give this rank of their next shares; None when they have no more."""
+        if not self._rounds:
+            return None
+        self._rounds -= 1
+        divided, ends = self._divided(self._shares.pop() if self._shares else None)
+        given = [end - start for start, end in pairwise([0, *ends])]
+        taken: list[int] = self._world.alltoall(given)
+        from mpi4py import MPI
+
+        received = np.empty(sum(taken), dtype=np.uint8)
+        self._world.Alltoallv(
+            [np.frombuffer(divided, np.uint8), given, _starts(given), MPI.BYTE],
+            [received, taken, _starts(taken), MPI.BYTE],
+        )
+        return received.tobytes()
+
+    def _divided(self, share: str | bytes | None) -> tuple[bytes, list[int]]:
+        native, ranks = native_module(), self._world.size
+        if share is None:
+            return b"", [0] * ranks
+        trusted = isinstance(share, bytes)
+        divide = native.assembly_divide_trusted if trusted else native.assembly_divide
+        divided, ends, _ = divide(self._ask, share, ranks, False)
+        return divided, ends
+
+    def min_count(self, sample: bytes) -> int:
+        """The smallest count that the samples of all ranks say together."""
+        found: int = native_module().assembly_min_count(self._world.allgather(sample), self._k)
+        return found
+
+
+def _starts(counts: list[int]) -> list[int]:
+    return [int(start) for start in np.cumsum([0, *counts[:-1]])]

@@ -1,0 +1,41 @@
+"""Genomes and reads made up for the tests of `assemble`."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+FILES = ("contigs.fa", "unitigs.fa", "graph.gfa", "spectrum.tsv", "stats.json")
+PLACES = str.maketrans("ACGT", "TGCA")
+
+
+def turned(sequence: str) -> str:
+    """The other strand."""
+    return sequence.translate(PLACES)[::-1]
+
+
+def drawn(length: int, seed: int) -> str:
+    """Random bases."""
+    return "".join(random.Random(seed).choices("ACGT", k=length))
+
+
+def reads_of(genome: str, depth: int, errors: float, seed: int) -> list[str]:
+    """Reads of 100 bases from either strand of a circular genome."""
+    chance = random.Random(seed)
+    double, found = genome + genome[:100], []
+    for _ in range(depth * len(genome) // 100):
+        start = chance.randrange(len(genome))
+        read = list(double[start : start + 100])
+        for place in range(100):
+            if chance.random() < errors:
+                read[place] = chance.choice("ACGT")
+        text = "".join(read)
+        found.append(text if chance.random() < 0.5 else turned(text))
+    return found
+
+
+def write_fastq(path: Path, reads: list[str]) -> Path:
+    """Reads with good qualities."""
+    text = "".join(f"@r{index}\n{read}\n+\n{'I' * len(read)}\n" for index, read in enumerate(reads))
+    path.write_text(text)
+    return path

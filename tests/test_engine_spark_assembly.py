@@ -1,0 +1,72 @@
+"""`assemble` on Spark: the same bytes as on the native engine, for any parts and shares."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("pyarrow")
+
+from assemblykit import FILES, drawn, reads_of, write_fastq
+from cuesta.cli.app import call
+from cuesta.errors import InputError
+from sparkkit import engine, run, same_as_native, spark, trial
+
+__all__ = ["spark"]
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+BASES = 40_000
+DEPTH = 40
+
+
+@pytest.fixture(scope="module")
+def reads(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Of one genome, in a plain and a gzipped file."""
+    folder = tmp_path_factory.mktemp("reads")
+    every = reads_of(drawn(BASES, 1), DEPTH, 0.004, 5)
+    plain = write_fastq(folder / "plain.fq", every[:10_000])
+    packed = write_fastq(folder / "packed.fq", every[10_000:])
+    (folder / "packed.fq.gz").write_bytes(gzip.compress(packed.read_bytes()))
+    return [str(plain), str(folder / "packed.fq.gz")]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "options"),
+    [
+        ({"kmer_sizes": "31"}, {}),
+        ({"kmer_sizes": "31,55,79"}, {"partitions": "5", "task_bytes": "300KB"}),
+        ({"kmer_sizes": "21", "min_count": 4, "profile": "paper"}, {"partitions": "1"}),
+    ],
+    ids=str,
+)
+def test_files_are_those_of_the_native_engine(
+    parameters: dict[str, Any], options: dict[str, str], reads: list[str], tmp_path: Path
+) -> None:
+    wanted = trial("assemble", reads, parameters, **options)
+    outcome = same_as_native(wanted, tmp_path)
+    names = [phase.name for phase in outcome.phases if phase.name != "start"]
+    sampled = [] if "min_count" in parameters else ["sample"]
+    assert names == [*sampled, "partition and compact", "glue", "write", "simplify"]
+    assert outcome.counts["parts"] == int(options.get("partitions", "2"))
+
+
+def test_a_bad_record_is_named_in_one_line(tmp_path: Path) -> None:
+    path = write_fastq(tmp_path / "bad.fq", [*reads_of(drawn(5000, 1), 20, 0, 5), "ACGTELVIS"])
+    with pytest.raises(InputError, match=r"bad.fq, record 1001, base 5: 'E' is no nucleotide"):
+        run(trial("assemble", [str(path)], {}, task_bytes="50KB"), tmp_path)
+
+
+def test_a_base_costs_little_more_than_a_byte_of_shuffle(reads: list[str], tmp_path: Path) -> None:
+    engine().close()
+    words = ["run", "assemble", *reads, "-k", "31", "--min-count", "3", "--engine", "spark"]
+    assert call([*words, "-o", str(tmp_path / "a")]) == 0
+    record = json.loads((tmp_path / "a" / "run.json").read_text())
+    assert record["verified"]
+    assert {*FILES} <= {path.name for path in (tmp_path / "a").iterdir()}
+    assert 0 < record["engine_log"]["shuffle_write_bytes"] < 1.3 * BASES * DEPTH
