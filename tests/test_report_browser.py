@@ -117,13 +117,14 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     compared = kit.write_comparison(root / "scan", [kit.native(), kit.spark(), kit.array()])
     degrees = kit.write_run(root / "degrees", kit.degrees())
     communities = kit.write_run(root / "communities", kit.communities())
+    assembly = kit.write_run(root / "assembly", kit.assembly())
     wrong = kit.native(1, verified=False, seed=7)
     wrong["parameters"]["min_abs_score"] = 0.5
     doubted = kit.write_run(root / "doubted", wrong)
     hostile = kit.write_run(root / "hostile", kit.hostile())
     pages = {
         "comparison": [compared],
-        "several": [compared, degrees, communities, doubted],
+        "several": [compared, degrees, communities, assembly, doubted],
         "hostile": [hostile],
     }
     return {name: write(paths, root / f"{name}.html") for name, paths in pages.items()}

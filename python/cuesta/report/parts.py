@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuesta.report import numerals as n
-from cuesta.report import scales, svg, tables
+from cuesta.report import scales, shapes, svg, tables
 from cuesta.report.blocks import Block, Figure, Fold, Key, Part
 from cuesta.report.findings import (
     CEILING_SLACK,
@@ -69,7 +69,7 @@ def ceilings(identifier: str, group: Group, finding: Finding) -> Part | None:
     if not rows:
         return None
     described = "; ".join(f"{row.label}: {row.text}, {row.detail}" for row in rows)
-    frame = svg.Frame(
+    frame = shapes.Frame(
         identifier=f"{identifier}-ceilings",
         title="Distance from the ceiling",
         description=described,
@@ -93,7 +93,7 @@ def memory_and_bytes(identifier: str, group: Group, finding: Finding) -> Part:
                     tone="best" if run is finding.best else "other")
             for (label, run), peak in zip(group.named(), peaks, strict=True)
         ]  # fmt: skip
-        frame = svg.Frame(
+        frame = shapes.Frame(
             identifier=f"{identifier}-memory",
             title="Peak memory",
             description="; ".join(f"{row.label}: {row.text}" for row in rows),
@@ -131,7 +131,7 @@ def _time_bars(identifier: str, group: Group, finding: Finding) -> Figure:
             )
         )
     described = "; ".join(f"{row.label} {row.text}" for row in rows)
-    frame = svg.Frame(identifier=identifier, title="Time of the work", description=described)
+    frame = shapes.Frame(identifier=identifier, title="Time of the work", description=described)
     caption = "Logarithmic scale: equal distances are equal ratios. " * axis.log
     if any(row.low is not None for row in rows):
         caption += (
@@ -157,7 +157,7 @@ def _phase_bars(identifier: str, group: Group, unit: str, unit_seconds: float) -
     )
     shares = not unit_seconds
     title = "Shares of each engine's own time" if shares else "Where the time went"
-    frame = svg.Frame(identifier=identifier, title=title, description=described)
+    frame = shapes.Frame(identifier=identifier, title=title, description=described)
     drawn = {segment.name: segment.tone for row in rows for segment in row.segments}
     keys = tuple(Key(tone=drawn[name], text=name) for name in tones if name in drawn)
     caption = (

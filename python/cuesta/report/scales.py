@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 TICKS_MAX = 5
 """So many labels fit side by side on a telephone."""
@@ -60,6 +60,12 @@ def linear(high: float, label: Callable[[float], str], low: float = 0.0) -> Axis
     values = [round(index * step, 12) for index in range(first, last + 1)]
     ticks = tuple(Tick(value=value, label=label(value)) for value in values)
     return Axis(low=values[0], high=values[-1], log=False, ticks=ticks)
+
+
+def ending(axis: Axis, high: float) -> Axis:
+    """A linear axis cut off at `high`, with the ticks up to there."""
+    ticks = tuple(tick for tick in axis.ticks if tick.value <= high)
+    return replace(axis, high=high, ticks=ticks)
 
 
 def logarithmic(low: float, high: float, label: Callable[[float], str]) -> Axis:

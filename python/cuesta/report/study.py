@@ -10,7 +10,7 @@ from pathlib import Path
 from cuesta.errors import InputError
 from cuesta.lab.stats import Statistic, median_interval
 from cuesta.report import numerals as n
-from cuesta.report import scales, svg, words
+from cuesta.report import plots, scales, shapes, words
 from cuesta.report.blocks import (
     Alert,
     Cell,
@@ -246,9 +246,9 @@ def _times(identifier: str, series: Series) -> Part:
     unit, seconds = n.time_unit(max(all_times))
     up = scales.for_bars([value / seconds for value in all_times], n.terse)
 
-    def place(point: Point) -> svg.Place:
+    def place(point: Point) -> plots.Place:
         time = point.time
-        return svg.Place(
+        return plots.Place(
             x=point.cores,
             y=time.median / seconds,
             low=time.low / seconds,
@@ -261,23 +261,23 @@ def _times(identifier: str, series: Series) -> Part:
     return Part(title="Time", aside=(aside,), blocks=(figure,))
 
 
-def _ideal_times(series: Series, y: Callable[[Point], svg.Place]) -> list[svg.Place]:
+def _ideal_times(series: Series, y: Callable[[Point], plots.Place]) -> list[plots.Place]:
     first = _reference(series).points[0]
     cores = [point.cores for point in _reference(series).points]
     start = y(first).y
     weak = series.scaling == "weak"
     values = [start if weak else start * first.cores / count for count in cores]
     return [
-        svg.Place(x=x, y=value, low=value, high=value)
+        plots.Place(x=x, y=value, low=value, high=value)
         for x, value in zip(cores, values, strict=True)
     ]
 
 
 def _efficiency(identifier: str, series: Series) -> Part:
-    def place(point: Point) -> svg.Place:
+    def place(point: Point) -> plots.Place:
         first = next(curve for curve in series.curves if curve.engine == point.run.engine).points[0]
         low, middle, high = _efficiency_of(series, first, point)
-        return svg.Place(x=point.cores, y=middle, low=low, high=high)
+        return plots.Place(x=point.cores, y=middle, low=low, high=high)
 
     places = [place(point) for curve in series.curves for point in curve.points]
     up = scales.linear(max(1.0, *(one.y for one in places)), n.terse)
@@ -287,7 +287,7 @@ def _efficiency(identifier: str, series: Series) -> Part:
         place,
         (up, "efficiency"),
         lambda one, _: [
-            svg.Place(x=point.cores, y=1, low=1, high=1) for point in _reference(one).points
+            plots.Place(x=point.cores, y=1, low=1, high=1) for point in _reference(one).points
         ],
     )
     aside = (
@@ -317,26 +317,28 @@ def _efficiency_of(series: Series, first: Point, point: Point) -> tuple[float, f
 def _figure(
     identifier: str,
     series: Series,
-    place: Callable[[Point], svg.Place],
+    place: Callable[[Point], plots.Place],
     upward: tuple[scales.Axis, str],
-    ideal: Callable[[Series, Callable[[Point], svg.Place]], list[svg.Place]],
+    ideal: Callable[[Series, Callable[[Point], plots.Place]], list[plots.Place]],
 ) -> Figure:
-    lines = [svg.Curve(name="ideal", tone="ideal", places=tuple(ideal(series, place)))]
+    lines = [plots.Curve(name="ideal", tone="ideal", places=tuple(ideal(series, place)))]
     keys = []
     for index, curve in enumerate(series.curves):
         tone = f"p{min(index + 1, TONES_MAX)}"
         places = tuple(place(point) for point in curve.points)
-        lines.append(svg.Curve(name=curve.engine, tone=tone, places=places))
+        lines.append(plots.Curve(name=curve.engine, tone=tone, places=places))
         keys.append(Key(tone=tone, text=curve.engine))
     cores = sorted({point.cores for curve in series.curves for point in curve.points})
     ticks = tuple(scales.Tick(value=count, label=str(count)) for count in cores)
     across = scales.Axis(low=cores[0] / 1.2, high=cores[-1] * 1.2, log=True, ticks=ticks)
-    frame = svg.Frame(
+    frame = shapes.Frame(
         identifier=identifier,
         title=f"{upward[1]} by cores",
         description=f"{series.title}: {upward[1]} of each engine by the number of cores",
     )
-    drawn = svg.curves(frame, lines, across, upward[0], ("cores", upward[1]))
+    drawn = plots.curves(
+        frame, lines, plots.Axes(across=across, up=upward[0], names=("cores", upward[1]))
+    )
     return Figure(svg=drawn, keys=tuple(keys))
 
 

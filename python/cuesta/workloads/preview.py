@@ -3,7 +3,10 @@
 A preview is a list of at most `LIMITS.views` objects, each with a `kind` and a `title`:
 
 - `distribution`: `series` of `[value, how many]` points, drawn on logarithmic axes;
-- `histogram`: `bins` of `[low, high, how many]`;
+- `histogram`: `bins` of `[low, high, how many]`; where wanted `whole` (values are whole numbers,
+  `high` is the next bin's), `split` (bins up to it are `below`, the others `above`, in words), a
+  `line` of a `name` and `[value, how many]` points, `marks` of a `text` and `x`, `y` or both, `top`
+  (the height at which bars are cut off), `tight` (the axis ends with the last bin);
 - `bars`: `items` of `[label, how many]`;
 - `table`: `columns` and `rows` of text and numbers; what is a name and no amount is text.
 

@@ -1,0 +1,245 @@
+"""Charts with two axes as SVG text, from plain values: one pure function a chart.
+
+Nothing here knows a workload, an engine or a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from markupsafe import Markup
+
+from cuesta.report import shapes
+from cuesta.report.scales import Axis
+
+MARK_CHARACTERS_MAX = 18
+"""A longer label of a mark would not fit beside it on a telephone's screen."""
+
+_PLOT_TOP = 24.0
+_PLOT_HEIGHT = 260
+_PLOT_FOOT = 68
+_LABEL_HEIGHT = 17
+_LABEL_GAP = 6
+_LABEL_LEFT = 55
+_LABEL_SHARE = 45
+"""Per cent that a label takes at most, on a telephone's screen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axes:
+    """The two axes of a plot, and the names of what is across and what is up."""
+
+    across: Axis
+    up: Axis
+    names: tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """Points of a `scatter` that belong together."""
+
+    name: str
+    tone: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A point of a `Curve` with the interval around it."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Points of `curves` that are joined; the class `ideal` is drawn without its points."""
+
+    name: str
+    tone: str
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bin:
+    """A bar of a `histogram`: `count` things from `low` up to `high`; `tone` colours it."""
+
+    low: float
+    high: float
+    count: float
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A labelled line on a `histogram`: upright at `x`, or level at `y`; with both a spot on it."""
+
+    text: str
+    x: float | None = None
+    y: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overlay:
+    """What is drawn over the bars of a `histogram`: a line through points, and marks."""
+
+    line: tuple[tuple[float, float], ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+
+def scatter(frame: shapes.Frame, series: Sequence[Series], axes: Axes) -> Markup:
+    """Points, not joined: between two whole degrees there is nothing to interpolate."""
+    parts = [_plot_frame(axes)]
+    for group in series:
+        for x, y in group.points:
+            parts.append(
+                shapes.tag(
+                    "circle",
+                    cx=shapes.percent(axes.across.place(x)),
+                    cy=shapes.number(_down(axes.up, y)),
+                    r=3.2,
+                    class_=f"point {group.tone}",
+                )
+            )
+    return shapes.chart(frame, _PLOT_HEIGHT + _PLOT_FOOT, parts, "plot")
+
+
+def curves(frame: shapes.Frame, lines: Sequence[Curve], axes: Axes) -> Markup:
+    """Lines through points, each with its interval."""
+    parts = [_plot_frame(axes)]
+    for curve in lines:
+        spots = [(axes.across.place(one.x), _down(axes.up, one.y)) for one in curve.places]
+        for (x1, y1), (x2, y2) in pairwise(spots):
+            parts.append(shapes.line(x1, y1, x2, y2, f"curve {curve.tone}"))
+        if curve.tone == "ideal":
+            continue
+        for one, (x, y) in zip(curve.places, spots, strict=True):
+            whisker = shapes.line(
+                x, _down(axes.up, one.low), x, _down(axes.up, one.high), "whisker"
+            )
+            dot = shapes.tag(
+                "circle", cx=shapes.percent(x), cy=shapes.number(y), r=4, class_=f"dot {curve.tone}"
+            )
+            parts.append(shapes.group(f"{curve.name}: {one.x:g}, {one.y:.4g}", whisker, dot))
+    return shapes.chart(frame, _PLOT_HEIGHT + _PLOT_FOOT, parts, "plot")
+
+
+def histogram(
+    frame: shapes.Frame, bins: Sequence[Bin], axes: Axes, over: Overlay | None = None
+) -> Markup:
+    """Counts in neighbouring bins, as upright bars that touch, cut where they leave the plot."""
+    parts = [_plot_frame(axes)]
+    bottom = _down(axes.up, axes.up.low)
+    for item in bins:
+        if item.count <= 0:
+            continue
+        top = _down(axes.up, item.count)
+        rect = shapes.tag(
+            "rect",
+            **shapes.span(axes.across.place(item.low), axes.across.place(item.high)),
+            y=shapes.number(min(top, bottom - 1.5)),
+            height=shapes.number(max(bottom - top, 1.5)),
+            class_=f"bin {item.tone}".strip(),
+        )
+        parts.append(shapes.group(item.text, rect))
+    if over is not None:
+        parts += [_through(over.line, axes), _marks(over.marks, axes)]
+    return shapes.chart(frame, _PLOT_HEIGHT + _PLOT_FOOT, parts, "plot")
+
+
+def _through(points: Sequence[tuple[float, float]], axes: Axes) -> Markup:
+    """A line through points, on a ground that sets it off from the bars."""
+    spots = [(axes.across.place(x), _down(axes.up, y)) for x, y in points]
+    pieces = [
+        shapes.line(x1, y1, x2, y2, tone)
+        for tone in ("halo", "curve fit")
+        for (x1, y1), (x2, y2) in pairwise(spots)
+    ]
+    return Markup("").join(pieces)
+
+
+def _marks(marks: Sequence[Mark], axes: Axes) -> Markup:
+    """Lines of all marks, then their labels, each beside its line and none on another."""
+    lines: list[Markup] = []
+    labels: list[Markup] = []
+    taken: list[tuple[float, float]] = []
+    bottom = _down(axes.up, axes.up.low)
+    for mark in marks:
+        x = None if mark.x is None else axes.across.place(mark.x)
+        y = None if mark.y is None else _down(axes.up, mark.y)
+        if x is not None:
+            end, label, step = (x, _PLOT_TOP, x, bottom), (x, _PLOT_TOP + 12), 1
+        elif y is not None:
+            end, label, step = (0.0, y, 100.0, y), (100.0, y - _LABEL_GAP), -1
+        else:
+            continue
+        lines += [shapes.line(*end, tone) for tone in ("halo", "mark")]
+        if x is not None and y is not None:
+            spot = {"cx": shapes.percent(x), "cy": shapes.number(y), "class_": "spot"}
+            lines.append(shapes.tag("circle", r=4.5, **spot))
+        labels.append(_label(mark.text, *_free(label, taken, step)))
+    return Markup("").join((*lines, *labels))
+
+
+def _free(
+    place: tuple[float, float], taken: list[tuple[float, float]], step: int
+) -> tuple[float, float]:
+    """The nearest height at which a label touches no other one; it is taken from then on."""
+    x, height = place
+    begin = _label_begin(x)
+    while any(
+        abs(height - other_height) < _LABEL_HEIGHT
+        and abs(begin - _label_begin(other)) < _LABEL_SHARE
+        for other, other_height in taken
+    ):
+        height += step
+    taken.append((x, height))
+    return x, height
+
+
+def _label_begin(x: float) -> float:
+    """Per cent at which a label begins: on that side of its line where there is more room."""
+    return x if x < _LABEL_LEFT else x - _LABEL_SHARE
+
+
+def _label(words: str, x: float, height: float) -> Markup:
+    """A label beside an upright line at `x`, or at the end of a level one."""
+    gap = 0 if x >= 100 else _LABEL_GAP if x < _LABEL_LEFT else -_LABEL_GAP
+    return shapes.tag(
+        "text",
+        shapes.shortened(words, MARK_CHARACTERS_MAX),
+        x=shapes.percent(x),
+        dx=gap,
+        y=shapes.number(height),
+        class_="mark-name",
+        text_anchor="start" if x < _LABEL_LEFT else "end",
+    )
+
+
+def _plot_frame(axes: Axes) -> Markup:
+    """Horizontal grid, tick labels on both axes and the axes' names, all of them level."""
+    across, up, names = axes.across, axes.up, axes.names
+    parts = [shapes.text("0%", 12, shapes.shortened(names[1]), "name")]
+    bottom = _down(up, up.low)
+    for tick in up.ticks:
+        y = _down(up, tick.value)
+        parts.append(shapes.line(0, y, 100, y, "grid"))
+        parts.append(shapes.tag("text", tick.label, x=-8, y=shapes.number(y + 4), class_="tick",
+                          text_anchor="end"))  # fmt: skip
+    for tick in across.ticks:
+        place = across.place(tick.value)
+        parts.append(shapes.line(place, bottom, place, bottom + 5, "base"))
+        parts.append(shapes.tick_across(place, bottom + 19, tick.label))
+    parts.append(shapes.line(0, bottom, 100, bottom, "base"))
+    parts.append(shapes.text("100%", bottom + 38, shapes.shortened(names[0]), "name", "end"))
+    return Markup("").join(parts)
+
+
+def _down(up: Axis, value: float) -> float:
+    """Pixels from the top of a plot."""
+    return _PLOT_TOP + _PLOT_HEIGHT * (1 - up.place(value) / 100)

@@ -1,0 +1,104 @@
+"""The pieces that charts are made of, as SVG text: a frame, lines, rectangles, words.
+
+Places across are percentages and places down are pixels, so a chart is as wide as its column while
+its letters keep their size. Every text is escaped. Colours are classes that the style sheet fills,
+for light and for dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+LABEL_CHARACTERS_MAX = 26
+"""A longer label is cut in its middle; the whole of it is in the tooltip."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """What a chart is called: `identifier` is unique in the page, `description` is read aloud."""
+
+    identifier: str
+    title: str
+    description: str
+
+
+def chart(frame: Frame, height: float, parts: Iterable[Markup], kind: str) -> Markup:
+    """The whole chart, named for who cannot see it; `height` in pixels."""
+    title_id, description_id = f"{frame.identifier}-title", f"{frame.identifier}-desc"
+    head = tag("title", frame.title, id=title_id) + tag(
+        "desc", frame.description, id=description_id
+    )
+    return tag(
+        "svg",
+        head + Markup("").join(parts),
+        class_=f"chart {kind}",
+        role="img",
+        aria_labelledby=f"{title_id} {description_id}",
+        width="100%",
+        height=number(height),
+    )
+
+
+def group(tooltip: str, *shapes: Markup) -> Markup:
+    """Shapes that share a tooltip."""
+    return tag("g", tag("title", tooltip) + Markup("").join(shapes))
+
+
+def line(x1: float, y1: float, x2: float, y2: float, tone: str) -> Markup:
+    """A straight line from (x1, y1) to (x2, y2), in per cent across and pixels down."""
+    return tag(
+        "line",
+        x1=percent(x1),
+        y1=number(y1),
+        x2=percent(x2),
+        y2=number(y2),
+        class_=tone,
+    )
+
+
+def text(x: str, y: float, text: str, tone: str, anchor: str = "start") -> Markup:
+    """Words at a place; `anchor` says which end of them is there."""
+    return tag("text", text, x=x, y=number(y), class_=tone, text_anchor=anchor)
+
+
+def shortened(label: str, characters_max: int = LABEL_CHARACTERS_MAX) -> str:
+    """`label` with its middle cut out when it is too long to fit beside a value."""
+    if len(label) <= characters_max:
+        return label
+    half = (characters_max - 1) // 2
+    return f"{label[:half]}…{label[-half:]}"
+
+
+def tick_across(place: float, y: float, label: str) -> Markup:
+    """The label of a tick, kept inside the chart at both its ends."""
+    anchor = "start" if place < 3 else "end" if place > 94 else "middle"
+    return text(percent(place), y, label, "tick", anchor)
+
+
+def span(left: float, right: float) -> dict[str, str]:
+    """`x` and `width` of a rectangle, never thinner than can be seen."""
+    width = max(right - left, 0.25)
+    return {"x": percent(min(left, 100 - width)), "width": percent(width)}
+
+
+def percent(value: float) -> str:
+    """A place or a width across."""
+    return f"{number(value)}%"
+
+
+def number(value: float) -> str:
+    """At most three decimals and no trailing zeros; the same text on every machine."""
+    text = f"{value:.3f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def tag(name: str, content: str = "", **attributes: object) -> Markup:
+    """An element; plain `content` is escaped, `Markup` is not."""
+    words = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+    )
+    return Markup(f"<{name}{words}>{escape(content)}</{name}>")

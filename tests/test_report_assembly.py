@@ -1,0 +1,193 @@
+"""An assembly on a page: the spectrum with its fit, contigs by length; never a reason to fail."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reportkit as kit
+from cuesta.report.page import write
+from cuesta.workloads.preview import LIMITS, preview
+
+LENGTHS = (9000, 5000, 3000, 2000, 1000)
+FIT = {"min_count": 5, "depth": 30.0, "deviation": 5.0, "genome_size": 19_876, "error_rate": 0.004}
+
+
+def level(**changes: Any) -> dict[str, Any]:
+    rounds = [{"tips": 8, "islands": 1, "bubbles": 2, "connections": 0}]
+    made = {"k": 31, "min_count": 5, "fit": FIT, "distinct": 700, "solid": 600, "unitigs": 17}
+    return made | {"rounds": rounds} | changes
+
+
+def spectrum() -> dict[int, int]:
+    """Errors, a peak at 30, and one k-mer of a repeat."""
+    bell = {x: round(1000 * math.exp(-(((x - 30) / 5) ** 2) / 2)) for x in range(12, 49)}
+    return {1: 90_000, 2: 4000, 3: 200, 4: 10} | bell | {900: 1}
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> Path:
+    """The files of an answer, with contigs in an order that is not that of their lengths."""
+    write_spectrum(tmp_path, spectrum())
+    write_contigs(tmp_path, (5000, 9000, 1000, 3000, 2000))
+    (tmp_path / "stats.json").write_text(json.dumps({"levels": [level()]}))
+    return tmp_path
+
+
+def write_spectrum(folder: Path, found: dict[int, int]) -> None:
+    rows = "".join(f"{count}\t{kmers}\n" for count, kmers in found.items())
+    (folder / "spectrum.tsv").write_text("count\tkmers\n" + rows)
+
+
+def write_contigs(folder: Path, lengths: tuple[int, ...]) -> None:
+    with (folder / "contigs.fa").open("w") as out:
+        for number, length in enumerate(lengths, start=1):
+            mark = " circular=true" if number == 2 else ""
+            head = f">contig_{number} length={length} coverage={number}.5{mark}"
+            out.write(f"{head}\n{'A' * length}\n")
+
+
+def look(folder: Path) -> list[dict[str, Any]]:
+    views = preview("assemble", folder, {})
+    assert len(views) <= LIMITS.views
+    assert json.loads(json.dumps(views)) == views
+    return views
+
+
+def titles(folder: Path) -> list[str]:
+    return [view["title"].split(",")[0].split(" of ")[0] for view in look(folder)]
+
+
+def test_the_spectrum_has_cutoff_peak_and_estimates(answer: Path) -> None:
+    view = look(answer)[0]
+    assert view["marks"] == [{"text": "cutoff 5", "x": 5}, {"text": "peak 30.0", "x": 30.5}]
+    assert "so the genome has about 19,900 bases." in view["note"]
+    assert "About one base in 250 of the reads is wrong." in view["note"]
+    distinct = sum(spectrum().values())
+    assert f"Of {distinct:,} distinct k-mers, 94,210 were taken for errors." in view["note"]
+    assert "Not drawn are 1 seen 76 times or more" in view["note"]
+    assert [low for low, _, _ in view["bins"]] == list(range(1, 76))
+
+
+def test_the_curve_of_the_fit_lies_on_the_peak_and_holds_its_kmers(answer: Path) -> None:
+    points = look(answer)[0]["line"]["points"]
+    middle, height = max(points, key=lambda point: point[1])
+    assert middle == pytest.approx(30.5)
+    assert height == pytest.approx(1000, rel=0.01)
+    step = points[1][0] - points[0][0]
+    peak = sum(many for count, many in spectrum().items() if 12 <= count < 900)
+    assert step * sum(y for _, y in points) == pytest.approx(peak, rel=0.01)
+
+
+def test_bars_of_errors_are_cut_off_above_the_peak(answer: Path) -> None:
+    view = look(answer)[0]
+    assert 1000 < view["top"] < 1300
+    assert "cut off" in view["note"]
+
+
+def test_a_deep_spectrum_has_bars_of_several_counts_that_begin_at_the_cutoff(
+    answer: Path,
+) -> None:
+    deep = {"min_count": 7, "fit": FIT | {"min_count": 7, "depth": 400.0, "deviation": 60.0}}
+    (answer / "stats.json").write_text(json.dumps({"levels": [level(**deep)]}))
+    write_spectrum(answer, dict.fromkeys(range(1, 1200), 100))
+    view = look(answer)[0]
+    assert len(view["bins"]) <= LIMITS.bins + 1
+    assert 7 in {low for low, _, _ in view["bins"]}
+    assert view["bins"][0][0] == 1
+    assert all(mean == 100 for _, _, mean in view["bins"])
+    assert "A bar is the mean of 13 counts." in view["note"]
+
+
+def test_a_spectrum_without_a_peak_is_points_and_no_estimate(answer: Path) -> None:
+    (answer / "stats.json").write_text(
+        json.dumps({"levels": [level(min_count=2, fit=FIT | {"depth": 0.0})]})
+    )
+    view = look(answer)[0]
+    assert view["kind"] == "distribution"
+    assert "bases" not in view["note"]
+
+
+def test_contigs_lie_side_by_side_with_n50_and_aun(answer: Path) -> None:
+    view = look(answer)[1]
+    assert [high - low for low, high, _ in view["bins"]] == list(LENGTHS)
+    assert [height for _, _, height in view["bins"]] == list(LENGTHS)
+    assert view["marks"] == [
+        {"text": "N50 5,000", "x": 10_000, "y": 5000},
+        {"text": "auN 6,000", "y": 6000},
+    ]
+    assert look(answer)[2]["rows"][0] == ["contig_2", 9000, 2.5, "circular"]
+
+
+def test_narrow_contigs_are_drawn_together_over_the_same_area(answer: Path) -> None:
+    lengths = (50_000, *range(900, 200, -1))
+    write_contigs(answer, lengths)
+    view = look(answer)[1]
+    assert len(view["bins"]) <= LIMITS.bins + 1
+    assert view["bins"][-1][1] == sum(lengths)
+    area = sum((high - low) * height for low, high, height in view["bins"])
+    assert area == pytest.approx(sum(length * length for length in lengths), rel=1e-3)
+    assert "drawn together" in view["note"]
+
+
+def test_one_contig_is_no_curve(answer: Path) -> None:
+    write_contigs(answer, (10_000,))
+    assert titles(answer) == ["How often 31-mers were seen", "Largest contigs", "By size"]
+
+
+SPECTRUM, CURVE, TABLE, LEVELS = (
+    "How often 31-mers were seen", "Contigs", "Largest contigs", "By size"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        ("spectrum.tsv", [CURVE, TABLE, LEVELS]),
+        ("contigs.fa", [SPECTRUM, LEVELS]),
+        ("stats.json", [CURVE, TABLE]),
+    ],
+)
+@pytest.mark.parametrize(
+    "harm",
+    [Path.unlink, lambda path: path.write_text("{}\nx"), lambda path: path.write_text("[]")],
+)
+def test_a_missing_or_damaged_file_takes_only_its_own_pictures(
+    answer: Path, name: str, left: list[str], harm: Callable[[Path], Any]
+) -> None:
+    assert titles(answer) == [SPECTRUM, CURVE, TABLE, LEVELS]
+    harm(answer / name)
+    assert titles(answer) == left
+
+
+def test_contigs_cut_short_are_not_drawn(answer: Path) -> None:
+    text = (answer / "contigs.fa").read_text()
+    (answer / "contigs.fa").write_text(text.replace("A" * 5000, "A" * 4000, 1))
+    assert titles(answer) == [SPECTRUM, LEVELS]
+
+
+def test_the_page_draws_fit_marks_and_colours(tmp_path: Path) -> None:
+    html = write([kit.write_run(tmp_path / "a", kit.assembly())], tmp_path / "r.html").read_text()
+    for label in ("cutoff 4", "peak 17.0", "N50 1,967", "auN 2,374"):
+        assert f">{label}</text>" in html
+    assert html.count('class="bin under"') == 3
+    assert html.count('class="curve fit"') == len(kit.SPECTRUM["line"]["points"]) - 1
+    assert html.count('class="spot"') == 1
+    keys = re.findall(r'<span class="swatch (\w+)"></span>([^<]*)', html)
+    assert [tone for tone, _ in keys][:3] == ["under", "bin", "fit"]
+    assert "<title>1: 1.541M distinct k-mers</title>" in html
+    assert "Marked: N50 1,967, auN 2,374." in html
+
+
+def test_colours_that_are_not_to_be_seen_have_no_key(tmp_path: Path) -> None:
+    wide = kit.SPECTRUM | {"bins": [[1, 2, 71], [2, 1000, 5]], "split": 2}
+    record = kit.assembly(preview=[wide])
+    html = write([kit.write_run(tmp_path / "a", record)], tmp_path / "r.html").read_text()
+    assert 'swatch under"' not in html
+    assert 'swatch fit"' in html
