@@ -140,7 +140,14 @@ def test_profiles_take_out_more_or_less(reads: Path, tmp_path: Path) -> None:
         answer = assemble([reads], tmp_path / profile, "-k", "31", "--profile", profile,
                           "--min-count", "2", "--min-contig", "0")  # fmt: skip
         counts[profile] = record(answer)["answer"]["counts"]["contigs"]
+        lengths = [len(contig) for contig in contigs(answer)]
+        assert lengths == sorted(lengths, reverse=True)
+        (level,) = json.loads((answer / "stats.json").read_text())["levels"]
+        assert ("traffic" in level) == (profile == "paper")
     assert counts["none"] > counts["paper"] >= counts["default"] == 3
+    # A round takes about a quarter of the vertices, and finding neighbours three supersteps.
+    unitigs = [(tmp_path / profile / "unitigs.fa").read_bytes() for profile in counts]
+    assert unitigs[0] == unitigs[1] == unitigs[2]
 
 
 def mates_of(genome: str, depth: int, insert: int, seed: int) -> tuple[list[str], list[str]]:

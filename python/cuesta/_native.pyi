@@ -10,16 +10,21 @@ from typing import final
 
 from typing_extensions import Buffer
 
+from cuesta.engines.assembly import Feed
+
 __all__ = [
     "KMeansLeader",
     "KMeansShare",
     "__version__",
+    "assembly_compressed",
     "assembly_divide",
     "assembly_divide_trusted",
     "assembly_lead",
     "assembly_min_count",
     "assembly_part",
     "assembly_split",
+    "assembly_spread",
+    "assembly_step",
     "ceiling",
     "data_make",
     "dataflow_files",
@@ -69,13 +74,15 @@ def assembly_divide_trusted(
 ) -> tuple[bytes, list[int], int]: ...
 def assembly_lead(request: str, fragments: Callable[[str, bytes | None], list[bytes]]) -> str: ...
 def assembly_min_count(samples: list[bytes], k: int) -> int: ...
-def assembly_part(
-    request: str,
-    ask: str,
-    blocks: Callable[[], bytes | None],
-    min_count: Callable[[bytes], int | None],
-) -> bytes: ...
+def assembly_part(request: str, ask: str, feed: Feed) -> bytes: ...
 def assembly_split(inputs_json: str, share_bytes: int) -> str: ...
+def assembly_spread(found: bytes, parts: int) -> tuple[bytes, list[bytes]]: ...
+def assembly_step(
+    place: tuple[int, int, int], state: bytes, messages: list[bytes]
+) -> tuple[bytes, list[bytes], int, int]: ...
+def assembly_compressed(
+    ask: str, parts: int, state: bytes, traffic: tuple[int, int, int]
+) -> bytes: ...
 def dataflow_generate(block: Buffer, seed: int, first: int) -> None: ...
 def dataflow_files(inputs_json: str) -> tuple[list[tuple[Path, int]], int]: ...
 def dataflow_load(block: Buffer, inputs_json: str, first: int, limit: float) -> None: ...

@@ -6,7 +6,7 @@ use cuesta_core::progress::Progress;
 use cuesta_input::parallel;
 
 use crate::buckets::Buckets;
-use crate::compact::Compactor;
+use crate::compact::{Compactor, Grain};
 use crate::kmer::{Kmer, Wide};
 use crate::packed::LEFT_INSIDE;
 use crate::scan::TRUSTED;
@@ -57,12 +57,12 @@ impl<'b> Counting<'_, 'b> {
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
-    pub fn fragments(&self, min_count: u32) -> Result<(Fragments<'b>, Spectrum)> {
+    pub fn fragments(&self, min_count: u32, grain: Grain) -> Result<(Fragments<'b>, Spectrum)> {
         match self.k {
-            0..=31 => self.fragments_of::<u64>(min_count),
-            32..=63 => self.fragments_of::<u128>(min_count),
-            64..=127 => self.fragments_of::<Wide<2>>(min_count),
-            _ => self.fragments_of::<Wide<4>>(min_count),
+            0..=31 => self.fragments_of::<u64>((min_count, grain)),
+            32..=63 => self.fragments_of::<u128>((min_count, grain)),
+            64..=127 => self.fragments_of::<Wide<2>>((min_count, grain)),
+            _ => self.fragments_of::<Wide<4>>((min_count, grain)),
         }
     }
 
@@ -77,13 +77,16 @@ impl<'b> Counting<'_, 'b> {
         Ok(all_spectra(&workers))
     }
 
-    fn fragments_of<K: Kmer>(&self, min_count: u32) -> Result<(Fragments<'b>, Spectrum)> {
+    fn fragments_of<K: Kmer>(
+        &self,
+        (min_count, grain): (u32, Grain),
+    ) -> Result<(Fragments<'b>, Spectrum)> {
         let work = |worker: &mut Worker<'b, K>, index: usize| {
             let bucket = self.mine[index];
             worker.count(self.buckets, bucket, (self.k, min_count))?;
             self.buckets.clear(bucket);
             self.progress.advance(0)?;
-            Compactor::new(&mut worker.table, self.k, min_count)
+            Compactor::new(&mut worker.table, self.k, (min_count, grain))
                 .run(&worker.solid, &mut worker.fragments)
         };
         let make = || Worker::new(self.budget);

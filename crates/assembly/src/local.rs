@@ -10,6 +10,7 @@ use crate::counting::Counting;
 use crate::reads::{Batch, Reads};
 use crate::scan::{Scanner, SuperKmer};
 use crate::stage::{Ask, Found, Workers};
+use crate::supersteps;
 
 /// Part of the budget that is left for tables and graphs.
 const KEEP_FREE: u64 = 2;
@@ -30,7 +31,7 @@ impl<'c> Workers<'c> for Local<'c> {
         let buckets = self.partition(ask, trusted, response)?;
         let mine: Vec<usize> = (0..buckets.count()).collect();
         let bucket_bytes = buckets.bytes();
-        timed(response, "compact", || {
+        let (fragments, spectrum, min_count) = timed(response, "compact", || {
             let counting = Counting {
                 buckets: &buckets,
                 mine: &mine,
@@ -43,9 +44,18 @@ impl<'c> Workers<'c> for Local<'c> {
                 Some(min_count) => min_count,
                 None => counting.sample()?.fit(ask.k).min_count,
             };
-            let (fragments, spectrum) = counting.fragments(min_count)?;
-            let found = Found { fragments, spectrum, min_count, bucket_bytes };
-            Ok((found, bucket_bytes, mine.len() as u64))
+            let (fragments, spectrum) = counting.fragments(min_count, ask.grain())?;
+            Ok(((fragments, spectrum, min_count), bucket_bytes, mine.len() as u64))
+        })?;
+        drop(buckets);
+        if !ask.coin_toss {
+            return Ok(Found { fragments, spectrum, min_count, bucket_bytes, traffic: None });
+        }
+        timed(response, "supersteps", || {
+            let (fragments, traffic) = supersteps::all(self.context, ask.k, fragments)?;
+            let bytes = traffic.bytes;
+            let traffic = Some(traffic);
+            Ok((Found { fragments, spectrum, min_count, bucket_bytes, traffic }, bytes, 0))
         })
     }
 }

@@ -17,6 +17,7 @@ use crate::reads::{Batch, Reads};
 use crate::simplify::{Graph, Removed};
 use crate::spectrum::Fit;
 use crate::stage::{Stage, Workers};
+use crate::vertices::Traffic;
 use crate::write;
 
 /// Of gzipped reads a byte stands for about so many.
@@ -37,6 +38,9 @@ pub struct Level {
     pub solid: u64,
     /// Bytes of super-k-mers.
     pub bucket_bytes: u64,
+    /// What the coin toss of the paper took to compress chains, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
     /// Unitigs before errors are taken out.
     pub unitigs: usize,
     /// What each round took out.

@@ -55,6 +55,11 @@ impl<'a, T> Sequences<'a, T> {
         Self { codes: Vec::new(), ends: Vec::new(), facts: Vec::new(), meter }
     }
 
+    /// An empty one that takes its memory from the same budget.
+    pub fn none_yet(&self) -> Self {
+        Self::new(self.meter.budget, self.meter.purpose)
+    }
+
     /// Adds the bases that `append` appends.
     ///
     /// # Errors
@@ -122,6 +127,19 @@ pub struct Piece {
     pub right_open: bool,
     /// Its last k-mer is followed by its first.
     pub circular: bool,
+}
+
+impl Piece {
+    /// The same on the other strand.
+    pub fn turned(self) -> Self {
+        Self {
+            first_count: self.last_count,
+            last_count: self.first_count,
+            left_open: self.right_open,
+            right_open: self.left_open,
+            ..self
+        }
+    }
 }
 
 /// Fragments of unitigs.

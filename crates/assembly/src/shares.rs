@@ -18,6 +18,7 @@ use crate::reads::{self, Batch, Reads};
 use crate::scan::{Scanner, SuperKmer};
 use crate::spectrum::Spectrum;
 use crate::stage::{Ask, Found};
+use crate::supersteps::{self, Exchange};
 use crate::wire;
 
 const OPERATION: &str = "input.reads";
@@ -176,13 +177,16 @@ pub trait Feed {
     /// # Errors
     /// Whatever went wrong.
     fn min_count(&mut self, sample: &Spectrum) -> Result<Option<u32>>;
+
+    /// How many parts compress chains together; nothing where that is done elsewhere.
+    fn together(&self) -> Option<usize>;
 }
 
 /// Finds the fragments of the buckets of a part, as bytes; or its sample.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`; those of `feed`.
-pub fn part(ask: &Ask, request: &Request, feed: &mut impl Feed) -> Result<Vec<u8>> {
+pub fn part(ask: &Ask, request: &Request, feed: &mut (impl Feed + Exchange)) -> Result<Vec<u8>> {
     let (budget, progress) = (Budget::new(request.memory_bytes), Progress::default());
     let keep_free = budget.limit_bytes() / 2;
     let buckets = Buckets::new(ask.k, ask.buckets(), (&budget, keep_free), &request.scratch);
@@ -218,8 +222,13 @@ pub fn part(ask: &Ask, request: &Request, feed: &mut impl Feed) -> Result<Vec<u8
             }
         }
     };
-    let (fragments, spectrum) = counting.fragments(min_count)?;
-    Ok(wire::found_bytes(&Found { fragments, spectrum, min_count, bucket_bytes }))
+    let (mut fragments, spectrum) = counting.fragments(min_count, ask.grain())?;
+    let mut traffic = None;
+    if let Some(parts) = feed.together().filter(|_| ask.coin_toss) {
+        let (compressed, took) = supersteps::part(ask.k, parts, fragments, feed)?;
+        (fragments, traffic) = (compressed, Some(took));
+    }
+    Ok(wire::found_bytes(&Found { fragments, spectrum, min_count, bucket_bytes, traffic }))
 }
 
 /// The bytes from the first record that begins in a share to the first one after it.
@@ -334,6 +343,7 @@ mod tests {
             only_trusted: false,
             pairs: false,
             input_bytes: 2300,
+            coin_toss: false,
         };
         let to = Parts { parts: 3, only_sampled: false };
         let last = shares.last().unwrap();

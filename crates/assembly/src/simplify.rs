@@ -96,7 +96,8 @@ impl<'a> Graph<'a> {
         Ok(Self { k, budget, paths, links, alive })
     }
 
-    /// Applies the rules until nothing changes; returns what each round took out.
+    /// Applies the rules until nothing changes; returns what each round took out. The longest path
+    /// is the first one afterwards.
     ///
     /// # Errors
     /// `Input` when the new graph does not fit in the budget.
@@ -116,6 +117,11 @@ impl<'a> Graph<'a> {
                 break;
             }
             rounds.push(removed);
+        }
+        if !rounds.is_empty() {
+            let none = self.paths.none_yet();
+            self.paths = std::mem::replace(&mut self.paths, none).sorted(self.budget)?;
+            self.links = Links::find::<K>(&self.paths, self.k, self.budget)?;
         }
         Ok(rounds)
     }

@@ -5,6 +5,7 @@ use cuesta_core::job::{Context, Response, timed};
 use serde::{Deserialize, Serialize};
 
 use crate::bridge::Trusted;
+use crate::compact::Grain;
 use crate::glue;
 use crate::kmer::Kmer;
 use crate::params::{Plan, Profile};
@@ -12,6 +13,7 @@ use crate::run::{Level, input_bytes};
 use crate::sequences::Fragments;
 use crate::simplify::{Graph, Rules};
 use crate::spectrum::Spectrum;
+use crate::vertices::Traffic;
 use crate::write;
 
 /// Bases of a bucket: its table fits in a second-level cache.
@@ -38,9 +40,16 @@ pub struct Ask {
     pub pairs: bool,
     /// Bytes of the reads, about.
     pub input_bytes: u64,
+    /// Chains are compressed by the coin toss of the paper, not in their buckets.
+    pub coin_toss: bool,
 }
 
 impl Ask {
+    /// What becomes a fragment.
+    pub fn grain(&self) -> Grain {
+        if self.coin_toss { Grain::Joint } else { Grain::Path }
+    }
+
     /// How many buckets there are.
     pub fn buckets(&self) -> usize {
         1 << self.bits
@@ -57,6 +66,8 @@ pub struct Found<'c> {
     pub min_count: u32,
     /// Bytes of super-k-mers.
     pub bucket_bytes: u64,
+    /// What the coin toss took, where chains were compressed by it.
+    pub traffic: Option<Traffic>,
 }
 
 /// Who turns reads and what is trusted into fragments of unitigs.
@@ -98,7 +109,7 @@ impl<'c> Stage<'_, 'c> {
     ) -> Result<(Graph<'c>, Level)> {
         let (k, budget) = (self.k, self.context.budget);
         let ask = self.ask()?;
-        let Found { fragments, spectrum, min_count, bucket_bytes } =
+        let Found { fragments, spectrum, min_count, bucket_bytes, traffic } =
             workers.fragments(&ask, trusted, response)?;
         let mut graph = timed(response, "glue", || {
             let count = fragments.len() as u64;
@@ -114,6 +125,7 @@ impl<'c> Stage<'_, 'c> {
             distinct: spectrum.distinct(1),
             solid: spectrum.distinct(min_count),
             bucket_bytes,
+            traffic,
             unitigs: graph.paths.len(),
             rounds: Vec::new(),
             mates: None,
@@ -154,6 +166,7 @@ impl<'c> Stage<'_, 'c> {
             only_trusted: self.only_trusted,
             pairs: given.pairs,
             input_bytes,
+            coin_toss: given.profile == Profile::Paper,
         })
     }
 }

@@ -11,6 +11,7 @@ use crate::kmer::Base;
 use crate::sequences::Piece;
 use crate::spectrum::Spectrum;
 use crate::stage::Found;
+use crate::vertices::Traffic;
 
 /// Bases of a byte.
 const PACKED: usize = 4;
@@ -85,19 +86,27 @@ pub fn found_bytes(found: &Found<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(found.min_count.to_le_bytes());
     bytes.extend(found.bucket_bytes.to_le_bytes());
+    let traffic = found.traffic.unwrap_or_default();
+    for number in [traffic.supersteps, traffic.messages, traffic.bytes] {
+        bytes.extend(number.to_le_bytes());
+    }
     put_spectrum(&found.spectrum, &mut bytes);
     for index in 0..found.fragments.len() {
-        let piece = found.fragments.facts(index);
-        let flags = [(piece.left_open, LEFT_OPEN), (piece.right_open, RIGHT_OPEN)];
-        let circular = if piece.circular { CIRCULAR } else { 0 };
-        bytes
-            .push(flags.iter().filter(|(set, _)| *set).fold(circular, |all, (_, flag)| all | flag));
-        bytes.extend(piece.count_sum.to_le_bytes());
-        bytes.extend(piece.first_count.to_le_bytes());
-        bytes.extend(piece.last_count.to_le_bytes());
-        put_codes(found.fragments.codes(index), &mut bytes);
+        put_fragment(found.fragments.facts(index), found.fragments.codes(index), &mut bytes);
     }
     bytes
+}
+
+/// Appends a fragment.
+pub fn put_fragment(piece: &Piece, codes: &[Base], bytes: &mut Vec<u8>) {
+    let circular = if piece.circular { CIRCULAR } else { 0 };
+    let left = if piece.left_open { LEFT_OPEN } else { 0 };
+    let right = if piece.right_open { RIGHT_OPEN } else { 0 };
+    bytes.push(left | right | circular);
+    bytes.extend(piece.count_sum.to_le_bytes());
+    bytes.extend(piece.first_count.to_le_bytes());
+    bytes.extend(piece.last_count.to_le_bytes());
+    put_codes(codes, bytes);
 }
 
 /// Nothing found yet.
@@ -107,6 +116,7 @@ pub fn nothing(budget: &Budget) -> Found<'_> {
         spectrum: Spectrum::default(),
         min_count: 0,
         bucket_bytes: 0,
+        traffic: None,
     }
 }
 
@@ -122,20 +132,15 @@ pub fn add_found(bytes: &[u8], found: &mut Found<'_>) -> Result<()> {
     }
     found.min_count = min_count;
     found.bucket_bytes += reader.u64()?;
+    let (supersteps, messages, bytes) = (reader.u64()?, reader.u64()?, reader.u64()?);
+    if supersteps > 0 {
+        found.traffic = Some(Traffic { supersteps, messages, bytes });
+    }
     reader.spectrum(&mut found.spectrum)?;
     let mut codes = Vec::new();
     while !reader.0.is_empty() {
-        let [flags] = reader.array()?;
-        let piece = Piece {
-            count_sum: reader.u64()?,
-            first_count: reader.u32()?,
-            last_count: reader.u32()?,
-            left_open: flags & LEFT_OPEN != 0,
-            right_open: flags & RIGHT_OPEN != 0,
-            circular: flags & CIRCULAR != 0,
-        };
         codes.clear();
-        reader.codes(&mut codes)?;
+        let piece = reader.fragment(&mut codes)?;
         found.fragments.push(piece, |all| all.extend_from_slice(&codes))?;
     }
     Ok(())
@@ -158,9 +163,29 @@ fn put_spectrum(spectrum: &Spectrum, bytes: &mut Vec<u8>) {
     }
 }
 
-struct Reader<'b>(&'b [u8]);
+/// What reads bytes one value after the other; each fails where bytes are missing.
+pub(crate) struct Reader<'b>(pub(crate) &'b [u8]);
 
 impl<'b> Reader<'b> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A fragment, whose bases are appended to `codes`.
+    pub(crate) fn fragment(&mut self, codes: &mut Vec<Base>) -> Result<Piece> {
+        let [flags] = self.array()?;
+        let piece = Piece {
+            count_sum: self.u64()?,
+            first_count: self.u32()?,
+            last_count: self.u32()?,
+            left_open: flags & LEFT_OPEN != 0,
+            right_open: flags & RIGHT_OPEN != 0,
+            circular: flags & CIRCULAR != 0,
+        };
+        self.codes(codes)?;
+        Ok(piece)
+    }
+
     fn bytes(&mut self, count: usize) -> Result<&'b [u8]> {
         let (found, rest) = self
             .0
@@ -170,7 +195,7 @@ impl<'b> Reader<'b> {
         Ok(found)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         self.bytes(N)?.try_into().map_err(|_| internal("bytes of a message are gone"))
     }
 
@@ -178,16 +203,17 @@ impl<'b> Reader<'b> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    fn u64(&mut self) -> Result<u64> {
+    pub(crate) fn u64(&mut self) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
     fn codes(&mut self, codes: &mut Vec<Base>) -> Result<()> {
         let count = self.u32()? as usize;
+        let end = codes.len() + count;
         for &byte in self.bytes(count.div_ceil(PACKED))? {
             codes.extend((0..PACKED).map(|place| byte >> (2 * place) & 3));
         }
-        codes.truncate(count);
+        codes.truncate(end);
         Ok(())
     }
 

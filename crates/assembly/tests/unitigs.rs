@@ -31,13 +31,18 @@ fn request(folder: &Path, parameters: &serde_json::Value, threads: usize, memory
     }
 }
 
-/// The unitigs of a run without simplification, as its file has them.
-fn found(reads: &[String], k: usize, min_count: u32, threads: usize, memory: u64) -> Vec<Unitig> {
+/// The unitigs of a run, as their file has them: before anything is taken out.
+fn found(
+    reads: &[String],
+    (k, min_count): (usize, u32),
+    (threads, memory): (usize, u64),
+    profile: &str,
+) -> Vec<Unitig> {
     let folder = tempfile::tempdir().unwrap();
     let text: String = reads.iter().map(|read| format!(">r\n{read}\n")).collect();
     std::fs::write(folder.path().join("reads.fa"), text).unwrap();
     let parameters =
-        json!({ "kmer_sizes": k.to_string(), "min_count": min_count, "profile": "none" });
+        json!({ "kmer_sizes": k.to_string(), "min_count": min_count, "profile": profile });
     let request = request(folder.path(), &parameters, threads, memory);
     cuesta_assembly::run(&request, &Progress::default()).unwrap();
     let answer = std::fs::read_to_string(folder.path().join("unitigs.fa")).unwrap();
@@ -111,8 +116,10 @@ proptest! {
             _ => expected::<Wide<2>>(&reads, k, min_count),
         };
         prop_assume!(reads.iter().any(|read| read.len() >= k));
-        prop_assert_eq!(&found(&reads, k, min_count, threads, 1 << 30), &wanted);
-        prop_assert_eq!(&found(&reads, k, min_count, threads, 12 << 20), &wanted);
+        let counted = (k, min_count);
+        prop_assert_eq!(&found(&reads, counted, (threads, 1 << 30), "none"), &wanted);
+        prop_assert_eq!(&found(&reads, counted, (threads, 12 << 20), "none"), &wanted);
+        prop_assert_eq!(&found(&reads, counted, (threads, 1 << 30), "paper"), &wanted);
     }
 
     #[test]

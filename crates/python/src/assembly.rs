@@ -6,9 +6,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use cuesta_assembly::bridge::Trusted;
+use cuesta_assembly::messages::Outbox;
 use cuesta_assembly::shares::{self, Divided, Feed, Parts, Share};
 use cuesta_assembly::spectrum::Spectrum;
 use cuesta_assembly::stage::{Ask, Found, Workers};
+use cuesta_assembly::supersteps::Exchange;
+use cuesta_assembly::vertices::{self, Part, Traffic};
 use cuesta_assembly::{run_with, wire};
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{self, Context, Response};
@@ -17,7 +20,7 @@ use cuesta_core::{Error, Result};
 use cuesta_input::parallel::lock;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::PyBytes;
 
 use crate::convert::{from_json, python_error, to_json};
 use crate::watched;
@@ -138,36 +141,38 @@ fn given<'py>(py: Python<'py>, divided: &Divided) -> PyDivided<'py> {
     (PyBytes::new(py, &divided.bytes), divided.ends.clone(), divided.reads)
 }
 
-/// What was found in a part: `blocks()` returns blocks until it returns None, `min_count(sample)`
-/// the smallest count for all, or None where only the sample is wanted.
+/// What was found in a part. `feed.blocks()` returns blocks until it returns None;
+/// `feed.min_count(sample)` the smallest count for all, or None where only the sample is wanted;
+/// `feed.together()` how many parts compress chains by `feed.exchange(parts)`, which gives bytes
+/// out and returns those for this part, and `feed.total(number)`, or None where that is done
+/// elsewhere.
 #[pyfunction]
 pub fn assembly_part<'py>(
     py: Python<'py>,
     request: &str,
     ask: &str,
-    blocks: Py<PyAny>,
-    min_count: Py<PyAny>,
+    feed: Py<PyAny>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let request = job::request(request).map_err(|error| python_error(py, &error))?;
     let ask: Ask = from_json(ask).map_err(|error| python_error(py, &error))?;
+    let together = feed.call_method0(py, "together")?.extract(py)?;
     let calls = Calls::new();
     let result = Python::detach(py, || {
-        let mut fed = Fed { calls: &calls, blocks: &blocks, min_count: &min_count };
-        shares::part(&ask, &request, &mut fed)
+        shares::part(&ask, &request, &mut Fed { calls: &calls, feed: &feed, together })
     });
     Ok(PyBytes::new(py, &calls.result(py, result)?))
 }
 
 struct Fed<'p> {
     calls: &'p Calls,
-    blocks: &'p Py<PyAny>,
-    min_count: &'p Py<PyAny>,
+    feed: &'p Py<PyAny>,
+    together: Option<usize>,
 }
 
 impl Feed for Fed<'_> {
     fn next(&mut self) -> Result<Option<Vec<u8>>> {
         self.calls.call(|py| {
-            let given = self.blocks.call0(py)?;
+            let given = self.feed.call_method0(py, "blocks")?;
             let bytes = given.bind(py).cast::<PyBytes>().ok();
             Ok(bytes.map(|bytes| bytes.as_bytes().to_vec()))
         })
@@ -176,10 +181,105 @@ impl Feed for Fed<'_> {
     fn min_count(&mut self, sample: &Spectrum) -> Result<Option<u32>> {
         let bytes = wire::spectrum_bytes(sample);
         self.calls.call(|py| {
-            let given = PyTuple::new(py, [PyBytes::new(py, &bytes)])?;
-            self.min_count.call1(py, given)?.extract(py)
+            let given = (PyBytes::new(py, &bytes),);
+            self.feed.call_method1(py, "min_count", given)?.extract(py)
         })
     }
+
+    fn together(&self) -> Option<usize> {
+        self.together
+    }
+}
+
+impl Exchange for Fed<'_> {
+    fn exchange(&mut self, parts: &[Vec<u8>]) -> Result<Vec<u8>> {
+        self.calls.call(|py| {
+            let given = self.feed.call_method1(py, "exchange", (py_parts(py, parts),))?;
+            Ok(given.bind(py).cast::<PyBytes>()?.as_bytes().to_vec())
+        })
+    }
+
+    fn sum(&mut self, number: u64) -> Result<u64> {
+        self.calls.call(|py| self.feed.call_method1(py, "total", (number,))?.extract(py))
+    }
+}
+
+fn py_parts<'py>(py: Python<'py>, parts: &[Vec<u8>]) -> Vec<Bound<'py, PyBytes>> {
+    parts.iter().map(|part| PyBytes::new(py, part)).collect()
+}
+
+/// What was found, without its fragments, and the fragments for each of `parts`.
+#[pyfunction]
+pub fn assembly_spread<'py>(
+    py: Python<'py>,
+    found: &[u8],
+    parts: usize,
+) -> PyResult<(Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>)> {
+    let budget = Budget::new(u64::MAX);
+    let spread = || -> Result<(Vec<u8>, Vec<Vec<u8>>)> {
+        let mut all = wire::nothing(&budget);
+        wire::add_found(found, &mut all)?;
+        let given = vertices::spread(&all.fragments, parts);
+        all.fragments = all.fragments.none_yet();
+        Ok((wire::found_bytes(&all), given))
+    };
+    let (found, given) = py.detach(spread).map_err(|error| python_error(py, &error))?;
+    Ok((PyBytes::new(py, &found), py_parts(py, &given)))
+}
+
+/// A part after a superstep, what it sends to each part, messages, vertices left.
+type PyStep<'py> = (Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>, u64, u64);
+
+/// A superstep of a part at `place`, (k, parts, superstep): its state afterwards, what it sends to
+/// each part, how many messages these are, and how many vertices are left. Superstep 0 begins with
+/// fragments in place of messages and no state.
+#[pyfunction]
+pub fn assembly_step<'py>(
+    py: Python<'py>,
+    place: (usize, usize, u64),
+    state: &[u8],
+    messages: Vec<PyBackedBytes>,
+) -> PyResult<PyStep<'py>> {
+    let (k, parts, superstep) = place;
+    let messages: Vec<&[u8]> = messages.iter().map(|message| &message[..]).collect();
+    let step = || -> Result<(Vec<u8>, Outbox, u64)> {
+        let messages = messages.concat();
+        let mut part = if superstep == 0 {
+            let mut part = Part::new(k, parts);
+            part.begin(&messages)?;
+            part
+        } else {
+            Part::from_bytes(k, parts, state)?
+        };
+        let out = part.step(superstep, if superstep == 0 { &[] } else { &messages })?;
+        Ok((part.to_bytes(), out, part.live()))
+    };
+    let (state, out, live) = py.detach(step).map_err(|error| python_error(py, &error))?;
+    Ok((PyBytes::new(py, &state), py_parts(py, &out.parts), out.messages, live))
+}
+
+/// What parts have found once their chains are compressed; `traffic` is supersteps, messages and
+/// bytes.
+#[pyfunction]
+pub fn assembly_compressed<'py>(
+    py: Python<'py>,
+    ask: &str,
+    parts: usize,
+    state: &[u8],
+    traffic: (u64, u64, u64),
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (supersteps, messages, bytes) = traffic;
+    let budget = Budget::new(u64::MAX);
+    let compressed = || -> Result<Vec<u8>> {
+        let ask: Ask = from_json(ask)?;
+        let mut found = wire::nothing(&budget);
+        found.min_count = ask.min_count.unwrap_or_default();
+        found.traffic = Some(Traffic { supersteps, messages, bytes });
+        Part::from_bytes(ask.k, parts, state)?.finish(&mut found.fragments)?;
+        Ok(wire::found_bytes(&found))
+    };
+    let found = py.detach(compressed).map_err(|error| python_error(py, &error))?;
+    Ok(PyBytes::new(py, &found))
 }
 
 /// The smallest count that the samples of all parts say together, for k-mers of size `k`.

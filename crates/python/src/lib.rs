@@ -36,8 +36,8 @@ mod _native {
 
     #[pymodule_export]
     use super::assembly::{
-        assembly_divide, assembly_divide_trusted, assembly_lead, assembly_min_count, assembly_part,
-        assembly_split,
+        assembly_compressed, assembly_divide, assembly_divide_trusted, assembly_lead,
+        assembly_min_count, assembly_part, assembly_split, assembly_spread, assembly_step,
     };
 
     #[pymodule_init]

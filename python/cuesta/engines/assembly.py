@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cuesta.lab.request import native_module
@@ -12,6 +12,33 @@ PART_BYTES = 64 << 20
 """Reads whose super-k-mers a part has, about."""
 
 Row = dict[str, Any]
+
+
+class Feed:
+    """What a part of the native module calls; this one is fed with `given` and is alone."""
+
+    def __init__(self, given: Iterator[bytes]) -> None:
+        self._given = given
+
+    def blocks(self) -> bytes | None:
+        """Blocks of super-k-mers; None when there are no more."""
+        return next(self._given, None)
+
+    def min_count(self, _sample: bytes) -> int | None:
+        """The smallest count for all; None where only the sample is wanted."""
+        return None
+
+    def together(self) -> int | None:
+        """How many parts compress chains by `exchange`; None where that is done elsewhere."""
+        return None
+
+    def exchange(self, parts: list[bytes]) -> bytes:
+        """Give out what is for other parts; what they have for this one."""
+        return parts[0]
+
+    def total(self, number: int) -> int:
+        """The sum of a number over all parts."""
+        return number
 
 
 def shares(inputs: Iterable[str], size_bytes: int) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cuesta.engines.assembly import shares, together
+from cuesta.engines.assembly import Feed, shares, together
 from cuesta.engines.mpi.clock import Clock
 from cuesta.engines.request import native_request
 from cuesta.lab.request import native_module
@@ -60,57 +60,48 @@ class _Rank:
 
     def found(self, ask: str, trusted: bytes | None) -> list[bytes]:
         """What the parts of all ranks have found; on rank 0 only."""
-        exchange = _Exchange(self._world, self._request, (ask, trusted))
         with ExitStack() as phase:
-            phase.enter_context(self._clock.phase("partition", bytes=exchange.input_bytes))
-
-            def blocks() -> bytes | None:
-                given = exchange.next()
-                if given is None:
-                    phase.close()
-                    phase.enter_context(self._clock.phase("compact"))
-                return given
-
-            part = native_module().assembly_part(
-                native_request(self._request), ask, blocks, exchange.min_count
-            )
+            feed = _Exchange(self._world, self._request, (ask, trusted), (self._clock, phase))
+            part = native_module().assembly_part(native_request(self._request), ask, feed)
             gathered = self._world.gather(part)
         return gathered or []
 
 
-class _Exchange:
-    """The rounds in which all ranks give each other super-k-mers."""
+class _Exchange(Feed):
+    """The rounds in which all ranks give each other super-k-mers, then messages of vertices."""
 
     def __init__(
-        self, world: Any, request: dict[str, Any], asked: tuple[str, bytes | None]
+        self,
+        world: Any,
+        request: dict[str, Any],
+        asked: tuple[str, bytes | None],
+        timed: tuple[Clock, ExitStack],
     ) -> None:
         self._world = world
         self._ask, trusted = asked
+        self._clock, self._phase = timed
         facts = json.loads(self._ask)
         self._k = facts["k"]
-        self.input_bytes = 0 if facts["only_trusted"] else facts["input_bytes"]
         every = [] if facts["only_trusted"] else shares(request["inputs"], SHARE_BYTES)
         self._shares: list[str | bytes] = list(every[world.rank :: world.size])
         if trusted and world.rank == 0:
             self._shares.append(trusted)
         self._rounds: int = max(world.allgather(len(self._shares)))
+        size_bytes = 0 if facts["only_trusted"] else facts["input_bytes"]
+        self._next_phase("partition", bytes=size_bytes)
 
-    def next(self) -> bytes | None:
+    def _next_phase(self, name: str, **amounts: int) -> None:
+        self._phase.close()
+        self._phase.enter_context(self._clock.phase(name, **amounts))
+
+    def blocks(self) -> bytes | None:
         """What the others give this rank of their next shares; None when they have no more."""
         if not self._rounds:
+            self._next_phase("compact")
             return None
         self._rounds -= 1
         divided, ends = self._divided(self._shares.pop() if self._shares else None)
-        given = [end - start for start, end in pairwise([0, *ends])]
-        taken: list[int] = self._world.alltoall(given)
-        from mpi4py import MPI
-
-        received = np.empty(sum(taken), dtype=np.uint8)
-        self._world.Alltoallv(
-            [np.frombuffer(divided, np.uint8), given, _starts(given), MPI.BYTE],
-            [received, taken, _starts(taken), MPI.BYTE],
-        )
-        return received.tobytes()
+        return self._swapped(divided, [end - start for start, end in pairwise([0, *ends])])
 
     def _divided(self, share: str | bytes | None) -> tuple[bytes, list[int]]:
         native, ranks = native_module(), self._world.size
@@ -121,10 +112,38 @@ class _Exchange:
         divided, ends, _ = divide(self._ask, share, ranks, False)
         return divided, ends
 
-    def min_count(self, sample: bytes) -> int:
+    def min_count(self, sample: bytes) -> int | None:
         """The smallest count that the samples of all ranks say together."""
         found: int = native_module().assembly_min_count(self._world.allgather(sample), self._k)
         return found
+
+    def together(self) -> int | None:
+        """All ranks."""
+        size: int = self._world.size
+        return size
+
+    def exchange(self, parts: list[bytes]) -> bytes:
+        """What the other ranks have for this one."""
+        if self._clock.running == "compact":
+            self._next_phase("supersteps")
+        return self._swapped(b"".join(parts), [len(part) for part in parts])
+
+    def total(self, number: int) -> int:
+        """The sum over all ranks."""
+        found: int = self._world.allreduce(number)
+        return found
+
+    def _swapped(self, mine: bytes, given: list[int]) -> bytes:
+        """What the others give this rank, when it gives each so many of its bytes."""
+        from mpi4py import MPI
+
+        taken: list[int] = self._world.alltoall(given)
+        received = np.empty(sum(taken), dtype=np.uint8)
+        self._world.Alltoallv(
+            [np.frombuffer(mine, np.uint8), given, _starts(given), MPI.BYTE],
+            [received, taken, _starts(taken), MPI.BYTE],
+        )
+        return received.tobytes()
 
 
 def _starts(counts: list[int]) -> list[int]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cuesta.engines.assembly import PART_BYTES, shares, together
 from cuesta.engines.request import native_request
 from cuesta.engines.spark import assembly_tasks as tasks
+from cuesta.engines.spark.assembly_vertices import Vertices
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.source import on_disk
@@ -22,6 +23,7 @@ from cuesta.lab.trial import Phase
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
+    from pyspark.sql import DataFrame
 
 SHARE_BYTES = 16 << 20
 """Reads that a task divides at a time."""
@@ -71,12 +73,26 @@ class _Workers:
                 ask = json.dumps(facts | {"min_count": found})
             with self._context.phase("partition and compact") as measure:
                 measure.bytes = size_bytes
-                return self._go(ask, held, only_sampled=False)
+                if not facts["coin_toss"]:
+                    return self._go(ask, held, only_sampled=False)
+                blocks, job = self._blocks(ask, held, only_sampled=False)
+                vertices = Vertices(self._context, ask, self.parts)
+                found = vertices.begin(blocks, job)
+            with self._context.phase("supersteps"):
+                return [*found, *vertices.compress()]
         finally:
             if held:
                 held.destroy()
 
     def _go(self, ask: str, trusted: Broadcast[bytes] | None, *, only_sampled: bool) -> list[bytes]:
+        blocks, job = self._blocks(ask, trusted, only_sampled=only_sampled)
+        session = self._context.session
+        table = session.map_arrow(blocks, partial(tasks.compact, job), tasks.FOUND_SCHEMA).toArrow()
+        return [one.as_py() for one in table.column("found")]
+
+    def _blocks(
+        self, ask: str, trusted: Broadcast[bytes] | None, *, only_sampled: bool
+    ) -> tuple[DataFrame, tasks.Job]:
         every = () if json.loads(ask)["only_trusted"] else tuple(self._shares)
         job = tasks.Job(
             request=self._request,
@@ -90,9 +106,7 @@ class _Workers:
         count = len(every) + (trusted is not None)
         numbers = session.spark.range(0, count, 1, max(1, count))
         blocks = session.map_arrow(numbers, partial(tasks.divide, job), tasks.BLOCK_SCHEMA)
-        blocks = blocks.repartitionById(self.parts, "part")
-        table = session.map_arrow(blocks, partial(tasks.compact, job), tasks.FOUND_SCHEMA).toArrow()
-        return [one.as_py() for one in table.column("found")]
+        return blocks.repartitionById(self.parts, "part"), job
 
 
 def _row(phase: Phase) -> dict[str, Any]:

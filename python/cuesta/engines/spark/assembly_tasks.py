@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from cuesta.engines.assembly import Feed
 from cuesta.engines.spark.failures import refusing
 from cuesta.lab.request import native_module
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 BLOCK_SCHEMA = "part int, blocks binary"
 FOUND_SCHEMA = "found binary"
+VERTEX_SCHEMA = "part int, kind int, data binary, messages long, bytes long, live long"
+FOUND, STATE, FRAGMENTS, MESSAGES = range(4)
+"""Kinds of rows: what is for the driver, a part between supersteps, and what parts are sent."""
+
+_Row = tuple[int, int, bytes, tuple[int, int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,18 +83,70 @@ def compact(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
     """What is found in a part; nothing where it is empty."""
     import pyarrow as pa
 
-    rows = (row for batch in batches for row in batch.column("blocks"))
+    found = _found(job, batches)
+    if found is not None:
+        yield pa.RecordBatch.from_pydict({"found": [found]})
+
+
+def compact_apart(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What is found in a part for the driver, and its fragments for the parts of the vertices."""
+    found = _found(job, batches)
+    if found is not None:
+        with refusing():
+            rest, parts = native_module().assembly_spread(found, job.parts)
+        yield from _rows([(0, FOUND, rest, (0, 0, 0)), *_sent(parts, FRAGMENTS)])
+
+
+def _found(job: Job, batches: Iterable[pa.RecordBatch]) -> bytes | None:
+    rows = (row.as_py() for batch in batches for row in batch.column("blocks"))
     first = next(rows, None)
     if first is None:
-        return
-    given = chain([first], rows)
-
-    def blocks() -> bytes | None:
-        row = next(given, None)
-        return None if row is None else row.as_py()
-
+        return None
     request = json.loads(job.request)
     with refusing(), TemporaryDirectory(dir=Path(request["scratch"])) as scratch:
         own = json.dumps(request | {"scratch": scratch})
-        found = native_module().assembly_part(own, job.ask, blocks, lambda _sample: None)
-    yield pa.RecordBatch.from_pydict({"found": [found]})
+        found: bytes = native_module().assembly_part(own, job.ask, Feed(chain([first], rows)))
+    return found
+
+
+def step(
+    k: int, parts: int, superstep: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """A superstep of the part whose state, fragments and messages are in `batches`."""
+    state, messages, part = b"", [], None
+    for batch in batches:
+        columns = [batch.column(name).to_pylist() for name in ("part", "kind", "data")]
+        for number, kind, data in zip(*columns, strict=True):
+            part = number
+            if kind == STATE:
+                state = data
+            else:
+                messages.append(data)
+    if part is None:
+        return
+    with refusing():
+        state, sent, count, live = native_module().assembly_step(
+            (k, parts, superstep), state, messages
+        )
+    told = (count, sum(map(len, sent)), live)
+    yield from _rows([(part, STATE, state, told), *_sent(sent, MESSAGES)])
+
+
+def _sent(parts: list[bytes], kind: int) -> list[_Row]:
+    return [(part, kind, data, (0, 0, 0)) for part, data in enumerate(parts) if data]
+
+
+def _rows(rows: list[_Row]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for part, kind, data, (messages, size_bytes, live) in rows:
+        columns = {"part": [part], "kind": [kind], "data": [data]}
+        told = {"messages": [messages], "bytes": [size_bytes], "live": [live]}
+        yield pa.RecordBatch.from_pydict(columns | told, schema=_schema())
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    numbers = [(name, pa.int64()) for name in ("messages", "bytes", "live")]
+    return pa.schema([("part", pa.int32()), ("kind", pa.int32()), ("data", pa.binary()), *numbers])
