@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Context;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::glue::End;
 use crate::seen::{self, Ends};
@@ -38,7 +38,7 @@ pub struct Trust {
 pub type Trusted<'a> = Sequences<'a, Trust>;
 
 /// What the mates said.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Mates {
     /// Median length of what a pair spans, in bases.
     pub insert: f64,

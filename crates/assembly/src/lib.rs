@@ -8,6 +8,7 @@
 pub mod anchors;
 pub mod bridge;
 pub mod buckets;
+pub mod checkpoint;
 pub mod compact;
 pub mod counting;
 pub mod glue;

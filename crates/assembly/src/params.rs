@@ -1,5 +1,7 @@
 //! Parameters of `assemble`, with their ranges.
 
+use std::path::PathBuf;
+
 use cuesta_core::{Error, Result};
 use serde::Deserialize;
 
@@ -44,6 +46,8 @@ pub struct AssembleParams {
     pub min_contig: u64,
     /// The files are mates, two by two.
     pub pairs: bool,
+    /// The folder in which a run is kept to go on from.
+    pub resume: Option<PathBuf>,
 }
 
 /// Checked parameters.

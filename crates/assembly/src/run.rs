@@ -7,9 +7,10 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Phase, Request, Response, timed};
 use cuesta_core::progress::Progress;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::bridge::{self, Mates, Trusted};
+use crate::checkpoint::{Checkpoint, Next};
 use crate::kmer::Wide;
 use crate::local::Local;
 use crate::params::{AssembleParams, Plan, Profile};
@@ -24,7 +25,7 @@ use crate::write;
 const GZIP_TIMES: u64 = 4;
 
 /// What was found for one size of k-mers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Level {
     /// The size.
     pub k: usize,
@@ -141,19 +142,46 @@ struct Assembly<'p, 'c, W> {
 impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
     /// The graph of the last stage.
     fn run(&mut self) -> Result<Graph<'c>> {
-        let (&first, others) = self.plan.kmer_sizes.split_first().unwrap_or((&0, &[]));
-        let mut graph = self.stage(first, None, None)?;
-        for &k in others {
-            let trusted = match self.bridged(&graph, Some(k))? {
-                Some((_, trusted, _)) => trusted,
-                None => bridge::contigs(&graph, self.context.budget, |_| 0)?,
-            };
-            drop(graph);
-            graph = self.stage(k, Some(trusted), None)?;
+        let request = self.context.request;
+        let kept = match &self.plan.given.resume {
+            Some(folder) => Some(Checkpoint::open(folder, request)?),
+            None => None,
+        };
+        let first = self.plan.kmer_sizes[0];
+        let mut next = Next { k: first, trusted: None, mates: None };
+        if let Some(kept) = &kept
+            && let Some(found) = kept.load(&request.output, self.context.budget)?
+        {
+            (next, self.levels) = found;
         }
-        let Some((k, trusted, mates)) = self.bridged(&graph, None)? else { return Ok(graph) };
-        drop(graph);
-        self.stage(k, Some(trusted), Some(mates))
+        loop {
+            let last = next.mates.is_some();
+            let graph = self.stage(next)?;
+            if last {
+                return Ok(graph);
+            }
+            let Some(found) = self.after(&graph)? else { return Ok(graph) };
+            next = found;
+            drop(graph);
+            if let Some(kept) = &kept {
+                kept.save(&next, &self.levels, &request.output)?;
+            }
+        }
+    }
+
+    /// What comes after the stage of `graph`.
+    fn after(&mut self, graph: &Graph<'_>) -> Result<Option<Next<'c>>> {
+        let later = self.plan.kmer_sizes.iter().find(|&&k| k > graph.k);
+        let found = self.bridged(graph, later.copied())?;
+        let Some(&k) = later else {
+            let last = |(k, trusted, mates)| Next { k, trusted: Some(trusted), mates: Some(mates) };
+            return Ok(found.map(last));
+        };
+        let trusted = match found {
+            Some((_, trusted, _)) => trusted,
+            None => bridge::contigs(graph, self.context.budget, |_| 0)?,
+        };
+        Ok(Some(Next { k, trusted: Some(trusted), mates: None }))
     }
 
     /// What is trusted after `graph`, by what mates say.
@@ -172,12 +200,8 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         })
     }
 
-    fn stage(
-        &mut self,
-        k: usize,
-        trusted: Option<Trusted<'c>>,
-        mates: Option<Mates>,
-    ) -> Result<Graph<'c>> {
+    fn stage(&mut self, next: Next<'c>) -> Result<Graph<'c>> {
+        let Next { k, trusted, mates } = next;
         let (context, plan, workers) = (self.context, self.plan, self.workers);
         if let Some(trusted) = &trusted {
             write::before(&context.request.output, k, trusted)?;

@@ -2,7 +2,7 @@
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::glue::{self, End, NOWHERE};
 use crate::graph::Links;
@@ -61,7 +61,7 @@ impl Rules {
 }
 
 /// What a round took out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
     /// Dead ends.
     pub tips: u64,

@@ -1,6 +1,6 @@
 //! How many k-mers were counted how often, and what that says about genome and errors.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Counts that have a place of their own.
 pub const COUNTS: usize = 10_000;
@@ -20,7 +20,7 @@ impl Default for Spectrum {
 }
 
 /// What a spectrum says.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
     /// The count from which on k-mers are taken for real: where errors end and the genome begins.
     pub min_count: u32,

@@ -11,7 +11,7 @@ use std::hash::Hasher;
 
 use cuesta_core::Result;
 use cuesta_core::random::Stream;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::compact::internal;
 use crate::kmer::{Base, Mixer};
@@ -23,7 +23,7 @@ use crate::sequences::{Fragments, Piece, reverse_complement};
 use crate::wire::{self, Reader};
 
 /// What a compression took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Supersteps, those that find the neighbours included.
     pub supersteps: u64,

@@ -44,7 +44,9 @@ pub fn each_block(bytes: &[u8], mut take: impl FnMut(usize, &[u8]) -> Result<()>
 pub fn trusted_bytes(trusted: &Trusted<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for index in 0..trusted.len() {
-        bytes.extend(trusted.facts(index).weight.to_le_bytes());
+        let facts = trusted.facts(index);
+        bytes.extend(facts.weight.to_le_bytes());
+        bytes.push(u8::from(facts.bridge));
         put_codes(trusted.codes(index), &mut bytes);
     }
     bytes
@@ -59,9 +61,10 @@ pub fn each_trusted(bytes: &[u8], mut take: impl FnMut(Trust, &[Base])) -> Resul
     let mut codes = Vec::new();
     while !reader.0.is_empty() {
         let weight = u16::from_le_bytes(reader.array()?);
+        let [bridge] = reader.array()?;
         codes.clear();
         reader.codes(&mut codes)?;
-        take(Trust { weight, bridge: false }, &codes);
+        take(Trust { weight, bridge: bridge != 0 }, &codes);
     }
     Ok(())
 }

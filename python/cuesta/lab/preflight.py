@@ -18,13 +18,21 @@ DISK_LEAST_BYTES = 1 << 20
 _READ_CEILING = "file_read_warm_bytes_per_s"
 _SPILLS = frozenset({"join", "load", "sort"})
 
+_GZIP_TIMES = 4
+_BASES_A_BYTE = 0.5
+"""Of FASTQ; a base takes about a byte in super-k-mers, for which half of the memory is."""
+_READS_BYTES_PER_S = 100e6
+"""What a thread assembles a second, for one size of k-mers, on a server of 2023."""
+_SIZES_CHOSEN = 5
+
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
     """What a run will need and what there is.
 
     `seconds_least` is the time that reading the input takes at the measured ceiling; None when no
-    ceiling is known. `spill_bytes_most` is an upper bound of what goes to the scratch folder.
+    ceiling is known, `seconds_about` what the work has taken elsewhere, where that is known.
+    `spill_bytes_most` is an upper bound of what goes to the scratch folder.
     """
 
     read_bytes: int
@@ -35,6 +43,7 @@ class Estimate:
     output_free_bytes: int
     scratch_free_bytes: int
     seconds_least: float | None
+    seconds_about: float | None = None
 
 
 def estimate(
@@ -48,16 +57,29 @@ def estimate(
     read_bytes = sum(one.bytes for one in facts)
     rate = (ceilings or {}).get(_READ_CEILING)
     spills = trial.workload in _SPILLS and read_bytes > trial.memory_bytes
+    spill_bytes_most, seconds_about = read_bytes if spills else 0, None
+    if trial.workload == "assemble":
+        spill_bytes_most, seconds_about = _assembly(trial, facts)
     return Estimate(
         read_bytes=read_bytes,
         files=sum(one.files for one in facts),
         memory_limit_bytes=trial.memory_bytes,
         memory_available_bytes=machine.memory_available_bytes(),
-        spill_bytes_most=read_bytes if spills else 0,
+        spill_bytes_most=spill_bytes_most,
         output_free_bytes=machine.free_bytes(output),
         scratch_free_bytes=machine.free_bytes(scratch),
         seconds_least=read_bytes / rate if rate else None,
+        seconds_about=seconds_about,
     )
+
+
+def _assembly(trial: Trial, facts: tuple[InputFacts, ...]) -> tuple[int, float]:
+    """What super-k-mers may spill, and about how long the sizes of k-mers take."""
+    text = sum(one.bytes * (_GZIP_TIMES if one.path.endswith(".gz") else 1) for one in facts)
+    given = trial.parameters.get("kmer_sizes")
+    sizes = len(str(given).split(",")) if given else _SIZES_CHOSEN
+    seconds = text * sizes / (_READS_BYTES_PER_S * trial.threads)
+    return max(0, int(text * _BASES_A_BYTE) - trial.memory_bytes // 2), seconds
 
 
 def check(found: Estimate, output: Path, scratch: Path) -> None:
@@ -83,6 +105,8 @@ def sentences(found: Estimate) -> Iterator[str]:
         f"{format_bytes(found.memory_available_bytes)} available; disk: "
         f"{format_bytes(found.output_free_bytes)} free at the output"
     )
+    if found.seconds_about is not None:
+        yield f"the work may take about {format_seconds(found.seconds_about)}, and be verified then"
     if found.spill_bytes_most:
         yield (
             f"may spill up to {format_bytes(found.spill_bytes_most)} to scratch, "
