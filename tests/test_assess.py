@@ -46,7 +46,9 @@ def scrambled() -> list[str]:
 
 @needs_mappy
 def test_each_kind_of_misassembly_is_found_in_its_place(tmp_path: Path, reference: Path) -> None:
-    found = assessed(write_answer(tmp_path / "a", *scrambled()), "--reference", str(reference))
+    found = assessed(
+        write_answer(tmp_path / "a", *scrambled()), "--reference", str(reference), "--no-reads"
+    )
     measures = found["measures"]
     kinds = [(one["contig"], one["kind"]) for one in found["misassemblies"]]
     assert kinds == [
@@ -70,10 +72,10 @@ def test_a_contig_may_run_over_the_end_of_a_circle_and_of_no_line(
     tmp_path: Path, reference: Path
 ) -> None:
     answer = write_answer(tmp_path / "a", GENOME[30_000:] + GENOME[:30_000], OTHER)
-    circle = assessed(answer, "-r", str(reference))["measures"]
+    circle = assessed(answer, "-r", str(reference), "--no-reads")["measures"]
     assert (circle["misassemblies"], circle["genome_fraction"]) == (0, 1)
     assert (circle["nga50"], circle["ng50"]) == (60_000, 60_000)
-    line = assessed(answer, "-r", str(reference), "--linear")["measures"]
+    line = assessed(answer, "-r", str(reference), "--no-reads", "--linear")["measures"]
     assert (line["relocations"], line["nga50"], line["ng50"]) == (1, 30_000, 60_000)
 
 
@@ -82,7 +84,7 @@ def test_less_than_half_of_a_reference_has_no_ng50(tmp_path: Path, reference: Pa
     packed = tmp_path / "reference.fa.gz"
     packed.write_bytes(gzip.compress(reference.read_bytes().lower().replace(b">two", b">two N")))
     answer = write_answer(tmp_path / "a", GENOME[:9000], GENOME[20_000:30_000], OTHER[:600])
-    found = assessed(answer, "-r", str(packed), "--min-contig", "601")
+    found = assessed(answer, "-r", str(packed), "--no-reads", "--min-contig", "601")
     assert (found["measures"]["ng50"], found["measures"]["nga50"]) == (None, None)
     assert found["measures"]["genome_fraction"] == 19_000 / 80_000
     html = write([answer], tmp_path / "r.html").read_text()
@@ -92,7 +94,9 @@ def test_less_than_half_of_a_reference_has_no_ng50(tmp_path: Path, reference: Pa
 
 @needs_mappy
 def test_contigs_that_align_nowhere_are_an_assessment_too(tmp_path: Path, reference: Path) -> None:
-    found = assessed(write_answer(tmp_path / "a", drawn(3000, 9)), "-r", str(reference))
+    found = assessed(
+        write_answer(tmp_path / "a", drawn(3000, 9)), "-r", str(reference), "--no-reads"
+    )
     assert found["measures"]["duplication_ratio"] is None
     assert found["measures"]["genome_fraction"] == 0
     assert found["preview"] == []
@@ -103,8 +107,8 @@ def test_the_same_folder_is_assessed_anew_and_shown(
     tmp_path: Path, reference: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = write_answer(tmp_path / "a", *scrambled())
-    first = assessed(answer, "-r", str(reference))
-    assert assessed(answer, "-r", str(reference)) == first
+    first = assessed(answer, "-r", str(reference), "--no-reads")
+    assert assessed(answer, "-r", str(reference), "--no-reads") == first
     assert "misassemblies        3 (1\u00a0relocation, 1\u00a0" in capsys.readouterr().out
     assert sorted(path.name for path in answer.iterdir()) == [
         "assessment.json", "contigs.fa", "run.json",
@@ -129,7 +133,7 @@ def test_without_mappy_it_says_what_to_install(
     monkeypatch.setattr(mapping, "find_spec", lambda name: None)
     answer = write_answer(tmp_path / "a", GENOME)
     line = refusal(capsys, 3, answer, "-r", reference)
-    assert "pip install 'cuesta[reference]'" in line
+    assert "pip install 'cuesta[assess]'" in line
     assert not (answer / "assessment.json").exists()
 
 
@@ -190,7 +194,7 @@ def test_an_assessment_of_another_answer_or_damaged_is_not_shown(tmp_path: Path)
 @pytest.mark.skipif(QUAST is None, reason="QUAST is not installed")
 def test_measures_are_those_of_quast(tmp_path: Path, reference: Path) -> None:
     answer = write_answer(tmp_path / "a", *scrambled())
-    ours = assessed(answer, "-r", str(reference))["measures"]
+    ours = assessed(answer, "-r", str(reference), "--no-reads")["measures"]
     command = [str(QUAST), "--fast", "-t", "1", "-r", str(reference), "--min-contig", "500"]
     subprocess.run(
         [*command, str(answer / "contigs.fa"), "-o", str(tmp_path / "q")],

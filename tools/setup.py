@@ -39,8 +39,8 @@ SPARK_JOBS = ROOT / "jvm" / "spark-jobs"
 JAR = ROOT / "python" / "cuesta" / "jars" / "cuesta-spark-jobs.jar"
 
 PYTHON_MIN = (3, 11)
-COMPILED_EXTRA = "reference"
-"""Its package is compiled where it is installed, with zlib's headers: not for every machine."""
+COMPILED_EXTRA = "assess"
+"""A package of it is compiled where it is installed, with zlib's headers: not for every machine."""
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from cuesta import __version__
-from cuesta.assess import sequences, views
-from cuesta.assess.reference import Compared, compare
+from cuesta.assess import reads, sequences, views
+from cuesta.assess.reference import compare
 from cuesta.errors import InputError
 from cuesta.lab import record
 from cuesta.lab.folder import disk_error
@@ -34,42 +34,53 @@ class Plan:
     Attributes
     ----------
     reference
-        FASTA file of the genome, plain or gzipped.
+        FASTA file of the genome, plain or gzipped; None to do without.
     circular
         Whether the ends of each of its sequences are joined.
+    reads
+        Whether to hold it against its own reads.
     min_contig
         Shortest contig that is looked at, in bases.
-    threads
-        For the index of the reference.
+    threads, memory_bytes
+        For the index of the reference, and for counting k-mers.
     """
 
-    reference: Path
+    reference: Path | None = None
     circular: bool = True
+    reads: bool = True
     min_contig: int = 500
     threads: int = 1
+    memory_bytes: int = 1 << 30
 
 
-def assess(folder: Path, plan: Plan) -> Assessment:
+def assess(folder: Path, plan: Plan, stage: Callable[[str], None]) -> Assessment:
     """The assessment of the assembly in an answer folder; writes nothing.
 
-    Errors: `InputError` when the folder is no answer of `assemble` or has no contig that is long
-    enough, or the reference cannot be read; `EngineMissing` when mappy is not installed.
+    `stage` is told what is being done. Errors: `InputError` when the folder is no answer of
+    `assemble` or has no contig that is long enough, or the reference or the reads cannot be read;
+    `EngineMissing` when mappy or NumPy is not installed.
     """
+    if plan.reference is None and not plan.reads:
+        raise InputError("assess: --no-reads leaves nothing to hold it against; give --reference")
     found = record.read(folder)
     if found["workload"] != "assemble":
         raise InputError(f"{folder}: an answer of {found['workload']}, not an assembly")
     contigs = _contigs(folder, plan.min_contig)
-    compared = compare(contigs, plan.reference, circular=plan.circular, threads=plan.threads)
-    return {
+    made: Assessment = {
         "schema": SCHEMA,
         "digest": found["answer"]["digest"],
         "min_contig": plan.min_contig,
-        "versions": {"cuesta": __version__, "mappy": version("mappy")},
-        "reference": _reference(plan, compared),
-        "measures": compared.measures,
-        "misassemblies": compared.misassemblies,
-        "preview": views.of_blocks(compared) + views.of_misassemblies(compared),
+        "versions": {"cuesta": __version__},
     }
+    if plan.reference is not None:
+        stage("aligning")
+        made |= _against_reference(contigs, plan.reference, plan)
+    if plan.reads:
+        stage("counting k-mers")
+        trial = record.trial_of(found)
+        trial = replace(trial, threads=plan.threads, memory_bytes=plan.memory_bytes)
+        made["reads"] = reads.compare(contigs, trial)
+    return made
 
 
 def write(folder: Path, assessment: Assessment) -> Path:
@@ -101,10 +112,17 @@ def _contigs(folder: Path, min_contig: int) -> Mapping[str, bytes]:
     return long
 
 
-def _reference(plan: Plan, compared: Compared) -> Assessment:
+def _against_reference(contigs: Mapping[str, bytes], path: Path, plan: Plan) -> Assessment:
+    compared = compare(contigs, path, circular=plan.circular, threads=plan.threads)
     return {
-        "path": str(plan.reference),
-        "bases": compared.size,
-        "sequences": compared.sequences,
-        "circular": plan.circular,
+        "versions": {"cuesta": __version__, "mappy": version("mappy")},
+        "reference": {
+            "path": str(path),
+            "bases": compared.size,
+            "sequences": compared.sequences,
+            "circular": plan.circular,
+        },
+        "measures": compared.measures,
+        "misassemblies": compared.misassemblies,
+        "preview": views.of_blocks(compared) + views.of_misassemblies(compared),
     }

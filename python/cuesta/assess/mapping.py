@@ -24,7 +24,7 @@ def require() -> None:
     """Errors: `EngineMissing` with what to install when mappy is not there."""
     if find_spec("mappy") is None:
         raise EngineMissing(
-            "assess: mappy (minimap2) is not installed; pip install 'cuesta[reference]', which "
+            "assess: mappy (minimap2) is not installed; pip install 'cuesta[assess]', which "
             "compiles it and needs a C compiler and zlib's headers"
         )
 

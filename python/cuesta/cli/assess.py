@@ -1,4 +1,4 @@
-"""`cuesta assess DIR --reference REF.fa`: how good the assembly in an answer folder is."""
+"""`cuesta assess DIR [--reference REF.fa]`: how good the assembly in an answer folder is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Add `assess`."""
-    app.command("assess", help="Measure an assembly beside a reference genome.")(_assess)
+    words = "Measure an assembly beside its reads and a reference genome."
+    app.command("assess", help=words)(_assess)
 
 
 def _assess(
@@ -21,12 +22,12 @@ def _assess(
         ),
     ],
     reference: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--reference", "-r", metavar="FASTA", show_default=False,
-            help="The genome to hold the contigs against, plain or gzipped.",
+            help="A genome to hold the contigs against, plain or gzipped.",
         ),
-    ],
+    ] = None,
     min_contig: Annotated[
         int,
         typer.Option(
@@ -40,22 +41,25 @@ def _assess(
             help="The reference's sequences are linear; else a contig may run over their ends.",
         ),
     ] = False,
+    no_reads: Annotated[
+        bool, typer.Option("--no-reads", help="Do not count the k-mers of the reads anew.")
+    ] = False,
 ) -> None:  # fmt: skip
     """Measure the assembly in DIR and write assessment.json there; `cuesta report DIR` shows it."""
-    import os
-
     from cuesta.assess import Plan, assess, write
+    from cuesta.cli.options import memory_limit, thread_limit
     from cuesta.cli.output import Output
     from cuesta.cli.tables import print_assessment
 
     plan = Plan(
         reference=reference,
         circular=not linear,
+        reads=not no_reads,
         min_contig=min_contig,
-        threads=len(os.sched_getaffinity(0)),
+        threads=thread_limit(None),
+        memory_bytes=memory_limit(None),
     )
     with Output(as_json=False) as output:
-        output.observer.stage("aligning")
-        assessment = assess(folder, plan)
+        assessment = assess(folder, plan, output.observer.stage)
         path = write(folder, assessment)
     print_assessment(output.console, assessment, path)

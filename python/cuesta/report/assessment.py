@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,29 +22,45 @@ def part(identifier: str, group: Group, finding: Finding) -> Part | None:
     fields = next((run.assessment for run in runs if run.assessment), None)
     if fields is None:
         return None
-    pairs = tuple(Pair(name=name, text=words) for name, words in measures(fields))
-    blocks: list[Block] = [Pairs(items=pairs)] if pairs else []
+    lists = {"Beside the reference": _reference(fields), "Beside the reads": _reads(fields)}
+    blocks: list[Block] = [
+        Pairs(items=tuple(Pair(name=name, text=words) for name, words in rows), heading=heading)
+        for heading, rows in lists.items()
+        if rows
+    ]
     blocks += answer.views(f"{identifier}-assessed", fields)
     return Part(title="How good it is", aside=about(fields), blocks=tuple(blocks))
 
 
 def about(fields: Fields) -> tuple[str, ...]:
     """Sentences that say what was held against what."""
-    reference = mapping(fields.get("reference"))
+    reference, reads = mapping(fields.get("reference")), mapping(fields.get("reads"))
     sequences, bases = number(reference.get("sequences")), number(reference.get("bases"))
-    if sequences is None or bases is None:
-        return ()
-    shape = "circular" if reference.get("circular") is True else "linear"
+    k, min_count = number(reads.get("k")), number(reads.get("min_count"))
     least = n.count(int(number(fields.get("min_contig")) or 0))
-    return (
-        f"Contigs of at least {least} bases beside {Path(text(reference.get('path'))).name}: "
-        f"{n.plural(int(sequences), f'{shape} sequence')}, {n.count(int(bases))} bases.",
-        "Aligned by minimap2, measured as QUAST does.",
-    )
+    said = [f"Contigs of at least {least} bases."]
+    if sequences is not None and bases is not None:
+        shape = "circular" if reference.get("circular") is True else "linear"
+        said.append(
+            f"Beside {Path(text(reference.get('path'))).name} "
+            f"({n.plural(int(sequences), f'{shape} sequence')}, {n.count(int(bases))} bases): "
+            "aligned by minimap2, measured as QUAST does."
+        )
+    if k is not None and min_count is not None:
+        said.append(
+            f"Beside the reads: their {k:.0f}-mers seen at least "
+            f"{n.plural(round(min_count), 'time')}, measured as Merqury does."
+        )
+    return tuple(said)
 
 
 def measures(fields: Fields) -> list[tuple[str, str]]:
-    """Names and values of the measures, those that are there, the weightiest first."""
+    """Names and values of all measures that are there."""
+    return _reference(fields) + _reads(fields)
+
+
+def _reference(fields: Fields) -> list[tuple[str, str]]:
+    """What the alignments say, the weightiest first."""
     found = mapping(fields.get("measures"))
     rows = []
     for name, key, show in _ROWS:
@@ -52,6 +69,27 @@ def measures(fields: Fields) -> list[tuple[str, str]]:
             rows.append((name, DASH if value is None else show(value)))
     if "misassemblies" in found:
         rows.insert(2, ("misassemblies", _misassemblies(found)))
+    return rows
+
+
+def _reads(fields: Fields) -> list[tuple[str, str]]:
+    """Completeness and quality by the k-mers of the reads."""
+    found = mapping(fields.get("reads"))
+    rows = []
+    share, solid = number(found.get("completeness")), number(found.get("solid"))
+    if share is not None and solid is not None:
+        k = f"{number(found.get('k')) or 0:.0f}-mers"
+        rows.append(("completeness", f"{_share(share)} of {_whole(solid)} {k} of the reads"))
+    strange, kmers = number(found.get("strange")), number(found.get("kmers"))
+    if strange is None or kmers is None:
+        return rows
+    qv, above = number(found.get("qv")), number(found.get("qv_above"))
+    if qv is not None:
+        words = f"{qv:.1f} ({_whole(strange)} of {_whole(kmers)} not among them)"
+        rows.append(("QV", words))
+    elif above is not None:
+        words = f"above {math.floor(above)} (all {_whole(kmers)} among them)"
+        rows.append(("QV", words))
     return rows
 
 
