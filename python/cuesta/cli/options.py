@@ -199,7 +199,7 @@ def _common(values: Mapping[str, Any]) -> Common:
     """The shared options in their own types. Errors: `InputError` naming the option."""
     return Common(
         engines=tuple(name.strip() for name in values["engines"].split(",") if name.strip()),
-        threads=_threads(values["threads"]),
+        threads=thread_limit(values["threads"]),
         memory_bytes=memory_limit(values["memory"]),
         scratch=values["scratch"],
         seed=values["seed"],
@@ -212,7 +212,8 @@ def _common(values: Mapping[str, Any]) -> Common:
     )
 
 
-def _threads(given: int | None) -> int:
+def thread_limit(given: int | None) -> int:
+    """Cores that `--threads` allows. Errors: `InputError`."""
     from cuesta.lab.machine import cores_usable
 
     if given is not None and given < 1:

@@ -52,6 +52,17 @@ def print_comparison(console: Console, records: list[Record]) -> None:
     console.print(table)
 
 
+def print_assessment(console: Console, assessment: Record, path: Path) -> None:
+    """What was held against what, a line a measure, and where all of it is."""
+    from cuesta.report.assessment import about, measures
+
+    console.print(" ".join(about(assessment)), soft_wrap=True)
+    rows = [*measures(assessment), ("file", str(path))]
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        console.print(f"  [dim]{name:<{width}}[/]  {text}", soft_wrap=True)
+
+
 def counts_text(record: Record) -> str:
     """The engine's and the verifier's counts, the first few."""
     counts = list(record["answer"]["counts"].items())[:_COUNTS_SHOWN]

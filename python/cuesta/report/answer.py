@@ -22,11 +22,7 @@ _TONES = ("s1", "s2", "s3")
 
 def part(identifier: str, run: Run) -> Part:
     """The answer of one run; runs with equal digests have the same one."""
-    blocks: list[Block] = []
-    for index, view in enumerate(objects(run.fields.get("preview"))[:VIEWS_MAX]):
-        block = _view(f"{identifier}-view{index}", view)
-        if block is not None:
-            blocks.append(block)
+    blocks = views(identifier, run.fields)
     if run.counts:
         items = tuple(Pair(name=_words(name), text=count_text(name, value))
                       for name, value in run.counts.items())  # fmt: skip
@@ -38,6 +34,13 @@ def part(identifier: str, run: Run) -> Part:
                  for one in files if text(one.get("name")) != "run.json"]  # fmt: skip
         aside.append(f"The whole answer is in {', '.join(names)}.")
     return Part(title="The answer", aside=tuple(aside), blocks=tuple(blocks))
+
+
+def views(identifier: str, fields: Fields) -> list[Block]:
+    """The pictures of a record's `preview`."""
+    previews = objects(fields.get("preview"))[:VIEWS_MAX]
+    blocks = (_view(f"{identifier}-view{at}", view) for at, view in enumerate(previews))
+    return [block for block in blocks if block is not None]
 
 
 def count_text(name: str, value: int) -> str:

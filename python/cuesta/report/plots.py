@@ -164,8 +164,9 @@ def _through(points: Sequence[tuple[float, float]], axes: Axes) -> Markup:
 
 
 def _marks(marks: Sequence[Mark], axes: Axes) -> Markup:
-    """Lines of all marks, then their labels, each beside its line and none on another."""
+    """Lines of all marks, their spots, then labels, each beside its line and none on another."""
     lines: list[Markup] = []
+    spots: list[Markup] = []
     labels: list[Markup] = []
     taken: list[tuple[float, float]] = []
     bottom = _down(axes.up, axes.up.low)
@@ -181,9 +182,9 @@ def _marks(marks: Sequence[Mark], axes: Axes) -> Markup:
         lines += [shapes.line(*end, tone) for tone in ("halo", "mark")]
         if x is not None and y is not None:
             spot = {"cx": shapes.percent(x), "cy": shapes.number(y), "class_": "spot"}
-            lines.append(shapes.tag("circle", r=4.5, **spot))
+            spots.append(shapes.tag("circle", r=4.5, **spot))
         labels.append(_label(mark.text, *_free(label, taken, step)))
-    return Markup("").join((*lines, *labels))
+    return Markup("").join((*lines, *spots, *labels))
 
 
 def _free(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from cuesta.lab.stats import Statistic, median_interval
 
 RUN_SCHEMA = "cuesta.run/1"
 COMPARE_SCHEMA = "cuesta.compare/1"
-RUN_FILE, COMPARE_FILE = "run.json", "compare.json"
+ASSESSMENT_SCHEMA = "cuesta.assessment/1"
+RUN_FILE, COMPARE_FILE, ASSESSMENT_FILE = "run.json", "compare.json", "assessment.json"
 
 FOLDER_DEPTH_MAX = 4
 """So deep below a folder run records are looked for."""
@@ -86,7 +87,11 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What one trial did. `fields` is the record itself; `source` is where it was found."""
+    """What one trial did.
+
+    `fields` is the record itself, `source` where it was found, `assessment` what `cuesta assess`
+    put beside it, empty where that is not there.
+    """
 
     source: str
     fields: Fields
@@ -99,6 +104,7 @@ class Run:
     verified: bool | None
     phases: tuple[Phase, ...]
     samples: tuple[Sample, ...]
+    assessment: Fields = field(default_factory=dict)
 
     @cached_property
     def work(self) -> Statistic:
@@ -255,10 +261,21 @@ def _read_file(path: Path) -> Iterator[Run]:
     if not isinstance(fields, dict):
         raise InputError(f"{path}: not a run record (it holds no object)")
     if fields.get("schema") != COMPARE_SCHEMA:
-        yield to_run(fields, str(path))
+        run = to_run(fields, str(path))
+        yield replace(run, assessment=_assessment(path.with_name(ASSESSMENT_FILE), run.digest))
         return
     for place in mapping(fields.get("records")).values():
         yield from _read_file(path.parent / str(place))
+
+
+def _assessment(path: Path, digest: str) -> Fields:
+    """The assessment of the answer with that digest; empty where there is none to read."""
+    try:
+        found = mapping(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    known = found.get("schema") == ASSESSMENT_SCHEMA and found.get("digest") == digest
+    return found if known else {}
 
 
 def _input(fields: Fields) -> Input:

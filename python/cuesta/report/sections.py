@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuesta.report import answer, environment, parts, words
+from cuesta.report import answer, assessment, environment, parts, words
 from cuesta.report import numerals as n
 from cuesta.report.alarms import alarms
 from cuesta.report.blocks import Alert, Mark, Pair, Section
@@ -47,6 +47,7 @@ def _section(identifier: str, group: Group) -> Section:
     )
     optional = (
         answer.part(identifier, finding.best),
+        assessment.part(identifier, group, finding),
         parts.comparison(identifier, group, finding),
         parts.where_time_went(identifier, group),
         parts.ceilings(identifier, group, finding),

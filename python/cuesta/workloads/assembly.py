@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -202,14 +202,7 @@ def _lengths(answer: _Answer) -> list[View]:
     lengths = [contig.length for contig in answer.contigs]
     if len(lengths) < 2:
         return []
-    total = sum(lengths)
-    bins: list[list[float]] = []
-    begin = width = squares = 0
-    for length in lengths:
-        width, squares = width + length, squares + length * length
-        if width * BARS_MAX >= total or begin + width == total:
-            bins.append([begin, begin + width, round(squares / width, 1)])
-            begin, width, squares = begin + width, 0, 0
+    total, bins = sum(lengths), side_by_side(lengths)
     n50, aun = _n50(lengths), sum(length * length for length in lengths) / total
     note = (
         "Every contig is as wide and as high as it is long. Half of all bases are in contigs of "
@@ -224,6 +217,19 @@ def _lengths(answer: _Answer) -> list[View]:
                    {"text": f"auN {aun:,.0f}", "y": aun}],
          "note": note}
     ]  # fmt: skip
+
+
+def side_by_side(lengths: Sequence[int]) -> list[list[float]]:
+    """Bins, each as wide and as high as a length; narrow ones together, at the mean of a base."""
+    total = sum(lengths)
+    bins: list[list[float]] = []
+    begin = width = squares = 0
+    for length in lengths:
+        width, squares = width + length, squares + length * length
+        if width * BARS_MAX >= total or begin + width == total:
+            bins.append([begin, begin + width, round(squares / width, 1)])
+            begin, width, squares = begin + width, 0, 0
+    return bins
 
 
 def _n50(lengths: list[int]) -> int:

@@ -1,0 +1,128 @@
+"""The assessment of an answer folder: made, and written beside the answer in one step.
+
+The format is `spec/formats/assessment.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from cuesta import __version__
+from cuesta.assess import reads, sequences, views
+from cuesta.assess.reference import compare
+from cuesta.errors import InputError
+from cuesta.lab import record
+from cuesta.lab.folder import disk_error
+
+FILE_NAME = "assessment.json"
+SCHEMA = "cuesta.assessment/1"
+CONTIGS_FILE = "contigs.fa"
+
+Assessment = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What an assembly is held against.
+
+    Attributes
+    ----------
+    reference
+        FASTA file of the genome, plain or gzipped; None to do without.
+    circular
+        Whether the ends of each of its sequences are joined.
+    reads
+        Whether to hold it against its own reads.
+    min_contig
+        Shortest contig that is looked at, in bases.
+    threads, memory_bytes
+        For the index of the reference, and for counting k-mers.
+    """
+
+    reference: Path | None = None
+    circular: bool = True
+    reads: bool = True
+    min_contig: int = 500
+    threads: int = 1
+    memory_bytes: int = 1 << 30
+
+
+def assess(folder: Path, plan: Plan, stage: Callable[[str], None]) -> Assessment:
+    """The assessment of the assembly in an answer folder; writes nothing.
+
+    `stage` is told what is being done. Errors: `InputError` when the folder is no answer of
+    `assemble` or has no contig that is long enough, or the reference or the reads cannot be read;
+    `EngineMissing` when mappy or NumPy is not installed.
+    """
+    if plan.reference is None and not plan.reads:
+        raise InputError("assess: --no-reads leaves nothing to hold it against; give --reference")
+    found = record.read(folder)
+    if found["workload"] != "assemble":
+        raise InputError(f"{folder}: an answer of {found['workload']}, not an assembly")
+    contigs = _contigs(folder, plan.min_contig)
+    made: Assessment = {
+        "schema": SCHEMA,
+        "digest": found["answer"]["digest"],
+        "min_contig": plan.min_contig,
+        "versions": {"cuesta": __version__},
+    }
+    if plan.reference is not None:
+        stage("aligning")
+        made |= _against_reference(contigs, plan.reference, plan)
+    if plan.reads:
+        stage("counting k-mers")
+        trial = record.trial_of(found)
+        trial = replace(trial, threads=plan.threads, memory_bytes=plan.memory_bytes)
+        made["reads"] = reads.compare(contigs, trial)
+    return made
+
+
+def write(folder: Path, assessment: Assessment) -> Path:
+    """Write the assessment into the answer folder, in one step or not at all.
+
+    Errors: `InputError` when it cannot be written.
+    """
+    path = folder / FILE_NAME
+    partial = path.with_name(f"{FILE_NAME}.partial-{os.getpid()}")
+    text = json.dumps(assessment, indent=2, ensure_ascii=False)
+    try:
+        partial.write_text(f"{text}\n", encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise disk_error(error, str(path)) from None
+    return path
+
+
+def _contigs(folder: Path, min_contig: int) -> Mapping[str, bytes]:
+    path = folder / CONTIGS_FILE
+    empty = path.is_file() and not path.stat().st_size
+    found = {} if empty else sequences.read(path)
+    long = {name: bases for name, bases in found.items() if len(bases) >= min_contig}
+    if not long:
+        raise InputError(
+            f"{path}: no contig has {min_contig:,} bases or more; give a smaller --min-contig"
+        )
+    return long
+
+
+def _against_reference(contigs: Mapping[str, bytes], path: Path, plan: Plan) -> Assessment:
+    compared = compare(contigs, path, circular=plan.circular, threads=plan.threads)
+    return {
+        "versions": {"cuesta": __version__, "mappy": version("mappy")},
+        "reference": {
+            "path": str(path),
+            "bases": compared.size,
+            "sequences": compared.sequences,
+            "circular": plan.circular,
+        },
+        "measures": compared.measures,
+        "misassemblies": compared.misassemblies,
+        "preview": views.of_blocks(compared) + views.of_misassemblies(compared),
+    }

@@ -1,0 +1,66 @@
+"""Alignments of contigs to a reference, by minimap2 through mappy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from cuesta.assess.alignment import Alignment, steps_of
+from cuesta.errors import EngineMissing, InputError
+
+PRESET = "asm10"
+SCORING = [1, 5, 4, 2, 16, 1]
+"""Match, mismatch, opening and extending a gap, and the same for long gaps: as QUAST has them."""
+
+BAND_BASES = 200
+"""What is further apart than this on the two sequences becomes two alignments."""
+
+SCORE_MIN = 65
+_NO_LONG_JOIN = 0x400
+
+
+def require() -> None:
+    """Errors: `EngineMissing` with what to install when mappy is not there."""
+    if find_spec("mappy") is None:
+        raise EngineMissing(
+            "assess: mappy (minimap2) is not installed; pip install 'cuesta[assess]', which "
+            "compiles it and needs a C compiler and zlib's headers"
+        )
+
+
+class Aligner:
+    """Aligns to the reference in a FASTA file.
+
+    Errors: `InputError` when minimap2 cannot index the file. Needs mappy, see `require`.
+    """
+
+    def __init__(self, reference: Path, threads: int) -> None:
+        import mappy
+
+        self._aligner = mappy.Aligner(
+            str(reference),
+            preset=PRESET,
+            scoring=SCORING,
+            bw=BAND_BASES,
+            bw_long=BAND_BASES,
+            min_dp_score=SCORE_MIN,
+            n_threads=threads,
+            extra_flags=_NO_LONG_JOIN,
+        )
+        if not self._aligner:
+            raise InputError(f"{reference}: minimap2 cannot index it")
+
+    def alignments(self, contig: bytes) -> Iterator[Alignment]:
+        """All alignments of a contig."""
+        for hit in self._aligner.map(contig, cs=True):
+            forward = hit.strand > 0
+            yield Alignment(
+                sequence=hit.ctg,
+                begin=hit.r_st,
+                end=hit.r_en,
+                first=hit.q_st,
+                last=hit.q_en,
+                forward=forward,
+                steps=steps_of(hit.cs, forward),
+            )

@@ -1,0 +1,140 @@
+"""An assembly beside a reference genome, in the measures of QUAST."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuesta.assess import chain, joints, sequences
+from cuesta.assess.joints import Genome
+from cuesta.assess.judged import Contig, covered, differences, judge
+from cuesta.assess.mapping import Aligner, require
+from cuesta.errors import InputError
+
+LISTED_MAX = 1000
+"""So many misassemblies are listed one by one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """An assembly beside a reference.
+
+    Attributes
+    ----------
+    size, sequences
+        Bases and sequences of the reference.
+    measures
+        By name, as the format has them.
+    misassemblies
+        Each with its places, `LISTED_MAX` at most.
+    blocks
+        Bases of the contigs' aligned parts, cut at misassemblies, the longest first.
+    """
+
+    size: int
+    sequences: int
+    measures: dict[str, Any]
+    misassemblies: list[dict[str, Any]]
+    blocks: list[int]
+
+
+def compare(
+    contigs: Mapping[str, bytes], reference: Path, *, circular: bool, threads: int
+) -> Compared:
+    """Align contigs to a reference and measure them.
+
+    `circular` says that the ends of each of the reference's sequences are joined, as those of a
+    bacterium are. Errors: `InputError` for a reference that cannot be read, `EngineMissing`
+    without mappy. Cost: minimap2's, on one thread but for the index.
+    """
+    require()
+    genome_bases = sequences.read(reference)
+    lengths = {name: len(bases) for name, bases in genome_bases.items()}
+    genome = Genome(lengths=lengths, circular=circular)
+    known = sum(lengths.values()) - sum(bases.count(b"N") for bases in genome_bases.values())
+    if not known:
+        raise InputError(f"{reference} has no bases but N")
+    aligner = Aligner(reference, threads)
+    found = []
+    for name, bases in contigs.items():
+        usable = chain.usable(aligner.alignments(bases))
+        best = chain.best(usable, len(bases), genome)
+        found.append(judge(name, len(bases), best, genome))
+    size = sum(lengths.values())
+    return Compared(
+        size=size,
+        sequences=len(lengths),
+        measures=_measures(found, covered(found, genome_bases), known, size),
+        misassemblies=[row for contig in found for row in _listed(contig)][:LISTED_MAX],
+        blocks=_blocks(found),
+    )
+
+
+def n50(lengths: Sequence[int], whole: int) -> int | None:
+    """The length, of those in falling order, at which half of `whole` is reached, if it is."""
+    left = whole / 2
+    for length in lengths:
+        left -= length
+        if left <= 0:
+            return length
+    return None
+
+
+def _measures(contigs: Sequence[Contig], covered: int, known: int, size: int) -> dict[str, Any]:
+    lengths = sorted((contig.length for contig in contigs), reverse=True)
+    blocks = _blocks(contigs)
+    aligned = sum(contig.aligned for contig in contigs)
+    mismatches, indels = differences(contigs)
+    kinds = Counter(joint.kind for contig in contigs for _, joint in contig.breaks())
+    wrong = [contig for contig in contigs if contig.breaks()]
+    local = sum(one.kind == joints.LOCAL for contig in contigs if contig.whole
+                for one in contig.joints)  # fmt: skip
+    return {
+        "contigs": len(contigs),
+        "bases": sum(lengths),
+        "largest_contig": max(lengths, default=0),
+        "ng50": n50(lengths, size),
+        "genome_fraction": covered / known,
+        "duplication_ratio": aligned / covered if covered else None,
+        "misassemblies": kinds.total(),
+        **{f"{kind}s": kinds[kind] for kind in joints.EXTENSIVE},
+        "local_misassemblies": local,
+        "misassembled_contigs": len(wrong),
+        "misassembled_bases": sum(contig.length for contig in wrong),
+        "unaligned_contigs": sum(not contig.alignments for contig in contigs),
+        "unaligned_bases": sum(contig.unaligned for contig in contigs),
+        "aligned_bases": aligned,
+        "mismatches": mismatches,
+        "mismatches_per_100_kbp": 1e5 * mismatches / aligned if aligned else None,
+        "indels": indels,
+        "indels_per_100_kbp": 1e5 * indels / aligned if aligned else None,
+        "largest_alignment": max(blocks, default=0),
+        "nga50": n50(blocks, size),
+        "aunga": sum(block * block for block in blocks) / size,
+    }
+
+
+def _blocks(contigs: Sequence[Contig]) -> list[int]:
+    return sorted((block for contig in contigs for block in contig.blocks), reverse=True)
+
+
+def _listed(contig: Contig) -> list[dict[str, Any]]:
+    """Where each misassembly is, with 1-based places."""
+    rows = []
+    for at, joint in contig.breaks():
+        left, right = contig.alignments[at], contig.alignments[at + 1]
+        rows.append({
+            "contig": contig.name,
+            "kind": joint.kind,
+            "left_ends": left.last,
+            "right_begins": right.first + 1,
+            "left_sequence": left.sequence,
+            "left_place": left.end if left.forward else left.begin + 1,
+            "right_sequence": right.sequence,
+            "right_place": right.begin + 1 if right.forward else right.end,
+            "excess_bases": joint.excess,
+        })  # fmt: skip
+    return rows

@@ -1,0 +1,53 @@
+"""Sequences out of FASTA files, plain or gzipped."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+from cuesta.errors import InputError
+
+GZIP_MAGIC = b"\x1f\x8b"
+_SPACE = b" \t\r\n"
+_LETTERS = b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv-*."
+"""Nucleotides, those that stand for several, and gaps."""
+
+
+def read(path: Path) -> dict[str, bytes]:
+    """All sequences of a FASTA file by the first word of their heads, in capital letters.
+
+    Errors: `InputError` when the file cannot be read, is damaged, is no FASTA of nucleotides, has
+    no bases, or has a name twice.
+    """
+    text = _text(path)
+    if not text.strip():
+        raise InputError(f"{path} is empty")
+    if not text.lstrip().startswith(b">"):
+        raise InputError(f"{path}: not FASTA, it does not begin with '>'")
+    found: dict[str, bytes] = {}
+    for record in text.lstrip()[1:].split(b"\n>"):
+        head, _, body = record.partition(b"\n")
+        name = (head.split() or [b""])[0].decode("utf-8", "replace")
+        bases = body.translate(None, _SPACE)
+        wrong = bases.translate(None, _LETTERS)
+        if wrong:
+            letter = chr(wrong[0])
+            raise InputError(f"{path}: sequence {name!r}: {letter!r} is no nucleotide")
+        if name in found:
+            raise InputError(f"{path}: two sequences are called {name!r}; give each its own name")
+        if bases:
+            found[name] = bases.upper()
+    if not found:
+        raise InputError(f"{path} has no bases")
+    return found
+
+
+def _text(path: Path) -> bytes:
+    try:
+        text = path.read_bytes()
+        return gzip.decompress(text) if text.startswith(GZIP_MAGIC) else text
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: damaged ({str(error).lower()}); obtain it again") from None
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None

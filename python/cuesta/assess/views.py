@@ -1,0 +1,67 @@
+"""Pictures of an assessment for a report, in the form of a run record's `preview`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuesta.assess.reference import Compared
+from cuesta.workloads.assembly import side_by_side
+
+View = dict[str, object]
+
+ROWS_MAX = 8
+NAME_MAX = 16
+"""Characters of a sequence's name; more would not leave room for the rest on a small screen."""
+
+
+def of_blocks(compared: Compared) -> list[View]:
+    """Aligned blocks side by side, with NGA50 and auNGA; none where there is but one."""
+    blocks, measures = compared.blocks, compared.measures
+    if len(blocks) < 2:
+        return []
+    bins = side_by_side(blocks)
+    nga50, aunga = measures["nga50"], measures["aunga"]
+    marks: list[View] = [{"text": f"auNGA {aunga:,.0f}", "y": aunga}]
+    note = "Contigs are broken at their misassemblies, and what aligns nowhere is left out."
+    if nga50 is None:
+        note += " They do not hold half of the reference, so there is no NGA50."
+    else:
+        marks.insert(0, {"text": f"NGA50 {nga50:,}", "x": compared.size / 2, "y": nga50})
+        note += " Half as many bases as the reference has are in blocks of at least NGA50 bases."
+    note += " auNGA is how long the block is that a base of the reference is in, on average."
+    if len(bins) < len(blocks):
+        note += " Narrow blocks are drawn together, at their mean."
+    return [
+        {"kind": "histogram", "title": "Aligned blocks, the longest first",
+         "x": "bases, added up", "y": "bases of the block", "bins": bins, "tight": True,
+         "marks": marks, "note": note}
+    ]  # fmt: skip
+
+
+def of_misassemblies(compared: Compared) -> list[View]:
+    """The first misassemblies, each with its places."""
+    rows = [
+        [f"{one['contig']}, {one['kind']}", one["left_ends"], _place(one, "left"),
+         _place(one, "right")]
+        for one in compared.misassemblies[:ROWS_MAX]
+    ]  # fmt: skip
+    if not rows:
+        return []
+    view: View = {
+        "kind": "table",
+        "title": "Misassemblies",
+        "columns": ["misassembly", "after base", "reference from", "to"],
+        "rows": rows,
+    }
+    total = compared.measures["misassemblies"]
+    if total > len(rows):
+        view["note"] = f"The first {len(rows)} of {total:,}; `assessment.json` has more."
+    return [view]
+
+
+def _place(one: dict[str, Any], side: str) -> str:
+    """A place on the reference, with its sequence where the two sides are on different ones."""
+    place, name = f"{one[f'{side}_place']:,}", str(one[f"{side}_sequence"])
+    if one["left_sequence"] == one["right_sequence"]:
+        return place
+    return f"{name if len(name) <= NAME_MAX else name[: NAME_MAX - 1] + '…'} {place}"

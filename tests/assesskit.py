@@ -1,0 +1,36 @@
+"""Answer folders of `assemble` with given contigs, and references to hold them against."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import reportkit
+from cuesta.cli.app import call
+
+
+def write_fasta(path: Path, sequences: Mapping[str, str]) -> Path:
+    """Sequences in lines of 70 bases."""
+    with path.open("w") as out:
+        for name, bases in sequences.items():
+            lines = [bases[at : at + 70] for at in range(0, len(bases), 70)]
+            out.write("\n".join([f">{name} made up", *lines]) + "\n")
+    return path
+
+
+def write_answer(folder: Path, *contigs: str) -> Path:
+    """An answer folder with these contigs."""
+    reportkit.write_run(folder, reportkit.assembly())
+    with (folder / "contigs.fa").open("w") as out:
+        for number, bases in enumerate(contigs, start=1):
+            out.write(f">contig_{number} length={len(bases)} coverage=20.0\n{bases}\n")
+    return folder
+
+
+def assessed(folder: Path, *words: str) -> dict[str, Any]:
+    """What `cuesta assess` writes beside the answer."""
+    assert call(["assess", str(folder), *words]) == 0
+    found: dict[str, Any] = json.loads((folder / "assessment.json").read_text())
+    return found

@@ -1,0 +1,135 @@
+"""`cuesta assess` without a reference: what the k-mers of the reads say of the contigs."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from assemblykit import drawn, reads_of, turned, write_fastq
+from assesskit import assessed
+from cuesta.assess import kmers, reads
+from cuesta.cli.app import call
+from cuesta.report.page import write
+
+GENOME = drawn(20_000, 5)
+
+
+@pytest.fixture(scope="module")
+def assembled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("assembled")
+    fastq = write_fastq(folder / "reads.fq", reads_of(GENOME, 40, 0.003, 6))
+    answer = folder / "answer"
+    assert call(["run", "assemble", str(fastq), "-k", "31", "-o", str(answer)]) == 0
+    return answer
+
+
+def spelled(sequence: str, k: int) -> Counter[str]:
+    """K-mers in letters, each on the strand that comes first."""
+    words = (sequence[at : at + k] for at in range(len(sequence) - k + 1))
+    return Counter(min(word, turned(word)) for word in words if set(word) <= set("ACGT"))
+
+
+def in_letters(code: int, k: int) -> str:
+    return "".join("ACGT"[code >> 2 * at & 3] for at in reversed(range(k)))
+
+
+@pytest.mark.parametrize("k", [1, 3, 15, 17, 21, 31])
+def test_codes_are_the_kmers_in_letters(k: int) -> None:
+    chance = random.Random(k)
+    for length in (0, k - 1, k, k + 1, 300):
+        sequence = "".join(chance.choices("ACGTN", weights=(9, 9, 9, 9, 1), k=length))
+        codes = kmers.codes(sequence.encode(), k)
+        assert Counter(in_letters(int(code), k) for code in codes) == spelled(sequence, k)
+
+
+@pytest.mark.parametrize(("block", "part"), [(1 << 20, 1 << 26), (7, 1 << 26), (64, 97), (1, 10)])
+def test_blocks_and_parts_do_not_change_what_is_shared(
+    monkeypatch: pytest.MonkeyPatch, block: int, part: int
+) -> None:
+    monkeypatch.setattr(kmers, "BLOCK_BASES", block)
+    monkeypatch.setattr(kmers, "PART_KMERS", part)
+    first = [drawn(400, seed) for seed in range(3)]
+    second = [turned(first[0][50:250]), first[1][:20], first[1][:100] + first[2][100:] * 2]
+    theirs = sum((spelled(one, 21) for one in first), Counter[str]())
+    ours = sum((spelled(one, 21) for one in second), Counter[str]())
+    found = kmers.shared(
+        lambda: [one.encode() for one in first], lambda: (one.encode() for one in second), 21
+    )
+    assert found == kmers.Shared(
+        solid=len(theirs),
+        held=len(theirs & ours),
+        kmers=ours.total(),
+        strange=sum(many for word, many in ours.items() if word not in theirs),
+    )
+
+
+def test_quality_is_that_of_a_base() -> None:
+    wrong = 1 - (1 - 100 / 1_000_000) ** (1 / 21)
+    assert reads.quality(100, 1_000_000) == pytest.approx(-10 * math.log10(wrong))
+    assert reads.quality(0, 1000) is None
+    assert reads.quality(1000, 1000) == 0
+    assert reads.quality(0, 0) is None
+
+
+def test_a_right_assembly_holds_all_and_has_nothing_strange(
+    assembled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = assessed(assembled)["reads"]
+    assert (found["k"], found["strange"], found["qv"]) == (21, 0, None)
+    assert found["solid"] == pytest.approx(20_000, abs=20)
+    assert found["completeness"] > 0.999
+    assert found["qv_above"] == pytest.approx(56, abs=0.5)
+    text = capsys.readouterr().out
+    assert "QV            above 56 (all 20," in text
+    assert "21-mers of the reads" in text
+    html = write([assembled], tmp_path / "r.html").read_text()
+    assert "<dt>completeness</dt>" in html
+    assert "measured as Merqury does" in html
+
+
+def test_wrong_and_missing_bases_are_seen(assembled: Path) -> None:
+    path = assembled / "contigs.fa"
+    before = path.read_text()
+    head, bases = before.split("\n")[:2]
+    kept = list(bases[:15_000])
+    for place in range(500, 15_000, 1000):
+        kept[place] = "ACGT"["CGTA".index(kept[place])]
+    path.write_text(f"{head}\n{''.join(kept)}\n")
+    found = assessed(assembled)["reads"]
+    path.write_text(before)
+    assert found["strange"] == 15 * 21
+    assert found["qv"] == pytest.approx(30, abs=0.1)
+    assert found["completeness"] == pytest.approx((14_980 - 315) / 20_000, abs=2e-3)
+
+
+def test_reads_that_are_gone_can_be_left_out(
+    assembled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = json.loads((assembled / "run.json").read_text())
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    (gone / "contigs.fa").write_bytes((assembled / "contigs.fa").read_bytes())
+    for path, said in [("no.fq", "that were assembled are not there"),
+                       ("hdfs://a/no.fq", "no files of this machine")]:  # fmt: skip
+        record["inputs"][0]["path"] = path
+        (gone / "run.json").write_text(json.dumps(record))
+        assert call(["assess", str(gone)]) == 2
+        error = capsys.readouterr().err
+        assert said in error
+        assert "--no-reads" in error
+    assert call(["assess", str(gone), "--no-reads"]) == 2
+    assert "leaves nothing" in capsys.readouterr().err
+    assert not (gone / "assessment.json").exists()
+
+
+def test_without_numpy_it_says_what_to_install(
+    assembled: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "find_spec", lambda name: None)
+    assert call(["assess", str(assembled)]) == 3
+    assert "pip install 'cuesta[assess]'" in capsys.readouterr().err
