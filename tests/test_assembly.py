@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,9 @@ import pytest
 from assemblykit import FILES, drawn, reads_of, turned, write_fastq
 from cuesta.cli.app import call
 from cuesta.engines.mpi import MpiEngine
+from labkit import small_disk
+
+__all__ = ["small_disk"]
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +227,11 @@ def test_mates_bridge_what_reads_do_not(tmp_path: Path) -> None:
         assert (answer / name).read_bytes() == (other / name).read_bytes(), name
     assert record(answer)["answer"]["digest"] == record(other)["answer"]["digest"]
     record(assemble(files, tmp_path / "short", "--pairs", "-k", "21"))
+    both = [read for pair in zip(ones, twos, strict=True) for read in pair]
+    in_turn = write_fastq(tmp_path / "both.fq", both)
+    one_file = assemble([in_turn], tmp_path / "one-file", "--interleaved")
+    assert (one_file / "graph.gfa").read_bytes() == (answer / "graph.gfa").read_bytes()
+    record(one_file)
     bridges = (answer / "before" / f"{k}.fa").read_text().split("\n")
     place = next(index for index, line in enumerate(bridges) if line.endswith(" bridge"))
     bridges[place + 1] = bridges[place + 1][:100] + "ACGT" * 20 + bridges[place + 1][100:]
@@ -264,7 +273,44 @@ def test_bad_input_is_named(
     pairs = [str(reads), str(other), "--pairs", *out]
     assert "one ends after 100; obtain it again" in refusal(capsys, *pairs)
     assert "has no mate" in refusal(capsys, str(reads), "--pairs", *out)
+    other.write_text("".join(other.read_text().splitlines(keepends=True)[:-4]))
+    odd = refusal(capsys, str(other), "--interleaved", *out)
+    assert "other.fq has an odd number of reads: the last, after 49 pairs, has no mate" in odd
+    assert "give one" in refusal(capsys, str(other), "--interleaved", "--pairs", *out)
     assert not (tmp_path / "answer").exists()
+
+
+def test_a_scratch_that_fills_up_is_one_line_and_leaves_nothing(
+    small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    genome = drawn(1_000_000, 3)
+    reads = [genome[start : start + 1000] for start in range(0, 999_000, 50)]
+    path = write_fastq(tmp_path / "r.fq", reads)
+    words = [str(path), "-k", "31", "--min-count", "2", "--memory", "16MiB"]
+    error = refusal(capsys, *words, "--scratch", str(small_disk), "-o", str(tmp_path / "a"))
+    assert "super-k-mers failed" in error
+    assert "free space there or choose another place" in error
+    assert not any(small_disk.iterdir())
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("engine", ["native", "mpi"])
+def test_an_interrupted_run_leaves_nothing(engine: str, tmp_path: Path) -> None:
+    if engine == "mpi" and MpiEngine().missing() is not None:
+        pytest.skip("MPI is not installed")
+    path = write_fastq(tmp_path / "r.fq", reads_of(drawn(400_000, 3), 15, 0, 3))
+    words = [sys.executable, "-m", "cuesta", "run", "assemble", str(path), "--engine", engine]
+    process = subprocess.Popen(
+        [*words, "-o", str(tmp_path / "a")], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr
+    assert any("running" in line for line in process.stderr)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "cuesta: interrupted"
+    assert [path.name for path in tmp_path.iterdir()] == ["r.fq"]
 
 
 def test_reads_without_solid_kmers_give_an_empty_answer(tmp_path: Path) -> None:

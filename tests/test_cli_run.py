@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,9 @@ import pytest
 
 from cuesta.cli.app import call
 from digests import communities_digest, degrees_digest, join_digest, pairs_digest
-from labkit import SCHEMA, names
+from labkit import SCHEMA, names, small_disk
+
+__all__ = ["small_disk"]
 
 DIGESTS = {
     "scan": pairs_digest,
@@ -221,20 +221,6 @@ def test_a_truncated_gz_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_an_output_under_a_file_is_refused(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = refused(capsys, "run", "scan", pairs / "a.txt", "-o", pairs / "a.txt" / "out")
     assert "not a directory" in line
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """An empty file system of 2 MiB; needs root."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
-    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode:
-        pytest.skip("only root can mount a small file system")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.mark.parametrize("workload", ["scan", "join"])

@@ -40,6 +40,10 @@ SEEDS = {
         b'\x01"id","a","b"\r\n"g1",1,2\r\n',
         b"\x42g1\t-9\t0\ng2\t1\tnan\n",
     ),
+    "reads": (
+        b"\x09@a\nACGT\n+\nI@+I\n@b\nNACG\n+b\n@III\n",
+        b"\x05>a\r\nACGT\r\nAC\r\n>b\r\nTTT\r\n",
+    ),
 }
 
 

@@ -11,9 +11,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from cuesta.engines import get_engine
 from harness import limits
 from harness.answers import digest
-from harness.model import THREADS, Answer, Case, Contestant, MemoryLimit, Ratio, Sample
+from harness.model import (
+    MEMORY_BYTES,
+    THREADS,
+    Answer,
+    Case,
+    Contestant,
+    MemoryLimit,
+    Ratio,
+    Sample,
+)
 from harness.reads import Mates, mates
 from harness.size import Size
 from peers import assemblers
@@ -21,6 +31,9 @@ from peers import assemblers
 CUESTA = "cuesta"
 K = 31
 PLACES = bytes.maketrans(b"ACGT", b"TGCA")
+LIMIT_BYTES = 512 << 20
+ENGINES = {"mpi": ["--ranks", str(THREADS)], "spark": ["--memory", str(MEMORY_BYTES)]}
+"""Besides native, with what they are told."""
 CUTTLEFISH_BYTES = 620 << 20
 """Peak of Cuttlefish 3 on 50x of E. coli; the bar for ours is 0.7 of it."""
 
@@ -30,6 +43,8 @@ def cases(size: Size) -> Iterator[Case]:
     reads = mates(size.folder, smoke=size.smoke)
     first = unitigs(size, reads)
     yield replace(first, notes=(f"reads: {reads.how}",))
+    yield engines(size, reads)
+    yield beyond_memory(size, reads)
     yield contigs(size, reads)
     for pairs in (False, True):
         yield several(size, reads, pairs=pairs)
@@ -57,7 +72,7 @@ def unitigs(size: Size, reads: Mates) -> Case:
         reads,
         f"unitigs, k = {K}",
         (
-            cuesta(reads, ["-k", str(K), "--min-count", "3"], lambda answer: answer / "unitigs.fa"),
+            cuesta(reads, ["-k", str(K), "--min-count", "3"], _unitigs_of),
             peers,
         ),
         (
@@ -70,6 +85,91 @@ def unitigs(size: Size, reads: Mates) -> Case:
             ),
         ),
     )
+
+
+def engines(size: Size, reads: Mates) -> Case:
+    """The same unitigs on ranks and on Spark, without the start of Spark."""
+    ours = [
+        _engine(reads, "native", []),
+        *(_engine(reads, name, more) for name, more in ENGINES.items() if _is_there(name)),
+    ]
+    case = _case(size, reads, f"engines, k = {K}", (ours[0], {}), ())
+    bars = tuple(
+        Ratio(ours="cuesta", theirs=one.name, at_least=None, text=f"beside {one.name}, shown")
+        for one in ours[1:]
+    )
+    case = replace(case, contestants=tuple(ours), bars=bars, repeats_max=3)
+    return replace(case, notes=(_shuffle(size, reads),)) if _is_there("spark") else case
+
+
+def beyond_memory(size: Size, reads: Mates) -> Case:
+    """Three times the reads within a limit that holds a part of them, and without one."""
+    more = [str(path) for path in (reads.one, reads.two) * 2]
+    options = ["-k", str(K), "--min-count", "9"]
+    unitigs_of = _unitigs_of
+    limited = cuesta(
+        reads, [*more, *options, "--memory", str(LIMIT_BYTES)], unitigs_of, LIMIT_BYTES
+    )
+    free = cuesta(reads, [*more, *options], unitigs_of)
+    case = _case(size, reads, f"three times the reads in {LIMIT_BYTES >> 20} MiB", (free, {}), ())
+    return replace(
+        case,
+        name=case.name.replace(
+            f"{reads.size_bytes / 1e6:.0f}", f"{reads.size_bytes * 3 / 1e6:.0f}"
+        ),
+        contestants=(free, replace(limited, name="cuesta limited")),
+        bars=(
+            Ratio(
+                ours="cuesta limited",
+                theirs=CUESTA,
+                at_least=1 / 1.6,
+                text="1.6 times as long as without a limit",
+            ),
+            MemoryLimit(ours="cuesta limited", below_bytes=LIMIT_BYTES, text="within the limit"),
+        ),
+        amount=3.0 * reads.size_bytes,
+    )
+
+
+def _engine(reads: Mates, engine: str, more: list[str]) -> Contestant:
+    words = [sys.executable, "-m", "cuesta", "run", "assemble", str(reads.one), str(reads.two)]
+    words += ["-k", str(K), "--min-count", "3", "--engine", engine, *more]
+
+    def work(folder: Path) -> Sample:
+        output = folder / "answer"
+        ran = limits.run([*words, "-o", str(output)], assemblers.UNLIMITED_BYTES)
+        record = json.loads((output / "run.json").read_text())
+        work = [one["seconds"] for one in record["phases"] if one["name"] != "start"]
+        return Sample(seconds=sum(work), peak_resident_bytes=ran.peak_resident_bytes)
+
+    return Contestant(
+        name=CUESTA if engine == "native" else f"cuesta {engine}",
+        how=f"--engine {' '.join([engine, *more])}, its phases but `start`",
+        work=work,
+        answer=lambda folder: _unitigs(_unitigs_of(folder / "answer")),
+    )
+
+
+def _shuffle(size: Size, reads: Mates) -> str:
+    """What Spark's event log says of the shuffle."""
+    with tempfile.TemporaryDirectory(dir=size.folder) as name:
+        folder = Path(name)
+        _engine(reads, "spark", ENGINES["spark"]).work(folder)
+        record = json.loads((folder / "answer" / "run.json").read_text())
+    written = record["engine_log"]["shuffle_write_bytes"]
+    # A record has its bases twice, as bases and as qualities, and some 40 bytes of names.
+    with reads.one.open("rb") as file:
+        lines = [len(next(file)) for _ in range(4)]
+    bases = reads.size_bytes * (lines[1] - 1) / sum(lines)
+    return f"spark writes {written / bases:.2f} bytes of shuffle a base of the reads"
+
+
+def _is_there(engine: str) -> bool:
+    return get_engine(engine).missing() is None
+
+
+def _unitigs_of(answer: Path) -> Path:
+    return answer / "unitigs.fa"
 
 
 def contigs(size: Size, reads: Mates) -> Case:
@@ -110,7 +210,10 @@ def several(size: Size, reads: Mates, *, pairs: bool) -> Case:
 
 
 def cuesta(
-    reads: Mates, options: list[str], unitigs_of: Callable[[Path], Path] | None = None
+    reads: Mates,
+    options: list[str],
+    unitigs_of: Callable[[Path], Path] | None = None,
+    limit_bytes: int = assemblers.UNLIMITED_BYTES,
 ) -> Contestant:
     """The whole process but for the verification, which the others do not have."""
     words = [sys.executable, "-m", "cuesta", "run", "assemble", str(reads.one), str(reads.two)]
@@ -118,7 +221,7 @@ def cuesta(
 
     def work(folder: Path) -> Sample:
         output = folder / "answer"
-        ran = limits.run([*words, "-o", str(output)], assemblers.UNLIMITED_BYTES)
+        ran = limits.run([*words, "-o", str(output)], limit_bytes)
         record = json.loads((output / "run.json").read_text())
         seconds = ran.seconds - record["verification"]["seconds"]
         return Sample(seconds=seconds, peak_resident_bytes=record["peak_resident_bytes"])
@@ -129,10 +232,14 @@ def cuesta(
 
     return Contestant(
         name=CUESTA,
-        how=f"{' '.join(['cuesta run assemble', *options])}, less its verification",
+        how=f"{' '.join(['cuesta run assemble', *_shown(options)])}, less its verification",
         work=work,
         answer=answer if unitigs_of else None,
     )
+
+
+def _shown(options: list[str]) -> list[str]:
+    return [one for one in options if not one.startswith("/")]
 
 
 def _case(

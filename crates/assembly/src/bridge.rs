@@ -10,6 +10,7 @@ use cuesta_core::job::Context;
 use serde::{Deserialize, Serialize};
 
 use crate::glue::End;
+use crate::reads::Pairing;
 use crate::seen::{self, Ends};
 use crate::sequences::Sequences;
 use crate::simplify::Graph;
@@ -58,10 +59,10 @@ pub struct Mates {
 pub fn bridged<'a>(
     context: &Context<'a>,
     graph: &Graph<'_>,
-    next: Option<usize>,
+    (next, pairing): (Option<usize>, Pairing),
 ) -> Result<Option<(usize, Trusted<'a>, Mates)>> {
     let k = graph.k;
-    let seen = seen::place(context, graph)?;
+    let seen = seen::place(context, graph, pairing)?;
     let pairs: u64 = seen.inserts.iter().sum();
     let insert = seen.quantile(0.5);
     let spanned = (((insert * SPAN_PART) as usize).saturating_sub(1) | 1).min(SPANNED_MAX);

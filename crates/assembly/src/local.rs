@@ -72,7 +72,7 @@ impl<'c> Local<'c> {
         let keep_free = budget.limit_bytes() / KEEP_FREE;
         let buckets = Buckets::new(ask.k, ask.buckets(), (budget, keep_free), &request.scratch);
         let inputs = if ask.only_trusted { &[] } else { &request.inputs[..] };
-        let reads = Reads::open(inputs, ask.pairs)?;
+        let reads = Reads::open(inputs, ask.pairing)?;
         self.context.progress.expect(ask.input_bytes);
         let work = |_: &mut (), task: usize| {
             let _lease = budget.take(buckets.sink_bytes(), "a block a bucket for each thread")?;

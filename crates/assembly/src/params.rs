@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use cuesta_core::{Error, Result};
 use serde::Deserialize;
 
+use crate::reads::Pairing;
+
 /// Shortest k-mer.
 pub const K_MIN: usize = 15;
 /// Longest k-mer.
@@ -46,6 +48,8 @@ pub struct AssembleParams {
     pub min_contig: u64,
     /// The files are mates, two by two.
     pub pairs: bool,
+    /// Reads that follow one another are mates, two by two.
+    pub interleaved: bool,
     /// The folder in which a run is kept to go on from.
     pub resume: Option<PathBuf>,
 }
@@ -60,6 +64,15 @@ pub struct Plan {
 }
 
 impl AssembleParams {
+    /// Which reads are mates.
+    pub fn pairing(&self) -> Pairing {
+        match (self.pairs, self.interleaved) {
+            (true, _) => Pairing::InTwoFiles,
+            (false, true) => Pairing::InTurn,
+            (false, false) => Pairing::None,
+        }
+    }
+
     /// Checks the ranges; `read_bases` is the length of a typical read.
     ///
     /// # Errors
@@ -67,6 +80,11 @@ impl AssembleParams {
     pub fn check(self, read_bases: usize) -> Result<Plan> {
         if self.min_count == Some(0) {
             return Err(refusal("--min-count is 0, give at least 1"));
+        }
+        if self.pairs && self.interleaved {
+            return Err(refusal(
+                "--pairs takes mates in two files, --interleaved in one; give one",
+            ));
         }
         let kmer_sizes = match &self.kmer_sizes {
             None => chosen(read_bases),

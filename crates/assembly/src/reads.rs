@@ -10,6 +10,7 @@ use cuesta_input::parallel::lock;
 use flate2::read::MultiGzDecoder;
 use needletail::errors::{ParseError, ParseErrorKind};
 use needletail::{FastxReader, parse_fastx_reader};
+use serde::{Deserialize, Serialize};
 
 use crate::scan::{Scanner, SuperKmer};
 
@@ -55,36 +56,51 @@ pub struct Reads {
     sources: Vec<Source>,
 }
 
-/// A file, or two whose reads are mates: a batch then has a read of each in turn.
+/// Which reads are mates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Pairing {
+    /// None.
+    #[default]
+    None,
+    /// Those at one place of two files.
+    InTwoFiles,
+    /// Two that follow one another.
+    InTurn,
+}
+
+/// A file, or two whose reads are mates: a batch has mates next to each other.
 struct Source {
     paths: Vec<PathBuf>,
+    /// Reads of each file that are next to each other in a batch.
+    each: usize,
     opened: Mutex<Opened>,
 }
 
 struct Opened {
     /// None once the source has ended.
     readers: Vec<Box<dyn FastxReader>>,
-    /// Reads of each file so far.
+    /// Groups so far, of so many reads of each file.
     given: u64,
 }
 
 impl Reads {
-    /// Opens the files; with `mates` they belong together two by two.
+    /// Opens the files.
     ///
     /// # Errors
     /// `Input` for a file that is empty, neither FASTA nor FASTQ, or without its mate; `System`.
-    pub fn open(paths: &[PathBuf], mates: bool) -> Result<Self> {
-        let each = if mates { 2 } else { 1 };
+    pub fn open(paths: &[PathBuf], pairing: Pairing) -> Result<Self> {
+        let files = if pairing == Pairing::InTwoFiles { 2 } else { 1 };
+        let each = if pairing == Pairing::InTurn { 2 } else { 1 };
         let source = |paths: &[PathBuf]| {
-            if paths.len() < each {
+            if paths.len() < files {
                 let text = format!("{} has no mate; give the files two by two", paths[0].display());
                 return Err(Error::input(OPERATION, text));
             }
             let readers = paths.iter().map(|path| open(path)).collect::<Result<_>>()?;
             let opened = Mutex::new(Opened { readers, given: 0 });
-            Ok(Source { paths: paths.to_vec(), opened })
+            Ok(Source { paths: paths.to_vec(), each, opened })
         };
-        Ok(Self { sources: paths.chunks(each).map(source).collect::<Result<_>>()? })
+        Ok(Self { sources: paths.chunks(files).map(source).collect::<Result<_>>()? })
     }
 
     /// Opens the reads in a range of bytes, from the first of a record on. Of a gzipped file the
@@ -94,7 +110,7 @@ impl Reads {
     /// As [`Reads::open`].
     pub fn open_range(path: &Path, (start, end): (u64, u64)) -> Result<Self> {
         if is_gzipped(path)? {
-            return Self::open(&[path.to_owned()], false);
+            return Self::open(&[path.to_owned()], Pairing::None);
         }
         let mut readers: Vec<Box<dyn FastxReader>> = Vec::new();
         if start < end {
@@ -105,7 +121,7 @@ impl Reads {
             readers.push(reader.map_err(|error| refusal(path, 0, &error))?);
         }
         let opened = Mutex::new(Opened { readers, given: 0 });
-        Ok(Self { sources: vec![Source { paths: vec![path.to_owned()], opened }] })
+        Ok(Self { sources: vec![Source { paths: vec![path.to_owned()], each: 1, opened }] })
     }
 
     /// Fills `batch` with the next reads of some source; `false` when all have been given out.
@@ -131,7 +147,7 @@ impl Reads {
 
     /// How many reads have been given out.
     pub fn given(&self) -> u64 {
-        let given = |source: &Source| lock(&source.opened).given * source.paths.len() as u64;
+        let given = |source: &Source| lock(&source.opened).given * source.group() as u64;
         self.sources.iter().map(given).sum()
     }
 
@@ -156,11 +172,12 @@ impl Reads {
 
     /// Names a byte of a batch that is no letter of a nucleotide: base `place` of read `read`.
     pub fn no_base(&self, batch: &Batch, read: usize, place: usize, byte: u8) -> Error {
-        let paths = &self.sources[batch.source].paths;
+        let source = &self.sources[batch.source];
+        let (group, within) = (batch.first + (read / source.group()) as u64, read % source.group());
         let text = format!(
             "{}, record {}, base {}: {:?} is no nucleotide; give DNA reads",
-            paths[read % paths.len()].display(),
-            batch.first + (read / paths.len()) as u64 + 1,
+            source.paths[within / source.each].display(),
+            group * source.each as u64 + (within % source.each) as u64 + 1,
             place + 1,
             char::from(byte)
         );
@@ -169,37 +186,51 @@ impl Reads {
 }
 
 impl Source {
+    /// Reads that belong together.
+    fn group(&self) -> usize {
+        self.paths.len() * self.each
+    }
+
     fn fill(&self, opened: &mut Opened, batch: &mut Batch) -> Result<bool> {
         batch.bases.clear();
         batch.ends.clear();
         while batch.bases.len() < BATCH_BASES && !opened.readers.is_empty() {
             let mut ended = 0;
             for (path, reader) in self.paths.iter().zip(&mut opened.readers) {
-                match reader.next() {
-                    Some(Ok(record)) => {
-                        batch.bases.extend_from_slice(&record.seq());
-                        batch.ends.push(batch.bases.len());
+                for within in 0..self.each as u64 {
+                    match reader.next() {
+                        Some(Ok(record)) => {
+                            batch.bases.extend_from_slice(&record.seq());
+                            batch.ends.push(batch.bases.len());
+                        }
+                        Some(Err(error)) => {
+                            let before = opened.given * self.each as u64 + within;
+                            return Err(refusal(path, before, &error));
+                        }
+                        None => ended += 1,
                     }
-                    Some(Err(error)) => return Err(refusal(path, opened.given, &error)),
-                    None => ended += 1,
                 }
             }
             if ended == 0 {
                 opened.given += 1;
-            } else if ended == self.paths.len() {
+            } else if ended == self.group() {
                 opened.readers.clear();
             } else {
-                let names: Vec<String> =
-                    self.paths.iter().map(|path| path.display().to_string()).collect();
-                let text = format!(
-                    "{} do not have equally many reads: one ends after {}; obtain it again",
-                    names.join(" and "),
-                    opened.given
-                );
-                return Err(Error::input(OPERATION, text));
+                return Err(self.odd(opened.given));
             }
         }
         Ok(!batch.is_empty())
+    }
+
+    /// A read has no mate after so many pairs.
+    fn odd(&self, pairs: u64) -> Error {
+        let names: Vec<String> = self.paths.iter().map(|path| path.display().to_string()).collect();
+        let what = if self.each == 1 {
+            format!("do not have equally many reads: one ends after {pairs}")
+        } else {
+            format!("has an odd number of reads: the last, after {pairs} pairs, has no mate")
+        };
+        Error::input(OPERATION, format!("{} {what}; obtain it again", names.join(" and ")))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::checkpoint::{Checkpoint, Next};
 use crate::kmer::Wide;
 use crate::local::Local;
 use crate::params::{AssembleParams, Plan, Profile};
-use crate::reads::{Batch, Reads};
+use crate::reads::{Batch, Pairing, Reads};
 use crate::simplify::{Graph, Removed};
 use crate::spectrum::Fit;
 use crate::stage::{Stage, Workers};
@@ -109,7 +109,7 @@ fn typical_read(paths: &[PathBuf]) -> Result<usize> {
     let mut batch = Batch::default();
     let mut longest = 0;
     for path in paths {
-        let reads = Reads::open(std::slice::from_ref(path), false)?;
+        let reads = Reads::open(std::slice::from_ref(path), Pairing::None)?;
         reads.next(&mut batch)?;
         longest = batch.reads().map(<[u8]>::len).max().unwrap_or(0).max(longest);
     }
@@ -190,11 +190,12 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         graph: &Graph<'_>,
         next: Option<usize>,
     ) -> Result<Option<(usize, Trusted<'c>, Mates)>> {
-        if !self.plan.given.pairs || self.plan.given.profile != Profile::Default {
+        let pairing = self.plan.given.pairing();
+        if pairing == Pairing::None || self.plan.given.profile != Profile::Default {
             return Ok(None);
         }
         timed(&mut self.response, "mates", || {
-            let found = bridge::bridged(self.context, graph, next)?;
+            let found = bridge::bridged(self.context, graph, (next, pairing))?;
             let pairs = found.as_ref().map_or(0, |(_, _, mates)| mates.pairs);
             Ok((found, 0, pairs))
         })

@@ -9,7 +9,7 @@ use cuesta_input::parallel;
 use crate::anchors::{Anchors, Located};
 use crate::glue::End;
 use crate::kmer::{Base, complement};
-use crate::reads::{Batch, Reads};
+use crate::reads::{Batch, Pairing, Reads};
 use crate::scan;
 use crate::sequences::reverse_complement;
 use crate::simplify::Graph;
@@ -118,9 +118,9 @@ impl Seen {
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
-pub fn place(context: &Context<'_>, graph: &Graph<'_>) -> Result<Seen> {
+pub fn place(context: &Context<'_>, graph: &Graph<'_>, pairing: Pairing) -> Result<Seen> {
     let anchors = Anchors::new(&graph.paths, context.budget)?;
-    let reads = Reads::open(&context.request.inputs, true)?;
+    let reads = Reads::open(&context.request.inputs, pairing)?;
     let work = |seen: &mut Seen, _: usize| {
         let mut batch = Batch::default();
         let (mut codes, mut turned) = (Vec::new(), Vec::new());

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::buckets::Buckets;
 use crate::counting::{Counting, sampled};
 use crate::packed;
-use crate::reads::{self, Batch, Reads};
+use crate::reads::{self, Batch, Pairing, Reads};
 use crate::scan::{Scanner, SuperKmer};
 use crate::spectrum::Spectrum;
 use crate::stage::{Ask, Found};
@@ -77,13 +77,13 @@ pub struct Divided {
 /// # Errors
 /// `Input` naming the file and the record; `System`; `Cancelled`.
 pub fn divide(ask: &Ask, share: &Share, to: Parts, progress: &Progress) -> Result<Divided> {
-    let mut open = Open::new(ask, to);
+    let mut blocks = Open::new(ask, to);
     let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
-    let reads = Reads::open_range(&share.path, starts(share)?)?;
+    let reads = open(share)?;
     let mut batch = Batch::default();
     loop {
         let more = reads.next(&mut batch).and_then(|more| {
-            reads.scan(&batch, &mut scanner, &mut |part| open.add(part))?;
+            reads.scan(&batch, &mut scanner, &mut |part| blocks.add(part))?;
             Ok(more)
         });
         match more {
@@ -93,7 +93,7 @@ pub fn divide(ask: &Ask, share: &Share, to: Parts, progress: &Progress) -> Resul
             Err(error) => return Err(first_error(ask, share, progress)?.unwrap_or(error)),
         }
     }
-    Ok(Divided { reads: reads.given(), ..open.divided() })
+    Ok(Divided { reads: reads.given(), ..blocks.divided() })
 }
 
 /// Divides the super-k-mers of what is trusted.
@@ -113,7 +113,7 @@ pub fn divide_trusted(ask: &Ask, trusted: &[u8], to: Parts) -> Result<Divided> {
 
 /// What is wrong with a file, told as when it is read from its beginning.
 fn first_error(ask: &Ask, share: &Share, progress: &Progress) -> Result<Option<Error>> {
-    let reads = Reads::open(std::slice::from_ref(&share.path), false)?;
+    let reads = Reads::open(std::slice::from_ref(&share.path), Pairing::None)?;
     let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
     let mut batch = Batch::default();
     while reads.next(&mut batch)? {
@@ -231,6 +231,14 @@ pub fn part(ask: &Ask, request: &Request, feed: &mut (impl Feed + Exchange)) -> 
     Ok(wire::found_bytes(&Found { fragments, spectrum, min_count, bucket_bytes, traffic }))
 }
 
+/// Opens the reads of a share.
+///
+/// # Errors
+/// As [`Reads::open`].
+pub fn open(share: &Share) -> Result<Reads> {
+    Reads::open_range(&share.path, starts(share)?)
+}
+
 /// The bytes from the first record that begins in a share to the first one after it.
 fn starts(share: &Share) -> Result<(u64, u64)> {
     if reads::is_gzipped(&share.path)? {
@@ -294,7 +302,7 @@ mod tests {
     fn all_reads(shares: &[Share]) -> Vec<String> {
         let mut found = Vec::new();
         for share in shares {
-            let reads = Reads::open_range(&share.path, starts(share).unwrap()).unwrap();
+            let reads = open(share).unwrap();
             let mut batch = Batch::default();
             while reads.next(&mut batch).unwrap() {
                 found.extend(batch.reads().map(|read| String::from_utf8_lossy(read).into_owned()));
@@ -341,7 +349,7 @@ mod tests {
             min_count: None,
             drop_reads_with_n: false,
             only_trusted: false,
-            pairs: false,
+            pairing: Pairing::None,
             input_bytes: 2300,
             coin_toss: false,
         };

@@ -9,6 +9,7 @@ use crate::compact::Grain;
 use crate::glue;
 use crate::kmer::Kmer;
 use crate::params::{Plan, Profile};
+use crate::reads::Pairing;
 use crate::run::{Level, input_bytes};
 use crate::sequences::Fragments;
 use crate::simplify::{Graph, Rules};
@@ -36,8 +37,8 @@ pub struct Ask {
     pub drop_reads_with_n: bool,
     /// K-mers come from what is trusted alone.
     pub only_trusted: bool,
-    /// The files are mates, two by two.
-    pub pairs: bool,
+    /// Which reads are mates.
+    pub pairing: Pairing,
     /// Bytes of the reads, about.
     pub input_bytes: u64,
     /// Chains are compressed by the coin toss of the paper, not in their buckets.
@@ -164,7 +165,7 @@ impl<'c> Stage<'_, 'c> {
             min_count: given.min_count.or((!first).then_some(LATER_MIN_COUNT)),
             drop_reads_with_n: given.drop_reads_with_n,
             only_trusted: self.only_trusted,
-            pairs: given.pairs,
+            pairing: given.pairing(),
             input_bytes,
             coin_toss: given.profile == Profile::Paper,
         })

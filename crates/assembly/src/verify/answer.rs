@@ -28,6 +28,9 @@ pub struct LevelStats {
     pub k: usize,
     /// Smallest count.
     pub min_count: u32,
+    /// Solid k-mers.
+    #[serde(default)]
+    pub solid: usize,
     /// Of mates, where k-mers come from contigs and bridges alone.
     pub mates: Option<serde_json::Value>,
 }

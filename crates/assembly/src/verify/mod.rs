@@ -41,6 +41,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         request,
         k: level.k,
         min_count: level.min_count,
+        claimed: level.solid,
         drop_ambiguous: params.drop_reads_with_n,
     };
     let levels = &answer.stats.levels;

@@ -6,14 +6,17 @@ use cuesta_core::progress::Progress;
 use cuesta_input::parallel;
 
 use crate::kmer::{Base, Kmer, KmerSet};
-use crate::reads::{Batch, Reads};
+use crate::reads::{Batch, Pairing, Reads};
 use crate::reference::{Solid, kmers};
 use crate::scan;
 
 /// Parts of a pass, each sorted by one thread.
 const PARTS: usize = 16;
-/// Part of the memory limit that k-mers of a pass may take; lists have room to grow.
-const MEMORY_PART: u64 = 3;
+/// Lists of k-mers have room to grow, up to so many times what they hold.
+const ROOM: u64 = 2;
+/// Bytes that everything but k-mers takes, and the part of the memory that a pass has at least.
+const OTHER_BYTES: u64 = 64 << 20;
+const LEAST_PART: u64 = 8;
 /// A k-mer has so many bytes of FASTQ at least: its base and the quality.
 const BYTES_A_KMER: u64 = 2;
 
@@ -25,6 +28,8 @@ pub struct Wanted<'a> {
     pub k: usize,
     /// Count from which on a k-mer is solid.
     pub min_count: u32,
+    /// How many solid k-mers the answer claims, for which there is room from the beginning.
+    pub claimed: usize,
     /// Whether reads with ambiguous letters are left out.
     pub drop_ambiguous: bool,
 }
@@ -40,8 +45,13 @@ pub fn solid<K: Kmer>(
 ) -> Result<Solid<K>> {
     let kmers = crate::run::input_bytes(&wanted.request.inputs)? / BYTES_A_KMER;
     let all_bytes = kmers * size_of::<K>() as u64;
-    let passes = (all_bytes * MEMORY_PART).div_ceil(wanted.request.memory_bytes).max(1);
-    let mut solid: Solid<K> = trusted.iter().map(|&kmer| (kmer, 0)).collect();
+    let memory_bytes = wanted.request.memory_bytes;
+    let claimed = (wanted.claimed as u64).min(kmers) as usize;
+    let map_bytes = (claimed * 8 / 7).next_power_of_two() * (size_of::<(K, u32)>() + 1);
+    let free = memory_bytes.saturating_sub(map_bytes as u64 + OTHER_BYTES);
+    let passes = (all_bytes * ROOM).div_ceil(free.max(memory_bytes / LEAST_PART)).max(1);
+    let mut solid = Solid::<K>::with_capacity_and_hasher(claimed, Default::default());
+    solid.extend(trusted.iter().map(|&kmer| (kmer, 0)));
     for pass in 0..passes {
         let parts = collect::<K>(wanted, (pass, passes), progress)?;
         let work = |kept: &mut Vec<(K, u32)>, part: usize| {
@@ -104,7 +114,7 @@ fn each_kmer<K: Kmer, T: Send>(
     make: impl Fn() -> T + Sync,
     take: impl Fn(&mut T, K) + Sync,
 ) -> Result<Vec<T>> {
-    let reads = Reads::open(&wanted.request.inputs, false)?;
+    let reads = Reads::open(&wanted.request.inputs, Pairing::None)?;
     let work = |found: &mut T, _: usize| {
         let mut batch = Batch::default();
         let mut codes = Vec::new();
