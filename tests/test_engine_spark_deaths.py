@@ -34,7 +34,6 @@ def test_a_killed_executor_is_replaced_and_the_answer_is_that_of_native(tmp_path
     finally:
         process.kill()
     found = record_of(tmp_path / "spark")
-    assert found["engine_log"]["tasks_failed"] > 0
     assert found["answer"]["digest"] == record_of(tmp_path / "native")["answer"]["digest"]
 
 
