@@ -69,6 +69,16 @@ def listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def _contigs(counts: Mapping[str, int]) -> str:
+    if counts["contigs"] == 1:
+        return f"One contig came out, of {_about(counts, 'bases')} bases."
+    return (
+        f"{n.plural(counts['contigs'], 'contig')} have {_about(counts, 'bases')} bases, half of "
+        f"them in contigs of at least {_about(counts, 'n50')}; the largest has "
+        f"{_about(counts, 'largest')}."
+    )
+
+
 def answer(run: Run) -> str:
     """What came out, from the counts; empty when they say nothing known."""
     counts = run.counts
@@ -101,11 +111,7 @@ def answer(run: Run) -> str:
         case "sort" if "records" in counts:
             return f"{_about(counts, 'records')} records are in the order of their keys."
         case "assemble" if "contigs" in counts:
-            return (
-                f"{n.plural(counts['contigs'], 'contig')} have {_about(counts, 'bases')} bases, "
-                f"half of them in contigs of at least {_about(counts, 'n50')}; the largest has "
-                f"{_about(counts, 'largest')}."
-            )
+            return _contigs(counts)
         case "kmeans" if "points" in counts:
             dimensions = n.plural(counts["dimensions"], "dimension")
             return (
