@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cuesta.lab.run import Plan
@@ -91,6 +92,14 @@ def record_of(folder: Path) -> dict[str, Any]:
     record: dict[str, Any] = json.loads((folder / "run.json").read_text())
     assert record["verified"]
     return record
+
+
+def vector_files(folder: Path) -> list[str]:
+    """Three files of 238 3-vectors in all; blocks of 50 have some of more than one."""
+    draw = np.random.default_rng(5)
+    for name, count, kind in [("a", 130, "f8"), ("b", 7, "f4"), ("c", 101, "f8")]:
+        np.save(folder / f"{name}.npy", draw.normal(scale=100, size=(count, 3)).astype(kind))
+    return [str(folder / f"{name}.npy") for name in "abc"]
 
 
 def below(pid: int, word: str, other_than: str = "\0\0") -> list[int]:

@@ -22,7 +22,7 @@ from cuesta.engines.mpi.dataflow import my_blocks
 from cuesta.engines.mpi.launch import launcher
 from cuesta.errors import EngineError, InputError
 from cuesta.lab.trial import Trial
-from labkit import ROOT, below
+from labkit import ROOT, below, vector_files
 
 GOLDEN = (ROOT / "spec/workloads/dataflow/cases/averages.tsv").read_text()
 SMALL = ["--blocks", "2", "--block-vectors", "1000", "--shift", "1,0,-0.5", "--seed", "7"]
@@ -87,21 +87,13 @@ def test_ranks_write_the_golden_table(tmp_path: Path, ranks: int, more: list[str
     assert (tmp_path / "a" / ANSWER_FILE).read_text() == GOLDEN
 
 
-def vectors(folder: Path) -> list[str]:
-    """Two files of 3-vectors."""
-    draw = np.random.default_rng(5)
-    np.save(folder / "x.npy", draw.normal(scale=100, size=(130, 3)))
-    np.save(folder / "y.npy", draw.normal(size=(108, 3)).astype(np.float32))
-    return [str(folder / "x.npy"), str(folder / "y.npy")]
-
-
 @needs_mpi
 @pytest.mark.parametrize(
     "more",
     [[], ["--stages", "separate"], ["--stages", "separate", "--keep", "disk"]],
 )
 def test_ranks_read_vectors_of_files(tmp_path: Path, more: list[str]) -> None:
-    words = ["run", "dataflow", *vectors(tmp_path), "--block-vectors", "50", *more]
+    words = ["run", "dataflow", *vector_files(tmp_path), "--block-vectors", "50", *more]
     assert call([*words, "-o", str(tmp_path / "a")]) == 0
     assert call([*words, "--engine", "mpi", "--ranks", "3", "-o", str(tmp_path / "b")]) == 0
     tables = [(tmp_path / name / ANSWER_FILE).read_text() for name in "ab"]

@@ -14,6 +14,7 @@ pytest.importorskip("pyarrow")
 
 from cuesta.cli.app import call
 from cuesta.errors import InputError
+from labkit import vector_files
 from sparkkit import engine, run, same_as_native, spark, trial
 
 __all__ = ["spark"]
@@ -49,10 +50,7 @@ def test_the_table_is_that_of_the_native_engine(
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
     """Files of 3-vectors, of which a block has some of each."""
-    draw = np.random.default_rng(5)
-    for name, count, kind in [("a", 130, "f8"), ("b", 7, "f4"), ("c", 101, "f8")]:
-        np.save(tmp_path / f"{name}.npy", draw.normal(scale=100, size=(count, 3)).astype(kind))
-    return [str(tmp_path / f"{name}.npy") for name in "abc"]
+    return vector_files(tmp_path)
 
 
 @pytest.mark.parametrize("kernels", ["native", "numpy"])

@@ -15,6 +15,7 @@ pytest.importorskip("pyspark")
 from cuesta.engines.spark_scala import SparkScalaEngine
 from cuesta.errors import InputError
 from cuesta.lab.request import native_module
+from labkit import vector_files
 from sparkkit import run, same_as_native, scala, trial
 
 __all__ = ["scala"]
@@ -72,10 +73,7 @@ def test_files_and_counts_are_those_of_the_native_engine(
 def test_vectors_of_files_give_the_table_of_the_native_engine(
     more: dict[str, Any], tmp_path: Path
 ) -> None:
-    draw = np.random.default_rng(5)
-    for name, count, kind in [("a", 130, "f8"), ("b", 7, "f4"), ("c", 101, "f8")]:
-        np.save(tmp_path / f"{name}.npy", draw.normal(scale=100, size=(count, 3)).astype(kind))
-    files = [str(tmp_path / f"{name}.npy") for name in "abc"]
+    files = vector_files(tmp_path)
     wanted = trial("dataflow", files, {"block_vectors": 50} | more)
     outcome = same_as_native(wanted, tmp_path, name=NAME)
     assert (outcome.counts["vectors"], outcome.counts["blocks"]) == (238, 5)

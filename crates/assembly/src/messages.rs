@@ -121,6 +121,13 @@ pub(crate) fn read_neighbour(reader: &mut Reader<'_>) -> Result<Neighbour> {
     Ok(Some((Name::from_le_bytes(reader.array()?), Side::of(flags >> 1))))
 }
 
+/// Passes over what [`read_merged`] reads.
+pub(crate) fn skip_merged(reader: &mut Reader<'_>) -> Result<()> {
+    reader.array::<1>()?;
+    read_neighbour(reader)?;
+    reader.skip_fragment()
+}
+
 pub(crate) fn read_merged(reader: &mut Reader<'_>) -> Result<Merged> {
     let [side] = reader.array()?;
     let beyond = read_neighbour(reader)?;

@@ -110,6 +110,6 @@ pub fn all<'c>(
 }
 
 /// Whether nothing is left to do, after a superstep that sent so many messages.
-pub fn ended(traffic: &Traffic, sent: u64, live: impl FnOnce() -> Result<u64>) -> Result<bool> {
+fn ended(traffic: &Traffic, sent: u64, live: impl FnOnce() -> Result<u64>) -> Result<bool> {
     Ok(traffic.is_after_toss() && sent == 0 && live()? == 0)
 }

@@ -7,6 +7,7 @@
 //! About a quarter of the vertices go in a round. Names and coins are made of the bases, so that
 //! rounds and messages do not depend on who holds which vertex.
 
+use std::borrow::Cow;
 use std::hash::Hasher;
 
 use cuesta_core::Result;
@@ -17,7 +18,7 @@ use crate::compact::internal;
 use crate::kmer::{Base, Mixer};
 use crate::messages::{
     JOINED, MERGED, Merged, Name, Neighbour, OPEN, Outbox, Side, join, put_neighbour, read_merged,
-    read_neighbour,
+    read_neighbour, skip_merged,
 };
 use crate::sequences::{Fragments, Piece, reverse_complement};
 use crate::wire::{self, Reader};
@@ -58,9 +59,9 @@ struct Vertex {
 pub fn spread(fragments: &Fragments<'_>, parts: usize) -> Vec<Vec<u8>> {
     let mut found = vec![Vec::new(); parts];
     for index in 0..fragments.len() {
-        let (piece, codes) = (fragments.facts(index), fragments.codes(index));
-        let part = (name(piece, codes) % parts as u128) as usize;
-        wire::put_fragment(piece, codes, &mut found[part]);
+        let (piece, codes) = oriented(fragments.facts(index), fragments.codes(index));
+        let part = (name(&piece, &codes) % parts as u128) as usize;
+        wire::put_fragment(&piece, &codes, &mut found[part]);
     }
     found
 }
@@ -87,19 +88,10 @@ impl Part {
         let mut reader = Reader(fragments);
         while !reader.is_empty() {
             let mut codes = Vec::new();
-            let mut piece = reader.fragment(&mut codes)?;
+            let piece = reader.fragment(&mut codes)?;
             let name = name(&piece, &codes);
-            let turned: Vec<Base> = reverse_complement(&codes).collect();
-            if turned < codes {
-                codes = turned;
-                piece = piece.turned();
-            }
             self.vertices.push(Vertex { name, next: [None; 2], piece, codes });
         }
-        self.sort()
-    }
-
-    fn sort(&mut self) -> Result<()> {
         self.vertices.sort_unstable_by_key(|vertex| vertex.name);
         if self.vertices.windows(2).any(|two| two[0].name == two[1].name) {
             return Err(internal("two vertices have one name"));
@@ -158,7 +150,7 @@ impl Part {
             let merged = kind == MERGED;
             let place = reader.0;
             if merged {
-                read_merged(&mut reader)?;
+                skip_merged(&mut reader)?;
             } else {
                 read_neighbour(&mut reader)?;
             }
@@ -308,15 +300,19 @@ impl Vertex {
     }
 }
 
-/// The name of a fragment: the same on both strands.
-fn name(piece: &Piece, codes: &[Base]) -> Name {
+/// A fragment on the strand whose bases come first.
+fn oriented<'f>(piece: &Piece, codes: &'f [Base]) -> (Piece, Cow<'f, [Base]>) {
     let turned: Vec<Base> = reverse_complement(codes).collect();
-    let (smaller, [one, two]) = if *codes <= *turned {
-        (codes, [piece.left_open, piece.right_open])
+    if *codes <= *turned {
+        (*piece, Cow::Borrowed(codes))
     } else {
-        (&turned[..], [piece.right_open, piece.left_open])
-    };
-    hashed(smaller, 1 + u8::from(one) + 2 * u8::from(two))
+        (piece.turned(), Cow::Owned(turned))
+    }
+}
+
+/// The name of an oriented fragment.
+fn name(piece: &Piece, codes: &[Base]) -> Name {
+    hashed(codes, 1 + u8::from(piece.left_open) + 2 * u8::from(piece.right_open))
 }
 
 /// 128 bits of some bases.

@@ -189,6 +189,13 @@ impl<'b> Reader<'b> {
         Ok(piece)
     }
 
+    /// Passes over a fragment.
+    pub(crate) fn skip_fragment(&mut self) -> Result<()> {
+        self.bytes(size_of::<u8>() + size_of::<u64>() + 2 * size_of::<u32>())?;
+        let count = self.u32()? as usize;
+        self.bytes(count.div_ceil(PACKED)).map(|_| ())
+    }
+
     fn bytes(&mut self, count: usize) -> Result<&'b [u8]> {
         let (found, rest) = self
             .0

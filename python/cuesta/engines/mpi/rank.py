@@ -14,8 +14,8 @@ from typing import Any
 
 from cuesta.errors import CuestaError, EngineError
 
-MODULES = {"assemble": "assembly"}
-"""Modules of this package that are not called as their workload; each has `run(world, request)`."""
+WORKLOADS = ("assemble", "dataflow", "images", "kmeans", "sort")
+"""Each a module of this package with `run(world, request)`."""
 
 
 def main() -> int:
@@ -43,8 +43,7 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     """The request on all ranks; the response, on every rank, holds `error` if any rank had one."""
     response, told = {}, None
     try:
-        name = MODULES.get(request["workload"], request["workload"])
-        workload = import_module(f"cuesta.engines.mpi.{name}")
+        workload = import_module(f"cuesta.engines.mpi.{request['workload']}")
         response = workload.run(world, request)
     except CuestaError as error:
         told = (type(error).__name__, str(error))

@@ -8,6 +8,7 @@ count comes from the spectrum, a sample of the buckets goes through a job of its
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +38,7 @@ def run(context: Context) -> dict[str, int]:
     before = len(context.phases)
     workers = _Workers(context, asked)
     response = json.loads(native_module().assembly_lead(leads, workers.fragments))
-    own = [_row(phase) for phase in context.phases[before:]]
-    rows = together([*own, *response["phases"]])
+    rows = together([*map(asdict, context.phases[before:]), *response["phases"]])
     context.phases[before:] = [Phase(**row) for row in rows]
     counts: dict[str, int] = response["counts"]
     return counts | {"parts": workers.parts}
@@ -107,8 +107,3 @@ class _Workers:
         numbers = session.spark.range(0, count, 1, max(1, count))
         blocks = session.map_arrow(numbers, partial(tasks.divide, job), tasks.BLOCK_SCHEMA)
         return blocks.repartitionById(self.parts, "part"), job
-
-
-def _row(phase: Phase) -> dict[str, Any]:
-    names = ("name", "seconds", "bytes", "rows")
-    return {name: getattr(phase, name) for name in names}
