@@ -1,5 +1,5 @@
-//! Unitigs by their definition, from one map of all solid k-mers: what tests and `verify` hold the
-//! fast way against.
+//! Unitigs by their definition, from one map of all solid k-mers: what tests hold the fast way
+//! against.
 
 use std::collections::HashSet;
 
@@ -15,6 +15,7 @@ pub type Solid<K> = KmerMap<K, u32>;
 
 /// All unitigs, in the order of their bases.
 pub fn unitigs<K: Kmer>(solid: &Solid<K>, k: usize) -> Vec<Unitig> {
+    let is_solid = |kmer: &K| solid.contains_key(&kmer.canonical(k));
     let mut seen = KmerSet::default();
     let mut found = Vec::new();
     for &start in solid.keys() {
@@ -23,7 +24,7 @@ pub fn unitigs<K: Kmer>(solid: &Solid<K>, k: usize) -> Vec<Unitig> {
         }
         let mut path = vec![start];
         let mut circular = false;
-        while let Some(next) = only_after(solid, path[path.len() - 1], k) {
+        while let Some(next) = only_after(is_solid, path[path.len() - 1], k) {
             circular = next == start;
             if circular {
                 break;
@@ -33,7 +34,7 @@ pub fn unitigs<K: Kmer>(solid: &Solid<K>, k: usize) -> Vec<Unitig> {
         if !circular {
             let turned = |kmer: &K| kmer.reverse_complement(k);
             path = path.iter().rev().map(turned).collect();
-            while let Some(next) = only_after(solid, path[path.len() - 1], k) {
+            while let Some(next) = only_after(is_solid, path[path.len() - 1], k) {
                 path.push(next);
             }
         }
@@ -61,18 +62,17 @@ fn spelled<K: Kmer>(path: &[K], k: usize, circular: bool) -> Vec<Base> {
 }
 
 /// The k-mer that follows when it is the only one, and when nothing else comes before it.
-fn only_after<K: Kmer>(solid: &Solid<K>, kmer: K, k: usize) -> Option<K> {
+pub fn only_after<K: Kmer>(is_solid: impl Fn(&K) -> bool, kmer: K, k: usize) -> Option<K> {
     let junction = kmer.suffix(k);
     if junction == junction.reverse_complement(k - 1) {
         return None;
     }
-    let is_solid = |kmer: &K| solid.contains_key(&kmer.canonical(k));
-    let mut after = (0..4).map(|base| kmer.append(base, k)).filter(is_solid);
+    let mut after = (0..4).map(|base| kmer.append(base, k)).filter(&is_solid);
     let next = after.next()?;
     if after.next().is_some() {
         return None;
     }
-    let before = (0..4).map(|base| next.prepend(base, k)).filter(is_solid).count();
+    let before = (0..4).map(|base| next.prepend(base, k)).filter(&is_solid).count();
     (before == 1).then_some(next)
 }
 

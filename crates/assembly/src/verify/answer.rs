@@ -28,9 +28,6 @@ pub struct LevelStats {
     pub k: usize,
     /// Smallest count.
     pub min_count: u32,
-    /// Solid k-mers.
-    #[serde(default)]
-    pub solid: usize,
     /// Of mates, where k-mers come from contigs and bridges alone.
     pub mates: Option<serde_json::Value>,
 }
@@ -43,6 +40,13 @@ pub struct Segment {
     pub count_sum: u64,
     /// Whether it is marked: as a circle, or as a bridge.
     pub marked: bool,
+}
+
+impl Segment {
+    /// Its bases.
+    pub fn bases(&self) -> &[Base] {
+        &self.codes
+    }
 }
 
 /// What the files say.

@@ -1,27 +1,27 @@
-//! Proves an answer: k-mers counted by sorting, unitigs found in one map of all of them, contigs
-//! and links held against both.
+//! Proves an answer: the k-mers of its unitigs counted by following the reads along them, all
+//! others by sorting; every joint of its unitigs looked up; contigs and links held against both.
 
 mod answer;
+mod claims;
+mod paths;
 mod solid;
-
-use std::collections::{HashMap, HashSet};
 
 use cuesta_core::digest::{Digest, Record, Tag};
 use cuesta_core::job::{Request, Verdict, parameters};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 
-use crate::glue::End;
 use crate::kmer::{Base, Kmer, KmerSet, Wide};
 use crate::params::AssembleParams;
-use crate::reference::{self, Solid, kmers};
+use crate::reference::kmers;
 use crate::ways::{OVERLAP_MIN, READS_MIN};
 use crate::write::{BEFORE_FOLDER, before_file};
 use answer::{Answer, LevelStats, Segment};
+use claims::{Claims, strands};
 use solid::Wanted;
 
 const METHOD: &str =
-    "k-mers counted by sorting, unitigs by walking one map of them, contigs spelled from both";
+    "reads followed along the unitigs, k-mers beside them sorted, joints and links looked up";
 
 /// What a record of the digest is about.
 #[derive(Clone, Copy)]
@@ -41,7 +41,6 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         request,
         k: level.k,
         min_count: level.min_count,
-        claimed: level.solid,
         drop_ambiguous: params.drop_reads_with_n,
     };
     let levels = &answer.stats.levels;
@@ -49,51 +48,114 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         return Err(Error::input("verify", "stats.json names no size of k-mers of reads"));
     };
     let of_reads = wanted(level);
-    let after = levels.last().map(wanted).filter(|after| after.k != level.k);
     let first = levels.len() == 1 || levels[0].k == level.k;
-    match level.k {
-        0..=31 => judged::<u64>(&answer, (&of_reads, first), after, progress),
-        32..=63 => judged::<u128>(&answer, (&of_reads, first), after, progress),
-        _ => judged::<Wide<2>>(&answer, (&of_reads, first), after, progress),
+    let trusted = if first { Vec::new() } else { before(&of_reads)? };
+    let after = levels.last().map(wanted).filter(|after| after.k != level.k);
+    match (after, level.k) {
+        (None, 0..=31) => by_reads::<u64>(&answer, &of_reads, &trusted, progress),
+        (None, 32..=63) => by_reads::<u128>(&answer, &of_reads, &trusted, progress),
+        (None, _) => by_reads::<Wide<2>>(&answer, &of_reads, &trusted, progress),
+        (Some(after), _) => by_mates(&answer, (&of_reads, &trusted), &after, progress),
     }
 }
 
-/// Counts the k-mers of the reads; where mates were used, also holds against them the contigs and
-/// bridges that the answer was made from.
-fn judged<K: Kmer>(
+/// An answer whose k-mers are those of the reads, and those that are trusted.
+fn by_reads<K: Kmer>(
     answer: &Answer,
-    (of_reads, first): (&Wanted<'_>, bool),
-    after: Option<Wanted<'_>>,
+    wanted: &Wanted<'_>,
+    trusted: &[Segment],
     progress: &Progress,
 ) -> Result<Verdict> {
-    let trusted = if first { Vec::new() } else { before(of_reads)? };
-    let known: KmerSet<K> = canonical(trusted.iter(), of_reads.k).map(|(kmer, _)| kmer).collect();
-    let solid = solid::solid::<K>(of_reads, &known, progress)?;
-    let Some(after) = after else { return proven(answer, &solid, of_reads.k) };
-    let bridged = before(&after)?;
+    let mut claims = Claims::<K>::new(answer.unitigs.iter().map(Segment::bases), wanted.k)?;
+    let are_rest_seldom = solid::count_all(wanted, &claims, progress)?;
+    let is_all = trust(&mut claims, trusted, wanted.k, |_| 0);
+    let mut verdict = proven(answer, &claims, wanted, progress)?;
+    verdict.require(are_rest_seldom && is_all, "a solid k-mer is in no unitig");
+    Ok(verdict)
+}
+
+/// An answer whose k-mers are those of contigs and bridges; these are held against the reads.
+fn by_mates(
+    answer: &Answer,
+    (of_reads, trusted): (&Wanted<'_>, &[Segment]),
+    after: &Wanted<'_>,
+    progress: &Progress,
+) -> Result<Verdict> {
+    let bridged = before(after)?;
     let (bridges, contigs): (Vec<&Segment>, Vec<&Segment>) =
         bridged.iter().partition(|one| one.marked);
-    let supported = canonical::<K>(contigs.iter().copied(), of_reads.k)
-        .all(|(kmer, _)| solid.contains_key(&kmer));
+    let are_supported = match of_reads.k {
+        0..=31 => are_solid::<u64>(&contigs, (of_reads, trusted), progress),
+        32..=63 => are_solid::<u128>(&contigs, (of_reads, trusted), progress),
+        _ => are_solid::<Wide<2>>(&contigs, (of_reads, trusted), progress),
+    }?;
     // Paths share k - 1 bases, which may be fewer than those of an overlap.
     let size = OVERLAP_MIN.min(of_reads.k);
-    let pieces: KmerSet<u64> = canonical(contigs.into_iter(), size).map(|(kmer, _)| kmer).collect();
-    let between: KmerSet<u64> = canonical(bridges.into_iter(), size)
-        .map(|(kmer, _)| kmer)
-        .filter(|kmer| !pieces.contains(kmer))
+    let pieces: KmerSet<u64> = contigs
+        .iter()
+        .flat_map(|one| kmers::<u64>(&one.codes, size))
+        .map(|kmer| kmer.canonical(size))
         .collect();
-    let small = Wanted { k: size, ..*of_reads };
-    let counts = solid::counts(&small, &between, progress)?;
-    let spelled = between.iter().all(|kmer| counts.get(kmer) >= Some(&READS_MIN));
+    let between: Vec<&[Base]> = bridges
+        .iter()
+        .flat_map(|one| one.codes.windows(size))
+        .filter(|codes| !pieces.contains(&u64::of(codes, size).canonical(size)))
+        .collect();
+    let claims = Claims::<u64>::new(between.into_iter(), size)?;
+    solid::count_few(&Wanted { k: size, ..*of_reads }, &claims, progress)?;
+    let are_spelled = claims.are_solid(READS_MIN);
     let mut verdict = match after.k {
-        0..=31 => proven(answer, &weighted::<u64>(&bridged, after.k), after.k),
-        32..=63 => proven(answer, &weighted::<u128>(&bridged, after.k), after.k),
-        64..=127 => proven(answer, &weighted::<Wide<2>>(&bridged, after.k), after.k),
-        _ => proven(answer, &weighted::<Wide<4>>(&bridged, after.k), after.k),
+        0..=31 => by_weight::<u64>(answer, &bridged, after, progress),
+        32..=63 => by_weight::<u128>(answer, &bridged, after, progress),
+        64..=127 => by_weight::<Wide<2>>(answer, &bridged, after, progress),
+        _ => by_weight::<Wide<4>>(answer, &bridged, after, progress),
     }?;
-    verdict.require(supported, "a contig that mates were placed on has a k-mer that is not solid");
-    verdict.require(spelled, "a bridge is made neither of contigs nor of reads");
+    verdict
+        .require(are_supported, "a contig that mates were placed on has a k-mer that is not solid");
+    verdict.require(are_spelled, "a bridge is made neither of contigs nor of reads");
     Ok(verdict)
+}
+
+/// Whether all k-mers of some contigs are solid.
+fn are_solid<K: Kmer>(
+    contigs: &[&Segment],
+    (wanted, trusted): (&Wanted<'_>, &[Segment]),
+    progress: &Progress,
+) -> Result<bool> {
+    let mut claims = Claims::<K>::new(contigs.iter().map(|one| one.bases()), wanted.k)?;
+    solid::count_all(wanted, &claims, progress)?;
+    trust(&mut claims, trusted, wanted.k, |_| 0);
+    Ok(claims.are_solid(wanted.min_count))
+}
+
+/// The answer of k-mers that count as often as their sequence says.
+fn by_weight<K: Kmer>(
+    answer: &Answer,
+    bridged: &[Segment],
+    wanted: &Wanted<'_>,
+    progress: &Progress,
+) -> Result<Verdict> {
+    let mut claims = Claims::<K>::new(answer.unitigs.iter().map(Segment::bases), wanted.k)?;
+    let is_all = trust(&mut claims, bridged, wanted.k, |one| one.count_sum);
+    let mut verdict = proven(answer, &claims, &Wanted { min_count: 1, ..*wanted }, progress)?;
+    verdict.require(is_all, "a solid k-mer is in no unitig");
+    Ok(verdict)
+}
+
+/// Trusts the k-mers of some sequences; whether all are claimed.
+fn trust<K: Kmer>(
+    claims: &mut Claims<K>,
+    sequences: &[Segment],
+    k: usize,
+    weight: impl Fn(&Segment) -> u64,
+) -> bool {
+    let mut is_all = true;
+    for one in sequences {
+        for both in strands(&one.codes, k) {
+            is_all &= claims.trust(both, weight(one));
+        }
+    }
+    is_all
 }
 
 /// What is trusted at a size of k-mers.
@@ -105,49 +167,38 @@ fn before(wanted: &Wanted<'_>) -> Result<Vec<Segment>> {
     })
 }
 
-/// The k-mers of some sequences, each with the count that its sequence has in its name.
-fn canonical<'s, K: Kmer>(
-    sequences: impl Iterator<Item = &'s Segment>,
-    k: usize,
-) -> impl Iterator<Item = (K, u64)> {
-    sequences.flat_map(move |one| {
-        kmers::<K>(&one.codes, k).map(move |kmer| (kmer.canonical(k), one.count_sum))
-    })
-}
-
-/// Every k-mer with its largest weight.
-fn weighted<K: Kmer>(sequences: &[Segment], k: usize) -> Solid<K> {
-    let mut solid = Solid::default();
-    for (kmer, weight) in canonical(sequences.iter(), k) {
-        let count = solid.entry(kmer).or_insert(0);
-        *count = weight.max(u64::from(*count)) as u32;
+/// Holds the answer against the k-mers that it claims, whose counts are known.
+fn proven<K: Kmer>(
+    answer: &Answer,
+    claims: &Claims<K>,
+    wanted: &Wanted<'_>,
+    progress: &Progress,
+) -> Result<Verdict> {
+    let (k, threads) = (wanted.k, wanted.request.threads);
+    if answer.unitigs.iter().chain(&answer.segments).any(|one| one.codes.len() < k) {
+        let text = format!("a unitig or contig of the answer has less than {k} bases");
+        return Err(Error::input("verify", text));
     }
-    solid
-}
-
-fn proven<K: Kmer>(answer: &Answer, solid: &Solid<K>, k: usize) -> Result<Verdict> {
-    let mut digest = Digest::default();
-    for unitig in &answer.unitigs {
-        add(&mut digest, Kind::Unitig, (&unitig.codes, unitig.count_sum, unitig.marked));
-    }
-    let mut expected = Digest::default();
-    for (codes, count_sum, circular) in reference::unitigs(solid, k) {
-        add(&mut expected, Kind::Unitig, (&codes, count_sum, circular));
-    }
-    let mut once = KmerSet::default();
-    let mut spelled = true;
-    for segment in &answer.segments {
-        add(&mut digest, Kind::Contig, (&segment.codes, segment.count_sum, segment.marked));
-        let sum = count_sum::<K>(segment, k, solid, &mut once);
-        spelled &= sum.is_some();
-        spelled &= !segment.marked || is_circle(&segment.codes, k);
-        let facts = (&segment.codes[..], sum.unwrap_or(0), segment.marked);
-        add(&mut expected, Kind::Contig, facts);
+    let (mut digest, mut expected) = (Digest::default(), Digest::default());
+    let mut all_hold = true;
+    for (kind, all) in [(Kind::Unitig, &answer.unitigs), (Kind::Contig, &answer.segments)] {
+        let mut once = vec![false; claims.len()];
+        for one in all {
+            let sum = paths::count_sum(&one.codes, k, claims, &mut once);
+            all_hold &= sum.is_some() && (!one.marked || paths::is_circle(&one.codes, k));
+            add(&mut digest, kind, (&one.codes, one.count_sum, one.marked));
+            add(&mut expected, kind, (&one.codes, sum.unwrap_or(0), one.marked));
+        }
     }
     let mut verdict = Verdict::new(digest, expected, METHOD);
-    verdict
-        .require(spelled, "a contig has a k-mer that is not solid or there twice, or is no circle");
-    verdict.require(links_are_all::<K>(answer, k), "a link is wrong or missing");
+    verdict.require(all_hold, "a sequence has a k-mer that is in no unitig or there twice");
+    verdict.require(
+        !claims.is_doubled && claims.are_solid(wanted.min_count),
+        "a unitig has a k-mer that is not solid, or that another one has too",
+    );
+    let are_unitigs = paths::are_unitigs(&answer.unitigs, claims, k, (threads, progress))?;
+    verdict.require(are_unitigs, "a unitig ends where it goes on, or goes on where it ends");
+    verdict.require(paths::links_are_all::<K>(answer, k), "a link is wrong or missing");
     let long: Vec<&Vec<Base>> = answer
         .segments
         .iter()
@@ -161,51 +212,6 @@ fn proven<K: Kmer>(answer: &Answer, solid: &Solid<K>, k: usize) -> Result<Verdic
     verdict.counts.insert("bases", bases as u64);
     verdict.counts.insert("unitigs", answer.unitigs.len() as u64);
     Ok(verdict)
-}
-
-/// The counts of the k-mers of a segment, unless one is not solid or was there before.
-fn count_sum<K: Kmer>(
-    segment: &Segment,
-    k: usize,
-    solid: &Solid<K>,
-    once: &mut KmerSet<K>,
-) -> Option<u64> {
-    let mut sum = 0;
-    for kmer in kmers::<K>(&segment.codes, k) {
-        let kmer = kmer.canonical(k);
-        sum += u64::from(*solid.get(&kmer)?);
-        if !once.insert(kmer) {
-            return None;
-        }
-    }
-    Some(sum)
-}
-
-fn is_circle(codes: &[Base], k: usize) -> bool {
-    codes[..k - 1] == codes[codes.len() + 1 - k..]
-}
-
-/// Whether the links are exactly those of segments that share k - 1 bases.
-fn links_are_all<K: Kmer>(answer: &Answer, k: usize) -> bool {
-    let mut entered_by: HashMap<K, Vec<End>> = HashMap::new();
-    let mut left_by = Vec::new();
-    for (index, segment) in answer.segments.iter().enumerate() {
-        let codes = &segment.codes;
-        let first = K::of(codes, k - 1);
-        let last = K::of(&codes[codes.len() + 1 - k..], k - 1);
-        let (left, right) = (2 * index as End, 2 * index as End + 1);
-        entered_by.entry(first).or_default().push(left);
-        entered_by.entry(last.reverse_complement(k - 1)).or_default().push(right);
-        left_by.extend([(left, first.reverse_complement(k - 1)), (right, last)]);
-    }
-    let mut expected: HashSet<(End, End)> = HashSet::new();
-    for (end, kmer) in left_by {
-        let others = entered_by.get(&kmer).map_or(&[][..], Vec::as_slice);
-        expected.extend(others.iter().map(|&other| (end.min(other), end.max(other))));
-    }
-    let found: HashSet<(End, End)> =
-        answer.links.iter().map(|&(one, two)| (one.min(two), one.max(two))).collect();
-    found == expected && found.len() == answer.links.len()
 }
 
 fn add(digest: &mut Digest, kind: Kind, (codes, count_sum, circular): (&[Base], u64, bool)) {

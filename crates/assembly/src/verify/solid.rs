@@ -1,26 +1,27 @@
-//! The solid k-mers of the reads, by sorting all k-mers, some of them at a time.
+//! Reads placed on what an answer claims, and the k-mers beside it counted by sorting.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cuesta_core::Result;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_input::parallel;
 
-use crate::kmer::{Base, Kmer, KmerSet};
+use super::claims::{Claims, Follower, strands};
+use crate::kmer::{Base, Kmer};
 use crate::reads::{Batch, Pairing, Reads};
-use crate::reference::{Solid, kmers};
 use crate::scan;
 
 /// Parts of a pass, each sorted by one thread.
-const PARTS: usize = 16;
-/// Lists of k-mers have room to grow, up to so many times what they hold.
-const ROOM: u64 = 2;
+const PARTS: usize = 64;
+/// K-mers for which room is made at a time.
+const CHUNK: usize = 4096;
 /// Bytes that everything but k-mers takes, and the part of the memory that a pass has at least.
 const OTHER_BYTES: u64 = 64 << 20;
 const LEAST_PART: u64 = 8;
-/// A k-mer has so many bytes of FASTQ at least: its base and the quality.
-const BYTES_A_KMER: u64 = 2;
 
 /// Which reads, k-mers and counts.
+#[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     /// Inputs, threads and memory.
     pub request: &'a Request,
@@ -28,108 +29,191 @@ pub struct Wanted<'a> {
     pub k: usize,
     /// Count from which on a k-mer is solid.
     pub min_count: u32,
-    /// How many solid k-mers the answer claims, for which there is room from the beginning.
-    pub claimed: usize,
     /// Whether reads with ambiguous letters are left out.
     pub drop_ambiguous: bool,
 }
 
-/// Counts all k-mers and keeps those that are solid or trusted.
+/// Canonical k-mers by part, in chunks.
+type Parts<K> = Vec<Vec<Vec<K>>>;
+
+/// What a thread has found.
+struct Found<K> {
+    beside: Parts<K>,
+    beside_count: u64,
+}
+
+impl<K: Kmer> Found<K> {
+    fn new() -> Self {
+        Self { beside: vec![Vec::new(); PARTS], beside_count: 0 }
+    }
+
+    /// Keeps a k-mer; whether room was made for more.
+    #[inline]
+    fn keep(&mut self, kmer: K, part: usize) -> bool {
+        let chunks = &mut self.beside[part];
+        match chunks.last_mut().filter(|chunk| chunk.len() < CHUNK) {
+            Some(chunk) => {
+                chunk.push(kmer);
+                false
+            }
+            None => {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                chunk.push(kmer);
+                chunks.push(chunk);
+                true
+            }
+        }
+    }
+}
+
+/// Counts the k-mers of the reads that are claimed, which are few: each is looked for.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
-pub fn solid<K: Kmer>(
+pub fn count_few<K: Kmer>(
     wanted: &Wanted<'_>,
-    trusted: &KmerSet<K>,
+    claims: &Claims<K>,
     progress: &Progress,
-) -> Result<Solid<K>> {
-    let kmers = crate::run::input_bytes(&wanted.request.inputs)? / BYTES_A_KMER;
-    let all_bytes = kmers * size_of::<K>() as u64;
+) -> Result<()> {
+    let take = |_: &mut (), stretch: &[Base]| {
+        for place in strands(stretch, wanted.k).filter_map(|both| claims.find(both)) {
+            claims.add(place, 1);
+        }
+    };
+    each_stretch(wanted, progress, || (), take)?;
+    Ok(())
+}
+
+/// Counts the k-mers of the reads that are claimed; whether all others are seen too seldom to be
+/// solid. Reads are followed along the claims; k-mers beside them are sorted. Where these do not
+/// fit in the memory, the reads are read again for some of them at a time.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn count_all<K: Kmer>(
+    wanted: &Wanted<'_>,
+    claims: &Claims<K>,
+    progress: &Progress,
+) -> Result<bool> {
     let memory_bytes = wanted.request.memory_bytes;
-    let claimed = (wanted.claimed as u64).min(kmers) as usize;
-    let map_bytes = (claimed * 8 / 7).next_power_of_two() * (size_of::<(K, u32)>() + 1);
-    let free = memory_bytes.saturating_sub(map_bytes as u64 + OTHER_BYTES);
-    let passes = (all_bytes * ROOM).div_ceil(free.max(memory_bytes / LEAST_PART)).max(1);
-    let mut solid = Solid::<K>::with_capacity_and_hasher(claimed, Default::default());
-    solid.extend(trusted.iter().map(|&kmer| (kmer, 0)));
+    let claimed_bytes = (claims.len() * (size_of::<K>() + 3 * size_of::<u64>())) as u64;
+    let free_bytes =
+        memory_bytes.saturating_sub(claimed_bytes + OTHER_BYTES).max(memory_bytes / LEAST_PART);
+    let (held_bytes, is_full) = (AtomicU64::new(0), AtomicBool::new(false));
+    let take = |found: &mut Found<K>, stretch: &[Base]| {
+        let mut follower = Follower::default();
+        for both in strands(stretch, wanted.k) {
+            if let Some(place) = follower.next(claims, both) {
+                claims.add(place, 1);
+                continue;
+            }
+            found.beside_count += 1;
+            if is_full.load(Ordering::Relaxed) {
+                found.beside.iter_mut().for_each(|chunks| *chunks = Vec::new());
+                continue;
+            }
+            let kmer = both.0.min(both.1);
+            if found.keep(kmer, part(kmer) % PARTS) {
+                let chunk_bytes = (CHUNK * size_of::<K>()) as u64;
+                let held = held_bytes.fetch_add(chunk_bytes, Ordering::Relaxed) + chunk_bytes;
+                is_full.fetch_or(held > free_bytes, Ordering::Relaxed);
+            }
+        }
+    };
+    let found = each_stretch(wanted, progress, Found::new, take)?;
+    if !is_full.into_inner() {
+        return Sorted { wanted, claims, progress }.are_seldom(found);
+    }
+    let count: u64 = found.iter().map(|one| one.beside_count).sum();
+    drop(found);
+    let passes = (count * size_of::<K>() as u64 / (free_bytes / 2).max(1)) as usize + 1;
     for pass in 0..passes {
-        let parts = collect::<K>(wanted, (pass, passes), progress)?;
-        let work = |kept: &mut Vec<(K, u32)>, part: usize| {
-            let mut kmers: Vec<K> = parts.iter().flat_map(|one| &one[part]).copied().collect();
-            kmers.sort_unstable();
-            for same in kmers.chunk_by(|one, two| one == two) {
-                if same.len() >= wanted.min_count as usize || trusted.contains(&same[0]) {
-                    kept.push((same[0], same.len() as u32));
+        let take = |found: &mut Found<K>, stretch: &[Base]| {
+            let mut follower = Follower::default();
+            for both in strands::<K>(stretch, wanted.k) {
+                let kmer = both.0.min(both.1);
+                let part = part(kmer);
+                if follower.next(claims, both).is_none() && part / PARTS % passes == pass {
+                    found.keep(kmer, part % PARTS);
                 }
             }
-            progress.advance(0)
         };
-        let kept = parallel::run(wanted.request.threads, PARTS, Vec::new, work, |_| {})?;
-        solid.extend(kept.into_iter().flatten());
-    }
-    Ok(solid)
-}
-
-/// How often the reads have each of some canonical k-mers.
-///
-/// # Errors
-/// `Input`, `System`, `Cancelled`.
-pub fn counts<K: Kmer>(
-    wanted: &Wanted<'_>,
-    some: &KmerSet<K>,
-    progress: &Progress,
-) -> Result<Solid<K>> {
-    let count = |found: &mut Solid<K>, kmer: K| {
-        if some.contains(&kmer) {
-            *found.entry(kmer).or_insert(0) += 1;
+        let found = each_stretch(wanted, progress, Found::new, take)?;
+        if !(Sorted { wanted, claims, progress }).are_seldom(found)? {
+            return Ok(false);
         }
-    };
-    let mut all = Solid::default();
-    for found in each_kmer(wanted, progress, Solid::default, count)? {
-        found.into_iter().for_each(|(kmer, count)| *all.entry(kmer).or_insert(0) += count);
     }
-    Ok(all)
+    Ok(true)
 }
 
-/// The canonical k-mers of a pass, by thread and part.
-fn collect<K: Kmer>(
-    wanted: &Wanted<'_>,
-    (pass, passes): (u64, u64),
-    progress: &Progress,
-) -> Result<Vec<Vec<Vec<K>>>> {
-    let keep = |parts: &mut Vec<Vec<K>>, kmer: K| {
-        let mixed = kmer.mixed() >> 20;
-        if mixed / PARTS as u64 % passes == pass {
-            parts[mixed as usize % PARTS].push(kmer);
+/// A number that is the same for the same k-mer.
+fn part<K: Kmer>(kmer: K) -> usize {
+    (kmer.mixed() >> 20) as usize
+}
+
+/// K-mers that were not found by following, which may be claimed all the same.
+struct Sorted<'a, K> {
+    wanted: &'a Wanted<'a>,
+    claims: &'a Claims<K>,
+    progress: &'a Progress,
+}
+
+impl<K: Kmer> Sorted<'_, K> {
+    /// Counts those that are claimed; whether no other is there as often as one that is solid.
+    fn are_seldom(&self, found: Vec<Found<K>>) -> Result<bool> {
+        let all_seldom = AtomicBool::new(true);
+        let places = self.claims.by_part(PARTS, |kmer| part(kmer) % PARTS);
+        let work = |_: &mut (), part: usize| {
+            let chunks = found.iter().flat_map(|one| &one.beside[part]);
+            let mut kmers: Vec<K> = chunks.flatten().copied().collect();
+            kmers.sort_unstable();
+            let with_kmer = |&place: &u32| (self.claims.kmer(place), place);
+            let mut claimed: Vec<(K, u32)> = places[part].iter().map(with_kmer).collect();
+            claimed.sort_unstable();
+            if !self.merge(&kmers, &claimed) {
+                all_seldom.store(false, Ordering::Relaxed);
+            }
+            self.progress.advance(0)
+        };
+        parallel::run(self.wanted.request.threads, PARTS, || (), work, |_| {})?;
+        Ok(all_seldom.into_inner())
+    }
+
+    fn merge(&self, kmers: &[K], claimed: &[(K, u32)]) -> bool {
+        let mut claimed = claimed.iter().peekable();
+        let mut all_seldom = true;
+        for same in kmers.chunk_by(|one, two| one == two) {
+            while claimed.next_if(|(kmer, _)| *kmer < same[0]).is_some() {}
+            match claimed.next_if(|(kmer, _)| *kmer == same[0]) {
+                Some(&(_, place)) => self.claims.add(place as usize, same.len() as u32),
+                None => all_seldom &= same.len() < self.wanted.min_count as usize,
+            }
         }
-    };
-    each_kmer(wanted, progress, || vec![Vec::new(); PARTS], keep)
+        all_seldom
+    }
 }
 
-/// Calls `take` for every canonical k-mer of the reads, with what its thread has found so far;
-/// returns what each thread found.
-fn each_kmer<K: Kmer, T: Send>(
+/// Calls `take` for every stretch of the reads that has k-mers, with what its thread has found so
+/// far; returns what each thread found.
+fn each_stretch<T: Send>(
     wanted: &Wanted<'_>,
     progress: &Progress,
     make: impl Fn() -> T + Sync,
-    take: impl Fn(&mut T, K) + Sync,
+    take: impl Fn(&mut T, &[Base]) + Sync,
 ) -> Result<Vec<T>> {
     let reads = Reads::open(&wanted.request.inputs, Pairing::None)?;
+    let threads = wanted.request.threads;
     let work = |found: &mut T, _: usize| {
         let mut batch = Batch::default();
         let mut codes = Vec::new();
         while reads.next(&mut batch)? {
             for read in batch.reads() {
-                for stretch in stretches(read, wanted, &mut codes) {
-                    kmers::<K>(stretch, wanted.k)
-                        .for_each(|kmer| take(found, kmer.canonical(wanted.k)));
-                }
+                stretches(read, wanted, &mut codes).for_each(|stretch| take(found, stretch));
             }
             progress.advance(0)?;
         }
         Ok(())
     };
-    let threads = wanted.request.threads;
     parallel::run(threads, threads, make, work, |_| {})
 }
 
