@@ -1,131 +1,37 @@
-//! Blocks of super-k-mers, in memory as far as the budget goes and in one scratch file beyond it.
+//! Super-k-mers by bucket.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 
-use cuesta_core::budget::{Budget, Lease};
-use cuesta_core::{Error, Result};
-use cuesta_input::parallel::lock;
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
 
-use crate::packed::{self, PADDING, Record};
+use crate::blocks::{Blocks, Open, PADDING};
+use crate::packed::{self, Record};
 use crate::scan::SuperKmer;
 
-const OPERATION: &str = "assembly.partition";
 /// Name of the scratch file.
 const FILE: &str = "super-k-mers";
-const BLOCK_BYTES_MAX: usize = 16 << 10;
-const BLOCK_BYTES_MIN: usize = 2 << 10;
-/// Open blocks of a thread together take about this.
-const OPEN_BYTES: usize = 16 << 20;
-
-/// Records; those in memory are followed by [`PADDING`] bytes.
-enum Block<'a> {
-    Held(Vec<u8>, #[allow(dead_code)] Lease<'a>),
-    Written { offset: u64, size_bytes: usize },
-}
 
 /// All super-k-mers of a run, by bucket. Threads add through a [`Sink`] each.
 pub struct Buckets<'a> {
     k: usize,
-    buckets: Vec<Mutex<Vec<Block<'a>>>>,
-    budget: &'a Budget,
-    keep_free_bytes: u64,
-    path: PathBuf,
-    file: Mutex<Option<File>>,
-    written_bytes: AtomicU64,
-    held_bytes: AtomicU64,
+    /// Whole records.
+    pub blocks: Blocks<'a>,
 }
 
 impl<'a> Buckets<'a> {
     /// `count` empty buckets. Blocks stay in memory while `keep_free_bytes` of the budget are left.
-    pub fn new(
-        k: usize,
-        count: usize,
-        (budget, keep_free_bytes): (&'a Budget, u64),
-        scratch: &Path,
-    ) -> Self {
-        Self {
-            k,
-            buckets: (0..count).map(|_| Mutex::default()).collect(),
-            budget,
-            keep_free_bytes,
-            path: scratch.join(FILE),
-            file: Mutex::default(),
-            written_bytes: AtomicU64::new(0),
-            held_bytes: AtomicU64::new(0),
-        }
-    }
-
-    /// Bytes of an open block, of which a thread has one a bucket.
-    fn block_bytes(&self) -> usize {
-        (OPEN_BYTES / self.buckets.len()).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX)
-    }
-
-    /// Bytes of all open blocks of a thread.
-    pub fn sink_bytes(&self) -> u64 {
-        (self.block_bytes() * self.buckets.len()) as u64
+    pub fn new(k: usize, count: usize, memory: (&'a Budget, u64), scratch: &Path) -> Self {
+        let path = scratch.join(FILE);
+        Self { k, blocks: Blocks::new("assembly.partition", count, memory, path) }
     }
 
     /// What a thread adds super-k-mers through.
-    pub fn sink(&self) -> Sink<'_, 'a> {
-        Sink { to: self, open: vec![Vec::new(); self.buckets.len()], failed: None }
-    }
-
-    /// Bytes of the scratch file.
-    pub fn written_bytes(&self) -> u64 {
-        self.written_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of all blocks, wherever they are.
-    pub fn bytes(&self) -> u64 {
-        self.written_bytes() + self.held_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Adds a block of whole records to a bucket, and empties `block`.
     ///
     /// # Errors
-    /// `System`.
-    pub fn add(&self, bucket: usize, block: &mut Vec<u8>) -> Result<()> {
-        let lease = (self.budget.free_bytes() > self.keep_free_bytes)
-            .then(|| self.budget.try_take((block.len() + PADDING) as u64))
-            .flatten();
-        let added = if let Some(lease) = lease {
-            self.held_bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
-            let mut held = Vec::with_capacity(block.len() + PADDING);
-            held.extend_from_slice(block);
-            held.resize(block.len() + PADDING, 0);
-            Block::Held(held, lease)
-        } else {
-            let size_bytes = block.len();
-            let offset = self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
-            self.with_file(|file| file.write_all_at(block, offset))
-                .map_err(|cause| Error::system(OPERATION, "writing", &self.path, &cause))?;
-            Block::Written { offset, size_bytes }
-        };
-        block.clear();
-        lock(&self.buckets[bucket]).push(added);
-        Ok(())
-    }
-
-    /// The scratch file has no name once it is open: whatever happens, nothing of it stays.
-    fn with_file<T>(&self, work: impl FnOnce(&File) -> std::io::Result<T>) -> std::io::Result<T> {
-        let file = {
-            let mut file = lock(&self.file);
-            if file.is_none() {
-                let made =
-                    File::options().create_new(true).read(true).write(true).open(&self.path)?;
-                std::fs::remove_file(&self.path)?;
-                *file = Some(made);
-            }
-            match &*file {
-                Some(file) => file.try_clone()?,
-                None => return Err(std::io::ErrorKind::NotFound.into()),
-            }
-        };
-        work(&file)
+    /// `Input` when a block a bucket does not fit in the budget.
+    pub fn sink(&self) -> Result<Sink<'_, 'a>> {
+        Ok(Sink { k: self.k, open: self.blocks.open()? })
     }
 
     /// Calls `take` for each super-k-mer of a bucket.
@@ -138,95 +44,33 @@ impl<'a> Buckets<'a> {
         buffer: &mut Vec<u8>,
         mut take: impl FnMut(&Record<'_>) -> Result<()>,
     ) -> Result<()> {
-        for block in lock(&self.buckets[bucket]).iter() {
-            let block = match block {
-                Block::Held(held, _) => held,
-                &Block::Written { offset, size_bytes } => {
-                    buffer.resize(size_bytes + PADDING, 0);
-                    let bytes = &mut buffer[..size_bytes];
-                    self.with_file(|file| file.read_exact_at(bytes, offset))
-                        .map_err(|cause| Error::system(OPERATION, "reading", &self.path, &cause))?;
-                    &*buffer
-                }
-            };
-            for record in packed::records(block, block.len() - PADDING, self.k) {
-                take(&record)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// How many buckets there are.
-    pub fn count(&self) -> usize {
-        self.buckets.len()
-    }
-
-    /// Forgets a bucket.
-    pub fn clear(&self, bucket: usize) {
-        lock(&self.buckets[bucket]).clear();
+        self.blocks.each(bucket, buffer, |block| {
+            packed::records(block, block.len() - PADDING, self.k).try_for_each(|one| take(&one))
+        })
     }
 }
 
 /// The open blocks of a thread.
 pub struct Sink<'s, 'a> {
-    to: &'s Buckets<'a>,
-    open: Vec<Vec<u8>>,
-    failed: Option<Error>,
+    k: usize,
+    /// To be checked, and finished in the end.
+    pub open: Open<'s, 'a>,
 }
 
 impl Sink<'_, '_> {
-    /// Adds a super-k-mer of a read; a failure to write is told by [`Sink::check`].
+    /// Adds a super-k-mer of a read.
     #[inline]
     pub fn add(&mut self, part: &SuperKmer<'_>) {
-        let k = self.to.k;
-        packed::append(part, k, self.block(part.bucket));
-        self.give_up_full(part.bucket);
+        let k = self.k;
+        let most = packed::record_bytes_max(k);
+        self.open.append(part.bucket, most, |block| packed::append(part, k, block));
     }
 
     /// Adds a trusted one.
     pub fn add_trusted(&mut self, part: &SuperKmer<'_>, weight: u16) {
-        let k = self.to.k;
-        packed::append_trusted(part, weight, k, self.block(part.bucket));
-        self.give_up_full(part.bucket);
-    }
-
-    #[inline]
-    fn block(&mut self, bucket: usize) -> &mut Vec<u8> {
-        let block = &mut self.open[bucket];
-        if block.capacity() == 0 {
-            block.reserve_exact(self.to.block_bytes());
-        }
-        block
-    }
-
-    #[inline]
-    fn give_up_full(&mut self, bucket: usize) {
-        let block = &mut self.open[bucket];
-        if block.len() + packed::record_bytes_max(self.to.k) > block.capacity() {
-            let added = self.to.add(bucket, block);
-            self.failed = self.failed.take().or(added.err());
-        }
-    }
-
-    /// Whether all was written so far.
-    ///
-    /// # Errors
-    /// `System`.
-    pub fn check(&mut self) -> Result<()> {
-        self.failed.take().map_or(Ok(()), Err)
-    }
-
-    /// Gives up the open blocks.
-    ///
-    /// # Errors
-    /// `System`.
-    pub fn finish(mut self) -> Result<()> {
-        for bucket in 0..self.open.len() {
-            let mut block = std::mem::take(&mut self.open[bucket]);
-            if !block.is_empty() {
-                self.to.add(bucket, &mut block)?;
-            }
-        }
-        self.check()
+        let k = self.k;
+        let most = packed::record_bytes_max(k);
+        let append = |block: &mut Vec<u8>| packed::append_trusted(part, weight, k, block);
+        self.open.append(part.bucket, most, append);
     }
 }

@@ -67,7 +67,7 @@ impl<'b> Counting<'_, 'b> {
     }
 
     fn sample_of<K: Kmer>(&self) -> Result<Spectrum> {
-        let last = sampled(self.buckets.count());
+        let last = sampled(self.buckets.blocks.count());
         let mine: Vec<usize> = self.mine.iter().copied().filter(|&bucket| bucket < last).collect();
         let count = |worker: &mut Worker<'_, K>, index: usize| {
             worker.count(self.buckets, mine[index], (self.k, u32::MAX))
@@ -84,7 +84,7 @@ impl<'b> Counting<'_, 'b> {
         let work = |worker: &mut Worker<'b, K>, index: usize| {
             let bucket = self.mine[index];
             worker.count(self.buckets, bucket, (self.k, min_count))?;
-            self.buckets.clear(bucket);
+            self.buckets.blocks.clear(bucket);
             self.progress.advance(0)?;
             Compactor::new(&mut worker.table, self.k, (min_count, grain))
                 .run(&worker.solid, &mut worker.fragments)

@@ -84,6 +84,12 @@ pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     /// many bytes as a number of this type has.
     fn unpack(bytes: &[u8], k: usize) -> Self;
 
+    /// Appends its bytes.
+    fn put(self, bytes: &mut Vec<u8>);
+
+    /// What [`Kmer::put`] has put into bytes, as many as a number of this type has.
+    fn take(bytes: &[u8]) -> Self;
+
     /// The smaller of it and its reverse complement.
     fn canonical(self, k: usize) -> Self {
         self.min(self.reverse_complement(k))
@@ -138,6 +144,18 @@ macro_rules! kmer_of_an_integer {
             #[inline(always)]
             fn suffix(self, k: usize) -> Self {
                 self & ((1 << (2 * (k - 1))) - 1)
+            }
+
+            #[inline(always)]
+            fn put(self, bytes: &mut Vec<u8>) {
+                bytes.extend(self.to_le_bytes());
+            }
+
+            #[inline(always)]
+            fn take(bytes: &[u8]) -> Self {
+                let mut array = [0; size_of::<Self>()];
+                array.copy_from_slice(bytes);
+                Self::from_le_bytes(array)
             }
 
             #[inline(always)]
@@ -240,6 +258,17 @@ impl<const N: usize> Kmer for Wide<N> {
     #[inline(always)]
     fn suffix(self, k: usize) -> Self {
         Self(std::array::from_fn(|word| self.0[word] & Self::used(word, k - 1)))
+    }
+
+    #[inline(always)]
+    fn put(self, bytes: &mut Vec<u8>) {
+        self.0.iter().for_each(|word| word.put(bytes));
+    }
+
+    #[inline(always)]
+    fn take(bytes: &[u8]) -> Self {
+        let each = size_of::<u128>();
+        Self(std::array::from_fn(|word| u128::take(&bytes[word * each..][..each])))
     }
 
     #[inline(always)]

@@ -6,6 +6,7 @@
 //! Cost: O(bases), each read once and written once to a bucket.
 
 pub mod anchors;
+pub mod blocks;
 pub mod bridge;
 pub mod buckets;
 pub mod checkpoint;

@@ -29,8 +29,8 @@ impl<'c> Workers<'c> for Local<'c> {
         response: &mut Response,
     ) -> Result<Found<'c>> {
         let buckets = self.partition(ask, trusted, response)?;
-        let mine: Vec<usize> = (0..buckets.count()).collect();
-        let bucket_bytes = buckets.bytes();
+        let mine: Vec<usize> = (0..buckets.blocks.count()).collect();
+        let bucket_bytes = buckets.blocks.bytes();
         let (fragments, spectrum, min_count) = timed(response, "compact", || {
             let counting = Counting {
                 buckets: &buckets,
@@ -75,14 +75,13 @@ impl<'c> Local<'c> {
         let reads = Reads::open(inputs, ask.pairing)?;
         self.context.progress.expect(ask.input_bytes);
         let work = |_: &mut (), task: usize| {
-            let _lease = budget.take(buckets.sink_bytes(), "a block a bucket for each thread")?;
-            let mut sink = buckets.sink();
+            let mut sink = buckets.sink()?;
             let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
             if let Some(trusted) = trusted.as_ref().filter(|_| task == 0) {
                 add_trusted(trusted, &mut scanner, &mut sink);
             }
             add_reads(&reads, &mut scanner, &mut sink, self.context)?;
-            sink.finish()
+            sink.open.finish()
         };
         timed(response, "partition", || {
             parallel::run(request.threads, request.threads, || (), work, |_| {})?;
@@ -101,7 +100,7 @@ fn add_reads(
     let mut batch = Batch::default();
     while reads.next(&mut batch)? {
         reads.scan(&batch, scanner, &mut |part| sink.add(part))?;
-        sink.check()?;
+        sink.open.check()?;
         context.progress.advance(batch.bases() as u64)?;
     }
     Ok(())

@@ -7,8 +7,6 @@ use crate::scan::{KMERS_MAX, LEFT_OUTSIDE, RIGHT_OUTSIDE, SuperKmer, TRUSTED};
 /// Bytes before the bases, and before those of a trusted one.
 const HEADER_BYTES: usize = 2;
 const TRUSTED_HEADER_BYTES: usize = 4;
-/// Readable bytes that a block needs after its last record.
-pub const PADDING: usize = 72;
 
 /// Most bytes of a record while it is being appended.
 pub fn record_bytes_max(k: usize) -> usize {
@@ -28,7 +26,7 @@ pub struct Record<'a> {
     pub flags: u8,
     /// How often its k-mers count as seen, where it is trusted.
     pub weight: u16,
-    /// Its bases, then at least [`PADDING`] bytes.
+    /// Its bases, then at least [`crate::blocks::PADDING`] bytes.
     pub bytes: &'a [u8],
 }
 
@@ -46,7 +44,8 @@ pub fn append_trusted(part: &SuperKmer<'_>, weight: u16, k: usize, block: &mut V
     part.pack(k, block);
 }
 
-/// The records of a block of `size_bytes`, which is followed by [`PADDING`] readable bytes.
+/// The records of a block of `size_bytes`, which is followed by [`crate::blocks::PADDING`] readable
+/// bytes.
 pub fn records(block: &[u8], size_bytes: usize, k: usize) -> impl Iterator<Item = Record<'_>> {
     let mut place = 0;
     std::iter::from_fn(move || {

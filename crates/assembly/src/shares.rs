@@ -199,11 +199,11 @@ pub fn part(ask: &Ask, request: &Request, feed: &mut (impl Feed + Exchange)) -> 
             }
             seen[bucket] = true;
             block.extend_from_slice(found);
-            buckets.add(bucket, &mut block)
+            buckets.blocks.add(bucket, &mut block)
         })?;
     }
     let mine: Vec<usize> = (0..seen.len()).filter(|&bucket| seen[bucket]).collect();
-    let bucket_bytes = buckets.bytes();
+    let bucket_bytes = buckets.blocks.bytes();
     let counting = Counting {
         buckets: &buckets,
         mine: &mine,

@@ -109,6 +109,12 @@ impl<K: Kmer> Claims<K> {
         Ok(claims)
     }
 
+    /// Bytes of all of them.
+    pub fn size_bytes(&self) -> u64 {
+        let each = size_of::<K>() + size_of::<AtomicU32>() + size_of::<bool>();
+        (self.len() * each + self.places.allocation_size()) as u64
+    }
+
     /// How many k-mers there are.
     pub fn len(&self) -> usize {
         self.kmers.len()

@@ -1,24 +1,33 @@
 //! Reads placed on what an answer claims, and the k-mers beside it counted by sorting.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuesta_core::Result;
+use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_input::parallel;
 
 use super::claims::{Claims, Follower, strands};
+use crate::blocks::{Blocks, Open, PADDING};
 use crate::kmer::{Base, Kmer};
 use crate::reads::{Batch, Pairing, Reads};
+use crate::run::input_bytes;
 use crate::scan;
+use crate::sequences::Meter;
 
-/// Parts of a pass, each sorted by one thread.
+/// Parts of the k-mers beside the claims, each sorted by one thread.
 const PARTS: usize = 64;
-/// K-mers for which room is made at a time.
-const CHUNK: usize = 4096;
-/// Bytes that everything but k-mers takes, and the part of the memory that a pass has at least.
-const OTHER_BYTES: u64 = 64 << 20;
-const LEAST_PART: u64 = 8;
+const PARTS_MAX: usize = 4096;
+/// Name of the scratch file.
+const FILE: &str = "k-mers";
+/// A k-mer has so many bytes of FASTQ at least: its base and the quality.
+const BYTES_A_KMER: u64 = 2;
+/// The part of the memory that is left for sorting.
+const KEEP_FREE: u64 = 4;
+/// Stretches of reads that are followed at a time.
+const STRETCHES: usize = 32;
 
 /// Which reads, k-mers and counts.
 #[derive(Clone, Copy)]
@@ -33,39 +42,6 @@ pub struct Wanted<'a> {
     pub drop_ambiguous: bool,
 }
 
-/// Canonical k-mers by part, in chunks.
-type Parts<K> = Vec<Vec<Vec<K>>>;
-
-/// What a thread has found.
-struct Found<K> {
-    beside: Parts<K>,
-    beside_count: u64,
-}
-
-impl<K: Kmer> Found<K> {
-    fn new() -> Self {
-        Self { beside: vec![Vec::new(); PARTS], beside_count: 0 }
-    }
-
-    /// Keeps a k-mer; whether room was made for more.
-    #[inline]
-    fn keep(&mut self, kmer: K, part: usize) -> bool {
-        let chunks = &mut self.beside[part];
-        match chunks.last_mut().filter(|chunk| chunk.len() < CHUNK) {
-            Some(chunk) => {
-                chunk.push(kmer);
-                false
-            }
-            None => {
-                let mut chunk = Vec::with_capacity(CHUNK);
-                chunk.push(kmer);
-                chunks.push(chunk);
-                true
-            }
-        }
-    }
-}
-
 /// Counts the k-mers of the reads that are claimed, which are few: each is looked for.
 ///
 /// # Errors
@@ -75,18 +51,21 @@ pub fn count_few<K: Kmer>(
     claims: &Claims<K>,
     progress: &Progress,
 ) -> Result<()> {
-    let take = |_: &mut (), stretch: &[Base]| {
-        for place in strands(stretch, wanted.k).filter_map(|both| claims.find(both)) {
-            claims.add(place, 1);
+    let take = |_: &mut (), stretches: &[&[Base]]| {
+        for both in stretches.iter().flat_map(|stretch| strands(stretch, wanted.k)) {
+            if let Some(place) = claims.find(both) {
+                claims.add(place, 1);
+            }
         }
+        Ok(())
     };
-    each_stretch(wanted, progress, || (), take)?;
+    each_stretch(wanted, progress, || Ok(()), take)?;
     Ok(())
 }
 
 /// Counts the k-mers of the reads that are claimed; whether all others are seen too seldom to be
 /// solid. Reads are followed along the claims; k-mers beside them are sorted. Where these do not
-/// fit in the memory, the reads are read again for some of them at a time.
+/// fit in the memory they go to scratch.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -95,55 +74,40 @@ pub fn count_all<K: Kmer>(
     claims: &Claims<K>,
     progress: &Progress,
 ) -> Result<bool> {
-    let memory_bytes = wanted.request.memory_bytes;
-    let claimed_bytes = (claims.len() * (size_of::<K>() + 3 * size_of::<u64>())) as u64;
-    let free_bytes =
-        memory_bytes.saturating_sub(claimed_bytes + OTHER_BYTES).max(memory_bytes / LEAST_PART);
-    let (held_bytes, is_full) = (AtomicU64::new(0), AtomicBool::new(false));
-    let take = |found: &mut Found<K>, stretch: &[Base]| {
-        let mut follower = Follower::default();
-        for both in strands(stretch, wanted.k) {
-            if let Some(place) = follower.next(claims, both) {
-                claims.add(place, 1);
-                continue;
-            }
-            found.beside_count += 1;
-            if is_full.load(Ordering::Relaxed) {
-                found.beside.iter_mut().for_each(|chunks| *chunks = Vec::new());
-                continue;
-            }
-            let kmer = both.0.min(both.1);
-            if found.keep(kmer, part(kmer) % PARTS) {
-                let chunk_bytes = (CHUNK * size_of::<K>()) as u64;
-                let held = held_bytes.fetch_add(chunk_bytes, Ordering::Relaxed) + chunk_bytes;
-                is_full.fetch_or(held > free_bytes, Ordering::Relaxed);
-            }
-        }
-    };
-    let found = each_stretch(wanted, progress, Found::new, take)?;
-    if !is_full.into_inner() {
-        return Sorted { wanted, claims, progress }.are_seldom(found);
-    }
-    let count: u64 = found.iter().map(|one| one.beside_count).sum();
-    drop(found);
-    let passes = (count * size_of::<K>() as u64 / (free_bytes / 2).max(1)) as usize + 1;
-    for pass in 0..passes {
-        let take = |found: &mut Found<K>, stretch: &[Base]| {
+    let budget = Budget::new(wanted.request.memory_bytes);
+    let _claimed = budget.take(claims.size_bytes(), "the k-mers of the unitigs")?;
+    let all_bytes = input_bytes(&wanted.request.inputs)? / BYTES_A_KMER * size_of::<K>() as u64;
+    let sorted_bytes = budget.limit_bytes() / KEEP_FREE / (2 * wanted.request.threads as u64);
+    let parts = (all_bytes / sorted_bytes.max(1)) as usize;
+    let beside = Blocks::new(
+        "verify",
+        parts.clamp(PARTS, PARTS_MAX),
+        (&budget, budget.limit_bytes() / KEEP_FREE),
+        wanted.request.scratch.join(FILE),
+    );
+    let make = || beside.open();
+    let take = |open: &mut Open<'_, '_>, stretches: &[&[Base]]| {
+        // What the first k-mers of all need comes from memory at once, not one after the other.
+        let firsts = stretches.iter().filter_map(|stretch| strands(stretch, wanted.k).next());
+        black_box(firsts.filter_map(|both| claims.find(both)).map(|at| claims.count(at)).max());
+        for stretch in stretches {
             let mut follower = Follower::default();
-            for both in strands::<K>(stretch, wanted.k) {
-                let kmer = both.0.min(both.1);
-                let part = part(kmer);
-                if follower.next(claims, both).is_none() && part / PARTS % passes == pass {
-                    found.keep(kmer, part % PARTS);
+            for both in strands(stretch, wanted.k) {
+                if let Some(place) = follower.next(claims, both) {
+                    claims.add(place, 1);
+                    continue;
                 }
+                let kmer = both.0.min(both.1);
+                let part = part(kmer) % beside.count();
+                open.append(part, size_of::<K>(), |block| kmer.put(block));
             }
-        };
-        let found = each_stretch(wanted, progress, Found::new, take)?;
-        if !(Sorted { wanted, claims, progress }).are_seldom(found)? {
-            return Ok(false);
         }
+        open.check()
+    };
+    for open in each_stretch(wanted, progress, make, take)? {
+        open.finish()?;
     }
-    Ok(true)
+    Sorted { wanted, claims, beside, budget: &budget }.are_seldom(progress)
 }
 
 /// A number that is the same for the same k-mer.
@@ -155,31 +119,45 @@ fn part<K: Kmer>(kmer: K) -> usize {
 struct Sorted<'a, K> {
     wanted: &'a Wanted<'a>,
     claims: &'a Claims<K>,
-    progress: &'a Progress,
+    beside: Blocks<'a>,
+    budget: &'a Budget,
 }
 
 impl<K: Kmer> Sorted<'_, K> {
     /// Counts those that are claimed; whether no other is there as often as one that is solid.
-    fn are_seldom(&self, found: Vec<Found<K>>) -> Result<bool> {
+    fn are_seldom(&self, progress: &Progress) -> Result<bool> {
         let all_seldom = AtomicBool::new(true);
-        let places = self.claims.by_part(PARTS, |kmer| part(kmer) % PARTS);
+        let parts = self.beside.count();
+        let places = self.claims.by_part(parts, |kmer| part(kmer) % parts);
         let work = |_: &mut (), part: usize| {
-            let chunks = found.iter().flat_map(|one| &one.beside[part]);
-            let mut kmers: Vec<K> = chunks.flatten().copied().collect();
-            kmers.sort_unstable();
             let with_kmer = |&place: &u32| (self.claims.kmer(place), place);
             let mut claimed: Vec<(K, u32)> = places[part].iter().map(with_kmer).collect();
             claimed.sort_unstable();
-            if !self.merge(&kmers, &claimed) {
+            if !self.merge(&mut self.kmers(part)?, &claimed) {
                 all_seldom.store(false, Ordering::Relaxed);
             }
-            self.progress.advance(0)
+            progress.advance(0)
         };
-        parallel::run(self.wanted.request.threads, PARTS, || (), work, |_| {})?;
+        parallel::run(self.wanted.request.threads, parts, || (), work, |_| {})?;
         Ok(all_seldom.into_inner())
     }
 
-    fn merge(&self, kmers: &[K], claimed: &[(K, u32)]) -> bool {
+    /// The k-mers of a part, which is empty afterwards.
+    fn kmers(&self, part: usize) -> Result<Vec<K>> {
+        let mut kmers = Vec::new();
+        let mut meter = Meter::new(self.budget, "sorting a part of the k-mers");
+        self.beside.each(part, &mut Vec::new(), |block| {
+            let block = &block[..block.len() - PADDING];
+            meter.take(block.len() as u64)?;
+            kmers.extend(block.chunks_exact(size_of::<K>()).map(K::take));
+            Ok(())
+        })?;
+        self.beside.clear(part);
+        Ok(kmers)
+    }
+
+    fn merge(&self, kmers: &mut [K], claimed: &[(K, u32)]) -> bool {
+        kmers.sort_unstable();
         let mut claimed = claimed.iter().peekable();
         let mut all_seldom = true;
         for same in kmers.chunk_by(|one, two| one == two) {
@@ -193,39 +171,37 @@ impl<K: Kmer> Sorted<'_, K> {
     }
 }
 
-/// Calls `take` for every stretch of the reads that has k-mers, with what its thread has found so
-/// far; returns what each thread found.
+/// Calls `take` for the stretches of the reads that have k-mers, some at a time, with what its
+/// thread has found so far; returns what each thread found.
 fn each_stretch<T: Send>(
     wanted: &Wanted<'_>,
     progress: &Progress,
-    make: impl Fn() -> T + Sync,
-    take: impl Fn(&mut T, &[Base]) + Sync,
+    make: impl Fn() -> Result<T> + Sync,
+    take: impl Fn(&mut T, &[&[Base]]) -> Result<()> + Sync,
 ) -> Result<Vec<T>> {
     let reads = Reads::open(&wanted.request.inputs, Pairing::None)?;
     let threads = wanted.request.threads;
-    let work = |found: &mut T, _: usize| {
+    let work = |found: &mut Option<T>, _: usize| {
         let mut batch = Batch::default();
+        let found = found.insert(make()?);
         let mut codes = Vec::new();
         while reads.next(&mut batch)? {
+            codes.clear();
             for read in batch.reads() {
-                stretches(read, wanted, &mut codes).for_each(|stretch| take(found, stretch));
+                let start = codes.len();
+                codes.extend(read.iter().map(|&byte| scan::code(byte)));
+                if wanted.drop_ambiguous && codes[start..].iter().any(|&code| code > 3) {
+                    codes.truncate(start);
+                }
+                codes.push(Base::MAX);
             }
+            let stretches: Vec<&[Base]> =
+                codes.split(|&code| code > 3).filter(|stretch| stretch.len() >= wanted.k).collect();
+            stretches.chunks(STRETCHES).try_for_each(|some| take(found, some))?;
             progress.advance(0)?;
         }
         Ok(())
     };
-    parallel::run(threads, threads, make, work, |_| {})
-}
-
-/// The parts of a read without ambiguous letters that hold a k-mer.
-fn stretches<'c>(
-    read: &[u8],
-    wanted: &Wanted<'_>,
-    codes: &'c mut Vec<Base>,
-) -> impl Iterator<Item = &'c [Base]> {
-    codes.clear();
-    codes.extend(read.iter().map(|&byte| scan::code(byte)));
-    let whole = !(wanted.drop_ambiguous && codes.iter().any(|&code| code > 3));
-    let k = wanted.k;
-    codes.split(|&code| code > 3).filter(move |part| whole && part.len() >= k)
+    let found = parallel::run(threads, threads, || None, work, |_| {})?;
+    Ok(found.into_iter().flatten().collect())
 }

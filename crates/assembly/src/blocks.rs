@@ -1,0 +1,206 @@
+//! Blocks of bytes by bucket, in memory as far as the budget goes and in one scratch file beyond it.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::{Error, Result};
+use cuesta_input::parallel::lock;
+
+/// Readable bytes after those of a block.
+pub const PADDING: usize = 72;
+const BLOCK_BYTES_MAX: usize = 16 << 10;
+const BLOCK_BYTES_MIN: usize = 2 << 10;
+/// Open blocks of a thread together take about this.
+const OPEN_BYTES: usize = 16 << 20;
+
+/// Those in memory are followed by [`PADDING`] bytes.
+enum Block<'a> {
+    Held(Vec<u8>, #[allow(dead_code)] Lease<'a>),
+    Written { offset: u64, size_bytes: usize },
+}
+
+/// All blocks, by bucket. Threads add through an [`Open`] each.
+pub struct Blocks<'a> {
+    operation: &'static str,
+    buckets: Vec<Mutex<Vec<Block<'a>>>>,
+    budget: &'a Budget,
+    keep_free_bytes: u64,
+    path: PathBuf,
+    file: Mutex<Option<File>>,
+    written_bytes: AtomicU64,
+    held_bytes: AtomicU64,
+}
+
+impl<'a> Blocks<'a> {
+    /// `count` empty buckets. Blocks stay in memory while `keep_free_bytes` of the budget are left,
+    /// the others go to `path`; a failure there is told to be one of `operation`.
+    pub fn new(
+        operation: &'static str,
+        count: usize,
+        (budget, keep_free_bytes): (&'a Budget, u64),
+        path: PathBuf,
+    ) -> Self {
+        Self {
+            operation,
+            buckets: (0..count).map(|_| Mutex::default()).collect(),
+            budget,
+            keep_free_bytes,
+            path,
+            file: Mutex::default(),
+            written_bytes: AtomicU64::new(0),
+            held_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes of an open block, of which a thread has one a bucket.
+    fn open_bytes(&self) -> usize {
+        (OPEN_BYTES / self.buckets.len()).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX)
+    }
+
+    /// What a thread adds through.
+    ///
+    /// # Errors
+    /// `Input` when a block a bucket does not fit in the budget.
+    pub fn open(&self) -> Result<Open<'_, 'a>> {
+        let size_bytes = (self.open_bytes() * self.buckets.len()) as u64;
+        let lease = self.budget.take(size_bytes, "a block a bucket for each thread")?;
+        let open = vec![Vec::new(); self.buckets.len()];
+        Ok(Open { to: self, open, failed: None, _lease: lease })
+    }
+
+    /// Bytes of all blocks, wherever they are.
+    pub fn bytes(&self) -> u64 {
+        self.written_bytes.load(Ordering::Relaxed) + self.held_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Adds a block to a bucket, and empties `block`.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn add(&self, bucket: usize, block: &mut Vec<u8>) -> Result<()> {
+        let lease = (self.budget.free_bytes() > self.keep_free_bytes)
+            .then(|| self.budget.try_take((block.len() + PADDING) as u64))
+            .flatten();
+        let added = if let Some(lease) = lease {
+            self.held_bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
+            let mut held = Vec::with_capacity(block.len() + PADDING);
+            held.extend_from_slice(block);
+            held.resize(block.len() + PADDING, 0);
+            Block::Held(held, lease)
+        } else {
+            let size_bytes = block.len();
+            let offset = self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
+            self.with_file(|file| file.write_all_at(block, offset))
+                .map_err(|cause| Error::system(self.operation, "writing", &self.path, &cause))?;
+            Block::Written { offset, size_bytes }
+        };
+        block.clear();
+        lock(&self.buckets[bucket]).push(added);
+        Ok(())
+    }
+
+    /// The scratch file has no name once it is open: whatever happens, nothing of it stays.
+    fn with_file<T>(&self, work: impl FnOnce(&File) -> std::io::Result<T>) -> std::io::Result<T> {
+        let file = {
+            let mut file = lock(&self.file);
+            if file.is_none() {
+                let made =
+                    File::options().create_new(true).read(true).write(true).open(&self.path)?;
+                std::fs::remove_file(&self.path)?;
+                *file = Some(made);
+            }
+            match &*file {
+                Some(file) => file.try_clone()?,
+                None => return Err(std::io::ErrorKind::NotFound.into()),
+            }
+        };
+        work(&file)
+    }
+
+    /// Calls `take` for each block of a bucket, which is followed by [`PADDING`] bytes.
+    ///
+    /// # Errors
+    /// `System`; those of `take`.
+    pub fn each(
+        &self,
+        bucket: usize,
+        buffer: &mut Vec<u8>,
+        mut take: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        for block in lock(&self.buckets[bucket]).iter() {
+            match block {
+                Block::Held(held, _) => take(held)?,
+                &Block::Written { offset, size_bytes } => {
+                    buffer.resize(size_bytes + PADDING, 0);
+                    let bytes = &mut buffer[..size_bytes];
+                    self.with_file(|file| file.read_exact_at(bytes, offset)).map_err(|cause| {
+                        Error::system(self.operation, "reading", &self.path, &cause)
+                    })?;
+                    take(buffer)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many buckets there are.
+    pub fn count(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// Forgets a bucket.
+    pub fn clear(&self, bucket: usize) {
+        lock(&self.buckets[bucket]).clear();
+    }
+}
+
+/// The open blocks of a thread.
+pub struct Open<'s, 'a> {
+    to: &'s Blocks<'a>,
+    open: Vec<Vec<u8>>,
+    failed: Option<Error>,
+    _lease: Lease<'a>,
+}
+
+impl Open<'_, '_> {
+    /// Appends to the block of a bucket what takes at most `most` bytes; a failure to write is told
+    /// by [`Open::check`].
+    #[inline]
+    pub fn append(&mut self, bucket: usize, most: usize, append: impl FnOnce(&mut Vec<u8>)) {
+        let block = &mut self.open[bucket];
+        if block.capacity() == 0 {
+            block.reserve_exact(self.to.open_bytes());
+        }
+        append(block);
+        if block.len() + most > block.capacity() {
+            let added = self.to.add(bucket, block);
+            self.failed = self.failed.take().or(added.err());
+        }
+    }
+
+    /// Whether all was written so far.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn check(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Gives up the open blocks.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn finish(mut self) -> Result<()> {
+        for bucket in 0..self.open.len() {
+            let mut block = std::mem::take(&mut self.open[bucket]);
+            if !block.is_empty() {
+                self.to.add(bucket, &mut block)?;
+            }
+        }
+        self.check()
+    }
+}
