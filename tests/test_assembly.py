@@ -239,6 +239,46 @@ def test_mates_bridge_what_reads_do_not(tmp_path: Path) -> None:
     assert call(["verify", str(answer)]) == 1
 
 
+def test_mates_named_with_1_and_2_are_pairs_of_files(tmp_path: Path) -> None:
+    genome = drawn(9000, 21)
+    files = []
+    for number in (1, 2):
+        ends = mates_of(genome, 20, 300, number)
+        files += [
+            write_fastq(tmp_path / f"{number}_{end}.fq", reads) for end, reads in enumerate(ends)
+        ]
+    plain = assemble(files, tmp_path / "plain", "--pairs")
+    one, two, other_one, other_two = map(str, files)
+    words = ["-1", one, "-1", other_one, "-2", two, "-2", other_two]
+    for named in (words, [*words, "--pairs"]):
+        found = assemble([], tmp_path / "named", *named)
+        for name in FILES:
+            assert (found / name).read_bytes() == (plain / name).read_bytes(), name
+        first, second = record(plain), record(found)
+        for part in ("inputs", "parameters"):
+            assert first[part] == second[part]
+        assert first["answer"]["digest"] == second["answer"]["digest"]
+
+
+def test_files_of_mates_without_their_other_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["-o", str(tmp_path / "answer")]
+    for words, told in [
+        ("-1 a.fq", "-1 has 1 file and -2 no files; give every file of mates with its other"),
+        ("-2 a.fq", "-1 has no files and -2 1 file; give every file of mates with its other"),
+        ("-1 a -2 b -2 c", "-1 has 1 file and -2 2 files; give every file of mates with its other"),
+        ("-1 a -2 b c", "c is neither -1 nor -2; write one of them before every file"),
+        ("-1 a -2 b --interleaved", "-1 and -2 take mates in two files, --interleaved in one"),
+        ("", "assemble takes at least 1 input"),
+    ]:
+        assert told in refusal(capsys, *words.split(), *out)
+    assert call(["compare", "assemble", "-1", "a", "--engines", "native,mpi", *out]) == 2
+    assert "give every file of mates with its other" in capsys.readouterr().err
+    assert call(["run", "scan", "-1", "a", "-2", "b", *out]) == 2
+    assert "No such option: -1" in capsys.readouterr().err
+
+
 def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert call(["run", "assemble", *words]) == 2
     return capsys.readouterr().err.strip().splitlines()[-1]

@@ -130,3 +130,32 @@ def test_an_answer_says_what_is_different() -> None:
     one, other = Answer(digest="a", rows=1), Answer(digest="b", rows=2)
     assert same_digest(one, one) is None
     assert "1 rows with digest a, 2 rows with b" in str(same_digest(one, other))
+
+
+def test_assemblies_that_differ_in_a_byte_are_told_apart_by_file(tmp_path: Path) -> None:
+    from benches.assemble_command import FILES, files, same_files
+
+    answers = []
+    for name, links in (("one", "L"), ("other", "L+")):
+        folder = tmp_path / name
+        folder.mkdir()
+        for file in FILES:
+            (folder / file).write_text(links if file == "graph.gfa" else "same")
+        answers.append(files(folder))
+    one, other = answers
+    assert one.digest != other.digest
+    assert same_files(one, one) is None
+    assert same_files(one, other) == "other bytes in graph.gfa"
+
+
+def test_shuffled_reads_are_the_same_reads_in_another_order(tmp_path: Path) -> None:
+    from harness.reads import mates, shuffled
+
+    reads = mates(tmp_path, smoke=True)
+    first = [path.read_bytes().split(b"\n")[:-1] for path in reads.files]
+    ours = [lines[at : at + 4] for lines in first for at in range(0, len(lines), 4)]
+    lines = shuffled(reads).read_bytes().split(b"\n")[:-1]
+    mixed = [lines[at : at + 4] for at in range(0, len(lines), 4)]
+    assert mixed != ours
+    assert sorted(mixed) == sorted(ours)
+    assert reads.bases == 100 * len(ours)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+THRICE = "three times the reads in 512 MiB"
 PEERS = ("duckdb", "networkit", "polars", "scipy", "sklearn")
 
 pytestmark = pytest.mark.skipif(
@@ -38,6 +41,37 @@ pytestmark = pytest.mark.skipif(
 def test_a_bench_finds_equal_answers_and_keeps_every_sample(
     tmp_path: Path, bench: str, case_count: int
 ) -> None:
+    record = smoke(tmp_path, bench)
+    assert len(record["cases"]) == case_count
+    for case in record["cases"]:
+        assert len(digests(case)) == 1, case["name"]
+        assert all(len(one["seconds"]) == 1 for one in case["contestants"])
+
+
+def test_assemblies_are_the_same_bytes_and_their_stages_stand_beside_a_floor(
+    tmp_path: Path,
+) -> None:
+    record = smoke(tmp_path, "assembly")
+    found = {case["name"].rpartition(",")[0]: case for case in record["cases"]}
+    # Contigs are not those of other assemblers.
+    judged = {name for name, case in found.items() if len(digests(case)) == 1}
+    assert set(found) - judged == {
+        "contigs, k = 31", "contigs, k chosen, single reads", "contigs, k chosen, mates",
+    }  # fmt: skip
+    assert len(found["identical files, k = 31"]["contestants"]) >= 7
+    stages, floor = found["engines, k = 31"]["notes"][:2]
+    assert re.search(r"partition [0-9.]+ ns \(floor 3\), 2\.1 B; compact .* 0\.9 B", stages)
+    assert "derived, not measured" in floor
+    once, thrice = (found[name]["amount"] for name in ("engines, k = 31", THRICE))
+    assert thrice == 3 * once
+
+
+def digests(case: dict[str, Any]) -> set[str]:
+    return {one["digest"] for one in case["contestants"] if "digest" in one}
+
+
+def smoke(tmp_path: Path, bench: str) -> dict[str, Any]:
+    """The record of a bench of seconds."""
     command = [sys.executable, "bench/run.py", bench, "--smoke", "--repeats", "1"]
     done = subprocess.run(
         [*command, "--without", "spark", "--without", "array"],
@@ -48,10 +82,6 @@ def test_a_bench_finds_equal_answers_and_keeps_every_sample(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    record = json.loads((tmp_path / "smoke" / f"{bench}.json").read_text())
-    assert len(record["cases"]) == case_count
-    for case in record["cases"]:
-        answers = {one["digest"] for one in case["contestants"] if "digest" in one}
-        assert len(answers) == 1, case["name"]
-        assert all(len(one["seconds"]) == 1 for one in case["contestants"])
     assert f"`bench/run.py {bench}`" in done.stdout
+    record: dict[str, Any] = json.loads((tmp_path / "smoke" / f"{bench}.json").read_text())
+    return record

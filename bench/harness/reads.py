@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import random
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,7 @@ DEPTH = 50
 ERRORS = 0.005
 SMOKE_BASES = 60_000
 REAL_BASES = 5_000_000
+SHUFFLE_PARTS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +38,18 @@ class Mates:
     how: str
 
     @property
-    def size_bytes(self) -> int:
-        """Of both files."""
-        return self.one.stat().st_size + self.two.stat().st_size
+    def files(self) -> tuple[Path, Path]:
+        """Both files."""
+        return self.one, self.two
+
+    @property
+    def bases(self) -> int:
+        """Of all reads, which have `READ_BASES` each."""
+        lines = 0
+        for path in self.files:
+            with path.open("rb") as file:
+                lines += sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+        return lines // 4 * READ_BASES
 
 
 def mates(folder: Path, *, smoke: bool) -> Mates:
@@ -57,6 +72,38 @@ def mates(folder: Path, *, smoke: bool) -> Mates:
         else:
             _draw(found, SMOKE_BASES if smoke else REAL_BASES)
     return found
+
+
+def shuffled(reads: Mates, seed: int = 1) -> Path:
+    """One file with the reads of both, made once, in an order that `seed` draws from all orders.
+
+    Reads are dealt to parts at random, and each part is shuffled in memory.
+    """
+    made = reads.one.with_name(f"{reads.one.stem}-shuffled-{seed}.fq")
+    if made.exists():
+        return made
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory(dir=made.parent) as name:
+        parts = [Path(name, f"{index}.fq") for index in range(SHUFFLE_PARTS)]
+        with ExitStack() as stack:
+            outs = [stack.enter_context(path.open("wb")) for path in parts]
+            for path in reads.files:
+                for record in _records(path):
+                    outs[chance.randrange(SHUFFLE_PARTS)].write(record)
+        whole = Path(name, "whole.fq")
+        with whole.open("wb") as out:
+            for path in parts:
+                records = list(_records(path))
+                chance.shuffle(records)
+                out.writelines(records)
+        whole.rename(made)
+    return made
+
+
+def _records(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while record := b"".join(islice(file, 4)):
+            yield record
 
 
 def _draw(made: Mates, bases: int) -> None:

@@ -28,6 +28,8 @@ OUTPUT_PANEL = "Measuring and output"
 _TYPES: dict[str, type] = {"float": float, "int": int, "choice": str, "text": str, "flag": bool}
 _ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels": ("spark",)}
 """Engines that each flag for engines is for."""
+_MATES = {"-1": "first_mates", "-2": "second_mates"}
+"""Names in the signature of the options that take files of mates."""
 _CACHES = {"": "as-is", "input": "input-dropped", "machine": "machine-dropped"}
 _CACHE_HELP = (
     "Run cold: before every repeat drop the input's pages from the page cache, or with "
@@ -69,12 +71,16 @@ def make_command(
 
     def command(**values: Any) -> None:
         parameters = {one.name: values.pop(_key(one)) for one in workload.parameters}
-        inputs = tuple(absolute(path) for path in values.pop("inputs") or [])
+        plain, mates = values.pop("inputs") or [], _mates_popped(values)
+        if any(mates.values()):
+            parameters[workload.mates_apart] = True
+            plain = _two_by_two(workload, parameters, plain, mates)
+        inputs = tuple(absolute(path) for path in plain)
         checked = workload.check(parameters)
         workload.check_inputs(inputs)
         body(workload, inputs, checked, _common(values))
 
-    own = [_workload_option(one) for one in workload.parameters]
+    own = [*_mates_options(workload), *(_workload_option(one) for one in workload.parameters)]
     signature = inspect.Signature([_argument(workload), *own, engines, *_common_options()])
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
@@ -111,8 +117,58 @@ def _argument(workload: Workload) -> inspect.Parameter:
         help=help_text,
         show_default=False,
     )
-    kind, default = (list[str], ...) if workload.inputs_minimum else (list[str] | None, None)
+    required = workload.inputs_minimum and not workload.mates_apart
+    kind, default = (list[str], ...) if required else (list[str] | None, None)
     return keyword("inputs", kind, declared, default)
+
+
+def _mates_options(workload: Workload) -> list[inspect.Parameter]:
+    """`-1` and `-2`, where inputs may be mates of two files."""
+    if not workload.mates_apart:
+        return []
+    instead = f"{workload.inputs_metavar} with {workload.option_of(workload.mates_apart)}"
+    texts = {
+        "-1": f"First mates, instead of {instead}; may be repeated.",
+        "-2": "Second mates: each file is that of the -1 at the same place.",
+    }
+    return [
+        keyword(
+            key,
+            list[str] | None,
+            typer.Option(
+                word, metavar="FILE", help=texts[word], rich_help_panel=WORKLOAD_PANEL,
+                show_default=False,
+            ),
+        )
+        for word, key in _MATES.items()
+    ]  # fmt: skip
+
+
+def _mates_popped(values: dict[str, Any]) -> dict[str, list[str]]:
+    return {word: values.pop(key, None) or [] for word, key in _MATES.items()}
+
+
+def _two_by_two(
+    workload: Workload,
+    parameters: Mapping[str, object],
+    plain: list[str],
+    mates: Mapping[str, list[str]],
+) -> list[str]:
+    """Files of mates as the workload takes them. Errors: `InputError`."""
+    first, second = mates.values()
+    if plain:
+        raise InputError(f"{plain[0]} is neither -1 nor -2; write one of them before every file")
+    if parameters.get(workload.mates_in_turn):
+        other = workload.option_of(workload.mates_in_turn)
+        raise InputError(f"-1 and -2 take mates in two files, {other} in one; give one")
+    if len(first) != len(second):
+        count = f"-1 has {_files(len(first))} and -2 {_files(len(second))}"
+        raise InputError(f"{count}; give every file of mates with its other")
+    return [path for pair in zip(first, second, strict=True) for path in pair]
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count or 'no'} files"
 
 
 def _workload_option(one: Parameter) -> inspect.Parameter:

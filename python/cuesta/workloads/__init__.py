@@ -132,6 +132,9 @@ class Workload:
         How the command line names and explains the inputs.
     inputs_minimum, inputs_maximum
         How many inputs there must be; no maximum when None.
+    mates_apart, mates_in_turn
+        Parameters that say that inputs are mates: of two files each, or in turn in each file. Those
+        of two files may be given with `-1` and `-2` as well. Empty where inputs have no mates.
     answer
         Names the answer's files and folders may have.
     """
@@ -143,6 +146,8 @@ class Workload:
     inputs_help: str
     inputs_minimum: int
     inputs_maximum: int | None
+    mates_apart: str
+    mates_in_turn: str
     answer: tuple[str, ...]
 
     def check(self, given: Mapping[str, object]) -> dict[str, object]:
@@ -155,12 +160,17 @@ class Workload:
             raise InputError(f"{self.name} has no parameter {unknown[0]!r}")
         return {one.name: one.check(given.get(one.name, one.default)) for one in self.parameters}
 
+    def option_of(self, name: str) -> str:
+        """The option of the parameter called `name`."""
+        return next(one.option for one in self.parameters if one.name == name)
+
     def check_inputs(self, inputs: tuple[str, ...]) -> None:
         """Errors: `InputError` when there are too few or too many."""
         many, least, most = len(inputs), self.inputs_minimum, self.inputs_maximum
         if many < least or (most is not None and many > most):
             wanted = f"{least}" if most == least else f"at least {least}"
-            raise InputError(f"{self.name} takes {wanted} inputs ({self.inputs_help}), got {many}")
+            noun = "input" if least == 1 else "inputs"
+            raise InputError(f"{self.name} takes {wanted} {noun} ({self.inputs_help}), got {many}")
 
 
 @cache
@@ -180,6 +190,8 @@ def get_workload(name: str) -> Workload:
         inputs_help=inputs["help"],
         inputs_minimum=inputs["minimum"],
         inputs_maximum=inputs.get("maximum"),
+        mates_apart=inputs.get("mates_apart", ""),
+        mates_in_turn=inputs.get("mates_in_turn", ""),
         answer=tuple(table["answer"]),
     )
 

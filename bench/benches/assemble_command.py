@@ -1,0 +1,137 @@
+"""`cuesta run assemble` as users start it: one command, two clocks, and how answers are held."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import limits
+from harness.answers import digest
+from harness.model import THREADS, Answer, Contestant, Sample
+from peers.assemblers import UNLIMITED_BYTES
+
+CUESTA = "cuesta"
+K = 31
+UNITIGS = "unitigs.fa"
+FILES = ("contigs.fa", UNITIGS, "graph.gfa", "spectrum.tsv", "stats.json")
+"""Of an answer, those that are the same bytes however it was come by."""
+
+_PLACES = bytes.maketrans(b"ACGT", b"TGCA")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """The command on these files.
+
+    Attributes
+    ----------
+    files, options, threads
+        What it is told.
+    limit_bytes
+        Memory that the system lets it have.
+    """
+
+    files: tuple[Path, ...]
+    options: tuple[str, ...] = ()
+    threads: int = THREADS
+    limit_bytes: int = UNLIMITED_BYTES
+
+    @property
+    def text(self) -> str:
+        """As a line, without the files."""
+        return " ".join(["cuesta run assemble", *self.options, "--threads", str(self.threads)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """A command that has ended: seconds from its start to its end, and its run record."""
+
+    seconds: float
+    record: dict[str, Any]
+
+    @property
+    def phases(self) -> list[dict[str, Any]]:
+        """What the work consisted of: the phases but `start`."""
+        return [one for one in self.record["phases"] if one["name"] != "start"]
+
+
+def run(command: Command, folder: Path) -> Done:
+    """Leave the answer in `folder/answer`. Errors: `RuntimeError` with what the command said."""
+    output = folder / "answer"
+    words = [sys.executable, "-m", "cuesta", "run", "assemble", *map(str, command.files)]
+    words += [*command.options, "--threads", str(command.threads), "-o", str(output)]
+    ran = limits.run(words, command.limit_bytes)
+    return Done(seconds=ran.seconds, record=json.loads((output / "run.json").read_text()))
+
+
+def whole(
+    command: Command, answer: Callable[[Path], Answer] | None = None, name: str = CUESTA
+) -> Contestant:
+    """The whole process but for the verification, which others do not have."""
+
+    def seconds(done: Done) -> float:
+        return done.seconds - float(done.record["verification"]["seconds"])
+
+    how = f"{command.text}, less its verification"
+    return Contestant(name=name, how=how, work=_timed(command, seconds), answer=_read(answer))
+
+
+def phases(command: Command, answer: Callable[[Path], Answer], name: str = CUESTA) -> Contestant:
+    """The work alone, so that engines of ours are compared without their start."""
+
+    def seconds(done: Done) -> float:
+        return sum(float(one["seconds"]) for one in done.phases)
+
+    how = f"{command.text}, its phases but `start`"
+    return Contestant(name=name, how=how, work=_timed(command, seconds), answer=_read(answer))
+
+
+def _timed(command: Command, seconds: Callable[[Done], float]) -> Callable[[Path], Sample]:
+    def work(folder: Path) -> Sample:
+        done = run(command, folder)
+        peak = done.record["peak_resident_bytes"]
+        return Sample(seconds=seconds(done), peak_resident_bytes=peak)
+
+    return work
+
+
+def _read(answer: Callable[[Path], Answer] | None) -> Callable[[Path], Answer] | None:
+    return None if answer is None else lambda folder: answer(folder / "answer")
+
+
+def files(answer: Path) -> Answer:
+    """Every byte of `FILES`."""
+    sums = {name: hashlib.sha256((answer / name).read_bytes()).hexdigest() for name in FILES}
+    found = digest(f"{name} {text}".encode() for name, text in sums.items())
+    return Answer(digest=found.digest, rows=found.rows, values=sums)
+
+
+def same_files(one: Answer, other: Answer) -> str | None:
+    """Which files differ, or None."""
+    names = [name for name in FILES if one.values[name] != other.values[name]]
+    return f"other bytes in {', '.join(names)}" if names else None
+
+
+def unitigs(answer: Path) -> Answer:
+    """The unitigs of an answer folder, as a set."""
+    return unitig_set(answer / UNITIGS)
+
+
+def unitig_set(path: Path) -> Answer:
+    """The set of unitigs, each on the strand and, where circular, in the rotation that is least."""
+    sequences = re.findall(rb"^[ACGT]+$", path.read_bytes(), flags=re.MULTILINE)
+    return digest(_form(sequence) for sequence in sequences)
+
+
+def _form(sequence: bytes) -> bytes:
+    turned = sequence.translate(_PLACES)[::-1]
+    if len(sequence) > K - 1 and sequence[: K - 1] == sequence[1 - K :]:
+        circles = [one[: 1 - K] for one in (sequence, turned)]
+        return min(one[at:] + one[:at] for one in circles for at in range(len(one)))
+    return min(sequence, turned)

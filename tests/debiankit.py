@@ -1,0 +1,55 @@
+"""Files of Debian packages: where they are installed, else downloaded and unpacked beside."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+SECONDS_MAX = 120
+"""For a download; a mirror that is slower than this counts as one that is not there."""
+
+
+def package_files(package: str, folder: str, cache: pytest.Cache) -> Path:
+    """The `folder` under /usr/share that `package` brings; without it the test is skipped.
+
+    Nothing is installed, and no root is needed. What was downloaded is kept in pytest's cache.
+    """
+    installed = Path("/usr/share", folder)
+    if installed.is_dir():
+        return installed
+    kept = cache.mkdir("debian") / package
+    if not kept.is_dir():
+        with tempfile.TemporaryDirectory(dir=kept.parent) as name:
+            unpacked = _unpacked(package, Path(name))
+            if not kept.is_dir():
+                unpacked.rename(kept)
+    found = kept / "usr" / "share" / folder
+    if not found.is_dir():
+        pytest.skip(f"{package} has no /usr/share/{folder} here")
+    return found
+
+
+def _unpacked(package: str, folder: Path) -> Path:
+    remedy = f"apt-get install {package}"
+    if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
+        pytest.skip(f"the reads of {package} are a package of Debian, but there is no apt-get")
+    _run(["apt-get", "-qq", "download", package], folder, remedy)
+    (archive,) = folder.glob("*.deb")
+    _run(["dpkg-deb", "-x", archive.name, "unpacked"], folder, remedy)
+    return folder / "unpacked"
+
+
+def _run(words: list[str], folder: Path, remedy: str) -> None:
+    try:
+        done = subprocess.run(
+            words, cwd=folder, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
+        )
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"{words[0]} took more than {SECONDS_MAX} s; {remedy}")
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"code {done.returncode}"]
+        pytest.skip(f"{words[0]}: {lines[-1]}; {remedy}")
