@@ -279,6 +279,20 @@ def test_files_of_mates_without_their_other_are_refused(
     assert "No such option: -1" in capsys.readouterr().err
 
 
+def test_a_circle_that_mates_say_nothing_of_stays_one(tmp_path: Path) -> None:
+    """The last size of k-mers takes no reads, which would run over the end of a circle."""
+    genome = drawn(9000, 16)
+    ones, twos = mates_of(genome, 60, 300, 17)
+    files = [write_fastq(tmp_path / "1.fq", ones), write_fastq(tmp_path / "2.fq", twos)]
+    answer = assemble(files, tmp_path / "a", "--pairs")
+    k = json.loads((answer / "stats.json").read_text())["levels"][-1]["k"]
+    assert k > 100
+    assert "circular=true" in (answer / "contigs.fa").read_text()
+    (contig,) = contigs(answer)
+    assert len(contig) == len(genome) + k - 1
+    record(answer)
+
+
 def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert call(["run", "assemble", *words]) == 2
     return capsys.readouterr().err.strip().splitlines()[-1]

@@ -116,17 +116,8 @@ def test_the_plasmid_without_long_repeats_is_one_contig_all_the_way_round(
     assert contig[: len(bases)] in bases * 2 or turned(contig[: len(bases)]) in bases * 2
 
 
-def test_a_circle_is_told_to_be_one(
-    answer: Path, plasmids: dict[str, str], request: pytest.FixtureRequest
-) -> None:
-    """A circle that was closed before mates were placed became a line at the size after that.
-
-    The contigs of a size go into the next as lines, and the size that follows mates takes no reads,
-    which close circles at every other size: no 237-mer ran over the end of one closed at k = 95.
-    """
+def test_a_circle_is_told_to_be_one(answer: Path, plasmids: dict[str, str]) -> None:
     head, _ = circle_of(answer, plasmids[SMALLEST])
-    if "mates" in request.node.name:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="circles end as lines"))
     assert "circular=true" in head
 
 

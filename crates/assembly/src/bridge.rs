@@ -73,7 +73,7 @@ pub fn bridged<'a>(
     }
     let deviation = (seen.quantile(0.841) - seen.quantile(0.159)) / 2.0;
     let mut mates = Mates { insert, deviation, pairs, bridges: 0 };
-    let mut trusted = contigs(graph, context.budget, weight)?;
+    let mut trusted = contigs(graph, context.budget, longer, weight)?;
     let across: BTreeMap<_, _> = seen.across.iter().map(|(&ends, &sums)| (ends, sums)).collect();
     let mut most: HashMap<End, u64> = HashMap::new();
     for (&(one, two), &(pairs, _)) in &across {
@@ -112,20 +112,25 @@ pub fn bridged<'a>(
     Ok(Some((longer, trusted, mates)))
 }
 
-/// All paths of a graph, each with a weight.
+/// All paths of a graph, each with a weight. A circle goes on from its end to its beginning until it
+/// has as many k-mers of size `next` as of the graph's.
 ///
 /// # Errors
 /// `Input` when they do not fit in the budget.
 pub fn contigs<'a>(
     graph: &Graph<'_>,
     budget: &'a Budget,
+    next: usize,
     weight: impl Fn(usize) -> u16,
 ) -> Result<Trusted<'a>> {
     let mut trusted = Trusted::new(budget, "contigs and bridges");
     for index in 0..graph.paths.len() {
         let codes = graph.paths.codes(index);
+        let kmers = codes.len() + 1 - graph.k;
+        let goes_on = graph.paths.facts(index).circular && kmers >= next;
+        let bases = if goes_on { kmers + next - 1 } else { codes.len() };
         trusted.push(Trust { weight: weight(index), bridge: false }, |all| {
-            all.extend_from_slice(codes)
+            all.extend((0..bases).map(|place| codes[if goes_on { place % kmers } else { place }]));
         })?;
     }
     Ok(trusted)

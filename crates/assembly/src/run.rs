@@ -179,7 +179,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         };
         let trusted = match found {
             Some((_, trusted, _)) => trusted,
-            None => bridge::contigs(graph, self.context.budget, |_| 0)?,
+            None => bridge::contigs(graph, self.context.budget, k, |_| 0)?,
         };
         Ok(Some(Next { k, trusted: Some(trusted), mates: None }))
     }

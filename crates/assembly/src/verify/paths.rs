@@ -15,7 +15,7 @@ use crate::reference::{kmers, only_after};
 use crate::sequences::{orient, rotate};
 
 /// Unitigs that a thread looks at before it says that it goes on.
-const UNITIGS_AT_A_TIME: usize = 1024;
+const UNITIGS_AT_A_TIME: usize = 64;
 
 /// Whether these sequences are the unitigs of the k-mers that they have, each in its one form.
 ///
