@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,11 +53,13 @@ def test_contestants_take_turns_after_one_round_that_does_not_count(size: Size) 
         Contestant(name=name, how="", work=recorder(turns, name), repeats_max=most)
         for name, most in (("a", None), ("b", None), ("slow", 1))
     )
+    b = replace(b, remark=lambda folder: f"b left {folder.name}, turn {len(turns)}")
     measured = measure(
         Case(name="case", contestants=(a, b, slow), bars=(), amount=1, unit="B"), size
     )
-    assert turns == ["a", "b", "slow", "a", "b", "slow", "a", "b", "a", "b"]
+    assert turns == ["a", "b", "a", "b", "slow", "a", "b", "a", "b"]
     assert [len(measured.samples[name]) for name in ("a", "b", "slow")] == [3, 3, 1]
+    assert measured.remarks == ("b left answers, turn 9",)
 
 
 def test_a_different_answer_ends_the_bench_and_names_both(size: Size) -> None:
@@ -96,7 +99,7 @@ def test_the_largest_peak_decides_a_memory_limit() -> None:
     bar = MemoryLimit(ours="ours", below_bytes=300, text="under 300 bytes")
     only = Case(name="case", contestants=(contestant("ours", 1),), bars=(bar,), amount=1, unit="B")
     samples = [Sample(seconds=1, peak_resident_bytes=peak) for peak in (100, 200, 300)]
-    measured = Measured(case=only, samples={"ours": samples}, answers={}, seconds_all=1)
+    measured = Measured(case=only, samples={"ours": samples}, answers={}, remarks=(), seconds_all=1)
     assert results.of_case(measured)["bars"][0]["met"] is False
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -101,19 +100,21 @@ def _with(size: Size, made: Case, peers: Sequence[Contestant]) -> Case:
 
 
 def _judged(size: Size, case: Case, reads: Mates, peers: dict[str, str]) -> Case:
-    """The case with a note on how good the contigs are, by QUAST, once each."""
+    """The case with a note on how good the contigs of its last repeats are, by QUAST."""
     why = assemblers.missing("quast.py")
     if size.smoke or why:
         note = f"{case.name}: not judged by QUAST{f', {why}' if why else ''}"
         return replace(case, notes=(*case.notes, note))
-    lines = []
     contigs = {CUESTA: "answer/contigs.fa", **peers}
-    for one in case.contestants:
-        with tempfile.TemporaryDirectory(dir=size.folder) as name:
-            folder = Path(name)
-            one.work(folder)
-            lines.append(f"{one.name} {_quality(folder / contigs[one.name], reads, folder)}")
-    return replace(case, notes=(*case.notes, f"{case.name}, QUAST: {'; '.join(lines)}"))
+
+    def judged(one: Contestant) -> Contestant:
+        def remark(folder: Path) -> str:
+            found = _quality(folder / contigs[one.name], reads, folder)
+            return f"{case.name}, QUAST of {one.name}: {found}"
+
+        return replace(one, remark=remark)
+
+    return replace(case, contestants=tuple(map(judged, case.contestants)))
 
 
 def _quality(path: Path, reads: Mates, folder: Path) -> str:

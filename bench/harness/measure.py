@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +22,7 @@ class Measured:
     case: Case
     samples: dict[str, list[Sample]]
     answers: dict[str, Answer]
+    remarks: tuple[str, ...]
     seconds_all: float
 
 
@@ -44,7 +47,8 @@ class _Referee:
 
 
 def measure(case: Case, size: Size) -> Measured:
-    """Every repeat of every contestant, A B C A B C, after one unmeasured round.
+    """Every repeat of every contestant, A B C A B C, after one unmeasured round of those that have
+    several.
 
     Errors: `DifferentAnswer`, and whatever a contestant raises.
     """
@@ -55,21 +59,31 @@ def measure(case: Case, size: Size) -> Measured:
     samples: dict[str, list[Sample]] = {one.name: [] for one in case.contestants}
     repeats = min(size.repeats, case.repeats_max or size.repeats)
     folder = size.folder / "answers"
+    times = {one.name: min(one.repeats_max or repeats, repeats) for one in case.contestants}
+    remarks = []
     for contestant in case.contestants:
-        _once(contestant, folder, referee)
+        if times[contestant.name] > 1:
+            with _once(contestant, folder, referee):
+                pass
     for repeat in range(repeats):
         for contestant in case.contestants:
-            if repeat < (contestant.repeats_max or repeats):
-                samples[contestant.name].append(_once(contestant, folder, referee))
+            if repeat < times[contestant.name]:
+                with _once(contestant, folder, referee) as sample:
+                    samples[contestant.name].append(sample)
+                    if contestant.remark and repeat == times[contestant.name] - 1:
+                        remarks.append(contestant.remark(folder))
     return Measured(
         case=case,
         samples=samples,
         answers=referee.answers,
+        remarks=tuple(remarks),
         seconds_all=time.perf_counter() - began,
     )
 
 
-def _once(contestant: Contestant, folder: Path, referee: _Referee) -> Sample:
+@contextmanager
+def _once(contestant: Contestant, folder: Path, referee: _Referee) -> Iterator[Sample]:
+    """A repeat, while what it left in `folder` is there."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     gc.collect()
@@ -78,5 +92,5 @@ def _once(contestant: Contestant, folder: Path, referee: _Referee) -> Sample:
     seconds = time.perf_counter() - started
     if contestant.answer is not None:
         referee.judge(contestant.name, contestant.answer(folder))
+    yield own or Sample(seconds=seconds)
     shutil.rmtree(folder)
-    return own or Sample(seconds=seconds)

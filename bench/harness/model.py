@@ -67,7 +67,9 @@ class Contestant:
     amount
         Work of one repeat in the case's unit; the case's own when None.
     repeats_max
-        Fewer repeats than the others, for the slow.
+        Fewer repeats than the others, for the slow; with one there is no unmeasured round.
+    remark
+        What is to be noted of what the last repeat left in its folder, outside the timed part.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Contestant:
     answer: Callable[[Path], Answer] | None = None
     amount: float | None = None
     repeats_max: int | None = None
+    remark: Callable[[Path], str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,7 +71,7 @@ def of_case(measured: Measured) -> Json:
         "contestants": [_contestant(measured, index) for index in range(len(case.contestants))],
         "absent": dict(case.absent),
         "bars": [_bar(measured, bar) for bar in case.bars],
-        "notes": list(case.notes),
+        "notes": [*case.notes, *measured.remarks],
         "seconds_all": round(measured.seconds_all, 1),
     }
 
