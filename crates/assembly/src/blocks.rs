@@ -147,6 +147,15 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
+    /// Bytes of the blocks of a bucket.
+    pub fn bucket_bytes(&self, bucket: usize) -> usize {
+        let size_bytes = |block: &Block<'_>| match block {
+            Block::Held(held, _) => held.len() - PADDING,
+            Block::Written { size_bytes, .. } => *size_bytes,
+        };
+        lock(&self.buckets[bucket]).iter().map(size_bytes).sum()
+    }
+
     /// How many buckets there are.
     pub fn count(&self) -> usize {
         self.buckets.len()

@@ -9,8 +9,10 @@ use crate::buckets::{Buckets, Sink};
 use crate::counting::Counting;
 use crate::reads::{Batch, Reads};
 use crate::scan::{Scanner, SuperKmer};
+use crate::sequences::{Fragments, Paths, Piece, Sequences};
 use crate::stage::{Ask, Found, Workers};
 use crate::supersteps;
+use crate::supersteps::control::{Control, Program};
 
 /// Part of the budget that is left for tables and graphs.
 const KEEP_FREE: u64 = 2;
@@ -48,19 +50,39 @@ impl<'c> Workers<'c> for Local<'c> {
             Ok(((fragments, spectrum, min_count), bucket_bytes, mine.len() as u64))
         })?;
         drop(buckets);
-        if !ask.coin_toss {
-            return Ok(Found { fragments, spectrum, min_count, bucket_bytes, traffic: None });
+        let mut found = Found { fragments, spectrum, min_count, bucket_bytes, traffic: None };
+        if let Some(chains) = ask.chains {
+            let mut control = Control::new(ask.k, chains, Program::Glue);
+            let vertices = (found.fragments, |piece: &Piece| *piece);
+            found.fragments = self.program(&mut control, vertices, response)?;
+            found.traffic = Some(control.traffic);
         }
-        timed(response, "supersteps", || {
-            let (fragments, traffic) = supersteps::all(self.context, ask.k, fragments)?;
-            let bytes = traffic.bytes;
-            let traffic = Some(traffic);
-            Ok((Found { fragments, spectrum, min_count, bucket_bytes, traffic }, bytes, 0))
-        })
+        Ok(found)
+    }
+
+    fn supersteps(
+        &self,
+        control: &mut Control,
+        paths: Paths<'c>,
+        response: &mut Response,
+    ) -> Result<Fragments<'c>> {
+        self.program(control, (paths, Piece::of), response)
     }
 }
 
 impl<'c> Local<'c> {
+    fn program<T>(
+        &self,
+        control: &mut Control,
+        vertices: (Sequences<'c, T>, impl Fn(&T) -> Piece),
+        response: &mut Response,
+    ) -> Result<Fragments<'c>> {
+        timed(response, "supersteps", || {
+            let left = supersteps::all(self.context, control, vertices)?;
+            Ok((left, control.traffic.values().map(|one| one.bytes).sum(), 0))
+        })
+    }
+
     /// Puts the super-k-mers of reads and of what is trusted into buckets.
     fn partition(
         &self,

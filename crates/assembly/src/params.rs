@@ -6,6 +6,7 @@ use cuesta_core::{Error, Result};
 use serde::Deserialize;
 
 use crate::reads::Pairing;
+use crate::supersteps::control::Chains;
 
 /// Shortest k-mer.
 pub const K_MIN: usize = 15;
@@ -32,6 +33,33 @@ pub enum Profile {
     None,
 }
 
+/// How chains of k-mers become unitigs, and who takes errors out of the graph.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    /// As the profile has it: `toss` with that of the paper, else `buckets`.
+    #[default]
+    Auto,
+    /// In the buckets of k-mers; one machine joins these and has the graph.
+    Buckets,
+    /// In the buckets; vertex programs join these by list ranking, and have the graph.
+    Ranking,
+    /// Vertex programs join k-mers by the coin toss of the paper, and have the graph.
+    Toss,
+}
+
+impl How {
+    /// How a vertex program compresses chains, if one does.
+    pub fn program(self, profile: Profile) -> Option<Chains> {
+        match self {
+            Self::Auto if profile == Profile::Paper => Some(Chains::Toss),
+            Self::Auto | Self::Buckets => None,
+            Self::Ranking => Some(Chains::Ranking),
+            Self::Toss => Some(Chains::Toss),
+        }
+    }
+}
+
 /// Parameters as they come from the command line.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -42,6 +70,8 @@ pub struct AssembleParams {
     pub min_count: Option<u32>,
     /// What is taken for an error.
     pub profile: Profile,
+    /// How chains become unitigs.
+    pub chains: How,
     /// Leaves out reads with letters that stand for more than one base.
     pub drop_reads_with_n: bool,
     /// Shortest contig that is written, in bases.

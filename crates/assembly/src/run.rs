@@ -18,7 +18,7 @@ use crate::reads::{Batch, Pairing, Reads};
 use crate::simplify::{Graph, Removed};
 use crate::spectrum::Fit;
 use crate::stage::{Stage, Workers};
-use crate::vertices::Traffic;
+use crate::supersteps::control::Traffics;
 use crate::write;
 
 /// Of gzipped reads a byte stands for about so many.
@@ -39,9 +39,9 @@ pub struct Level {
     pub solid: u64,
     /// Bytes of super-k-mers.
     pub bucket_bytes: u64,
-    /// What the coin toss of the paper took to compress chains, where it was asked for.
+    /// What vertex programs took, where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub traffic: Option<Traffic>,
+    pub traffic: Option<Traffics>,
     /// Unitigs before errors are taken out.
     pub unitigs: usize,
     /// What each round took out.

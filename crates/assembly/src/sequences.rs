@@ -130,6 +130,11 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// Of a path, whose ends are not open.
+    pub fn of(path: &Path) -> Self {
+        Self { count_sum: path.count_sum, circular: path.circular, ..Self::default() }
+    }
+
     /// The same on the other strand.
     pub fn turned(self) -> Self {
         Self {

@@ -18,6 +18,8 @@ use crate::reads::{self, Batch, Pairing, Reads};
 use crate::scan::{Scanner, SuperKmer};
 use crate::spectrum::Spectrum;
 use crate::stage::{Ask, Found};
+use crate::supersteps::control::{Control, Program};
+use crate::supersteps::part::spread;
 use crate::supersteps::{self, Exchange};
 use crate::wire;
 
@@ -224,9 +226,12 @@ pub fn part(ask: &Ask, request: &Request, feed: &mut (impl Feed + Exchange)) -> 
     };
     let (mut fragments, spectrum) = counting.fragments(min_count, ask.grain())?;
     let mut traffic = None;
-    if let Some(parts) = feed.together().filter(|_| ask.coin_toss) {
-        let (compressed, took) = supersteps::part(ask.k, parts, fragments, feed)?;
-        (fragments, traffic) = (compressed, Some(took));
+    if let Some((parts, chains)) = feed.together().zip(ask.chains) {
+        let given = spread(&fragments, parts, |piece| *piece);
+        fragments = fragments.none_yet();
+        let mut control = Control::new(ask.k, chains, Program::Glue);
+        supersteps::part(&mut control, parts, &given, (&mut fragments, feed))?;
+        traffic = Some(control.traffic);
     }
     Ok(wire::found_bytes(&Found { fragments, spectrum, min_count, bucket_bytes, traffic }))
 }
@@ -351,7 +356,7 @@ mod tests {
             only_trusted: false,
             pairing: Pairing::None,
             input_bytes: 2300,
-            coin_toss: false,
+            chains: None,
         };
         let to = Parts { parts: 3, only_sampled: false };
         let last = shares.last().unwrap();

@@ -10,10 +10,10 @@ use crate::kmer::{Base, Kmer};
 use crate::sequences::{Paths, reverse_complement};
 
 /// Most rounds.
-const ROUNDS_MAX: usize = 12;
+pub(crate) const ROUNDS_MAX: usize = 12;
 
 /// What is taken for an error. Lengths are in bases.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Rules {
     /// A dead end shorter than this goes where another path is stronger.
     pub tip: usize,
@@ -71,6 +71,15 @@ pub struct Removed {
     pub bubbles: u64,
     /// Weak connections.
     pub connections: u64,
+}
+
+/// What is known of a path when it is judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// Mean count of its k-mers.
+    pub(crate) coverage: f64,
+    /// Its bases.
+    pub(crate) length: usize,
 }
 
 /// A graph of paths.
@@ -196,12 +205,11 @@ impl<'a> Graph<'a> {
 
     /// Whether `other` is to be kept rather than `path`.
     fn stronger(&self, other: usize, path: usize) -> bool {
-        let rank = |path: usize| (self.coverage(path), self.length(path));
-        let ((one, one_length), (two, two_length)) = (rank(other), rank(path));
-        one.total_cmp(&two)
-            .then(one_length.cmp(&two_length))
-            .then_with(|| self.paths.codes(path).cmp(self.paths.codes(other)))
-            .is_gt()
+        let known = |path: usize| {
+            let facts = Facts { coverage: self.coverage(path), length: self.length(path) };
+            (facts, self.paths.codes(path))
+        };
+        stronger(known(other), known(path))
     }
 
     /// The paths besides that of `end` by which one may go on from where `end` is met.
@@ -279,8 +287,17 @@ impl<'a> Graph<'a> {
     }
 }
 
+/// Whether of two paths the first one is to be kept. Bases decide between equals.
+pub(crate) fn stronger((one, codes): (Facts, &[Base]), (two, others): (Facts, &[Base])) -> bool {
+    one.coverage
+        .total_cmp(&two.coverage)
+        .then(one.length.cmp(&two.length))
+        .then_with(|| others.cmp(codes))
+        .is_gt()
+}
+
 /// Whether two sequences differ by few edits; the second may be turned.
-fn similar(one: &[Base], (two, turned): (&[Base], bool), part: f64) -> bool {
+pub(crate) fn similar(one: &[Base], (two, turned): (&[Base], bool), part: f64) -> bool {
     let longer = one.len().max(two.len());
     let most = (part * longer as f64) as usize;
     if one.len().abs_diff(two.len()) > most {

@@ -11,10 +11,10 @@ use crate::kmer::Kmer;
 use crate::params::{Plan, Profile};
 use crate::reads::Pairing;
 use crate::run::{Level, input_bytes};
-use crate::sequences::Fragments;
+use crate::sequences::{Fragments, Paths};
 use crate::simplify::{Graph, Rules};
 use crate::spectrum::Spectrum;
-use crate::vertices::Traffic;
+use crate::supersteps::control::{Chains, Control, Program, Traffics};
 use crate::write;
 
 /// Bases of a bucket: its table fits in a second-level cache.
@@ -41,14 +41,18 @@ pub struct Ask {
     pub pairing: Pairing,
     /// Bytes of the reads, about.
     pub input_bytes: u64,
-    /// Chains are compressed by the coin toss of the paper, not in their buckets.
-    pub coin_toss: bool,
+    /// How chains are compressed by a vertex program; where absent, one machine joins what buckets
+    /// have.
+    pub chains: Option<Chains>,
 }
 
 impl Ask {
     /// What becomes a fragment.
     pub fn grain(&self) -> Grain {
-        if self.coin_toss { Grain::Joint } else { Grain::Path }
+        match self.chains {
+            Some(Chains::Toss) => Grain::Joint,
+            Some(Chains::Ranking) | None => Grain::Path,
+        }
     }
 
     /// How many buckets there are.
@@ -67,8 +71,8 @@ pub struct Found<'c> {
     pub min_count: u32,
     /// Bytes of super-k-mers.
     pub bucket_bytes: u64,
-    /// What the coin toss took, where chains were compressed by it.
-    pub traffic: Option<Traffic>,
+    /// What a vertex program took, where chains were compressed by one.
+    pub traffic: Option<Traffics>,
 }
 
 /// Who turns reads and what is trusted into fragments of unitigs.
@@ -83,6 +87,17 @@ pub trait Workers<'c> {
         trusted: Option<Trusted<'c>>,
         response: &mut Response,
     ) -> Result<Found<'c>>;
+
+    /// What is left of `paths` after a program of supersteps, which says what it took.
+    ///
+    /// # Errors
+    /// `Input`, `System`, `Cancelled`.
+    fn supersteps(
+        &self,
+        control: &mut Control,
+        paths: Paths<'c>,
+        response: &mut Response,
+    ) -> Result<Fragments<'c>>;
 }
 
 /// A size of k-mers.
@@ -139,16 +154,24 @@ impl<'c> Stage<'_, 'c> {
             }
             Ok(((), bytes, graph.paths.len() as u64))
         })?;
+        let rules = match self.plan.given.profile {
+            _ if self.only_trusted => None,
+            Profile::Default => Some(Rules::default_for(k)),
+            Profile::Paper => Some(Rules::of_the_paper(k)),
+            Profile::None => None,
+        };
+        let Some(rules) = rules else { return Ok((graph, level)) };
+        if let Some(chains) = ask.chains {
+            let mut control = Control::new(k, chains, Program::Simplify(rules));
+            let left = workers.supersteps(&mut control, graph.paths, response)?;
+            let paths = glue::unitigs::<K>(&left, k, budget)?;
+            graph = Graph::new::<K>(paths.sorted(budget)?, k, budget)?;
+            level.rounds = control.rounds;
+            level.traffic.get_or_insert_default().extend(control.traffic);
+            return Ok((graph, level));
+        }
         timed(response, "simplify", || {
-            let rules = match self.plan.given.profile {
-                _ if self.only_trusted => None,
-                Profile::Default => Some(Rules::default_for(k)),
-                Profile::Paper => Some(Rules::of_the_paper(k)),
-                Profile::None => None,
-            };
-            if let Some(rules) = rules {
-                level.rounds = graph.simplify::<K>(&rules)?;
-            }
+            level.rounds = graph.simplify::<K>(&rules)?;
             Ok(((), 0, level.unitigs as u64))
         })?;
         Ok((graph, level))
@@ -167,7 +190,7 @@ impl<'c> Stage<'_, 'c> {
             only_trusted: self.only_trusted,
             pairing: given.pairing(),
             input_bytes,
-            coin_toss: given.profile == Profile::Paper,
+            chains: given.chains.program(given.profile),
         })
     }
 }

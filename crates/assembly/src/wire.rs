@@ -11,7 +11,7 @@ use crate::kmer::Base;
 use crate::sequences::Piece;
 use crate::spectrum::Spectrum;
 use crate::stage::Found;
-use crate::vertices::Traffic;
+use crate::supersteps::control::Traffic;
 
 /// Bases of a byte.
 const PACKED: usize = 4;
@@ -89,9 +89,14 @@ pub fn found_bytes(found: &Found<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(found.min_count.to_le_bytes());
     bytes.extend(found.bucket_bytes.to_le_bytes());
-    let traffic = found.traffic.unwrap_or_default();
-    for number in [traffic.supersteps, traffic.messages, traffic.bytes] {
-        bytes.extend(number.to_le_bytes());
+    let traffic = found.traffic.iter().flatten();
+    bytes.extend((traffic.clone().count() as u32).to_le_bytes());
+    for (name, traffic) in traffic {
+        bytes.extend((name.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(name.as_bytes());
+        for number in [traffic.supersteps, traffic.messages, traffic.bytes] {
+            bytes.extend(number.to_le_bytes());
+        }
     }
     put_spectrum(&found.spectrum, &mut bytes);
     for index in 0..found.fragments.len() {
@@ -135,9 +140,12 @@ pub fn add_found(bytes: &[u8], found: &mut Found<'_>) -> Result<()> {
     }
     found.min_count = min_count;
     found.bucket_bytes += reader.u64()?;
-    let (supersteps, messages, bytes) = (reader.u64()?, reader.u64()?, reader.u64()?);
-    if supersteps > 0 {
-        found.traffic = Some(Traffic { supersteps, messages, bytes });
+    for _ in 0..reader.u32()? {
+        let count = reader.u32()? as usize;
+        let name = String::from_utf8_lossy(reader.bytes(count)?).into_owned();
+        let (supersteps, messages, bytes) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        let traffic = Traffic { supersteps, messages, bytes };
+        found.traffic.get_or_insert_default().insert(name, traffic);
     }
     reader.spectrum(&mut found.spectrum)?;
     let mut codes = Vec::new();
@@ -149,7 +157,7 @@ pub fn add_found(bytes: &[u8], found: &mut Found<'_>) -> Result<()> {
     Ok(())
 }
 
-fn put_codes(codes: &[Base], bytes: &mut Vec<u8>) {
+pub(crate) fn put_codes(codes: &[Base], bytes: &mut Vec<u8>) {
     bytes.extend((codes.len() as u32).to_le_bytes());
     bytes.extend(
         codes.chunks(PACKED).map(|four| four.iter().rev().fold(0, |byte, &code| byte << 2 | code)),
@@ -189,14 +197,7 @@ impl<'b> Reader<'b> {
         Ok(piece)
     }
 
-    /// Passes over a fragment.
-    pub(crate) fn skip_fragment(&mut self) -> Result<()> {
-        self.bytes(size_of::<u8>() + size_of::<u64>() + 2 * size_of::<u32>())?;
-        let count = self.u32()? as usize;
-        self.bytes(count.div_ceil(PACKED)).map(|_| ())
-    }
-
-    fn bytes(&mut self, count: usize) -> Result<&'b [u8]> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'b [u8]> {
         let (found, rest) = self
             .0
             .split_at_checked(count)
@@ -209,7 +210,7 @@ impl<'b> Reader<'b> {
         self.bytes(N)?.try_into().map_err(|_| internal("bytes of a message are gone"))
     }
 
-    fn u32(&mut self) -> Result<u32> {
+    pub(crate) fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
@@ -217,7 +218,7 @@ impl<'b> Reader<'b> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    fn codes(&mut self, codes: &mut Vec<Base>) -> Result<()> {
+    pub(crate) fn codes(&mut self, codes: &mut Vec<Base>) -> Result<()> {
         let count = self.u32()? as usize;
         let end = codes.len() + count;
         for &byte in self.bytes(count.div_ceil(PACKED))? {

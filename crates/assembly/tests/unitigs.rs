@@ -14,6 +14,7 @@ use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use proptest::prelude::*;
 use serde_json::json;
+use tempfile::TempDir;
 
 fn code(letter: u8) -> Base {
     b"ACGT".iter().position(|&other| other == letter).unwrap() as Base
@@ -31,20 +32,32 @@ fn request(folder: &Path, parameters: &serde_json::Value, threads: usize, memory
     }
 }
 
-/// The unitigs of a run, as their file has them: before anything is taken out.
-fn found(
+/// The folder of a run; `how` is its profile, and how its chains become unitigs.
+fn run(
     reads: &[String],
     (k, min_count): (usize, u32),
     (threads, memory): (usize, u64),
-    profile: &str,
-) -> Vec<Unitig> {
+    (profile, chains): (&str, &str),
+) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let text: String = reads.iter().map(|read| format!(">r\n{read}\n")).collect();
     std::fs::write(folder.path().join("reads.fa"), text).unwrap();
-    let parameters =
-        json!({ "kmer_sizes": k.to_string(), "min_count": min_count, "profile": profile });
+    let parameters = json!({
+        "kmer_sizes": k.to_string(), "min_count": min_count, "profile": profile, "chains": chains,
+    });
     let request = request(folder.path(), &parameters, threads, memory);
     cuesta_assembly::run(&request, &Progress::default()).unwrap();
+    folder
+}
+
+/// The unitigs of a run, as their file has them: before anything is taken out.
+fn found(
+    reads: &[String],
+    counted: (usize, u32),
+    means: (usize, u64),
+    chains: &str,
+) -> Vec<Unitig> {
+    let folder = run(reads, counted, means, ("none", chains));
     let answer = std::fs::read_to_string(folder.path().join("unitigs.fa")).unwrap();
     let mut lines = answer.lines();
     let mut unitigs = Vec::new();
@@ -117,9 +130,37 @@ proptest! {
         };
         prop_assume!(reads.iter().any(|read| read.len() >= k));
         let counted = (k, min_count);
-        prop_assert_eq!(&found(&reads, counted, (threads, 1 << 30), "none"), &wanted);
-        prop_assert_eq!(&found(&reads, counted, (threads, 12 << 20), "none"), &wanted);
-        prop_assert_eq!(&found(&reads, counted, (threads, 1 << 30), "paper"), &wanted);
+        prop_assert_eq!(&found(&reads, counted, (threads, 1 << 30), "buckets"), &wanted);
+        prop_assert_eq!(&found(&reads, counted, (threads, 12 << 20), "buckets"), &wanted);
+        prop_assert_eq!(&found(&reads, counted, (threads, 1 << 30), "ranking"), &wanted);
+        prop_assert_eq!(&found(&reads, counted, (threads, 1 << 30), "toss"), &wanted);
+    }
+
+    #[test]
+    fn vertex_programs_take_out_what_one_machine_does(
+        reads in reads(),
+        k in prop_oneof![Just(15usize), Just(17), Just(33)],
+        min_count in 1u32..3,
+        threads in 1usize..4,
+        profile in prop_oneof![Just("default"), Just("paper")],
+    ) {
+        prop_assume!(reads.iter().any(|read| read.len() >= k));
+        let graph = |threads: usize, chains: &str| {
+            let folder = run(&reads, (k, min_count), (threads, 1 << 30), (profile, chains));
+            let stats = std::fs::read(folder.path().join("stats.json")).unwrap();
+            let stats: serde_json::Value = serde_json::from_slice(&stats).unwrap();
+            let rounds = stats["levels"][0]["rounds"].clone();
+            let traffic = stats["levels"][0]["traffic"].clone();
+            let graph = std::fs::read_to_string(folder.path().join("graph.gfa")).unwrap();
+            (graph, rounds, traffic)
+        };
+        let (wanted, rounds, _) = graph(1, "buckets");
+        for chains in ["ranking", "toss"] {
+            let (found, took_out, traffic) = graph(threads, chains);
+            prop_assert_eq!(&found, &wanted, "{}", chains);
+            prop_assert_eq!(&took_out, &rounds);
+            prop_assert_eq!(traffic, graph(threads % 3 + 1, chains).2);
+        }
     }
 
     #[test]

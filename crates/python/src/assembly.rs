@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use cuesta_assembly::bridge::Trusted;
-use cuesta_assembly::messages::Outbox;
+use cuesta_assembly::sequences::{Fragments, Paths, Piece};
 use cuesta_assembly::shares::{self, Divided, Feed, Parts, Share};
 use cuesta_assembly::spectrum::Spectrum;
 use cuesta_assembly::stage::{Ask, Found, Workers};
-use cuesta_assembly::supersteps::Exchange;
-use cuesta_assembly::vertices::{self, Part, Traffic};
+use cuesta_assembly::supersteps::control::{Chains, Control, Order, Program, Told};
+use cuesta_assembly::supersteps::messages::Outbox;
+use cuesta_assembly::supersteps::part::{Part, spread};
+use cuesta_assembly::supersteps::{self, Exchange};
 use cuesta_assembly::{run_with, wire};
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{self, Context, Response};
@@ -52,19 +54,18 @@ impl Calls {
     }
 }
 
-/// Runs a request whose fragments come from `fragments(ask, trusted)`: JSON and bytes (None where
-/// nothing is trusted), returning what the parts have found. JSON in, JSON out.
+/// Runs a request; JSON in, JSON out. Its fragments come from `workers.fragments(ask, trusted)`:
+/// JSON and bytes (None where nothing is trusted), returning what the parts have found. Programs of
+/// supersteps go to `workers.supersteps(control, vertices)`: JSON and bytes for each of
+/// `workers.parts` parts, returning how it ended and what the parts have left.
 #[pyfunction]
-pub fn assembly_lead(py: Python<'_>, request: &str, fragments: Py<PyAny>) -> PyResult<String> {
+pub fn assembly_lead(py: Python<'_>, request: &str, workers: Py<PyAny>) -> PyResult<String> {
     let request = job::request(request).map_err(|error| python_error(py, &error))?;
     let calls = Calls::new();
     let result = Python::detach(py, || {
         let (budget, progress) = (Budget::new(request.memory_bytes), Progress::default());
         let context = Context { request: &request, budget: &budget, progress: &progress };
-        to_json(&run_with(
-            &context,
-            &Remote { calls: &calls, fragments: &fragments, budget: &budget },
-        )?)
+        to_json(&run_with(&context, &Remote { calls: &calls, workers: &workers, budget: &budget })?)
     });
     calls.result(py, result)
 }
@@ -72,7 +73,7 @@ pub fn assembly_lead(py: Python<'_>, request: &str, fragments: Py<PyAny>) -> PyR
 /// Workers in other processes.
 struct Remote<'p, 'c> {
     calls: &'p Calls,
-    fragments: &'p Py<PyAny>,
+    workers: &'p Py<PyAny>,
     budget: &'c Budget,
 }
 
@@ -86,11 +87,31 @@ impl<'c> Workers<'c> for Remote<'_, 'c> {
         let (ask, trusted) = (to_json(ask)?, trusted.as_ref().map(wire::trusted_bytes));
         let parts: Vec<PyBackedBytes> = self.calls.call(|py| {
             let trusted = trusted.map(|bytes| PyBytes::new(py, &bytes));
-            self.fragments.call1(py, (ask, trusted))?.extract(py)
+            self.workers.call_method1(py, "fragments", (ask, trusted))?.extract(py)
         })?;
         let mut found = wire::nothing(self.budget);
         parts.iter().try_for_each(|part| wire::add_found(part, &mut found))?;
         Ok(found)
+    }
+
+    fn supersteps(
+        &self,
+        control: &mut Control,
+        paths: Paths<'c>,
+        _: &mut Response,
+    ) -> Result<Fragments<'c>> {
+        let parts = self.calls.call(|py| self.workers.getattr(py, "parts")?.extract(py))?;
+        let given = spread(&paths, parts, Piece::of);
+        drop(paths);
+        let asked = to_json(control)?;
+        let (ended, parts): (String, Vec<PyBackedBytes>) = self.calls.call(|py| {
+            let given = (asked, py_parts(py, &given));
+            self.workers.call_method1(py, "supersteps", given)?.extract(py)
+        })?;
+        *control = from_json(&ended)?;
+        let mut found = wire::nothing(self.budget);
+        parts.iter().try_for_each(|part| wire::add_found(part, &mut found))?;
+        Ok(found.fragments)
     }
 }
 
@@ -144,7 +165,7 @@ fn given<'py>(py: Python<'py>, divided: &Divided) -> PyDivided<'py> {
 /// What was found in a part. `feed.blocks()` returns blocks until it returns None;
 /// `feed.min_count(sample)` the smallest count for all, or None where only the sample is wanted;
 /// `feed.together()` how many parts compress chains by `feed.exchange(parts)`, which gives bytes
-/// out and returns those for this part, and `feed.total(number)`, or None where that is done
+/// out and returns those for this part, and `feed.totals(numbers)`, or None where that is done
 /// elsewhere.
 #[pyfunction]
 pub fn assembly_part<'py>(
@@ -199,8 +220,8 @@ impl Exchange for Fed<'_> {
         })
     }
 
-    fn sum(&mut self, number: u64) -> Result<u64> {
-        self.calls.call(|py| self.feed.call_method1(py, "total", (number,))?.extract(py))
+    fn sum(&mut self, numbers: [u64; Told::NUMBERS]) -> Result<[u64; Told::NUMBERS]> {
+        self.calls.call(|py| self.feed.call_method1(py, "totals", (numbers,))?.extract(py))
     }
 }
 
@@ -216,69 +237,124 @@ pub fn assembly_spread<'py>(
     parts: usize,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>)> {
     let budget = Budget::new(u64::MAX);
-    let spread = || -> Result<(Vec<u8>, Vec<Vec<u8>>)> {
+    let apart = || -> Result<(Vec<u8>, Vec<Vec<u8>>)> {
         let mut all = wire::nothing(&budget);
         wire::add_found(found, &mut all)?;
-        let given = vertices::spread(&all.fragments, parts);
+        let given = spread(&all.fragments, parts, |piece| *piece);
         all.fragments = all.fragments.none_yet();
         Ok((wire::found_bytes(&all), given))
     };
-    let (found, given) = py.detach(spread).map_err(|error| python_error(py, &error))?;
+    let (found, given) = py.detach(apart).map_err(|error| python_error(py, &error))?;
     Ok((PyBytes::new(py, &found), py_parts(py, &given)))
 }
 
-/// A part after a superstep, what it sends to each part, messages, vertices left.
-type PyStep<'py> = (Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>, u64, u64);
+/// Runs a program (JSON) on the `vertices` that are given out for each of `parts`; `feed` as for
+/// [`assembly_part`]. How it ended, and what this part has left.
+#[pyfunction]
+pub fn assembly_program<'py>(
+    py: Python<'py>,
+    control: &str,
+    parts: usize,
+    vertices: Vec<PyBackedBytes>,
+    feed: Py<PyAny>,
+) -> PyResult<(String, Bound<'py, PyBytes>)> {
+    let calls = Calls::new();
+    let run = || -> Result<(String, Vec<u8>)> {
+        let mut control: Control = from_json(control)?;
+        let budget = Budget::new(u64::MAX);
+        let mut left = wire::nothing(&budget);
+        let given: Vec<Vec<u8>> = vertices.iter().map(|bytes| bytes.to_vec()).collect();
+        let mut others = Fed { calls: &calls, feed: &feed, together: None };
+        supersteps::part(&mut control, parts, &given, (&mut left.fragments, &mut others))?;
+        Ok((to_json(&control)?, wire::found_bytes(&left)))
+    };
+    let result = py.detach(run);
+    let (control, left) = calls.result(py, result)?;
+    Ok((control, PyBytes::new(py, &left)))
+}
 
-/// A superstep of a part at `place`, (k, parts, superstep): its state afterwards, what it sends to
-/// each part, how many messages these are, and how many vertices are left. Superstep 0 begins with
-/// fragments in place of messages and no state.
+/// The program that compresses chains of k-mers of size `k`, before its first superstep.
+#[pyfunction]
+pub fn assembly_control(py: Python<'_>, k: usize, chains: &str) -> PyResult<String> {
+    let made = || -> Result<String> {
+        let chains: Chains = from_json(&format!("{chains:?}"))?;
+        to_json(&Control::new(k, chains, Program::Glue))
+    };
+    made().map_err(|error| python_error(py, &error))
+}
+
+/// The next superstep of a program, or None at its end; JSON in, JSON out.
+#[pyfunction]
+pub fn assembly_order(py: Python<'_>, control: &str) -> PyResult<Option<String>> {
+    let found = || from_json::<Control>(control)?.order().map(|order| to_json(&order)).transpose();
+    found().map_err(|error| python_error(py, &error))
+}
+
+/// A program after a superstep of which the parts have told these numbers, added up.
+#[pyfunction]
+pub fn assembly_goes_on(
+    py: Python<'_>,
+    control: &str,
+    told: [u64; Told::NUMBERS],
+) -> PyResult<String> {
+    let next = || {
+        let mut control: Control = from_json(control)?;
+        control.goes_on(&Told::of(told))?;
+        to_json(&control)
+    };
+    next().map_err(|error| python_error(py, &error))
+}
+
+/// A part after a superstep, what it sends to each part, and the numbers that it tells.
+type PyStep<'py> = (Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>, [u64; Told::NUMBERS]);
+
+/// A superstep (JSON) of a part at `place`, (k, parts). The first one begins with vertices in place
+/// of messages and no state.
 #[pyfunction]
 pub fn assembly_step<'py>(
     py: Python<'py>,
-    place: (usize, usize, u64),
+    place: (usize, usize),
+    order: &str,
     state: &[u8],
     messages: Vec<PyBackedBytes>,
 ) -> PyResult<PyStep<'py>> {
-    let (k, parts, superstep) = place;
+    let (k, parts) = place;
     let messages: Vec<&[u8]> = messages.iter().map(|message| &message[..]).collect();
-    let step = || -> Result<(Vec<u8>, Outbox, u64)> {
+    let step = || -> Result<(Vec<u8>, Outbox, Told)> {
+        let order: Order = from_json(order)?;
         let messages = messages.concat();
-        let mut part = if superstep == 0 {
-            let mut part = Part::new(k, parts);
-            part.begin(&messages)?;
-            part
+        let is_first = order.superstep == 0;
+        let mut part = if is_first {
+            Part::begin(k, parts, &messages)?
         } else {
             Part::from_bytes(k, parts, state)?
         };
-        let out = part.step(superstep, if superstep == 0 { &[] } else { &messages })?;
-        Ok((part.to_bytes(), out, part.live()))
+        let (out, told) = part.step(&order, if is_first { &[] } else { &messages })?;
+        Ok((part.to_bytes(), out, told))
     };
-    let (state, out, live) = py.detach(step).map_err(|error| python_error(py, &error))?;
-    Ok((PyBytes::new(py, &state), py_parts(py, &out.parts), out.messages, live))
+    let (state, out, told) = py.detach(step).map_err(|error| python_error(py, &error))?;
+    Ok((PyBytes::new(py, &state), py_parts(py, &out.parts), told.numbers()))
 }
 
-/// What parts have found once their chains are compressed; `traffic` is supersteps, messages and
-/// bytes.
+/// What a part at `place`, (k, parts), has left at the end of a program; `min_count` as asked.
 #[pyfunction]
-pub fn assembly_compressed<'py>(
+pub fn assembly_left<'py>(
     py: Python<'py>,
-    ask: &str,
-    parts: usize,
+    place: (usize, usize),
     state: &[u8],
-    traffic: (u64, u64, u64),
+    min_count: u32,
+    control: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (supersteps, messages, bytes) = traffic;
+    let (k, parts) = place;
     let budget = Budget::new(u64::MAX);
-    let compressed = || -> Result<Vec<u8>> {
-        let ask: Ask = from_json(ask)?;
+    let left = || -> Result<Vec<u8>> {
         let mut found = wire::nothing(&budget);
-        found.min_count = ask.min_count.unwrap_or_default();
-        found.traffic = Some(Traffic { supersteps, messages, bytes });
-        Part::from_bytes(ask.k, parts, state)?.finish(&mut found.fragments)?;
+        found.min_count = min_count;
+        found.traffic = Some(from_json::<Control>(control)?.traffic);
+        Part::from_bytes(k, parts, state)?.finish(&mut found.fragments)?;
         Ok(wire::found_bytes(&found))
     };
-    let found = py.detach(compressed).map_err(|error| python_error(py, &error))?;
+    let found = py.detach(left).map_err(|error| python_error(py, &error))?;
     Ok(PyBytes::new(py, &found))
 }
 

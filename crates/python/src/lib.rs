@@ -36,8 +36,9 @@ mod _native {
 
     #[pymodule_export]
     use super::assembly::{
-        assembly_compressed, assembly_divide, assembly_divide_trusted, assembly_lead,
-        assembly_min_count, assembly_part, assembly_split, assembly_spread, assembly_step,
+        assembly_control, assembly_divide, assembly_divide_trusted, assembly_goes_on,
+        assembly_lead, assembly_left, assembly_min_count, assembly_order, assembly_part,
+        assembly_program, assembly_split, assembly_spread, assembly_step,
     };
 
     #[pymodule_init]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from cuesta.lab.request import native_module
 
@@ -36,9 +36,23 @@ class Feed:
         """Give out what is for other parts; what they have for this one."""
         return parts[0]
 
-    def total(self, number: int) -> int:
-        """The sum of a number over all parts."""
-        return number
+    def totals(self, numbers: list[int]) -> list[int]:
+        """The sums of numbers over all parts."""
+        return numbers
+
+
+class Workers(Protocol):
+    """Whom a run that is led by the native module asks."""
+
+    @property
+    def parts(self) -> int:
+        """How many parts vertices are spread over."""
+
+    def fragments(self, ask: str, trusted: bytes | None) -> list[bytes]:
+        """What all parts have found."""
+
+    def supersteps(self, control: str, given: list[bytes]) -> tuple[str, list[bytes]]:
+        """How a program on the vertices given for each part ended, and what it has left."""
 
 
 def shares(inputs: Iterable[str], size_bytes: int) -> list[str]:

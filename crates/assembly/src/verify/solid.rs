@@ -15,7 +15,6 @@ use crate::kmer::{Base, Kmer};
 use crate::reads::{Batch, Pairing, Reads};
 use crate::run::input_bytes;
 use crate::scan;
-use crate::sequences::Meter;
 
 /// Parts of the k-mers beside the claims, each sorted by one thread.
 const PARTS: usize = 64;
@@ -24,8 +23,9 @@ const PARTS_MAX: usize = 4096;
 const FILE: &str = "k-mers";
 /// A k-mer has so many bytes of FASTQ at least: its base and the quality.
 const BYTES_A_KMER: u64 = 2;
-/// The part of the memory that is left for sorting.
-const KEEP_FREE: u64 = 4;
+/// The part of the memory that is left for everything else, and that of what is sorted at a time.
+const KEEP_FREE: u64 = 2;
+const SORTED: u64 = 8;
 /// Stretches of reads that are followed at a time.
 const STRETCHES: usize = 32;
 
@@ -77,7 +77,7 @@ pub fn count_all<K: Kmer>(
     let budget = Budget::new(wanted.request.memory_bytes);
     let _claimed = budget.take(claims.size_bytes(), "the k-mers of the unitigs")?;
     let all_bytes = input_bytes(&wanted.request.inputs)? / BYTES_A_KMER * size_of::<K>() as u64;
-    let sorted_bytes = budget.limit_bytes() / KEEP_FREE / (2 * wanted.request.threads as u64);
+    let sorted_bytes = budget.limit_bytes() / SORTED / wanted.request.threads as u64;
     let parts = (all_bytes / sorted_bytes.max(1)) as usize;
     let beside = Blocks::new(
         "verify",
@@ -144,11 +144,11 @@ impl<K: Kmer> Sorted<'_, K> {
 
     /// The k-mers of a part, which is empty afterwards.
     fn kmers(&self, part: usize) -> Result<Vec<K>> {
-        let mut kmers = Vec::new();
-        let mut meter = Meter::new(self.budget, "sorting a part of the k-mers");
+        let size_bytes = self.beside.bucket_bytes(part);
+        let _lease = self.budget.take(size_bytes as u64, "sorting a part of the k-mers")?;
+        let mut kmers = Vec::with_capacity(size_bytes / size_of::<K>());
         self.beside.each(part, &mut Vec::new(), |block| {
             let block = &block[..block.len() - PADDING];
-            meter.take(block.len() as u64)?;
             kmers.extend(block.chunks_exact(size_of::<K>()).map(K::take));
             Ok(())
         })?;

@@ -34,20 +34,35 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
         rank = _Rank(world, clock, mine)
         if world.rank:
             while (asked := world.bcast(None)) is not None:
-                rank.found(*asked)
+                rank.work(*asked)
             return {"phases": clock.phases, "counts": {}}
         leads = native_request(
             request, memory_bytes=request["memory_bytes"] // 2, threads=world.size
         )
 
-        def fragments(ask: str, trusted: bytes | None) -> list[bytes]:
-            found: list[bytes] = rank.found(*world.bcast((ask, trusted)))
-            return found
-
-        response = json.loads(native_module().assembly_lead(leads, fragments))
+        response = json.loads(native_module().assembly_lead(leads, _Workers(world, rank)))
         world.bcast(None)
     phases = together([*clock.phases, *response["phases"]])
     return {"phases": phases, "counts": response["counts"] | {"ranks": world.size}}
+
+
+class _Workers:
+    """All ranks, as rank 0 asks them."""
+
+    def __init__(self, world: Any, rank: _Rank) -> None:
+        self._world = world
+        self._rank = rank
+        self.parts: int = world.size
+
+    def fragments(self, ask: str, trusted: bytes | None) -> list[bytes]:
+        """What the parts of all ranks have found."""
+        self._world.bcast((ask, trusted, False))
+        return self._rank.found(ask, trusted)
+
+    def supersteps(self, control: str, given: list[bytes]) -> tuple[str, list[bytes]]:
+        """How a program on the vertices given for each rank ended, and what all have left."""
+        self._world.bcast((control, None, True))
+        return self._rank.supersteps(control, given)
 
 
 class _Rank:
@@ -58,6 +73,21 @@ class _Rank:
         self._clock = clock
         self._request = request
 
+    def work(self, asked: str, trusted: bytes | None, is_program: bool) -> None:
+        """Do what rank 0 asks for."""
+        if is_program:
+            self.supersteps(asked, [b""] * self._world.size)
+        else:
+            self.found(asked, trusted)
+
+    def supersteps(self, control: str, given: list[bytes]) -> tuple[str, list[bytes]]:
+        """How a program of supersteps ended; on rank 0 also what all ranks have left."""
+        with self._clock.phase("supersteps"):
+            run = native_module().assembly_program
+            ended, left = run(control, self._world.size, given, _Program(self._world))
+            gathered = self._world.gather(left)
+        return ended, gathered or []
+
     def found(self, ask: str, trusted: bytes | None) -> list[bytes]:
         """What the parts of all ranks have found; on rank 0 only."""
         with ExitStack() as phase:
@@ -67,8 +97,44 @@ class _Rank:
         return gathered or []
 
 
-class _Exchange(Feed):
-    """The rounds in which all ranks give each other super-k-mers, then messages of vertices."""
+class _Program(Feed):
+    """The supersteps in which all ranks give each other messages of vertices."""
+
+    def __init__(self, world: Any) -> None:
+        super().__init__(iter(()))
+        self._world = world
+
+    def together(self) -> int | None:
+        """All ranks."""
+        size: int = self._world.size
+        return size
+
+    def exchange(self, parts: list[bytes]) -> bytes:
+        """What the other ranks have for this one."""
+        return self._swapped(b"".join(parts), [len(part) for part in parts])
+
+    def totals(self, numbers: list[int]) -> list[int]:
+        """The sums over all ranks."""
+        sums = np.empty(len(numbers), dtype=np.uint64)
+        self._world.Allreduce(np.array(numbers, dtype=np.uint64), sums)
+        found: list[int] = sums.tolist()
+        return found
+
+    def _swapped(self, mine: bytes, given: list[int]) -> bytes:
+        """What the others give this rank, when it gives each so many of its bytes."""
+        from mpi4py import MPI
+
+        taken: list[int] = self._world.alltoall(given)
+        received = np.empty(sum(taken), dtype=np.uint8)
+        self._world.Alltoallv(
+            [np.frombuffer(mine, np.uint8), given, _starts(given), MPI.BYTE],
+            [received, taken, _starts(taken), MPI.BYTE],
+        )
+        return received.tobytes()
+
+
+class _Exchange(_Program):
+    """The rounds in which all ranks give each other super-k-mers, and supersteps after them."""
 
     def __init__(
         self,
@@ -77,7 +143,7 @@ class _Exchange(Feed):
         asked: tuple[str, bytes | None],
         timed: tuple[Clock, ExitStack],
     ) -> None:
-        self._world = world
+        super().__init__(world)
         self._ask, trusted = asked
         self._clock, self._phase = timed
         facts = json.loads(self._ask)
@@ -117,33 +183,11 @@ class _Exchange(Feed):
         found: int = native_module().assembly_min_count(self._world.allgather(sample), self._k)
         return found
 
-    def together(self) -> int | None:
-        """All ranks."""
-        size: int = self._world.size
-        return size
-
     def exchange(self, parts: list[bytes]) -> bytes:
         """What the other ranks have for this one."""
         if self._clock.running == "compact":
             self._next_phase("supersteps")
-        return self._swapped(b"".join(parts), [len(part) for part in parts])
-
-    def total(self, number: int) -> int:
-        """The sum over all ranks."""
-        found: int = self._world.allreduce(number)
-        return found
-
-    def _swapped(self, mine: bytes, given: list[int]) -> bytes:
-        """What the others give this rank, when it gives each so many of its bytes."""
-        from mpi4py import MPI
-
-        taken: list[int] = self._world.alltoall(given)
-        received = np.empty(sum(taken), dtype=np.uint8)
-        self._world.Alltoallv(
-            [np.frombuffer(mine, np.uint8), given, _starts(given), MPI.BYTE],
-            [received, taken, _starts(taken), MPI.BYTE],
-        )
-        return received.tobytes()
+        return super().exchange(parts)
 
 
 def _starts(counts: list[int]) -> list[int]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cuesta.engines.assembly import PART_BYTES, shares, together
 from cuesta.engines.request import native_request
 from cuesta.engines.spark import assembly_tasks as tasks
-from cuesta.engines.spark.assembly_vertices import Vertices
+from cuesta.engines.spark.assembly_vertices import Vertices, glued
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.source import on_disk
@@ -37,7 +37,7 @@ def run(context: Context) -> dict[str, int]:
     leads = native_request(asked, memory_bytes=asked["memory_bytes"] // 2)
     before = len(context.phases)
     workers = _Workers(context, asked)
-    response = json.loads(native_module().assembly_lead(leads, workers.fragments))
+    response = json.loads(native_module().assembly_lead(leads, workers))
     rows = together([*map(asdict, context.phases[before:]), *response["phases"]])
     context.phases[before:] = [Phase(**row) for row in rows]
     counts: dict[str, int] = response["counts"]
@@ -73,16 +73,26 @@ class _Workers:
                 ask = json.dumps(facts | {"min_count": found})
             with self._context.phase("partition and compact") as measure:
                 measure.bytes = size_bytes
-                if not facts["coin_toss"]:
+                if facts["chains"] is None:
                     return self._go(ask, held, only_sampled=False)
-                blocks, job = self._blocks(ask, held, only_sampled=False)
-                vertices = Vertices(self._context, ask, self.parts)
-                found = vertices.begin(blocks, job)
-            with self._context.phase("supersteps"):
-                return [*found, *vertices.compress()]
+                vertices = Vertices(self._context, facts["k"], self.parts)
+                found = vertices.find(*self._blocks(ask, held, only_sampled=False))
+            with vertices, self._context.phase("supersteps"):
+                return [*found, *glued(vertices, ask)]
         finally:
             if held:
                 held.destroy()
+
+    def supersteps(self, control: str, given: list[bytes]) -> tuple[str, list[bytes]]:
+        """How a program on the vertices given for each part ended, and what it has left."""
+        k = json.loads(control)["k"]
+        with (
+            Vertices(self._context, k, self.parts) as vertices,
+            self._context.phase("supersteps"),
+        ):
+            vertices.take(given)
+            ended = vertices.run(control)
+            return ended, vertices.left(ended)
 
     def _go(self, ask: str, trusted: Broadcast[bytes] | None, *, only_sampled: bool) -> list[bytes]:
         blocks, job = self._blocks(ask, trusted, only_sampled=only_sampled)

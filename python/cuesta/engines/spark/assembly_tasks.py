@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 BLOCK_SCHEMA = "part int, blocks binary"
 FOUND_SCHEMA = "found binary"
-VERTEX_SCHEMA = "part int, kind int, data binary, messages long, bytes long, live long"
-FOUND, STATE, FRAGMENTS, MESSAGES = range(4)
+TOLD = ("messages", "bytes", "changed", "live", "kmers", "count_sum")
+"""What a part tells of a superstep, in the order of the native module."""
+VERTEX_SCHEMA = ", ".join(["part int, kind int, data binary", *(f"{one} long" for one in TOLD)])
+FOUND, STATE, VERTICES, MESSAGES = range(4)
 """Kinds of rows: what is for the driver, a part between supersteps, and what parts are sent."""
 
-_Row = tuple[int, int, bytes, tuple[int, int, int]]
+_Row = tuple[int, int, bytes, Sequence[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +96,7 @@ def compact_apart(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
     if found is not None:
         with refusing():
             rest, parts = native_module().assembly_spread(found, job.parts)
-        yield from _rows([(0, FOUND, rest, (0, 0, 0)), *_sent(parts, FRAGMENTS)])
+        yield from _rows([(0, FOUND, rest, _NOTHING), *_sent(parts, VERTICES)])
 
 
 def _found(job: Job, batches: Iterable[pa.RecordBatch]) -> bytes | None:
@@ -109,10 +111,15 @@ def _found(job: Job, batches: Iterable[pa.RecordBatch]) -> bytes | None:
     return found
 
 
+def vertices(given: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
+    """The rows of vertices for each part."""
+    return _rows(_sent(given, VERTICES))
+
+
 def step(
-    k: int, parts: int, superstep: int, batches: Iterable[pa.RecordBatch]
+    place: tuple[int, int], order: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """A superstep of the part whose state, fragments and messages are in `batches`."""
+    """A superstep of the part whose state, vertices and messages are in `batches`."""
     state, messages, part = b"", [], None
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in ("part", "kind", "data")]
@@ -125,28 +132,29 @@ def step(
     if part is None:
         return
     with refusing():
-        state, sent, count, live = native_module().assembly_step(
-            (k, parts, superstep), state, messages
-        )
-    told = (count, sum(map(len, sent)), live)
+        state, sent, told = native_module().assembly_step(place, order, state, messages)
     yield from _rows([(part, STATE, state, told), *_sent(sent, MESSAGES)])
 
 
-def _sent(parts: list[bytes], kind: int) -> list[_Row]:
-    return [(part, kind, data, (0, 0, 0)) for part, data in enumerate(parts) if data]
+_NOTHING = (0,) * len(TOLD)
 
 
-def _rows(rows: list[_Row]) -> Iterator[pa.RecordBatch]:
+def _sent(parts: Sequence[bytes], kind: int) -> list[_Row]:
+    return [(part, kind, data, _NOTHING) for part, data in enumerate(parts) if data]
+
+
+def _rows(rows: Sequence[_Row]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    for part, kind, data, (messages, size_bytes, live) in rows:
+    for part, kind, data, told in rows:
         columns = {"part": [part], "kind": [kind], "data": [data]}
-        told = {"messages": [messages], "bytes": [size_bytes], "live": [live]}
-        yield pa.RecordBatch.from_pydict(columns | told, schema=_schema())
+        numbers = {name: [number] for name, number in zip(TOLD, told, strict=True)}
+        yield pa.RecordBatch.from_pydict(columns | numbers, schema=vertex_columns())
 
 
-def _schema() -> pa.Schema:
+def vertex_columns() -> pa.Schema:
+    """`VERTEX_SCHEMA` as Arrow has it."""
     import pyarrow as pa
 
-    numbers = [(name, pa.int64()) for name in ("messages", "bytes", "live")]
+    numbers = [(name, pa.int64()) for name in TOLD]
     return pa.schema([("part", pa.int32()), ("kind", pa.int32()), ("data", pa.binary()), *numbers])

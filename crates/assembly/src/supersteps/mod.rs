@@ -1,0 +1,119 @@
+//! Vertex programs, superstep after superstep: chains of vertices become one vertex each, and paths
+//! that are taken for errors go.
+
+pub mod control;
+mod junctions;
+pub mod messages;
+pub mod part;
+mod ranking;
+mod toss;
+
+use std::sync::{Mutex, PoisonError};
+
+use cuesta_core::Result;
+use cuesta_core::job::Context;
+use cuesta_input::parallel;
+
+use crate::counting;
+use crate::sequences::{Fragments, Piece, Sequences};
+use control::{Control, Order, Told};
+use messages::Outbox;
+use part::{Part, spread};
+
+/// Bytes of a vertex and of the messages about it, besides its bases.
+const VERTEX_BYTES: usize = 512;
+
+/// Who takes messages to other parts.
+pub trait Exchange {
+    /// Gives out what is for other parts; returns what they have for this one.
+    ///
+    /// # Errors
+    /// Whatever went wrong.
+    fn exchange(&mut self, parts: &[Vec<u8>]) -> Result<Vec<u8>>;
+
+    /// Sums over all parts.
+    ///
+    /// # Errors
+    /// Whatever went wrong.
+    fn sum(&mut self, numbers: [u64; Told::NUMBERS]) -> Result<[u64; Told::NUMBERS]>;
+}
+
+/// Runs a program on the vertices `given` to a part among `parts`; what is left of them goes to
+/// `left`. `control` is the same for all parts.
+///
+/// # Errors
+/// `Input`, `System`; those of `others`.
+pub fn part(
+    control: &mut Control,
+    parts: usize,
+    given: &[Vec<u8>],
+    (left, others): (&mut Fragments<'_>, &mut impl Exchange),
+) -> Result<()> {
+    let mut part = Part::begin(control.k, parts, &others.exchange(given)?)?;
+    let mut messages = Vec::new();
+    while let Some(order) = control.order() {
+        let (out, told) = part.step(&order, &messages)?;
+        messages = others.exchange(&out.parts)?;
+        control.goes_on(&Told::of(others.sum(told.numbers())?))?;
+    }
+    part.finish(left)
+}
+
+/// Runs a program with a part for each thread of this process; returns what is left of the
+/// vertices.
+///
+/// # Errors
+/// `Input` when the vertices do not fit in the budget; `Cancelled`.
+pub fn all<'c, T>(
+    context: &Context<'c>,
+    control: &mut Control,
+    (vertices, piece): (Sequences<'c, T>, impl Fn(&T) -> Piece),
+) -> Result<Fragments<'c>> {
+    let (threads, budget) = (context.request.threads, context.budget);
+    let size_bytes = vertices.bases() + vertices.len() * VERTEX_BYTES;
+    let lease = budget.take(size_bytes as u64, "the vertices of all supersteps")?;
+    let given = spread(&vertices, threads, piece);
+    drop(vertices);
+    let begin = |given: &Vec<u8>| Ok(Mutex::new((Part::begin(control.k, threads, given)?, None)));
+    let parts: Vec<_> = given.iter().map(begin).collect::<Result<_>>()?;
+    drop(given);
+    let mut sent: Vec<Outbox> = Vec::new();
+    while let Some(order) = control.order() {
+        let told = superstep(context, &parts, &order, &mut sent)?;
+        control.goes_on(&told)?;
+    }
+    drop(lease);
+    let mut left = counting::none(budget);
+    for part in parts {
+        let (part, _) = part.into_inner().unwrap_or_else(PoisonError::into_inner);
+        part.finish(&mut left)?;
+    }
+    Ok(left)
+}
+
+type Place = Mutex<(Part, Option<(Outbox, Told)>)>;
+
+/// All parts take what was sent to them, and send more; what they tell.
+fn superstep(
+    context: &Context<'_>,
+    parts: &[Place],
+    order: &Order,
+    sent: &mut Vec<Outbox>,
+) -> Result<Told> {
+    let step = |_: &mut (), index: usize| {
+        let (part, found) = &mut *parallel::lock(&parts[index]);
+        let messages: Vec<&[u8]> = sent.iter().map(|out| &out.parts[index][..]).collect();
+        *found = Some(part.step(order, &messages.concat())?);
+        context.progress.advance(0)
+    };
+    parallel::run(parts.len(), parts.len(), || (), step, |_| {})?;
+    let mut all = Told::default();
+    sent.clear();
+    for part in parts {
+        if let Some((out, told)) = parallel::lock(part).1.take() {
+            all.add(&told);
+            sent.push(out);
+        }
+    }
+    Ok(all)
+}

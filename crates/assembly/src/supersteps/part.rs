@@ -1,0 +1,374 @@
+//! Some of the vertices of a graph that is spread over parts, as Pregel runs it: vertices know
+//! their neighbours and nothing else; in supersteps they take messages, change, and send messages.
+//!
+//! Names and coins are made of the bases, so that supersteps and messages do not depend on who
+//! holds which vertex.
+
+use std::borrow::Cow;
+use std::hash::Hasher;
+
+use cuesta_core::Result;
+
+use super::control::{Order, Step, Told};
+use super::messages::{
+    Kind, Merged, Message, Name, Neighbour, Outbox, Side, put_neighbour, read_merged,
+    read_neighbour, sorted,
+};
+use super::ranking::{Rank, put_ranks, read_ranks};
+use crate::compact::internal;
+use crate::kmer::{Base, Mixer};
+use crate::sequences::{Fragments, Piece, Sequences, reverse_complement};
+use crate::wire::{self, Reader};
+
+/// A fragment or path.
+pub(super) struct Vertex {
+    pub(super) name: Name,
+    pub(super) next: [Neighbour; 2],
+    pub(super) piece: Piece,
+    pub(super) codes: Vec<Base>,
+    /// How far the ends of its chain are, while that is being found.
+    pub(super) ranks: Option<[Rank; 2]>,
+}
+
+/// The vertices for each part.
+pub fn spread<T>(
+    sequences: &Sequences<'_, T>,
+    parts: usize,
+    piece: impl Fn(&T) -> Piece,
+) -> Vec<Vec<u8>> {
+    let mut found = vec![Vec::new(); parts];
+    for index in 0..sequences.len() {
+        let facts = piece(sequences.facts(index));
+        let (piece, codes) = oriented(&facts, sequences.codes(index));
+        let part = (name(&piece, &codes) % parts as u128) as usize;
+        wire::put_fragment(&piece, &codes, &mut found[part]);
+    }
+    found
+}
+
+/// Some of the vertices, in the order of their names, and those that have no work left.
+pub struct Part {
+    pub(super) k: usize,
+    pub(super) parts: usize,
+    pub(super) vertices: Vec<Vertex>,
+    pub(super) done: Vec<Vertex>,
+}
+
+impl Part {
+    /// With the vertices that [`spread`] has for this part.
+    ///
+    /// # Errors
+    /// `Input` when bytes are missing, or where two vertices have the same name.
+    pub fn begin(k: usize, parts: usize, vertices: &[u8]) -> Result<Self> {
+        let mut part = Self { k, parts, vertices: Vec::new(), done: Vec::new() };
+        let mut reader = Reader(vertices);
+        while !reader.is_empty() {
+            let mut codes = Vec::new();
+            let piece = reader.fragment(&mut codes)?;
+            let name = name(&piece, &codes);
+            part.vertices.push(Vertex { name, next: [None; 2], piece, codes, ranks: None });
+        }
+        part.sort()?;
+        Ok(part)
+    }
+
+    fn sort(&mut self) -> Result<()> {
+        self.vertices.sort_unstable_by_key(|vertex| vertex.name);
+        if self.vertices.windows(2).any(|two| two[0].name == two[1].name) {
+            return Err(internal("two vertices have one name"));
+        }
+        Ok(())
+    }
+
+    /// Takes messages and sends others.
+    ///
+    /// # Errors
+    /// `Input` when a message is damaged or its vertex is gone.
+    pub fn step(&mut self, order: &Order, messages: &[u8]) -> Result<(Outbox, Told)> {
+        let mut out = Outbox::new(self.parts);
+        let messages = sorted(messages)?;
+        let changed = match order.step {
+            Step::Tell => self.tell(&mut out),
+            Step::Pair => pair(&messages, &mut out)?,
+            Step::Meet(what) => self.begin_again(|part| part.meet(Some(what), order, &mut out))?,
+            Step::Judge(what) => {
+                super::junctions::judge(&messages, what, (self.k, order), &mut out)?
+            }
+            Step::Leave(what) => self.leave(&messages, what, order)?,
+            Step::MeetAgain => self.meet(None, order, &mut out),
+            Step::Join => super::junctions::join(&messages, &mut out)?,
+            Step::Toss => {
+                self.take(&messages, order.shared)?;
+                self.settle(order.shared);
+                self.toss(order.superstep, &mut out)
+            }
+            Step::Grow => self.take(&messages, order.shared)?,
+            Step::Point => {
+                self.take(&messages, order.shared)?;
+                self.settle(order.shared);
+                self.point(&mut out)
+            }
+            Step::Double => self.double(&messages, &mut out)?,
+            Step::Cut => self.cut(&mut out),
+            Step::Send => self.send(&mut out),
+            Step::Gather => self.gather(&messages, order.shared)?,
+        };
+        let told = Told { messages: out.messages, bytes: out.bytes(), changed, ..self.told() };
+        Ok((out, told))
+    }
+
+    fn told(&self) -> Told {
+        let mut told = Told {
+            live: self.vertices.iter().filter(|vertex| vertex.is_live()).count() as u64,
+            ..Told::default()
+        };
+        for vertex in self.vertices.iter().chain(&self.done) {
+            told.kmers += (vertex.codes.len() + 1 - self.k) as u64;
+            told.count_sum += vertex.piece.count_sum;
+        }
+        told
+    }
+
+    /// Vertices that had no work left have some again.
+    fn begin_again(&mut self, work: impl FnOnce(&mut Self) -> u64) -> Result<u64> {
+        self.vertices.append(&mut self.done);
+        self.sort()?;
+        Ok(work(self))
+    }
+
+    /// Each open end goes to who decides about its k-mer.
+    fn tell(&self, out: &mut Outbox) -> u64 {
+        for vertex in &self.vertices {
+            let open = [vertex.piece.left_open, vertex.piece.right_open];
+            for side in Side::BOTH.into_iter().filter(|&side| open[side as usize]) {
+                let ends = [&vertex.codes[..self.k], &vertex.codes[vertex.codes.len() - self.k..]];
+                let turned: Vec<Base> = reverse_complement(ends[side as usize]).collect();
+                let kmer = ends[side as usize].min(&turned);
+                out.add(hashed(kmer, 0), Kind::End, |body| {
+                    body.extend(vertex.name.to_le_bytes());
+                    body.push(side as u8);
+                });
+            }
+        }
+        0
+    }
+
+    /// Calls `deliver` for each message with the vertex that it is for.
+    pub(super) fn each(
+        &mut self,
+        messages: &[Message<'_>],
+        mut deliver: impl FnMut(&mut Vertex, Kind, Reader<'_>) -> Result<()>,
+    ) -> Result<()> {
+        // In the order of the vertices, which is faster than to search for each.
+        let mut vertices = self.vertices.iter_mut().peekable();
+        for message in messages {
+            while vertices.peek().is_some_and(|vertex| vertex.name < message.to) {
+                vertices.next();
+            }
+            let vertex = vertices.peek_mut().filter(|vertex| vertex.name == message.to);
+            let vertex = vertex.ok_or_else(|| internal("a message for a vertex that is gone"))?;
+            deliver(vertex, message.kind, Reader(message.body))?;
+        }
+        Ok(())
+    }
+
+    /// Changes neighbours first, then grows.
+    fn take(&mut self, messages: &[Message<'_>], shared: usize) -> Result<u64> {
+        let k = self.k;
+        self.each(messages, |vertex, kind, mut body| {
+            match kind {
+                Kind::Joined => {
+                    let [side] = body.array()?;
+                    vertex.next[Side::of(side) as usize] = read_neighbour(&mut body)?;
+                }
+                Kind::Cut => {
+                    let [side] = body.array()?;
+                    vertex.next[Side::of(side) as usize] = None;
+                }
+                _ => {
+                    let [side] = body.array()?;
+                    vertex.grow(Side::of(side), read_merged(&mut body)?, (k, shared));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(0)
+    }
+
+    /// Puts aside what has no neighbour but itself.
+    fn settle(&mut self, shared: usize) {
+        let alone = |vertex: &mut Vertex| match vertex.next {
+            [None, None] => vertex.ranks.is_none(),
+            [Some((name, _)), _] => name == vertex.name,
+            _ => false,
+        };
+        for mut vertex in self.vertices.extract_if(.., alone) {
+            if vertex.next[0].is_some() {
+                vertex.close(self.k, shared);
+            }
+            self.done.push(vertex.at_rest());
+        }
+    }
+
+    /// Appends what is left in the end to `fragments`.
+    ///
+    /// # Errors
+    /// `Input` when they do not fit in the budget, or something has work left.
+    pub fn finish(self, fragments: &mut Fragments<'_>) -> Result<()> {
+        if self.vertices.iter().any(Vertex::is_live) {
+            return Err(internal("a chain is not compressed"));
+        }
+        for Vertex { piece, codes, .. } in self.vertices.into_iter().chain(self.done) {
+            fragments.push(piece, |all| all.extend_from_slice(&codes))?;
+        }
+        Ok(())
+    }
+
+    /// The part as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend((self.vertices.len() as u64).to_le_bytes());
+        for vertex in self.vertices.iter().chain(&self.done) {
+            bytes.extend(vertex.name.to_le_bytes());
+            vertex.next.iter().for_each(|&next| put_neighbour(next, &mut bytes));
+            put_ranks(vertex.ranks.as_ref(), &mut bytes);
+            wire::put_fragment(&vertex.piece, &vertex.codes, &mut bytes);
+        }
+        bytes
+    }
+
+    /// The part that [`Part::to_bytes`] gave.
+    ///
+    /// # Errors
+    /// `Input` when bytes are missing.
+    pub fn from_bytes(k: usize, parts: usize, bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader(bytes);
+        let live = reader.u64()? as usize;
+        let mut vertices = Vec::new();
+        while !reader.is_empty() {
+            let name = Name::from_le_bytes(reader.array()?);
+            let next = [read_neighbour(&mut reader)?, read_neighbour(&mut reader)?];
+            let ranks = read_ranks(&mut reader)?;
+            let mut codes = Vec::new();
+            let piece = reader.fragment(&mut codes)?;
+            vertices.push(Vertex { name, next, piece, codes, ranks });
+        }
+        if live > vertices.len() {
+            return Err(internal("vertices of a part are gone"));
+        }
+        let done = vertices.split_off(live);
+        Ok(Self { k, parts, vertices, done })
+    }
+}
+
+impl Vertex {
+    /// Whether it has a neighbour and is not done with it.
+    fn is_live(&self) -> bool {
+        let is_ranked = |ranks: &[Rank; 2]| ranks.iter().all(Rank::is_end);
+        self.next != [None; 2] && !self.ranks.as_ref().is_some_and(is_ranked)
+    }
+
+    /// Takes a neighbour in on one side.
+    pub(super) fn grow(&mut self, side: Side, tail: Merged, (k, shared): (usize, usize)) {
+        let Merged { side: its_side, beyond, piece, codes } = tail;
+        let far_count = if its_side == Side::Left { piece.last_count } else { piece.first_count };
+        let own = match side {
+            Side::Left => &mut self.piece.first_count,
+            Side::Right => &mut self.piece.last_count,
+        };
+        let twice = if shared == k { u64::from(*own) } else { 0 };
+        self.piece.count_sum += piece.count_sum - twice;
+        *own = far_count;
+        self.next[side as usize] = beyond;
+        // Its joined side must face this one.
+        let turned = side == its_side;
+        let codes = if turned { reverse_complement(&codes).collect() } else { codes };
+        if side == Side::Right {
+            self.codes.extend_from_slice(&codes[shared..]);
+        } else {
+            self.codes.splice(..shared, codes);
+        }
+    }
+
+    /// Makes a circle of what ends as it begins.
+    pub(super) fn close(&mut self, k: usize, shared: usize) {
+        if shared == k {
+            // The first k bases are the last k too.
+            self.codes.truncate(self.codes.len() - 1);
+            self.piece.count_sum -= u64::from(self.piece.last_count);
+        }
+        self.piece.circular = true;
+    }
+
+    /// Without neighbours, on the strand whose bases come first.
+    pub(super) fn at_rest(self) -> Self {
+        let piece = Piece { left_open: false, right_open: false, ..self.piece };
+        let (piece, codes) = match oriented(&piece, &self.codes) {
+            (piece, Cow::Owned(codes)) => (piece, codes),
+            (piece, Cow::Borrowed(_)) => (piece, self.codes),
+        };
+        Self { next: [None; 2], ranks: None, piece, codes, name: self.name }
+    }
+
+    /// To the other strand.
+    pub(super) fn turn(&mut self) {
+        self.codes = reverse_complement(&self.codes).collect();
+        self.piece = self.piece.turned();
+        self.next.swap(0, 1);
+    }
+}
+
+/// Two ends that are open at one k-mer are joined.
+fn pair(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
+    for pair in messages.chunks(2) {
+        let [one, two] = pair else { return Err(internal("an open end has no counterpart")) };
+        if one.to != two.to {
+            return Err(internal("an open end has no counterpart"));
+        }
+        let end = |message: &Message<'_>| -> Result<(Name, Side)> {
+            let mut body = Reader(message.body);
+            let name = Name::from_le_bytes(body.array()?);
+            let [side] = body.array()?;
+            Ok((name, Side::of(side)))
+        };
+        join_ends(end(one)?, end(two)?, out);
+    }
+    Ok(0)
+}
+
+/// Tells two ends of each other.
+pub(super) fn join_ends(one: (Name, Side), two: (Name, Side), out: &mut Outbox) {
+    for ((to, side), next) in [(one, two), (two, one)] {
+        out.add(to, Kind::Joined, |body| {
+            body.push(side as u8);
+            put_neighbour(Some(next), body);
+        });
+    }
+}
+
+/// A fragment on the strand whose bases come first.
+fn oriented<'f>(piece: &Piece, codes: &'f [Base]) -> (Piece, Cow<'f, [Base]>) {
+    let turned: Vec<Base> = reverse_complement(codes).collect();
+    if *codes <= *turned {
+        (*piece, Cow::Borrowed(codes))
+    } else {
+        (piece.turned(), Cow::Owned(turned))
+    }
+}
+
+/// The name of an oriented fragment.
+fn name(piece: &Piece, codes: &[Base]) -> Name {
+    hashed(codes, 1 + u8::from(piece.left_open) + 2 * u8::from(piece.right_open))
+}
+
+/// 128 bits of some bases.
+pub(super) fn hashed(codes: &[Base], kind: u8) -> Name {
+    let half = |seed: u8| {
+        let mut mixer = Mixer::default();
+        mixer.write(&[seed, kind]);
+        mixer.write(codes);
+        mixer.write_u64(codes.len() as u64);
+        mixer.finish()
+    };
+    u128::from(half(1)) << 64 | u128::from(half(2))
+}
