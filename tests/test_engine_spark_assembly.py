@@ -42,6 +42,7 @@ def reads(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         ({"kmer_sizes": "31"}, {}),
         ({"kmer_sizes": "31,55,79"}, {"partitions": "5", "task_bytes": "300KB"}),
         ({"kmer_sizes": "21", "min_count": 4, "profile": "paper"}, {"partitions": "3"}),
+        ({"kmer_sizes": "31", "min_count": 3, "chains": "ranking"}, {"partitions": "3"}),
     ],
     ids=str,
 )
@@ -52,8 +53,9 @@ def test_files_are_those_of_the_native_engine(
     outcome = same_as_native(wanted, tmp_path)
     names = [phase.name for phase in outcome.phases if phase.name != "start"]
     sampled = [] if "min_count" in parameters else ["sample"]
-    rounds = ["supersteps"] if parameters.get("profile") == "paper" else []
-    assert names == [*sampled, "partition and compact", *rounds, "glue", "write", "simplify"]
+    programs = {"profile", "chains"} & parameters.keys()
+    before, after = (["supersteps"], []) if programs else ([], ["simplify"])
+    assert names == [*sampled, "partition and compact", *before, "glue", "write", *after]
     assert outcome.counts["parts"] == int(options.get("partitions", "2"))
 
 

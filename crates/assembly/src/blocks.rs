@@ -1,4 +1,4 @@
-//! Blocks of bytes by bucket, in memory as far as the budget goes and in one scratch file beyond it.
+//! Blocks of bytes by bucket, in memory as far as the budget goes, in one scratch file beyond it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

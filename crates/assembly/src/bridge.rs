@@ -112,8 +112,8 @@ pub fn bridged<'a>(
     Ok(Some((longer, trusted, mates)))
 }
 
-/// All paths of a graph, each with a weight. A circle goes on from its end to its beginning until it
-/// has as many k-mers of size `next` as of the graph's.
+/// All paths of a graph, each with a weight. A circle goes on from its end to its beginning until
+/// it has as many k-mers of size `next` as of the graph's.
 ///
 /// # Errors
 /// `Input` when they do not fit in the budget.

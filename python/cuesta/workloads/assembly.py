@@ -62,13 +62,14 @@ class _Answer:
 
 
 def views(folder: Path, rows: int) -> list[View]:
-    """The spectrum of k-mers, the lengths of the contigs, the largest, each size of k-mers.
+    """The spectrum of k-mers, the lengths of the contigs, the largest, each size of k-mers, and
+    what vertex programs took where there were any.
 
     What a file that is missing or damaged would have shown is left out.
     """
     answer = _Answer(folder, rows)
     found: list[View] = []
-    for make in (_spectrum, _lengths, _largest, _levels):
+    for make in (_spectrum, _lengths, _largest, _levels, _supersteps):
         try:
             found += make(answer)
         except (OSError, ValueError, LookupError, TypeError):
@@ -266,3 +267,14 @@ def _levels(answer: _Answer) -> list[View]:
                "bubbles", "connections"]  # fmt: skip
     return [{"kind": "table", "title": "By size of k-mers, and what was taken out",
              "columns": columns, "rows": rows}]  # fmt: skip
+
+
+def _supersteps(answer: _Answer) -> list[View]:
+    rows = [
+        [str(level["k"]), work, one["supersteps"], one["messages"], one["bytes"]]
+        for level in answer.stats["levels"]
+        for work, one in level.get("traffic", {}).items()
+    ]
+    columns = ["k", "work", "supersteps", "messages", "bytes"]
+    table = {"kind": "table", "title": "What the vertex programs took", "columns": columns}
+    return [table | {"rows": rows}] if rows else []
