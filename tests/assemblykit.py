@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
+from typing import Any
+
+from cuesta.cli.app import call
 
 FILES = ("contigs.fa", "unitigs.fa", "graph.gfa", "spectrum.tsv", "stats.json")
 PLACES = str.maketrans("ACGT", "TGCA")
@@ -39,3 +43,22 @@ def write_fastq(path: Path, reads: list[str]) -> Path:
     text = "".join(f"@r{index}\n{read}\n+\n{'I' * len(read)}\n" for index, read in enumerate(reads))
     path.write_text(text)
     return path
+
+
+def assemble(inputs: list[Path], output: Path, *more: str) -> Path:
+    """The folder of an answer."""
+    words = ["run", "assemble", *map(str, inputs), *more, "-o", str(output), "--overwrite"]
+    assert call(words) == 0
+    return output
+
+
+def record(answer: Path) -> dict[str, Any]:
+    """What was recorded of a run that was verified."""
+    found: dict[str, Any] = json.loads((answer / "run.json").read_text())
+    assert found["verified"]
+    return found
+
+
+def contigs(answer: Path) -> list[str]:
+    """Their bases."""
+    return (answer / "contigs.fa").read_text().split("\n")[1::2]

@@ -77,7 +77,8 @@ impl<'a> Blocks<'a> {
         self.written_bytes.load(Ordering::Relaxed) + self.held_bytes.load(Ordering::Relaxed)
     }
 
-    /// Adds a block to a bucket, and empties `block`.
+    /// Adds a block to a bucket, and empties `block`. One that has no room in memory goes to scratch
+    /// with all that its bucket has there, so that what is read back is in few places.
     ///
     /// # Errors
     /// `System`.
@@ -85,21 +86,29 @@ impl<'a> Blocks<'a> {
         let lease = (self.budget.free_bytes() > self.keep_free_bytes)
             .then(|| self.budget.try_take((block.len() + PADDING) as u64))
             .flatten();
-        let added = if let Some(lease) = lease {
+        let mut blocks = lock(&self.buckets[bucket]);
+        if let Some(lease) = lease {
             self.held_bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
             let mut held = Vec::with_capacity(block.len() + PADDING);
             held.extend_from_slice(block);
             held.resize(block.len() + PADDING, 0);
-            Block::Held(held, lease)
+            blocks.push(Block::Held(held, lease));
         } else {
-            let size_bytes = block.len();
+            let mut whole = Vec::new();
+            for old in blocks.extract_if(.., |block| matches!(block, Block::Held(..))) {
+                if let Block::Held(held, _) = old {
+                    whole.extend_from_slice(&held[..held.len() - PADDING]);
+                }
+            }
+            self.held_bytes.fetch_sub(whole.len() as u64, Ordering::Relaxed);
+            whole.extend_from_slice(block);
+            let size_bytes = whole.len();
             let offset = self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
-            self.with_file(|file| file.write_all_at(block, offset))
+            self.with_file(|file| file.write_all_at(&whole, offset))
                 .map_err(|cause| Error::system(self.operation, "writing", &self.path, &cause))?;
-            Block::Written { offset, size_bytes }
-        };
+            blocks.push(Block::Written { offset, size_bytes });
+        }
         block.clear();
-        lock(&self.buckets[bucket]).push(added);
         Ok(())
     }
 

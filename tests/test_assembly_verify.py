@@ -1,0 +1,70 @@
+"""`verify` proves an assembly: what is wrong with one is seen, and said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assemblykit import assemble, contigs, drawn, reads_of, turned, write_fastq
+from cuesta.cli.app import call
+
+
+@pytest.mark.parametrize("name", ["contigs.fa", "unitigs.fa", "graph.gfa"])
+def test_a_changed_base_is_not_verified(tmp_path: Path, name: str) -> None:
+    reads = write_fastq(tmp_path / "r.fq", reads_of(drawn(9000, 1), 30, 0.004, 5))
+    answer = assemble([reads], tmp_path / "a", "-k", "31")
+    assert call(["verify", str(answer)]) == 0
+    path = answer / name
+    lines = path.read_text().split("\n")
+    place = next(index for index, line in enumerate(lines) if "ACGT" in line)
+    lines[place] = lines[place].replace("ACGT", "ACCT", 1)
+    path.write_text("\n".join(lines))
+    assert call(["verify", str(answer)]) == 1
+
+
+def whole_answer(folder: Path) -> Path:
+    """Two genomes, each in three equal reads: two unitigs, whose k-mers were all seen thrice."""
+    genomes = [drawn(300, 18), drawn(200, 19)]
+    path = write_fastq(folder / "r.fq", genomes * 3)
+    answer = assemble([path], folder / "a", "-k", "31", "--min-count", "2", "--min-contig", "0")
+    assert call(["verify", str(answer)]) == 0
+    assert sorted(map(len, contigs(answer))) == [200, 300]
+    return answer
+
+
+def test_a_unitig_that_goes_on_is_not_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its counts and its k-mers are right; only a joint says that two sequences are one unitig."""
+    answer = whole_answer(tmp_path)
+    names, sequences = fasta(answer / "unitigs.fa")
+    bases = sequences[0]
+    parts = [bases[:130], bases[100:]]
+    heads = [f">{index} LN:i:{len(part)} KC:i:{3 * (len(part) - 30)} km:f:3.0"
+             for index, part in enumerate(parts)]  # fmt: skip
+    parts = [min(part, turned(part)) for part in parts]
+    rows = [*zip(heads, parts, strict=True), *zip(names[1:], sequences[1:], strict=True)]
+    (answer / "unitigs.fa").write_text("".join(f"{head}\n{part}\n" for head, part in rows))
+    assert call(["verify", str(answer)]) == 1
+    assert "a unitig ends where it goes on" in capsys.readouterr().err
+
+
+def test_solid_kmers_that_are_nowhere_are_missed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = whole_answer(tmp_path)
+    names, sequences = fasta(answer / "unitigs.fa")
+    (answer / "unitigs.fa").write_text(f"{names[0]}\n{sequences[0]}\n")
+    names, sequences = fasta(answer / "contigs.fa")
+    (answer / "contigs.fa").write_text(f"{names[0]}\n{sequences[0]}\n")
+    rows = (answer / "graph.gfa").read_text().splitlines(keepends=True)
+    (answer / "graph.gfa").write_text("".join(row for row in rows if "contig_2" not in row))
+    assert call(["verify", str(answer)]) == 1
+    assert "a solid k-mer is in no unitig" in capsys.readouterr().err
+
+
+def fasta(path: Path) -> tuple[list[str], list[str]]:
+    """Heads and sequences, a line each."""
+    lines = path.read_text().splitlines()
+    return lines[::2], lines[1::2]
