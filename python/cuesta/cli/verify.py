@@ -34,10 +34,12 @@ def verify(
         output.observer.stage("verifying")
         readable = _readable(trial, Path(scratch))
         result = remote.told(verify_answer(readable, folder, Path(scratch)), trial)
-    if not result.verified or result.digest != found["answer"]["digest"]:
+    recorded = found["answer"]["digest"]
+    if not result.verified:
+        raise VerificationError(f"{folder}: {result.fault}; its record says {recorded}")
+    if result.digest != recorded:
         raise VerificationError(
-            f"{folder}: the files have digest {result.digest}, their record says "
-            f"{found['answer']['digest']}, {result.method} gives {result.expected}"
+            f"{folder}: the files have digest {result.digest}, their record says {recorded}"
         )
     output.console.print(
         f"{folder}: [green]verified[/], digest {result.digest} equals that of {result.method}; "

@@ -65,6 +65,7 @@ impl Part {
         while !reader.is_empty() {
             let mut codes = Vec::new();
             let piece = reader.fragment(&mut codes)?;
+            check(&codes, k)?;
             let name = name(&piece, &codes);
             part.vertices.push(Vertex { name, next: [None; 2], piece, codes, ranks: None });
         }
@@ -187,7 +188,7 @@ impl Part {
                 }
                 _ => {
                     let [side] = body.array()?;
-                    vertex.grow(Side::of(side), read_merged(&mut body)?, (k, shared));
+                    vertex.grow(Side::of(side), read_merged(&mut body)?, (k, shared))?;
                 }
             }
             Ok(())
@@ -251,6 +252,7 @@ impl Part {
             let ranks = read_ranks(&mut reader)?;
             let mut codes = Vec::new();
             let piece = reader.fragment(&mut codes)?;
+            check(&codes, k)?;
             vertices.push(Vertex { name, next, piece, codes, ranks });
         }
         if live > vertices.len() {
@@ -269,8 +271,14 @@ impl Vertex {
     }
 
     /// Takes a neighbour in on one side.
-    pub(super) fn grow(&mut self, side: Side, tail: Merged, (k, shared): (usize, usize)) {
+    pub(super) fn grow(
+        &mut self,
+        side: Side,
+        tail: Merged,
+        (k, shared): (usize, usize),
+    ) -> Result<()> {
         let Merged { side: its_side, beyond, piece, codes } = tail;
+        check(&codes, k)?;
         let far_count = if its_side == Side::Left { piece.last_count } else { piece.first_count };
         let own = match side {
             Side::Left => &mut self.piece.first_count,
@@ -288,6 +296,7 @@ impl Vertex {
         } else {
             self.codes.splice(..shared, codes);
         }
+        Ok(())
     }
 
     /// Makes a circle of what ends as it begins.
@@ -316,6 +325,11 @@ impl Vertex {
         self.piece = self.piece.turned();
         self.next.swap(0, 1);
     }
+}
+
+/// Refuses what is shorter than a k-mer.
+fn check(codes: &[Base], k: usize) -> Result<()> {
+    if codes.len() < k { Err(internal("a vertex without k-mers")) } else { Ok(()) }
 }
 
 /// Two ends that are open at one k-mer are joined.

@@ -154,8 +154,7 @@ impl Part {
             let mut codes = Vec::new();
             let piece = body.fragment(&mut codes)?;
             let side = if is_turned == 0 { Side::Left } else { Side::Right };
-            vertex.grow(Side::Right, Merged { side, beyond: None, piece, codes }, (k, shared));
-            Ok(())
+            vertex.grow(Side::Right, Merged { side, beyond: None, piece, codes }, (k, shared))
         })?;
         let mut gathered = std::mem::take(&mut self.vertices);
         for vertex in gathered.iter_mut().filter(|vertex| vertex.piece.circular) {

@@ -23,9 +23,10 @@ const PARTS_MAX: usize = 4096;
 const FILE: &str = "k-mers";
 /// A k-mer has so many bytes of FASTQ at least: its base and the quality.
 const BYTES_A_KMER: u64 = 2;
-/// The part of the memory that is left for everything else, and that of what is sorted at a time.
-const KEEP_FREE: u64 = 2;
-const SORTED: u64 = 8;
+/// The part of the memory in which k-mers are held, and that of what is sorted at a time. The rest
+/// is for the answer, and for what the run before has left in pieces.
+const HELD: u64 = 4;
+const SORTED: u64 = 16;
 /// Stretches of reads that are followed at a time.
 const STRETCHES: usize = 32;
 
@@ -82,7 +83,7 @@ pub fn count_all<K: Kmer>(
     let beside = Blocks::new(
         "verify",
         parts.clamp(PARTS, PARTS_MAX),
-        (&budget, budget.limit_bytes() / KEEP_FREE),
+        (&budget, budget.limit_bytes() - budget.limit_bytes() / HELD),
         wanted.request.scratch.join(FILE),
     );
     let make = || beside.open();
@@ -128,6 +129,8 @@ impl<K: Kmer> Sorted<'_, K> {
     fn are_seldom(&self, progress: &Progress) -> Result<bool> {
         let all_seldom = AtomicBool::new(true);
         let parts = self.beside.count();
+        let places_bytes = (2 * size_of::<u32>() * self.claims.len()) as u64;
+        let _places = self.budget.take(places_bytes, "the k-mers of the unitigs by part")?;
         let places = self.claims.by_part(parts, |kmer| part(kmer) % parts);
         let work = |_: &mut (), part: usize| {
             let with_kmer = |&place: &u32| (self.claims.kmer(place), place);
@@ -183,7 +186,11 @@ fn each_stretch<T: Send>(
     let threads = wanted.request.threads;
     let work = |found: &mut Option<T>, _: usize| {
         let mut batch = Batch::default();
-        let found = found.insert(make()?);
+        // A thread that comes late finds that another one has done its task too.
+        let found = match found {
+            Some(found) => found,
+            None => found.insert(make()?),
+        };
         let mut codes = Vec::new();
         while reads.next(&mut batch)? {
             codes.clear();
