@@ -77,8 +77,8 @@ impl<'a> Blocks<'a> {
         self.written_bytes.load(Ordering::Relaxed) + self.held_bytes.load(Ordering::Relaxed)
     }
 
-    /// Adds a block to a bucket, and empties `block`. One that has no room in memory goes to scratch
-    /// with all that its bucket has there, so that what is read back is in few places.
+    /// Adds a block to a bucket, and empties `block`. One that has no room in memory goes to
+    /// scratch with all that its bucket has there, so that what is read back is in few places.
     ///
     /// # Errors
     /// `System`.
