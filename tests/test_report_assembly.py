@@ -191,3 +191,12 @@ def test_colours_that_are_not_to_be_seen_have_no_key(tmp_path: Path) -> None:
     html = write([kit.write_run(tmp_path / "a", record)], tmp_path / "r.html").read_text()
     assert 'swatch under"' not in html
     assert 'swatch fit"' in html
+
+
+def test_what_vertex_programs_took_is_a_table(answer: Path) -> None:
+    traffic = {"chains": {"supersteps": 14, "messages": 5000, "bytes": 313_376}}
+    (answer / "stats.json").write_text(json.dumps({"levels": [level(traffic=traffic), level()]}))
+    table = look(answer)[-1]
+    assert table["title"] == "What the vertex programs took"
+    assert table["columns"] == ["k", "work", "supersteps", "messages", "bytes"]
+    assert table["rows"] == [["31", "chains", 14, 5000, 313_376]]

@@ -39,7 +39,7 @@ is carried along: score, samples."""
 class Limits:
     """Every bound of a preview."""
 
-    views: int = 4
+    views: int = 5
     points: int = 240
     bins: int = 80
     rows: int = 8
