@@ -238,11 +238,14 @@ impl Part {
         bytes
     }
 
-    /// The part that [`Part::to_bytes`] gave.
+    /// The part that [`Part::to_bytes`] gave; no bytes are a part without vertices.
     ///
     /// # Errors
     /// `Input` when bytes are missing.
     pub fn from_bytes(k: usize, parts: usize, bytes: &[u8]) -> Result<Self> {
+        if bytes.is_empty() {
+            return Self::begin(k, parts, bytes);
+        }
         let mut reader = Reader(bytes);
         let live = reader.u64()? as usize;
         let mut vertices = Vec::new();
