@@ -144,7 +144,7 @@ def test_verify_passes_an_answer_and_notices_one_changed_byte(
     assert call(["verify", str(out)]) in (1, 2)
     (out / "pairs.txt").write_text(text[: text.index("\n") + 1])
     assert call(["verify", str(out)]) == 1
-    assert "the files have digest" in capsys.readouterr().err
+    assert "its digest is" in capsys.readouterr().err
 
 
 def test_a_comparison_of_one_engine_prints_its_table(
