@@ -91,7 +91,10 @@ impl Part {
         let changed = match order.step {
             Step::Tell => self.tell(&mut out),
             Step::Pair => pair(&messages, &mut out)?,
-            Step::Meet(what) => self.begin_again(|part| part.meet(Some(what), order, &mut out))?,
+            Step::Meet(what) => {
+                self.begin_again()?;
+                self.meet(Some(what), order, &mut out)
+            }
             Step::Judge(what) => {
                 super::junctions::judge(&messages, what, (self.k, order), &mut out)?
             }
@@ -131,10 +134,9 @@ impl Part {
     }
 
     /// Vertices that had no work left have some again.
-    fn begin_again(&mut self, work: impl FnOnce(&mut Self) -> u64) -> Result<u64> {
+    fn begin_again(&mut self) -> Result<()> {
         self.vertices.append(&mut self.done);
-        self.sort()?;
-        Ok(work(self))
+        self.sort()
     }
 
     /// Each open end goes to who decides about its k-mer.

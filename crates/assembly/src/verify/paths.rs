@@ -41,9 +41,7 @@ pub fn are_unitigs<K: Kmer>(
 fn is_unitig<K: Kmer>(unitig: &Segment, claims: &Claims<K>, k: usize) -> bool {
     let is_solid = |kmer: &K| claims.find((*kmer, kmer.reverse_complement(k))).is_some();
     let path: Vec<K> = kmers(&unitig.codes, k).collect();
-    let [first, .., last] = path[..] else {
-        return path.len() == 1 && is_alone(unitig, path[0], k, is_solid);
-    };
+    let (Some(&first), Some(&last)) = (path.first(), path.last()) else { return false };
     let ends_hold = if unitig.marked {
         is_circle(&unitig.codes, k) && is_joint(last, first, k, is_solid)
     } else {
@@ -53,22 +51,6 @@ fn is_unitig<K: Kmer>(unitig: &Segment, claims: &Claims<K>, k: usize) -> bool {
     ends_hold
         && is_in_form(unitig, k)
         && path.windows(2).all(|two| is_joint(two[0], two[1], k, is_solid))
-}
-
-/// A k-mer that is a unitig: joined to none, or to itself as a circle.
-fn is_alone<K: Kmer>(
-    unitig: &Segment,
-    kmer: K,
-    k: usize,
-    is_solid: impl Fn(&K) -> bool + Copy,
-) -> bool {
-    let turned = kmer.reverse_complement(k);
-    is_in_form(unitig, k)
-        && if unitig.marked {
-            only_after(is_solid, kmer, k) == Some(kmer)
-        } else {
-            only_after(is_solid, kmer, k).is_none() && only_after(is_solid, turned, k).is_none()
-        }
 }
 
 /// Whether of two solid k-mers that overlap nothing else follows the one or comes before the other.
