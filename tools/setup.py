@@ -89,21 +89,11 @@ def venv() -> None:
         say(f"making .venv with Python {sys.version.split()[0]}")
         shutil.rmtree(VENV, ignore_errors=True)
         run([sys.executable, "-m", "venv", str(VENV)])
-    say("installing the pinned packages (half a minute; about 2 GB)")
-    install_requirements()
-    write_stamp(wanted)
-
-
-def install_requirements() -> None:
-    """With uv, which is twice as fast; with pip where uv can't be had or does not get through."""
+    say("installing the pinned packages (a minute; about 2 GB)")
+    # Not with uv: it is twice as fast, but keeps 1 to 2 GB of pyspark anew for every install.
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    pinned = re.search(r"^uv==\S+", REQUIREMENTS.read_text(), re.MULTILINE)
-    if pinned and succeeds([*pip, pinned[0]]):
-        uv = [str(VENV / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(PYTHON)]
-        if succeeds([*uv, "-r", str(REQUIREMENTS)]):
-            return
-        say("uv did not get through; going on with pip")
     run([*pip, "-r", str(REQUIREMENTS)])
+    write_stamp(wanted)
 
 
 def build() -> None:
