@@ -114,43 +114,6 @@ def test_ranks_write_the_same_bytes(
     assert record(found)["answer"]["counts"]["ranks"] == int(ranks)
 
 
-def test_a_killed_run_goes_on_from_the_last_size(tmp_path: Path) -> None:
-    genome = drawn(200_000, 9)
-    reads = [
-        write_fastq(tmp_path / f"{one}.fq", reads_of(genome, 15, 0.004, one)) for one in (1, 2)
-    ]
-    kept, options = tmp_path / "kept", ["-k", "31,43,55,67,79", "--threads", "1"]
-    whole = assemble(reads, tmp_path / "whole", *options)
-    options += ["--resume", str(kept)]
-    words = [sys.executable, "-m", "cuesta", "run", "assemble", *map(str, reads), *options]
-    process = subprocess.Popen([*words, "-o", str(tmp_path / "killed")])
-    while not (kept / "state.json").exists():
-        assert process.poll() is None
-        time.sleep(0.005)
-    process.kill()
-    process.wait()
-    assert not (tmp_path / "killed").exists()
-    went_on = assemble(reads, tmp_path / "again", *options)
-    for name in (*FILES, *(f"before/{k}.fa" for k in (43, 55, 67, 79))):
-        assert (went_on / name).read_bytes() == (whole / name).read_bytes(), name
-    record(went_on)
-
-
-def test_a_folder_of_another_run_is_not_gone_on_from(
-    reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    kept = tmp_path / "kept"
-    assemble([reads], tmp_path / "a", "-k", "31,55", "--resume", str(kept))
-    assemble([reads], tmp_path / "b", "-k", "31,55", "--resume", str(kept), "--min-contig", "0")
-    words = ["run", "assemble", str(reads), "-k", "31,57", "--resume", str(kept)]
-    assert call([*words, "-o", str(tmp_path / "c")]) == 2
-    told = "is of other reads or parameters; give another --resume, or delete it"
-    assert told in capsys.readouterr().err
-    (kept / "state.json").write_text("{")
-    assert call([*words, "-o", str(tmp_path / "c")]) == 2
-    assert "kept holds no run" in capsys.readouterr().err
-
-
 def test_lower_case_carriage_returns_fasta_and_ambiguous_letters_are_read(
     genome: str, reads: Path, tmp_path: Path
 ) -> None:

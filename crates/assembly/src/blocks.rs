@@ -10,6 +10,8 @@ use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::{Error, Result};
 use cuesta_input::parallel::lock;
 
+use crate::wire;
+
 /// Readable bytes after those of a block.
 pub const PADDING: usize = 72;
 const BLOCK_BYTES_MAX: usize = 16 << 10;
@@ -30,7 +32,11 @@ pub struct Blocks<'a> {
     budget: &'a Budget,
     keep_free_bytes: u64,
     path: PathBuf,
+    /// The file outlives the run.
+    named: bool,
     file: Mutex<Option<File>>,
+    /// Where the file ends.
+    end: AtomicU64,
     written_bytes: AtomicU64,
     held_bytes: AtomicU64,
 }
@@ -50,10 +56,67 @@ impl<'a> Blocks<'a> {
             budget,
             keep_free_bytes,
             path,
+            named: false,
             file: Mutex::default(),
+            end: AtomicU64::new(0),
             written_bytes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
         }
+    }
+
+    /// The file is this one, which stays; [`Blocks::keep`] puts all into it.
+    pub fn kept_in(mut self, path: PathBuf) -> Self {
+        (self.path, self.named) = (path, true);
+        self
+    }
+
+    /// Brings the file up to all blocks, and says where they lie in it; those in memory stay there
+    /// too.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn keep(&self) -> Result<Vec<u8>> {
+        let failed = |cause| Error::system(self.operation, "writing", &self.path, &cause);
+        let mut places = Vec::new();
+        for blocks in &self.buckets {
+            let blocks = lock(blocks);
+            places.extend((blocks.len() as u64).to_le_bytes());
+            for block in blocks.iter() {
+                let (offset, size_bytes) = match block {
+                    Block::Held(held, _) => {
+                        let bytes = &held[..held.len() - PADDING];
+                        let offset = self.end.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                        self.with_file(|file| file.write_all_at(bytes, offset)).map_err(failed)?;
+                        (offset, bytes.len())
+                    }
+                    &Block::Written { offset, size_bytes } => (offset, size_bytes),
+                };
+                places.extend(offset.to_le_bytes());
+                places.extend((size_bytes as u64).to_le_bytes());
+            }
+        }
+        self.with_file(File::sync_data).map_err(failed)?;
+        Ok(places)
+    }
+
+    /// Takes the blocks that another run kept in the file.
+    ///
+    /// # Errors
+    /// `System` when the file is gone; `Input` when the places are not those of as many buckets.
+    pub fn restore(&self, places: &[u8]) -> Result<()> {
+        let found = File::open(&self.path)
+            .map_err(|cause| Error::system(self.operation, "reading", &self.path, &cause))?;
+        *lock(&self.file) = Some(found);
+        let mut places = wire::Reader(places);
+        for blocks in &self.buckets {
+            let mut blocks = lock(blocks);
+            for _ in 0..places.u64()? {
+                let (offset, size_bytes) = (places.u64()?, places.u64()?);
+                self.written_bytes.fetch_add(size_bytes, Ordering::Relaxed);
+                blocks.push(Block::Written { offset, size_bytes: size_bytes as usize });
+            }
+        }
+        Ok(())
     }
 
     /// Bytes of an open block, of which a thread has one a bucket.
@@ -103,7 +166,8 @@ impl<'a> Blocks<'a> {
             self.held_bytes.fetch_sub(whole.len() as u64, Ordering::Relaxed);
             whole.extend_from_slice(block);
             let size_bytes = whole.len();
-            let offset = self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
+            self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
+            let offset = self.end.fetch_add(size_bytes as u64, Ordering::Relaxed);
             self.with_file(|file| file.write_all_at(&whole, offset))
                 .map_err(|cause| Error::system(self.operation, "writing", &self.path, &cause))?;
             blocks.push(Block::Written { offset, size_bytes });
@@ -112,15 +176,20 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// The scratch file has no name once it is open: whatever happens, nothing of it stays.
+    /// A scratch file has no name once it is open: whatever happens, nothing of it stays.
     fn with_file<T>(&self, work: impl FnOnce(&File) -> std::io::Result<T>) -> std::io::Result<T> {
         let file = {
             let mut file = lock(&self.file);
             if file.is_none() {
-                let made =
-                    File::options().create_new(true).read(true).write(true).open(&self.path)?;
-                std::fs::remove_file(&self.path)?;
-                *file = Some(made);
+                let mut options = File::options();
+                options.read(true).write(true).create_new(!self.named);
+                *file = Some(if self.named {
+                    options.create(true).truncate(true).open(&self.path)?
+                } else {
+                    let made = options.open(&self.path)?;
+                    std::fs::remove_file(&self.path)?;
+                    made
+                });
             }
             match &*file {
                 Some(file) => file.try_clone()?,

@@ -1,6 +1,8 @@
-//! What a run keeps to go on from after it was ended: what is trusted at the next size of k-mers.
+//! What a run keeps to go on from after it was ended: what is trusted at the next size of k-mers,
+//! and what is whole of that size ([`Kept`]).
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -11,12 +13,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::bridge::{Mates, Trusted};
+use crate::kept::{Kept, write_whole};
 use crate::run::Level;
 use crate::wire;
 use crate::write::{self, SPECTRUM_FILE};
 
 const OPERATION: &str = "assembly.resume";
 const STATE_FILE: &str = "state.json";
+const LOCK_FILE: &str = "lock";
 /// Parameters that may differ: they change nothing that is kept.
 const FREE: [&str; 2] = ["resume", "min_contig"];
 
@@ -35,31 +39,50 @@ pub struct Next<'c> {
 struct State {
     /// Inputs and parameters.
     run: Value,
-    /// Sizes with a file, the last of which comes next.
+    /// Sizes with a file, the last of which comes next; none where the first size does.
     sizes: Vec<usize>,
     mates: Option<Mates>,
     levels: Vec<Level>,
 }
 
-/// A folder with states.
+/// A folder with states, of which one run has hold.
 pub struct Checkpoint {
     folder: PathBuf,
     run: Value,
+    run_bytes: Vec<u8>,
+    _lock: File,
 }
 
 impl Checkpoint {
     /// The folder, made where it is missing.
     ///
     /// # Errors
-    /// `System`.
+    /// `Input` when another run has hold of it; `System`.
     pub fn open(folder: &Path, request: &Request) -> Result<Self> {
         let failed = |cause| Error::system(OPERATION, "creating", folder, &cause);
         fs::create_dir_all(folder).map_err(failed)?;
-        Ok(Self { folder: folder.to_owned(), run: described(request)? })
+        let path = folder.join(LOCK_FILE);
+        let failed = |cause| Error::system(OPERATION, "locking", &path, &cause);
+        let lock = File::create(&path).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(refused(folder, "is in use by another run; wait for it, or"));
+            }
+            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+        }
+        let run = described(request)?;
+        let run_bytes = run.to_string().into_bytes();
+        Ok(Self { folder: folder.to_owned(), run, run_bytes, _lock: lock })
     }
 
-    /// What comes next, and what was found so far; nothing in a new folder. Brings the files of the
-    /// answer that were written before into `output`.
+    /// What is kept of the size that comes after so many.
+    pub fn stage(&self, number: usize) -> Kept<'_> {
+        Kept { folder: &self.folder, run: &self.run_bytes, number }
+    }
+
+    /// What comes next, and what was found so far; nothing where the first size comes next. Brings
+    /// the files of the answer that were written before into `output`.
     ///
     /// # Errors
     /// `Input` when the folder is of another run; `System`.
@@ -68,25 +91,25 @@ impl Checkpoint {
         output: &Path,
         budget: &'c Budget,
     ) -> Result<Option<(Next<'c>, Vec<Level>)>> {
-        let path = self.folder.join(STATE_FILE);
-        if !path.exists() {
+        if !self.folder.join(STATE_FILE).exists() {
+            self.write_state(&State {
+                run: self.run.clone(),
+                sizes: Vec::new(),
+                mates: None,
+                levels: Vec::new(),
+            })?;
             return Ok(None);
         }
         let text = self.read(STATE_FILE)?;
-        let refuse = |what: &str| {
-            let name = self.folder.display();
-            Error::input(OPERATION, format!("{name} {what}; give another --resume, or delete it"))
-        };
+        let refuse = |what: &str| refused(&self.folder, &format!("{what}; delete it, or"));
         let state: State = serde_json::from_slice(&text).map_err(|_| refuse("holds no run"))?;
         if state.run != self.run {
             return Err(refuse("is of other reads or parameters"));
         }
+        let Some((&k, before)) = state.sizes.split_last() else { return Ok(None) };
         let copied = output.join(SPECTRUM_FILE);
         fs::copy(self.folder.join(SPECTRUM_FILE), &copied)
             .map_err(|cause| Error::system(OPERATION, "writing", &copied, &cause))?;
-        let Some((&k, before)) = state.sizes.split_last() else {
-            return Err(refuse("holds no run"));
-        };
         for &k in before {
             write::before(output, k, &self.trusted(k, budget)?)?;
         }
@@ -103,12 +126,17 @@ impl Checkpoint {
         let sizes = levels.iter().skip(1).map(|level| level.k).chain([next.k]).collect();
         let state =
             State { run: self.run.clone(), sizes, mates: next.mates, levels: levels.to_vec() };
-        let text = serde_json::to_vec(&state).map_err(|error| Error::input(OPERATION, error))?;
         self.write(&trusted_file(next.k), &wire::trusted_bytes(trusted))?;
         let spectrum = output.join(SPECTRUM_FILE);
         let spectrum = fs::read(&spectrum)
             .map_err(|cause| Error::system(OPERATION, "reading", &spectrum, &cause))?;
         self.write(SPECTRUM_FILE, &spectrum)?;
+        self.write_state(&state)?;
+        self.stage(levels.len() - 1).clear()
+    }
+
+    fn write_state(&self, state: &State) -> Result<()> {
+        let text = serde_json::to_vec(state).map_err(|error| Error::input(OPERATION, error))?;
         self.write(STATE_FILE, &text)
     }
 
@@ -129,24 +157,22 @@ impl Checkpoint {
         fs::read(&path).map_err(|cause| Error::system(OPERATION, "reading", &path, &cause))
     }
 
-    /// Writes a file whole or not at all.
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let (path, partial) = (self.folder.join(name), self.folder.join(format!("{name}.partial")));
-        let written = fs::File::create(&partial).and_then(|mut file| {
-            std::io::Write::write_all(&mut file, bytes)?;
-            file.sync_all()
-        });
-        written
-            .and_then(|()| fs::rename(&partial, &path))
-            .map_err(|cause| Error::system(OPERATION, "writing", &path, &cause))
+        write_whole(&self.folder.join(name), |file| file.write_all(bytes))
     }
+}
+
+/// A folder that this run may not go on from.
+fn refused(folder: &Path, what: &str) -> Error {
+    Error::input(OPERATION, format!("{} {what} give another --resume", folder.display()))
 }
 
 fn trusted_file(k: usize) -> String {
     format!("{k}.trusted")
 }
 
-/// What must be the same for a run to go on: sizes and times of the inputs, and the parameters.
+/// What must be the same for a run to go on: this version of Cuesta, sizes and times of the inputs,
+/// and the parameters.
 fn described(request: &Request) -> Result<Value> {
     let mut inputs = Vec::new();
     for path in &request.inputs {
@@ -160,5 +186,9 @@ fn described(request: &Request) -> Result<Value> {
     if let Some(parameters) = parameters.as_object_mut() {
         FREE.iter().for_each(|name| _ = parameters.remove(*name));
     }
-    Ok(json!({ "inputs": inputs, "parameters": parameters }))
+    Ok(json!({
+        "cuesta": env!("CARGO_PKG_VERSION"),
+        "inputs": inputs,
+        "parameters": parameters,
+    }))
 }

@@ -14,6 +14,7 @@ pub mod compact;
 pub mod counting;
 pub mod glue;
 pub mod graph;
+pub mod kept;
 pub mod kmer;
 pub mod local;
 pub mod packed;

@@ -7,6 +7,7 @@ use cuesta_input::parallel;
 use crate::bridge::Trusted;
 use crate::buckets::{Buckets, Sink};
 use crate::counting::Counting;
+use crate::kept::Kept;
 use crate::reads::{Batch, Reads};
 use crate::scan::{Scanner, SuperKmer};
 use crate::sequences::{Fragments, Paths, Piece, Sequences};
@@ -28,9 +29,10 @@ impl<'c> Workers<'c> for Local<'c> {
         &self,
         ask: &Ask,
         trusted: Option<Trusted<'c>>,
+        kept: Option<&Kept<'_>>,
         response: &mut Response,
     ) -> Result<Found<'c>> {
-        let buckets = self.partition(ask, trusted, response)?;
+        let buckets = self.filled(ask, trusted, kept, response)?;
         let mine: Vec<usize> = (0..buckets.blocks.count()).collect();
         let bucket_bytes = buckets.blocks.bytes();
         let (fragments, spectrum, min_count) = timed(response, "compact", || {
@@ -83,16 +85,40 @@ impl<'c> Local<'c> {
         })
     }
 
+    /// Buckets with all super-k-mers, new or kept.
+    fn filled(
+        &self,
+        ask: &Ask,
+        trusted: Option<Trusted<'c>>,
+        kept: Option<&Kept<'_>>,
+        response: &mut Response,
+    ) -> Result<Buckets<'c>> {
+        let (request, budget) = (self.context.request, self.context.budget);
+        let keep_free = budget.limit_bytes() / KEEP_FREE;
+        let mut buckets = Buckets::new(ask.k, ask.buckets(), (budget, keep_free), &request.scratch);
+        let Some(kept) = kept else {
+            self.partition(ask, trusted, &buckets, response)?;
+            return Ok(buckets);
+        };
+        buckets.blocks = buckets.blocks.kept_in(kept.buckets_path());
+        if !kept.restore(&buckets.blocks)? {
+            self.partition(ask, trusted, &buckets, response)?;
+            timed(response, "keep", || {
+                Ok((kept.save(&buckets.blocks)?, buckets.blocks.bytes(), 0))
+            })?;
+        }
+        Ok(buckets)
+    }
+
     /// Puts the super-k-mers of reads and of what is trusted into buckets.
     fn partition(
         &self,
         ask: &Ask,
         trusted: Option<Trusted<'c>>,
+        buckets: &Buckets<'c>,
         response: &mut Response,
-    ) -> Result<Buckets<'c>> {
-        let (request, budget) = (self.context.request, self.context.budget);
-        let keep_free = budget.limit_bytes() / KEEP_FREE;
-        let buckets = Buckets::new(ask.k, ask.buckets(), (budget, keep_free), &request.scratch);
+    ) -> Result<()> {
+        let request = self.context.request;
         let inputs = if ask.only_trusted { &[] } else { &request.inputs[..] };
         let reads = Reads::open(inputs, ask.pairing)?;
         self.context.progress.expect(ask.input_bytes);
@@ -108,8 +134,7 @@ impl<'c> Local<'c> {
         timed(response, "partition", || {
             parallel::run(request.threads, request.threads, || (), work, |_| {})?;
             Ok(((), ask.input_bytes, reads.given()))
-        })?;
-        Ok(buckets)
+        })
     }
 }
 

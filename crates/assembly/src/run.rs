@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bridge::{self, Mates, Trusted};
 use crate::checkpoint::{Checkpoint, Next};
+use crate::kept::Kept;
 use crate::kmer::Wide;
 use crate::local::Local;
 use crate::params::{AssembleParams, Plan, Profile};
@@ -156,7 +157,8 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         }
         loop {
             let last = next.mates.is_some();
-            let graph = self.stage(next)?;
+            let stage = kept.as_ref().map(|kept| kept.stage(self.levels.len()));
+            let graph = self.stage(next, stage)?;
             if last {
                 return Ok(graph);
             }
@@ -201,13 +203,13 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         })
     }
 
-    fn stage(&mut self, next: Next<'c>) -> Result<Graph<'c>> {
+    fn stage(&mut self, next: Next<'c>, kept: Option<Kept<'_>>) -> Result<Graph<'c>> {
         let Next { k, trusted, mates } = next;
         let (context, plan, workers) = (self.context, self.plan, self.workers);
         if let Some(trusted) = &trusted {
             write::before(&context.request.output, k, trusted)?;
         }
-        let stage = Stage { context, plan, k, only_trusted: mates.is_some() };
+        let stage = Stage { context, plan, k, only_trusted: mates.is_some(), kept };
         let response = &mut self.response;
         let (graph, mut level) = match k {
             0..=31 => stage.run::<u64>(workers, trusted, response),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::bridge::Trusted;
 use crate::compact::Grain;
 use crate::glue;
+use crate::kept::Kept;
 use crate::kmer::Kmer;
 use crate::params::{Plan, Profile};
 use crate::reads::Pairing;
@@ -77,7 +78,7 @@ pub struct Found<'c> {
 
 /// Who turns reads and what is trusted into fragments of unitigs.
 pub trait Workers<'c> {
-    /// All fragments of one size of k-mers.
+    /// All fragments of one size of k-mers. What is whole of that before may be in `kept`.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
@@ -85,6 +86,7 @@ pub trait Workers<'c> {
         &self,
         ask: &Ask,
         trusted: Option<Trusted<'c>>,
+        kept: Option<&Kept<'_>>,
         response: &mut Response,
     ) -> Result<Found<'c>>;
 
@@ -110,6 +112,8 @@ pub struct Stage<'p, 'c> {
     pub k: usize,
     /// K-mers come from what is trusted, not from reads; nothing is taken out then.
     pub only_trusted: bool,
+    /// What is kept of it.
+    pub kept: Option<Kept<'p>>,
 }
 
 impl<'c> Stage<'_, 'c> {
@@ -126,15 +130,15 @@ impl<'c> Stage<'_, 'c> {
         let (k, budget) = (self.k, self.context.budget);
         let ask = self.ask()?;
         let Found { fragments, spectrum, min_count, bucket_bytes, traffic } =
-            workers.fragments(&ask, trusted, response)?;
-        let mut graph = timed(response, "glue", || {
+            self.found(workers, &ask, trusted, response)?;
+        let graph = timed(response, "glue", || {
             let count = fragments.len() as u64;
             let unitigs = glue::unitigs::<K>(&fragments, k, budget)?;
             drop(fragments);
             let graph = Graph::new::<K>(unitigs.sorted(budget)?, k, budget)?;
             Ok((graph, 0, count))
         })?;
-        let mut level = Level {
+        let level = Level {
             k,
             min_count,
             fit: spectrum.fit(k),
@@ -161,19 +165,57 @@ impl<'c> Stage<'_, 'c> {
             Profile::None => None,
         };
         let Some(rules) = rules else { return Ok((graph, level)) };
-        if let Some(chains) = ask.chains {
-            let mut control = Control::new(k, chains, Program::Simplify(rules));
-            let left = workers.supersteps(&mut control, graph.paths, response)?;
-            let paths = glue::unitigs::<K>(&left, k, budget)?;
-            graph = Graph::new::<K>(paths.sorted(budget)?, k, budget)?;
-            level.rounds = control.rounds;
-            level.traffic.get_or_insert_default().extend(control.traffic);
-            return Ok((graph, level));
+        if let Some(kept) = &self.kept
+            && let Some((paths, level)) = kept.left(budget)?
+        {
+            return Ok((Graph::new::<K>(paths, k, budget)?, level));
         }
-        timed(response, "simplify", || {
-            level.rounds = graph.simplify::<K>(&rules)?;
-            Ok(((), 0, level.unitigs as u64))
-        })?;
+        let (graph, level) = match ask.chains {
+            Some(chains) => {
+                let control = Control::new(k, chains, Program::Simplify(rules));
+                self.simplified::<K>(workers, control, (graph, level), response)?
+            }
+            None => simplified_here::<K>(&rules, (graph, level), response)?,
+        };
+        if let Some(kept) = &self.kept {
+            timed(response, "keep", || Ok((kept.save_left(&graph.paths, &level)?, 0, 0)))?;
+        }
+        Ok((graph, level))
+    }
+
+    /// What workers find, or found before.
+    fn found(
+        &self,
+        workers: &impl Workers<'c>,
+        ask: &Ask,
+        trusted: Option<Trusted<'c>>,
+        response: &mut Response,
+    ) -> Result<Found<'c>> {
+        let Some(kept) = &self.kept else {
+            return workers.fragments(ask, trusted, None, response);
+        };
+        if let Some(found) = kept.found(self.context.budget)? {
+            return Ok(found);
+        }
+        let found = workers.fragments(ask, trusted, Some(kept), response)?;
+        timed(response, "keep", || Ok((kept.save_found(&found)?, 0, 0)))?;
+        Ok(found)
+    }
+
+    /// Without errors, which workers take out by supersteps.
+    fn simplified<K: Kmer>(
+        &self,
+        workers: &impl Workers<'c>,
+        mut control: Control,
+        (graph, mut level): (Graph<'c>, Level),
+        response: &mut Response,
+    ) -> Result<(Graph<'c>, Level)> {
+        let (k, budget) = (self.k, self.context.budget);
+        let left = workers.supersteps(&mut control, graph.paths, response)?;
+        let paths = glue::unitigs::<K>(&left, k, budget)?;
+        let graph = Graph::new::<K>(paths.sorted(budget)?, k, budget)?;
+        level.rounds = control.rounds;
+        level.traffic.get_or_insert_default().extend(control.traffic);
         Ok((graph, level))
     }
 
@@ -193,4 +235,17 @@ impl<'c> Stage<'_, 'c> {
             chains: given.chains.program(given.profile),
         })
     }
+}
+
+/// Without errors, which one thread takes out.
+fn simplified_here<'c, K: Kmer>(
+    rules: &Rules,
+    (mut graph, mut level): (Graph<'c>, Level),
+    response: &mut Response,
+) -> Result<(Graph<'c>, Level)> {
+    timed(response, "simplify", || {
+        level.rounds = graph.simplify::<K>(rules)?;
+        Ok(((), 0, level.unitigs as u64))
+    })?;
+    Ok((graph, level))
 }

@@ -86,6 +86,15 @@ pub fn add_spectrum(bytes: &[u8], spectrum: &mut Spectrum) -> Result<()> {
 
 /// What was found.
 pub fn found_bytes(found: &Found<'_>) -> Vec<u8> {
+    let mut bytes = facts_bytes(found);
+    for index in 0..found.fragments.len() {
+        put_fragment(found.fragments.facts(index), found.fragments.codes(index), &mut bytes);
+    }
+    bytes
+}
+
+/// What was found, without the fragments.
+pub fn facts_bytes(found: &Found<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(found.min_count.to_le_bytes());
     bytes.extend(found.bucket_bytes.to_le_bytes());
@@ -99,9 +108,6 @@ pub fn found_bytes(found: &Found<'_>) -> Vec<u8> {
         }
     }
     put_spectrum(&found.spectrum, &mut bytes);
-    for index in 0..found.fragments.len() {
-        put_fragment(found.fragments.facts(index), found.fragments.codes(index), &mut bytes);
-    }
     bytes
 }
 
@@ -148,11 +154,25 @@ pub fn add_found(bytes: &[u8], found: &mut Found<'_>) -> Result<()> {
         found.traffic.get_or_insert_default().insert(name, traffic);
     }
     reader.spectrum(&mut found.spectrum)?;
+    each_fragment(reader.0, |piece, codes| {
+        found.fragments.push(piece, |all| all.extend_from_slice(codes))
+    })
+}
+
+/// Calls `take` for each fragment.
+///
+/// # Errors
+/// `Input` when bytes are missing; those of `take`.
+pub fn each_fragment(
+    bytes: &[u8],
+    mut take: impl FnMut(Piece, &[Base]) -> Result<()>,
+) -> Result<()> {
+    let mut reader = Reader(bytes);
     let mut codes = Vec::new();
     while !reader.0.is_empty() {
         codes.clear();
         let piece = reader.fragment(&mut codes)?;
-        found.fragments.push(piece, |all| all.extend_from_slice(&codes))?;
+        take(piece, &codes)?;
     }
     Ok(())
 }

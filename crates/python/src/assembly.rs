@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use cuesta_assembly::bridge::Trusted;
+use cuesta_assembly::kept::Kept;
 use cuesta_assembly::sequences::{Fragments, Paths, Piece};
 use cuesta_assembly::shares::{self, Divided, Feed, Parts, Share};
 use cuesta_assembly::spectrum::Spectrum;
@@ -82,6 +83,7 @@ impl<'c> Workers<'c> for Remote<'_, 'c> {
         &self,
         ask: &Ask,
         trusted: Option<Trusted<'c>>,
+        _: Option<&Kept<'_>>,
         _: &mut Response,
     ) -> Result<Found<'c>> {
         let (ask, trusted) = (to_json(ask)?, trusted.as_ref().map(wire::trusted_bytes));

@@ -32,7 +32,8 @@ class Estimate:
 
     `seconds_least` is the time that reading the input takes at the measured ceiling; None when no
     ceiling is known, `seconds_about` what the work has taken elsewhere, where that is known.
-    `spill_bytes_most` is an upper bound of what goes to the scratch folder.
+    `spill_bytes_most` is an upper bound of what goes to the scratch folder, `kept` one of what goes
+    to a folder that keeps stages, with what is free there.
     """
 
     read_bytes: int
@@ -44,6 +45,7 @@ class Estimate:
     scratch_free_bytes: int
     seconds_least: float | None
     seconds_about: float | None = None
+    kept: tuple[int, int] | None = None
 
 
 def estimate(
@@ -58,8 +60,14 @@ def estimate(
     rate = (ceilings or {}).get(_READ_CEILING)
     spills = trial.workload in _SPILLS and read_bytes > trial.memory_bytes
     spill_bytes_most, seconds_about = read_bytes if spills else 0, None
+    kept = None
     if trial.workload == "assemble":
-        spill_bytes_most, seconds_about = _assembly(trial, facts)
+        super_kmers, seconds_about = _assembly(trial, facts)
+        folder = trial.parameters.get("resume")
+        if folder and trial.engine == "native":
+            kept = (super_kmers, machine.free_bytes(Path(str(folder))))
+        else:
+            spill_bytes_most = max(0, super_kmers - trial.memory_bytes // 2)
     return Estimate(
         read_bytes=read_bytes,
         files=sum(one.files for one in facts),
@@ -70,16 +78,17 @@ def estimate(
         scratch_free_bytes=machine.free_bytes(scratch),
         seconds_least=read_bytes / rate if rate else None,
         seconds_about=seconds_about,
+        kept=kept,
     )
 
 
 def _assembly(trial: Trial, facts: tuple[InputFacts, ...]) -> tuple[int, float]:
-    """What super-k-mers may spill, and about how long the sizes of k-mers take."""
+    """Bytes of super-k-mers, and about how long the sizes of k-mers take."""
     text = sum(one.bytes * (_GZIP_TIMES if one.path.endswith(".gz") else 1) for one in facts)
     given = trial.parameters.get("kmer_sizes")
     sizes = len(str(given).split(",")) if given else _SIZES_CHOSEN
     seconds = text * sizes / (_READS_BYTES_PER_S * trial.threads)
-    return max(0, int(text * _BASES_A_BYTE) - trial.memory_bytes // 2), seconds
+    return int(text * _BASES_A_BYTE), seconds
 
 
 def check(found: Estimate, output: Path, scratch: Path) -> None:
@@ -112,6 +121,11 @@ def sentences(found: Estimate) -> Iterator[str]:
             f"may spill up to {format_bytes(found.spill_bytes_most)} to scratch, "
             f"{format_bytes(found.scratch_free_bytes)} free there"
         )
+    if found.kept is not None:
+        most, free = found.kept
+        yield f"keeps up to {format_bytes(most)} to go on from, {format_bytes(free)} free there"
+        if most > free:
+            yield "warning: the folder of --resume may become full; choose another"
     if found.memory_limit_bytes > found.memory_available_bytes:
         yield "warning: the memory limit is more than is available now"
     if found.spill_bytes_most > found.scratch_free_bytes:

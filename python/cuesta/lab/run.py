@@ -122,7 +122,23 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
         raise InputError(f"--repeat is {plan.repeats}, give 1 to {REPEATS_MAX}")
     if plan.scratch and not plan.scratch.is_dir():
         raise InputError(f"--scratch {plan.scratch}: no such folder")
+    if trial.parameters.get("resume"):
+        _check_resume(trial, plan)
     check_output(plan.output, overwrite=plan.overwrite)
+
+
+def _check_resume(trial: Trial, plan: Plan) -> None:
+    """Errors: `InputError` where going on from what was kept would time or find something else."""
+    if plan.repeats > 1:
+        raise InputError(
+            f"--repeat {plan.repeats} with --resume: a run would go on from what the one before "
+            "kept; leave one of them out"
+        )
+    away = next((path for path in trial.inputs if remote.is_remote(path)), None)
+    if away:
+        raise InputError(
+            f"--resume with {away}: a copy there may have changed unseen; copy it here first"
+        )
 
 
 def _announce(

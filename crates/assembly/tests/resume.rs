@@ -1,0 +1,173 @@
+//! A run that goes on from what another one kept has the answer of a run that was never ended.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use cuesta_assembly::blocks::Blocks;
+use cuesta_assembly::kept::Kept;
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::job::{Request, Response};
+use cuesta_core::progress::Progress;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn run(folder: &Path, parameters: &Value) -> Result<(Response, BTreeMap<String, Vec<u8>>)> {
+    let output = tempfile::tempdir().unwrap();
+    let request = Request {
+        inputs: vec![folder.join("reads.fa")],
+        parameters: parameters.clone(),
+        output: output.path().to_owned(),
+        seed: 0,
+        threads: 2,
+        memory_bytes: 1 << 28,
+        scratch: folder.to_owned(),
+    };
+    let response = cuesta_assembly::run(&request, &Progress::default())?;
+    let files = fs::read_dir(output.path()).unwrap().map(std::result::Result::unwrap);
+    let files = files.filter(|entry| entry.path().is_file());
+    let named = |entry: fs::DirEntry| {
+        (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())
+    };
+    Ok((response, files.map(named).collect()))
+}
+
+/// Parameters with a folder that keeps.
+fn kept(folder: &Path, chains: &str, min_count: u32) -> Value {
+    json!({
+        "kmer_sizes": "15", "min_count": min_count, "chains": chains, "resume": folder.join("kept"),
+    })
+}
+
+fn phases(response: &Response) -> Vec<&str> {
+    response.phases.iter().map(|phase| &*phase.name).collect()
+}
+
+fn write_reads(folder: &Path, reads: &[String]) {
+    let text: String = reads.iter().map(|read| format!(">r\n{read}\n")).collect();
+    fs::write(folder.join("reads.fa"), text).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn a_run_goes_on_after_every_stage(
+        reads in prop::collection::vec("[ACGT]{20,60}", 1..30),
+        chains in prop::sample::select(vec!["buckets", "ranking", "toss"]),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        write_reads(folder, &reads);
+        let mut parameters = kept(folder, chains, 1);
+        let (first, expected) = run(folder, &parameters).unwrap();
+        prop_assert!(phases(&first).contains(&"partition"));
+        for (gone, again) in [("", ""), ("0.paths", "simplify"), ("0.fragments", "compact")] {
+            _ = fs::remove_file(folder.join("kept").join(gone));
+            let (response, found) = run(folder, &parameters).unwrap();
+            prop_assert_eq!(&found, &expected);
+            let done = phases(&response);
+            let has = |name: &str| done.contains(&name);
+            prop_assert_eq!(has("compact"), again == "compact");
+            prop_assert_eq!(has("simplify"), again == "simplify" && chains == "buckets");
+        }
+        parameters.as_object_mut().unwrap().remove("resume");
+        let (_, never_kept) = run(folder, &parameters).unwrap();
+        prop_assert_eq!(never_kept, expected);
+    }
+
+    #[test]
+    fn buckets_come_back_whole(
+        added in prop::collection::vec(
+            (0usize..8, prop::collection::vec(any::<u8>(), 1..99)),
+            0..99,
+        ),
+        memory_bytes in 0u64..20_000,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept { folder: folder.path(), run: b"this", number: 0 };
+        let blocks = |budget| {
+            let path = folder.path().join("scratch");
+            Blocks::new("test", 8, (budget, 0), path).kept_in(kept.buckets_path())
+        };
+        let budget = Budget::new(memory_bytes);
+        let (before, after) = (blocks(&budget), blocks(&budget));
+        prop_assert!(!kept.restore(&after).unwrap());
+        for (bucket, block) in &added {
+            before.add(*bucket, &mut block.clone()).unwrap();
+        }
+        kept.save(&before).unwrap();
+        prop_assert!(kept.restore(&after).unwrap());
+        let bytes = |blocks: &Blocks<'_>, bucket| {
+            let (mut all, mut buffer) = (Vec::new(), Vec::new());
+            blocks.each(bucket, &mut buffer, |block| {
+                all.extend_from_slice(&block[..block.len() - cuesta_assembly::blocks::PADDING]);
+                Ok(())
+            }).unwrap();
+            all
+        };
+        for bucket in 0..8 {
+            let mut expected = Vec::new();
+            for (_, block) in added.iter().filter(|(other, _)| *other == bucket) {
+                expected.extend_from_slice(block);
+            }
+            // What goes to the file may go there in another order.
+            let mut found = bytes(&after, bucket);
+            prop_assert_eq!(&found, &bytes(&before, bucket));
+            found.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(found, expected);
+        }
+        prop_assert_eq!(after.bytes(), before.bytes());
+    }
+}
+
+const READ: &str = "ACGTTGCATTGACCATGCATTTGACCAGTA";
+
+#[test]
+fn what_another_run_kept_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_reads(folder, &[READ.to_owned(), READ[..20].to_owned()]);
+    run(folder, &kept(folder, "buckets", 1)).unwrap();
+    let error = run(folder, &kept(folder, "buckets", 2)).unwrap_err();
+    assert!(error.message.contains("kept is of other reads or parameters; delete it, or give"));
+    // Without its state the folder is a new one, whatever else is there.
+    fs::remove_file(folder.join("kept/state.json")).unwrap();
+    let (response, found) = run(folder, &kept(folder, "buckets", 2)).unwrap();
+    assert!(phases(&response).contains(&"compact"));
+    let mut parameters = kept(folder, "buckets", 2);
+    parameters.as_object_mut().unwrap().remove("resume");
+    assert_eq!(found, run(folder, &parameters).unwrap().1);
+}
+
+#[test]
+fn a_file_that_was_cut_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_reads(folder, &[READ.to_owned()]);
+    let parameters = kept(folder, "buckets", 1);
+    run(folder, &parameters).unwrap();
+    let path = folder.join("kept/0.fragments");
+    let whole = fs::read(&path).unwrap();
+    for size_bytes in 0..whole.len() {
+        fs::write(&path, &whole[..size_bytes]).unwrap();
+        let error = run(folder, &parameters).unwrap_err();
+        assert!(error.message.contains("kept/0.fragments"), "{size_bytes}: {}", error.message);
+    }
+}
+
+#[test]
+fn a_folder_serves_one_run_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_reads(folder, &[READ.to_owned()]);
+    fs::create_dir(folder.join("kept")).unwrap();
+    let lock = fs::File::create(folder.join("kept/lock")).unwrap();
+    lock.try_lock().unwrap();
+    let error = run(folder, &kept(folder, "buckets", 1)).unwrap_err();
+    assert!(error.message.contains("kept is in use by another run; wait for it, or give another"));
+    drop(lock);
+    run(folder, &kept(folder, "buckets", 1)).unwrap();
+}

@@ -1,0 +1,107 @@
+"""`cuesta run assemble --resume`: what was whole before a run was ended is not done again."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from assemblykit import FILES, assemble, drawn, reads_of, record, write_fastq
+from cuesta.cli.app import call
+
+
+@pytest.fixture(scope="module")
+def reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    genome = drawn(9000, 1)
+    return write_fastq(tmp_path_factory.mktemp("reads") / "r.fq", reads_of(genome, 30, 0.004, 5))
+
+
+def was_killed(words: list[str], kept: Path, output: Path) -> bool:
+    """Whether a run that begins anew was killed once it kept a file, before it ended by itself."""
+    for folder in (kept.parent, output):
+        shutil.rmtree(folder, ignore_errors=True)
+    process = subprocess.Popen([*words, "-o", str(output)])
+    while not kept.exists() and process.poll() is None:
+        time.sleep(0.001)
+    process.kill()
+    return process.wait() < 0
+
+
+@pytest.mark.parametrize(
+    ("until", "sizes", "done"),
+    [
+        ("0.super-k-mers.places", [31], {"partition"}),
+        ("0.fragments", [31], {"partition", "compact"}),
+        ("0.paths", [31], {"partition", "compact", "simplify"}),
+        ("43.trusted", [31, 43, 55, 67, 79], set()),
+    ],
+)
+def test_a_killed_run_goes_on_after_the_last_whole_stage(
+    tmp_path: Path, until: str, sizes: list[int], done: set[str]
+) -> None:
+    genome = drawn(200_000, 9)
+    reads = [
+        write_fastq(tmp_path / f"{one}.fq", reads_of(genome, 15, 0.004, one)) for one in (1, 2)
+    ]
+    options = ["-k", ",".join(map(str, sizes)), "--threads", "1"]
+    whole = assemble(reads, tmp_path / "whole", *options)
+    kept = tmp_path / "kept"
+    options += ["--resume", str(kept)]
+    words = [sys.executable, "-m", "cuesta", "run", "assemble", *map(str, reads), *options]
+    killed = tmp_path / "killed"
+    # A stage may be over before it is seen.
+    assert any(was_killed(words, kept / until, killed) for _ in range(5))
+    assert not killed.exists()
+    went_on = assemble(reads, tmp_path / "again", *options)
+    for name in (*FILES, *(f"before/{k}.fa" for k in sizes[1:])):
+        assert (went_on / name).read_bytes() == (whole / name).read_bytes(), name
+    assert done.isdisjoint(phase["name"] for phase in record(went_on)["phases"])
+
+
+def test_what_was_kept_by_ranks_serves_this_process(
+    reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["-k", "31", "--resume", str(tmp_path / "kept")]
+    ranks = assemble([reads], tmp_path / "ranks", *options, "--engine", "mpi", "--ranks", "2")
+    assert "keeps up to" not in capsys.readouterr().err
+    here = assemble([reads], tmp_path / "here", *options)
+    assert "to go on from" in capsys.readouterr().err
+    for name in FILES:
+        assert (here / name).read_bytes() == (ranks / name).read_bytes(), name
+    assert "compact" not in {phase["name"] for phase in record(here)["phases"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["reads.fq", "--repeat", "2"], "leave one of them out"),
+        (["hdfs://here/reads.fq", "--engine", "spark"], "copy it here first"),
+    ],
+)
+def test_what_cannot_be_gone_on_from_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    write_fastq(tmp_path / "reads.fq", ["ACGT" * 10])
+    words = [str(tmp_path / word) if word == "reads.fq" else word for word in words]
+    more = ["--resume", str(tmp_path / "kept"), "-o", str(tmp_path / "answer")]
+    assert call(["run", "assemble", *words, *more]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_folder_of_another_run_is_not_gone_on_from(
+    reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "kept"
+    assemble([reads], tmp_path / "a", "-k", "31,55", "--resume", str(kept))
+    assemble([reads], tmp_path / "b", "-k", "31,55", "--resume", str(kept), "--min-contig", "0")
+    words = ["run", "assemble", str(reads), "-k", "31,57", "--resume", str(kept)]
+    assert call([*words, "-o", str(tmp_path / "c")]) == 2
+    told = "is of other reads or parameters; delete it, or give another --resume"
+    assert told in capsys.readouterr().err
+    (kept / "state.json").write_text("{")
+    assert call([*words, "-o", str(tmp_path / "c")]) == 2
+    assert "kept holds no run" in capsys.readouterr().err
