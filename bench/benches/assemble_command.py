@@ -126,10 +126,11 @@ def unitigs(answer: Path) -> Answer:
 def unitig_set(path: Path) -> Answer:
     """The set of unitigs, each on the strand and, where circular, in the rotation that is least."""
     sequences = re.findall(rb"^[ACGT]+$", path.read_bytes(), flags=re.MULTILINE)
-    return digest(_form(sequence) for sequence in sequences)
+    return digest(form(sequence) for sequence in sequences)
 
 
-def _form(sequence: bytes) -> bytes:
+def form(sequence: bytes) -> bytes:
+    """A unitig on the strand and, where circular, in the rotation that is least."""
     turned = sequence.translate(_PLACES)[::-1]
     if len(sequence) > K - 1 and sequence[: K - 1] == sequence[1 - K :]:
         circles = [one[: 1 - K] for one in (sequence, turned)]

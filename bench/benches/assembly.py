@@ -10,6 +10,7 @@ from pathlib import Path
 from benches import assembly_engines
 from benches.assemble_command import CUESTA, Command, K, unitig_set, unitigs, whole
 from benches.assembly_engines import SHAPE, case
+from benches.assembly_genome import genome
 from harness.model import THREADS, Case, Contestant, MemoryLimit, Ratio
 from harness.reads import Mates, mates
 from harness.size import Size
@@ -24,6 +25,7 @@ def cases(size: Size) -> Iterator[Case]:
     reads = mates(size.folder, smoke=size.smoke)
     first = unitigs_of_31(size, reads)
     yield replace(first, notes=(f"reads: {reads.how}",))
+    yield genome(size, reads)
     yield assembly_engines.engines(size, reads)
     yield assembly_engines.identical(size, reads)
     yield assembly_engines.beyond_memory(reads)

@@ -51,6 +51,18 @@ def cuttlefish(reads: Mates, folder: Path) -> Sample:
     return run(["cuttlefish", "build", *both, *words, "-o", folder / "out"])
 
 
+def bcalm_of(genome: Path, folder: Path) -> Sample:
+    """Unitigs of all 31-mers of a genome: `folder/out.unitigs.fa`."""
+    shape = ["-kmer-size", "31", "-abundance-min", "1", "-nb-cores", str(THREADS)]
+    return run(["bcalm", "-in", genome, *shape, "-out", folder / "out"])
+
+
+def cuttlefish_of(genome: Path, folder: Path) -> Sample:
+    """Unitigs by all edges of a genome: `folder/out.fa`."""
+    words = ["--ref", "-k", "31", "-t", str(THREADS), "-w", folder, "-o", folder / "out"]
+    return run(["cuttlefish", "build", "-s", genome, *words])
+
+
 def minia(reads: Mates, folder: Path) -> Sample:
     """Contigs of 31-mers: `folder/out.contigs.fa`."""
     shape = ["-kmer-size", "31", "-abundance-min", "3", "-nb-cores", str(THREADS)]

@@ -1,0 +1,35 @@
+"""How the bench of assembly holds unitigs that were made by another definition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from assemblykit import drawn, turned
+from benches.assembly_genome import cut_set
+from harness.answers import digest
+
+
+def held(folder: Path, *sequences: str) -> str:
+    path = folder / "unitigs.fa"
+    path.write_text("".join(f">{index}\n{one}\n" for index, one in enumerate(sequences)))
+    return cut_set(path).digest
+
+
+def test_unitigs_are_cut_where_others_branch_off(tmp_path: Path) -> None:
+    shared = drawn(30, 1)
+    left, right = drawn(40, 2), drawn(50, 3)
+    passing, ending = left + shared + right, drawn(20, 4) + shared
+    pieces = [left + shared, shared + right, ending]
+    least = digest(min(one, turned(one)).encode() for one in pieces).digest
+    assert held(tmp_path, passing, ending) == least
+    assert held(tmp_path, turned(passing), ending) == least
+    assert held(tmp_path, *pieces) == least
+    assert held(tmp_path, passing) != least
+
+
+def test_bases_that_are_their_own_other_strand_cut(tmp_path: Path) -> None:
+    half = drawn(15, 5)
+    left, right = drawn(20, 6), drawn(20, 7)
+    palindrome = half + turned(half)
+    pieces = [left + palindrome, palindrome + right]
+    assert held(tmp_path, left + palindrome + right) == held(tmp_path, *pieces)
