@@ -85,7 +85,9 @@ def _branches(lines: bytes) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
         forward = forward << np.uint64(2) | code
         backward |= (np.uint64(3) - code) << np.uint64(2 * place)
     ends = np.cumsum(text == ord("\n"))
+    places: np.ndarray[tuple[int], np.dtype[np.intp]]
     places = np.flatnonzero(ends[SHARED - 1 :] == np.concatenate([[0], ends])[:count])
     canonical = np.minimum(forward, backward)[places]
     _, which, times = np.unique(canonical, return_inverse=True, return_counts=True)
-    return places[(times[which] > 1) | (forward[places] == backward[places])]
+    places = places[(times[which] > 1) | (forward[places] == backward[places])]
+    return places
