@@ -2,7 +2,7 @@
 //! and what is whole of that size ([`Kept`]).
 
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -69,6 +69,8 @@ impl Checkpoint {
             Err(TryLockError::WouldBlock) => {
                 return Err(refused(folder, "is in use by another run; wait for it, or"));
             }
+            // Some parallel file systems have no locks.
+            Err(TryLockError::Error(cause)) if cause.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(cause)) => return Err(failed(cause)),
         }
         let run = described(request)?;
