@@ -146,16 +146,18 @@ impl<'a, K: Kmer> Worker<'a, K> {
             }
             Ok(())
         })?;
-        // A k-mer of two buckets counts in that of its left end.
-        self.solid.clear();
-        for slot in table.slots() {
+        table.slots(&mut self.solid);
+        let mut kept = 0;
+        for index in 0..self.solid.len() {
+            let slot = self.solid[index];
+            // A k-mer of two buckets counts in that of its left end.
             if table.inside(slot) & LEFT_INSIDE != 0 && table.count(slot) > 0 {
                 self.spectrum.add(table.count(slot));
             }
-            if table.solid(slot, min_count) {
-                self.solid.push(slot);
-            }
+            self.solid[kept] = slot;
+            kept += usize::from(table.solid(slot, min_count));
         }
+        self.solid.truncate(kept);
         Ok(())
     }
 }

@@ -109,9 +109,17 @@ impl<'a, K: Kmer> Table<'a, K> {
         slot
     }
 
-    /// The slots that hold k-mers.
-    pub fn slots(&self) -> impl Iterator<Item = usize> {
-        (0..self.keys.len()).filter(|&slot| self.keys[slot] != K::NONE)
+    /// The slots that hold k-mers, into `found`.
+    pub fn slots(&self, found: &mut Vec<usize>) {
+        found.clear();
+        found.resize(self.used + 1, 0);
+        // Without a branch: nothing tells which slots are free.
+        let mut count = 0;
+        for (slot, key) in self.keys.iter().enumerate() {
+            found[count] = slot;
+            count += usize::from(*key != K::NONE);
+        }
+        found.truncate(count);
     }
 
     /// The slot of a k-mer.
@@ -175,8 +183,10 @@ mod tests {
                 let entry = expected.entry(key).or_insert((0, 0));
                 *entry = (entry.0 | inside, entry.1 + 1);
             }
-            let found: BTreeMap<_, _> = table
-                .slots()
+            let mut slots = Vec::new();
+            table.slots(&mut slots);
+            let found: BTreeMap<_, _> = slots
+                .into_iter()
                 .map(|slot| (table.key(slot), (table.inside(slot), table.count(slot))))
                 .collect();
             prop_assert_eq!(table.used, expected.len());
