@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from benches import assembly_engines
 from benches.assemble_command import CUESTA, Command, K, unitig_set, unitigs, whole
-from benches.assembly_engines import SHAPE, case
+from benches.assembly_engines import SHAPE, case, with_peers
 from benches.assembly_genome import genome
 from harness.model import THREADS, Case, Contestant, MemoryLimit, Ratio
 from harness.reads import Mates, mates
@@ -61,7 +61,7 @@ def unitigs_of_31(size: Size, reads: Mates) -> Case:
             text="under 0.7 of Cuttlefish's memory",
         ),
     )
-    return _with(size, case(f"unitigs, k = {K}", reads.files, (ours,), bars), peers)
+    return with_peers(size, case(f"unitigs, k = {K}", reads.files, (ours,), bars), peers)
 
 
 def contigs(size: Size, reads: Mates) -> Case:
@@ -72,7 +72,7 @@ def contigs(size: Size, reads: Mates) -> Case:
     )
     ours = whole(Command(files=reads.files, options=SHAPE))
     bar = Ratio(ours=CUESTA, theirs="minia", at_least=1.0, text="as fast as Minia")
-    made = _with(size, case(f"contigs, k = {K}", reads.files, (ours,), (bar,)), [peer])
+    made = with_peers(size, case(f"contigs, k = {K}", reads.files, (ours,), (bar,)), [peer])
     return _judged(size, made, reads, {"minia": "out.contigs.fa"})
 
 
@@ -87,18 +87,8 @@ def several(size: Size, reads: Mates, *, pairs: bool) -> Case:
     ours = whole(Command(files=reads.files, options=("--pairs",) if pairs else ()))
     bar = Ratio(ours=CUESTA, theirs="megahit", at_least=5.0, text="5x MEGAHIT")
     name = f"contigs, k chosen, {'mates' if pairs else 'single reads'}"
-    made = _with(size, case(name, reads.files, (ours,), (bar,)), [peer])
+    made = with_peers(size, case(name, reads.files, (ours,), (bar,)), [peer])
     return _judged(size, made, reads, {"megahit": "out/final.contigs.fa"})
-
-
-def _with(size: Size, made: Case, peers: Sequence[Contestant]) -> Case:
-    """The case with those of the peers that can run here."""
-    reasons = {one.name: size.left_out(one.name) or assemblers.missing(one.name) for one in peers}
-    return replace(
-        made,
-        contestants=(*made.contestants, *(one for one in peers if reasons[one.name] is None)),
-        absent={name: why for name, why in reasons.items() if why},
-    )
 
 
 def _judged(size: Size, case: Case, reads: Mates, peers: dict[str, str]) -> Case:

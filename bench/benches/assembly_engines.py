@@ -32,6 +32,7 @@ from harness.model import (
 )
 from harness.reads import Mates, shuffled
 from harness.size import Size
+from peers import assemblers
 
 LIMIT_BYTES = 512 << 20
 SHAPE = ("-k", str(K), "--min-count", "3")
@@ -67,6 +68,16 @@ def case(
         unit="B",
         inputs=tuple(dict.fromkeys(inputs)),
         repeats_max=5,
+    )
+
+
+def with_peers(size: Size, made: Case, peers: Sequence[Contestant]) -> Case:
+    """The case with those of the peers that can run here."""
+    reasons = {one.name: size.left_out(one.name) or assemblers.missing(one.name) for one in peers}
+    return replace(
+        made,
+        contestants=(*made.contestants, *(one for one in peers if reasons[one.name] is None)),
+        absent={name: why for name, why in reasons.items() if why},
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benches.assemble_command import CUESTA, Command, K, form, unitig_set, unitigs, whole
-from benches.assembly_engines import case
+from benches.assembly_engines import case, with_peers
 from harness.answers import digest
 from harness.model import Answer, Case, Contestant, Ratio
 from harness.reads import Mates
@@ -31,7 +31,7 @@ def genome(size: Size, reads: Mates) -> Case:
         Contestant(
             name="bcalm",
             how="bcalm -kmer-size 31 -abundance-min 1 -nb-cores 2",
-            work=lambda folder: assemblers.bcalm_of(reads.genome, folder),
+            work=lambda folder: assemblers.bcalm_of(reads.genome, folder, times=1),
             answer=lambda folder: unitig_set(folder / "out.unitigs.fa"),
         ),
         Contestant(
@@ -41,16 +41,14 @@ def genome(size: Size, reads: Mates) -> Case:
             answer=lambda folder: cut_set(folder / "out.fa"),
         ),
     ]
-    reasons = {one.name: size.left_out(one.name) or assemblers.missing(one.name) for one in peers}
-    present = [one for one in peers if reasons[one.name] is None]
     options = ("-k", str(K), "--min-count", "1", "--profile", "none")
     ours = whole(Command(files=(reads.genome,), options=options), unitigs)
     bars = [
         Ratio(ours=CUESTA, theirs=one.name, at_least=None, text=f"beside {one.name}, equal unitigs")
-        for one in present
+        for one in peers
     ]
-    made = case(f"unitigs of the genome, k = {K}", (reads.genome,), (ours, *present), bars)
-    return replace(made, repeats_max=3, absent={name: why for name, why in reasons.items() if why})
+    made = case(f"unitigs of the genome, k = {K}", (reads.genome,), (ours,), bars)
+    return replace(with_peers(size, made, peers), repeats_max=3)
 
 
 def cut_set(path: Path) -> Answer:

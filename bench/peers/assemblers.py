@@ -40,8 +40,13 @@ def listed(reads: Mates, folder: Path) -> Path:
 
 def bcalm(reads: Mates, folder: Path) -> Sample:
     """Unitigs of 31-mers seen three times: `folder/out.unitigs.fa`."""
-    shape = ["-kmer-size", "31", "-abundance-min", "3", "-nb-cores", str(THREADS)]
-    return run(["bcalm", "-in", listed(reads, folder), *shape, "-out", folder / "out"])
+    return bcalm_of(listed(reads, folder), folder, times=3)
+
+
+def bcalm_of(given: Path, folder: Path, *, times: int) -> Sample:
+    """Unitigs of 31-mers of a file, or of those it lists, seen so many times."""
+    shape = ["-kmer-size", "31", "-abundance-min", times, "-nb-cores", THREADS]
+    return run(["bcalm", "-in", given, *shape, "-out", folder / "out"])
 
 
 def cuttlefish(reads: Mates, folder: Path) -> Sample:
@@ -49,12 +54,6 @@ def cuttlefish(reads: Mates, folder: Path) -> Sample:
     words = ["--read", "-k", "31", "-c", "3", "-t", str(THREADS), "-w", folder]
     both = ["-s", f"{reads.one},{reads.two}"]
     return run(["cuttlefish", "build", *both, *words, "-o", folder / "out"])
-
-
-def bcalm_of(genome: Path, folder: Path) -> Sample:
-    """Unitigs of all 31-mers of a genome: `folder/out.unitigs.fa`."""
-    shape = ["-kmer-size", "31", "-abundance-min", "1", "-nb-cores", str(THREADS)]
-    return run(["bcalm", "-in", genome, *shape, "-out", folder / "out"])
 
 
 def cuttlefish_of(genome: Path, folder: Path) -> Sample:

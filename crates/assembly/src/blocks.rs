@@ -35,8 +35,6 @@ pub struct Blocks<'a> {
     /// The file outlives the run.
     named: bool,
     file: Mutex<Option<File>>,
-    /// Where the file ends.
-    end: AtomicU64,
     written_bytes: AtomicU64,
     held_bytes: AtomicU64,
 }
@@ -58,7 +56,6 @@ impl<'a> Blocks<'a> {
             path,
             named: false,
             file: Mutex::default(),
-            end: AtomicU64::new(0),
             written_bytes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
         }
@@ -70,23 +67,24 @@ impl<'a> Blocks<'a> {
         self
     }
 
-    /// Brings the file up to all blocks, and says where they lie in it; those in memory stay there
-    /// too.
+    /// Brings the file up to all blocks, after which none may be added, and says where they lie in
+    /// it; those in memory stay there too.
     ///
     /// # Errors
     /// `System`.
     pub fn keep(&self) -> Result<Vec<u8>> {
         let failed = |cause| Error::system(self.operation, "writing", &self.path, &cause);
         let mut places = Vec::new();
+        let mut end = self.written_bytes.load(Ordering::Relaxed);
         for blocks in &self.buckets {
             let blocks = lock(blocks);
             places.extend((blocks.len() as u64).to_le_bytes());
             for block in blocks.iter() {
                 let (offset, size_bytes) = match block {
                     Block::Held(held, _) => {
-                        let bytes = &held[..held.len() - PADDING];
-                        let offset = self.end.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                        let (bytes, offset) = (&held[..held.len() - PADDING], end);
                         self.with_file(|file| file.write_all_at(bytes, offset)).map_err(failed)?;
+                        end += bytes.len() as u64;
                         (offset, bytes.len())
                     }
                     &Block::Written { offset, size_bytes } => (offset, size_bytes),
@@ -166,8 +164,7 @@ impl<'a> Blocks<'a> {
             self.held_bytes.fetch_sub(whole.len() as u64, Ordering::Relaxed);
             whole.extend_from_slice(block);
             let size_bytes = whole.len();
-            self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
-            let offset = self.end.fetch_add(size_bytes as u64, Ordering::Relaxed);
+            let offset = self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
             self.with_file(|file| file.write_all_at(&whole, offset))
                 .map_err(|cause| Error::system(self.operation, "writing", &self.path, &cause))?;
             blocks.push(Block::Written { offset, size_bytes });
@@ -182,11 +179,11 @@ impl<'a> Blocks<'a> {
             let mut file = lock(&self.file);
             if file.is_none() {
                 let mut options = File::options();
-                options.read(true).write(true).create_new(!self.named);
+                options.read(true).write(true);
                 *file = Some(if self.named {
                     options.create(true).truncate(true).open(&self.path)?
                 } else {
-                    let made = options.open(&self.path)?;
+                    let made = options.create_new(true).open(&self.path)?;
                     std::fs::remove_file(&self.path)?;
                     made
                 });
