@@ -1,4 +1,4 @@
-.PHONY: help demo test lint build wheel bench-smoke bench docs clean
+.PHONY: help demo test lint soak fuzz build wheel bench-smoke bench docs clean
 
 help:         ## list the targets
 	@sed -n 's/^\([a-z-]*:.*\)##/\1/p' Makefile
@@ -8,13 +8,17 @@ test:         ## set everything up, run every test
 	@python3 tools/setup.py test && .venv/bin/python tools/check.py test
 lint:         ## formats, lints, types, limits of style
 	@python3 tools/setup.py venv && .venv/bin/python tools/check.py lint
+soak:         ## 10,000 wrong answers of every workload, each to be refused
+	@python3 tools/setup.py venv && .venv/bin/python tools/check.py soak
+fuzz:         ## the parsers, a minute each, with libFuzzer
+	@python3 tools/fuzz.py
 build:        ## .venv/bin/cuesta
 	@python3 tools/setup.py build
 wheel:        ## dist/*.whl, tried in an empty environment without a compiler
 	@python3 tools/setup.py build && .venv/bin/python tools/wheel.py
 bench-smoke:  ## every bench at a size of seconds
 	@python3 tools/setup.py build && .venv/bin/python bench/run.py --smoke
-bench:        ## every bench at its real size, a quarter of an hour
+bench:        ## every bench at its real size, an hour and a half on a quiet machine
 	@python3 tools/setup.py build && .venv/bin/python bench/run.py
 docs:         ## the API of the Rust crates, target/doc
 	@cargo doc --workspace --no-deps

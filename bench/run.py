@@ -28,6 +28,7 @@ from harness.size import Size
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 BENCHES = (
+    "as_typed",
     "scan",
     "join",
     "degrees",
@@ -38,6 +39,7 @@ BENCHES = (
     "kmeans",
     "spark_scan",
     "memory",
+    "least_memory",
     "sort",
     "assembly",
 )

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.cli.app import call
+from cuesta.lab import record as records
+from cuesta.lab.verify import verify
 
 FILES = ("contigs.fa", "unitigs.fa", "graph.gfa", "spectrum.tsv", "stats.json")
 PLACES = str.maketrans("ACGT", "TGCA")
@@ -62,3 +64,11 @@ def record(answer: Path) -> dict[str, Any]:
 def contigs(answer: Path) -> list[str]:
     """Their bases."""
     return (answer / "contigs.fa").read_text().split("\n")[1::2]
+
+
+def fault(answer: Path, scratch: Path) -> str:
+    """What the verifier, which is not told the checksums of the files, says is wrong with them."""
+    scratch.mkdir(exist_ok=True)
+    found = verify(records.trial_of(records.read(answer)), answer, scratch)
+    assert not found.verified
+    return found.fault

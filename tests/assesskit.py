@@ -25,7 +25,7 @@ def write_answer(folder: Path, *contigs: str) -> Path:
     reportkit.write_run(folder, reportkit.assembly())
     with (folder / "contigs.fa").open("w") as out:
         for number, bases in enumerate(contigs, start=1):
-            out.write(f">contig_{number} length={len(bases)} coverage=20.0\n{bases}\n")
+            out.write(f">contig_{number} length={len(bases)} depth=20.0\n{bases}\n")
     return folder
 
 

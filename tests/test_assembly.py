@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -114,6 +115,11 @@ def test_ranks_write_the_same_bytes(
     assert record(found)["answer"]["counts"]["ranks"] == int(ranks)
 
 
+def without_depth(answer: Path) -> str:
+    """The graph without the depth of its paths."""
+    return re.sub(r"\tDP:f:[\d.]+", "", (answer / "graph.gfa").read_text())
+
+
 def test_lower_case_carriage_returns_fasta_and_ambiguous_letters_are_read(
     genome: str, reads: Path, tmp_path: Path
 ) -> None:
@@ -125,7 +131,8 @@ def test_lower_case_carriage_returns_fasta_and_ambiguous_letters_are_read(
     assert (first / "graph.gfa").read_bytes() == (other / "graph.gfa").read_bytes()
     path.write_text("".join(f">x\n{one}NNRY{one[:20]}\n" for one in sequences))
     cut = assemble([path], tmp_path / "cut", "-k", "31")
-    assert (first / "graph.gfa").read_bytes() == (cut / "graph.gfa").read_bytes()
+    # The short stretches have no k-mers, but are bases of the reads, which depth tells.
+    assert without_depth(first) == without_depth(cut)
     mixed = [f">x\n{one}{'' if index % 4 else 'N'}\n" for index, one in enumerate(sequences)]
     path.write_text("".join(mixed))
     left_out = assemble([path], tmp_path / "left", "-k", "31", "--drop-reads-with-n")
@@ -143,7 +150,7 @@ def test_profiles_take_out_more_or_less(reads: Path, tmp_path: Path) -> None:
         lengths = [len(contig) for contig in contigs(answer)]
         assert lengths == sorted(lengths, reverse=True)
         (level,) = json.loads((answer / "stats.json").read_text())["levels"]
-        programs = {"chains", "tips", "bubbles"} if profile == "paper" else set()
+        programs = {"edges", "chains", "tips", "bubbles"} if profile == "paper" else set()
         assert level.get("traffic", {}).keys() == programs
     assert counts["none"] > counts["paper"] >= counts["default"] == 3
     unitigs = [(tmp_path / profile / "unitigs.fa").read_bytes() for profile in counts]
@@ -269,7 +276,7 @@ def test_bad_input_is_named(
     assert "record 2" in told(b"@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIII\n")
     read = "ACGTTGCATGCCGATATTAACCGGTTGACTGAAA"
     protein = f">a\n{read}\n>b\n{read}ELVISL\n".encode()
-    assert f"record 2, base {len(read) + 1}: 'E' is no nucleotide" in told(protein)
+    assert f"record 2, base {len(read) + 1}: 'E' stands for an amino acid" in told(protein)
     whole = gzip.compress(reads.read_bytes())
     cut = told(whole[: len(whole) // 2])
     assert "bad.fq" in cut

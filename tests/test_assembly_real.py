@@ -1,8 +1,8 @@
-"""`assemble` on reads of real machines, beside the genomes they come from.
+"""`assemble` on samples of other assemblers, beside the genomes they come from.
 
-SPAdes' `ecoli_1K`: 2,054 pairs of the first 1,000 bases of E. coli. Unicycler's sample: 50,200
-pairs of 125 bases of three circular plasmids of Shigella sonnei 53G, 215,774, 8,953 and 5,153
-bases, of which the first is three tenths repeats.
+SPAdes' `ecoli_1K`: 2,054 real pairs of the first 1,000 bases of E. coli. Unicycler's sample: 50,200
+synthetic pairs of 125 bases of three circular plasmids of Shigella sonnei 53G, 215,774, 8,953 and
+5,153 bases, of which the first is three tenths repeats.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ def test_a_killed_run_goes_on_after_the_last_whole_stage(
     assert any(was_killed(words, kept / until, killed) for _ in range(5))
     assert not killed.exists()
     went_on = assemble(reads, tmp_path / "again", *options)
-    for name in (*FILES, *(f"before/{k}.fa" for k in sizes[1:])):
+    before = [f"before/{k}.fa" for k in sizes[1:]] + [f"before/{k}.unitigs.fa" for k in sizes[:-1]]
+    for name in (*FILES, *before):
         assert (went_on / name).read_bytes() == (whole / name).read_bytes(), name
     assert done.isdisjoint(phase["name"] for phase in record(went_on)["phases"])
 

@@ -11,7 +11,8 @@ import pytest
 
 from cuesta import __version__
 from cuesta.cli import app
-from cuesta.cli.app import COMMANDS, call
+from cuesta.cli.app import call
+from cuesta.cli.commands import COMMANDS
 from cuesta.errors import EngineError, EngineMissing, InputError, VerificationError
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
 
@@ -102,7 +103,7 @@ def test_bad_words_are_one_line_and_exit_code_2(
         (PermissionError(13, "Permission denied", "x"), 2, "x: permission denied"),
         (EngineMissing("pip install it"), 3, "pip install it"),
         (EngineError("broke"), 3, "broke"),
-        (ZeroDivisionError("bug"), 3, "internal error, please report it: ZeroDivisionError: bug"),
+        (ZeroDivisionError("bug"), 70, "internal error, please report it: ZeroDivisionError: bug"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (app.Terminated(), 143, "ended by SIGTERM"),
     ],
@@ -114,12 +115,14 @@ def test_every_kind_of_error_is_one_line_with_its_exit_code(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(app, "build", lambda _: lambda **__: fail())
+    monkeypatch.setattr(app, "_run", lambda _: fail())
     assert call(["run"]) == exit_code
     assert f"cuesta: {text}" in errors_of(capsys)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "join", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["run", "join", "--help"], ["--version"], ["verify", "none"]]
+)
 def test_help_starts_without_anything_heavy(words: list[str]) -> None:
     code = (
         "import sys; from cuesta.cli.app import call; call(sys.argv[1:]); "

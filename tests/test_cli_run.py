@@ -132,21 +132,6 @@ def test_words_go_to_stdout_and_how_far_it_is_to_stderr(
     assert "\x1b" not in shown.out + shown.err
 
 
-def test_verify_passes_an_answer_and_notices_one_changed_byte(
-    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    run(capsys, "run", "scan", pairs / "a.txt", "-o", out)
-    assert call(["verify", str(out)]) == 0
-    text = (out / "pairs.txt").read_text()
-    at = text.index("1", len(text) // 2)
-    (out / "pairs.txt").write_text(text[:at] + "2" + text[at + 1 :])
-    assert call(["verify", str(out)]) in (1, 2)
-    (out / "pairs.txt").write_text(text[: text.index("\n") + 1])
-    assert call(["verify", str(out)]) == 1
-    assert "its digest is" in capsys.readouterr().err
-
-
 def test_a_comparison_of_one_engine_prints_its_table(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +229,15 @@ def test_a_full_disk_is_refused_before_any_work(
     (small_disk / "filler").write_bytes(bytes(1600 << 10))
     line = refused(capsys, "run", "scan", pairs / "a.txt", "-o", small_disk / "out")
     assert "the disk is full" in line
+
+
+def test_an_output_where_the_system_keeps_no_files_is_refused_as_no_place_to_write_to(
+    pairs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in ("/proc/out", "/sys/out"):
+        line = refused(capsys, "run", "scan", pairs / "a.txt", "-o", place)
+        assert f"{place}: not a place to write to" in line
+        assert "full" not in line
 
 
 def test_a_read_only_output_is_refused(

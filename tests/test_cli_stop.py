@@ -72,6 +72,18 @@ def test_a_stopped_run_leaves_nothing(
     assert names(scratch) == set()
 
 
+@pytest.mark.parametrize("level", ["full", "sample"])
+def test_a_run_that_is_stopped_while_it_is_verified_leaves_nothing(
+    level: str, tmp_path: Path
+) -> None:
+    words = ["run", "dataflow", "--blocks", "3000", "--block-vectors", "100000", "--threads", "1"]
+    process = start([*words, "--verify", level, "-o", str(tmp_path / "out")], "verifying")
+    started = time.monotonic()
+    assert stop(process, signal.SIGINT) == (130, "cuesta: interrupted")
+    assert time.monotonic() - started < STOP_SECONDS
+    assert names(tmp_path) == set()
+
+
 def test_a_killed_run_leaves_only_a_name_that_says_partial(pairs: Path, tmp_path: Path) -> None:
     words = ["run", "degrees", str(pairs), "--repeat", "1000", "-o", str(tmp_path / "out")]
     process = start(words, "run 4 of 1000")

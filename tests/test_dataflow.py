@@ -20,7 +20,7 @@ from cuesta.engines.dataflow import ANSWER_FILE, KERNELS, plan
 from cuesta.engines.mpi import MpiEngine
 from cuesta.engines.mpi.dataflow import my_blocks
 from cuesta.engines.mpi.launch import launcher
-from cuesta.errors import EngineError, InputError
+from cuesta.errors import Defect, InputError
 from cuesta.lab.trial import Trial
 from labkit import ROOT, below, vector_files
 
@@ -146,7 +146,7 @@ def trial(**parameters: object) -> Trial:
 
 @needs_mpi
 def test_a_rank_that_fails_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match=r"internal error: FileNotFoundError"):
+    with pytest.raises(Defect, match=r"report it: FileNotFoundError"):
         MpiEngine().run(trial(), tmp_path / "nowhere", tmp_path)
 
 

@@ -22,7 +22,7 @@ from cuesta.engines.array.filters import NAN, make_filter
 from cuesta.engines.array.join import Slab
 from cuesta.engines.array.keys import row_keys, split_keys
 from cuesta.engines.array.load import Writer
-from cuesta.engines.array.sizes import sizes
+from cuesta.engines.array.sizes import Extents
 from cuesta.engines.array.store import COUNTS, DIMENSIONS, Batch, Shape
 from cuesta.engines.array.table import Lines, write_table
 
@@ -178,8 +178,8 @@ def fragments(place: Path) -> int:
 
 def written(place: Path, pieces: list[list[tuple[int, int, int]]], batch_bytes: int) -> Batch:
     """Write pieces of rows, read them back in the order of the coordinates."""
-    store.create(place, SHAPE, sizes(16 << 20, 1))
-    writer = Writer(place=place, batch_bytes=batch_bytes)
+    store.create(place, SHAPE, Extents(), 10_000)
+    writer = Writer(place=place, batch_bytes=batch_bytes, extents=Extents())
     first = 0
     for keys in pieces:
         writer.add(columns_of(keys, first))
@@ -190,7 +190,7 @@ def written(place: Path, pieces: list[list[tuple[int, int, int]]], batch_bytes: 
 
 def read(place: Path) -> Batch:
     wanted = (*DIMENSIONS, *SHAPE.attributes)
-    batches = list(store.batches(place, wanted, None, store.COORDINATES))
+    batches = list(store.batches(place, wanted, None, store.LIE))
     return {name: np.concatenate([batch[name] for batch in batches]) for name in wanted}
 
 

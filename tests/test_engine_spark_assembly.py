@@ -61,7 +61,7 @@ def test_files_are_those_of_the_native_engine(
 
 def test_a_bad_record_is_named_in_one_line(tmp_path: Path) -> None:
     path = write_fastq(tmp_path / "bad.fq", [*reads_of(drawn(5000, 1), 20, 0, 5), "ACGTELVIS"])
-    with pytest.raises(InputError, match=r"bad.fq, record 1001, base 5: 'E' is no nucleotide"):
+    with pytest.raises(InputError, match=r"record 1001, base 5: 'E' stands for an amino acid"):
         run(trial("assemble", [str(path)], {}, task_bytes="50KB"), tmp_path)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,19 @@ import pytest
 pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
-import hdfskit
 from cuesta.cli.app import call
 from cuesta.engines import get_engine
-from cuesta.engines.spark import SparkEngine
+from cuesta.engines.spark import SparkEngine, hadoop
+from cuesta.engines.spark.context import Context
 from cuesta.errors import InputError
 from cuesta.lab import remote
 from cuesta.lab.request import native_module
 from cuesta.lab.run import Plan, run_trial
-from sparkkit import run, same_as_native, spark, trial
+from hdfskit import BLOCK_BYTES, cluster, cluster_folder, hosts, put
+from sparkkit import engine, run, same_as_native, spark, trial
+from testbed_hdfs import Running
 
-__all__ = ["spark"]
+__all__ = ["cluster", "cluster_folder", "spark"]
 
 
 @pytest.fixture(scope="module")
@@ -52,26 +53,9 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def hdfs(
-    spark: SparkEngine, local: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
+def hdfs(spark: SparkEngine, cluster: Running, local: Path) -> str:
     """The address of a folder on HDFS with the same inputs, in blocks of 64 KiB."""
-    with hdfskit.running(tmp_path_factory.mktemp("hdfs")) as address:
-        run(trial("degrees", [str(local / "a.txt")], {}), tmp_path_factory.mktemp("first"))
-        put(spark, local, f"{address}/data")
-        yield f"{address}/data"
-
-
-def put(engine: SparkEngine, folder: Path, uri: str) -> None:
-    """Copy a folder to HDFS."""
-    session = engine._held.session
-    assert session
-    context = session.spark.sparkContext
-    jvm: Any = context._jvm
-    java_context: Any = context._jsc
-    target = jvm.org.apache.hadoop.fs.Path(uri)
-    system = target.getFileSystem(java_context.hadoopConfiguration())
-    system.copyFromLocalFile(jvm.org.apache.hadoop.fs.Path(f"file://{folder}"), target)
+    return put(cluster, local, "spark")
 
 
 @pytest.mark.parametrize(
@@ -97,12 +81,42 @@ def test_answers_are_those_of_the_native_engine_on_the_same_files(
     same_as_native(wanted, tmp_path, [str(local / name) for name in names])
 
 
-def test_a_damaged_line_is_named_with_its_address(hdfs: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_a_task_reads_a_block_and_would_be_where_it_lies(
+    blocks: int, cluster: Running, spark: SparkEngine, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.txt"
+    request = {"genes": 120, "samples": 60, "threads": 1, "seed": 1, "output": str(file)}
+    native_module().data_make("clusters", json.dumps(request))
+    uri = put(cluster, file, f"blocks-{blocks}", blocks * BLOCK_BYTES)
+    wanted = trial("degrees", [uri], {})
+    same_as_native(wanted, tmp_path, [str(file)])
+    session = engine()._held.session
+    assert session
+    lines = hadoop.open_source(Context(session, wanted, tmp_path), (uri,), "degrees", "").rows
+    plan: Any = lines._jdf
+    rows = plan.queryExecution().toRdd()
+    java: Any = session.spark.sparkContext._jsc
+    numbers = range(rows.getNumPartitions())
+    places = [java.sc().getPreferredLocs(rows, one).mkString(",") for one in numbers]
+    expected = [",".join(names) for _, _, names in hosts(cluster, uri)]
+    assert len(expected) >= 3
+    assert places == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [({"task_bytes": "1MiB"}, "line 1501"), ({}, "line 196 after byte 65536")],
+    ids=str,
+)
+def test_a_damaged_line_is_named_with_its_address(
+    options: dict[str, str], place: str, hdfs: str, tmp_path: Path
+) -> None:
     uri = f"{hdfs}/damaged.txt"
     with pytest.raises(InputError) as caught:
-        run(trial("scan", [uri], {}), tmp_path)
+        run(trial("scan", [uri], {}, **options), tmp_path)
     message = "has 2 fields, expected 11 separated by tabs"
-    assert str(caught.value) == f"input.kinc: line 1501 of {uri} {message}"
+    assert str(caught.value) == f"input.kinc: {place} of {uri} {message}"
 
 
 def test_what_is_not_there_is_named(hdfs: str, tmp_path: Path) -> None:
@@ -121,7 +135,7 @@ def test_a_run_is_verified_on_copies_and_its_record_says_so(
     assert record["verified"]
     assert record["verification"]["method"].endswith(", on copies of the inputs")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    monkeypatch.setattr("cuesta.engines.get_engine", lambda _name: Kept(spark))
+    monkeypatch.setattr("cuesta.lab.audit.get_engine", lambda _name: Kept(spark))
     assert call(["verify", str(tmp_path / "out")]) == 0
     (tmp_path / "out" / "pairs.txt").write_text("")
     assert call(["verify", str(tmp_path / "out")]) == 1

@@ -286,4 +286,4 @@ def test_without_its_jar_the_engine_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("cuesta.engines.spark_scala.JAR", tmp_path / "none.jar")
-    assert "apt-get install" in (SparkScalaEngine().missing() or "")
+    assert "make build makes it" in (SparkScalaEngine().missing() or "")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cuesta.errors import EngineError, EngineMissing, InputError, VerificationError
+from cuesta.errors import Defect, EngineError, EngineMissing, InputError, VerificationError
 from cuesta.lab import record
 from cuesta.lab.child import run_in_child
 from cuesta.lab.compare import compare, records_of
@@ -78,7 +78,7 @@ def test_a_bug_in_an_engine_is_one_line(tmp_path: Path) -> None:
     def fail(_trial: Trial, _output: Path) -> None:
         raise ZeroDivisionError("division by zero")
 
-    with pytest.raises(EngineError, match="ZeroDivisionError: division by zero"):
+    with pytest.raises(Defect, match="report it: ZeroDivisionError: division by zero"):
         compare([CopyEngine(before=fail)], scan_trial(tmp_path), plan(tmp_path))
 
 

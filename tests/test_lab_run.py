@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -14,9 +17,12 @@ from cuesta.errors import EngineMissing, InputError, VerificationError
 from cuesta.lab import record
 from cuesta.lab.run import run_trial
 from cuesta.lab.trial import Trial
+from cuesta.lab.verify import Verification
 from labkit import SCHEMA, CopyEngine, names, plan, same_as_input, scan_trial
 
 CEILINGS = {"file_read_warm_bytes_per_s": 16.0}
+BLAKE3 = "f8d36ca9802308912373b0876ab6af1ee2d51ad6017c24445bd71603ba35ffbe"
+"""Of the file that `scan_trial` makes."""
 
 
 class Listener:
@@ -51,13 +57,13 @@ def test_a_run_leaves_an_answer_with_a_record_of_the_published_schema(tmp_path: 
 
 
 def test_the_record_says_what_was_asked_and_what_came_out(tmp_path: Path) -> None:
-    now = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+    now = datetime(2026, 11, 21, 9, 0, tzinfo=UTC).timestamp()
     found = run_trial(CopyEngine(), scan_trial(tmp_path, seed=5), plan(tmp_path, now=now))
     assert (found["workload"], found["engine"], found["seed"]) == ("scan", "copy", 5)
     assert found["parameters"]["min_abs_score"] == 0.0
     assert found["inputs"] == [{"path": str(tmp_path / "input.txt"), "bytes": 4, "files": 1}]
     assert found["answer"]["counts"] == {"rows_read": 3, "rows_kept": 1, "rows": 1}
-    assert found["answer"]["files"] == [{"name": "pairs.txt", "bytes": 4}]
+    assert found["answer"]["files"] == [{"name": "pairs.txt", "bytes": 4, "blake3": BLAKE3}]
     assert found["verified"] is True
     assert found["verification"]["method"] == "reading the input"
     assert found["versions"]["copy"] == "1.2"
@@ -114,8 +120,38 @@ def test_an_engine_that_fails_leaves_nothing_and_is_closed(
     assert engine.closed == 1
 
 
+def test_the_peak_covers_the_verification_and_samples_do_not(tmp_path: Path) -> None:
+    def greedy(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Verification:
+        taken = bytearray(b"1") * (200 << 20)
+        assert taken[-1]
+        return same_as_input(trial, answer, scratch, **how)
+
+    found = run_trial(CopyEngine(), scan_trial(tmp_path), plan(tmp_path, verifier=greedy))
+    more_bytes = found["peak_resident_bytes"] - found["samples"][0]["peak_resident_bytes"]
+    assert more_bytes > 100 << 20
+    assert found["verification"]["peak_resident_bytes"] == found["peak_resident_bytes"]
+    assert found["verification"]["cpu_seconds"] > 0
+
+
+def test_the_time_of_the_whole_is_said_part_by_part(tmp_path: Path) -> None:
+    def slow(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Verification:
+        time.sleep(0.1)
+        return replace(same_as_input(trial, answer, scratch, **how), seconds=0.1)
+
+    chosen = plan(tmp_path, verifier=slow, repeats=3, startup_seconds=2.0)
+    found = run_trial(CopyEngine(), scan_trial(tmp_path), chosen)
+    spent = found["time"]
+    assert spent["work_seconds"] == sum(one["wall_seconds"] for one in found["samples"])
+    assert spent["verification_seconds"] == 0.1
+    assert spent["rest_seconds"] >= 2.0
+    assert 2.1 < spent["as_typed_seconds"] < 60
+    parts = [value for name, value in spent.items() if name != "as_typed_seconds"]
+    assert spent["as_typed_seconds"] == pytest.approx(sum(parts))
+    assert record.one_run_seconds(found) < spent["as_typed_seconds"]
+
+
 def test_an_interrupt_while_verifying_leaves_nothing(tmp_path: Path) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -157,7 +193,7 @@ def test_the_observer_hears_an_estimate_first_and_then_every_stage(tmp_path: Pat
     run_trial(Reporting(), scan_trial(tmp_path), plan(tmp_path, repeats=2), hears)
     assert hears.notes[0] == "to read: 4 B in 1 file"
     assert hears.notes[1].startswith("memory: at most 1 GiB")
-    assert hears.stages == ["run 1 of 2", "run 2 of 2", "verifying", "writing"]
+    assert hears.stages == ["run 1 of 2", "run 2 of 2", "verifying", "writing to the disk"]
     assert hears.done == [(1, 2)]
 
 

@@ -65,6 +65,57 @@ def test_a_study_runs_goes_on_and_writes_its_page(
     assert (tmp_path / "again.html").read_text() == text
 
 
+VARIANTS = """
+question = "Does memory matter?"
+workload = "sort"
+engines = ["native"]
+cores = [1]
+repeats = 1
+
+[[input]]
+name = "records"
+make = "tera"
+rows = 1000
+
+[[variant]]
+name = "told"
+title = "native, told something"
+engine = "native"
+engine_options = { ranks = 3 }
+
+[[series]]
+name = "both"
+title = "Side by side"
+scaling = "none"
+"""
+
+
+def test_variants_of_an_engine_are_compared_on_inputs_that_are_made_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = ["study", "run", tiny(tmp_path, VARIANTS), "-o", str(out)]
+    assert call(words) == 0
+    record = json.loads((out / "both" / "told-1" / "run.json").read_text())
+    assert record["engine_options"] == {"ranks": "3"}
+    assert record["inputs"][0]["path"] == str(out / "inputs" / "records")
+    assert record["inputs"][0]["bytes"] == 100_000
+    runs = json.loads((out / "study.json").read_text())["runs"]
+    assert [run["label"] for run in runs] == ["native", "native, told something"]
+    (section,) = page.sections(page.read(out))
+    assert section.question == "Side by side"
+    assert section.kind == "sort on native and native, told something"
+    made = (out / "inputs" / "records").stat().st_mtime_ns
+    assert call(words) == 0
+    assert (out / "inputs" / "records").stat().st_mtime_ns == made
+    assert call([*words[:2], tiny(tmp_path, VARIANTS.replace("1000", "500")), *words[3:]]) == 0
+    assert (out / "inputs" / "records").stat().st_size == 50_000
+    record = json.loads((out / "both" / "told-1" / "run.json").read_text())
+    assert record["answer"]["counts"]["records"] == 500
+    assert call(["study", "check", tiny(tmp_path, VARIANTS)]) == 0
+    assert "told" in capsys.readouterr().out
+
+
 def test_studies_that_come_along_are_listed_and_checked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -84,6 +135,13 @@ def test_studies_that_come_along_are_listed_and_checked(
         (('scaling = "weak"', 'scaling = "odd"'), "wrong scaling"),
         (('name = "weak"', 'name = "../weak"'), "small letters"),
         (("repeats = 2", "repeats = "), r"tiny\.toml: "),
+        (("[[series]]", "[[variant]]\nname = 'x'\n[[series]]"), "variant x names no engine"),
+        (("[[series]]", "[[variant]]\ncolour = 'x'\n[[series]]"), "a variant has a wrong colour"),
+        (("[[series]]", "[[input]]\nmake = 'x'\n[[series]]"), "an input has a wrong make"),
+        (
+            ("[[series]]", "[[input]]\nname = 'x'\nmake = 'tera'\nsize = 1\n[[series]]"),
+            "an input has a wrong size; it takes first, kind, make, name, rows, seed",
+        ),
     ],
 )
 def test_a_wrong_file_is_one_line(change: tuple[str, str], told: str, tmp_path: Path) -> None:

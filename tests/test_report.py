@@ -161,7 +161,7 @@ def test_the_same_records_give_the_same_bytes_in_any_process(tmp_path: Path) -> 
 def test_a_record_with_nothing_in_it_still_makes_a_page() -> None:
     text = page(MINIMAL).text
     assert "What does unnamed say about its input?" in text
-    assert "was not verified" in text
+    assert "NOT VERIFIED" in text
     assert "You do not need a cluster" not in text
 
 
@@ -300,6 +300,36 @@ def test_bars_become_logarithmic_when_ratios_are_large() -> None:
     slow = kit.record("array", kit.timings({"query": 60.0}, 3), 1 << 20)
     assert "Logarithmic scale" in page(kit.native(peak_resident_bytes=1 << 20), slow).text
     assert "Logarithmic scale" not in page(kit.native(), kit.native(threads=1)).text
+
+
+def test_the_whole_command_is_shown_beside_the_work_and_for_one_run_of_it() -> None:
+    (found,) = runs_of(kit.native(), kit.spark())
+    native, spark = (run.typed for run in found.runs)
+    assert native is not None
+    assert spark is not None
+    assert native.work_seconds == pytest.approx(found.runs[0].work.median)
+    assert native.seconds == pytest.approx(native.work_seconds + 0.31 + 0.012 + 0.143)
+    assert spark.work_seconds == pytest.approx(found.runs[1].total_seconds)
+    text = page(kit.native(), kit.spark()).text
+    assert "native, the work alone; 638 ms as typed" in text
+    assert "310 ms to verify" in text
+    assert "The whole command, as typed" in text
+
+
+def test_a_record_from_before_the_whole_was_timed_shows_the_work_only() -> None:
+    old = kit.native()
+    del old["time"]
+    text = page(old).text
+    assert "as typed" not in text
+    assert "Native took 173 ms." in text
+
+
+def test_a_wrong_answer_says_what_is_wrong_with_it() -> None:
+    wrong = kit.native(1, verified=False)
+    wrong["verification"]["fault"] = "notes.txt is no file of it"
+    assert "The answer of native is wrong: notes.txt is no file of it." in alarm_texts(wrong)
+    wrong["verification"].update(fault=None, expected=kit.OTHER_DIGEST)
+    assert any("another method gives d154be8a7916" in one for one in alarm_texts(wrong))
 
 
 def test_a_session_that_starts_once_counts_once_and_a_level_is_told() -> None:

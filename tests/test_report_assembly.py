@@ -49,7 +49,7 @@ def write_contigs(folder: Path, lengths: tuple[int, ...]) -> None:
     with (folder / "contigs.fa").open("w") as out:
         for number, length in enumerate(lengths, start=1):
             mark = " circular=true" if number == 2 else ""
-            head = f">contig_{number} length={length} coverage={number}.5{mark}"
+            head = f">contig_{number} length={length} depth={number}.5{mark}"
             out.write(f"{head}\n{'A' * length}\n")
 
 
@@ -200,3 +200,19 @@ def test_what_vertex_programs_took_is_a_table(answer: Path) -> None:
     assert table["title"] == "What the vertex programs took"
     assert table["columns"] == ["k", "work", "supersteps", "messages", "bytes"]
     assert table["rows"] == [["31", "chains", 14, 5000, 313_376]]
+
+
+def test_what_the_first_stage_of_the_paper_would_have_moved_is_beside_what_was(
+    answer: Path,
+) -> None:
+    first = {"pairs": 900, "pair_bytes": 57_600, "vertices": 400, "edges": 450,
+             "adjacency_bytes": 27_200}  # fmt: skip
+    stats = {"levels": [level(first_stage=first, bucket_bytes=1234)]}
+    (answer / "stats.json").write_text(json.dumps(stats))
+    assert "Bytes of the paper's first stage" not in titles(answer)
+    (answer / "unitigs.fa").write_text(">0\nACGT\n")
+    table = look(answer)[-1]
+    assert table["title"] == "Bytes of the paper's first stage"
+    assert table["rows"] == [["from map to reduce", 57_600, 1234], ["graph written", 27_200, 8]]
+    assert "900 pairs" in table["note"]
+    assert "400 k-mers" in table["note"]

@@ -17,9 +17,13 @@ def test_explain_fits_one_screen_and_says_what_bounds_the_run(tmp_path: Path) ->
     assert len(text.splitlines()) <= 30
     words = " ".join(text.split())
     assert "native ran scan over 1.00 GiB with 2 threads in 173 ms" in words
+    assert (
+        "The command took 638 ms as typed: 173 ms work, 310 ms verification, 12.0 ms waiting for "
+        "the disk and 143 ms everything else."
+    ) in words
     assert "0.82 of the 7.36 GiB/s measured as file read warm" in words
     assert "A better program would gain at most 1.2" in words
-    assert "the whole would take 142 ms instead of 173 ms" in words
+    assert "the run would take 142 ms instead of 173 ms" in words
 
 
 def test_explain_tells_a_session_from_the_work(tmp_path: Path) -> None:

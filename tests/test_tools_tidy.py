@@ -48,6 +48,7 @@ BROKEN = [
     ("A.java", "class A { int f(int a, int b, int c, int d, int e, int f) { } }\n", "parameters"),
     ("a.scala", "def f(a: Int, b: Int, c: Int)(d: Int, e: Int, f: Int): Int = a\n", "parameters"),
     ("a.py", "# a\n" * 401, "file-length"),
+    ("a.pyi", f"# Written by hand from x; change that instead.\n# {OVER}\n", "line-width"),
     ("a.rs", rust_file(401, 0), "file-length"),
     ("a.bin", "x" * 200_001, "file-bytes"),
     ("a.rs", f"// {NOTE}: later\n", "unowned-note"),
@@ -73,6 +74,7 @@ BROKEN = [
     ("python/cuesta/store/a.py", "import cuesta.workloads\n", "arrow"),
 ]
 CLEAN = [
+    ("a.pyi", f"# Written by `a.py` from x; change that instead.\n# {OVER}\n" + "# a\n" * 401),
     ("a.py", "x" * 100 + "\n"),
     ("a.md", "| " + "cell | " * 30 + "\n"),
     ("a.md", f"https://{OVER}\n"),

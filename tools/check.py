@@ -1,7 +1,8 @@
-"""Run the checks of the repository: `check.py lint` or `check.py test [PYTEST OPTION...]`.
+"""Run the checks of the repository: `check.py lint`, `check.py test [PYTEST OPTION...]` or `soak`.
 
 `lint` runs everything side by side and shows the output of what failed. `test` runs the Rust tests,
-the Scala tests, then pytest, whose closing line is the last one printed.
+the Scala tests, then pytest, whose closing line is the last one printed. `soak` makes `MUTANTS`
+wrong answers of every workload whose verifier is held to it, and prints how many were refused.
 """
 
 from __future__ import annotations
@@ -23,11 +24,20 @@ LINTS: dict[str, list[str]] = {
     "clippy": ["cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-Dwarnings"],
     "mypy": [str(BIN / "mypy")],
     "tidy": [str(BIN / "python"), "tools/tidy.py"],
+    "stub": [str(BIN / "python"), "tools/generate_api.py", "--check"],
     "cargo fmt": ["cargo", "fmt", "--all", "--check"],
     "ruff check": [str(BIN / "ruff"), "check", "--quiet"],
     "ruff format": [str(BIN / "ruff"), "format", "--check", "--quiet"],
 }
 LINTS_AT_ONCE = 2
+MUTANTS = 10_000
+MUTANT_TESTS = (
+    ("cuesta-assembly", "mutants", ""),
+    ("cuesta-network", "mutants", ""),
+    ("cuesta-sort", "mutants", ""),
+    ("cuesta-kmeans", "verification", "no_mutant_of_an_answer_passes"),
+)
+"""Crate, test file and filter."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +56,8 @@ def main(arguments: Sequence[str]) -> int:
         return lint()
     if arguments[:1] == ["test"]:
         return test(arguments[1:])
+    if arguments == ["soak"]:
+        return soak()
     print(__doc__, file=sys.stderr)
     return 2
 
@@ -71,7 +83,8 @@ def run_lint(name: str) -> Outcome:
     done = subprocess.run(
         LINTS[name],
         cwd=ROOT,
-        env=environment(),
+        # Lints come before the build, which installs the package.
+        env=environment() | {"PYTHONPATH": str(ROOT / "python")},
         check=False,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -84,14 +97,30 @@ def run_lint(name: str) -> Outcome:
 def test(options: Sequence[str]) -> int:
     """Tests in Rust, Scala and Python; the code of the first that failed."""
     rust = ["cargo", "test", "--workspace", "--quiet"]
-    scala = ["mvn", "--batch-mode", "--quiet", "--file", "jvm/spark-jobs/pom.xml", "test"]
+    scala = [str(BIN / "python"), "tools/scala_jobs.py", "test"]
     python = [str(BIN / "python"), "-m", "pytest", *options]
-    has_maven = shutil.which("mvn") and shutil.which("javac")
-    for command in (rust, scala, python) if has_maven else (rust, python):
+    # ScalaTest comes by Maven.
+    for command in (rust, scala, python) if shutil.which("mvn") else (rust, python):
         code = subprocess.run(command, cwd=ROOT, env=environment(), check=False).returncode
         if code:
             return code
     return 0
+
+
+def soak() -> int:
+    """Wrong answers by the thousands; 1 when any passed."""
+    failed = 0
+    for crate, name, only in MUTANT_TESTS:
+        words = ["cargo", "test", "--package", crate, "--release", "--quiet", "--test", name]
+        counted = environment() | {"CUESTA_MUTANTS": str(MUTANTS)}
+        done = subprocess.run(
+            [*words, *filter(None, [only]), "--", "--nocapture"],
+            cwd=ROOT,
+            env=counted,
+            check=False,
+        )
+        failed |= int(done.returncode != 0)
+    return failed
 
 
 def environment() -> dict[str, str]:

@@ -4,7 +4,7 @@
 
 venv    the virtual environment `.venv` with the pinned packages of `tools/requirements.txt`
 build   that, and the native module in release, so that `.venv/bin/cuesta` works (the default);
-        and the jar of the Scala workloads, where there are a JDK and Maven
+        and the jar of the Scala workloads, with the compiler that PySpark brings
 test    that, and what only tests need: Chromium from Debian's packages, where root can install it,
         and minimap2, where it compiles
 lock    write `tools/requirements.txt` anew from `pyproject.toml`
@@ -36,6 +36,7 @@ STAMP = VENV / "cuesta-stamp.json"
 REQUIREMENTS = ROOT / "tools" / "requirements.txt"
 MODULE = ROOT / "python" / "cuesta" / "_native.abi3.so"
 SPARK_JOBS = ROOT / "jvm" / "spark-jobs"
+SCALA_JOBS = ROOT / "tools" / "scala_jobs.py"
 JAR = ROOT / "python" / "cuesta" / "jars" / "cuesta-spark-jobs.jar"
 
 PYTHON_MIN = (3, 11)
@@ -110,19 +111,16 @@ def build() -> None:
 
 
 def build_jar() -> None:
-    """The Scala workloads for Spark; without Maven that engine is missing, and says so."""
-    sources = digest([SPARK_JOBS / "pom.xml", *(SPARK_JOBS / "src").rglob("*.scala")])
+    """The Scala workloads for Spark; without PySpark that engine is missing, and says so."""
+    sources = digest([REQUIREMENTS, SCALA_JOBS, *(SPARK_JOBS / "src").rglob("*.scala")])
     if stamp().get("jar") == sources and JAR.exists():
         return
-    if not shutil.which("mvn") or not shutil.which("javac"):
-        say("no engine spark-scala: its jar needs apt-get install default-jdk-headless maven")
+    if not succeeds([str(PYTHON), "-c", "import pyspark"], silent=True):
+        say("no engine spark-scala: its jar needs pip install 'cuesta[spark]'")
         return
-    say("building the Scala workloads (two minutes the first time)")
-    words = ["mvn", "--batch-mode", "--quiet", "-DskipTests", "package"]
-    if not succeeds([*words, "--file", str(SPARK_JOBS / "pom.xml")]):
-        raise SetupError("the Scala workloads do not build; see Maven's messages above")
-    JAR.parent.mkdir(exist_ok=True)
-    shutil.copyfile(SPARK_JOBS / "target" / JAR.name, JAR)
+    say("building the Scala workloads (half a minute)")
+    if not succeeds([str(PYTHON), str(SCALA_JOBS), "build", str(JAR)]):
+        raise SetupError("the Scala workloads do not build; see the compiler's messages above")
     write_stamp({"jar": sources})
 
 

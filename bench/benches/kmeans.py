@@ -50,7 +50,7 @@ def cases(size: Size) -> Iterator[Case]:
     yield Case(
         name=f"{len(points) / 1e6:g} M x {points.shape[1]} float32, k = {CLUSTERS}",
         contestants=(
-            ours.cuesta(job, _ours),
+            ours.cuesta(job, our_centres),
             in_memory(job),
             scikit_learn(path),
             scikit_learn_in_memory(points),
@@ -97,7 +97,7 @@ def in_memory(job: Job) -> Contestant:
         name=PASSES,
         how=f"{job.text}; the phases `iteration` and `assign`",
         work=work,
-        answer=_ours,
+        answer=our_centres,
     )
 
 
@@ -107,7 +107,7 @@ def scikit_learn(path: Path) -> Contestant:
         name=SKLEARN,
         how="numpy.load; KMeans(algorithm='lloyd', init=first points, tol=0).fit; numpy.save",
         work=lambda folder: sklearn_cluster.from_file(path, SHAPE, folder),
-        answer=_theirs,
+        answer=their_centres,
         repeats_max=5,
     )
 
@@ -118,7 +118,7 @@ def scikit_learn_in_memory(points: Any) -> Contestant:
         name=SKLEARN_FIT,
         how="KMeans(algorithm='lloyd', init=first points, tol=0).fit on an array in memory",
         work=lambda folder: Sample(seconds=sklearn_cluster.seconds(points, SHAPE, folder)),
-        answer=_theirs,
+        answer=their_centres,
         repeats_max=5,
     )
 
@@ -136,7 +136,7 @@ def on_spark(job: Job, engine: Engine | None, path: Path | None) -> Iterator[Con
     """Our engine, then MLlib, which takes the session that the engine has started."""
     if engine:
         how = "the Rust kernel on ranges of the file inside mapInArrow; session up"
-        yield engines.contestant(engine, job, _ours, how)
+        yield engines.contestant(engine, job, our_centres, how)
     if path is None:
         return
     cached: list[Any] = []
@@ -151,7 +151,7 @@ def on_spark(job: Job, engine: Engine | None, path: Path | None) -> Iterator[Con
         name=MLLIB,
         how="mllib KMeans.setInitialModel(first points).run on a cached RDD of vectors; session up",
         work=work,
-        answer=_theirs,
+        answer=their_centres,
         repeats_max=3,
     )
 
@@ -163,11 +163,13 @@ def same_centres(one: Answer, other: Answer) -> str | None:
     return f"centres are {apart} apart" if apart > TOLERANCE * largest else None
 
 
-def _ours(folder: Path) -> Answer:
+def our_centres(folder: Path) -> Answer:
+    """Of `centres.tsv`."""
     return _answer(np.loadtxt(folder / "centres.tsv", skiprows=1)[:, 3:])
 
 
-def _theirs(folder: Path) -> Answer:
+def their_centres(folder: Path) -> Answer:
+    """Of `centres.npy`."""
     return _answer(np.load(folder / "centres.npy"))
 
 

@@ -58,7 +58,12 @@ def loading(path: Path) -> Case:
             ),
         ),
         bars=(
-            shown("duckdb to parquet", "DuckDB to Parquet, shown"),
+            Ratio(
+                ours=ours.CUESTA,
+                theirs="duckdb to parquet",
+                at_least=3.0,
+                text="3x DuckDB to Parquet",
+            ),
             shown(ours.READ, "a plain 2-thread pread, shown"),
         ),
         amount=float(path.stat().st_size),

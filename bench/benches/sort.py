@@ -182,14 +182,14 @@ def _gigabytes(path: Path) -> str:
 
 
 def _sorted(answer: Path) -> Answer:
-    return _content([answer / "sorted.dat"])
+    return content([answer / "sorted.dat"])
 
 
 def _parts(folder: Path) -> Answer:
-    return _content(sorted((folder / "parts").iterdir()))
+    return content(sorted((folder / "parts").iterdir()))
 
 
-def _content(files: list[Path]) -> Answer:
+def content(files: list[Path]) -> Answer:
     """All bytes in order: keys are unique, so there is one right order."""
     hashed = hashlib.blake2b(digest_size=16)
     for file in files:

@@ -72,6 +72,12 @@ def tera_records(folder: Path, rows: int) -> Path:
     return _made(folder / f"tera-{rows}.dat", "tera", {"rows": rows})
 
 
+def images_stack(folder: Path, images: int) -> Path:
+    """A stack of grey images with discs, made if it is not there."""
+    request = {"images": images, "height": 1024, "width": 1024, "discs": 40, "seed": 1}
+    return _made(folder / f"images-{images}.npy", "images", request)
+
+
 def _made(path: Path, kind: str, request: dict[str, Any]) -> Path:
     if path.exists():
         return path

@@ -18,25 +18,30 @@ from harness.model import Sample
 _GROUPS = Path("/sys/fs/cgroup")
 _LAUNCHER = """
 import os, resource, sys, time
-limit, group = int(sys.argv[1]), sys.argv[2]
+limit, data, group = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 if group:
     with open(group + "/cgroup.procs", "w") as file:
         file.write(str(os.getpid()))
-resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+if data:
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 started = time.perf_counter()
-pid = os.posix_spawn(sys.argv[3], sys.argv[3:], os.environ)
+pid = os.posix_spawn(sys.argv[4], sys.argv[4:], os.environ)
 _, status, usage = os.wait4(pid, 0)
 print(time.perf_counter() - started, usage.ru_maxrss)
 sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
-def run(words: Sequence[str], limit_bytes: int) -> Sample:
-    """Run a command; its time and its peak. Errors: `RuntimeError` with what it said."""
+def run(words: Sequence[str], limit_bytes: int, *, data_segment: bool = True) -> Sample:
+    """Run a command; its time and its peak. Errors: `RuntimeError` with what it said.
+
+    Without `data_segment` only the control group holds it, so that stacks and heaps that are
+    reserved but not used do not count.
+    """
     with control_group(limit_bytes) as group:
-        launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(limit_bytes), str(group or "")]
+        facts = [str(limit_bytes), str(int(data_segment)), str(group or "")]
         done = subprocess.run(
-            [*launcher, *words],
+            [sys.executable, "-I", "-S", "-c", _LAUNCHER, *facts, *words],
             capture_output=True,
             text=True,
             check=False,

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from harness.size import Size
+
 GENOME = Path("/usr/share/doc/bowtie/examples/genomes/NC_008253.fna.gz")
 """E. coli 536, of Debian's bowtie-examples."""
 ART = "art_illumina"
@@ -26,6 +28,11 @@ ERRORS = 0.005
 SMOKE_BASES = 60_000
 REAL_BASES = 5_000_000
 SHUFFLE_PARTS = 32
+REPEATS_BASES = 26_000_000
+REPEATS_DEPTH = 30
+REPEATS_PART = 0.2
+REPEATS_APART = 0.03
+DRAWN_AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +77,9 @@ def mates(folder: Path, *, smoke: bool) -> Mates:
             words = [ART, *ART_WORDS.split(), "-i", str(found.genome), "-o", str(prefix)]
             subprocess.run(words, check=True, capture_output=True)
         else:
-            _draw(found, SMOKE_BASES if smoke else REAL_BASES)
+            chance = np.random.default_rng(1)
+            bases = SMOKE_BASES if smoke else REAL_BASES
+            _draw(found, chance.integers(0, 4, bases, dtype=np.uint8), chance, DEPTH)
     return found
 
 
@@ -106,25 +115,73 @@ def _records(path: Path) -> Iterator[bytes]:
             yield record
 
 
-def _draw(made: Mates, bases: int) -> None:
-    chance = np.random.default_rng(1)
+def with_repeats(size: Size) -> Mates:
+    """30x of mates of a genome of 26 Mbp (or a small one), a fifth of it in families of repeats.
+
+    Made once, by seed: families of 500 to 6,000 bases, each with copies that differ from it in up
+    to 3 % of their bases, at random places and on either strand.
+    """
+    bases = size.pick(SMOKE_BASES, REPEATS_BASES)
+    name = f"repeats-{bases}-{REPEATS_DEPTH}x"
+    found = Mates(
+        one=size.folder / f"{name}-1.fq",
+        two=size.folder / f"{name}-2.fq",
+        genome=size.folder / f"{name}.fa",
+        how=f"{bases:,} bases by seed, a fifth in repeats; {REPEATS_DEPTH}x, 0.5 % errors",
+    )
+    if not found.two.exists():
+        chance = np.random.default_rng(2)
+        genome = chance.integers(0, 4, bases, dtype=np.uint8)
+        _repeat(genome, chance)
+        _draw(found, genome, chance, REPEATS_DEPTH)
+    return found
+
+
+def _repeat(genome: Any, chance: np.random.Generator) -> None:
+    """Write copies of families over a fifth of a genome."""
+    written = 0
+    while written < REPEATS_PART * len(genome):
+        family = chance.integers(0, 4, int(chance.integers(500, 6000)), dtype=np.uint8)
+        for _ in range(int(chance.integers(2, 30))):
+            copy = family if chance.random() < 0.5 else (3 - family)[::-1]
+            wrong = chance.random(len(copy)) < chance.random() * REPEATS_APART
+            copy = np.where(wrong, chance.integers(0, 4, len(copy), dtype=np.uint8), copy)
+            start = int(chance.integers(0, len(genome) - len(copy)))
+            genome[start : start + len(copy)] = copy
+            written += len(copy)
+
+
+def _draw(made: Mates, genome: Any, chance: np.random.Generator, depth: int) -> None:
+    """Write a genome and its reads: `depth` times its bases, 300 apart, `ERRORS` of them wrong."""
     letters = np.frombuffer(b"ACGT", dtype=np.uint8)
-    genome = chance.integers(0, 4, bases, dtype=np.uint8)
     made.genome.write_bytes(b">drawn\n" + letters[genome].tobytes() + b"\n")
-    pairs = DEPTH * bases // (2 * READ_BASES)
-    spans = np.clip(chance.normal(300, 30, pairs).round().astype(int), READ_BASES, 500)
-    starts = chance.integers(0, bases - 500, pairs)
-    other = chance.random(pairs) < 0.5
-    ends: list[list[Any]] = [[], []]
-    for start, span, turned in zip(starts, spans, other, strict=True):
-        piece = genome[start : start + span]
-        strands = piece, (3 - piece)[::-1]
-        for mate, strand in enumerate(reversed(strands) if turned else strands):
-            read = strand[:READ_BASES].copy()
-            wrong = chance.random(READ_BASES) < ERRORS
-            read[wrong] = chance.integers(0, 4, int(wrong.sum()), dtype=np.uint8)
-            ends[mate].append(letters[read].tobytes())
-    for path, reads in ((made.one, ends[0]), (made.two, ends[1])):
-        quality = b"I" * READ_BASES
-        rows = (b"@r%d\n%s\n+\n%s\n" % (index, read, quality) for index, read in enumerate(reads))
-        path.write_bytes(b"".join(rows))
+    pairs = depth * len(genome) // (2 * READ_BASES)
+    partial = [path.with_name(f"partial-{path.name}") for path in made.files]
+    along = np.arange(READ_BASES)
+    with partial[0].open("wb") as one, partial[1].open("wb") as two:
+        for first in range(0, pairs, DRAWN_AT_ONCE):
+            count = min(DRAWN_AT_ONCE, pairs - first)
+            spans = np.clip(chance.normal(300, 30, count).round().astype(int), READ_BASES, 500)
+            starts = chance.integers(0, len(genome) - 500, count)
+            left = genome[starts[:, None] + along]
+            right = 3 - genome[(starts + spans - 1)[:, None] - along]
+            turned = (chance.random(count) < 0.5)[:, None]
+            mates = np.where(turned, right, left), np.where(turned, left, right)
+            for file, bases in zip((one, two), mates, strict=True):
+                wrong = chance.random(bases.shape) < ERRORS
+                drawn = chance.integers(0, 4, bases.shape, dtype=np.uint8)
+                file.write(_fastq(first, letters[np.where(wrong, drawn, bases)]))
+    for path, final in zip(partial, made.files, strict=True):
+        path.rename(final)
+
+
+def _fastq(first: int, reads: Any) -> bytes:
+    """Records of reads of one length, numbered from `first` on with ten digits each."""
+    count, length = reads.shape
+    names = np.char.zfill((np.arange(count) + first).astype("S10"), 10)
+    record = b"@r" + b"0" * 10 + b"\n" + b"A" * length + b"\n+\n" + b"I" * length + b"\n"
+    table = np.tile(np.frombuffer(record, dtype=np.uint8), (count, 1))
+    table[:, 2:12] = names.view(np.uint8).reshape(count, 10)
+    table[:, 13 : 13 + length] = reads
+    written: bytes = table.tobytes()
+    return written

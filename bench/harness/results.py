@@ -20,7 +20,6 @@ SCHEMA = "cuesta.bench/1"
 PACKAGES = (
     "cuesta",
     "duckdb",
-    "graphframes-py",
     "networkit",
     "numpy",
     "polars",

@@ -34,3 +34,14 @@ class VerificationError(CuestaError):
     """The answer is not what another method computes from the same input."""
 
     exit_code = 1
+
+
+class Defect(CuestaError):
+    """A defect of Cuesta itself, to be reported."""
+
+    exit_code = 70
+
+    @classmethod
+    def of(cls, error: BaseException) -> Defect:
+        """What to tell of an error that no code expects."""
+        return cls(f"internal error, please report it: {type(error).__name__}: {error}")

@@ -21,6 +21,10 @@ TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".toml", ".sh", ".css", ".js", ".html", 
 TEXT_NAMES = frozenset({"Makefile", ".gitignore", "run"})
 
 
+_WRITTEN_BY = re.compile(r"# Written by `[^`\n]+` from [^\n]+; change that instead\.\n")
+"""The first line of a file that a program writes; a test holds it to what that writes now."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """One broken rule at one place; `line` is 1-based."""
@@ -54,7 +58,8 @@ class SourceFile:
     @property
     def is_text(self) -> bool:
         """Whether people write it, so that the limits of lines and words hold for it."""
-        return self.suffix in TEXT_SUFFIXES or Path(self.path).name in TEXT_NAMES
+        is_text = self.suffix in TEXT_SUFFIXES or Path(self.path).name in TEXT_NAMES
+        return is_text and not _WRITTEN_BY.match(self.text)
 
     @cached_property
     def text(self) -> str:

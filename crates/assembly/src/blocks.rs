@@ -31,6 +31,7 @@ pub struct Blocks<'a> {
     buckets: Vec<Mutex<Vec<Block<'a>>>>,
     budget: &'a Budget,
     keep_free_bytes: u64,
+    open_bytes: usize,
     path: PathBuf,
     /// The file outlives the run.
     named: bool,
@@ -53,12 +54,20 @@ impl<'a> Blocks<'a> {
             buckets: (0..count).map(|_| Mutex::default()).collect(),
             budget,
             keep_free_bytes,
+            open_bytes: OPEN_BYTES,
             path,
             named: false,
             file: Mutex::default(),
             written_bytes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
         }
+    }
+
+    /// The open blocks of a thread together take about so many bytes, if a block that is worth
+    /// writing has room in them.
+    pub fn opening(mut self, open_bytes: usize) -> Self {
+        self.open_bytes = open_bytes.min(OPEN_BYTES);
+        self
     }
 
     /// The file is this one, which stays; [`Blocks::keep`] puts all into it.
@@ -119,7 +128,7 @@ impl<'a> Blocks<'a> {
 
     /// Bytes of an open block, of which a thread has one a bucket.
     fn open_bytes(&self) -> usize {
-        (OPEN_BYTES / self.buckets.len()).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX)
+        (self.open_bytes / self.buckets.len()).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX)
     }
 
     /// What a thread adds through.

@@ -9,6 +9,7 @@ use cuesta_core::budget::Budget;
 use cuesta_core::job::Context;
 use serde::{Deserialize, Serialize};
 
+use crate::depth::Depth;
 use crate::glue::End;
 use crate::reads::Pairing;
 use crate::seen::{self, Ends};
@@ -60,6 +61,7 @@ pub fn bridged<'a>(
     context: &Context<'a>,
     graph: &Graph<'_>,
     (next, pairing): (Option<usize>, Pairing),
+    depth: Depth,
 ) -> Result<Option<(usize, Trusted<'a>, Mates)>> {
     let k = graph.k;
     let seen = seen::place(context, graph, pairing)?;
@@ -67,7 +69,13 @@ pub fn bridged<'a>(
     let insert = seen.quantile(0.5);
     let spanned = (((insert * SPAN_PART) as usize).saturating_sub(1) | 1).min(SPANNED_MAX);
     let longer = next.unwrap_or(spanned);
-    let weight = |path: usize| if next.is_none() { weight(graph, path) } else { 0 };
+    let weight = |path: usize| match next {
+        Some(_) => 0,
+        None => {
+            let kmers = graph.paths.codes(path).len() + 1 - k;
+            weight(depth, graph.paths.facts(path).count_sum, kmers)
+        }
+    };
     if pairs < PAIRS_MIN || longer <= k {
         return Ok(None);
     }
@@ -136,6 +144,7 @@ pub fn contigs<'a>(
     Ok(trusted)
 }
 
-fn weight(graph: &Graph<'_>, path: usize) -> u16 {
-    graph.coverage(path).round().clamp(1.0, f64::from(u16::MAX)) as u16
+/// The depth of a path as a count of its k-mers.
+pub fn weight(depth: Depth, count_sum: u64, kmers: usize) -> u16 {
+    depth.of(count_sum, kmers).round().clamp(1.0, f64::from(u16::MAX)) as u16
 }

@@ -115,6 +115,10 @@ impl Checkpoint {
         for &k in before {
             write::before(output, k, &self.trusted(k, budget)?)?;
         }
+        for level in &state.levels {
+            let name = write::unitigs_before_file(level.k);
+            write::restore_unitigs(output, level.k, &self.read(&name)?)?;
+        }
         let next = Next { k, trusted: Some(self.trusted(k, budget)?), mates: state.mates };
         Ok(Some((next, state.levels)))
     }
@@ -133,6 +137,13 @@ impl Checkpoint {
         let spectrum = fs::read(&spectrum)
             .map_err(|cause| Error::system(OPERATION, "reading", &spectrum, &cause))?;
         self.write(SPECTRUM_FILE, &spectrum)?;
+        if let Some(level) = levels.last() {
+            let name = write::unitigs_before_file(level.k);
+            let path = output.join(write::BEFORE_FOLDER).join(&name);
+            let unitigs = fs::read(&path)
+                .map_err(|cause| Error::system(OPERATION, "reading", &path, &cause))?;
+            self.write(&name, &unitigs)?;
+        }
         self.write_state(&state)?;
         self.stage(levels.len() - 1).clear()
     }

@@ -53,8 +53,8 @@ enum Beyond<K> {
 pub enum Grain {
     /// A path as far as it goes in the bucket.
     Path,
-    /// Two k-mers that are joined, or one that is joined to none.
-    Joint,
+    /// A k-mer.
+    Kmer,
 }
 
 /// Finds the fragments of the k-mers of a bucket.
@@ -63,14 +63,12 @@ pub struct Compactor<'t, 'b, K> {
     k: usize,
     min_count: u32,
     grain: Grain,
-    /// Of k-mers to the left and to the right of where a path was begun, with [`Grain::Joint`].
-    counts: [Vec<u32>; 2],
 }
 
 impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
     /// K-mers counted less than `min_count` times are taken for absent.
     pub fn new(table: &'t mut Table<'b, K>, k: usize, (min_count, grain): (u32, Grain)) -> Self {
-        Self { table, k, min_count, grain, counts: Default::default() }
+        Self { table, k, min_count, grain }
     }
 
     /// Appends the fragments of the solid k-mers, which are in these slots.
@@ -78,74 +76,46 @@ impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
     /// # Errors
     /// `Input` when they do not fit in the budget.
     pub fn run(&mut self, solid: &[usize], fragments: &mut Fragments<'_>) -> Result<()> {
-        let (mut left, mut right, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+        if self.grain == Grain::Kmer {
+            return self.push_kmers(solid, fragments);
+        }
+        let (mut left, mut right) = (Vec::new(), Vec::new());
         for &slot in solid {
             if self.table.visit(slot) {
                 continue;
             }
             left.clear();
             right.clear();
-            self.counts.iter_mut().for_each(Vec::clear);
             let forward = self.table.key(slot);
             let start = Oriented { forward, backward: forward.reverse_complement(self.k) };
             let count = self.table.count(slot);
             let mut piece = Piece { first_count: count, last_count: count, ..Piece::default() };
             piece.count_sum = u64::from(count);
             (piece.circular, piece.right_open) =
-                self.walk(start, &mut right, (&mut piece.count_sum, &mut piece.last_count), 1)?;
+                self.walk(start, &mut right, (&mut piece.count_sum, &mut piece.last_count))?;
             if !piece.circular {
                 (_, piece.left_open) = self.walk(
                     start.turned(),
                     &mut left,
                     (&mut piece.count_sum, &mut piece.first_count),
-                    0,
                 )?;
             }
-            let spell = |codes: &mut Vec<Base>| {
+            fragments.push(piece, |codes| {
                 codes.extend(left.iter().rev().map(|&base| complement(base)));
                 codes.extend((0..self.k).rev().map(|index| forward.last_but(index)));
                 codes.extend_from_slice(&right);
-            };
-            match self.grain {
-                Grain::Path => fragments.push(piece, spell)?,
-                Grain::Joint => {
-                    whole.clear();
-                    spell(&mut whole);
-                    self.push_joints(&whole, (piece, count), fragments)?;
-                }
-            }
+            })?;
         }
         Ok(())
     }
 
-    /// Appends the joints of a path, or the path itself where it is one k-mer that has none.
-    fn push_joints(
-        &self,
-        codes: &[Base],
-        (path, count): (Piece, u32),
-        fragments: &mut Fragments<'_>,
-    ) -> Result<()> {
-        let [left, right] = &self.counts;
-        let counts: Vec<u32> = left.iter().rev().chain([&count]).chain(right).copied().collect();
-        let kmers = counts.len();
-        if kmers == 1 && !path.circular {
-            return fragments.push(path, |all| all.extend_from_slice(codes));
-        }
-        let joints = if path.circular { kmers } else { kmers - 1 };
-        for joint in 0..joints {
-            let (first_count, last_count) = (counts[joint], counts[(joint + 1) % kmers]);
-            let piece = Piece {
-                count_sum: u64::from(first_count) + u64::from(last_count),
-                first_count,
-                last_count,
-                left_open: joint > 0 || path.circular || path.left_open,
-                right_open: joint + 1 < joints || path.circular || path.right_open,
-                circular: false,
-            };
-            fragments.push(piece, |all| {
-                // A circle has as many bases as k-mers.
-                let bases = if path.circular { kmers } else { codes.len() };
-                all.extend((joint..=joint + self.k).map(|place| codes[place % bases]));
+    /// Appends each k-mer by itself, in the bucket of its left end.
+    fn push_kmers(&self, solid: &[usize], fragments: &mut Fragments<'_>) -> Result<()> {
+        for &slot in solid.iter().filter(|&&slot| self.table.inside(slot) & LEFT_INSIDE != 0) {
+            let (kmer, count) = (self.table.key(slot), self.table.count(slot));
+            let piece = Piece { count_sum: u64::from(count), ..Piece::default() };
+            fragments.push(piece, |codes| {
+                codes.extend((0..self.k).rev().map(|index| kmer.last_but(index)));
             })?;
         }
         Ok(())
@@ -158,7 +128,6 @@ impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
         start: Oriented<K>,
         bases: &mut Vec<Base>,
         (count_sum, last_count): (&mut u64, &mut u32),
-        side: usize,
     ) -> Result<(bool, bool)> {
         let mut at = start;
         loop {
@@ -176,9 +145,6 @@ impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
                     bases.push(next.forward.last_but(0));
                     *last_count = self.table.count(slot);
                     *count_sum += u64::from(*last_count);
-                    if self.grain == Grain::Joint {
-                        self.counts[side].push(*last_count);
-                    }
                     at = next;
                 }
             }

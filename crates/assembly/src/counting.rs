@@ -8,8 +8,8 @@ use cuesta_input::parallel;
 use crate::buckets::Buckets;
 use crate::compact::{Compactor, Grain};
 use crate::kmer::{Kmer, Wide};
-use crate::packed::LEFT_INSIDE;
-use crate::scan::TRUSTED;
+use crate::packed::{LEFT_INSIDE, Record};
+use crate::scan::{REPEATED, TRUSTED, Tally};
 use crate::sequences::Fragments;
 use crate::spectrum::Spectrum;
 use crate::table::Table;
@@ -20,6 +20,16 @@ const SAMPLE: usize = 16;
 /// How many buckets, the first ones, are looked at to choose the smallest count.
 pub fn sampled(buckets: usize) -> usize {
     buckets / SAMPLE
+}
+
+/// What was counted in buckets.
+pub struct Counted<'b> {
+    /// The fragments of unitigs.
+    pub fragments: Fragments<'b>,
+    /// K-mers by count.
+    pub spectrum: Spectrum,
+    /// Edges, where they were wanted.
+    pub tally: Tally,
 }
 
 /// What counts, with how many threads.
@@ -52,12 +62,12 @@ impl<'b> Counting<'_, 'b> {
         }
     }
 
-    /// The fragments of the k-mers counted at least `min_count` times, and the numbers of all
-    /// k-mers by count. Buckets are empty afterwards.
+    /// The fragments of the k-mers counted at least `min_count` times, the numbers of all k-mers by
+    /// count, and with [`Grain::Kmer`] the edges between all. Buckets are empty afterwards.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
-    pub fn fragments(&self, min_count: u32, grain: Grain) -> Result<(Fragments<'b>, Spectrum)> {
+    pub fn fragments(&self, min_count: u32, grain: Grain) -> Result<Counted<'b>> {
         match self.k {
             0..=31 => self.fragments_of::<u64>((min_count, grain)),
             32..=63 => self.fragments_of::<u128>((min_count, grain)),
@@ -72,15 +82,12 @@ impl<'b> Counting<'_, 'b> {
         let count = |worker: &mut Worker<'_, K>, index: usize| {
             worker.count(self.buckets, mine[index], (self.k, u32::MAX))
         };
-        let make = || Worker::new(self.budget);
+        let make = || Worker::new(self.budget, Grain::Path);
         let workers = parallel::run(self.threads, mine.len(), make, count, |_| {})?;
         Ok(all_spectra(&workers))
     }
 
-    fn fragments_of<K: Kmer>(
-        &self,
-        (min_count, grain): (u32, Grain),
-    ) -> Result<(Fragments<'b>, Spectrum)> {
+    fn fragments_of<K: Kmer>(&self, (min_count, grain): (u32, Grain)) -> Result<Counted<'b>> {
         let work = |worker: &mut Worker<'b, K>, index: usize| {
             let bucket = self.mine[index];
             worker.count(self.buckets, bucket, (self.k, min_count))?;
@@ -89,13 +96,15 @@ impl<'b> Counting<'_, 'b> {
             Compactor::new(&mut worker.table, self.k, (min_count, grain))
                 .run(&worker.solid, &mut worker.fragments)
         };
-        let make = || Worker::new(self.budget);
+        let make = || Worker::new(self.budget, grain);
         let workers = parallel::run(self.threads, self.mine.len(), make, work, |_| {})?;
         let spectrum = all_spectra(&workers);
+        let mut tally = Tally::default();
+        workers.iter().for_each(|worker| tally.add(&worker.tally));
         let mut workers = workers.into_iter().map(|worker| worker.fragments);
         let mut fragments = workers.next().unwrap_or_else(|| none(self.budget));
         workers.try_for_each(|more| fragments.append(more))?;
-        Ok((fragments, spectrum))
+        Ok(Counted { fragments, spectrum, tally })
     }
 }
 
@@ -110,12 +119,20 @@ struct Worker<'a, K> {
     spectrum: Spectrum,
     solid: Vec<usize>,
     fragments: Fragments<'a>,
+    tally: Tally,
+    grain: Grain,
 }
 
 impl<'a, K: Kmer> Worker<'a, K> {
-    fn new(budget: &'a Budget) -> Self {
+    fn new(budget: &'a Budget, grain: Grain) -> Self {
+        let table = match grain {
+            Grain::Path => Table::new(budget),
+            Grain::Kmer => Table::with_edges(budget),
+        };
         Self {
-            table: Table::new(budget),
+            table,
+            tally: Tally::default(),
+            grain,
             buffer: Vec::new(),
             spectrum: Spectrum::default(),
             solid: Vec::new(),
@@ -133,19 +150,23 @@ impl<'a, K: Kmer> Worker<'a, K> {
         table.clear()?;
         buckets.each(bucket, &mut self.buffer, |record| {
             table.reserve(record.kmers)?;
-            if record.flags & TRUSTED == 0 {
-                record.each(k, |one: K, two: K, inside| {
-                    let (key, inside) = canonical(one, two, inside);
-                    table.add(key, inside);
-                });
-            } else {
+            if record.flags & TRUSTED != 0 {
                 record.each(k, |one: K, two: K, inside| {
                     let (key, inside) = canonical(one, two, inside);
                     table.trust(key, inside, u32::from(record.weight));
                 });
+            } else if self.grain == Grain::Kmer || record.flags & REPEATED != 0 {
+                add_with_edges(table, record, k);
+            } else {
+                record.each(k, |one: K, two: K, inside| {
+                    let (key, inside) = canonical(one, two, inside);
+                    table.add(key, inside);
+                });
             }
             Ok(())
         })?;
+        let (followed, edges) = table.edges();
+        self.tally.add(&Tally { followed, edges, ..Tally::default() });
         table.slots(&mut self.solid);
         let mut kept = 0;
         for index in 0..self.solid.len() {
@@ -160,6 +181,22 @@ impl<'a, K: Kmer> Worker<'a, K> {
         self.solid.truncate(kept);
         Ok(())
     }
+}
+
+/// Counts the k-mers of a super-k-mer, but not a repeated one, and notes what follows them.
+fn add_with_edges<K: Kmer>(table: &mut Table<'_, K>, record: &Record<'_>, k: usize) {
+    let mut is_counted = record.flags & REPEATED != 0;
+    let mut before: Option<(K, bool)> = None;
+    record.each(k, |one: K, two: K, inside| {
+        let (key, inside) = canonical(one, two, inside);
+        if !std::mem::take(&mut is_counted) {
+            table.add(key, inside);
+        }
+        if let Some((before, forward)) = before {
+            table.follow(before, forward, one.last_but(0));
+        }
+        before = Some((key, one == key));
+    });
 }
 
 /// The canonical form of a k-mer, and its ends inside as that form has them.

@@ -127,7 +127,8 @@ pub fn unitigs<'a, K: Kmer>(
                 })
                 .sum();
             let sum: u64 = chain.iter().map(|&(index, _)| fragments.facts(index).count_sum).sum();
-            paths.push(Path { count_sum: sum - twice, circular }, |all| {
+            let merges = chain.iter().map(|&(index, _)| fragments.facts(index).merges).sum();
+            paths.push(Path { count_sum: sum - twice, circular, merges }, |all| {
                 all.extend_from_slice(&codes)
             })
         },
@@ -191,7 +192,8 @@ pub fn merge<'a>(
                 joined(paths, chain, (k - 1, k, closed), &mut codes);
             }
             let count_sum = chain.iter().map(|&(index, _)| paths.facts(index).count_sum).sum();
-            merged.push(Path { count_sum, circular }, |all| all.extend_from_slice(&codes))
+            let merges = chain.iter().map(|&(index, _)| paths.facts(index).merges).sum();
+            merged.push(Path { count_sum, circular, merges }, |all| all.extend_from_slice(&codes))
         },
     )?;
     Ok(merged)

@@ -13,6 +13,7 @@ use cuesta_core::{Error, Result};
 use crate::blocks::Blocks;
 use crate::compact::internal;
 use crate::run::Level;
+use crate::scan::Tally;
 use crate::sequences::{self, Paths, Piece, Sequences};
 use crate::stage::Found;
 use crate::wire;
@@ -45,23 +46,26 @@ impl Kept<'_> {
         self.path(BUCKETS)
     }
 
-    /// Whether `blocks` were all kept before; they have them then.
+    /// Gives `blocks` what was saved of them, if all of it was; what was counted on the way.
     ///
     /// # Errors
     /// `System`, `Input`.
-    pub fn restore(&self, blocks: &Blocks<'_>) -> Result<bool> {
-        let Some(mut places) = self.frames(PLACES)? else { return Ok(false) };
-        blocks.restore(places.next()?)?;
-        Ok(true)
+    pub fn restore(&self, blocks: &Blocks<'_>) -> Result<Option<Tally>> {
+        let Some(mut frames) = self.frames(PLACES)? else { return Ok(None) };
+        blocks.restore(frames.next()?)?;
+        wire::tally(frames.next()?).map(Some)
     }
 
-    /// Keeps all blocks.
+    /// Saves all blocks, and what was counted when they were filled.
     ///
     /// # Errors
     /// `System`.
-    pub fn save(&self, blocks: &Blocks<'_>) -> Result<()> {
+    pub fn save(&self, blocks: &Blocks<'_>, tally: &Tally) -> Result<()> {
         let places = blocks.keep()?;
-        self.write(PLACES, |file| put_frame(file, &places))
+        self.write(PLACES, |file| {
+            put_frame(file, &places)?;
+            put_frame(file, &wire::tally_bytes(tally))
+        })
     }
 
     /// What was found in the buckets, once that was kept.
@@ -98,8 +102,11 @@ impl Kept<'_> {
         let level = serde_json::from_slice(frames.next()?)
             .map_err(|_| internal("a file that was kept whole is not"))?;
         let mut paths = Paths::new(budget, "the contigs");
-        let path =
-            |piece: Piece| sequences::Path { count_sum: piece.count_sum, circular: piece.circular };
+        let path = |piece: Piece| sequences::Path {
+            count_sum: piece.count_sum,
+            circular: piece.circular,
+            merges: piece.merges,
+        };
         frames.fragments(&mut paths, path)?;
         Ok(Some((paths, level)))
     }

@@ -12,6 +12,8 @@ pub mod buckets;
 pub mod checkpoint;
 pub mod compact;
 pub mod counting;
+pub mod depth;
+pub mod first_stage;
 pub mod glue;
 pub mod graph;
 pub mod kept;

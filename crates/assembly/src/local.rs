@@ -6,14 +6,14 @@ use cuesta_input::parallel;
 
 use crate::bridge::Trusted;
 use crate::buckets::{Buckets, Sink};
-use crate::counting::Counting;
+use crate::counting::{Counted, Counting};
 use crate::kept::Kept;
 use crate::reads::{Batch, Reads};
-use crate::scan::{Scanner, SuperKmer};
+use crate::scan::{Scanner, SuperKmer, Tally};
 use crate::sequences::{Fragments, Paths, Piece, Sequences};
 use crate::stage::{Ask, Found, Workers};
 use crate::supersteps;
-use crate::supersteps::control::{Control, Program};
+use crate::supersteps::control::Control;
 
 /// Part of the budget that is left for tables and graphs.
 const KEEP_FREE: u64 = 2;
@@ -32,10 +32,10 @@ impl<'c> Workers<'c> for Local<'c> {
         kept: Option<&Kept<'_>>,
         response: &mut Response,
     ) -> Result<Found<'c>> {
-        let buckets = self.filled(ask, trusted, kept, response)?;
+        let (buckets, mut tally) = self.filled(ask, trusted, kept, response)?;
         let mine: Vec<usize> = (0..buckets.blocks.count()).collect();
         let bucket_bytes = buckets.blocks.bytes();
-        let (fragments, spectrum, min_count) = timed(response, "compact", || {
+        let (counted, min_count) = timed(response, "compact", || {
             let counting = Counting {
                 buckets: &buckets,
                 mine: &mine,
@@ -48,13 +48,16 @@ impl<'c> Workers<'c> for Local<'c> {
                 Some(min_count) => min_count,
                 None => counting.sample()?.fit(ask.k).min_count,
             };
-            let (fragments, spectrum) = counting.fragments(min_count, ask.grain())?;
-            Ok(((fragments, spectrum, min_count), bucket_bytes, mine.len() as u64))
+            let counted = counting.fragments(min_count, ask.grain())?;
+            Ok(((counted, min_count), bucket_bytes, mine.len() as u64))
         })?;
+        let Counted { fragments, spectrum, tally: edges } = counted;
+        tally.add(&edges);
         drop(buckets);
-        let mut found = Found { fragments, spectrum, min_count, bucket_bytes, traffic: None };
-        if let Some(chains) = ask.chains {
-            let mut control = Control::new(ask.k, chains, Program::Glue);
+        let mut found =
+            Found { fragments, spectrum, min_count, bucket_bytes, tally, traffic: None };
+        if let Some(program) = ask.program {
+            let mut control = Control::new(ask.k, program);
             let vertices = (found.fragments, |piece: &Piece| *piece);
             found.fragments = self.program(&mut control, vertices, response)?;
             found.traffic = Some(control.traffic);
@@ -92,22 +95,23 @@ impl<'c> Local<'c> {
         trusted: Option<Trusted<'c>>,
         kept: Option<&Kept<'_>>,
         response: &mut Response,
-    ) -> Result<Buckets<'c>> {
+    ) -> Result<(Buckets<'c>, Tally)> {
         let (request, budget) = (self.context.request, self.context.budget);
         let keep_free = budget.limit_bytes() / KEEP_FREE;
         let mut buckets = Buckets::new(ask.k, ask.buckets(), (budget, keep_free), &request.scratch);
         let Some(kept) = kept else {
-            self.partition(ask, trusted, &buckets, response)?;
-            return Ok(buckets);
+            let tally = self.partition(ask, trusted, &buckets, response)?;
+            return Ok((buckets, tally));
         };
         buckets.blocks = buckets.blocks.kept_in(kept.buckets_path());
-        if !kept.restore(&buckets.blocks)? {
-            self.partition(ask, trusted, &buckets, response)?;
-            timed(response, "keep", || {
-                Ok((kept.save(&buckets.blocks)?, buckets.blocks.bytes(), 0))
-            })?;
+        if let Some(tally) = kept.restore(&buckets.blocks)? {
+            return Ok((buckets, tally));
         }
-        Ok(buckets)
+        let tally = self.partition(ask, trusted, &buckets, response)?;
+        timed(response, "keep", || {
+            Ok((kept.save(&buckets.blocks, &tally)?, buckets.blocks.bytes(), 0))
+        })?;
+        Ok((buckets, tally))
     }
 
     /// Puts the super-k-mers of reads and of what is trusted into buckets.
@@ -117,23 +121,27 @@ impl<'c> Local<'c> {
         trusted: Option<Trusted<'c>>,
         buckets: &Buckets<'c>,
         response: &mut Response,
-    ) -> Result<()> {
+    ) -> Result<Tally> {
         let request = self.context.request;
         let inputs = if ask.only_trusted { &[] } else { &request.inputs[..] };
         let reads = Reads::open(inputs, ask.pairing)?;
         self.context.progress.expect(ask.input_bytes);
-        let work = |_: &mut (), task: usize| {
+        let work = |tally: &mut Tally, task: usize| {
             let mut sink = buckets.sink()?;
             let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
             if let Some(trusted) = trusted.as_ref().filter(|_| task == 0) {
                 add_trusted(trusted, &mut scanner, &mut sink);
             }
             add_reads(&reads, &mut scanner, &mut sink, self.context)?;
+            tally.add(&scanner.tally);
             sink.open.finish()
         };
         timed(response, "partition", || {
-            parallel::run(request.threads, request.threads, || (), work, |_| {})?;
-            Ok(((), ask.input_bytes, reads.given()))
+            let found =
+                parallel::run(request.threads, request.threads, Tally::default, work, |_| {})?;
+            let mut tally = Tally::default();
+            found.iter().for_each(|one| tally.add(one));
+            Ok((tally, ask.input_bytes, reads.given()))
         })
     }
 }

@@ -6,8 +6,11 @@ use cuesta_core::{Error, Result};
 use serde::Deserialize;
 
 use crate::reads::Pairing;
-use crate::supersteps::control::Chains;
+use crate::simplify::Rules;
+use crate::supersteps::control::{Paper, Program};
 
+/// Asks for sizes of k-mers chosen from the reads.
+const AUTO: &str = "auto";
 /// Shortest k-mer.
 pub const K_MIN: usize = 15;
 /// Longest k-mer.
@@ -17,6 +20,11 @@ pub const K_MAX: usize = 127;
 const K_FIRST: usize = 31;
 const K_STEP_MIN: usize = 12;
 const K_STEPS_MAX: usize = 4;
+/// The size of the paper's k-mers, its jobs, and what the paper does not say: the edits between the
+/// sides of a bubble.
+const PAPER_K: usize = 31;
+const PAPER_JOBS: u64 = 15;
+const PAPER_EDITS: f64 = 0.1;
 /// The last k-mer size chosen leaves so many parts in 100 of a read for counting.
 const READ_PART: usize = 82;
 
@@ -27,51 +35,37 @@ pub enum Profile {
     /// Tips, bubbles and weak connections, by relative coverage.
     #[default]
     Default,
-    /// Tips shorter than 2 k and bubbles shorter than 5 k.
+    /// The method of the paper: its reads, its vertex program, its rules.
     Paper,
     /// Nothing: contigs are unitigs.
     None,
 }
 
-/// How chains of k-mers become unitigs, and who takes errors out of the graph.
+/// How the fragments of buckets become unitigs, and who takes errors out of the graph.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum How {
-    /// As the profile has it: `toss` with that of the paper, else `buckets`.
+pub enum Joining {
+    /// As [`Joining::Buckets`].
     #[default]
     Auto,
-    /// In the buckets of k-mers; one machine joins these and has the graph.
+    /// One machine joins them and has the graph.
     Buckets,
-    /// In the buckets; vertex programs join these by list ranking, and have the graph.
+    /// Vertex programs join them by list ranking, and have the graph.
     Ranking,
-    /// Vertex programs join k-mers by the coin toss of the paper, and have the graph.
-    Toss,
-}
-
-impl How {
-    /// How a vertex program compresses chains, if one does.
-    pub fn program(self, profile: Profile) -> Option<Chains> {
-        match self {
-            Self::Auto if profile == Profile::Paper => Some(Chains::Toss),
-            Self::Auto | Self::Buckets => None,
-            Self::Ranking => Some(Chains::Ranking),
-            Self::Toss => Some(Chains::Toss),
-        }
-    }
 }
 
 /// Parameters as they come from the command line.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct AssembleParams {
-    /// Sizes of k-mers, ascending, separated by commas; chosen from the reads where absent.
+    /// Sizes of k-mers, ascending, separated by commas; where absent or `auto`, by the reads.
     pub kmer_sizes: Option<String>,
     /// Count from which on a k-mer is taken for real; from the spectrum where absent.
     pub min_count: Option<u32>,
     /// What is taken for an error.
     pub profile: Profile,
-    /// How chains become unitigs.
-    pub chains: How,
+    /// How fragments become unitigs.
+    pub chains: Joining,
     /// Leaves out reads with letters that stand for more than one base.
     pub drop_reads_with_n: bool,
     /// Shortest contig that is written, in bases.
@@ -82,6 +76,12 @@ pub struct AssembleParams {
     pub interleaved: bool,
     /// The folder in which a run is kept to go on from.
     pub resume: Option<PathBuf>,
+    /// Most rounds of the coin toss in a job of the paper; until chains are whole where absent.
+    pub paper_rounds: Option<u64>,
+    /// Most jobs of the paper.
+    pub paper_jobs: Option<u64>,
+    /// Most edits between the sides of a bubble of the paper, as a part of the longer one.
+    pub paper_edits: Option<f64>,
 }
 
 /// Checked parameters.
@@ -103,6 +103,71 @@ impl AssembleParams {
         }
     }
 
+    /// With what the profile says.
+    #[must_use]
+    pub fn completed(mut self) -> Self {
+        if self.profile == Profile::Paper {
+            self.drop_reads_with_n = true;
+            self.min_count.get_or_insert(1);
+        }
+        self
+    }
+
+    /// The program of vertices that makes unitigs of what the buckets have, if one does.
+    pub fn joining(&self, k: usize) -> Option<Program> {
+        match (self.profile, self.chains) {
+            (Profile::Paper, _) => Some(Program::Compress(self.paper(k))),
+            (_, Joining::Ranking) => Some(Program::Glue),
+            _ => None,
+        }
+    }
+
+    /// The program of vertices that takes errors out of the graph, if one does.
+    pub fn simplifying(&self, k: usize) -> Option<Program> {
+        match (self.profile, self.chains) {
+            (Profile::Paper, _) => Some(Program::Jobs(self.paper(k))),
+            (Profile::Default, Joining::Ranking) => Some(Program::Simplify(Rules::default_for(k))),
+            _ => None,
+        }
+    }
+
+    fn paper(&self, k: usize) -> Paper {
+        Paper {
+            tip: 2 * k,
+            bubble: 5 * k,
+            edits: self.paper_edits.unwrap_or(PAPER_EDITS),
+            rounds_max: self.paper_rounds,
+            jobs_max: self.paper_jobs.unwrap_or(PAPER_JOBS),
+        }
+    }
+
+    /// Refuses parameters that do not go together.
+    fn check_profile(&self) -> Result<()> {
+        let of_paper = [
+            ("--paper-rounds", self.paper_rounds.is_some()),
+            ("--paper-jobs", self.paper_jobs.is_some()),
+            ("--paper-edits", self.paper_edits.is_some()),
+        ];
+        if self.profile != Profile::Paper {
+            return match of_paper.iter().find(|(_, given)| *given) {
+                Some((name, _)) => Err(refusal(&format!("{name} is for --profile paper alone"))),
+                None => Ok(()),
+            };
+        }
+        if self.chains != Joining::Auto {
+            return Err(refusal(
+                "--profile paper has its own --chains, the coin toss; leave it out",
+            ));
+        }
+        if self.paper_rounds == Some(0) || self.paper_jobs == Some(0) {
+            return Err(refusal("--paper-rounds and --paper-jobs are at least 1"));
+        }
+        if self.paper_edits.is_some_and(|edits| !(0.0..=1.0).contains(&edits)) {
+            return Err(refusal("--paper-edits is a part of a length, from 0 to 1"));
+        }
+        Ok(())
+    }
+
     /// Checks the ranges; `read_bases` is the length of a typical read.
     ///
     /// # Errors
@@ -116,16 +181,22 @@ impl AssembleParams {
                 "--pairs takes mates in two files, --interleaved in one; give one",
             ));
         }
-        let kmer_sizes = match &self.kmer_sizes {
-            None => chosen(read_bases),
-            Some(text) => parse(text)?,
+        self.check_profile()?;
+        let is_paper = self.profile == Profile::Paper;
+        let kmer_sizes = match self.kmer_sizes.as_deref().map_or(AUTO, str::trim) {
+            AUTO if is_paper => vec![PAPER_K],
+            AUTO => chosen(read_bases),
+            text => parse(text)?,
         };
+        if is_paper && kmer_sizes.len() > 1 {
+            return Err(refusal("--profile paper takes one size of k-mers; give -k 31"));
+        }
         if kmer_sizes[0] > read_bases {
             let k = kmer_sizes[0];
             let text = format!("k is {k}, but reads have {read_bases} bases; give a smaller -k");
             return Err(refusal(&text));
         }
-        Ok(Plan { kmer_sizes, given: self })
+        Ok(Plan { kmer_sizes, given: self.completed() })
     }
 }
 
@@ -145,8 +216,8 @@ fn parse(text: &str) -> Result<Vec<usize>> {
     };
     sizes.filter(good).ok_or_else(|| {
         refusal(&format!(
-            "-k is {text:?}, give odd numbers from {K_MIN} to {K_MAX}, ascending and separated by \
-             commas, such as 31,55,79"
+            "-k is {text:?}, give auto or odd numbers from {K_MIN} to {K_MAX}, ascending and \
+             separated by commas, such as 31,55,79"
         ))
     })
 }
@@ -173,13 +244,44 @@ mod tests {
     }
 
     #[test]
+    fn auto_says_what_is_done_when_nothing_is_said() {
+        let sizes = |kmer_sizes: Option<&str>| {
+            let kmer_sizes = kmer_sizes.map(str::to_owned);
+            let params = AssembleParams { kmer_sizes, ..Default::default() };
+            params.check(150).unwrap().kmer_sizes
+        };
+        assert_eq!(sizes(Some("auto")), sizes(None));
+        assert_eq!(sizes(Some(" auto ")), [31, 53, 75, 97, 119]);
+    }
+
+    #[test]
+    fn the_paper_has_its_own_reads_counts_and_size() {
+        let paper = AssembleParams { profile: Profile::Paper, ..Default::default() };
+        let plan = paper.clone().check(100).unwrap();
+        assert_eq!(plan.kmer_sizes, [31]);
+        assert_eq!((plan.given.min_count, plan.given.drop_reads_with_n), (Some(1), true));
+        let asked = AssembleParams { min_count: Some(3), ..paper.clone() };
+        assert_eq!(asked.check(100).unwrap().given.min_count, Some(3));
+        let refused = |params: AssembleParams| params.check(100).unwrap_err().message;
+        let sizes = Some("31,55".to_owned());
+        assert!(refused(AssembleParams { kmer_sizes: sizes, ..paper.clone() }).contains("-k 31"));
+        let chains = AssembleParams { chains: Joining::Buckets, ..paper.clone() };
+        assert!(refused(chains).contains("--chains"));
+        let edits = AssembleParams { paper_edits: Some(1.5), ..paper.clone() };
+        assert!(refused(edits).contains("from 0 to 1"));
+        assert!(refused(AssembleParams { paper_jobs: Some(0), ..paper }).contains("at least 1"));
+        let other = AssembleParams { paper_rounds: Some(3), ..Default::default() };
+        assert!(refused(other).contains("--paper-rounds is for --profile paper alone"));
+    }
+
+    #[test]
     fn what_is_out_of_range_is_named() {
         let refused = |kmer_sizes: &str| {
             let kmer_sizes = Some(kmer_sizes.to_owned());
             let params = AssembleParams { kmer_sizes, ..Default::default() };
             params.check(100).unwrap_err().message
         };
-        for bad in ["", "30", "13", "129", "55,31", "31,31", "31;55", "x"] {
+        for bad in ["", "30", "13", "129", "55,31", "31,31", "31;55", "x", "auto,31", "AUTO"] {
             assert!(refused(bad).contains("odd numbers from 15 to 127"), "{bad}");
         }
         assert!(refused("101").contains("reads have 100 bases"));

@@ -12,7 +12,7 @@ use needletail::errors::{ParseError, ParseErrorKind};
 use needletail::{FastxReader, parse_fastx_reader};
 use serde::{Deserialize, Serialize};
 
-use crate::scan::{Scanner, SuperKmer};
+use crate::scan::{self, Scanner, SuperKmer};
 
 const OPERATION: &str = "input.reads";
 /// Bases of a batch; the read that exceeds it is the last one.
@@ -170,12 +170,30 @@ impl Reads {
         Ok(())
     }
 
+    /// Refuses what has other letters than those of nucleotides.
+    ///
+    /// # Errors
+    /// As [`Reads::scan`].
+    pub fn check(&self, batch: &Batch) -> Result<()> {
+        for (index, read) in batch.reads().enumerate() {
+            if let Some(place) = read.iter().position(|&letter| scan::is_no_base(letter)) {
+                return Err(self.no_base(batch, index, place, read[place]));
+            }
+        }
+        Ok(())
+    }
+
     /// Names a byte of a batch that is no letter of a nucleotide: base `place` of read `read`.
     pub fn no_base(&self, batch: &Batch, read: usize, place: usize, byte: u8) -> Error {
         let source = &self.sources[batch.source];
         let (group, within) = (batch.first + (read / source.group()) as u64, read % source.group());
+        let what = if scan::is_amino_acid(byte) {
+            "stands for an amino acid, so these are proteins; give reads of DNA or RNA"
+        } else {
+            "is no nucleotide; give reads of DNA or RNA"
+        };
         let text = format!(
-            "{}, record {}, base {}: {:?} is no nucleotide; give DNA reads",
+            "{}, record {}, base {}: {:?} {what}",
             source.paths[within / source.each].display(),
             group * source.each as u64 + (within % source.each) as u64 + 1,
             place + 1,

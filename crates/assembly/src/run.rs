@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bridge::{self, Mates, Trusted};
 use crate::checkpoint::{Checkpoint, Next};
+use crate::depth::Depth;
+use crate::first_stage::FirstStage;
 use crate::kept::Kept;
 use crate::kmer::Wide;
 use crate::local::Local;
@@ -38,8 +40,11 @@ pub struct Level {
     pub distinct: u64,
     /// Of these, taken for real.
     pub solid: u64,
-    /// Bytes of super-k-mers.
-    pub bucket_bytes: u64,
+    /// Bases of the reads, 0 where k-mers come from contigs and bridges alone.
+    pub read_bases: u64,
+    /// What the first stage of the paper would have moved, with its profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_stage: Option<FirstStage>,
     /// What vertex programs took, where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffics>,
@@ -68,8 +73,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
 pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Result<Response> {
     let request = context.request;
     request.require_inputs()?;
-    let typical = typical_read(&request.inputs)?;
-    let plan = context.parameters::<AssembleParams>()?.check(typical)?;
+    let plan = plan(context)?;
     let mut assembly = Assembly {
         context,
         plan: &plan,
@@ -81,12 +85,30 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
     let Assembly { mut response, levels, .. } = assembly;
     let min_contig = plan.given.min_contig;
     timed(&mut response, "write", || {
-        let bytes = write::contigs(&request.output, &graph, min_contig)?;
+        let depth = depth(&graph, levels.last());
+        let bytes = write::contigs(&request.output, &graph, (depth, min_contig))?;
         Ok(((), bytes, graph.paths.len() as u64))
     })?;
     response.phases = together(response.phases);
     response.counts = write::stats(&request.output, &graph.paths, &levels, min_contig)?;
     Ok(response)
+}
+
+/// What is to be done, by the parameters and the first reads.
+///
+/// # Errors
+/// `Input` naming a parameter that is out of range, or a file without reads; `System`.
+pub fn plan(context: &Context<'_>) -> Result<Plan> {
+    let typical = typical_read(&context.request.inputs)?;
+    context.parameters::<AssembleParams>()?.check(typical)
+}
+
+/// What the counts of the k-mers of a graph say of the depth of the reads.
+fn depth(graph: &Graph<'_>, level: Option<&Level>) -> Depth {
+    match level {
+        Some(level) if level.mates.is_none() => Depth::of_reads(level.read_bases, &graph.paths),
+        _ => Depth::counted(),
+    }
 }
 
 /// Phases of one name as one, in the order in which they came first.
@@ -105,13 +127,14 @@ fn together(phases: Vec<Phase>) -> Vec<Phase> {
     found
 }
 
-/// The length of the longest of the first reads.
+/// The length of the longest of the first reads, which must be reads of nucleotides.
 fn typical_read(paths: &[PathBuf]) -> Result<usize> {
     let mut batch = Batch::default();
     let mut longest = 0;
     for path in paths {
         let reads = Reads::open(std::slice::from_ref(path), Pairing::None)?;
         reads.next(&mut batch)?;
+        reads.check(&batch)?;
         longest = batch.reads().map(<[u8]>::len).max().unwrap_or(0).max(longest);
     }
     Ok(longest)
@@ -164,6 +187,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
             }
             let Some(found) = self.after(&graph)? else { return Ok(graph) };
             next = found;
+            write::keep_unitigs(&request.output, graph.k)?;
             drop(graph);
             if let Some(kept) = &kept {
                 kept.save(&next, &self.levels, &request.output)?;
@@ -196,8 +220,10 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         if pairing == Pairing::None || self.plan.given.profile != Profile::Default {
             return Ok(None);
         }
+        let (context, levels) = (self.context, &self.levels);
         timed(&mut self.response, "mates", || {
-            let found = bridge::bridged(self.context, graph, (next, pairing))?;
+            let depth = depth(graph, levels.last());
+            let found = bridge::bridged(context, graph, (next, pairing), depth)?;
             let pairs = found.as_ref().map_or(0, |(_, _, mates)| mates.pairs);
             Ok((found, 0, pairs))
         })

@@ -6,6 +6,7 @@
 //! buckets is in both; [`crate::table`] knows which of its ends are inside.
 
 use cuesta_core::cpu;
+use serde::{Deserialize, Serialize};
 
 use crate::kmer::Base;
 
@@ -27,6 +28,8 @@ pub const LEFT_OUTSIDE: u8 = 1;
 pub const RIGHT_OUTSIDE: u8 = 2;
 /// From a contig, not from a read.
 pub const TRUSTED: u8 = 4;
+/// The first k-mer is the last one of the super-k-mer before, which was too long.
+pub const REPEATED: u8 = 8;
 
 const CODES: [u8; 256] = {
     let mut codes = [NO_BASE; 256];
@@ -49,13 +52,23 @@ pub fn code(letter: u8) -> u8 {
     CODES[usize::from(letter)]
 }
 
+/// Whether a byte is no letter of IUPAC's for nucleotides.
+pub fn is_no_base(letter: u8) -> bool {
+    code(letter) == NO_BASE
+}
+
+/// Whether a byte is a letter of IUPAC's that stands for an amino acid and for no nucleotide.
+pub fn is_amino_acid(letter: u8) -> bool {
+    b"EFIJLOPQZ".contains(&letter.to_ascii_uppercase())
+}
+
 /// A stretch of bases for one bucket.
 pub struct SuperKmer<'a> {
     /// Where it goes.
     pub bucket: usize,
     /// How many k-mers it has.
     pub kmers: usize,
-    /// [`LEFT_OUTSIDE`], [`RIGHT_OUTSIDE`].
+    /// [`LEFT_OUTSIDE`], [`RIGHT_OUTSIDE`], [`REPEATED`].
     pub flags: u8,
     /// Two bits a base from `first` on, the first base highest.
     words: &'a [u64],
@@ -78,8 +91,42 @@ impl SuperKmer<'_> {
     }
 }
 
+/// What is counted while reads are cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Bases of the reads: letters that stand for one base, of reads that are not left out.
+    pub bases: u64,
+    /// K-mers that follow one another in a read.
+    pub pairs: u64,
+    /// Distinct k-mers that another one follows in a read, on the strand that was read. Only
+    /// counted for the program of the paper, as the next.
+    pub followed: u64,
+    /// Distinct pairs of k-mers that follow one another in a read, on the strand that was read.
+    pub edges: u64,
+}
+
+impl Tally {
+    /// As numbers.
+    pub fn numbers(&self) -> [u64; 4] {
+        [self.bases, self.pairs, self.followed, self.edges]
+    }
+
+    /// From numbers.
+    pub fn of([bases, pairs, followed, edges]: [u64; 4]) -> Self {
+        Self { bases, pairs, followed, edges }
+    }
+
+    /// Adds what was counted elsewhere.
+    pub fn add(&mut self, other: &Self) {
+        let (mine, others) = (self.numbers(), other.numbers());
+        *self = Self::of(std::array::from_fn(|index| mine[index] + others[index]));
+    }
+}
+
 /// What cuts reads, with its buffers.
 pub struct Scanner {
+    /// Of all reads taken so far.
+    pub tally: Tally,
     k: usize,
     minimizer: usize,
     bucket_bits: u32,
@@ -96,6 +143,7 @@ impl Scanner {
     /// there, or left out whole.
     pub fn new(k: usize, bucket_bits: u32, drop_ambiguous: bool) -> Self {
         Self {
+            tally: Tally::default(),
             k,
             minimizer: (k / 3).clamp(MINIMIZER_MIN, MINIMIZER_MAX),
             bucket_bits,
@@ -125,6 +173,7 @@ impl Scanner {
         let codes = &self.codes[start..];
         let most = codes.iter().fold(0, |most, &code| most.max(code));
         if most < AMBIGUOUS {
+            self.tally.bases += read.len() as u64;
             self.add_stretch(start, start + read.len());
             return Ok(());
         }
@@ -136,6 +185,7 @@ impl Scanner {
         if self.keep_ambiguous {
             let cuts: Vec<usize> =
                 (0..codes.len()).filter(|&place| codes[place] == AMBIGUOUS).collect();
+            self.tally.bases += (read.len() - cuts.len()) as u64;
             let mut from = start;
             for cut in cuts {
                 self.add_stretch(from, start + cut);
@@ -158,6 +208,7 @@ impl Scanner {
 
     fn add_stretch(&mut self, start: usize, end: usize) {
         if end - start >= self.k {
+            self.tally.pairs += (end - start - self.k) as u64;
             self.stretches.push((start, end));
         }
     }
@@ -203,8 +254,8 @@ impl Scanner {
                     words: &self.words,
                     first: start + from,
                 });
-                flags = 0;
-                from += count;
+                flags = REPEATED;
+                from += if from + count < run.end { count - 1 } else { count };
             }
             first = last + 1;
         }
@@ -337,7 +388,11 @@ mod tests {
                 bytes.extend([0; 72]);
                 let (kmers, flags) = (part.kmers, part.flags);
                 let record = Record { kmers, flags, weight: 0, bytes: &bytes };
+                let mut is_repeated = flags & REPEATED != 0;
                 record.each(k, |forward: u64, _, _| {
+                    if std::mem::take(&mut is_repeated) {
+                        return;
+                    }
                     *found.entry((part.bucket, forward)).or_insert(0) += 1;
                 });
             };

@@ -5,8 +5,9 @@ use cuesta_core::budget::{Budget, Lease};
 
 use crate::kmer::{Base, complement};
 
-/// Taken from the budget at a time.
-const STEP_BYTES: u64 = 1 << 20;
+/// Most that is taken from the budget at a time, and the part of the budget that it is at most.
+const STEP_BYTES_MAX: u64 = 1 << 20;
+const STEP_PART: u64 = 256;
 
 /// Memory that grows, taken from a budget in steps.
 pub struct Meter<'a> {
@@ -28,7 +29,8 @@ impl<'a> Meter<'a> {
     /// `Input` when it does not fit in the budget.
     pub fn take(&mut self, size_bytes: u64) -> Result<()> {
         if self.left_bytes < size_bytes {
-            let more = size_bytes.max(STEP_BYTES);
+            let step = (self.budget.limit_bytes() / STEP_PART).min(STEP_BYTES_MAX);
+            let more = size_bytes.max(step);
             self.leases.push(self.budget.take(more, self.purpose)?);
             self.left_bytes += more;
         }
@@ -121,6 +123,8 @@ pub struct Piece {
     pub first_count: u32,
     /// The count of its last k-mer.
     pub last_count: u32,
+    /// How often another vertex was merged into it, in the program of the paper.
+    pub merges: u32,
     /// Its first k-mer is also the last or first of a fragment of another bucket.
     pub left_open: bool,
     /// So is its last k-mer.
@@ -132,7 +136,8 @@ pub struct Piece {
 impl Piece {
     /// Of a path, whose ends are not open.
     pub fn of(path: &Path) -> Self {
-        Self { count_sum: path.count_sum, circular: path.circular, ..Self::default() }
+        let Path { count_sum, circular, merges } = *path;
+        Self { count_sum, circular, merges, ..Self::default() }
     }
 
     /// The same on the other strand.
@@ -157,6 +162,8 @@ pub struct Path {
     pub count_sum: u64,
     /// Its last k-mer is followed by its first.
     pub circular: bool,
+    /// How often another vertex was merged into it, in the program of the paper.
+    pub merges: u32,
 }
 
 /// Unitigs or contigs.

@@ -12,13 +12,13 @@ use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::buckets::Buckets;
-use crate::counting::{Counting, sampled};
+use crate::counting::{Counted, Counting, sampled};
 use crate::packed;
 use crate::reads::{self, Batch, Pairing, Reads};
-use crate::scan::{Scanner, SuperKmer};
+use crate::scan::{Scanner, SuperKmer, Tally};
 use crate::spectrum::Spectrum;
 use crate::stage::{Ask, Found};
-use crate::supersteps::control::{Control, Program};
+use crate::supersteps::control::Control;
 use crate::supersteps::part::spread;
 use crate::supersteps::{self, Exchange};
 use crate::wire;
@@ -95,7 +95,7 @@ pub fn divide(ask: &Ask, share: &Share, to: Parts, progress: &Progress) -> Resul
             Err(error) => return Err(first_error(ask, share, progress)?.unwrap_or(error)),
         }
     }
-    Ok(Divided { reads: reads.given(), ..blocks.divided() })
+    Ok(Divided { reads: reads.given(), ..blocks.divided(&scanner.tally) })
 }
 
 /// Divides the super-k-mers of what is trusted.
@@ -110,7 +110,7 @@ pub fn divide_trusted(ask: &Ask, trusted: &[u8], to: Parts) -> Result<Divided> {
         scanner.take_codes(codes, &mut emit);
         scanner.flush(&mut emit);
     })?;
-    Ok(open.divided())
+    Ok(open.divided(&scanner.tally))
 }
 
 /// What is wrong with a file, told as when it is read from its beginning.
@@ -151,8 +151,10 @@ impl Open {
         }
     }
 
-    fn divided(self) -> Divided {
+    /// By part; the first one is given what was counted, too.
+    fn divided(self, tally: &Tally) -> Divided {
         let mut divided = Divided::default();
+        wire::put_tally(tally, &mut divided.bytes);
         for part in 0..self.to.parts {
             for bucket in (part..self.last).step_by(self.to.parts) {
                 if !self.blocks[bucket].is_empty() {
@@ -194,8 +196,9 @@ pub fn part(ask: &Ask, request: &Request, feed: &mut (impl Feed + Exchange)) -> 
     let buckets = Buckets::new(ask.k, ask.buckets(), (&budget, keep_free), &request.scratch);
     let mut seen = vec![false; ask.buckets()];
     let mut block = Vec::new();
+    let mut tally = Tally::default();
     while let Some(bytes) = feed.next()? {
-        wire::each_block(&bytes, |bucket, found| {
+        let counted = wire::each_block(&bytes, |bucket, found| {
             if bucket >= seen.len() {
                 return Err(crate::compact::internal("a block of no bucket"));
             }
@@ -203,6 +206,7 @@ pub fn part(ask: &Ask, request: &Request, feed: &mut (impl Feed + Exchange)) -> 
             block.extend_from_slice(found);
             buckets.blocks.add(bucket, &mut block)
         })?;
+        tally.add(&counted);
     }
     let mine: Vec<usize> = (0..seen.len()).filter(|&bucket| seen[bucket]).collect();
     let bucket_bytes = buckets.blocks.bytes();
@@ -224,16 +228,18 @@ pub fn part(ask: &Ask, request: &Request, feed: &mut (impl Feed + Exchange)) -> 
             }
         }
     };
-    let (mut fragments, spectrum) = counting.fragments(min_count, ask.grain())?;
+    let counted = counting.fragments(min_count, ask.grain())?;
+    let Counted { mut fragments, spectrum, tally: edges } = counted;
+    tally.add(&edges);
     let mut traffic = None;
-    if let Some((parts, chains)) = feed.together().zip(ask.chains) {
+    if let Some((parts, program)) = feed.together().zip(ask.program) {
         let given = spread(&fragments, parts, |piece| *piece);
         fragments = fragments.none_yet();
-        let mut control = Control::new(ask.k, chains, Program::Glue);
+        let mut control = Control::new(ask.k, program);
         supersteps::part(&mut control, parts, &given, (&mut fragments, feed))?;
         traffic = Some(control.traffic);
     }
-    Ok(wire::found_bytes(&Found { fragments, spectrum, min_count, bucket_bytes, traffic }))
+    Ok(wire::found_bytes(&Found { fragments, spectrum, min_count, bucket_bytes, tally, traffic }))
 }
 
 /// Opens the reads of a share.
@@ -356,7 +362,7 @@ mod tests {
             only_trusted: false,
             pairing: Pairing::None,
             input_bytes: 2300,
-            chains: None,
+            program: None,
         };
         let to = Parts { parts: 3, only_sampled: false };
         let last = shares.last().unwrap();

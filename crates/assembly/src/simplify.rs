@@ -45,19 +45,6 @@ impl Rules {
             times: 4.0,
         }
     }
-
-    /// The rules of the paper.
-    pub fn of_the_paper(k: usize) -> Self {
-        Self {
-            tip: 2 * k,
-            weak_tip: 0,
-            island: 0,
-            bubble: 5 * k,
-            edits: 0.1,
-            connection: 0,
-            times: 1.0,
-        }
-    }
 }
 
 /// What a round took out.
@@ -145,13 +132,24 @@ impl<'a> Graph<'a> {
         for &path in &gone {
             self.alive[path] = false;
         }
-        let partner: Vec<End> =
-            (0..2 * self.paths.len() as End).map(|end| self.only(end)).collect();
-        let merge = (self.k, self.budget);
-        self.paths = glue::merge(&self.paths, &partner, &self.alive, merge)?;
+        self.paths = self.merged()?;
         self.links = Links::find::<K>(&self.paths, self.k, self.budget)?;
         self.alive = vec![true; self.paths.len()];
         Ok(gone.len() as u64)
+    }
+
+    /// The same graph, in which what has one continuation is one path.
+    ///
+    /// # Errors
+    /// `Input` when it does not fit in the budget.
+    pub fn joined<K: Kmer>(&self) -> Result<Self> {
+        Self::new::<K>(self.merged()?.sorted(self.budget)?, self.k, self.budget)
+    }
+
+    fn merged(&self) -> Result<Paths<'a>> {
+        let ends = 0..2 * self.paths.len() as End;
+        let partner: Vec<End> = ends.map(|end| self.only(end)).collect();
+        glue::merge(&self.paths, &partner, &self.alive, (self.k, self.budget))
     }
 
     /// The end that `end` is joined to when nothing else is there, on either side.

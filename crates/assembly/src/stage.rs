@@ -6,16 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::bridge::Trusted;
 use crate::compact::Grain;
+use crate::first_stage::FirstStage;
 use crate::glue;
 use crate::kept::Kept;
 use crate::kmer::Kmer;
 use crate::params::{Plan, Profile};
 use crate::reads::Pairing;
 use crate::run::{Level, input_bytes};
+use crate::scan::Tally;
 use crate::sequences::{Fragments, Paths};
 use crate::simplify::{Graph, Rules};
 use crate::spectrum::Spectrum;
-use crate::supersteps::control::{Chains, Control, Program, Traffics};
+use crate::supersteps::control::{Control, Program, Traffics, add_traffic};
 use crate::write;
 
 /// Bases of a bucket: its table fits in a second-level cache.
@@ -42,18 +44,19 @@ pub struct Ask {
     pub pairing: Pairing,
     /// Bytes of the reads, about.
     pub input_bytes: u64,
-    /// How chains are compressed by a vertex program; where absent, one machine joins what buckets
-    /// have.
-    pub chains: Option<Chains>,
+    /// The vertex program that joins what buckets have; where absent, one machine does.
+    pub program: Option<Program>,
 }
 
 impl Ask {
     /// What becomes a fragment.
     pub fn grain(&self) -> Grain {
-        match self.chains {
-            Some(Chains::Toss) => Grain::Joint,
-            Some(Chains::Ranking) | None => Grain::Path,
-        }
+        if self.is_of_paper() { Grain::Kmer } else { Grain::Path }
+    }
+
+    /// Whether chains are compressed as in the paper.
+    pub fn is_of_paper(&self) -> bool {
+        matches!(self.program, Some(Program::Compress(_)))
     }
 
     /// How many buckets there are.
@@ -72,6 +75,8 @@ pub struct Found<'c> {
     pub min_count: u32,
     /// Bytes of super-k-mers.
     pub bucket_bytes: u64,
+    /// What was counted in the reads.
+    pub tally: Tally,
     /// What a vertex program took, where chains were compressed by one.
     pub traffic: Option<Traffics>,
 }
@@ -129,7 +134,7 @@ impl<'c> Stage<'_, 'c> {
     ) -> Result<(Graph<'c>, Level)> {
         let (k, budget) = (self.k, self.context.budget);
         let ask = self.ask()?;
-        let Found { fragments, spectrum, min_count, bucket_bytes, traffic } =
+        let Found { fragments, spectrum, min_count, tally, traffic, .. } =
             self.found(workers, &ask, trusted, response)?;
         let graph = timed(response, "glue", || {
             let count = fragments.len() as u64;
@@ -138,44 +143,46 @@ impl<'c> Stage<'_, 'c> {
             let graph = Graph::new::<K>(unitigs.sorted(budget)?, k, budget)?;
             Ok((graph, 0, count))
         })?;
+        // The paper's chains end before a branch; unitigs do not.
+        let joined = if ask.is_of_paper() { Some(graph.joined::<K>()?) } else { None };
+        let unitigs = joined.as_ref().unwrap_or(&graph);
         let level = Level {
             k,
             min_count,
             fit: spectrum.fit(k),
             distinct: spectrum.distinct(1),
             solid: spectrum.distinct(min_count),
-            bucket_bytes,
+            read_bases: tally.bases,
+            first_stage: ask.is_of_paper().then(|| FirstStage::of(k, &tally)),
             traffic,
-            unitigs: graph.paths.len(),
+            unitigs: unitigs.paths.len(),
             rounds: Vec::new(),
             mates: None,
         };
         let output = &self.context.request.output;
         timed(response, "write", || {
-            let mut bytes = write::unitigs(output, &graph)?;
+            let mut bytes = write::unitigs(output, unitigs)?;
             if k == self.plan.kmer_sizes[0] {
                 bytes += write::spectrum(output, &spectrum)?;
             }
-            Ok(((), bytes, graph.paths.len() as u64))
+            Ok(((), bytes, unitigs.paths.len() as u64))
         })?;
-        let rules = match self.plan.given.profile {
-            _ if self.only_trusted => None,
-            Profile::Default => Some(Rules::default_for(k)),
-            Profile::Paper => Some(Rules::of_the_paper(k)),
-            Profile::None => None,
-        };
-        let Some(rules) = rules else { return Ok((graph, level)) };
+        drop(joined);
+        let given = &self.plan.given;
+        if self.only_trusted || given.profile == Profile::None {
+            return Ok((graph, level));
+        }
         if let Some(kept) = &self.kept
             && let Some((paths, level)) = kept.left(budget)?
         {
             return Ok((Graph::new::<K>(paths, k, budget)?, level));
         }
-        let (graph, level) = match ask.chains {
-            Some(chains) => {
-                let control = Control::new(k, chains, Program::Simplify(rules));
+        let (graph, level) = match given.simplifying(k) {
+            Some(program) => {
+                let control = Control::new(k, program);
                 self.simplified::<K>(workers, control, (graph, level), response)?
             }
-            None => simplified_here::<K>(&rules, (graph, level), response)?,
+            None => simplified_here::<K>(&Rules::default_for(k), (graph, level), response)?,
         };
         if let Some(kept) = &self.kept {
             timed(response, "keep", || Ok((kept.save_left(&graph.paths, &level)?, 0, 0)))?;
@@ -215,7 +222,7 @@ impl<'c> Stage<'_, 'c> {
         let paths = glue::unitigs::<K>(&left, k, budget)?;
         let graph = Graph::new::<K>(paths.sorted(budget)?, k, budget)?;
         level.rounds = control.rounds;
-        level.traffic.get_or_insert_default().extend(control.traffic);
+        add_traffic(level.traffic.get_or_insert_default(), &control.traffic);
         Ok((graph, level))
     }
 
@@ -232,7 +239,7 @@ impl<'c> Stage<'_, 'c> {
             only_trusted: self.only_trusted,
             pairing: given.pairing(),
             input_bytes,
-            chains: given.chains.program(given.profile),
+            program: given.joining(self.k),
         })
     }
 }

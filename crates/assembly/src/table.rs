@@ -3,7 +3,7 @@
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 
-use crate::kmer::Kmer;
+use crate::kmer::{Base, Kmer};
 
 /// Most that is counted; more is the same.
 pub const COUNT_MAX: u32 = (1 << 28) - 1;
@@ -18,6 +18,9 @@ pub struct Table<'a, K> {
     /// Two bits for the ends inside, one for having been visited, one for being trusted, then the
     /// count.
     facts: Vec<u32>,
+    /// The bases that follow a k-mer in reads, a bit each, where they are wanted: of its canonical
+    /// form in the lower four bits, of the other strand in the upper ones.
+    after: Option<Vec<u8>>,
     used: usize,
     budget: &'a Budget,
     lease: Option<Lease<'a>>,
@@ -26,7 +29,13 @@ pub struct Table<'a, K> {
 impl<'a, K: Kmer> Table<'a, K> {
     /// An empty table.
     pub fn new(budget: &'a Budget) -> Self {
-        Self { keys: Vec::new(), facts: Vec::new(), used: 0, budget, lease: None }
+        let (keys, facts) = (Vec::new(), Vec::new());
+        Self { keys, facts, after: None, used: 0, budget, lease: None }
+    }
+
+    /// An empty one that knows what follows its k-mers in reads.
+    pub fn with_edges(budget: &'a Budget) -> Self {
+        Self { after: Some(Vec::new()), ..Self::new(budget) }
     }
 
     /// Forgets all k-mers.
@@ -39,19 +48,27 @@ impl<'a, K: Kmer> Table<'a, K> {
             return self.resize(SLOTS_MIN);
         }
         self.keys.fill(K::NONE);
+        if let Some(after) = &mut self.after {
+            after.fill(0);
+        }
         Ok(())
     }
 
     fn resize(&mut self, slots: usize) -> Result<()> {
-        let size_bytes = slots * (size_of::<K>() + size_of::<u32>());
+        let each = size_of::<K>() + size_of::<u32>() + usize::from(self.after.is_some());
+        let size_bytes = slots * each;
         let purpose = "the k-mers of a bucket, which have a minimizer in common,";
         let lease = self.budget.take(size_bytes as u64, purpose)?;
         let keys = std::mem::replace(&mut self.keys, vec![K::NONE; slots]);
         let facts = std::mem::replace(&mut self.facts, vec![0; slots]);
-        for (key, facts) in keys.into_iter().zip(facts) {
+        let after = self.after.as_mut().map(|after| std::mem::replace(after, vec![0; slots]));
+        for (old, (key, facts)) in keys.into_iter().zip(facts).enumerate() {
             if key != K::NONE {
                 let slot = self.slot(key);
                 (self.keys[slot], self.facts[slot]) = (key, facts);
+                if let (Some(new), Some(after)) = (&mut self.after, &after) {
+                    new[slot] = after[old];
+                }
             }
         }
         self.lease = Some(lease);
@@ -87,6 +104,24 @@ impl<'a, K: Kmer> Table<'a, K> {
         let slot = self.insert(key);
         let facts = self.facts[slot] | inside << INSIDE_SHIFT;
         self.facts[slot] = facts + u32::from(facts & COUNT_MAX < COUNT_MAX);
+    }
+
+    /// A base follows a k-mer that is there, as `forward` reads it or its other strand.
+    pub fn follow(&mut self, key: K, forward: bool, base: Base) {
+        let slot = self.slot(key);
+        if let Some(after) = &mut self.after {
+            after[slot] |= 1 << (base + if forward { 0 } else { 4 });
+        }
+    }
+
+    /// How many k-mers are followed by others, and by how many altogether, on the strands that were
+    /// read.
+    pub fn edges(&self) -> (u64, u64) {
+        let after = self.after.iter().flatten();
+        let strands = after.flat_map(|&bits| [bits & 15, bits >> 4]).filter(|&bits| bits > 0);
+        strands.fold((0, 0), |(followed, edges), bits| {
+            (followed + 1, edges + u64::from(bits.count_ones()))
+        })
     }
 
     /// Trusts a canonical k-mer, whatever its count, which is at least `weight` then. There must be

@@ -8,6 +8,7 @@ use crate::bridge::{Trust, Trusted};
 use crate::compact::internal;
 use crate::counting;
 use crate::kmer::Base;
+use crate::scan::Tally;
 use crate::sequences::Piece;
 use crate::spectrum::Spectrum;
 use crate::stage::Found;
@@ -18,6 +19,8 @@ const PACKED: usize = 4;
 const LEFT_OPEN: u8 = 1;
 const RIGHT_OPEN: u8 = 2;
 const CIRCULAR: u8 = 4;
+/// Stands in the place of a bucket's number before what was counted in the reads.
+const NO_BUCKET: u32 = u32::MAX;
 
 /// Appends a block of a bucket.
 pub fn put_block(bucket: usize, block: &[u8], bytes: &mut Vec<u8>) {
@@ -26,18 +29,45 @@ pub fn put_block(bucket: usize, block: &[u8], bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(block);
 }
 
-/// Calls `take` for each block with its bucket.
+/// Appends what was counted in the reads whose blocks these are.
+pub fn put_tally(tally: &Tally, bytes: &mut Vec<u8>) {
+    let counted = tally_bytes(tally);
+    bytes.extend(NO_BUCKET.to_le_bytes());
+    bytes.extend((counted.len() as u32).to_le_bytes());
+    bytes.extend(counted);
+}
+
+/// Calls `take` for each block with its bucket; what was counted in their reads.
 ///
 /// # Errors
 /// `Input` when bytes are missing; those of `take`.
-pub fn each_block(bytes: &[u8], mut take: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+pub fn each_block(bytes: &[u8], mut take: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<Tally> {
     let mut reader = Reader(bytes);
+    let mut all = Tally::default();
     while !reader.0.is_empty() {
-        let bucket = reader.u32()? as usize;
+        let bucket = reader.u32()?;
         let size_bytes = reader.u32()? as usize;
-        take(bucket, reader.bytes(size_bytes)?)?;
+        let content = reader.bytes(size_bytes)?;
+        if bucket == NO_BUCKET {
+            all.add(&tally(content)?);
+        } else {
+            take(bucket as usize, content)?;
+        }
     }
-    Ok(())
+    Ok(all)
+}
+
+/// What was counted in reads, as bytes.
+pub fn tally_bytes(tally: &Tally) -> Vec<u8> {
+    tally.numbers().into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+/// What [`tally_bytes`] gave.
+///
+/// # Errors
+/// `Input` when bytes are missing.
+pub fn tally(bytes: &[u8]) -> Result<Tally> {
+    Reader(bytes).tally()
 }
 
 /// What is trusted.
@@ -98,6 +128,7 @@ pub fn facts_bytes(found: &Found<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(found.min_count.to_le_bytes());
     bytes.extend(found.bucket_bytes.to_le_bytes());
+    bytes.extend(tally_bytes(&found.tally));
     let traffic = found.traffic.iter().flatten();
     bytes.extend((traffic.clone().count() as u32).to_le_bytes());
     for (name, traffic) in traffic {
@@ -120,6 +151,7 @@ pub fn put_fragment(piece: &Piece, codes: &[Base], bytes: &mut Vec<u8>) {
     bytes.extend(piece.count_sum.to_le_bytes());
     bytes.extend(piece.first_count.to_le_bytes());
     bytes.extend(piece.last_count.to_le_bytes());
+    bytes.extend(piece.merges.to_le_bytes());
     put_codes(codes, bytes);
 }
 
@@ -130,6 +162,7 @@ pub fn nothing(budget: &Budget) -> Found<'_> {
         spectrum: Spectrum::default(),
         min_count: 0,
         bucket_bytes: 0,
+        tally: Tally::default(),
         traffic: None,
     }
 }
@@ -146,6 +179,7 @@ pub fn add_found(bytes: &[u8], found: &mut Found<'_>) -> Result<()> {
     }
     found.min_count = min_count;
     found.bucket_bytes += reader.u64()?;
+    found.tally.add(&reader.tally()?);
     for _ in 0..reader.u32()? {
         let count = reader.u32()? as usize;
         let name = String::from_utf8_lossy(reader.bytes(count)?).into_owned();
@@ -209,6 +243,7 @@ impl<'b> Reader<'b> {
             count_sum: self.u64()?,
             first_count: self.u32()?,
             last_count: self.u32()?,
+            merges: self.u32()?,
             left_open: flags & LEFT_OPEN != 0,
             right_open: flags & RIGHT_OPEN != 0,
             circular: flags & CIRCULAR != 0,
@@ -248,6 +283,10 @@ impl<'b> Reader<'b> {
         Ok(())
     }
 
+    fn tally(&mut self) -> Result<Tally> {
+        Ok(Tally::of([self.u64()?, self.u64()?, self.u64()?, self.u64()?]))
+    }
+
     fn spectrum(&mut self, spectrum: &mut Spectrum) -> Result<()> {
         for _ in 0..self.u32()? {
             let count = self.u32()?;
@@ -273,7 +312,7 @@ mod tests {
         ) {
             let budget = Budget::new(1 << 30);
             let mut found = nothing(&budget);
-            (found.min_count, found.bucket_bytes) = (3, 99);
+            (found.min_count, found.bucket_bytes, found.tally) = (3, 99, Tally::of([77, 5, 4, 3]));
             counts.iter().for_each(|&count| found.spectrum.add(count));
             for (codes, ends, [sum, first_count, last_count]) in &pieces {
                 let [left_open, right_open, circular] = ends;
@@ -281,6 +320,7 @@ mod tests {
                     count_sum: u64::from(*sum) << 8,
                     first_count: *first_count,
                     last_count: *last_count,
+                    merges: *first_count / 2,
                     left_open: *left_open,
                     right_open: *right_open,
                     circular: *circular,
@@ -304,13 +344,16 @@ mod tests {
         fn blocks_arrive(blocks in prop::collection::vec((0usize..99, any::<Vec<u8>>()), 0..9)) {
             let mut bytes = Vec::new();
             blocks.iter().for_each(|(bucket, block)| put_block(*bucket, block, &mut bytes));
+            put_tally(&Tally::of([5, 1, 2, 3]), &mut bytes);
+            put_tally(&Tally::of([6, 10, 20, 30]), &mut bytes);
             let mut found = Vec::new();
-            each_block(&bytes, |bucket, block| {
+            let tally = each_block(&bytes, |bucket, block| {
                 found.push((bucket, block.to_vec()));
                 Ok(())
             })
             .unwrap();
             prop_assert_eq!(found, blocks);
+            prop_assert_eq!(tally, Tally::of([11, 11, 22, 33]));
         }
     }
 }

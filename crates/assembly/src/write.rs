@@ -9,6 +9,7 @@ use cuesta_core::{Error, Result};
 use serde_json::json;
 
 use crate::bridge::Trusted;
+use crate::depth::Depth;
 use crate::glue::End;
 use crate::kmer::Base;
 use crate::run::Level;
@@ -110,7 +111,11 @@ pub fn unitigs(folder: &FilePath, graph: &Graph<'_>) -> Result<u64> {
 ///
 /// # Errors
 /// `System`.
-pub fn contigs(folder: &FilePath, graph: &Graph<'_>, min_contig: u64) -> Result<u64> {
+pub fn contigs(
+    folder: &FilePath,
+    graph: &Graph<'_>,
+    (depth, min_contig): (Depth, u64),
+) -> Result<u64> {
     let mut output = Output::create(folder, CONTIGS_FILE)?;
     let mut gfa = Output::create(folder, GRAPH_FILE)?;
     gfa.put(b"H\tVN:Z:1.0\n")?;
@@ -119,18 +124,18 @@ pub fn contigs(folder: &FilePath, graph: &Graph<'_>, min_contig: u64) -> Result<
         let codes = graph.paths.codes(index);
         let facts = graph.paths.facts(index);
         let (length, name) = (codes.len(), index + 1);
-        let coverage = graph.coverage(index);
+        let depth = depth.of(facts.count_sum, length + 1 - graph.k);
         let (mark, tag) =
             if facts.circular { (" circular=true", "\tTP:Z:circular") } else { ("", "") };
         if length as u64 >= min_contig {
-            let head = format!(">contig_{name} length={length} coverage={coverage:.1}{mark}");
+            let head = format!(">contig_{name} length={length} depth={depth:.1}{mark}");
             output.put_sequence(&head, codes)?;
         }
         segment.clear();
         segment.extend_from_slice(format!("S\tcontig_{name}\t").as_bytes());
         letters(codes, &mut segment);
         let count = facts.count_sum;
-        let tags = format!("\tLN:i:{length}\tKC:i:{count}\tDP:f:{coverage:.1}{tag}\n");
+        let tags = format!("\tLN:i:{length}\tKC:i:{count}\tDP:f:{depth:.1}{tag}\n");
         segment.extend_from_slice(tags.as_bytes());
         gfa.put(&segment)?;
     }
@@ -165,6 +170,33 @@ pub fn before(folder: &FilePath, k: usize, trusted: &Trusted<'_>) -> Result<u64>
         output.put_sequence(&name, trusted.codes(index))?;
     }
     output.finish()
+}
+
+/// Moves the unitigs of a size of k-mers that is not the last one to [`BEFORE_FOLDER`].
+///
+/// # Errors
+/// `System`.
+pub fn keep_unitigs(folder: &FilePath, k: usize) -> Result<()> {
+    let to = folder.join(BEFORE_FOLDER);
+    std::fs::create_dir_all(&to)
+        .and_then(|()| std::fs::rename(folder.join(UNITIGS_FILE), to.join(unitigs_before_file(k))))
+        .map_err(|cause| Error::system("answer", "creating", &to, &cause))
+}
+
+/// Writes what [`keep_unitigs`] moved in another run.
+///
+/// # Errors
+/// `System`.
+pub fn restore_unitigs(folder: &FilePath, k: usize, bytes: &[u8]) -> Result<()> {
+    let path = folder.join(BEFORE_FOLDER).join(unitigs_before_file(k));
+    std::fs::create_dir_all(folder.join(BEFORE_FOLDER))
+        .and_then(|()| std::fs::write(&path, bytes))
+        .map_err(|cause| Error::system("answer", "writing", &path, &cause))
+}
+
+/// The file of [`BEFORE_FOLDER`] with the unitigs of a size of k-mers.
+pub fn unitigs_before_file(k: usize) -> String {
+    format!("{k}.unitigs.fa")
 }
 
 /// The file of [`BEFORE_FOLDER`] with what is trusted at a size of k-mers.

@@ -25,6 +25,7 @@ fn run(content: &[u8], scratch: Option<&Path>, memory_bytes: u64) -> Result<Resp
         threads: 2,
         memory_bytes,
         scratch: scratch.unwrap_or(folder.path()).to_owned(),
+        verify: Default::default(),
     };
     cuesta_assembly::run(&request, &Progress::default())
 }
@@ -35,7 +36,7 @@ fn gzipped(content: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn is_told_in_a_line(error: &Error) -> bool {
+fn is_said_in_a_line(error: &Error) -> bool {
     !error.message.contains('\n') && error.message.contains("reads")
 }
 
@@ -55,7 +56,7 @@ proptest! {
         let mut content = if zip { gzipped(text.as_bytes()) } else { text.into_bytes() };
         content.truncate(kept);
         if let Err(error) = run(&content, None, 64 << 20) {
-            prop_assert!(is_told_in_a_line(&error), "{}", error.message);
+            prop_assert!(is_said_in_a_line(&error), "{}", error.message);
         }
     }
 
@@ -64,7 +65,7 @@ proptest! {
         content in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         if let Err(error) = run(&content, None, 64 << 20) {
-            prop_assert!(is_told_in_a_line(&error), "{}", error.message);
+            prop_assert!(is_said_in_a_line(&error), "{}", error.message);
         }
     }
 }
@@ -77,4 +78,20 @@ fn a_scratch_folder_that_is_not_there_is_named() {
     let text: String = (0..60).map(|index| format!(">r{index}\n{read}\n")).collect();
     let error = run(text.as_bytes(), Some(Path::new("/nowhere/scratch")), 2 << 20).unwrap_err();
     assert!(error.message.contains("writing /nowhere/scratch"), "{}", error.message);
+}
+
+#[test]
+fn proteins_are_named_before_their_length_is() {
+    for (content, place) in [
+        (">one\nACGTACGT\n>two\nMKVLAAGI\n", "record 2, base 4: 'L'"),
+        (">one\nmaghsqrt\n", "record 1, base 6: 'q'"),
+    ] {
+        let error = run(content.as_bytes(), None, 64 << 20).unwrap_err();
+        assert!(error.message.contains(place), "{}", error.message);
+        assert!(error.message.ends_with("so these are proteins; give reads of DNA or RNA"));
+    }
+    let error = run(b">one\nACGTACGT?\n", None, 64 << 20).unwrap_err();
+    assert!(error.message.ends_with("'?' is no nucleotide; give reads of DNA or RNA"));
+    let error = run(b">one\nACGTRYKM\n", None, 64 << 20).unwrap_err();
+    assert!(error.message.ends_with("reads have 8 bases; give a smaller -k"));
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use cuesta_assembly::blocks::Blocks;
 use cuesta_assembly::kept::Kept;
+use cuesta_assembly::scan::Tally;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response};
@@ -24,6 +25,7 @@ fn run(folder: &Path, parameters: &Value) -> Result<(Response, BTreeMap<String, 
         threads: 2,
         memory_bytes: 1 << 28,
         scratch: folder.to_owned(),
+        verify: Default::default(),
     };
     let response = cuesta_assembly::run(&request, &Progress::default())?;
     let files = fs::read_dir(output.path()).unwrap().map(std::result::Result::unwrap);
@@ -34,10 +36,13 @@ fn run(folder: &Path, parameters: &Value) -> Result<(Response, BTreeMap<String, 
     Ok((response, files.map(named).collect()))
 }
 
-/// Parameters with a folder that keeps.
-fn kept(folder: &Path, chains: &str, min_count: u32) -> Value {
+const BUCKETS: (&str, &str) = ("default", "buckets");
+
+/// Parameters with a folder for checkpoints.
+fn kept(folder: &Path, (profile, chains): (&str, &str), min_count: u32) -> Value {
     json!({
-        "kmer_sizes": "15", "min_count": min_count, "chains": chains, "resume": folder.join("kept"),
+        "kmer_sizes": "15", "min_count": min_count, "profile": profile, "chains": chains,
+        "resume": folder.join("kept"),
     })
 }
 
@@ -55,12 +60,14 @@ proptest! {
     #[test]
     fn a_run_goes_on_after_every_stage(
         reads in prop::collection::vec("[ACGT]{20,60}", 1..30),
-        chains in prop::sample::select(vec!["buckets", "ranking", "toss"]),
+        how in prop::sample::select(vec![
+            BUCKETS, ("default", "ranking"), ("paper", "auto"),
+        ]),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         write_reads(folder, &reads);
-        let mut parameters = kept(folder, chains, 1);
+        let mut parameters = kept(folder, how, 1);
         let (first, expected) = run(folder, &parameters).unwrap();
         prop_assert!(phases(&first).contains(&"partition"));
         for (gone, again) in [("", ""), ("0.paths", "simplify"), ("0.fragments", "compact")] {
@@ -70,7 +77,7 @@ proptest! {
             let done = phases(&response);
             let has = |name: &str| done.contains(&name);
             prop_assert_eq!(has("compact"), again == "compact");
-            prop_assert_eq!(has("simplify"), again == "simplify" && chains == "buckets");
+            prop_assert_eq!(has("simplify"), again == "simplify" && how.1 == "buckets");
         }
         parameters.as_object_mut().unwrap().remove("resume");
         let (_, never_kept) = run(folder, &parameters).unwrap();
@@ -93,12 +100,12 @@ proptest! {
         };
         let budget = Budget::new(memory_bytes);
         let (before, after) = (blocks(&budget), blocks(&budget));
-        prop_assert!(!kept.restore(&after).unwrap());
+        prop_assert_eq!(kept.restore(&after).unwrap(), None);
         for (bucket, block) in &added {
             before.add(*bucket, &mut block.clone()).unwrap();
         }
-        kept.save(&before).unwrap();
-        prop_assert!(kept.restore(&after).unwrap());
+        kept.save(&before, &Tally::of([9, 8, 0, 0])).unwrap();
+        prop_assert_eq!(kept.restore(&after).unwrap(), Some(Tally::of([9, 8, 0, 0])));
         let bytes = |blocks: &Blocks<'_>, bucket| {
             let (mut all, mut buffer) = (Vec::new(), Vec::new());
             blocks.each(bucket, &mut buffer, |block| {
@@ -130,14 +137,14 @@ fn what_another_run_kept_is_not_taken() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write_reads(folder, &[READ.to_owned(), READ[..20].to_owned()]);
-    run(folder, &kept(folder, "buckets", 1)).unwrap();
-    let error = run(folder, &kept(folder, "buckets", 2)).unwrap_err();
+    run(folder, &kept(folder, BUCKETS, 1)).unwrap();
+    let error = run(folder, &kept(folder, BUCKETS, 2)).unwrap_err();
     assert!(error.message.contains("kept is of other reads or parameters; delete it, or give"));
     // Without its state the folder is a new one, whatever else is there.
     fs::remove_file(folder.join("kept/state.json")).unwrap();
-    let (response, found) = run(folder, &kept(folder, "buckets", 2)).unwrap();
+    let (response, found) = run(folder, &kept(folder, BUCKETS, 2)).unwrap();
     assert!(phases(&response).contains(&"compact"));
-    let mut parameters = kept(folder, "buckets", 2);
+    let mut parameters = kept(folder, BUCKETS, 2);
     parameters.as_object_mut().unwrap().remove("resume");
     assert_eq!(found, run(folder, &parameters).unwrap().1);
 }
@@ -147,7 +154,7 @@ fn a_file_that_was_cut_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write_reads(folder, &[READ.to_owned()]);
-    let parameters = kept(folder, "buckets", 1);
+    let parameters = kept(folder, BUCKETS, 1);
     run(folder, &parameters).unwrap();
     let path = folder.join("kept/0.fragments");
     let whole = fs::read(&path).unwrap();
@@ -166,8 +173,8 @@ fn a_folder_serves_one_run_at_a_time() {
     fs::create_dir(folder.join("kept")).unwrap();
     let lock = fs::File::create(folder.join("kept/lock")).unwrap();
     lock.try_lock().unwrap();
-    let error = run(folder, &kept(folder, "buckets", 1)).unwrap_err();
+    let error = run(folder, &kept(folder, BUCKETS, 1)).unwrap_err();
     assert!(error.message.contains("kept is in use by another run; wait for it, or give another"));
     drop(lock);
-    run(folder, &kept(folder, "buckets", 1)).unwrap();
+    run(folder, &kept(folder, BUCKETS, 1)).unwrap();
 }

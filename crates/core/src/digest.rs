@@ -3,6 +3,11 @@
 
 use std::fmt;
 
+use crate::cpu;
+
+/// Records that [`Digest::add_columns`] adds at once: a vector register holds a word of each.
+pub const COLUMNS: usize = 8;
+
 const SEEDS: [u64; 2] = [0x243F_6A88_85A3_08D3, 0x1319_8A2E_0370_7344];
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -50,6 +55,29 @@ impl Digest {
     pub fn add_record(&mut self, record: &Record) {
         for (lane, hash) in self.lanes.iter_mut().zip(record.lanes) {
             *lane = lane.wrapping_add(hash);
+        }
+    }
+
+    /// Adds [`COLUMNS`] records of equal length, given word by word: much faster than one after
+    /// the other.
+    #[inline]
+    pub fn add_columns(&mut self, tag: Tag, words: &[[u64; COLUMNS]]) {
+        let sums = cpu::fastest(
+            #[inline(always)]
+            || {
+                let mut lanes = SEEDS.map(|seed| [seed ^ tag as u64; COLUMNS]);
+                for column in words {
+                    for hashes in &mut lanes {
+                        for (hash, word) in hashes.iter_mut().zip(column) {
+                            *hash = mix(*hash ^ word).wrapping_mul(STEP).wrapping_add(1);
+                        }
+                    }
+                }
+                lanes.map(|hashes| hashes.iter().fold(0, |sum: u64, &hash| sum.wrapping_add(hash)))
+            },
+        );
+        for (lane, sum) in self.lanes.iter_mut().zip(sums) {
+            *lane = lane.wrapping_add(sum);
         }
     }
 
@@ -128,6 +156,23 @@ mod tests {
         twice.add(Tag::Degree, &[1]);
         twice.add(Tag::Degree, &[1]);
         assert_ne!(once, twice);
+    }
+
+    #[test]
+    fn records_in_columns_are_the_same_records() {
+        for length in [0, 1, 2, 14] {
+            let word = |record: usize, place: usize| mix((100 * record + place) as u64);
+            let columns: Vec<[u64; COLUMNS]> = (0..length)
+                .map(|place| std::array::from_fn(|record| word(record, place)))
+                .collect();
+            let (mut one_by_one, mut together) = (Digest::default(), Digest::default());
+            for record in 0..COLUMNS {
+                let words: Vec<u64> = (0..length).map(|place| word(record, place)).collect();
+                one_by_one.add(Tag::Sort, &words);
+            }
+            together.add_columns(Tag::Sort, &columns);
+            assert_eq!(together, one_by_one, "{length}");
+        }
     }
 
     #[test]

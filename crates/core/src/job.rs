@@ -33,7 +33,25 @@ pub struct Request {
     pub memory_bytes: u64,
     /// A folder for what does not fit in memory.
     pub scratch: PathBuf,
+    /// How much of the answer a verification holds against the input.
+    #[serde(default)]
+    pub verify: Level,
 }
+
+/// How much of an answer is held against the input.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// All of it.
+    #[default]
+    Full,
+    /// All that can be seen in the answer alone, and of what must be computed from the input one
+    /// part in [`SAMPLED_OF`], chosen at random.
+    Sample,
+}
+
+/// One part in so many is verified by [`Level::Sample`].
+pub const SAMPLED_OF: u64 = 16;
 
 impl Request {
     /// Refuses a request without inputs, for workloads that read some.
@@ -137,7 +155,8 @@ pub struct Verdict {
     pub verified: bool,
     /// Digest of the answer files.
     pub digest: String,
-    /// Digest of what the other method found.
+    /// Digest of what the other method found; that of the answer where it finds no digest but
+    /// proves the answer by fingerprints.
     pub expected: String,
     /// The other method, in one sentence.
     pub method: &'static str,
@@ -145,6 +164,8 @@ pub struct Verdict {
     pub remark: Option<String>,
     /// Counts of the answer files.
     pub counts: BTreeMap<&'static str, u64>,
+    /// Files and folders of the answer that were verified; any other makes the answer wrong.
+    pub files: Vec<&'static str>,
 }
 
 impl Verdict {
@@ -157,7 +178,21 @@ impl Verdict {
             method,
             remark: None,
             counts: BTreeMap::new(),
+            files: Vec::new(),
         }
+    }
+
+    /// A verdict on an answer that another method proved right, or wrong, without its digest.
+    pub fn proven(digest: Digest, holds: bool, wrong: &str, method: &'static str) -> Self {
+        let mut verdict = Self::new(digest, digest, method);
+        verdict.require(holds, wrong);
+        verdict
+    }
+
+    /// Names the files that were verified, each of whose bytes counts.
+    pub fn covers(mut self, files: &[&'static str]) -> Self {
+        self.files.extend(files);
+        self
     }
 
     /// Adds a property of the answer; one that does not hold makes the answer wrong.

@@ -1,13 +1,15 @@
 //! What every other crate shares: units, errors, counter-based random numbers, digests,
-//! fixed-point scores, the memory budget, progress, and what a job is asked and tells. No I/O and
-//! no threads.
+//! fingerprints, fixed-point scores, the memory budget, progress, and what a job is asked and
+//! tells. No I/O and no threads.
 
 pub mod budget;
 pub mod cpu;
 pub mod digest;
 pub mod error;
+pub mod fingerprint;
 pub mod fixed;
 pub mod job;
+pub mod mutation;
 pub mod pages;
 pub mod progress;
 pub mod random;

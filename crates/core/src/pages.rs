@@ -23,3 +23,15 @@ pub fn large_pages<T>(values: &mut [T]) {
     // A system without large pages refuses, which changes nothing either.
     let _ = unsafe { rustix::mm::madvise(place.cast(), size_bytes, Advice::LinuxHugepage) };
 }
+
+/// Gives memory that was freed back to the system, where the allocator keeps it: what comes next
+/// may need it in other sizes. Changes no value.
+pub fn release_freed() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            safe fn malloc_trim(pad_bytes: usize) -> std::ffi::c_int;
+        }
+        malloc_trim(0);
+    }
+}

@@ -26,6 +26,7 @@ fn request(folder: &Path, parameters: Value, threads: usize) -> Request {
         threads,
         memory_bytes: 1 << 30,
         scratch: folder.join("scratch"),
+        verify: Default::default(),
     }
 }
 

@@ -18,12 +18,14 @@ const METHOD: &str = "every threshold tried, every object filled pixel by pixel"
 /// `Input` when the table cannot be read; `System`; `Cancelled`.
 pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let plan = plan(request)?;
-    let (rows, all) = read(request)?;
+    let (rows, all, is_canonical) = read(request)?;
     let stack = Stack::open(&request.inputs)?;
     let asked = Each { stack: &stack, images: 0..stack.images, threads: request.threads, progress };
     let right =
         each(asked, || (), |_, samples, shape| Ok(reference::analyse(samples, shape, &plan)))?;
-    let mut verdict = Verdict::new(digest(&rows, &all), digest(&right, &sum(&right)), METHOD);
+    let mut verdict = Verdict::new(digest(&rows, &all), digest(&right, &sum(&right)), METHOD)
+        .covers(&[table::FEATURES_FILE]);
+    verdict.require(is_canonical, "a number is written in another way than it should be");
     let mut named = rows.iter().zip(&right);
     let in_order = named.all(|(row, right)| (row.image, &row.file) == (right.image, &right.file));
     verdict.require(in_order, "a row does not have the number and the file of its image");
@@ -45,7 +47,7 @@ fn digest(rows: &[Row], all: &Counts) -> Digest {
     digest
 }
 
-fn read(request: &Request) -> Result<(Vec<Row>, Counts)> {
+fn read(request: &Request) -> Result<(Vec<Row>, Counts, bool)> {
     let path = request.output.join(table::FEATURES_FILE);
     let text = std::fs::read_to_string(&path)
         .map_err(|cause| Error::system("verify", "reading", &path, &cause))?;
@@ -62,6 +64,9 @@ fn read(request: &Request) -> Result<(Vec<Row>, Counts)> {
     let row = |(index, line): (usize, &&str)| {
         Row::parse(line).ok_or_else(|| bad(index + 1, "is not what is in an image"))
     };
-    let rows = lines.iter().enumerate().skip(1).map(row).collect::<Result<_>>()?;
-    Ok((rows, all))
+    let rows = lines.iter().enumerate().skip(1).map(row).collect::<Result<Vec<_>>>()?;
+    let mut again = table::HEADER.join("\t") + "\n";
+    rows.iter().for_each(|row| row.append(&mut again));
+    all.append_all(&mut again);
+    Ok((rows, all, again == text))
 }

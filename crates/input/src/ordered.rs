@@ -122,9 +122,18 @@ impl OrderedFile {
 /// Lets parallel tasks do something one after the other, in the order of their numbers.
 #[derive(Debug, Default)]
 pub struct Turns {
-    /// The task whose turn it is, and the lowest task that failed.
-    state: Mutex<(usize, Option<usize>)>,
+    state: Mutex<TurnState>,
     turn: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct TurnState {
+    /// The task whose turn it is.
+    next: usize,
+    /// The lowest task that failed.
+    failed: Option<usize>,
+    /// Nobody waits any more.
+    is_open: bool,
 }
 
 impl Turns {
@@ -133,24 +142,43 @@ impl Turns {
     /// # Errors
     /// That of `work`; `Cancelled` when a task before it failed.
     pub fn take<T>(&self, task: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.wait(task)?;
+        let result = work()?;
+        self.pass();
+        Ok(result)
+    }
+
+    /// Waits for the turn of `task`, which keeps it until [`Turns::pass`].
+    ///
+    /// # Errors
+    /// `Cancelled` when a task before it failed.
+    pub fn wait(&self, task: usize) -> Result<()> {
         let mut state = lock(&self.state);
-        while state.0 != task {
-            if state.1.is_some_and(|failed| failed < task) {
+        while state.next != task && !state.is_open {
+            if state.failed.is_some_and(|failed| failed < task) {
                 return Err(Error::cancelled());
             }
             state = self.turn.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
-        drop(state);
-        let result = work()?;
-        lock(&self.state).0 += 1;
+        Ok(())
+    }
+
+    /// Gives the turn to the next task.
+    pub fn pass(&self) {
+        lock(&self.state).next += 1;
         self.turn.notify_all();
-        Ok(result)
+    }
+
+    /// Gives up the order: from now on nobody waits.
+    pub fn open(&self) {
+        lock(&self.state).is_open = true;
+        self.turn.notify_all();
     }
 
     /// Releases the tasks that wait for `task`, which failed.
     pub fn fail(&self, task: usize) {
         let mut state = lock(&self.state);
-        state.1 = Some(state.1.map_or(task, |failed| failed.min(task)));
+        state.failed = Some(state.failed.map_or(task, |failed| failed.min(task)));
         self.turn.notify_all();
     }
 }
@@ -187,6 +215,9 @@ mod tests {
     fn turns_come_in_order_and_a_failure_ends_the_wait() {
         let (turns, seen) = (Turns::default(), Mutex::new(Vec::new()));
         let work = |_: &mut (), task: usize| {
+            if task.is_multiple_of(3) {
+                turns.wait(task)?;
+            }
             turns.take(task, || {
                 lock(&seen).push(task);
                 if task == 60 { Err(Error::input("test", "bad")) } else { Ok(()) }
@@ -195,6 +226,18 @@ mod tests {
         let error = parallel::run(4, 100, || (), work, |task| turns.fail(task)).unwrap_err();
         assert_eq!(error.message, "test: bad");
         assert_eq!(*lock(&seen), (0..=60).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn nobody_waits_for_a_turn_once_the_order_is_given_up() {
+        let turns = Turns::default();
+        turns.take(0, || Ok(())).unwrap();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| turns.take(7, || Ok(7)));
+            turns.open();
+            assert_eq!(waits.join().unwrap().unwrap(), 7);
+        });
+        turns.wait(3).unwrap();
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub fn iterations(all: &[Iteration]) -> String {
 }
 
 /// The first line of [`CENTRES_FILE`].
-pub fn centres_header(dimensions: usize) -> String {
+fn centres_header(dimensions: usize) -> String {
     let mut text = "cluster\tsize\tinertia".to_owned();
     for dimension in 1..=dimensions {
         let _ = write!(text, "\tx{dimension}");
@@ -58,14 +58,19 @@ pub fn centres_header(dimensions: usize) -> String {
     text
 }
 
-/// Appends a line of [`CENTRES_FILE`].
-pub fn append_centre(text: &mut String, cluster: usize, of: (i64, f64), centre: &[f64]) {
-    let (size, inertia) = of;
-    let _ = write!(text, "{cluster}\t{size}\t{inertia:?}");
-    for value in centre {
-        let _ = write!(text, "\t{value:?}");
-    }
+/// The text of [`CENTRES_FILE`] for centres, row after row; `of` gives size and inertia of each.
+pub fn centres(rows: &[f64], dimensions: usize, of: impl Fn(usize) -> (i64, f64)) -> String {
+    let mut text = centres_header(dimensions);
     text.push('\n');
+    for (cluster, centre) in rows.chunks_exact(dimensions).enumerate() {
+        let (size, inertia) = of(cluster);
+        let _ = write!(text, "{cluster}\t{size}\t{inertia:?}");
+        for value in centre {
+            let _ = write!(text, "\t{value:?}");
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// [`ASSIGNMENTS_FILE`], written or read at any place.

@@ -11,6 +11,7 @@ use cuesta_core::{Error, Result};
 use cuesta_input::points::{self, Points};
 use cuesta_input::scratch;
 
+use crate::amounts::{self, Pass};
 use crate::answer::{self, Assignments, Iteration};
 use crate::kernel::{Grid, Sums};
 use crate::params::{KMeansParams, Precision};
@@ -28,6 +29,7 @@ pub struct Leader {
     pub centres: Vec<f64>,
     output: PathBuf,
     done: Vec<Iteration>,
+    pass_amount: u64,
 }
 
 impl Leader {
@@ -43,6 +45,7 @@ impl Leader {
     ) -> Result<Self> {
         request.require_inputs()?;
         params.check()?;
+        let pass_amount = amounts::announce(request, &params, progress)?;
         let arrays = arrays(request, &params, progress, response)?;
         let points = Points::open(&arrays)?;
         params.check_points(points.count)?;
@@ -53,7 +56,13 @@ impl Leader {
             centres: Vec::new(),
             output: request.output.clone(),
             done: Vec::new(),
+            pass_amount,
         })
+    }
+
+    /// What a pass over all points counts as in the progress.
+    pub fn pass(&self) -> Pass {
+        Pass { amount: self.pass_amount, points: self.points.count }
     }
 
     /// Chooses the first centres.
@@ -66,6 +75,7 @@ impl Leader {
         let size_bytes = seeding::size_bytes(&self.points, &self.params);
         let _lease = budget.take(size_bytes, "choosing the first centres")?;
         let seeds = (request.seed, request.scratch.as_path());
+        let progress = (progress, self.pass_amount);
         self.centres = seeding::centres(&self.points, &self.params, seeds, progress)?;
         Ok(())
     }
@@ -104,12 +114,8 @@ impl Leader {
     /// `System`.
     pub fn write(&self, grid: &Grid, last: &Sums) -> Result<u64> {
         let dimensions = self.points.dimensions;
-        let mut text = answer::centres_header(dimensions);
-        text.push('\n');
-        for (cluster, centre) in self.centres.chunks_exact(dimensions).enumerate() {
-            let of = (last.sizes[cluster], grid.square(last.inertias[cluster]));
-            answer::append_centre(&mut text, cluster, of, centre);
-        }
+        let of = |cluster: usize| (last.sizes[cluster], grid.square(last.inertias[cluster]));
+        let text = answer::centres(&self.centres, dimensions, of);
         Ok(answer::write(&self.output, answer::CENTRES_FILE, &text)?
             + answer::write(
                 &self.output,

@@ -18,9 +18,11 @@ pub mod seeding;
 pub mod share;
 pub mod verify;
 
+mod amounts;
 mod answer;
 mod store;
 
+pub use amounts::Pass;
 pub use run::run;
 pub use store::Job;
 pub use verify::verify;

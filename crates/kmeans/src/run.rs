@@ -31,6 +31,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
         threads: request.threads,
         memory_bytes: request.memory_bytes,
         keep: true,
+        pass: leader.pass(),
     };
     let mut all = share::share(&points, 0..points.count, params.dtype, &job)?;
     let (size_bytes, count) = (all.size_bytes(), points.count);
@@ -46,6 +47,8 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
         })?;
         count_flops(&mut response, (2 * job.clusters * points.dimensions) as u64 * count);
     }
+    let left = u64::from(leader.params.iterations) - leader.iterations() as u64;
+    progress.advance(job.pass.amount.saturating_mul(left))?;
     timed(&mut response, "assign", || {
         let bytes = leader.create()?;
         let last = all.finish(&leader.centres, &grid, &request.output, progress)?;

@@ -8,6 +8,7 @@ use cuesta_core::{Error, Result};
 use cuesta_input::npy::Element;
 use cuesta_input::points::{self, Coordinate, Points};
 
+use crate::amounts::Pass;
 use crate::params::{Init, KMeansParams};
 use crate::reference;
 
@@ -18,7 +19,7 @@ const SAMPLE_PER_CENTRE: u64 = 16;
 /// The stream of [`Stream`] that chooses the sample; the next one draws centres from it.
 const STREAM: u64 = 1;
 
-/// The first centres, row after row.
+/// The first centres, row after row. To draw them counts as so much in the progress.
 ///
 /// # Errors
 /// `Input` when the file of centres does not fit; `System`; `Cancelled`.
@@ -26,12 +27,12 @@ pub fn centres(
     points: &Points,
     params: &KMeansParams,
     seeds: (u64, &Path),
-    progress: &Progress,
+    progress: (&Progress, u64),
 ) -> Result<Vec<f64>> {
     let (seed, scratch) = seeds;
     let single = params.dtype.of(points.element()) == Element::F32;
     if let Some(path) = &params.centres {
-        return from_file(path, points, params.clusters, (scratch, progress));
+        return from_file(path, points, params.clusters, scratch);
     }
     let count = points.count;
     match params.init {
@@ -82,8 +83,10 @@ fn spread(
     sample: &[f64],
     dimensions: usize,
     clusters: usize,
-    (draws, progress): (&Stream, &Progress),
+    (draws, (progress, amount)): (&Stream, (&Progress, u64)),
 ) -> Result<Vec<f64>> {
+    let all = Pass { amount, points: clusters as u64 };
+
     let row = |index: usize| &sample[index * dimensions..][..dimensions];
     let count = sample.len() / dimensions;
     let mut nearest = vec![f64::INFINITY; count];
@@ -92,6 +95,7 @@ fn spread(
     loop {
         centres.extend_from_slice(row(chosen));
         let drawn = centres.len() / dimensions;
+        progress.advance(all.of(drawn as u64 - 1..drawn as u64))?;
         if drawn == clusters {
             return Ok(centres);
         }
@@ -100,7 +104,6 @@ fn spread(
             *nearest = nearest.min(reference::nearest(row(index), row(chosen)).1);
             total += *nearest;
         }
-        progress.advance(0)?;
         let aim = draws.uniform(drawn as u64) * total;
         let mut sum = 0.0;
         let reached = nearest.iter().position(|&square| {
@@ -115,18 +118,13 @@ fn spread(
     }
 }
 
-fn from_file(
-    path: &Path,
-    points: &Points,
-    clusters: usize,
-    (scratch, progress): (&Path, &Progress),
-) -> Result<Vec<f64>> {
+fn from_file(path: &Path, points: &Points, clusters: usize, scratch: &Path) -> Result<Vec<f64>> {
     let converted = scratch.join("centres.npy");
     let files = points::list(&[path.to_owned()])?;
     let mut arrays = Vec::new();
     for file in files {
         if points::is_text(&file)? {
-            points::convert::<f64>(&[file], &converted, 1, progress)?;
+            points::convert::<f64>(&[file], &converted, 1, &Progress::default())?;
             arrays.push(converted.clone());
         } else {
             arrays.push(file);

@@ -9,6 +9,7 @@ use cuesta_core::{Error, Result};
 use cuesta_input::parallel::{self, lock};
 use cuesta_input::points::Points;
 
+use crate::amounts::Pass;
 use crate::kernel::simd::Level;
 use crate::kernel::{self, NONE, Real, STRIP, Sums};
 use crate::seeding::limit;
@@ -35,6 +36,8 @@ pub struct Job {
     pub memory_bytes: u64,
     /// Whether points are to be kept from one pass to the next, where they fit.
     pub keep: bool,
+    /// What a pass counts as in the progress.
+    pub pass: Pass,
 }
 
 /// Some points in strips, with their clusters.
@@ -61,6 +64,7 @@ pub struct Store<T> {
     /// Empty when points are read anew for every pass.
     kept: Vec<Mutex<Chunk<T>>>,
     threads: usize,
+    pass: Pass,
 }
 
 struct Worker<T, W> {
@@ -93,8 +97,8 @@ impl<T: Real> Store<T> {
         let most = CHUNK_PRODUCTS / (job.clusters * points.dimensions) * row_bytes;
         let bytes = if kept { CHUNK_BYTES } else { STREAMED_BYTES };
         let chunk_points = chunk_points(bytes.min(most), row_bytes);
-        let mut store =
-            Self { points, range, chunk_points, kept: Vec::new(), threads: job.threads };
+        let (kept_points, threads, pass) = (Vec::new(), job.threads, job.pass);
+        let mut store = Self { points, range, chunk_points, kept: kept_points, threads, pass };
         if kept {
             store.kept = (0..store.chunks()).map(|_| Mutex::default()).collect();
         }
@@ -141,10 +145,10 @@ impl<T: Real> Store<T> {
             if !kernel::extend(level, &chunk.strips, &mut worker.own, limit::<T>()) {
                 return Err(self.bad_point(chunk));
             }
-            progress.advance(chunk.found.len() as u64)
+            progress.advance(self.pass.of(self.range(task)))
         };
         let mut all = largest();
-        for worker in self.pass(largest, work, progress)? {
+        for worker in self.run(largest, work)? {
             for (all, one) in all.iter_mut().zip(worker) {
                 *all = all.max(one);
             }
@@ -163,33 +167,29 @@ impl<T: Real> Store<T> {
         progress: &Progress,
     ) -> Result<Vec<W>> {
         let task = |worker: &mut Worker<T, W>, task: usize| {
-            let points = match self.kept.get(task) {
+            match self.kept.get(task) {
                 Some(kept) => {
                     let mut chunk = lock(kept);
                     if chunk.strips.is_empty() {
                         self.fill(task, &mut chunk, &mut worker.rows, &mut worker.bytes)?;
                     }
                     work(&mut worker.own, &mut chunk)?;
-                    chunk.found.len()
                 }
                 None => {
                     self.fill(task, &mut worker.chunk, &mut worker.rows, &mut worker.bytes)?;
                     work(&mut worker.own, &mut worker.chunk)?;
-                    worker.chunk.found.len()
                 }
-            };
-            progress.advance(points as u64)
+            }
+            progress.advance(self.pass.of(self.range(task)))
         };
-        self.pass(own, task, progress)
+        self.run(own, task)
     }
 
-    fn pass<W: Send>(
+    fn run<W: Send>(
         &self,
         own: impl Fn() -> W + Sync,
         work: impl Fn(&mut Worker<T, W>, usize) -> Result<()> + Sync,
-        progress: &Progress,
     ) -> Result<Vec<W>> {
-        progress.expect(self.count());
         let make =
             || Worker { chunk: Chunk::default(), rows: Vec::new(), bytes: Vec::new(), own: own() };
         let workers = parallel::run(self.threads, self.chunks(), make, work, |_| {})?;

@@ -198,10 +198,10 @@ fn a_changed_answer_is_noticed() {
     std::fs::write(request.output.join("assignments.npy"), clusters).unwrap();
     assert!(!verify(&request).verified);
     for (name, line, column, remark) in [
-        ("centres.tsv", 1, 4, "a centre is wrong"),
-        ("centres.tsv", 2, 1, "size of a cluster"),
-        ("centres.tsv", 3, 2, "inertia"),
-        ("iterations.tsv", 2, 1, "shift"),
+        ("centres.tsv", 1, 4, "line 2 of centres.tsv is wrong"),
+        ("centres.tsv", 2, 1, "line 3 of centres.tsv is wrong"),
+        ("centres.tsv", 3, 2, "line 4 of centres.tsv is wrong"),
+        ("iterations.tsv", 2, 1, "line 3 of iterations.tsv is wrong"),
     ] {
         restore();
         let text = String::from_utf8(answer[name].clone()).unwrap();

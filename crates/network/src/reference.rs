@@ -97,10 +97,10 @@ impl PlainRow {
     /// The score that decides, if the row passes.
     pub fn passing_score(&self, filter: &FilterParams) -> Option<Micro> {
         let micro = *self.scores.get(filter.score_index)?;
-        let score = f64::from(micro).abs() / 1e6;
+        let size = f64::from(micro).abs();
         let passes = micro != NAN
-            && score >= filter.min_abs_score - 1e-9
-            && filter.max_abs_score.is_none_or(|max| score <= max + 1e-9)
+            && size >= (filter.min_abs_score * 1e6 - 1e-6).ceil()
+            && filter.max_abs_score.is_none_or(|max| size <= (max * 1e6 + 1e-6).floor())
             && self.numbers[4] >= filter.min_cluster_samples
             && filter.max_missing.is_none_or(|max| self.numbers[5] <= max);
         passes.then_some(micro)

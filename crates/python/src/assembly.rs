@@ -11,7 +11,7 @@ use cuesta_assembly::sequences::{Fragments, Paths, Piece};
 use cuesta_assembly::shares::{self, Divided, Feed, Parts, Share};
 use cuesta_assembly::spectrum::Spectrum;
 use cuesta_assembly::stage::{Ask, Found, Workers};
-use cuesta_assembly::supersteps::control::{Chains, Control, Order, Program, Told};
+use cuesta_assembly::supersteps::control::{Control, Order, Told};
 use cuesta_assembly::supersteps::messages::Outbox;
 use cuesta_assembly::supersteps::part::{Part, spread};
 use cuesta_assembly::supersteps::{self, Exchange};
@@ -275,12 +275,12 @@ pub fn assembly_program<'py>(
     Ok((control, PyBytes::new(py, &left)))
 }
 
-/// The program that compresses chains of k-mers of size `k`, before its first superstep.
+/// The program that an ask (JSON) has, before its first superstep; None where it has none.
 #[pyfunction]
-pub fn assembly_control(py: Python<'_>, k: usize, chains: &str) -> PyResult<String> {
-    let made = || -> Result<String> {
-        let chains: Chains = from_json(&format!("{chains:?}"))?;
-        to_json(&Control::new(k, chains, Program::Glue))
+pub fn assembly_control(py: Python<'_>, ask: &str) -> PyResult<Option<String>> {
+    let made = || -> Result<Option<String>> {
+        let ask: Ask = from_json(ask)?;
+        ask.program.map(|program| to_json(&Control::new(ask.k, program))).transpose()
     };
     made().map_err(|error| python_error(py, &error))
 }

@@ -9,11 +9,11 @@ use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::parallel::lock;
 use cuesta_input::points::Points;
-use cuesta_kmeans::Job;
 use cuesta_kmeans::kernel::{Grid, Sums};
 use cuesta_kmeans::leader::Leader;
 use cuesta_kmeans::params::KMeansParams;
 use cuesta_kmeans::share::{self, Share};
+use cuesta_kmeans::{Job, Pass};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -191,6 +191,7 @@ impl Has {
             threads: request.threads,
             memory_bytes: request.memory_bytes,
             keep,
+            pass: Pass::default(),
         };
         Ok(Self {
             share: share::share(&points, first..first + count, params.dtype, &job)?,

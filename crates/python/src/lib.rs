@@ -1,5 +1,6 @@
 //! The module `cuesta._native`: converts arguments, releases the GIL, maps errors. No algorithm.
 
+mod answer;
 mod assembly;
 mod buffers;
 mod convert;
@@ -32,6 +33,9 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
+    use super::answer::AnswerFiles;
+
+    #[pymodule_export]
     use super::kmeans::{KMeansLeader, KMeansShare};
 
     #[pymodule_export]
@@ -61,9 +65,28 @@ mod _native {
 
     /// Verifies an answer folder; JSON in, JSON out.
     #[pyfunction]
-    fn verify(py: Python<'_>, workload: &str, request: &str) -> PyResult<String> {
+    #[pyo3(signature = (workload, request, progress = None))]
+    fn verify(
+        py: Python<'_>,
+        workload: &str,
+        request: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
         let request = job::request(request).map_err(|error| python_error(py, &error))?;
-        watched(py, None, |state| to_json(&convert::verify(workload, &request, state)?))
+        watched(py, progress, |state| to_json(&convert::verify(workload, &request, state)?))
+    }
+
+    /// Name, bytes and BLAKE3 of the files of a folder, apart from some; JSON out.
+    #[pyfunction]
+    #[pyo3(signature = (folder, apart, threads, progress = None))]
+    fn answer_checksums(
+        py: Python<'_>,
+        folder: PathBuf,
+        apart: Vec<String>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        watched(py, progress, |state| answer::checksums(&folder, &apart, threads, state))
     }
 
     /// Cuts a dataset into splits; JSON in, JSON out.

@@ -19,4 +19,4 @@ pub mod verify;
 
 pub use disk::Disk;
 pub use run::{run, run_on};
-pub use verify::verify;
+pub use verify::{verify, verify_on};

@@ -1,7 +1,8 @@
 """The command line: words to calls. Every error ends as one line and an exit code.
 
-A subcommand is a module of this folder with `register(app)`, listed in `cuesta.cli.app`. Import
-what is heavy inside the command, so that `--help` starts at once.
+A subcommand is a module of this folder with `register(app)`, listed in `cuesta.cli.commands`.
+Import what is heavy inside the command: a plain `run` starts without Typer, Rich or NumPy, and a
+test holds it to that.
 """
 
 from __future__ import annotations

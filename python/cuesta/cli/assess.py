@@ -46,8 +46,8 @@ def _assess(
     ] = False,
 ) -> None:  # fmt: skip
     """Measure the assembly in DIR and write assessment.json there; `cuesta report DIR` shows it."""
+    from cuesta.api.options import memory_limit, thread_limit
     from cuesta.assess import Plan, assess, write
-    from cuesta.cli.options import memory_limit, thread_limit
     from cuesta.cli.output import Output
     from cuesta.cli.tables import print_assessment
 

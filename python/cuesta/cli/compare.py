@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from cuesta.cli.options import (
-    ColdCommand,
-    Common,
-    engine_option,
-    make_command,
-    make_plan,
-    make_trial,
-)
-from cuesta.workloads import WORKLOAD_NAMES, Workload, get_workload
+from cuesta.api.options import SEVERAL_ENGINES, Common, make_plan, make_trial
+from cuesta.workloads import Workload
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    import typer
+
+    from cuesta.api.console import Console
+
+ENGINES = SEVERAL_ENGINES
 
 
 def register(app: typer.Typer) -> None:
     """Add `compare` with a subcommand for every workload."""
+    import typer
+
+    from cuesta.cli.signature import add_workloads
+
     group = typer.Typer(
         help="Run a workload on several engines and hold their answers equal.",
         no_args_is_help=True,
     )
-    engines = engine_option("engines", "native,spark,array", "Engines, separated by commas.")
-    for name in WORKLOAD_NAMES:
-        workload = get_workload(name)
-        command = make_command(workload, engines, _compare)
-        group.command(name, help=workload.summary, cls=ColdCommand)(command)
+    add_workloads(group, ENGINES, body)
     app.add_typer(group, name="compare")
 
 
-def _compare(
+def body(
     workload: Workload, inputs: tuple[str, ...], parameters: dict[str, object], common: Common
 ) -> None:
+    """Run a trial on several engines, say what came of it and write the report."""
     from cuesta.cli.output import Output
     from cuesta.cli.tables import print_comparison
     from cuesta.engines import get_engine
@@ -48,21 +45,19 @@ def _compare(
         raise InputError("--engines names no engine")
     engines = [get_engine(name) for name in common.engines]
     trial = make_trial(workload, inputs, parameters, common)
-    plan = make_plan(common)
+    plan = make_plan(common, ("cuesta", *sys.argv[1:]))
     with Output(as_json=common.json) as output:
         result = compare(engines, trial, plan, output.observer)
     output.print_json(result)
     print_comparison(output.console, records_of(result, plan.output))
     digest = next(iter(result["digests"].values()))
-    output.console.print(
-        f"every digest is {digest}; all verified; answers in {plan.output}", soft_wrap=True
-    )
+    output.console.print(f"every digest is {digest}; all verified; answers in {plan.output}")
     _write_report(plan.output, output.console)
 
 
 def _write_report(folder: Path, console: Console) -> None:
-    from cuesta import report
+    from cuesta.report import write
 
     path = folder / "report.html"
-    report.write([folder], path)
-    console.print(f"report: {path}", soft_wrap=True)
+    write([folder], path)
+    console.print(f"report: {path}")

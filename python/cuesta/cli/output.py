@@ -7,9 +7,8 @@ import sys
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
-
-from cuesta.cli.progress import make_observer
+from cuesta.api.console import Console
+from cuesta.api.progress import make_observer
 
 
 class Output:
@@ -25,8 +24,8 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self.console = Console(stderr=as_json, highlight=False)
-        self.observer = make_observer(Console(stderr=True, highlight=False))
+        self.console = Console(stderr=as_json)
+        self.observer = make_observer(Console(stderr=True))
 
     def __enter__(self) -> Output:
         return self

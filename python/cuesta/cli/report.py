@@ -27,10 +27,6 @@ def _report(
         typer.Option("--output", "-o", metavar="FILE", help="The page to write."),
     ] = Path("report.html"),
 ) -> None:
-    from cuesta.report import write, write_study
-    from cuesta.report.study import FILE_NAME
+    from cuesta.report import write_any
 
-    if len(paths) == 1 and (paths[0] / FILE_NAME).is_file():
-        typer.echo(str(write_study(paths[0], output)))
-        return
-    typer.echo(str(write(paths, output)))
+    typer.echo(str(write_any(paths, output)))

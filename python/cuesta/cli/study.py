@@ -39,13 +39,13 @@ def _run(
 ) -> None:
     from dataclasses import replace
 
-    from cuesta import report
-    from cuesta.cli.options import memory_limit
+    from cuesta.api.options import memory_limit
     from cuesta.cli.output import Output
     from cuesta.engines import get_engine
     from cuesta.errors import InputError
     from cuesta.lab import study
     from cuesta.lab.run import Plan
+    from cuesta.report import write_study
 
     asked = study.read(name)
     if repeat is not None:
@@ -61,7 +61,7 @@ def _run(
     with Output(as_json=False) as told:
         held = {one: get_engine(one) for one in chosen}
         study.run(asked, held, plan, memory_limit(memory), told.observer)
-    path = report.write_study(output, output / "report.html")
+    path = write_study(output, output / "report.html")
     typer.echo(f"report: {path}")
 
 
@@ -78,8 +78,9 @@ def _check(name: _Study) -> None:
     from cuesta.lab.machine import memory_bytes
 
     asked = study.read(name)
-    for series, engine, cores in study.trials(asked):
-        trial = asked.trial(series, engine, cores, memory_bytes() // 2)
-        missing = get_engine(engine).missing()
-        given = ", ".join(f"{key} {value}" for key, value in trial.parameters.items())
-        typer.echo(f"{series.name:16} {engine:12} on {cores:<3} {missing or given}")
+    for series, variant, cores in study.trials(asked):
+        trial = asked.trial(series, variant, (cores, memory_bytes() // 2))
+        missing = get_engine(variant.engine).missing()
+        words = {**trial.parameters, **trial.engine_options}
+        given = ", ".join(f"{key} {value}" for key, value in words.items())
+        typer.echo(f"{series.name:16} {variant.name:12} on {cores:<3} {missing or given}")

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cuesta.lab.record import one_run_seconds
 from cuesta.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from cuesta.api.console import Console
 
 Record = dict[str, Any]
 
@@ -20,14 +21,13 @@ PART_OF_A_RUN = 0.1
 
 def print_run(console: Console, record: Record, output: Path) -> None:
     """A few lines: what was done, what came out, how long, how far from the ceiling."""
-    verdict = "[green]verified[/]" if record["verified"] else "[red]wrong[/]"
     console.print(
-        f"[bold]{record['workload']}[/] on {record['engine']}: {verdict}, "
-        f"digest {record['answer']['digest']}"
+        f"{console.bold(record['workload'])} on {record['engine']}: {verdict(console, record)}"
     )
     for title, text in (
         ("answer", counts_text(record)),
         ("time", time_text(record)),
+        ("as typed", typed_text(record)),
         ("phases", phases_text(record)),
         ("ceiling", ceiling_text(record)),
         ("memory", f"{format_bytes(record['peak_resident_bytes'])} at the peak"),
@@ -35,7 +35,17 @@ def print_run(console: Console, record: Record, output: Path) -> None:
         ("files", files_text(record, output)),
     ):
         if text:
-            console.print(f"  [dim]{title:<8}[/]{text}", soft_wrap=True)
+            console.print(f"  {console.dim(f'{title:<10}')}{text}")
+
+
+def verdict(console: Console, record: Record) -> str:
+    """Whether the answer is verified, how much of it, and its digest."""
+    if record["verified"] is None:
+        return console.bad("NOT VERIFIED, nobody held it against its input")
+    if not record["verified"]:
+        return console.bad("wrong")
+    part = " on a sample" if record["verification"]["level"] == "sample" else ""
+    return f"{console.good(f'verified{part}')}, digest {record['answer']['digest']}"
 
 
 def print_comparison(console: Console, records: list[Record]) -> None:
@@ -49,18 +59,18 @@ def print_comparison(console: Console, records: list[Record]) -> None:
         table.add_column(record["engine"])
     for title, text in _COMPARED.items():
         table.add_row(title, *(text(record) for record in records))
-    console.print(table)
+    console.rich().print(table)
 
 
 def print_assessment(console: Console, assessment: Record, path: Path) -> None:
     """What was held against what, a line a measure, and where all of it is."""
     from cuesta.report.assessment import about, measures
 
-    console.print(" ".join(about(assessment)), soft_wrap=True)
+    console.print(" ".join(about(assessment)))
     rows = [*measures(assessment), ("file", str(path))]
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
-        console.print(f"  [dim]{name:<{width}}[/]  {text}", soft_wrap=True)
+        console.print(f"  {console.dim(f'{name:<{width}}')}  {text}")
 
 
 def counts_text(record: Record) -> str:
@@ -78,6 +88,21 @@ def time_text(record: Record) -> str:
         share = f"{100 * wall['confidence']:.0f} %"
         text += f" ({low} to {high} with {share} confidence, {record['repeats']} runs)"
     return f"{text}, CPU {format_seconds(record['cpu_seconds'])}"
+
+
+def typed_text(record: Record) -> str:
+    """What the command took, and what beside the work."""
+    spent = record["time"]
+    parts = ", ".join(
+        f"{name} {format_seconds(spent[key])}"
+        for name, key in (
+            ("verification", "verification_seconds"),
+            ("disk", "disk_seconds"),
+            ("rest", "rest_seconds"),
+        )
+        if spent[key] > 0
+    )
+    return f"{format_seconds(spent['as_typed_seconds'])}, of it {parts}"
 
 
 def phases_text(record: Record) -> str:
@@ -149,6 +174,7 @@ def _verdict(record: Record) -> str:
 
 _COMPARED: dict[str, Callable[[Record], str]] = {
     "time": lambda record: format_seconds(record["statistics"]["wall_seconds"]["median"]),
+    "as typed": lambda record: format_seconds(one_run_seconds(record)),
     "phases": lambda record: phases_text(record).replace(", ", "\n"),
     "throughput": throughput_text,
     "of ceiling": fraction_text,

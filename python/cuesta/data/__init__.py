@@ -1,5 +1,34 @@
 """Datasets by name, and seeded synthetic ones.
 
-`registry.toml` says what there is, `cuesta.data.obtain.obtain` brings it into the cache, checked,
-`cuesta.data.make` makes synthetic inputs of any size.
+`get` is `cuesta data get`. `registry.toml` says what there is, `cuesta.data.obtain.obtain` brings
+it into the cache, checked, `cuesta.data.make` makes synthetic inputs of any size.
 """
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["get"]
+
+
+def get(name: str, output: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
+    """Obtain a dataset of the registry, check it, and return the paths of its files.
+
+    It stays in the cache (`$CUESTA_DATA`, else `~/.cache/cuesta/data`) for the next time.
+
+    Parameters
+    ----------
+    name
+        A name that `cuesta data list` shows, such as `nci60` or `ecoli`.
+    output
+        A folder to copy the files to; the paths are those of the cache when None.
+
+    Errors: `InputError` for an unknown name, `EngineError` where the origin cannot be reached or
+    gives other bytes than the registry says.
+    """
+    from cuesta.data.obtain import cache_folder, copy_out, obtain
+    from cuesta.data.registry import dataset
+
+    paths = obtain(dataset(name), cache_folder(), lambda _done, _total: None)
+    return tuple(copy_out(path, Path(output)) if output is not None else path for path in paths)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuesta.engines.dataflow import plan
+from cuesta.engines.spark import scala_options
 from cuesta.engines.spark.engine import SparkEngine
 from cuesta.engines.spark.options import Settings, options_of, settings_of
 from cuesta.errors import InputError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 JAR = Path(__file__).parents[1] / "jars" / "cuesta-spark-jobs.jar"
 
 _WARM = "file_read_warm_bytes_per_s"
-_CEILINGS = {"scan": _WARM, "count": _WARM, "read": _WARM}
+_CEILINGS = {"scan": _WARM, "count": _WARM, "read": _WARM, "convert": _WARM}
 """By phase, the ceiling that bounds it."""
 
 
@@ -43,18 +44,19 @@ class SparkScalaEngine(SparkEngine):
             return "engine spark-scala is not installed; pip install 'cuesta[spark]'"
         if not JAR.is_file():
             return (
-                "engine spark-scala has no jar here; with a JDK and Maven (apt-get install "
-                "default-jdk-headless maven), make build makes it"
+                "engine spark-scala has no jar here; make build makes it, or "
+                f"python tools/scala_jobs.py build {JAR}"
             )
         return super().missing()
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`. Errors: as `SparkEngine`."""
-        options = options_of(trial)
+        options = options_of(trial, scala=True)
         if options.task_bytes is not None:
             raise InputError("--engine-option task-bytes is for engine spark; give partitions=N")
         if trial.workload == "dataflow":
             plan(trial.parameters, trial.seed, ())
+        told = scala_options.request_options(trial)
         session, phases = self._session(trial, output, scratch)
         request = {
             "workload": trial.workload,
@@ -63,6 +65,7 @@ class SparkScalaEngine(SparkEngine):
             "seed": trial.seed,
             "output": str(output.absolute()),
             "partitions": options.partitions,
+            "options": told,
         }
         response = self._guarded(session, lambda: _run(session, request))
         return Outcome(

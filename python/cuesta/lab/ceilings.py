@@ -9,16 +9,12 @@ matrix product, where NumPy is installed).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -104,19 +100,25 @@ def load(threads: int | None = None) -> dict[str, float] | None:
 
     Arguments: `threads` of the run to compare; all usable cores when None.
     """
-    known = read(cache_file())
+    known = read(cache_file()) if cache_folder().is_dir() else None
     return known.at(threads or machine.cores_usable()) if known else None
 
 
 def cache_file() -> Path:
     """Where the ceilings of this machine are kept."""
+    return cache_folder() / f"ceilings-{fingerprint()}.json"
+
+
+def cache_folder() -> Path:
+    """Where ceilings are kept, of every machine that has this home."""
     base = os.environ.get("XDG_CACHE_HOME")
-    folder = (Path(base) if base else Path.home() / ".cache") / "cuesta"
-    return folder / f"ceilings-{fingerprint()}.json"
+    return (Path(base) if base else Path.home() / ".cache") / "cuesta"
 
 
 def fingerprint() -> str:
     """A name for machines of this kind: processor, usable cores and memory."""
+    import hashlib
+
     memory_mib = machine.memory_bytes() >> 20
     facts = (machine.cpu_model(), machine.cores_usable(), memory_mib)
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
@@ -138,6 +140,8 @@ def read(path: Path) -> Ceilings | None:
 
 def write(ceilings: Ceilings, path: Path) -> None:
     """Keep the ceilings, in one step."""
+    import tempfile
+
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=path.name, dir=path.parent)
     with os.fdopen(descriptor, "w", encoding="utf-8") as out:
@@ -169,7 +173,7 @@ def measure(native: Native, scratch: Path, say: Say) -> Ceilings:
         warnings.append(text)
     warnings += doubts(found)
     return Ceilings(
-        measured=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        measured=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         machine=machine.describe({}),
         scratch=str(scratch.resolve()),
         filesystem=machine.filesystem(scratch),
@@ -181,6 +185,8 @@ def measure(native: Native, scratch: Path, say: Say) -> Ceilings:
 def _measure_files(
     native: Native, scratch: Path, say: Say, warnings: list[str]
 ) -> list[Measurement]:
+    import tempfile
+
     size = min(
         FILE_BYTES_MAX, machine.free_bytes(scratch) // 4, machine.memory_available_bytes() // 4
     )
@@ -240,6 +246,8 @@ print(json.dumps(per_s))
 
 def _gemm(threads: int, warnings: list[str]) -> list[Measurement]:
     """NumPy's product of square f32 matrices, in a process that has so many BLAS threads."""
+    import subprocess
+
     names = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS")
     command = [sys.executable, "-c", _GEMM, str(GEMM_ROWS), str(REPEATS)]
     environment = os.environ | dict.fromkeys(names, str(threads))

@@ -6,12 +6,14 @@ import contextlib
 import multiprocessing
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import cuesta.errors
-from cuesta.errors import CuestaError, EngineError, InputError
+from cuesta.errors import CuestaError, Defect, EngineError, InputError
 
 STOP_SECONDS = 10.0
 """How long a child may take to clean up before it is killed."""
@@ -33,10 +35,13 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
     receiver, sender = context.Pipe(duplex=False)
     sys.stdout.flush()
     sys.stderr.flush()
-    process = context.Process(target=_child, args=(work, sender), name=f"cuesta-{name}")
-    process.start()
-    sender.close()
+    held = _HeldSignals()
+    process = context.Process(target=_child, args=(work, sender, held), name=f"cuesta-{name}")
+    with held:
+        process.start()
+        sender.close()
     try:
+        held.deliver()
         process.join()
     except BaseException:
         process.terminate()
@@ -44,6 +49,32 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
         process.kill()
         raise
     _raise_again(name, process.exitcode or 0, receiver)
+
+
+class _HeldSignals:
+    """Context manager in which Ctrl-C and SIGTERM wait, so that no child is born unseen.
+
+    Of the main thread: in others Python raises nothing.
+    """
+
+    def __init__(self) -> None:
+        self._caught: list[int] = []
+        self._handlers: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                known = signal.signal(number, lambda number, _: self._caught.append(number))
+                self._handlers[number] = signal.SIG_DFL if known is None else known
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def deliver(self) -> None:
+        """Let the first one that waited arrive."""
+        for number in self._caught[:1]:
+            signal.raise_signal(number)
 
 
 def _require_forkable() -> None:
@@ -58,18 +89,19 @@ def _require_forkable() -> None:
                     )
 
 
-def _child(work: Callable[[], None], sender: Connection) -> None:
+def _child(work: Callable[[], None], sender: Connection, held: _HeldSignals) -> None:
     # Ctrl-C reaches the parent, which passes it on as SIGTERM once.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
     try:
+        held.deliver()
         work()
     except CuestaError as error:
         sender.send((type(error).__name__, str(error)))
     except KeyboardInterrupt:
         pass
     except Exception as error:
-        sender.send((EngineError.__name__, f"internal error: {type(error).__name__}: {error}"))
+        sender.send((Defect.__name__, str(Defect.of(error))))
 
 
 def _stop(_number: int, _frame: object) -> None:

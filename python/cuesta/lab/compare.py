@@ -9,13 +9,14 @@ from pathlib import Path
 
 from cuesta.engines import Engine
 from cuesta.errors import InputError, VerificationError
-from cuesta.lab import record
+from cuesta.lab import leftovers, record
 from cuesta.lab.child import run_in_child
 from cuesta.lab.folder import AnswerFolder
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.record import Record
 from cuesta.lab.run import Plan, check, run_trial
 from cuesta.lab.trial import Trial
+from cuesta.lab.verify import FULL
 
 SCHEMA = "cuesta.compare/1"
 FILE_NAME = "compare.json"
@@ -34,8 +35,15 @@ def compare(
     names = [engine.name for engine in engines]
     if not names or len(set(names)) < len(names):
         raise InputError("--engines takes different engines, such as native,spark,array")
+    if plan.verify != FULL:
+        raise InputError(
+            f"--verify {plan.verify}: a comparison holds answers equal that are all verified in "
+            "full; leave it out"
+        )
     for engine in engines:
         check(engine, replace(trial, engine=engine.name), plan)
+    for sentence in leftovers.sweep(plan.output.resolve()):
+        hears.note(sentence)
     with AnswerFolder(plan.output, overwrite=plan.overwrite) as folder:
         for engine in engines:
             hears.note(f"{trial.workload} on {engine.name}")
@@ -64,6 +72,7 @@ def summary(records: Sequence[Record]) -> Record:
         "wall_seconds": {
             one["engine"]: one["statistics"]["wall_seconds"]["median"] for one in records
         },
+        "as_typed_seconds": {one["engine"]: record.one_run_seconds(one) for one in records},
     }
 
 

@@ -2,18 +2,18 @@
 
 While a run lasts, everything it writes is in `NAME.partial-PID` next to the answer. A run that
 fails, or is ended by Ctrl-C or SIGTERM, removes that folder; one that is killed leaves it, under a
-name that nobody takes for an answer.
+name that nobody takes for an answer, and the next run to the same output removes it.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import shutil
 from pathlib import Path
 from types import TracebackType
 
 from cuesta.errors import CuestaError, InputError
+from cuesta.lab.leftovers import LOCK_NAME, SCRATCH_NAME, hold, partial_of, replaced_of
 
 MARKS = ("run.json", "compare.json")
 """A folder that holds one of these is an answer, and may be replaced when asked to."""
@@ -33,16 +33,17 @@ class AnswerFolder:
     def __init__(self, output: Path, *, overwrite: bool, scratch: Path | None = None) -> None:
         self.output = output.resolve()
         self._overwrite = overwrite
-        self._partial = self.output.with_name(f"{self.output.name}.partial-{os.getpid()}")
+        self._partial = partial_of(self.output, os.getpid())
         self._keep = False
+        self._held: int | None = None
         self.answer = self._partial / "answer"
-        place = scratch or self._partial
-        self.scratch = place / f"cuesta-scratch.partial-{os.getpid()}"
+        self.scratch = (scratch or self._partial) / f"{SCRATCH_NAME}{os.getpid()}"
 
     def __enter__(self) -> AnswerFolder:
         check_output(self.output, overwrite=self._overwrite)
         try:
             self.answer.mkdir(parents=True)
+            self._held = hold(self._partial, self.scratch)
             self.scratch.mkdir(parents=True)
         except BaseException as error:
             self._remove()
@@ -57,24 +58,34 @@ class AnswerFolder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._keep:
-            shutil.rmtree(self.scratch, ignore_errors=True)
-        else:
-            self._remove()
+        self._remove()
         if isinstance(error, OSError):
             raise disk_error(error, str(self.output)) from error
 
+    def empty(self) -> None:
+        """Remove what an earlier run left in `answer` and `scratch`."""
+        for place in (self.answer, self.scratch):
+            if any(place.iterdir()):
+                remove(place)
+                place.mkdir()
+
     def finish(self) -> None:
-        """Make the answer durable, then give it its name, in one step for anyone who looks."""
-        _synchronise(self.answer)
+        """Give the answer its name, in one step for anyone who looks.
+
+        Its record is made durable here; its other files must be on the disk already.
+        """
+        for mark in MARKS:
+            if (self.answer / mark).exists():
+                synchronise(self.answer / mark)
+        synchronise(self.answer)
         if self.output.exists():
-            replaced = self.output.with_name(f"{self.output.name}.replaced-{os.getpid()}")
+            replaced = replaced_of(self.output, os.getpid())
             self.output.rename(replaced)
             self.answer.rename(self.output)
-            shutil.rmtree(replaced, ignore_errors=True)
+            remove(replaced)
         else:
             self.answer.rename(self.output)
-        _synchronise_one(self.output.parent)
+        synchronise(self.output.parent)
 
     def keep(self) -> Path:
         """Leave what was written under its temporary name, for a person to look at."""
@@ -82,8 +93,28 @@ class AnswerFolder:
         return self.answer
 
     def _remove(self) -> None:
-        shutil.rmtree(self.scratch, ignore_errors=True)
-        shutil.rmtree(self._partial, ignore_errors=True)
+        """Remove everything but what is to be kept; the lock last, it says whose folder it is."""
+        remove(self.scratch)
+        if not self._keep:
+            remove(self.answer)
+        if self._held is not None:
+            (self._partial / LOCK_NAME).unlink(missing_ok=True)
+            os.close(self._held)
+            self._held = None
+        if not self._keep:
+            remove(self._partial)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder with all that is in it, as far as that is possible."""
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return
+    except OSError:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_output(output: Path, *, overwrite: bool) -> None:
@@ -105,15 +136,8 @@ def disk_error(error: OSError, place: str) -> CuestaError:
     return InputError(f"{where}: {(error.strerror or str(error)).lower()}")
 
 
-def _synchronise(root: Path) -> None:
-    """Every file and folder under `root`, files first."""
-    for folder, _, names in os.walk(root, topdown=False):
-        for name in names:
-            _synchronise_one(Path(folder, name))
-        _synchronise_one(Path(folder))
-
-
-def _synchronise_one(path: Path) -> None:
+def synchronise(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import platform
 from pathlib import Path
 
 
 def describe(places: dict[str, Path]) -> dict[str, object]:
     """Facts of this machine; `places` names paths whose file system is of interest."""
+    system = os.uname()
     return {
         "cpu": cpu_model(),
         "cores": os.cpu_count() or 1,
         "cores_usable": cores_usable(),
         "memory_bytes": memory_bytes(),
-        "kernel": f"{platform.system()} {platform.release()}",
+        "kernel": f"{system.sysname} {system.release}",
         "filesystems": {name: filesystem(path) for name, path in places.items()},
         "load_average": os.getloadavg()[0],
     }
@@ -31,7 +31,7 @@ def cpu_model() -> str:
         name, _, value = line.partition(":")
         if name.strip() in ("model name", "cpu model", "Model"):
             return " ".join(value.split())
-    return platform.machine()
+    return os.uname().machine
 
 
 def memory_bytes() -> int:
@@ -62,10 +62,19 @@ def filesystem(path: Path) -> str:
 
 def free_bytes(path: Path) -> int:
     """Bytes an ordinary user can still write at `path`, or at its nearest existing parent."""
+    status = _status(path)
+    return status.f_bavail * status.f_frsize
+
+
+def keeps_files(path: Path) -> bool:
+    """Whether the file system at `path` has room at all; those of the system, as /proc, do not."""
+    return _status(path).f_blocks > 0
+
+
+def _status(path: Path) -> os.statvfs_result:
     while not path.exists():
         path = path.parent
-    status = os.statvfs(path)
-    return status.f_bavail * status.f_frsize
+    return os.statvfs(path)
 
 
 def _meminfo(name: str) -> int:

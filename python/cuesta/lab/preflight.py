@@ -21,8 +21,10 @@ _SPILLS = frozenset({"join", "load", "sort"})
 _GZIP_TIMES = 4
 _BASES_A_BYTE = 0.5
 """Of FASTQ; a base takes about a byte in super-k-mers, for which half of the memory is."""
-_READS_BYTES_PER_S = 100e6
-"""What a thread assembles a second, for one size of k-mers, on a server of 2023."""
+_READS_BYTES_PER_S = 32e6
+"""Text of reads that a thread assembles a second, for one size of k-mers, on a server of 2023."""
+_PAPER_BYTES_PER_S = 0.3e6
+"""The same with the vertex program of the paper."""
 _SIZES_CHOSEN = 5
 
 
@@ -85,16 +87,25 @@ def estimate(
 def _assembly(trial: Trial, facts: tuple[InputFacts, ...]) -> tuple[int, float]:
     """Bytes of super-k-mers, and about how long the sizes of k-mers take."""
     text = sum(one.bytes * (_GZIP_TIMES if one.path.endswith(".gz") else 1) for one in facts)
-    given = trial.parameters.get("kmer_sizes")
-    sizes = len(str(given).split(",")) if given else _SIZES_CHOSEN
-    seconds = text * sizes / (_READS_BYTES_PER_S * trial.threads)
+    given = trial.parameters.get("kmer_sizes") or "auto"
+    rate = _READS_BYTES_PER_S
+    if trial.parameters.get("profile") == "paper":
+        sizes, rate = 1, _PAPER_BYTES_PER_S
+    else:
+        sizes = _SIZES_CHOSEN if given == "auto" else len(str(given).split(","))
+    seconds = text * sizes / (rate * trial.threads)
     return int(text * _BASES_A_BYTE), seconds
 
 
 def check(found: Estimate, output: Path, scratch: Path) -> None:
-    """Errors: `InputError` when a disk is full already."""
+    """Errors: `InputError` when a disk is full already, or a place is on none."""
     places = ((output, found.output_free_bytes), (scratch, found.scratch_free_bytes))
     for place, free_bytes in places:
+        if not free_bytes and not machine.keeps_files(place):
+            raise InputError(
+                f"{place}: not a place to write to ({machine.filesystem(place)} holds no files of "
+                "users); choose another folder"
+            )
         if free_bytes < DISK_LEAST_BYTES:
             raise InputError(
                 f"{place}: the disk is full ({format_bytes(free_bytes)} free); free some space or "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,15 @@ def _own_cpu_seconds() -> float:
     """As `stat` has it, in microseconds rather than ticks."""
     uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(use.ru_utime + use.ru_stime for use in uses)
+
+
+def age_seconds() -> float:
+    """Seconds since this process was started; 0 where the kernel does not say."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / _TICKS_PER_S)
 
 
 def descendants(pid: int) -> list[int]:

@@ -18,6 +18,9 @@ from cuesta.lab.verify import Verification
 SCHEMA = "cuesta.run/1"
 FILE_NAME = "run.json"
 
+SETUP_PHASES = ("start", "load")
+"""Phases that prepare an engine; all others are the work itself."""
+
 Record = dict[str, Any]
 
 _MEASURES = {"_bytes_per_s": "bytes", "_rows_per_s": "rows", "_flops_per_s": "flops"}
@@ -56,18 +59,36 @@ class Context:
     command: tuple[str, ...]
 
 
-def build(
-    trial: Trial,
-    context: Context,
-    samples: list[Sample],
-    verification: Verification,
-    answer: Path,
-) -> Record:
-    """The record of `samples` of `trial`, whose last one wrote the files in `answer`."""
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """What became of an answer when the engine had ended.
+
+    Attributes
+    ----------
+    files
+        Name, bytes and checksum of each.
+    usage
+        What verifying them took, and what went on beside it.
+    disk_seconds
+        How long the disk and the checksums were waited for after the verification.
+    """
+
+    verification: Verification
+    files: tuple[Mapping[str, object], ...]
+    usage: Usage
+    disk_seconds: float
+
+
+def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending) -> Record:
+    """The record of `samples` of `trial`, whose last one wrote the files of the answer."""
     walls = [sample.usage.wall_seconds for sample in samples]
     chosen = samples[representative(walls)]
+    verification = ending.verification
     counts = {**chosen.outcome.counts, **verification.counts}
-    usage = asdict(chosen.usage)
+    usage = {name: getattr(chosen.usage, name) for name in _TOTALS}
+    usage["peak_resident_bytes"] = max(
+        chosen.usage.peak_resident_bytes, ending.usage.peak_resident_bytes
+    )
     return {
         "schema": SCHEMA,
         "workload": trial.workload,
@@ -78,15 +99,19 @@ def build(
         "memory_bytes": trial.memory_bytes,
         "seed": trial.seed,
         "engine_options": dict(trial.engine_options),
-        "answer": {"digest": verification.digest, "counts": counts, "files": _files(answer)},
+        "answer": {"digest": verification.digest, "counts": counts, "files": list(ending.files)},
         "verified": verification.verified,
         "verification": {
-            "method": verification.method,
+            "level": verification.level,
+            "method": verification.method or None,
             "expected": verification.expected,
+            "fault": verification.fault if verification.verified is False else None,
             "seconds": verification.seconds,
+            "cpu_seconds": ending.usage.cpu_seconds,
+            "peak_resident_bytes": ending.usage.peak_resident_bytes,
         },
         "phases": _phase_rows(chosen, context),
-        **{name: usage[name] for name in _TOTALS},
+        **usage,
         "engine_log": dict(chosen.log),
         "cache": context.cache,
         "repeats": len(samples),
@@ -99,6 +124,34 @@ def build(
         "command": list(context.command),
         "preview": [],
     }
+
+
+def times(samples: list[Sample], ending: Ending, as_typed_seconds: float) -> Record:
+    """What the whole took, by what it was spent on; `as_typed_seconds` until now."""
+    spent = {
+        "work_seconds": sum(sample.usage.wall_seconds for sample in samples),
+        "verification_seconds": ending.verification.seconds,
+        "disk_seconds": ending.disk_seconds,
+    }
+    rest = max(0.0, as_typed_seconds - sum(spent.values()))
+    return {**spent, "rest_seconds": rest, "as_typed_seconds": as_typed_seconds}
+
+
+def one_run_seconds(record: Record) -> float:
+    """What a command of one run takes as typed, with its work at the median of the repeats.
+
+    A session that is kept is started, and an array loaded, in one of the repeats only.
+    """
+    spent = record["time"]
+    setups = [
+        {one["name"]: one["seconds"] for one in sample["phases"] if one["name"] in SETUP_PHASES}
+        for sample in record["samples"]
+    ]
+    walls = [sample["wall_seconds"] for sample in record["samples"]]
+    pairs = zip(walls, setups, strict=True)
+    work = median_interval([wall - sum(setup.values()) for wall, setup in pairs]).median
+    work += sum(max(setup.get(name, 0.0) for setup in setups) for name in SETUP_PHASES)
+    return float(spent["as_typed_seconds"] - spent["work_seconds"] + work)
 
 
 def phase_row(phase: Phase, ceilings: Mapping[str, float] | None) -> Record:
@@ -158,13 +211,3 @@ def _phase_rows(sample: Sample, context: Context) -> list[Record]:
         for one in sample.outcome.phases
     )
     return [phase_row(one, context.ceilings) for one in phases]
-
-
-def _files(answer: Path) -> list[Record]:
-    """Files of the answer with their sizes; a folder (a pair matrix) counts as one."""
-    rows: list[Record] = []
-    for entry in sorted(answer.iterdir()):
-        inner = entry.rglob("*") if entry.is_dir() else [entry]
-        size_bytes = sum(file.stat().st_size for file in inner if file.is_file())
-        rows.append({"name": entry.name, "bytes": size_bytes})
-    return rows

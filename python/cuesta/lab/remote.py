@@ -61,7 +61,7 @@ def check_room(scratch: Path, need_bytes: int, what: str) -> None:
 
 def told(verification: Verification, trial: Trial) -> Verification:
     """The verification, saying that it was done on copies where it was."""
-    if not any(map(is_remote, trial.inputs)):
+    if verification.verified is None or not any(map(is_remote, trial.inputs)):
         return verification
     return replace(verification, method=f"{verification.method}, on copies of the inputs")
 

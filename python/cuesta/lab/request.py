@@ -23,7 +23,7 @@ def native_module() -> ModuleType:
     return _native
 
 
-def to_request(trial: Trial, output: Path, scratch: Path) -> str:
+def to_request(trial: Trial, output: Path, scratch: Path, *, verify: str = "full") -> str:
     """The request for `_native.run` and `_native.verify`."""
     return json.dumps(
         {
@@ -34,6 +34,7 @@ def to_request(trial: Trial, output: Path, scratch: Path) -> str:
             "threads": trial.threads,
             "memory_bytes": trial.memory_bytes,
             "scratch": str(scratch),
+            "verify": verify,
         }
     )
 

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-import platform
-import shutil
-from collections.abc import Callable, Mapping
+import json
+import sys
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cuesta import __version__
 from cuesta.engines import Engine, HoldsSession, KeepsLog, ReportsProgress
 from cuesta.errors import EngineMissing, InputError, VerificationError
-from cuesta.lab import inputs, machine, preflight, record, remote
+from cuesta.lab import inputs, leftovers, machine, preflight, record, remote
+from cuesta.lab.beside import Beside
 from cuesta.lab.folder import AnswerFolder, check_output
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.probe import Probe
-from cuesta.lab.record import Context, Record, Sample
+from cuesta.lab.record import Context, Ending, Record, Sample
+from cuesta.lab.request import native_module
 from cuesta.lab.trial import Trial
-from cuesta.lab.verify import Verification, verify
+from cuesta.lab.verify import (
+    FULL,
+    LEVELS,
+    NONE,
+    UNVERIFIED,
+    Verification,
+    Verifier,
+    strictly,
+    verify,
+)
 from cuesta.workloads import get_workload
-from cuesta.workloads.preview import preview
+from cuesta.workloads.preview import View, preview
+
+if TYPE_CHECKING:
+    from cuesta._native import AnswerFiles
 
 REPEATS_MAX = 1000
-
-Verifier = Callable[[Trial, Path, Path], Verification]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +62,12 @@ class Plan:
         Words of the command line, for the record.
     verifier
         Judges the answer.
+    verify
+        How much of the answer is held against its input, one of `cuesta.lab.verify.LEVELS`.
     now
-        When this is.
+        When this is, in seconds since 1970.
+    startup_seconds
+        How long the command had lasted before, e.g. to start Python.
     """
 
     output: Path
@@ -61,7 +78,9 @@ class Plan:
     ceilings: Mapping[str, float] | None = None
     command: tuple[str, ...] = ()
     verifier: Verifier = field(default=verify)
-    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    verify: str = FULL
+    now: float = field(default_factory=time.time)
+    startup_seconds: float = 0.0
 
 
 def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | None = None) -> Record:
@@ -71,8 +90,11 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
     wrong, which then stays under its temporary name. Whatever happens, `plan.output` is complete
     or not there.
     """
+    began = time.perf_counter()
     hears = observer or Silent()
     check(engine, trial, plan)
+    for sentence in leftovers.sweep(plan.output.resolve()):
+        hears.note(sentence)
     local = [path for path in trial.inputs if not remote.is_remote(path)]
     _announce(trial, plan, tuple(inputs.describe(path) for path in local), hears)
     context = _context(trial, plan)
@@ -80,24 +102,25 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         engine = engine.with_progress(hears.progress)
     with AnswerFolder(plan.output, overwrite=plan.overwrite, scratch=plan.scratch) as folder:
         try:
-            samples = []
-            for number in range(1, plan.repeats + 1):
-                hears.stage("running" if plan.repeats == 1 else f"run {number} of {plan.repeats}")
-                samples.append(_repeat(engine, trial, plan, folder))
+            samples, files = _repeats(engine, trial, plan, folder, hears)
             context = replace(context, inputs=remote.describe(engine, trial, folder.scratch))
-            readable = remote.with_copies(engine, trial, context.inputs, folder.scratch)
+            readable = trial
+            if plan.verify != NONE:
+                readable = remote.with_copies(engine, trial, context.inputs, folder.scratch)
         finally:
             if isinstance(engine, HoldsSession):
                 engine.close()
-        hears.stage("verifying")
-        verification = plan.verifier(readable, folder.answer, folder.scratch)
-        verification = remote.told(verification, trial)
-        result = record.build(trial, context, samples, verification, folder.answer)
-        if not verification.verified:
+        ending, views = _end(readable, plan, folder, files, hears)
+        told = [sample.outcome.counts for sample in samples]
+        verification = strictly(remote.told(ending.verification, trial), _names(ending), told)
+        ending = replace(ending, verification=verification)
+        result = record.build(trial, context, samples, ending)
+        as_typed_seconds = plan.startup_seconds + time.perf_counter() - began
+        result["time"] = record.times(samples, ending, as_typed_seconds)
+        if verification.verified is False:
             record.write(result, folder.keep())
             raise _wrong(trial, verification, folder.answer)
-        hears.stage("writing")
-        result["preview"] = preview(trial.workload, folder.answer, trial.parameters)
+        result["preview"] = views
         record.write(result, folder.answer)
         folder.finish()
     return result
@@ -114,10 +137,13 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
     if trial.workload not in engine.workloads:
         able = ", ".join(sorted(engine.workloads))
         raise InputError(f"engine {engine.name} does not run {trial.workload}; it runs {able}")
+    workload.check_engine(engine.name, trial.parameters)
     missing = engine.missing()
     if missing:
         raise EngineMissing(missing)
     remote.check(engine, trial.inputs, plan.cache)
+    if plan.verify not in LEVELS:
+        raise InputError(f"--verify is {plan.verify!r}, give one of {', '.join(LEVELS)}")
     if not 1 <= plan.repeats <= REPEATS_MAX:
         raise InputError(f"--repeat is {plan.repeats}, give 1 to {REPEATS_MAX}")
     if plan.scratch and not plan.scratch.is_dir():
@@ -152,16 +178,62 @@ def _announce(
         hears.note(sentence)
 
 
+def _repeats(
+    engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder, hears: Observer
+) -> tuple[list[Sample], AnswerFiles]:
+    """All measured runs; the files of the last one are on their way to the disk."""
+    samples: list[Sample] = []
+    for number in range(1, plan.repeats + 1):
+        hears.stage("running" if plan.repeats == 1 else f"run {number} of {plan.repeats}")
+        folder.empty()
+        last = number == plan.repeats
+        files = native_module().AnswerFiles(folder.answer) if last else None
+        samples.append(_repeat(engine, trial, plan, folder))
+    assert files is not None  # There is at least one run.
+    files.settle()
+    return samples, files
+
+
 def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> Sample:
-    """One measured run into an emptied answer folder."""
-    for place in (folder.answer, folder.scratch):
-        shutil.rmtree(place)
-        place.mkdir()
+    """One measured run into an empty answer folder."""
     inputs.drop_cached(trial.inputs, plan.cache)
     with Probe() as probe:
         outcome = engine.run(trial, folder.answer, folder.scratch)
     log = engine.told() if isinstance(engine, KeepsLog) else {}
     return Sample(outcome=outcome, usage=probe.usage, log=log)
+
+
+def _end(
+    trial: Trial, plan: Plan, folder: AnswerFolder, files: AnswerFiles, hears: Observer
+) -> tuple[Ending, list[View]]:
+    """Verify the answer and draw it, while its files go to the disk; `trial` has readable inputs.
+
+    Errors: `InputError` when the disk is full, or when files or inputs cannot be read.
+    """
+    with Probe() as probe:
+        views = Beside(lambda: preview(trial.workload, folder.answer, trial.parameters))
+        verification = UNVERIFIED
+        if plan.verify != NONE:
+            hears.stage("verifying")
+            verification = plan.verifier(
+                trial, folder.answer, folder.scratch, level=plan.verify, progress=hears.progress
+            )
+        hears.stage("writing to the disk")
+        verified = time.perf_counter()
+        found = json.loads(files.finish())["files"]
+        disk_seconds = time.perf_counter() - verified
+        drawn = views.result()
+    ending = Ending(
+        verification=verification,
+        files=tuple(found),
+        usage=probe.usage,
+        disk_seconds=disk_seconds,
+    )
+    return ending, drawn
+
+
+def _names(ending: Ending) -> list[str]:
+    return [str(one["name"]) for one in ending.files]
 
 
 def _context(trial: Trial, plan: Plan) -> Context:
@@ -173,10 +245,10 @@ def _context(trial: Trial, plan: Plan) -> Context:
     return Context(
         inputs=(),
         machine=machine.describe(places),
-        versions={"cuesta": __version__, "python": platform.python_version()},
+        versions={"cuesta": __version__, "python": ".".join(map(str, sys.version_info[:3]))},
         ceilings=plan.ceilings,
         cache=plan.cache,
-        started=plan.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(plan.now)),
         command=plan.command,
     )
 

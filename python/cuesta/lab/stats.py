@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,7 +34,7 @@ def median_interval(samples: Sequence[float]) -> Statistic:
     while 2 * (depth + 1) <= count and coverage(count, depth + 1) >= CONFIDENCE:
         depth += 1
     return Statistic(
-        median=statistics.median(ordered),
+        median=(ordered[(count - 1) // 2] + ordered[count // 2]) / 2,
         low=ordered[depth - 1],
         high=ordered[count - depth],
         confidence=coverage(count, depth),

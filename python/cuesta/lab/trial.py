@@ -45,8 +45,8 @@ class Trial:
 class Phase:
     """A named part of a run, timed on one clock; phases do not overlap.
 
-    `start` is bringing up a session (a JVM), `load` is filling an array database; the rest have
-    the words of the workload.
+    `start` is bringing up a session (a JVM), `load` is filling an array database or the cache of
+    an engine that is asked to find its data there; the rest have the words of the workload.
 
     Attributes
     ----------

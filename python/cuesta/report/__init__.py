@@ -7,6 +7,6 @@ give the same bytes. `explain` in `cuesta.report.explain` says the same of one r
 
 from __future__ import annotations
 
-from cuesta.report.page import render, write, write_study
+from cuesta.report.page import render, write, write_any, write_study
 
-__all__ = ["render", "write", "write_study"]
+__all__ = ["render", "write", "write_any", "write_study"]

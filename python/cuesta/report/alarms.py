@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cuesta.report import numerals as n
 from cuesta.report.findings import CEILING_SLACK, NOISY_SPREAD, Finding, spread
-from cuesta.report.records import Group, Run, number
+from cuesta.report.records import Group, Run, number, text
 from cuesta.report.words import ceiling_name, listed
 
 REPEATS_GOOD = 6
@@ -38,14 +38,20 @@ def _answers(group: Group, finding: Finding) -> Iterator[Alarm]:
         yield Alarm(text=f"The answers differ: {digests}. Do not compare the times.", grave=True)
     for label, run in group.named():
         if run.verified is False:
-            expected = run.object("verification").get("expected")
+            verification = run.object("verification")
+            expected = str(verification.get("expected") or "")
+            fault = text(verification.get("fault")) or (
+                f"its digest is {_short(run.digest)}, another method gives {_short(expected)}"
+            )
+            yield Alarm(text=f"The answer of {label} is wrong: {fault}.", grave=True)
+        elif run.verified is None:
             yield Alarm(
-                text=f"The answer of {label} is wrong: its digest is {_short(run.digest)}, "
-                f"another method gives {_short(str(expected or ''))}.",
+                text=f"The answer of {label} is NOT VERIFIED: nobody held it against its input. "
+                "`cuesta verify` on its folder does.",
                 grave=True,
             )
-        elif run.verified is None:
-            yield Alarm(text=f"The answer of {label} was not verified.", grave=True)
+        elif run.sampled:
+            yield Alarm(text=f"Only a sample of the answer of {label} was held against its input.")
 
 
 def _samples(group: Group) -> Iterator[Alarm]:

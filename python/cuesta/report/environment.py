@@ -145,7 +145,8 @@ def _proof(group: Group) -> list[Pair]:
     pairs = []
     for label, run in group.named():
         verification = run.object("verification")
-        method = text(verification.get("method")) or "not verified"
+        method = text(verification.get("method")) or "NOT VERIFIED"
+        method += ", on a sample" * run.sampled
         seconds = number(verification.get("seconds"))
         took = f", in {n.duration(seconds)}" if seconds is not None else ""
         pairs.append(Pair(name=label, text=f"{run.digest or 'no digest'}; {method}{took}"))

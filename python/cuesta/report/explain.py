@@ -23,7 +23,7 @@ from cuesta.report.findings import (
 )
 from cuesta.report.question import question
 from cuesta.report.records import SETUP_PHASES, Group, Run, read_groups
-from cuesta.report.words import agreement, answer, ceiling_name, limits, verdict
+from cuesta.report.words import agreement, answer, ceiling_name, limits, typed, verdict
 
 WIDTH_COLUMNS = 80
 BAR_COLUMNS = 24
@@ -73,7 +73,8 @@ def _done(run: Run) -> str:
         share = n.percent(work.confidence)
         text += f", the median of {len(run.samples)} runs ({low} to {high} with {share} confidence)"
     peak = run.number("peak_resident_bytes")
-    return f"{text}. It held {n.size(peak)} of memory at most." if peak else f"{text}."
+    held = f" It held {n.size(peak)} of memory at most." if peak else ""
+    return f"{text}.{held} {typed('the command', run)}".rstrip()
 
 
 def _phases(run: Run) -> Iterator[str]:
@@ -128,13 +129,13 @@ def _faster(run: Run, finding: Finding) -> list[str]:
         best = whole - bound.seconds * (1 - bound.fraction)
         if best > 0 and whole / best >= 1.02:
             sentences.append(
-                f"With {bound.name} at its ceiling the whole would take {n.duration(best)} instead "
+                f"With {bound.name} at its ceiling the run would take {n.duration(best)} instead "
                 f"of {n.duration(whole)}: {n.ratio(whole / best)} is the most that can be gained "
                 "there."
             )
         else:
             sentences.append(
-                f"With {bound.name} at its ceiling the whole would hardly take less time."
+                f"With {bound.name} at its ceiling the run would hardly take less time."
             )
     told = verdict(finding)
     return [*sentences, told] if told else sentences

@@ -34,6 +34,16 @@ def write(paths: Sequence[Path], output: Path) -> Path:
     return _put(render(groups), output)
 
 
+def write_any(paths: Sequence[Path], output: Path) -> Path:
+    """Write the report of runs, or of a study when that is the one path; return its path.
+
+    Errors: as `write` and `write_study`.
+    """
+    if len(paths) == 1 and (paths[0] / study.FILE_NAME).is_file():
+        return write_study(paths[0], output)
+    return write(paths, output)
+
+
 def write_study(folder: Path, output: Path) -> Path:
     """Write the report of the study in `folder` to the file `output`; return its path.
 
@@ -68,10 +78,10 @@ def render(groups: Sequence[Group]) -> str:
 
 
 def _page(title: str, made: Sequence[Section], runs: int) -> str:
-    environment = _environment()
+    templates = environment()
     # The style sheet is ours: escaping it would break its quotation marks and child selectors.
-    style = Markup(environment.get_template("style.css").render())
-    return environment.get_template("report.html.j2").render(
+    style = Markup(templates.get_template("style.css").render())
+    return templates.get_template("report.html.j2").render(
         title=title, sections=made, runs=runs, style=style
     )
 
@@ -88,8 +98,9 @@ def _code(words: str) -> Markup:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates, with the filters that they use."""
+    made = Environment(
         loader=PackageLoader("cuesta.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -97,5 +108,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["code"] = _code
-    return environment
+    made.filters["code"] = _code
+    return made

@@ -49,6 +49,7 @@ def where_time_went(identifier: str, group: Group) -> Part:
     blocks: list[Block] = [_phase_bars(f"{identifier}-phases", group, unit, seconds)]
     if min(wholes) > 0 and max(wholes) / min(wholes) > SHARES_RATIO:
         blocks.append(_phase_bars(f"{identifier}-shares", group, "%", 0.0))
+    blocks += _typed_bars(f"{identifier}-typed", group)
     blocks.append(Fold(summary="Every phase in numbers", block=tables.phases(group)))
     aside = ["From nothing to the answer, in the order things happened."]
     if _has_setup(group):
@@ -172,6 +173,46 @@ def _phase_bars(identifier: str, group: Group, unit: str, unit_seconds: float) -
         keys=() if shares else keys,
         caption=caption,
     )
+
+
+_TYPED = (("work", "p1"), ("verification", "p2"), ("waiting for the disk", "p3"), (OTHER, "p8"))
+"""What a command is spent on, and its colours."""
+
+
+def _typed_bars(identifier: str, group: Group) -> list[Block]:
+    """The whole command of every engine as typed; none where nobody measured that."""
+    found = [(label, run.typed) for label, run in group.named() if run.typed is not None]
+    if not found:
+        return []
+    longest = max(typed.seconds for _, typed in found)
+    unit, unit_seconds = n.time_unit(longest)
+    rows = []
+    for label, typed in found:
+        spent = (typed.work_seconds, typed.verification_seconds, typed.disk_seconds,
+                 typed.rest_seconds)  # fmt: skip
+        segments = [
+            _segment(name, seconds, tone, unit_seconds)
+            for (name, tone), seconds in zip(_TYPED, spent, strict=True)
+            if seconds > 0
+        ]
+        text = n.duration(typed.seconds)
+        rows.append(svg.Stack(label=label, text=text, segments=tuple(segments)))
+    title = "The whole command, as typed"
+    described = "; ".join(
+        f"{row.label} {row.text}: {', '.join(f'{s.name} {s.text}' for s in row.segments)}"
+        for row in rows
+    )
+    frame = shapes.Frame(identifier=identifier, title=title, description=described)
+    drawn = {segment.name for row in rows for segment in row.segments}
+    return [
+        Figure(
+            svg=svg.stacked(frame, rows, scales.linear(longest / unit_seconds, n.terse), unit),
+            heading=title,
+            keys=tuple(Key(tone=tone, text=name) for name, tone in _TYPED if name in drawn),
+            caption="From the start of the process to its record, of a command that runs it once. "
+            "“Other” is starting Python, looking at the inputs and the record.",
+        )
+    ]
 
 
 def _tones(group: Group) -> dict[str, str]:

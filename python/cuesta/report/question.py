@@ -59,7 +59,6 @@ _METHODS = {
     "components": ", as connected components",
     "label-propagation": ", by label propagation",
     "louvain": ", by modularity (Louvain)",
-    "leiden": ", by modularity (Leiden)",
 }
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from cuesta.errors import InputError
+from cuesta.lab.record import SETUP_PHASES as SETUP_PHASES
 from cuesta.lab.stats import Statistic, median_interval
 
 RUN_SCHEMA = "cuesta.run/1"
@@ -32,9 +33,6 @@ SAMPLES_MAX = 1000
 
 NAME_CHARACTERS_MAX = 60
 """The rest of a longer name of an engine, a phase or a ceiling is not shown."""
-
-SETUP_PHASES = ("start", "load")
-"""Phases that prepare an engine; all others are the work itself."""
 
 Fields = Mapping[str, object]
 
@@ -86,6 +84,25 @@ class Input:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Typed:
+    """What a command of one run takes as typed, and what it is spent on.
+
+    `disk_seconds` is waiting for the disk after the verification, `rest_seconds` everything else:
+    starting Python, looking at inputs, the record.
+    """
+
+    work_seconds: float
+    verification_seconds: float
+    disk_seconds: float
+    rest_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.work_seconds + self.verification_seconds + self.disk_seconds + self.rest_seconds
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """What one trial did.
 
@@ -119,6 +136,22 @@ class Run:
     def total_seconds(self) -> float:
         """Work, start-up and loading together: what a run from nothing takes."""
         return self.work.median + sum(self.setup_seconds(name) for name in SETUP_PHASES)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the answer was verified, but only a sample of it."""
+        return self.verified is True and self.object("verification").get("level") == "sample"
+
+    @cached_property
+    def typed(self) -> Typed | None:
+        """What one run takes as typed, its work at the median; None where nobody measured that."""
+        spent = self.object("time")
+        names = ("verification_seconds", "disk_seconds", "rest_seconds")
+        parts = {name: number(spent.get(name)) for name in names}
+        known = {name: max(0.0, value) for name, value in parts.items() if value is not None}
+        if len(known) < len(parts):
+            return None
+        return Typed(work_seconds=self.total_seconds, **known)
 
     @property
     def input_bytes(self) -> int:

@@ -34,10 +34,11 @@ FACTS_COUNTS_MAX = 2
 
 def sections(groups: Sequence[Group]) -> tuple[Section, ...]:
     """One section a group, numbered from 1."""
-    return tuple(_section(f"q{index}", group) for index, group in enumerate(groups, start=1))
+    return tuple(section(f"q{index}", group) for index, group in enumerate(groups, start=1))
 
 
-def _section(identifier: str, group: Group) -> Section:
+def section(identifier: str, group: Group) -> Section:
+    """What the runs of a group say side by side."""
     finding = find(group)
     first = group.first
     lead = (
@@ -94,16 +95,20 @@ def _marks(group: Group, finding: Finding) -> list[Mark]:
 def _verified(group: Group) -> Mark:
     missing = sum(run.verified is not True for run in group.runs)
     if missing == 0:
+        if any(run.sampled for run in group.runs):
+            return Mark(text="verified on a sample", tone="plain")
         return Mark(text="verified by another method", tone="good")
     all_missing = missing == len(group.runs)
-    text = "not verified" if all_missing else f"{missing} of {len(group.runs)} not verified"
+    text = "NOT VERIFIED" if all_missing else f"{missing} of {len(group.runs)} NOT VERIFIED"
     return Mark(text=text, tone="bad")
 
 
 def _facts(finding: Finding) -> list[Pair]:
     """The few figures worth large type."""
     best = finding.best
-    pairs = [Pair(name=f"{finding.best_label}, the work alone", text=n.duration(best.work.median))]
+    typed = f"; {n.duration(best.typed.seconds)} as typed" if best.typed else ""
+    name = f"{finding.best_label}, the work alone{typed}"
+    pairs = [Pair(name=name, text=n.duration(best.work.median))]
     if finding.others and finding.digests_equal is not False:
         last = finding.others[-1]
         if last.slower:

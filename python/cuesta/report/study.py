@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cuesta.errors import InputError
@@ -25,7 +25,8 @@ from cuesta.report.blocks import (
     Section,
     Table,
 )
-from cuesta.report.records import RUN_FILE, Run, mapping, number, objects, text, to_run
+from cuesta.report.records import RUN_FILE, Group, Run, mapping, number, objects, text, to_run
+from cuesta.report.sections import section
 
 SCHEMA = "cuesta.study/1"
 FILE_NAME = "study.json"
@@ -37,8 +38,9 @@ DASH = "\u2013"
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """What an engine did on so many cores."""
+    """What an engine, or a variant of one, did on so many cores."""
 
+    label: str
     cores: int
     run: Run
 
@@ -54,9 +56,9 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """An engine on more and more cores."""
+    """An engine, or a variant of one, on more and more cores."""
 
-    engine: str
+    label: str
     points: tuple[Point, ...]
 
 
@@ -100,8 +102,8 @@ def read(folder: Path) -> Study:
     for one in objects(fields.get("series")):
         name = text(one.get("name"))
         points = [point for of, point in rows if of == name]
-        engines = list(dict.fromkeys(point.run.engine for point in points))
-        curves = [_curve(engine, points) for engine in engines]
+        labels = list(dict.fromkeys(point.label for point in points))
+        curves = [_curve(label, points) for label in labels]
         series.append(
             Series(
                 name=name,
@@ -127,25 +129,39 @@ def _point(folder: Path, row: object) -> Point:
         run = to_run(json.loads(file.read_text(encoding="utf-8")), str(file))
     except (OSError, ValueError) as error:
         raise InputError(f"{file}: no run record ({error})") from None
-    return Point(cores=int(number(fields.get("cores")) or 1), run=run)
+    label = text(fields.get("label")) or run.engine
+    return Point(label=label, cores=int(number(fields.get("cores")) or 1), run=run)
 
 
-def _curve(engine: str, points: Sequence[Point]) -> Curve:
-    own = [point for point in points if point.run.engine == engine]
-    return Curve(engine=engine, points=tuple(sorted(own, key=lambda point: point.cores)))
+def _curve(label: str, points: Sequence[Point]) -> Curve:
+    own = [point for point in points if point.label == label]
+    return Curve(label=label, points=tuple(sorted(own, key=lambda point: point.cores)))
 
 
 def sections(study: Study) -> tuple[Section, ...]:
     """One section a series."""
-    return tuple(_section(f"q{index}", study, one) for index, one in enumerate(study.series, 1))
+    return tuple(
+        (_compared if one.scaling == "none" else _section)(f"q{index}", study, one)
+        for index, one in enumerate(study.series, 1)
+    )
+
+
+def _compared(identifier: str, study: Study, series: Series) -> Section:
+    """Variants side by side, as runs of any comparison are."""
+    runs = tuple(curve.points[-1].run for curve in series.curves)
+    group = Group(runs=runs, labels=tuple(curve.label for curve in series.curves))
+    made = section(identifier, group)
+    return replace(made, question=series.title, alerts=(*made.alerts, *_left_out(study)))
+
+
+def _left_out(study: Study) -> list[Alert]:
+    return [Alert(text=f"{name} was left out: {why}.", grave=False) for name, why in study.left_out]
 
 
 def _section(identifier: str, study: Study, series: Series) -> Section:
-    engines = words.listed([curve.engine for curve in series.curves])
+    engines = words.listed([curve.label for curve in series.curves])
     alerts = [Alert(text=one, grave=False) for one in _not_flat(study, series)]
-    alerts += [
-        Alert(text=f"{name} was left out: {why}.", grave=False) for name, why in study.left_out
-    ]
+    alerts += _left_out(study)
     parts = [_times(identifier, series), _efficiency(identifier, series), _numbers(series)]
     return Section(
         identifier=identifier,
@@ -166,16 +182,16 @@ def _lead(series: Series) -> list[str]:
     best, rest = last[0], last[1:]
     cores = n.plural(best.points[-1].cores, "core")
     best_seconds = best.points[-1].time.median
-    sentences = [f"On {cores} {best.engine} is fastest: {n.duration(best_seconds)} of work."]
+    sentences = [f"On {cores} {best.label} is fastest: {n.duration(best_seconds)} of work."]
     if rest:
         times = [
-            f"{one.engine} {n.ratio(one.points[-1].time.median / best_seconds)}" for one in rest
+            f"{one.label} {n.ratio(one.points[-1].time.median / best_seconds)}" for one in rest
         ]
         sentences.append(f"Beside it, {words.listed(times)} as long.")
     if series.scaling == "strong":
-        costs = [f"{curve.engine} {_cost(series, curve)}" for curve in series.curves]
+        costs = [f"{curve.label} {_cost(series, curve)}" for curve in series.curves]
         sentences.append(
-            f"Cores needed to beat one core of {_reference(series).engine}: {words.listed(costs)}."
+            f"Cores needed to beat one core of {_reference(series).label}: {words.listed(costs)}."
         )
     return sentences
 
@@ -204,7 +220,7 @@ def _not_flat(study: Study, series: Series) -> list[str]:
             alone, beside = first.phase(name), last.phase(name)
             if alone.median and beside.low > FLAT_RATIO * alone.high:
                 told.append(
-                    f"`{name}` of {curve.engine} needs no communication, yet takes "
+                    f"`{name}` of {curve.label} needs no communication, yet takes "
                     f"{n.ratio(beside.median / alone.median)} as long on {last.cores} cores as on "
                     f"{first.cores}: the cores share something, such as memory bandwidth."
                 )
@@ -275,7 +291,7 @@ def _ideal_times(series: Series, y: Callable[[Point], plots.Place]) -> list[plot
 
 def _efficiency(identifier: str, series: Series) -> Part:
     def place(point: Point) -> plots.Place:
-        first = next(curve for curve in series.curves if curve.engine == point.run.engine).points[0]
+        first = next(curve for curve in series.curves if curve.label == point.label).points[0]
         low, middle, high = _efficiency_of(series, first, point)
         return plots.Place(x=point.cores, y=middle, low=low, high=high)
 
@@ -326,8 +342,8 @@ def _figure(
     for index, curve in enumerate(series.curves):
         tone = f"p{min(index + 1, TONES_MAX)}"
         places = tuple(place(point) for point in curve.points)
-        lines.append(plots.Curve(name=curve.engine, tone=tone, places=places))
-        keys.append(Key(tone=tone, text=curve.engine))
+        lines.append(plots.Curve(name=curve.label, tone=tone, places=places))
+        keys.append(Key(tone=tone, text=curve.label))
     cores = sorted({point.cores for curve in series.curves for point in curve.points})
     ticks = tuple(scales.Tick(value=count, label=str(count)) for count in cores)
     across = scales.Axis(low=cores[0] / 1.2, high=cores[-1] * 1.2, log=True, ticks=ticks)
@@ -359,7 +375,7 @@ def _numbers(series: Series) -> Part:
                 Cell(text=n.fraction(efficiency)),
                 Cell(text=n.duration(start) if start else DASH),
             )
-            rows.append(Row(header=f"{curve.engine}, {point.cores}", cells=cells))
+            rows.append(Row(header=f"{curve.label}, {point.cores}", cells=cells))
     table = Table(caption="", columns=tuple(columns), rows=tuple(rows))
     phases = Fold(summary="Every phase", block=_phases(series))
     aside = "Under weak scaling the speed-up is that of work done in the same time."
@@ -367,12 +383,12 @@ def _numbers(series: Series) -> Part:
 
 
 def _phases(series: Series) -> Table:
-    points = [(curve.engine, point) for curve in series.curves for point in curve.points]
+    points = [(curve.label, point) for curve in series.curves for point in curve.points]
     names = list(dict.fromkeys(phase.name for _, point in points for phase in point.run.phases))
     columns = [Column(title="engine, cores", words=True), *(Column(title=name) for name in names)]
     rows = []
-    for engine, point in points:
+    for label, point in points:
         seconds = [point.phase(name).median for name in names]
         cells = tuple(Cell(text=n.duration(value) if value else DASH) for value in seconds)
-        rows.append(Row(header=f"{engine}, {point.cores}", cells=cells))
+        rows.append(Row(header=f"{label}, {point.cores}", cells=cells))
     return Table(caption="Medians.", columns=tuple(columns), rows=tuple(rows))

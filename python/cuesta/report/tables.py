@@ -23,6 +23,8 @@ def times(group: Group, finding: Finding) -> Table:
         columns.append(Column(title="interval"))
     compared = len(group.runs) > 1
     columns += [Column(title="relative")] * compared
+    typed = any(run.typed for run in group.runs)
+    columns += [Column(title="as typed")] * typed
     columns += [Column(title="throughput"), Column(title="of its ceiling")]
     columns.append(Column(title="digest", words=True))
     rows = []
@@ -33,6 +35,7 @@ def times(group: Group, finding: Finding) -> Table:
         if compared:
             ratio = run.work.median / (finding.best.work.median or 1.0)
             cells.append(Cell(text=f"1{n.TIMES}" if run is finding.best else n.ratio(ratio)))
+        cells += [_typed_cell(run)] * typed
         cells += [_throughput_cell(run), _fraction_cell(run)]
         cells.append(_digest_cell(run, differs=finding.digests_equal is False))
         tone = "best" if run is finding.best and compared else ""
@@ -89,6 +92,13 @@ def _time_cell(run: Run) -> Cell:
     return Cell(text=n.duration(run.work.median), note=samples)
 
 
+def _typed_cell(run: Run) -> Cell:
+    if run.typed is None:
+        return Cell(text=DASH)
+    verification = n.duration(run.typed.verification_seconds)
+    return Cell(text=n.duration(run.typed.seconds), note=f"{verification} to verify")
+
+
 def _interval_cell(run: Run) -> Cell:
     if len(run.samples) < 2:
         return Cell(text=DASH)
@@ -114,9 +124,10 @@ def _fraction_cell(run: Run) -> Cell:
 
 
 def _digest_cell(run: Run, *, differs: bool) -> Cell:
-    words = {True: "verified", False: "wrong", None: "not verified"}
+    words = {True: "verified", False: "wrong", None: "NOT VERIFIED"}
     tone = "bad" if differs or not run.verified else "mono"
-    return Cell(text=run.digest[:12] or "none", note=words[run.verified], tone=tone)
+    note = "verified on a sample" if run.sampled else words[run.verified]
+    return Cell(text=run.digest[:12] or "none", note=note, tone=tone)
 
 
 def _phase_rate(phase: Phase) -> str:

@@ -131,7 +131,8 @@ def answer(run: Run) -> str:
 def comparison(finding: Finding) -> str:
     """Who was faster and by how much, on the work; again with start-up and loading counted."""
     if not finding.others:
-        return f"{_took(finding)}{_setup(finding.best)}."
+        told = f" {typed('the command', finding.best)}".rstrip()
+        return f"{_took(finding)}{_setup(finding.best)}.{told}"
     if finding.digests_equal is False:
         return "The times below compare different things, because the answers differ."
     clauses = [_faster(other) for other in finding.others]
@@ -151,14 +152,31 @@ def agreement(group: Group, finding: Finding) -> str:
     digest = f"digest {finding.best.digest[:8]}…" if finding.best.digest else "no digest"
     if finding.digests_equal is False:
         return "The answers are not equal: at least one engine is wrong."
-    verified = "verified by another method" if finding.all_verified else "not all verified"
+    sampled = any(run.sampled for run in group.runs)
+    verified = f"verified {'on a sample ' * sampled}by another method"
     if finding.digests_equal:
         every = {2: "Both", 3: "All three", 4: "All four"}.get(len(group.runs), "All")
-        return f"{every} answers are equal ({digest}) and {verified}."
+        state = verified if finding.all_verified else "NOT ALL VERIFIED"
+        return f"{every} answers are equal ({digest}) and {state}."
     if len(group.runs) == 1:
-        state = "is verified by another method" if finding.all_verified else "is not verified"
-        return f"The answer ({digest}) {state}."
+        state = verified if finding.all_verified else "NOT VERIFIED"
+        return f"The answer ({digest}) is {state}."
     return ""
+
+
+def typed(name: str, run: Run) -> str:
+    """What the command took as typed and what for; empty where nobody measured that."""
+    spent = run.typed
+    if spent is None:
+        return ""
+    parts = [
+        ("work", spent.work_seconds),
+        ("verification", spent.verification_seconds),
+        ("waiting for the disk", spent.disk_seconds),
+        ("everything else", spent.rest_seconds),
+    ]
+    told = [f"{n.duration(seconds)} {what}" for what, seconds in parts if seconds > 0]
+    return f"{_capital(name)} took {n.duration(spent.seconds)} as typed: {listed(told)}."
 
 
 def bound(finding: Finding) -> str:

@@ -7,11 +7,10 @@ options, of the checks and of the documentation.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from cuesta.errors import InputError
@@ -31,6 +30,8 @@ WORKLOAD_NAMES = (
 )
 """In the order in which a person meets them."""
 
+
+_SPEC = Path(__file__).parent.parent / "spec" / "workloads"
 
 _KINDS = {
     "int": "a whole number", "float": "a number", "text": "a word", "flag": "true or false",
@@ -61,6 +62,8 @@ class Parameter:
         What None means, e.g. `no limit`; empty when None is not allowed.
     short
         A second, short option, e.g. `-k`.
+    engines
+        By choice, the engines that alone have it; a choice that is not named is for all.
     """
 
     name: str
@@ -73,6 +76,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     none: str = ""
     short: str = ""
+    engines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def option(self) -> str:
@@ -160,6 +164,17 @@ class Workload:
             raise InputError(f"{self.name} has no parameter {unknown[0]!r}")
         return {one.name: one.check(given.get(one.name, one.default)) for one in self.parameters}
 
+    def check_engine(self, engine: str, parameters: Mapping[str, object]) -> None:
+        """Errors: `InputError` for a choice that the engine of that name does not have."""
+        for one in self.parameters:
+            value = str(parameters.get(one.name))
+            able = one.engines.get(value, (engine,))
+            if engine not in able:
+                raise InputError(
+                    f"engine {engine} has no {one.option} {value}; take --engine "
+                    f"{' or '.join(able)}"
+                )
+
     def option_of(self, name: str) -> str:
         """The option of the parameter called `name`."""
         return next(one.option for one in self.parameters if one.name == name)
@@ -197,9 +212,11 @@ def get_workload(name: str) -> Workload:
 
 
 def _parameter(row: dict[str, Any]) -> Parameter:
-    return Parameter(**{**row, "choices": tuple(row.get("choices", ()))})
+    engines = {choice: tuple(names) for choice, names in row.get("engines", {}).items()}
+    return Parameter(**{**row, "choices": tuple(row.get("choices", ())), "engines": engines})
 
 
 def _read(path: str) -> dict[str, Any]:
-    text = files("cuesta").joinpath("spec", "workloads", *path.split("/")).read_text("utf-8")
-    return tomllib.loads(text)
+    import tomllib
+
+    return tomllib.loads((_SPEC / path).read_text("utf-8"))

@@ -32,7 +32,7 @@ class Contig:
 
     name: str
     length: int
-    coverage: float
+    depth: float
     circular: bool
 
 
@@ -62,14 +62,14 @@ class _Answer:
 
 
 def views(folder: Path, rows: int) -> list[View]:
-    """The spectrum of k-mers, the lengths of the contigs, the largest, each size of k-mers, and
-    what vertex programs took where there were any.
+    """The spectrum of k-mers, the lengths of the contigs, the largest, each size of k-mers; what
+    vertex programs took where there were any, and what the paper's first stage would have moved.
 
     What a file that is missing or damaged would have shown is left out.
     """
     answer = _Answer(folder, rows)
     found: list[View] = []
-    for make in (_spectrum, _lengths, _largest, _levels, _supersteps):
+    for make in (_spectrum, _lengths, _largest, _levels, _first_stage, _supersteps):
         try:
             found += make(answer)
         except (OSError, ValueError, LookupError, TypeError):
@@ -89,7 +89,7 @@ def _heads(path: Path) -> Iterator[Contig]:
             yield Contig(
                 name=name,
                 length=length,
-                coverage=float(facts["coverage"]),
+                depth=float(facts["depth"]),
                 circular=facts.get("circular") == "true",
             )
             file.seek(length + 1, 1)
@@ -245,9 +245,9 @@ def _n50(lengths: list[int]) -> int:
 
 
 def _largest(answer: _Answer) -> list[View]:
-    columns = ["contig", "bases", "mean count of its k-mers", "shape"]
+    columns = ["contig", "bases", "depth of the reads", "shape"]
     table: list[list[str | float]] = [
-        [one.name, one.length, one.coverage, "circular" if one.circular else "linear"]
+        [one.name, one.length, one.depth, "circular" if one.circular else "linear"]
         for one in answer.contigs[: answer.rows]
     ]
     view: View = {"kind": "table", "title": "Largest contigs", "columns": columns, "rows": table}
@@ -267,6 +267,24 @@ def _levels(answer: _Answer) -> list[View]:
                "bubbles", "connections"]  # fmt: skip
     return [{"kind": "table", "title": "By size of k-mers, and what was taken out",
              "columns": columns, "rows": rows}]  # fmt: skip
+
+
+def _first_stage(answer: _Answer) -> list[View]:
+    """What the paper's first stage would have moved as text, beside what this run has moved."""
+    level = answer.stats["levels"][0]
+    first = level.get("first_stage")
+    if not first:
+        return []
+    unitigs_bytes = (answer.folder / "unitigs.fa").stat().st_size
+    rows = [["from map to reduce", first["pair_bytes"], level["bucket_bytes"]],
+            ["graph written", first["adjacency_bytes"], unitigs_bytes]]  # fmt: skip
+    note = (
+        f"The paper maps reads to {first['pairs']:,} pairs of k-mers that follow one another, and "
+        f"reduces them to a list of neighbours for each of {first['vertices']:,} k-mers, all as "
+        "text on the strand that was read. This run moves super-k-mers and writes unitigs."
+    )
+    return [{"kind": "table", "title": "Bytes of the paper's first stage", "note": note,
+             "columns": ["step", "the paper, counted", "this run"], "rows": rows}]  # fmt: skip
 
 
 def _supersteps(answer: _Answer) -> list[View]:

@@ -11,9 +11,9 @@ A preview is a list of at most `LIMITS.views` objects, each with a `kind` and a 
 - `table`: `columns` and `rows` of text and numbers; what is a name and no amount is text.
 
 `x` and `y` name the axes; a `note` says what the picture does not show. Everything is computed
-from the answer files with the standard library alone, outside the timed part of a run. A file
-larger than `LIMITS.file_bytes` is looked at through evenly spaced windows, and the note says so.
-The same files always give the same preview.
+from the answer files with the standard library alone, outside the timed part of a run. A file of
+more than about `LIMITS.lines` lines is looked at through evenly spaced windows of about so many,
+and the note says so. The same files always give the same preview.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta.workloads import assembly
-
 View = dict[str, object]
 
 _Ranked = tuple[float, tuple[int, int, int], float, int]
@@ -39,12 +37,12 @@ is carried along: score, samples."""
 class Limits:
     """Every bound of a preview."""
 
-    views: int = 5
+    views: int = 6
     points: int = 240
     bins: int = 80
     rows: int = 8
-    file_bytes: int = 32 << 20
-    window_bytes: int = 256 << 10
+    lines: int = 40_000
+    windows: int = 64
 
 
 LIMITS = Limits()
@@ -71,6 +69,8 @@ def preview(workload: str, folder: Path, parameters: Mapping[str, object]) -> li
             case "images":
                 views = _images(folder)
             case "assemble":
+                from cuesta.workloads import assembly
+
                 views = assembly.views(folder, LIMITS.rows)
             case _:
                 views = []
@@ -235,22 +235,29 @@ def _images(folder: Path) -> list[View]:
 
 
 class _Lines:
-    """The lines of a text file; of a large one, those of evenly spaced windows."""
+    """The lines of a text file; of a large one, those of evenly spaced windows.
+
+    Lines are of about one length, which is that of the first ones.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._size_bytes = path.stat().st_size
-        self.whole = self._size_bytes <= LIMITS.file_bytes
+        with path.open("rb") as file:
+            lengths = [len(line) for line, _ in zip(file, range(LIMITS.windows), strict=False)]
+        line_bytes = sum(lengths) / max(1, len(lengths))
+        self._window_bytes = math.ceil(LIMITS.lines * line_bytes / LIMITS.windows) + 1
+        self.whole = self._size_bytes <= LIMITS.windows * self._window_bytes
 
     def __iter__(self) -> Iterator[bytes]:
         with self._path.open("rb") as file:
             if self.whole:
                 yield from (line for line in file if _has_content(line))
                 return
-            windows = LIMITS.file_bytes // LIMITS.window_bytes
-            for window in range(windows):
-                file.seek(window * (self._size_bytes - LIMITS.window_bytes) // (windows - 1))
-                text = file.read(LIMITS.window_bytes)
+            last = self._size_bytes - self._window_bytes
+            for window in range(LIMITS.windows):
+                file.seek(window * last // (LIMITS.windows - 1))
+                text = file.read(self._window_bytes)
                 inner = text[text.find(b"\n") + 1 : text.rfind(b"\n") + 1]
                 yield from (line for line in io.BytesIO(inner) if _has_content(line))
 
@@ -258,7 +265,7 @@ class _Lines:
         """What the views of these lines leave out."""
         notes = [f"{unscored:,} rows have no score."] if unscored else []
         if not self.whole:
-            share = 100 * LIMITS.file_bytes / self._size_bytes
+            share = 100 * LIMITS.windows * self._window_bytes / self._size_bytes
             notes.append(f"From an even sample, {share:.2g} % of the answer.")
         return " ".join(notes)
 

@@ -8,26 +8,35 @@ use serde::{Deserialize, Serialize};
 use crate::compact::internal;
 use crate::simplify::{ROUNDS_MAX, Removed, Rules};
 
-/// So many supersteps are never needed: a round of the coin toss takes a quarter of the vertices.
+/// So many supersteps are never needed: a round of the coin toss merges a quarter of the vertices.
 const SUPERSTEPS_MAX: u64 = 1_000_000;
 
-/// How chains of vertices become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Chains {
-    /// Tails of a coin toss go to heads beside them, round after round.
-    Toss,
-    /// Each vertex finds how far both ends of its chain are, twice as far in every superstep.
-    Ranking,
+/// The bounds of PGA.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Paper {
+    /// A tip has fewer bases than this.
+    pub tip: usize,
+    /// Sides of a bubble have fewer bases than this.
+    pub bubble: usize,
+    /// Most edits between sides of a bubble, as a part of the longer one.
+    pub edits: f64,
+    /// Most rounds of the coin toss in a job.
+    pub rounds_max: Option<u64>,
+    /// Most jobs.
+    pub jobs_max: u64,
 }
 
 /// What parts are to do with their vertices.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Program {
-    /// Fragments that are open at the same k-mer become one.
+    /// Fragments that are open at the same k-mer become one, by list ranking.
     Glue,
-    /// Paths that the rules take for errors go, until nothing changes.
+    /// Paths that the rules take for errors go, until nothing changes; by list ranking.
     Simplify(Rules),
+    /// Chains of k-mers are compressed as in the first job of the paper.
+    Compress(Paper),
+    /// Tips and bubbles go as in the jobs of the paper; chains are compressed in all but the first.
+    Jobs(Paper),
 }
 
 /// What is taken out of a graph.
@@ -83,10 +92,6 @@ pub enum Step {
     MeetAgain,
     /// Two ends that meet nothing but each other are joined.
     Join,
-    /// Tails beside heads go.
-    Toss,
-    /// Heads grow.
-    Grow,
     /// Vertices begin to point at their neighbours.
     Point,
     /// They point twice as far.
@@ -97,6 +102,20 @@ pub enum Step {
     Send,
     /// They become one there.
     Gather,
+    /// Each end is told all that it meets.
+    Link,
+    /// Vertices are labelled head or tail, and send that to their neighbours.
+    Toss,
+    /// Tails go into heads beside them.
+    Merge,
+    /// Tips are found, and tell their neighbours.
+    FindTips,
+    /// Messages are received; what leaves is gone.
+    Receive,
+    /// What may be a side of a bubble goes to its predecessor.
+    FindBubbles,
+    /// Predecessors remove sides of bubbles.
+    PopBubbles,
 }
 
 /// What all parts are to do in a superstep.
@@ -112,6 +131,10 @@ pub struct Order {
     pub rules: Option<Rules>,
     /// Mean count of the k-mers of all paths.
     pub mean: f64,
+    /// The bounds of the paper.
+    pub paper: Option<Paper>,
+    /// How many rounds of the coin toss were before.
+    pub round: u64,
 }
 
 /// What a part, or all of them, tell of a superstep.
@@ -176,17 +199,30 @@ impl Traffic {
 /// What chains, tips, bubbles ... took, by name.
 pub type Traffics = BTreeMap<String, Traffic>;
 
+/// Adds what more work took.
+pub fn add_traffic(all: &mut Traffics, more: &Traffics) {
+    for (name, one) in more {
+        all.entry(name.clone()).or_default().add(one);
+    }
+}
+
 /// A program under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Control {
     /// Size of k-mers.
     pub k: usize,
-    chains: Chains,
-    program: Program,
+    pub(super) program: Program,
     step: Option<Step>,
     superstep: u64,
     what: What,
-    now: Removed,
+    pub(super) now: Removed,
+    /// Rounds of the coin toss so far, and in the present job.
+    pub(super) round: u64,
+    pub(super) rounds_of_job: u64,
+    /// The chains of the last job are not whole.
+    pub(super) is_cut: bool,
+    /// Only messages are left to be received.
+    pub(super) is_ending: bool,
     kmers: u64,
     count_sum: u64,
     /// What each round has taken out.
@@ -197,35 +233,46 @@ pub struct Control {
 
 impl Control {
     /// Before the first superstep.
-    pub fn new(k: usize, chains: Chains, program: Program) -> Self {
+    pub fn new(k: usize, program: Program) -> Self {
         let mut control = Self {
             k,
-            chains,
             program,
             step: Some(Step::Tell),
             superstep: 0,
             what: What::Tips,
             now: Removed::default(),
+            round: 0,
+            rounds_of_job: 0,
+            // Whether the first job has left chains is not known here, where it may have.
+            is_cut: matches!(program, Program::Jobs(Paper { rounds_max: Some(_), .. })),
+            is_ending: false,
             kmers: 0,
             count_sum: 0,
             rounds: Vec::new(),
             traffic: Traffics::new(),
         };
-        if let Program::Simplify(rules) = program {
-            control.step = None;
-            control.look_for(&What::ALL, &rules);
+        match program {
+            Program::Glue => {}
+            Program::Simplify(rules) => {
+                control.step = None;
+                control.look_for(&What::ALL, &rules);
+            }
+            Program::Compress(_) | Program::Jobs(_) => control.step = Some(Step::MeetAgain),
         }
         control
     }
 
     /// What is to be done; nothing at the end.
     pub fn order(&self) -> Option<Order> {
-        let (rules, shared) = match self.program {
-            Program::Glue => (None, self.k),
-            Program::Simplify(rules) => (Some(rules), self.k - 1),
+        let (rules, paper) = match self.program {
+            Program::Glue => (None, None),
+            Program::Simplify(rules) => (Some(rules), None),
+            Program::Compress(paper) | Program::Jobs(paper) => (None, Some(paper)),
         };
+        let shared = if matches!(self.program, Program::Glue) { self.k } else { self.k - 1 };
         let mean = self.count_sum as f64 / self.kmers.max(1) as f64;
-        self.step.map(|step| Order { step, superstep: self.superstep, shared, rules, mean })
+        let (superstep, round) = (self.superstep, self.round);
+        self.step.map(|step| Order { step, superstep, shared, rules, mean, paper, round })
     }
 
     /// Goes on, after all parts have done what was ordered.
@@ -237,6 +284,7 @@ impl Control {
         let name = match self.program {
             Program::Glue => "chains",
             Program::Simplify(_) => self.what.name(),
+            Program::Compress(_) | Program::Jobs(_) => self.work_of_paper(step),
         };
         let one = Traffic { supersteps: 1, messages: told.messages, bytes: told.bytes };
         self.traffic.entry(name.to_owned()).or_default().add(&one);
@@ -245,6 +293,10 @@ impl Control {
             return Err(internal("the supersteps do not end"));
         }
         (self.kmers, self.count_sum) = (told.kmers, told.count_sum);
+        if let Program::Compress(paper) | Program::Jobs(paper) = self.program {
+            self.step = self.after_of_paper(step, told, &paper);
+            return Ok(());
+        }
         self.step = match step {
             Step::Tell => Some(Step::Pair),
             Step::Meet(what) => Some(Step::Judge(what)),
@@ -254,19 +306,14 @@ impl Control {
                 if told.changed > 0 { Some(Step::MeetAgain) } else { return self.after(what) }
             }
             Step::MeetAgain => Some(Step::Join),
-            Step::Pair | Step::Join => match self.chains {
-                Chains::Toss => Some(Step::Toss),
-                Chains::Ranking => Some(Step::Point),
-            },
-            Step::Toss if told.live > 0 || told.messages > 0 => Some(Step::Grow),
-            Step::Grow => Some(Step::Toss),
+            Step::Pair | Step::Join => Some(Step::Point),
             Step::Point if told.live > 0 => Some(Step::Double),
             Step::Double if told.changed > 0 => Some(Step::Double),
             Step::Double if told.live > 0 => Some(Step::Cut),
             Step::Double => Some(Step::Send),
             Step::Cut => Some(Step::Point),
             Step::Send => Some(Step::Gather),
-            Step::Toss | Step::Point | Step::Gather => return self.after(self.what),
+            _ => return self.after(self.what),
         };
         Ok(())
     }

@@ -7,7 +7,7 @@
 use cuesta_core::Result;
 
 use super::control::{Order, What};
-use super::messages::{Kind, Message, Name, Outbox, Side};
+use super::messages::{Kind, Message, Name, Outbox, Side, put_edge};
 use super::part::{Part, Vertex, hashed, join_ends};
 use crate::compact::internal;
 use crate::kmer::Base;
@@ -230,6 +230,23 @@ pub(super) fn judge(
                 && ends.iter().any(|rival| end.is_rival(rival) && end.loses(rival, what, rules));
             let bits = if meets { MEETS } else { 0 } | if loses { LOSES } else { 0 };
             out.add(end.name, Kind::Judged, |body| body.extend([end.side as u8, bits]));
+        }
+    }
+    Ok(0)
+}
+
+/// Tells each end those that it meets.
+pub(super) fn link(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
+    for ends in messages.chunk_by(|one, two| one.to == two.to) {
+        // A size of k-mers does not matter where nothing is told of paths.
+        let ends: Vec<Met> = ends.iter().map(|end| Met::read(end, 1)).collect::<Result<_>>()?;
+        for end in &ends {
+            out.add(end.name, Kind::Edges, |body| {
+                body.push(end.side as u8);
+                for other in ends.iter().filter(|other| end.meets(other)) {
+                    put_edge((other.name, other.side), body);
+                }
+            });
         }
     }
     Ok(0)

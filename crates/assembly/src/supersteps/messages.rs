@@ -2,8 +2,6 @@
 
 use cuesta_core::Result;
 
-use crate::kmer::Base;
-use crate::sequences::Piece;
 use crate::wire::Reader;
 
 /// The name of a vertex.
@@ -40,8 +38,6 @@ pub(super) enum Kind {
     End,
     /// An end has a neighbour.
     Joined,
-    /// A neighbour has gone into the vertex.
-    Merged,
     /// What an end meets.
     Judged,
     /// What is further away than a neighbour.
@@ -50,11 +46,38 @@ pub(super) enum Kind {
     Cut,
     /// A vertex of the same chain.
     Sent,
+    /// The edges of a side.
+    Edges,
+    /// Whether the neighbour on a side is tail or head.
+    Label,
+    /// The neighbour on a side has gone into another vertex.
+    Moved,
+    /// The neighbour on a side has gone into the vertex.
+    Merged,
+    /// A vertex that may be a side of a bubble.
+    Candidate,
+    /// An edge is none any more.
+    Gone,
+    /// The vertex is removed.
+    Removed,
 }
 
 impl Kind {
-    const ALL: [Self; 7] =
-        [Self::End, Self::Joined, Self::Merged, Self::Judged, Self::Pointed, Self::Cut, Self::Sent];
+    const ALL: [Self; 13] = [
+        Self::End,
+        Self::Joined,
+        Self::Judged,
+        Self::Pointed,
+        Self::Cut,
+        Self::Sent,
+        Self::Edges,
+        Self::Label,
+        Self::Moved,
+        Self::Merged,
+        Self::Candidate,
+        Self::Gone,
+        Self::Removed,
+    ];
 }
 
 /// Messages by the part they are for, and what they were.
@@ -115,7 +138,7 @@ pub(super) fn sorted(bytes: &[u8]) -> Result<Vec<Message<'_>>> {
 }
 
 /// Where a side leads: to a vertex, which is entered on a side.
-pub type Neighbour = Option<(Name, Side)>;
+pub type Neighbour = Option<Edge>;
 
 pub(super) fn put_neighbour(next: Neighbour, bytes: &mut Vec<u8>) {
     match next {
@@ -135,18 +158,19 @@ pub(super) fn read_neighbour(reader: &mut Reader<'_>) -> Result<Neighbour> {
     Ok(Some((Name::from_le_bytes(reader.array()?), Side::of(flags >> 1))))
 }
 
-/// A vertex that has gone into another one, with its side that is joined.
-pub(super) struct Merged {
-    pub(super) side: Side,
-    pub(super) beyond: Neighbour,
-    pub(super) piece: Piece,
-    pub(super) codes: Vec<Base>,
+/// A side of a vertex, to which an edge leads.
+pub type Edge = (Name, Side);
+
+/// Bytes of an edge in a message.
+pub(super) const EDGE_BYTES: usize = size_of::<Name>() + 1;
+
+pub(super) fn put_edge((name, side): Edge, bytes: &mut Vec<u8>) {
+    bytes.extend(name.to_le_bytes());
+    bytes.push(side as u8);
 }
 
-pub(super) fn read_merged(reader: &mut Reader<'_>) -> Result<Merged> {
+pub(super) fn read_edge(reader: &mut Reader<'_>) -> Result<Edge> {
+    let name = Name::from_le_bytes(reader.array()?);
     let [side] = reader.array()?;
-    let beyond = read_neighbour(reader)?;
-    let mut codes = Vec::new();
-    let piece = reader.fragment(&mut codes)?;
-    Ok(Merged { side: Side::of(side), beyond, piece, codes })
+    Ok((name, Side::of(side)))
 }

@@ -4,9 +4,11 @@
 pub mod control;
 mod junctions;
 pub mod messages;
+pub mod paper;
 pub mod part;
 mod ranking;
-mod toss;
+mod schedule;
+mod state;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,7 +23,7 @@ use messages::Outbox;
 use part::{Part, spread};
 
 /// Bytes of a vertex and of the messages about it, besides its bases.
-const VERTEX_BYTES: usize = 512;
+const VERTEX_BYTES: usize = 768;
 
 /// Who takes messages to other parts.
 pub trait Exchange {

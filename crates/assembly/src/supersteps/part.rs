@@ -11,10 +11,9 @@ use cuesta_core::Result;
 
 use super::control::{Order, Step, Told};
 use super::messages::{
-    Kind, Merged, Message, Name, Neighbour, Outbox, Side, put_neighbour, read_merged,
-    read_neighbour, sorted,
+    Edge, Kind, Message, Name, Neighbour, Outbox, Side, put_neighbour, read_neighbour, sorted,
 };
-use super::ranking::{Rank, put_ranks, read_ranks};
+use super::ranking::Rank;
 use crate::compact::internal;
 use crate::kmer::{Base, Mixer};
 use crate::sequences::{Fragments, Piece, Sequences, reverse_complement};
@@ -27,7 +26,18 @@ pub(super) struct Vertex {
     pub(super) piece: Piece,
     pub(super) codes: Vec<Base>,
     /// How far the ends of its chain are, while that is being found.
-    pub(super) ranks: Option<[Rank; 2]>,
+    pub(super) ranks: Option<Box<[Rank; 2]>>,
+    /// Where its sides lead, in the program of the paper.
+    pub(super) edges: [Vec<Edge>; 2],
+    /// It is gone before the next superstep.
+    pub(super) leaves: bool,
+}
+
+/// What a vertex grows by: a neighbour, by the side of it that is joined.
+pub(super) struct Grown {
+    pub(super) side: Side,
+    pub(super) piece: Piece,
+    pub(super) codes: Vec<Base>,
 }
 
 /// The vertices for each part.
@@ -67,7 +77,7 @@ impl Part {
             let piece = reader.fragment(&mut codes)?;
             check(&codes, k)?;
             let name = name(&piece, &codes);
-            part.vertices.push(Vertex { name, next: [None; 2], piece, codes, ranks: None });
+            part.vertices.push(Vertex::new(name, piece, codes));
         }
         part.sort()?;
         Ok(part)
@@ -101,14 +111,8 @@ impl Part {
             Step::Leave(what) => self.leave(&messages, what, order)?,
             Step::MeetAgain => self.meet(None, order, &mut out),
             Step::Join => super::junctions::join(&messages, &mut out)?,
-            Step::Toss => {
-                self.take(&messages, order.shared)?;
-                self.settle(order.shared);
-                self.toss(order.superstep, &mut out)
-            }
-            Step::Grow => self.take(&messages, order.shared)?,
             Step::Point => {
-                self.take(&messages, order.shared)?;
+                self.take(&messages)?;
                 self.settle(order.shared);
                 self.point(&mut out)
             }
@@ -116,9 +120,33 @@ impl Part {
             Step::Cut => self.cut(&mut out),
             Step::Send => self.send(&mut out),
             Step::Gather => self.gather(&messages, order.shared)?,
+            _ => self.step_of_paper(order, &messages, &mut out)?,
         };
         let told = Told { messages: out.messages, bytes: out.bytes(), changed, ..self.told() };
         Ok((out, told))
+    }
+
+    fn step_of_paper(
+        &mut self,
+        order: &Order,
+        messages: &[Message<'_>],
+        out: &mut Outbox,
+    ) -> Result<u64> {
+        let Some(paper) = &order.paper else { return Err(internal("no rules of the paper")) };
+        Ok(match order.step {
+            Step::Link => super::junctions::link(messages, out)?,
+            Step::Merge => self.merge(messages, order.round, out)?,
+            Step::PopBubbles => self.pop_bubbles(messages, paper, out)?,
+            _ => {
+                self.receive(messages)?;
+                match order.step {
+                    Step::Toss => self.toss(order.round, out),
+                    Step::FindTips => self.find_tips(paper, out),
+                    Step::FindBubbles => self.find_bubbles(paper, out),
+                    _ => 0,
+                }
+            }
+        })
     }
 
     fn told(&self) -> Told {
@@ -175,27 +203,14 @@ impl Part {
         Ok(())
     }
 
-    /// Changes neighbours first, then grows.
-    fn take(&mut self, messages: &[Message<'_>], shared: usize) -> Result<u64> {
-        let k = self.k;
+    /// Changes neighbours.
+    fn take(&mut self, messages: &[Message<'_>]) -> Result<()> {
         self.each(messages, |vertex, kind, mut body| {
-            match kind {
-                Kind::Joined => {
-                    let [side] = body.array()?;
-                    vertex.next[Side::of(side) as usize] = read_neighbour(&mut body)?;
-                }
-                Kind::Cut => {
-                    let [side] = body.array()?;
-                    vertex.next[Side::of(side) as usize] = None;
-                }
-                _ => {
-                    let [side] = body.array()?;
-                    vertex.grow(Side::of(side), read_merged(&mut body)?, (k, shared))?;
-                }
-            }
+            let [side] = body.array()?;
+            let next = if kind == Kind::Joined { read_neighbour(&mut body)? } else { None };
+            vertex.next[Side::of(side) as usize] = next;
             Ok(())
-        })?;
-        Ok(0)
+        })
     }
 
     /// Puts aside what has no neighbour but itself.
@@ -221,68 +236,35 @@ impl Part {
         if self.vertices.iter().any(Vertex::is_live) {
             return Err(internal("a chain is not compressed"));
         }
-        for Vertex { piece, codes, .. } in self.vertices.into_iter().chain(self.done) {
+        for vertex in self.vertices.into_iter().chain(self.done) {
+            let circular = vertex.piece.circular || vertex.is_loop();
+            let (piece, codes) = (Piece { circular, ..vertex.piece }, vertex.codes);
             fragments.push(piece, |all| all.extend_from_slice(&codes))?;
         }
         Ok(())
     }
-
-    /// The part as bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        bytes.extend((self.vertices.len() as u64).to_le_bytes());
-        for vertex in self.vertices.iter().chain(&self.done) {
-            bytes.extend(vertex.name.to_le_bytes());
-            vertex.next.iter().for_each(|&next| put_neighbour(next, &mut bytes));
-            put_ranks(vertex.ranks.as_ref(), &mut bytes);
-            wire::put_fragment(&vertex.piece, &vertex.codes, &mut bytes);
-        }
-        bytes
-    }
-
-    /// The part that [`Part::to_bytes`] gave; no bytes are a part without vertices.
-    ///
-    /// # Errors
-    /// `Input` when bytes are missing.
-    pub fn from_bytes(k: usize, parts: usize, bytes: &[u8]) -> Result<Self> {
-        if bytes.is_empty() {
-            return Self::begin(k, parts, bytes);
-        }
-        let mut reader = Reader(bytes);
-        let live = reader.u64()? as usize;
-        let mut vertices = Vec::new();
-        while !reader.is_empty() {
-            let name = Name::from_le_bytes(reader.array()?);
-            let next = [read_neighbour(&mut reader)?, read_neighbour(&mut reader)?];
-            let ranks = read_ranks(&mut reader)?;
-            let mut codes = Vec::new();
-            let piece = reader.fragment(&mut codes)?;
-            check(&codes, k)?;
-            vertices.push(Vertex { name, next, piece, codes, ranks });
-        }
-        if live > vertices.len() {
-            return Err(internal("vertices of a part are gone"));
-        }
-        let done = vertices.split_off(live);
-        Ok(Self { k, parts, vertices, done })
-    }
 }
 
 impl Vertex {
+    fn new(name: Name, piece: Piece, codes: Vec<Base>) -> Self {
+        let edges = Default::default();
+        Self { name, next: [None; 2], piece, codes, ranks: None, edges, leaves: false }
+    }
+
     /// Whether it has a neighbour and is not done with it.
     fn is_live(&self) -> bool {
         let is_ranked = |ranks: &[Rank; 2]| ranks.iter().all(Rank::is_end);
-        self.next != [None; 2] && !self.ranks.as_ref().is_some_and(is_ranked)
+        self.next != [None; 2] && !self.ranks.as_deref().is_some_and(is_ranked)
     }
 
     /// Takes a neighbour in on one side.
     pub(super) fn grow(
         &mut self,
         side: Side,
-        tail: Merged,
+        tail: Grown,
         (k, shared): (usize, usize),
     ) -> Result<()> {
-        let Merged { side: its_side, beyond, piece, codes } = tail;
+        let Grown { side: its_side, piece, codes } = tail;
         check(&codes, k)?;
         let far_count = if its_side == Side::Left { piece.last_count } else { piece.first_count };
         let own = match side {
@@ -292,7 +274,6 @@ impl Vertex {
         let twice = if shared == k { u64::from(*own) } else { 0 };
         self.piece.count_sum += piece.count_sum - twice;
         *own = far_count;
-        self.next[side as usize] = beyond;
         // Its joined side must face this one.
         let turned = side == its_side;
         let codes = if turned { reverse_complement(&codes).collect() } else { codes };
@@ -321,7 +302,7 @@ impl Vertex {
             (piece, Cow::Owned(codes)) => (piece, codes),
             (piece, Cow::Borrowed(_)) => (piece, self.codes),
         };
-        Self { next: [None; 2], ranks: None, piece, codes, name: self.name }
+        Self { next: [None; 2], ranks: None, piece, codes, ..self }
     }
 
     /// To the other strand.
@@ -333,7 +314,7 @@ impl Vertex {
 }
 
 /// Refuses what is shorter than a k-mer.
-fn check(codes: &[Base], k: usize) -> Result<()> {
+pub(super) fn check(codes: &[Base], k: usize) -> Result<()> {
     if codes.len() < k { Err(internal("a vertex without k-mers")) } else { Ok(()) }
 }
 
@@ -373,6 +354,11 @@ fn oriented<'f>(piece: &Piece, codes: &'f [Base]) -> (Piece, Cow<'f, [Base]>) {
     } else {
         (piece.turned(), Cow::Owned(turned))
     }
+}
+
+/// The name of a vertex that is no open fragment, by its bases on the strand that comes first.
+pub fn name_of(codes: &[Base]) -> Name {
+    name(&Piece::default(), codes)
 }
 
 /// The name of an oriented fragment.

@@ -9,9 +9,9 @@
 use cuesta_core::Result;
 
 use super::messages::{
-    Kind, Merged, Message, Name, Neighbour, Outbox, Side, put_neighbour, read_neighbour,
+    Kind, Message, Name, Neighbour, Outbox, Side, put_neighbour, read_neighbour,
 };
-use super::part::{Part, Vertex};
+use super::part::{Grown, Part, Vertex};
 use crate::wire::{self, Reader};
 
 /// What a vertex knows of a side.
@@ -55,9 +55,10 @@ pub(super) fn put_ranks(ranks: Option<&[Rank; 2]>, bytes: &mut Vec<u8>) {
     ranks.into_iter().flatten().for_each(|rank| rank.put(bytes));
 }
 
-pub(super) fn read_ranks(reader: &mut Reader<'_>) -> Result<Option<[Rank; 2]>> {
+pub(super) fn read_ranks(reader: &mut Reader<'_>) -> Result<Option<Box<[Rank; 2]>>> {
     let [is_there] = reader.array()?;
-    Ok(if is_there == 0 { None } else { Some([Rank::read(reader)?, Rank::read(reader)?]) })
+    let read = |reader: &mut Reader<'_>| Ok(Box::new([Rank::read(reader)?, Rank::read(reader)?]));
+    if is_there == 0 { Ok(None) } else { read(reader).map(Some) }
 }
 
 impl Part {
@@ -71,7 +72,7 @@ impl Part {
                 distance: u64::from(to.is_some()),
                 least: name,
             };
-            vertex.ranks = Some(vertex.next.map(rank));
+            vertex.ranks = Some(Box::new(vertex.next.map(rank)));
             vertex.tell_far(out);
         }
         0
@@ -102,7 +103,7 @@ impl Part {
     pub(super) fn cut(&mut self, out: &mut Outbox) -> u64 {
         let mut cut = 0;
         for vertex in &mut self.vertices {
-            let Some([left, right]) = vertex.ranks else { continue };
+            let Some([left, right]) = vertex.ranks.as_deref().copied() else { continue };
             if left.is_end() && right.is_end() {
                 continue;
             }
@@ -123,7 +124,7 @@ impl Part {
     pub(super) fn send(&mut self, out: &mut Outbox) -> u64 {
         let before = self.vertices.len();
         self.vertices.retain(|vertex| {
-            let Some([left, right]) = vertex.ranks else { return true };
+            let Some([left, right]) = vertex.ranks.as_deref() else { return true };
             let is_turned = right.end < left.end;
             let nearer = if is_turned { right } else { left };
             if nearer.end == vertex.name {
@@ -154,7 +155,7 @@ impl Part {
             let mut codes = Vec::new();
             let piece = body.fragment(&mut codes)?;
             let side = if is_turned == 0 { Side::Left } else { Side::Right };
-            vertex.grow(Side::Right, Merged { side, beyond: None, piece, codes }, (k, shared))
+            vertex.grow(Side::Right, Grown { side, piece, codes }, (k, shared))
         })?;
         let mut gathered = std::mem::take(&mut self.vertices);
         for vertex in gathered.iter_mut().filter(|vertex| vertex.piece.circular) {

@@ -1,148 +1,305 @@
-//! Reads the files of an answer.
+//! What the files of an answer should be, made from what was proven, and held against them.
 
-use std::path::Path;
+use std::fmt::Write;
+use std::io::{BufRead, BufReader};
+use std::path::Path as FilePath;
 
+use cuesta_core::digest::{Digest, Record, Tag};
 use cuesta_core::{Error, Result};
-use serde::Deserialize;
+use serde_json::{Value, json};
 
-use crate::glue::End;
-use crate::kmer::Base;
+use super::OPERATION;
+use super::faults::{Fault, Faults};
+use super::files::{Compared, put_letters};
+use super::level::Proven;
+use super::links::End;
+use super::packed::{Alignment, base};
+use super::paths::Paths;
+use super::text::Text;
+use crate::depth::Depth;
+use crate::kmer::{Base, complement};
+use crate::run::Level;
 use crate::scan;
-use crate::write::{CONTIGS_FILE, GRAPH_FILE, STATS_FILE, UNITIGS_FILE};
+use crate::sequences::rotate;
+use crate::spectrum::Spectrum;
 
-const OPERATION: &str = "verify";
-
-/// What of `stats.json` is needed to repeat the work.
-#[derive(Deserialize)]
-pub struct Stats {
-    /// Shortest contig.
-    pub min_contig: u64,
-    /// By size of k-mers.
-    pub levels: Vec<LevelStats>,
+/// What a record of the digest is about.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// A unitig.
+    Unitig = 1,
+    /// A path of the graph.
+    Contig = 2,
 }
 
-/// One of them.
-#[derive(Deserialize)]
-pub struct LevelStats {
-    /// Size of k-mers.
-    pub k: usize,
-    /// Smallest count.
-    pub min_count: u32,
-    /// Of mates, where k-mers come from contigs and bridges alone.
-    pub mates: Option<serde_json::Value>,
+/// Numbers about the contigs of at least some length.
+#[derive(Default)]
+pub struct Contigs {
+    lengths: Vec<u64>,
+    strong_bases: u64,
 }
 
-/// A unitig or contig as a file has it.
-pub struct Segment {
-    /// Bases.
-    pub codes: Vec<Base>,
-    /// Counts of its k-mers, added up.
-    pub count_sum: u64,
-    /// Whether it is marked: as a circle, or as a bridge.
-    pub marked: bool,
-}
-
-impl Segment {
-    /// Its bases.
-    pub fn bases(&self) -> &[Base] {
-        &self.codes
+/// Adds a sequence to the digest of an answer.
+pub fn digest(all: &mut Digest, kind: Kind, (codes, count_sum, is_circle): (&[Base], u64, bool)) {
+    let mut record = Record::new(Tag::Assembly);
+    for word in [kind as u64, codes.len() as u64, count_sum, u64::from(is_circle)] {
+        record.push(word);
     }
+    record.push_bytes(codes);
+    all.add_record(&record);
 }
 
-/// What the files say.
-pub struct Answer {
-    /// `stats.json`.
-    pub stats: Stats,
-    /// `unitigs.fa`.
-    pub unitigs: Vec<Segment>,
-    /// Segments of `graph.gfa`.
-    pub segments: Vec<Segment>,
-    /// Links of `graph.gfa`: the end that is left, the end that is entered.
-    pub links: Vec<(End, End)>,
-    /// Sequences of `contigs.fa`.
-    pub contigs: Vec<Vec<Base>>,
+/// `+` where the sequence of `end` is read forwards when it is left, or entered, there.
+fn sign(end: End, is_left: bool) -> char {
+    if (end % 2 == 1) == is_left { '+' } else { '-' }
 }
 
-impl Answer {
-    /// Reads all files.
-    ///
-    /// # Errors
-    /// `Input` naming file and line; `System`.
-    pub fn read(folder: &Path) -> Result<Self> {
-        let stats = folder.join(STATS_FILE);
-        let stats = serde_json::from_str(&text(&stats)?)
-            .map_err(|error| Error::input(OPERATION, format!("{}: {error}", stats.display())))?;
-        let (segments, links) = graph(&folder.join(GRAPH_FILE))?;
-        let unitigs = records(&folder.join(UNITIGS_FILE), |name| {
-            let count_sum = name.split(" KC:i:").nth(1)?.split(' ').next()?.parse().ok()?;
-            Some((count_sum, name.ends_with(" TP:Z:circular")))
+/// Whether a file has the unitigs with their counts and links, as they should be; adds them to the
+/// digest.
+///
+/// # Errors
+/// `System`.
+pub fn unitigs(
+    path: &FilePath,
+    (proven, k): (&Proven<'_>, usize),
+    (all, faults): (&mut Digest, &Faults),
+) -> Result<bool> {
+    let mut file = Compared::open(path)?;
+    let (mut codes, mut head, mut row) = (Vec::new(), String::new(), Vec::new());
+    let text = &proven.text;
+    for index in 0..text.len() {
+        if !is_in_form((text, index), k) || index > 0 && !is_in_order(text, index) {
+            faults.add(Fault::Form);
+        }
+        let (length, sum) = (text.length(index), proven.sums[index]);
+        let is_circle = text.claim(index).is_marked;
+        let mean = sum as f64 / text.kmers(index, k) as f64;
+        head.clear();
+        _ = write!(head, ">{index} LN:i:{length} KC:i:{sum} km:f:{mean:.1}");
+        for end in [2 * index as End + 1, 2 * index as End] {
+            for &next in proven.links.after(end) {
+                let (from, to) = (sign(end, true), sign(next, false));
+                _ = write!(head, " L:{from}:{}:{to}", next / 2);
+            }
+        }
+        head.push_str(if is_circle { " TP:Z:circular\n" } else { "\n" });
+        codes.clear();
+        text.unpack(index, &mut codes);
+        digest(all, Kind::Unitig, (&codes, sum, is_circle));
+        row.clear();
+        row.extend_from_slice(head.as_bytes());
+        put_letters(&codes, &mut row);
+        row.push(b'\n');
+        file.put(&row)?;
+    }
+    file.finish()
+}
+
+/// Whether a sequence is on the strand that comes first, or a circle in the rotation that does.
+fn is_in_form((text, index): (&Text<'_>, usize), k: usize) -> bool {
+    let (start, end) = text.range(index);
+    if text.claim(index).is_marked {
+        let mut codes = Vec::new();
+        text.unpack(index, &mut codes);
+        codes.truncate(end - start + 1 - k);
+        let before = codes.clone();
+        rotate(&mut codes);
+        return codes == before;
+    }
+    let words = text.words();
+    let turned = Alignment { origin: (start + end - 1) as i64, is_turned: true };
+    let same = turned.same_ahead(words, words, start, end - start);
+    same == end - start || base(words, start + same) < complement(base(words, end - 1 - same))
+}
+
+/// Whether a sequence comes after the one before: it is shorter, or its bases are greater.
+fn is_in_order(text: &Text<'_>, index: usize) -> bool {
+    let ((before, _), (start, end)) = (text.range(index - 1), text.range(index));
+    let length = end - start;
+    if text.length(index - 1) != length {
+        return text.length(index - 1) > length;
+    }
+    let words = text.words();
+    let away = Alignment { origin: before as i64 - start as i64, is_turned: false };
+    let same = away.same_ahead(words, words, start, length);
+    same < length && base(words, before + same) < base(words, start + same)
+}
+
+/// Whether `contigs.fa` and `graph.gfa` have the paths as they should be; adds these to the digest.
+///
+/// # Errors
+/// `System`.
+pub fn graph(
+    [contigs, graph]: [&FilePath; 2],
+    (paths, k): (&Paths<'_, '_>, usize),
+    (depth, min_contig): (Depth, u64),
+    all: &mut Digest,
+) -> Result<([bool; 2], Contigs)> {
+    let (mut fasta, mut gfa) = (Compared::open(contigs)?, Compared::open(graph)?);
+    let mut numbers = Contigs::default();
+    gfa.put(b"H\tVN:Z:1.0\n")?;
+    let mut row = Vec::new();
+    for (index, path) in paths.all.iter().enumerate() {
+        let codes = paths.spelled(index);
+        let (length, name) = (codes.len(), index + 1);
+        let depth = depth.of(path.count_sum, path.kmers as usize);
+        digest(all, Kind::Contig, (&codes, path.count_sum, path.is_circle));
+        if length as u64 >= min_contig {
+            numbers.lengths.push(length as u64);
+            numbers.strong_bases +=
+                codes.iter().filter(|&&code| code == 1 || code == 2).count() as u64;
+            let mark = if path.is_circle { " circular=true" } else { "" };
+            row.clear();
+            let head = format!(">contig_{name} length={length} depth={depth:.1}{mark}\n");
+            row.extend_from_slice(head.as_bytes());
+            put_letters(&codes, &mut row);
+            row.push(b'\n');
+            fasta.put(&row)?;
+        }
+        let mark = if path.is_circle { "\tTP:Z:circular" } else { "" };
+        row.clear();
+        row.extend_from_slice(format!("S\tcontig_{name}\t").as_bytes());
+        put_letters(&codes, &mut row);
+        let sum = path.count_sum;
+        let tags = format!("\tLN:i:{length}\tKC:i:{sum}\tDP:f:{depth:.1}{mark}\n");
+        row.extend_from_slice(tags.as_bytes());
+        gfa.put(&row)?;
+    }
+    let mut line = String::new();
+    paths.each_link(|left, entered| {
+        line.clear();
+        let (from, to) = (left / 2 + 1, entered / 2 + 1);
+        let (one, two) = (sign(left, true), sign(entered, false));
+        _ = writeln!(line, "L\tcontig_{from}\t{one}\tcontig_{to}\t{two}\t{}M", k - 1);
+        gfa.put(line.as_bytes())
+    })?;
+    Ok(([fasta.finish()?, gfa.finish()?], numbers))
+}
+
+/// Whether a file has all contigs, solid at the next size of k-mers, and nothing after them, or
+/// bridges.
+///
+/// # Errors
+/// `System`.
+pub fn contigs_before(
+    path: &FilePath,
+    (paths, k, next): (&Paths<'_, '_>, usize, usize),
+    (weight, is_all): (impl Fn(u64, u64) -> u64, bool),
+) -> Result<bool> {
+    let mut file = Compared::open(path)?;
+    let mut row = Vec::new();
+    for (index, one) in paths.all.iter().enumerate() {
+        let mut codes = paths.spelled(index);
+        let kmers = one.kmers as usize;
+        if one.is_circle && kmers >= next {
+            // A circle goes on over its end, so that it has as many k-mers of the next size.
+            codes.truncate(kmers + k - 1);
+            (codes.len()..kmers + next - 1).for_each(|place| codes.push(codes[place % kmers]));
+        }
+        row.clear();
+        let weight = weight(one.count_sum, one.kmers);
+        row.extend_from_slice(format!(">{index} weight={weight}\n").as_bytes());
+        put_letters(&codes, &mut row);
+        row.push(b'\n');
+        file.put(&row)?;
+    }
+    if is_all { file.finish() } else { Ok(file.is_same()) }
+}
+
+/// Whether a file has a spectrum.
+///
+/// # Errors
+/// `System`.
+pub fn spectrum(path: &FilePath, spectrum: &Spectrum) -> Result<bool> {
+    let mut file = Compared::open(path)?;
+    file.put(b"count\tkmers\n")?;
+    for (count, &kmers) in spectrum.kmers().iter().enumerate().skip(1) {
+        if kmers > 0 {
+            file.put(format!("{count}\t{kmers}\n").as_bytes())?;
+        }
+    }
+    file.finish()
+}
+
+/// Adds the paths of a graph, as its file has them, to a digest.
+///
+/// # Errors
+/// `Input` naming a line that is no segment; `System`.
+pub fn digest_of_graph(path: &FilePath, mut all: Digest) -> Result<Digest> {
+    let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+    let file = std::fs::File::open(path).map_err(failed)?;
+    for (index, line) in BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(failed)?;
+        let mut fields = line.split('\t');
+        if fields.next() != Some("S") {
+            continue;
+        }
+        let letters = fields.nth(1).unwrap_or_default();
+        let tags: Vec<&str> = fields.collect();
+        let sum = tags.iter().find_map(|tag| tag.strip_prefix("KC:i:")?.parse().ok());
+        let sum = sum.ok_or_else(|| {
+            let text = format!("line {} of {} has no count KC:i:", index + 1, path.display());
+            Error::input(OPERATION, text)
         })?;
-        let contigs = records(&folder.join(CONTIGS_FILE), |_| Some((0, false)))?;
-        let contigs = contigs.into_iter().map(|contig| contig.codes).collect();
-        Ok(Self { stats, unitigs, segments, links, contigs })
+        let codes: Vec<Base> = letters.bytes().map(scan::code).collect();
+        digest(&mut all, Kind::Contig, (&codes, sum, tags.contains(&"TP:Z:circular")));
     }
+    Ok(all)
 }
 
-fn text(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|cause| Error::system(OPERATION, "reading", path, &cause))
-}
-
-fn bad(path: &Path, line: usize, what: &str) -> Error {
-    Error::input(OPERATION, format!("line {line} of {} {what}", path.display()))
-}
-
-fn codes(path: &Path, line: usize, letters: &str) -> Result<Vec<Base>> {
-    let codes: Vec<Base> = letters.bytes().map(scan::code).collect();
-    if codes.is_empty() || codes.iter().any(|&code| code > 3) {
-        return Err(bad(path, line, "is no sequence of A, C, G, T"));
-    }
-    Ok(codes)
-}
-
-/// The records of a FASTA file with a line each for name and bases.
-pub fn records(path: &Path, facts: impl Fn(&str) -> Option<(u64, bool)>) -> Result<Vec<Segment>> {
-    let whole = text(path)?;
-    let mut lines = whole.lines().enumerate();
-    let mut found = Vec::new();
-    while let Some((line, name)) = lines.next() {
-        let (count_sum, marked) = name
-            .strip_prefix('>')
-            .and_then(&facts)
-            .ok_or_else(|| bad(path, line + 1, "is no name of a sequence"))?;
-        let letters = lines.next().map_or("", |(_, letters)| letters);
-        found.push(Segment { codes: codes(path, line + 2, letters)?, count_sum, marked });
+/// The spectrum that a file has.
+///
+/// # Errors
+/// `Input` naming the line that is none of a spectrum; `System`.
+pub fn read_spectrum(path: &FilePath) -> Result<Spectrum> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|cause| Error::system(OPERATION, "reading", path, &cause))?;
+    let mut found = Spectrum::default();
+    for (index, line) in text.lines().enumerate().skip(1) {
+        let numbers = line.split_once('\t');
+        let numbers = numbers.and_then(|(count, kmers)| count.parse().ok().zip(kmers.parse().ok()));
+        let (count, kmers) = numbers.ok_or_else(|| {
+            let text = format!("line {} of {} is no count", index + 1, path.display());
+            Error::input(OPERATION, text)
+        })?;
+        found.add_many(count, kmers);
     }
     Ok(found)
 }
 
-type Graph = (Vec<Segment>, Vec<(End, End)>);
-
-fn graph(path: &Path) -> Result<Graph> {
-    let (mut segments, mut links) = (Vec::new(), Vec::new());
-    for (line, row) in text(path)?.lines().enumerate() {
-        let fields: Vec<&str> = row.split('\t').collect();
-        match fields[..] {
-            ["H", ..] => {}
-            ["S", _, letters, ref tags @ ..] => {
-                let sum = tags.iter().find_map(|tag| tag.strip_prefix("KC:i:")?.parse().ok());
-                segments.push(Segment {
-                    codes: codes(path, line + 1, letters)?,
-                    count_sum: sum.ok_or_else(|| bad(path, line + 1, "has no count KC:i:"))?,
-                    marked: tags.contains(&"TP:Z:circular"),
-                });
-            }
-            ["L", from, left, to, entered, _] => {
-                let link = end(from, left == "+").zip(end(to, entered == "-"));
-                links.push(link.ok_or_else(|| bad(path, line + 1, "names no contigs"))?);
-            }
-            _ => return Err(bad(path, line + 1, "is neither segment nor link")),
-        }
+impl Contigs {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.lengths.len() as u64
     }
-    Ok((segments, links))
-}
 
-/// The right or left end of `contig_N`.
-fn end(name: &str, right: bool) -> Option<End> {
-    let number: End = name.strip_prefix("contig_")?.parse().ok()?;
-    Some(2 * number.checked_sub(1)? + End::from(right))
+    /// Their bases.
+    pub fn bases(&self) -> u64 {
+        self.lengths.iter().sum()
+    }
+
+    /// What `stats.json` should be.
+    pub fn stats(&self, min_contig: u64, levels: &[Level]) -> Value {
+        let mut lengths = self.lengths.clone();
+        lengths.sort_unstable_by(|one, two| two.cmp(one));
+        let bases = self.bases();
+        let mut upto = 0;
+        let half = lengths.iter().position(|&length| {
+            upto += length;
+            2 * upto >= bases
+        });
+        let squares: u128 = lengths.iter().map(|&length| u128::from(length).pow(2)).sum();
+        let part = |of: f64| if bases == 0 { 0.0 } else { of / bases as f64 };
+        json!({
+            "contigs": lengths.len(),
+            "bases": bases,
+            "largest": lengths.first(),
+            "n50": half.map_or(0, |place| lengths[place]),
+            "l50": half.map_or(0, |place| place + 1),
+            "aun": part(squares as f64),
+            "gc": part(self.strong_bases as f64),
+            "min_contig": min_contig,
+            "levels": levels,
+        })
+    }
 }

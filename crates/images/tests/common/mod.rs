@@ -46,6 +46,7 @@ impl Place {
             threads: 2,
             memory_bytes: 1 << 30,
             scratch: self.folder.path().to_owned(),
+            verify: Default::default(),
         }
     }
 

@@ -45,6 +45,15 @@ impl<'a> Hit<'a> {
         line::parse(self.line, &self.shape)
     }
 
+    /// The whole row, every field checked but the symbols of the mask: for those who look at each
+    /// symbol anyway, as [`crate::pair_matrix::RowBatch::push`] does.
+    ///
+    /// # Errors
+    /// A sentence continuing "line N of FILE ...".
+    pub fn parse_but_mask(&self) -> Result<Parsed<'a>, String> {
+        line::parse_plain(self.line, &self.shape).map_or_else(|| self.parse(), Ok)
+    }
+
     /// Whether the line can be passed on as it is: version 1, ends in LF.
     pub fn is_verbatim(&self) -> bool {
         self.shape.version == Version::V1 && self.line.last() != Some(&b'\r')
@@ -236,8 +245,17 @@ impl<'a> Walk<'a> {
     }
 
     fn hit(&self, line: &'a [u8], score: Micro) -> Result<Hit<'a>, String> {
-        let mut fields = line.splitn(4, |&byte| byte == b'\t');
-        let mut next = |field| line::parse_integer(fields.next().unwrap_or(&[]), field);
+        let mut rest = line;
+        let mut next = |field| match line::leading_integer(rest) {
+            Some((number, behind)) => {
+                rest = behind;
+                Ok(number)
+            }
+            None => {
+                let end = rest.iter().position(|&byte| byte == b'\t').unwrap_or(rest.len());
+                line::parse_integer(&rest[..end], field)
+            }
+        };
         let add = u32::from(self.shape.version == Version::V3);
         let (gene1, gene2, cluster) = (next(1)? + add, next(2)? + add, next(3)? + add);
         line::check_pair(gene1, gene2, cluster)?;
@@ -300,29 +318,9 @@ fn plain_score(bytes: &[u8; WIDTH], place: usize, last_tab: usize) -> Option<Mic
     let negative = bytes[place & 63] == b'-';
     let place = place + usize::from(negative);
     let word: [u8; 8] = bytes.get(place..place + 8)?.try_into().ok()?;
-    let word = u64::from_le_bytes(word);
-    // Byte 1 must be the point; with a zero digit in its place all eight must be digits.
-    let point = (word >> 8) & 0xFF == u64::from(b'.');
-    let digits = (word & !0xFF00) | 0x3000;
+    let micro = line::eight_bytes(u64::from_le_bytes(word))?;
     let ends = place + 8 == last_tab || bytes.get(place + 8) == Some(&b',');
-    let high = digits & 0xF0F0_F0F0_F0F0_F0F0 == 0x3030_3030_3030_3030;
-    let low =
-        digits.wrapping_add(0x0606_0606_0606_0606) & 0xF0F0_F0F0_F0F0_F0F0 == 0x3030_3030_3030_3030;
-    if !(point && ends && high && low) {
-        return None;
-    }
-    // "D0dddddd" is D * 10^7 + dddddd.
-    let value = eight_digits(digits);
-    let micro = (value / 10_000_000 * 1_000_000 + value % 10_000_000) as Micro;
-    Some(if negative { -micro } else { micro })
-}
-
-/// The number written by eight ASCII digits, first digit in the lowest byte.
-#[inline(always)]
-fn eight_digits(word: u64) -> u32 {
-    let pairs = (word & 0x0F0F_0F0F_0F0F_0F0F).wrapping_mul(2561) >> 8;
-    let fours = (pairs & 0x00FF_00FF_00FF_00FF).wrapping_mul(6_553_601) >> 16;
-    ((fours & 0x0000_FFFF_0000_FFFF).wrapping_mul(42_949_672_960_001) >> 32) as u32
+    ends.then_some(if negative { -micro } else { micro })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The first 64 bytes of a line, classified: where the tabs are and which bytes may stand in
-//! front of the mask. Scalar, AVX2 and AVX-512 twins give the same bits.
+//! front of the mask; and 64 symbols of a mask as bit planes. Scalar, AVX2 and AVX-512 twins give
+//! the same bits.
 //!
 //! The only file of this crate with `unsafe`: the vector loads.
 #![allow(unsafe_code)]
@@ -12,10 +13,21 @@ pub trait Cpu: Copy {
     /// Bit i of the first result: byte i is a tab. Of the second: byte i may be part of a number
     /// list (`0-9 , - . / n a` or tab).
     fn classify(self, bytes: &[u8; WIDTH]) -> (u64, u64);
+    /// Bits 0 to 3 of 64 symbols of a mask, and the bytes whose upper half is not that of a digit.
+    fn symbol_bits(self, symbols: &[u8; WIDTH]) -> SymbolBits;
     /// Position of the n-th (0-based) set bit; 64 when there are fewer.
     fn nth(self, mask: u64, n: u32) -> u32;
     /// Runs `work` compiled for this processor; `work` must be `#[inline(always)]` throughout.
     fn enter<R>(self, work: impl FnOnce() -> R) -> R;
+}
+
+/// Bit i of each word belongs to symbol i.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SymbolBits {
+    /// Bits 0 to 3 of the symbols.
+    pub digit: [u64; 4],
+    /// Bytes below `0` or above `?`.
+    pub other: u64,
 }
 
 /// Any processor.
@@ -36,6 +48,21 @@ impl Cpu for Scalar {
     }
 
     #[inline(always)]
+    fn symbol_bits(self, symbols: &[u8; WIDTH]) -> SymbolBits {
+        let mut found = SymbolBits { digit: [0; 4], other: 0 };
+        for (index, eight) in symbols.as_chunks::<8>().0.iter().enumerate() {
+            let word = u64::from_le_bytes(*eight);
+            for (bit, plane) in found.digit.iter_mut().enumerate() {
+                *plane |= lowest_bits(word >> bit) << (8 * index);
+            }
+            let high = (word >> 4) ^ (3 * LOWEST);
+            let any = high | (high >> 1) | (high >> 2) | (high >> 3);
+            found.other |= lowest_bits(any) << (8 * index);
+        }
+        found
+    }
+
+    #[inline(always)]
     fn nth(self, mut mask: u64, n: u32) -> u32 {
         for _ in 0..n {
             mask &= mask.wrapping_sub(1);
@@ -49,12 +76,20 @@ impl Cpu for Scalar {
     }
 }
 
+const LOWEST: u64 = 0x0101_0101_0101_0101;
+
+/// Gathers the lowest bits of eight bytes.
+#[inline(always)]
+fn lowest_bits(word: u64) -> u64 {
+    (word & LOWEST).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
 #[cfg(target_arch = "x86_64")]
 pub use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Cpu, WIDTH};
+    use super::{Cpu, SymbolBits, WIDTH};
     use std::arch::x86_64::*;
 
     /// AVX2 with BMI2. Only made after the processor was asked.
@@ -64,8 +99,10 @@ mod x86 {
     impl Avx2 {
         /// This processor's AVX2, if it has it.
         pub fn detect() -> Option<Self> {
-            (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2"))
-                .then_some(Self(()))
+            (is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt"))
+            .then_some(Self(()))
         }
     }
 
@@ -74,6 +111,12 @@ mod x86 {
         fn classify(self, bytes: &[u8; WIDTH]) -> (u64, u64) {
             // SAFETY: `detect` found AVX2; both loads lie inside the 64 bytes.
             unsafe { classify_avx2(bytes) }
+        }
+
+        #[inline(always)]
+        fn symbol_bits(self, symbols: &[u8; WIDTH]) -> SymbolBits {
+            // SAFETY: `detect` found AVX2; both loads lie inside the 64 bytes.
+            unsafe { symbol_bits_avx2(symbols) }
         }
 
         #[inline(always)]
@@ -98,7 +141,8 @@ mod x86 {
         pub fn detect() -> Option<Self> {
             (is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("bmi2"))
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt"))
             .then_some(Self(()))
         }
     }
@@ -108,6 +152,12 @@ mod x86 {
         fn classify(self, bytes: &[u8; WIDTH]) -> (u64, u64) {
             // SAFETY: `detect` found AVX-512; the load is the 64 bytes.
             unsafe { classify_avx512(bytes) }
+        }
+
+        #[inline(always)]
+        fn symbol_bits(self, symbols: &[u8; WIDTH]) -> SymbolBits {
+            // SAFETY: `detect` found AVX-512; the load is the 64 bytes.
+            unsafe { symbol_bits_avx512(symbols) }
         }
 
         #[inline(always)]
@@ -123,12 +173,12 @@ mod x86 {
         }
     }
 
-    #[target_feature(enable = "avx2,bmi1,bmi2")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
     fn enter_avx2<R>(work: impl FnOnce() -> R) -> R {
         work()
     }
 
-    #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
+    #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,popcnt")]
     fn enter_avx512<R>(work: impl FnOnce() -> R) -> R {
         work()
     }
@@ -170,6 +220,45 @@ mod x86 {
         let a = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(b'a' as i8));
         (tabs, tabs | number | n | a)
     }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn symbol_bits_avx2(symbols: &[u8; WIDTH]) -> SymbolBits {
+        let mut found = SymbolBits { digit: [0; 4], other: 0 };
+        for half in 0..2 {
+            // SAFETY: bytes 0..32 and 32..64 of a 64-byte array.
+            let v = unsafe { _mm256_loadu_si256(symbols.as_ptr().add(32 * half).cast()) };
+            // A shift by 7 - n brings bit n of a byte to its top, whatever comes in from below.
+            let tops = [
+                _mm256_slli_epi64::<7>(v),
+                _mm256_slli_epi64::<6>(v),
+                _mm256_slli_epi64::<5>(v),
+                _mm256_slli_epi64::<4>(v),
+            ];
+            for (plane, top) in found.digit.iter_mut().zip(tops) {
+                *plane |= u64::from(_mm256_movemask_epi8(top) as u32) << (32 * half);
+            }
+            let high = _mm256_and_si256(v, _mm256_set1_epi8(0xF0_u8 as i8));
+            let good = _mm256_cmpeq_epi8(high, _mm256_set1_epi8(0x30));
+            found.other |= u64::from(!_mm256_movemask_epi8(good) as u32) << (32 * half);
+        }
+        found
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn symbol_bits_avx512(symbols: &[u8; WIDTH]) -> SymbolBits {
+        // SAFETY: the array has 64 bytes.
+        let v = unsafe { _mm512_loadu_si512(symbols.as_ptr().cast()) };
+        let digit = [
+            _mm512_test_epi8_mask(v, _mm512_set1_epi8(1)),
+            _mm512_test_epi8_mask(v, _mm512_set1_epi8(2)),
+            _mm512_test_epi8_mask(v, _mm512_set1_epi8(4)),
+            _mm512_test_epi8_mask(v, _mm512_set1_epi8(8)),
+        ];
+        let high = _mm512_and_si512(v, _mm512_set1_epi8(0xF0_u8 as i8));
+        SymbolBits { digit, other: _mm512_cmpneq_epi8_mask(high, _mm512_set1_epi8(0x30)) }
+    }
 }
 
 /// Calls `$body` with the best [`Cpu`] of this machine compiled for that machine's instructions.
@@ -207,14 +296,22 @@ mod tests {
             let bytes: &[u8; WIDTH] = bytes.as_slice().try_into().unwrap();
             let expected = Scalar.classify(bytes);
             let place = Scalar.nth(expected.1, n);
+            let bits = Scalar.symbol_bits(bytes);
+            for (index, &byte) in bytes.iter().enumerate() {
+                let digit: u64 = (0..4).map(|bit| (bits.digit[bit] >> index & 1) << bit).sum();
+                prop_assert_eq!(digit, u64::from(byte & 0xF));
+                prop_assert_eq!(bits.other >> index & 1 == 1, byte >> 4 != 3);
+            }
             #[cfg(target_arch = "x86_64")]
             {
                 if let Some(cpu) = Avx2::detect() {
                     prop_assert_eq!(cpu.classify(bytes), expected);
+                    prop_assert_eq!(cpu.symbol_bits(bytes), bits);
                     prop_assert_eq!(cpu.nth(expected.1, n), place);
                 }
                 if let Some(cpu) = Avx512::detect() {
                     prop_assert_eq!(cpu.classify(bytes), expected);
+                    prop_assert_eq!(cpu.symbol_bits(bytes), bits);
                     prop_assert_eq!(cpu.nth(expected.1, n), place);
                 }
             }

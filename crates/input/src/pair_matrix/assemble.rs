@@ -6,7 +6,7 @@ use cuesta_core::fixed::Micro;
 use cuesta_core::{Error, Result};
 
 use super::ABSENT;
-use super::codec::Packing;
+use super::codec::{CRC_BYTES, Packing};
 use super::header::{COLUMNS, Shape, slot_folder};
 use super::limits::{CHUNK_PAIRS, MASK_JOB_BYTES, SHARD_CHUNKS, SLOTS_MAX};
 use super::planes::{self, SCORE_WIDTH};
@@ -31,6 +31,7 @@ pub struct SlotDone {
 /// The arrays under construction.
 pub struct Assembler {
     shape: Shape,
+    has_masks: bool,
     folder: PathBuf,
     pool: Pool,
     slots: Vec<Slot>,
@@ -44,7 +45,10 @@ pub struct Assembler {
 struct Slot {
     done: SlotDone,
     buffer: Option<ChunkBuffer>,
+    /// Chunks of masks, each with room for its checksum.
     masks: Vec<u8>,
+    /// Chunks of masks that were submitted.
+    mask_chunks: u64,
 }
 
 impl Assembler {
@@ -64,6 +68,7 @@ impl Assembler {
     pub fn new(shape: Shape, folder: &Path, threads: usize, slots_max: u64) -> Self {
         Self {
             shape,
+            has_masks: shape.mask_bytes() > 0,
             folder: folder.to_owned(),
             pool: Pool::new(threads, threads + 1),
             slots: Vec::new(),
@@ -91,11 +96,7 @@ impl Assembler {
         let buffer = target.buffer.get_or_insert_with(|| ChunkBuffer::new(&self.shape));
         buffer.put((key.0 % CHUNK_PAIRS as u64) as usize, record, &self.shape);
         target.done.rows += 1;
-        target.masks.extend_from_slice(record.mask());
-        if target.masks.len() as u64 >= self.mask_job_bytes() {
-            self.submit_masks(slot)?;
-        }
-        Ok(())
+        if self.has_masks { self.push_mask(slot, record.mask()) } else { Ok(()) }
     }
 
     /// Adds consecutive pairs from rank `first` on, one row each unless the score is [`ABSENT`];
@@ -176,7 +177,7 @@ impl Assembler {
             });
         }
         let done = SlotDone { rows: 0, zones: Vec::new() };
-        self.slots.push(Slot { done, buffer: None, masks: Vec::new() });
+        self.slots.push(Slot { done, buffer: None, masks: Vec::new(), mask_chunks: 0 });
         Ok(())
     }
 
@@ -200,7 +201,7 @@ impl Assembler {
                     first: self.chunk,
                     chunk_bytes: raw.len(),
                     raw,
-                    packing: if array < scores { dense } else { Packing::Zstd },
+                    packing: Some(if array < scores { dense } else { Packing::Zstd }),
                 })
                 .collect();
             slot.done.zones.push((self.chunk, buffer.zone));
@@ -209,21 +210,30 @@ impl Assembler {
         Ok(())
     }
 
-    fn mask_job_bytes(&self) -> u64 {
-        // Never reached when rows have no masks of their own.
-        self.shape.mask_job_rows() * self.shape.mask_bytes().max(1) as u64
+    fn push_mask(&mut self, slot: usize, mask: &[u8]) -> Result<()> {
+        let target = &mut self.slots[slot];
+        if target.masks.capacity() == 0 {
+            target.masks.reserve_exact(self.shape.mask_job_bytes());
+        }
+        target.masks.extend_from_slice(mask);
+        if target.done.rows.is_multiple_of(self.shape.mask_chunk_rows()) {
+            target.masks.extend_from_slice(&[0; CRC_BYTES]);
+        }
+        if target.done.rows.is_multiple_of(self.shape.mask_job_rows()) {
+            self.submit_masks(slot)?;
+        }
+        Ok(())
     }
 
     fn submit_masks(&mut self, slot: usize) -> Result<()> {
-        let mask_bytes = self.shape.mask_bytes();
-        let chunk_bytes = self.shape.mask_chunk_rows() as usize * mask_bytes;
+        let chunk_bytes = self.shape.mask_chunk_rows() as usize * self.shape.mask_bytes();
         let target = &mut self.slots[slot];
         let mut raw = std::mem::take(&mut target.masks);
-        let rows = (raw.len() / mask_bytes) as u64;
-        let first = (target.done.rows - rows) / self.shape.mask_chunk_rows();
-        raw.resize(raw.len().next_multiple_of(chunk_bytes), 0);
+        raw.resize(raw.len().next_multiple_of(chunk_bytes + CRC_BYTES), 0);
+        let first = target.mask_chunks;
+        target.mask_chunks += (raw.len() / (chunk_bytes + CRC_BYTES)) as u64;
         let array = (slot + 1) * self.shape.arrays() - 1;
-        self.pool.submit(vec![Part { array, first, raw, chunk_bytes, packing: Packing::Raw }])
+        self.pool.submit(vec![Part { array, first, raw, chunk_bytes, packing: None }])
     }
 }
 
@@ -241,6 +251,7 @@ struct ChunkBuffer {
     scores: Vec<Vec<u8>>,
     /// Empty while all values are the fill value.
     columns: [Vec<u8>; COLUMNS.len()],
+    fill: [u32; COLUMNS.len()],
     zone: Zone,
 }
 
@@ -250,6 +261,7 @@ impl ChunkBuffer {
         Self {
             scores: vec![absent; shape.scores],
             columns: Default::default(),
+            fill: shape.fill(),
             zone: Zone::empty(shape.scores),
         }
     }
@@ -266,8 +278,12 @@ impl ChunkBuffer {
             planes::put(target, CHUNK_PAIRS, place, score as u32);
             self.zone.ranges[method].add(score);
         }
-        for (number, fill) in shape.fill().into_iter().enumerate() {
-            self.put_column(number, place, record.column(number), (fill, shape.width()));
+        let width = shape.width();
+        for number in 0..COLUMNS.len() {
+            let (value, fill) = (record.column(number), self.fill[number]);
+            if value != fill || self.zone.columns & (1 << number) != 0 {
+                self.put_column(number, place, value, (fill, width));
+            }
         }
     }
 
@@ -275,9 +291,6 @@ impl ChunkBuffer {
         let (fill, width) = fill;
         let target = &mut self.columns[number];
         if target.is_empty() {
-            if value == fill {
-                return;
-            }
             *target = planes::filled(CHUNK_PAIRS, width, fill);
             self.zone.columns |= 1 << number;
         }

@@ -12,8 +12,6 @@ pub const CRC_BYTES: usize = 4;
 /// How a chunk is packed; a reader need not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// As it is.
-    Raw,
     /// By zstd.
     Zstd,
     /// By zstd, and only framed unless that halves it: a frame without compression is decoded at
@@ -42,16 +40,13 @@ impl Encoder {
     /// # Errors
     /// When zstd cannot get memory.
     pub fn append(&mut self, raw: &[u8], packing: Packing, out: &mut Vec<u8>) -> Result<usize> {
-        let mut packed = raw;
-        if packing != Packing::Raw {
-            let mut size = self.compress(raw)?;
-            if packing == Packing::ZstdIfHalf && 2 * size > raw.len() {
-                self.zstd.set_compression_level(ZSTD_LEVEL_NONE).map_err(no_memory)?;
-                size = self.compress(raw)?;
-                self.zstd.set_compression_level(ZSTD_LEVEL).map_err(no_memory)?;
-            }
-            packed = &self.space[..size];
+        let mut size = self.compress(raw)?;
+        if packing == Packing::ZstdIfHalf && 2 * size > raw.len() {
+            self.zstd.set_compression_level(ZSTD_LEVEL_NONE).map_err(no_memory)?;
+            size = self.compress(raw)?;
+            self.zstd.set_compression_level(ZSTD_LEVEL).map_err(no_memory)?;
         }
+        let packed = &self.space[..size];
         out.extend_from_slice(packed);
         out.extend_from_slice(&crc32c::crc32c(packed).to_le_bytes());
         Ok(packed.len() + CRC_BYTES)
@@ -132,6 +127,6 @@ mod tests {
         assert!(size(&little, Packing::Zstd) < 0.75);
         assert!(size(&little, Packing::ZstdIfHalf) > 0.99);
         assert!(size(&much, Packing::ZstdIfHalf) < 0.3);
-        assert!(size(&noise, Packing::Raw) > 1.0);
+        assert!(size(&noise, Packing::ZstdIfHalf) > 1.0);
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::codec::CRC_BYTES;
 use super::limits::{
     MASK_CHUNK_BYTES, MASK_CHUNK_ROWS_MAX, MASK_JOB_BYTES, MASK_SHARD_BYTES, MASK_SHARD_ROWS_MAX,
     SLOTS_MAX,
@@ -80,6 +81,13 @@ impl Shape {
     /// Rows of masks that are compressed together: divides a shard, holds whole chunks.
     pub fn mask_job_rows(&self) -> u64 {
         power_of_two(MASK_JOB_BYTES / self.mask_bytes().max(1) as u64, MASK_SHARD_ROWS_MAX)
+    }
+
+    /// Bytes of the masks of [`Shape::mask_job_rows`] with their checksums.
+    pub fn mask_job_bytes(&self) -> usize {
+        let rows = self.mask_job_rows();
+        let chunks = rows / self.mask_chunk_rows();
+        rows as usize * self.mask_bytes() + chunks as usize * CRC_BYTES
     }
 
     /// Arrays of one slot: scores, columns, masks.

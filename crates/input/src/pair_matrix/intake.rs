@@ -15,13 +15,15 @@ use cuesta_core::{Error, Result};
 use super::PairMatrix;
 use super::assemble::{Assembler, SlotDone};
 use super::header::{Header, Shape};
-use super::limits::{MERGE_RUNS_MAX, RUN_BUFFER_BYTES, STREAM_BYTES};
+use super::limits::{
+    BATCH_BYTES_MAX, BATCH_BYTES_MIN, MERGE_RUNS_MAX, RUN_BUFFER_BYTES, STREAM_BYTES,
+};
 use super::publish::{self, Names};
 use super::rank::Walker;
 use super::record::{Key, Layout, RowBatch};
 use super::runs::{Run, RunReader, Scratch, Sorted, merge};
 use super::visit::{Need, Query};
-use super::window::{Place, Window, key_of};
+use super::window::{Window, key_of};
 use crate::limits::GENES_MAX;
 
 /// Smallest window worth having.
@@ -34,6 +36,7 @@ pub struct Plan {
     threads: usize,
     window_bytes: u64,
     slots: u64,
+    batch_bytes: u64,
 }
 
 impl Plan {
@@ -52,9 +55,18 @@ impl Plan {
             );
             return Err(Error::input("memory", text));
         };
-        let window_bytes = WINDOW_BYTES_MIN + rest / 2 / Window::MEMORY_FACTOR;
-        let slots = 1 + rest / 2 / Assembler::slot_bytes(&shape);
-        Ok(Self { shape, threads, window_bytes, slots })
+        // Batches and the window share one half; the other is for further clusters of a pair.
+        let (waiting, further) = (rest - rest / 2, rest / 2);
+        let batch_bytes = (waiting / 2 / threads as u64).clamp(BATCH_BYTES_MIN, BATCH_BYTES_MAX);
+        let window_bytes = waiting.saturating_sub(batch_bytes * threads as u64);
+        let window_bytes = WINDOW_BYTES_MIN + window_bytes / Window::MEMORY_FACTOR;
+        let slots = 1 + further / Assembler::slot_bytes(&shape);
+        Ok(Self { shape, threads, window_bytes, slots, batch_bytes })
+    }
+
+    /// Bytes of a batch at which a thread hands it over.
+    pub fn batch_bytes(&self) -> u64 {
+        self.batch_bytes
     }
 
     fn assembler(&self, folder: &Path) -> Box<Assembler> {
@@ -100,15 +112,20 @@ impl Intake {
         }
     }
 
-    /// Takes packed rows.
+    /// Takes packed rows and leaves them empty.
     ///
     /// # Errors
     /// `Input` when a row is given twice; `System`. Nothing more can be done then.
-    pub fn push(&mut self, rows: &[u8]) -> Result<()> {
-        self.window.extend(rows);
+    pub fn push(&mut self, rows: &mut Vec<u8>) -> Result<()> {
+        self.window.take(rows);
         let mode = std::mem::replace(&mut self.mode, Mode::Broken);
         self.mode = self.make_room(mode)?;
         Ok(())
+    }
+
+    /// Whether it pays that rows come in order.
+    pub fn is_streaming(&self) -> bool {
+        matches!(self.mode, Mode::Streaming { .. })
     }
 
     /// Takes consecutive pairs; see [`Assembler::push_band`]. Ranks must come in ascending order.
@@ -135,12 +152,9 @@ impl Intake {
     /// # Errors
     /// `Input` when a row is given twice; `System`; `Cancelled`.
     pub fn finish(mut self, progress: &Progress) -> Result<(Vec<SlotDone>, u64)> {
-        let order = self.window.order();
         let slots = match std::mem::replace(&mut self.mode, Mode::Broken) {
-            Mode::Streaming { mut assembler, encoded } if !is_late(&order, encoded) => {
-                for place in &order {
-                    assembler.push(self.window.record(place.2))?;
-                }
+            Mode::Streaming { mut assembler, encoded } if !self.is_late(encoded) => {
+                self.encode(&mut assembler, 0)?;
                 progress.advance(0)?;
                 assembler.finish()?
             }
@@ -162,17 +176,11 @@ impl Intake {
                 if size_bytes < self.plan.window_bytes.min(STREAM_BYTES) {
                     return Ok(Mode::Streaming { assembler, encoded });
                 }
-                let order = self.window.order();
-                if is_late(&order, encoded) {
+                if self.is_late(encoded) {
                     let (scratch, runs) = self.take_back(*assembler, encoded)?;
                     return self.make_room(Mode::Spilling { scratch, runs });
                 }
-                let (lower, upper) = order.split_at(order.len().div_ceil(2));
-                for place in lower {
-                    assembler.push(self.window.record(place.2))?;
-                }
-                self.window.keep(upper);
-                let encoded = lower.last().map(key_of);
+                let encoded = self.encode(&mut assembler, size_bytes / 2)?;
                 Ok(Mode::Streaming { assembler, encoded })
             }
             Mode::Spilling { mut scratch, mut runs } => {
@@ -188,6 +196,27 @@ impl Intake {
             }
             Mode::Broken => Err(broken()),
         }
+    }
+
+    /// Whether the first row that waits does not come behind what is encoded.
+    fn is_late(&self, encoded: Option<Key>) -> bool {
+        let smallest = self.window.smallest();
+        encoded.is_some_and(|encoded| smallest.is_some_and(|smallest| smallest <= encoded))
+    }
+
+    /// Encodes the lowest rows that wait, until about `left_bytes` are left; returns the last key.
+    fn encode(&mut self, assembler: &mut Assembler, left_bytes: u64) -> Result<Option<Key>> {
+        if self.window.is_in_order() {
+            return self.window.give_oldest(left_bytes, |record| assembler.push(record));
+        }
+        let order = self.window.order();
+        let left = (order.len() as u64 * left_bytes).checked_div(self.window.size_bytes());
+        let (lower, upper) = order.split_at(order.len() - left.unwrap_or(0) as usize);
+        for place in lower {
+            assembler.push(self.window.record(place.2))?;
+        }
+        self.window.keep(upper);
+        Ok(lower.last().map(key_of))
     }
 
     /// Turns what is encoded into a sorted run and removes the arrays.
@@ -223,7 +252,7 @@ impl Intake {
 
     /// Merges the runs and the window into the arrays.
     fn merge_all(
-        &self,
+        &mut self,
         mut scratch: Scratch,
         mut runs: Vec<Run>,
         progress: &Progress,
@@ -246,11 +275,6 @@ impl Intake {
         merge(sources, progress, |row| assembler.push(row))?;
         assembler.finish()
     }
-}
-
-/// Whether the first of these rows does not come behind what is encoded.
-fn is_late(order: &[Place], encoded: Option<Key>) -> bool {
-    encoded.is_some_and(|encoded| order.first().is_some_and(|place| key_of(place) <= encoded))
 }
 
 fn broken() -> Error {

@@ -3,8 +3,8 @@
 
 /// Pairs of one chunk: a zstd block (128 KiB) holds exactly one byte plane of the scores.
 pub const CHUNK_PAIRS: usize = 1 << 17;
-/// Chunks of one shard, i.e. of one file.
-pub const SHARD_CHUNKS: u64 = 8;
+/// Chunks of one shard, i.e. of one file: so many that 50,000 genes need a few hundred files.
+pub const SHARD_CHUNKS: u64 = 128;
 /// Rows of one pair.
 pub const SLOTS_MAX: usize = 64;
 /// Bytes of masks read together, at most, unless one row is larger: a few rows, because the rows
@@ -23,6 +23,11 @@ pub const ZSTD_LEVEL_NONE: i32 = -131_072;
 
 /// Bytes of mask rows that a thread takes at a time.
 pub const MASK_JOB_BYTES: u64 = 256 << 10;
+/// Rows that a thread holds, in bytes, before it hands them over: about what a split of text makes,
+/// so that a thread need not wait for the turn of its split; less when memory is short.
+pub const BATCH_BYTES_MAX: u64 = 4 << 20;
+/// See [`BATCH_BYTES_MAX`].
+pub const BATCH_BYTES_MIN: u64 = 64 << 10;
 /// Rows in memory, in bytes, before the writer starts to encode the lower half of them.
 pub const STREAM_BYTES: u64 = 64 << 20;
 /// Buffer of one sorted run while runs are merged.
@@ -31,9 +36,5 @@ pub const RUN_BUFFER_BYTES: u64 = 256 << 10;
 pub const MERGE_RUNS_MAX: u64 = 256;
 /// Rows between two looks at the user's wish to stop.
 pub const CANCEL_ROWS: u64 = 1 << 14;
-/// Complete files that wait for the disk before a thread that compresses waits too.
-pub const SYNC_FILES_MAX: usize = 16;
-/// Files brought to the disk at a time.
-pub const SYNC_THREADS: usize = 16;
 /// Slots whose files a reading thread keeps open.
 pub const SLOTS_OPEN_MAX: usize = 4;

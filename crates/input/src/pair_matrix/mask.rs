@@ -3,7 +3,7 @@
 //! The planes are bits of the symbols' ASCII codes: plane 0 is the lowest bit, plane 1 is set for
 //! 6 and 7, plane 2 for 8 and 9. In real data planes 1 and 2 are nearly empty and compress away.
 
-use crate::kinc::simd::Cpu;
+use crate::kinc::simd::{Cpu, SymbolBits, WIDTH};
 use crate::row::check_mask;
 
 /// Planes of a mask.
@@ -22,29 +22,64 @@ pub fn plane_bytes(samples: usize) -> usize {
 /// Appends the three planes of a mask to `out`; returns the tally of its symbols.
 ///
 /// # Errors
-/// In words, the first symbol that is none.
+/// In words, the first symbol that is none; `out` may then have grown.
 pub fn pack(mask: &[u8], out: &mut Vec<u8>) -> Result<Tally, String> {
-    let bytes = plane_bytes(mask.len());
     let start = out.len();
-    out.resize(start + PLANES * bytes, 0);
-    let (plane0, rest) = out[start..].split_at_mut(bytes);
-    let (plane1, plane2) = rest.split_at_mut(bytes);
-    let mut wrong = 0;
-    for (index, symbols) in mask.chunks(8).enumerate() {
-        let mut word = [b'0'; 8];
-        word[..symbols.len()].copy_from_slice(symbols);
-        let word = u64::from_le_bytes(word);
-        let (two, four, eight) = ((word >> 1) & ONES, (word >> 2) & ONES, (word >> 3) & ONES);
-        wrong |= (word & (ONES * 0xF0)) ^ (ONES * 0x30);
-        wrong |= (two ^ four) | (two & eight);
-        plane0[index] = gather(word & ONES);
-        plane1[index] = gather(two);
-        plane2[index] = gather(eight);
-    }
-    if wrong != 0 {
+    out.resize(start + PLANES * plane_bytes(mask.len()), 0);
+    let planes = &mut out[start..];
+    let (tally, good) = crate::with_best_cpu!(cpu => cpu.enter(
+        #[inline(always)]
+        || pack_here(cpu, mask, planes)
+    ));
+    if !good {
         check_mask(mask)?;
     }
-    Ok(tally(&out[start..]))
+    Ok(tally)
+}
+
+/// Fills the planes; returns the tally, and whether every symbol is one.
+#[inline(always)]
+fn pack_here<C: Cpu>(cpu: C, mask: &[u8], planes: &mut [u8]) -> (Tally, bool) {
+    let bytes = plane_bytes(mask.len());
+    let mut tally = [0; 5];
+    let mut wrong = 0;
+    let (blocks, rest) = mask.as_chunks::<WIDTH>();
+    for (index, symbols) in blocks.iter().enumerate() {
+        let words = pack_block(cpu, symbols, &mut tally, &mut wrong);
+        for (plane, word) in words.into_iter().enumerate() {
+            let place = plane * bytes + 8 * index;
+            planes[place..place + 8].copy_from_slice(&word.to_le_bytes());
+        }
+    }
+    if !rest.is_empty() {
+        let mut symbols = [b'0'; WIDTH];
+        symbols[..rest.len()].copy_from_slice(rest);
+        let words = pack_block(cpu, &symbols, &mut tally, &mut wrong);
+        let start = 8 * blocks.len();
+        for (plane, word) in words.into_iter().enumerate() {
+            let target = &mut planes[plane * bytes + start..(plane + 1) * bytes];
+            target.copy_from_slice(&word.to_le_bytes()[..bytes - start]);
+        }
+    }
+    (tally, wrong == 0)
+}
+
+/// Words of the three planes of 64 symbols; bits of `wrong` are set for what is no symbol.
+#[inline(always)]
+fn pack_block<C: Cpu>(
+    cpu: C,
+    symbols: &[u8; WIDTH],
+    tally: &mut Tally,
+    wrong: &mut u64,
+) -> [u64; PLANES] {
+    let SymbolBits { digit: [low, two, four, eight], other } = cpu.symbol_bits(symbols);
+    *wrong |= other | (two ^ four) | (two & eight);
+    tally[0] += (low & !two & !eight).count_ones();
+    tally[1] += (low & eight).count_ones();
+    tally[2] += (!low & eight).count_ones();
+    tally[3] += (low & two).count_ones();
+    tally[4] += (!low & two).count_ones();
+    [low, two, eight]
 }
 
 /// Counts the symbols of a packed mask.
@@ -95,6 +130,21 @@ pub fn unpack_missing(first: &[u8], second: &[u8], samples: usize, out: &mut Vec
     out.truncate(samples);
 }
 
+/// Whether the planes of a mask can have been packed: every symbol is one, and no bit is set
+/// behind the last.
+pub fn is_possible(planes: &[u8], samples: usize) -> bool {
+    let bytes = plane_bytes(samples);
+    let (plane1, plane2) = planes[bytes..].split_at(bytes);
+    let both = plane1.iter().zip(plane2).fold(0, |all, (one, two)| all | (one & two));
+    both == 0 && planes.chunks_exact(bytes).all(|plane| padding_of(plane, samples) == 0)
+}
+
+/// The bits of a plane behind the last sample.
+pub fn padding_of(plane: &[u8], samples: usize) -> u8 {
+    let used = samples % 8;
+    plane.last().map_or(0, |last| if used == 0 { 0 } else { last >> used })
+}
+
 /// Packs flags, eight a byte, the first one in the lowest bit.
 pub fn pack_flags(flags: &[bool]) -> Vec<u8> {
     let byte_of = |byte: &[bool]| {
@@ -103,13 +153,7 @@ pub fn pack_flags(flags: &[bool]) -> Vec<u8> {
     flags.chunks(8).map(byte_of).collect()
 }
 
-/// Gathers the lowest bits of eight bytes.
-#[inline]
-fn gather(bits: u64) -> u8 {
-    (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
-}
-
-/// Spreads eight bits over the lowest bits of eight bytes; inverse of [`gather`].
+/// Spreads eight bits over the lowest bits of eight bytes.
 #[inline]
 fn spread(byte: u8) -> u64 {
     let copies = u64::from(byte).wrapping_mul(ONES) & 0x8040_2010_0804_0201;
@@ -119,18 +163,22 @@ fn spread(byte: u8) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinc::simd::Scalar;
     use crate::row::MASK_SYMBOLS;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn any_mask_comes_back_with_its_tally(
-            mask in proptest::collection::vec(proptest::sample::select(MASK_SYMBOLS), 0..100),
+            mask in proptest::collection::vec(proptest::sample::select(MASK_SYMBOLS), 0..200),
         ) {
             let mut planes = vec![1, 2];
             let tally = pack(&mask, &mut planes).unwrap();
             let count = |symbol: u8| mask.iter().filter(|&&s| s == symbol).count() as u32;
             prop_assert_eq!(tally, [b'1', b'9', b'8', b'7', b'6'].map(count));
+            let mut scalar = vec![0; planes.len() - 2];
+            prop_assert_eq!(pack_here(Scalar, &mask, &mut scalar), (tally, true));
+            prop_assert_eq!(&planes[2..], &scalar);
             let mut back = Vec::new();
             unpack(&planes[2..], mask.len(), &mut back);
             prop_assert_eq!(back, mask);
@@ -138,12 +186,14 @@ mod tests {
 
         #[test]
         fn a_wrong_symbol_is_found(
-            length in 1usize..40, place in 0usize..40, symbol in any::<u8>(),
+            length in 1usize..140, place in 0usize..140, symbol in any::<u8>(),
         ) {
             let mut mask = vec![b'1'; length];
             mask[place % length] = symbol;
             let ok = MASK_SYMBOLS.contains(&symbol);
             prop_assert_eq!(pack(&mask, &mut Vec::new()).is_ok(), ok);
+            let mut planes = vec![0; PLANES * plane_bytes(mask.len())];
+            prop_assert_eq!(pack_here(Scalar, &mask, &mut planes).1, ok);
         }
     }
 

@@ -11,8 +11,8 @@
 //! memory limit, and with buffers that are used again, which is several times faster.
 
 mod assemble;
+mod audit;
 mod codec;
-mod disk;
 mod found;
 mod header;
 mod intake;
@@ -41,6 +41,7 @@ use std::path::Path;
 use cuesta_core::Error;
 use cuesta_core::fixed::Micro;
 
+pub use audit::Means;
 pub use header::{FORMAT, Header, MaskKind};
 pub use limits::CHUNK_PAIRS;
 pub use mask::pack_flags;

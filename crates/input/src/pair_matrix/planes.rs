@@ -18,8 +18,13 @@ pub fn filled(count: usize, width: usize, value: u32) -> Vec<u8> {
 /// Sets the value at `index`; the planes hold `count` values.
 #[inline]
 pub fn put(planes: &mut [u8], count: usize, index: usize, value: u32) {
-    for (plane, byte) in planes.chunks_exact_mut(count).zip(value.to_le_bytes()) {
-        plane[index] = byte;
+    let mut place = index;
+    for byte in value.to_le_bytes() {
+        match planes.get_mut(place) {
+            Some(target) => *target = byte,
+            None => return,
+        }
+        place += count;
     }
 }
 

@@ -7,9 +7,8 @@ use std::thread::JoinHandle;
 
 use cuesta_core::{Error, Result};
 
-use super::codec::{Encoder, Packing};
-use super::disk::Syncer;
-use super::shard::{Closed, ShardPath, ShardWriter};
+use super::codec::{CRC_BYTES, Encoder, Packing};
+use super::shard::{ShardPath, ShardWriter};
 use crate::parallel::lock;
 
 /// Consecutive inner chunks of one array, not compressed yet.
@@ -22,8 +21,9 @@ pub struct Part {
     pub raw: Vec<u8>,
     /// Bytes of one chunk.
     pub chunk_bytes: usize,
-    /// How each chunk is packed.
-    pub packing: Packing,
+    /// How each chunk is packed; when `None` it stays as it is, and has room for its checksum
+    /// behind it.
+    pub packing: Option<Packing>,
 }
 
 /// Parts that are compressed by one thread.
@@ -47,7 +47,6 @@ struct Shared {
     /// Told when the queue changes in any way.
     changed: Condvar,
     output: Mutex<Output>,
-    syncer: Syncer,
     in_flight_max: usize,
 }
 
@@ -74,7 +73,6 @@ impl Pool {
             queue: Mutex::default(),
             changed: Condvar::new(),
             output: Mutex::default(),
-            syncer: Syncer::start(),
             in_flight_max,
         });
         let start = |_| {
@@ -121,11 +119,7 @@ impl Pool {
         if let Some(failure) = lock(&self.shared.queue).failure.take() {
             return Err(failure);
         }
-        let mut closed = Closed::new();
-        let mut output = lock(&self.shared.output);
-        output.arrays.iter_mut().try_for_each(|array| array.close(&mut closed))?;
-        self.shared.syncer.add(closed);
-        self.shared.syncer.finish()
+        lock(&self.shared.output).arrays.iter_mut().try_for_each(ShardWriter::close)
     }
 
     fn join(&mut self) {
@@ -179,7 +173,6 @@ impl Shared {
 
     /// Writes the job and those held back for it, or holds it back.
     fn write(&self, number: u64, job: Vec<Encoded>) -> Result<()> {
-        let mut closed = Closed::new();
         let mut output = lock(&self.output);
         output.held.insert(number, job);
         let before = output.next;
@@ -187,7 +180,7 @@ impl Shared {
         while let Some(job) = held.remove(next) {
             for part in job {
                 let array = &mut arrays[part.array];
-                array.append(part.first, &part.sizes, &part.bytes, &mut closed)?;
+                array.append(part.first, &part.sizes, &part.bytes)?;
             }
             *next += 1;
         }
@@ -195,7 +188,6 @@ impl Shared {
         drop(output);
         lock(&self.queue).written += written;
         self.changed.notify_all();
-        self.syncer.add(closed);
         Ok(())
     }
 }
@@ -227,12 +219,23 @@ fn work(shared: &Shared) {
 }
 
 fn encode(part: Part, encoder: &mut Encoder) -> Result<Encoded> {
+    let Some(packing) = part.packing else { return Ok(with_checksums(part)) };
     let mut bytes = Vec::new();
     let chunks = part.raw.chunks(part.chunk_bytes);
-    let sizes: Vec<usize> = chunks
-        .map(|chunk| encoder.append(chunk, part.packing, &mut bytes))
-        .collect::<Result<_>>()?;
+    let sizes: Vec<usize> =
+        chunks.map(|chunk| encoder.append(chunk, packing, &mut bytes)).collect::<Result<_>>()?;
     Ok(Encoded { array: part.array, first: part.first, sizes, bytes })
+}
+
+/// Raw chunks are checked where they lie.
+fn with_checksums(part: Part) -> Encoded {
+    let Part { array, first, raw: mut bytes, chunk_bytes, .. } = part;
+    let size = chunk_bytes + CRC_BYTES;
+    for chunk in bytes.chunks_exact_mut(size) {
+        let (raw, checksum) = chunk.split_at_mut(chunk_bytes);
+        checksum.copy_from_slice(&crc32c::crc32c(raw).to_le_bytes());
+    }
+    Encoded { array, first, sizes: vec![size; bytes.len() / size], bytes }
 }
 
 #[cfg(test)]
@@ -254,7 +257,7 @@ mod tests {
                 first: chunk,
                 raw: raw.clone(),
                 chunk_bytes,
-                packing: Packing::Zstd,
+                packing: Some(Packing::Zstd),
             };
             pool.submit((0..1 + chunk as usize % 2).map(part).collect())?;
         }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use cuesta_core::{Error, Result};
 
 use super::assemble::SlotDone;
-use super::disk;
 use super::header::{Header, slot_folder};
 use super::limits::CHUNK_PAIRS;
 use super::schema::Arrays;
@@ -57,16 +56,13 @@ impl Partial {
         &self.folder
     }
 
-    /// Brings the folder to the disk and gives it the name of the target.
+    /// Gives the folder the name of the target; whoever runs the workload brings it to the disk.
     ///
     /// # Errors
     /// `System`.
     pub fn publish(self) -> Result<()> {
-        disk::sync_tree(&self.folder)?;
         fs::rename(&self.folder, &self.target)
-            .map_err(|cause| Error::system("output.pairs", "naming", &self.target, &cause))?;
-        let parent = self.target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        disk::sync_path(parent.unwrap_or(Path::new(".")))
+            .map_err(|cause| Error::system("output.pairs", "naming", &self.target, &cause))
     }
 }
 

@@ -10,13 +10,10 @@ use serde_json::Value;
 use super::damaged;
 use super::header::{COLUMNS, FORMAT, Header, MaskKind, slot_folder};
 use super::limits::{CHUNK_PAIRS, SHARD_CHUNKS};
-use super::schema::Arrays;
+use super::schema::{Arrays, METADATA_FILE};
 use super::shard::ShardPath;
 use super::zone::{Range, Zone};
 use crate::filter::Filter;
-
-/// Metadata of a Zarr group.
-const METADATA_FILE: &str = "zarr.json";
 
 /// An open pair matrix; threads may share it.
 pub struct PairMatrix {
@@ -96,6 +93,12 @@ impl PairMatrix {
     /// The attributes: genes, samples, rows, scores and so on.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Missing samples of the genes, packed by [`super::pack_flags`] one after the other, when the
+    /// masks come from them; else empty.
+    pub fn gene_missing(&self) -> &[u8] {
+        &self.gene_missing
     }
 
     /// Chunks, empty ones included.

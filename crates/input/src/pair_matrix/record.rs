@@ -6,6 +6,7 @@ use super::header::{COLUMNS, MaskKind, Shape};
 use super::mask;
 use super::rank::rank_of;
 use crate::kinc::line::check_pair;
+use crate::limits::SCORES_MAX;
 use crate::row::Row;
 
 /// Place of the columns in a record; the rank stands before them.
@@ -123,7 +124,7 @@ impl RowBatch {
         Self { shape, genes, bytes: Vec::new(), facts: Facts::default() }
     }
 
-    /// Checks a row and packs it.
+    /// Checks a row, each symbol of its mask included, and packs it.
     ///
     /// # Errors
     /// What is wrong, in words that continue "line N of FILE"; the batch is unchanged.
@@ -131,13 +132,13 @@ impl RowBatch {
         self.check(row)?;
         let start = self.bytes.len();
         let columns = columns_of(row);
-        self.bytes.extend_from_slice(&rank_of(row.gene1, row.gene2).to_le_bytes());
-        for value in columns {
-            self.bytes.extend_from_slice(&value.to_le_bytes());
+        let mut head = [0; SCORES_AT + 4 * SCORES_MAX];
+        head[..COLUMNS_AT].copy_from_slice(&rank_of(row.gene1, row.gene2).to_le_bytes());
+        let words = columns.into_iter().chain(row.scores.iter().map(|&score| score as u32));
+        for (place, value) in head[COLUMNS_AT..].as_chunks_mut::<4>().0.iter_mut().zip(words) {
+            *place = value.to_le_bytes();
         }
-        for score in row.scores {
-            self.bytes.extend_from_slice(&score.to_le_bytes());
-        }
+        self.bytes.extend_from_slice(&head[..SCORES_AT + 4 * row.scores.len()]);
         if self.shape.masks == MaskKind::Stored {
             match mask::pack(row.mask, &mut self.bytes) {
                 Ok(tally) => self.facts.counts_differ |= tally[..] != columns[2..],
@@ -188,6 +189,11 @@ impl RowBatch {
     /// The packed rows.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The packed rows, to be taken out.
+    pub(super) fn rows_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
     }
 
     /// What the rows say about the whole file.

@@ -20,6 +20,8 @@ use super::limits::{CHUNK_PAIRS, SHARD_CHUNKS, ZSTD_LEVEL};
 use super::mask::{PLANES, plane_bytes};
 use super::{ABSENT, damaged};
 
+/// Metadata of a Zarr group or array.
+pub const METADATA_FILE: &str = "zarr.json";
 /// Field of the root's zarr.json that lists all metadata.
 const CONSOLIDATED: &str = "consolidated_metadata";
 
@@ -82,21 +84,38 @@ impl Arrays {
     /// it is not whole.
     ///
     /// # Errors
-    /// `Input` naming what could not be stored.
+    /// `Input` naming what could not be stored; `System`.
     pub fn store_metadata(&self, header: &Header) -> Result<()> {
-        let mut consolidated = BTreeMap::new();
+        for (name, bytes) in self.metadata(header)? {
+            let path = self.folder.join(name);
+            let folder = path.parent().unwrap_or(&self.folder);
+            std::fs::create_dir_all(folder)
+                .and_then(|()| std::fs::write(&path, bytes))
+                .map_err(|cause| Error::system("output.pairs", "writing", &path, &cause))?;
+        }
+        Ok(())
+    }
+
+    /// Every `zarr.json` with its bytes, the root last.
+    ///
+    /// # Errors
+    /// `Input` naming what cannot be described.
+    pub fn metadata(&self, header: &Header) -> Result<Vec<(String, Vec<u8>)>> {
+        let (mut files, mut consolidated) = (Vec::new(), BTreeMap::new());
         let slots = header.slot_rows.len();
         let extra = (slots > 1).then(|| "extra".to_owned());
         let groups = extra.into_iter().chain((1..slots).map(|slot| format!("extra/{slot}")));
         for path in groups {
             let group = GroupBuilder::new().build(self.store.clone(), &format!("/{path}"));
             let group = group.map_err(|cause| refused(&path, &cause))?;
-            group.store_metadata().map_err(|cause| refused(&path, &cause))?;
+            files.push((format!("{path}/{METADATA_FILE}"), pretty(&path, group.metadata())?));
             consolidated.insert(path, json!(group.metadata()));
         }
+        let plain = ArrayMetadataOptions::default().with_include_zarrs_metadata(false);
         for path in self.builders.keys() {
             let array = self.build(path)?;
-            array.store_metadata().map_err(|cause| refused(path, &cause))?;
+            let bytes = pretty(path, &array.metadata_opt(&plain))?;
+            files.push((format!("{path}/{METADATA_FILE}"), bytes));
             consolidated.insert(path.clone(), json!(array.metadata()));
         }
         let attributes = match json!(header) {
@@ -109,7 +128,8 @@ impl Arrays {
             [(CONSOLIDATED.to_owned(), AdditionalFieldV3::new(field, false))].into(),
         );
         let root = root.build(self.store.clone(), "/").map_err(|cause| refused("/", &cause))?;
-        root.store_metadata().map_err(|cause| refused("/", &cause))
+        files.push((METADATA_FILE.to_owned(), pretty("/", root.metadata())?));
+        Ok(files)
     }
 
     /// Checks that the root's zarr.json lists every array as the format prescribes it, apart from
@@ -136,6 +156,10 @@ impl Arrays {
         let plain = ArrayMetadataOptions::default().with_include_zarrs_metadata(false);
         Ok(array.with_metadata_options(plain))
     }
+}
+
+fn pretty(path: &str, metadata: &impl serde::Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec_pretty(metadata).map_err(|cause| refused(path, &cause))
 }
 
 /// Array metadata without the attributes.

@@ -15,7 +15,8 @@ use super::damaged;
 
 const ENTRY_BYTES: usize = 16;
 const CRC_BYTES: usize = 4;
-const NOTHING: (u64, u64) = (u64::MAX, u64::MAX);
+/// The entry of a chunk that is not there.
+pub const NOTHING: (u64, u64) = (u64::MAX, u64::MAX);
 
 /// Where the shards of an array lie.
 #[derive(Clone, Debug)]
@@ -51,30 +52,21 @@ struct OpenShard {
     index: Vec<(u64, u64)>,
 }
 
-/// Files that are complete but perhaps not on the disk yet.
-pub type Closed = Vec<(PathBuf, File)>;
-
 impl ShardWriter {
     /// A writer of an array that has no chunk yet.
     pub fn new(place: ShardPath) -> Self {
         Self { place, open: None }
     }
 
-    /// Writes inner chunks from number `first` on: `bytes` is cut by `sizes`. Shards that became
-    /// complete are added to `closed`. The chunks must lie in one shard.
+    /// Writes inner chunks from number `first` on: `bytes` is cut by `sizes`. The chunks must lie
+    /// in one shard.
     ///
     /// # Errors
     /// `System`.
-    pub fn append(
-        &mut self,
-        first: u64,
-        sizes: &[usize],
-        bytes: &[u8],
-        closed: &mut Closed,
-    ) -> Result<()> {
+    pub fn append(&mut self, first: u64, sizes: &[usize], bytes: &[u8]) -> Result<()> {
         let shard = first / self.place.chunks;
         if self.open.as_ref().is_some_and(|open| open.shard != shard) {
-            self.close(closed)?;
+            self.close()?;
         }
         let open = match self.open.take() {
             Some(open) => open,
@@ -96,7 +88,7 @@ impl ShardWriter {
     ///
     /// # Errors
     /// `System`.
-    pub fn close(&mut self, closed: &mut Closed) -> Result<()> {
+    pub fn close(&mut self) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         let mut index = Vec::with_capacity(open.index.len() * ENTRY_BYTES + CRC_BYTES);
         for (offset, size) in &open.index {
@@ -106,9 +98,7 @@ impl ShardWriter {
         index.extend_from_slice(&crc32c::crc32c(&index).to_le_bytes());
         open.file
             .write_all(&index)
-            .map_err(|cause| Error::system("output.pairs", "writing", &open.path, &cause))?;
-        closed.push((open.path, open.file));
-        Ok(())
+            .map_err(|cause| Error::system("output.pairs", "writing", &open.path, &cause))
     }
 
     fn start(&self, shard: u64) -> Result<OpenShard> {
@@ -232,6 +222,20 @@ impl ReadShard {
     }
 }
 
+/// The file of a shard, its index (offset and bytes of each chunk), and the bytes in front of it.
+pub type ShardIndex = (PathBuf, Vec<(u64, u64)>, u64);
+
+/// Reads the index of a shard.
+///
+/// # Errors
+/// `Input` when the shard is missing or damaged; `System`.
+pub fn read_index(place: &ShardPath, shard: u64) -> Result<ShardIndex> {
+    let mut open = ReadShard::open(place, shard)?;
+    let entries = (0..place.chunks as usize).map(|chunk| open.entry(chunk));
+    let index = entries.collect::<Result<_>>()?;
+    Ok((open.path, index, open.data_bytes))
+}
+
 fn read_exactly(file: &File, path: &Path, out: &mut [u8], offset: u64) -> Result<()> {
     file.read_exact_at(out, offset).map_err(|cause| match cause.kind() {
         std::io::ErrorKind::UnexpectedEof => damaged(path, "it is cut short"),
@@ -254,11 +258,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = ShardPath { array: folder.path().join("a"), dimensions: 3, chunks: 4 };
         let mut writer = ShardWriter::new(place.clone());
-        let mut closed = Vec::new();
-        writer.append(1, &[2, 0], b"hi", &mut closed).unwrap();
-        writer.append(9, &[5], b"world", &mut closed).unwrap();
-        assert_eq!(closed.len(), 1);
-        writer.close(&mut closed).unwrap();
+        writer.append(1, &[2, 0], b"hi").unwrap();
+        writer.append(9, &[5], b"world").unwrap();
+        writer.close().unwrap();
         assert!(folder.path().join("a/c/2/0/0").is_file());
         let mut reader = ShardReader::default();
         let mut out = Vec::new();
@@ -277,9 +279,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = ShardPath { array: folder.path().to_owned(), dimensions: 1, chunks: 4 };
         let mut writer = ShardWriter::new(place.clone());
-        writer.append(0, &[2; 4], b"aabbccdd", &mut Vec::new()).unwrap();
-        writer.append(4, &[2; 1], b"ee", &mut Vec::new()).unwrap();
-        writer.close(&mut Vec::new()).unwrap();
+        writer.append(0, &[2; 4], b"aabbccdd").unwrap();
+        writer.append(4, &[2; 1], b"ee").unwrap();
+        writer.close().unwrap();
         let (mut reader, mut out) = (ShardReader::default(), Vec::new());
         for (chunk, expected) in [(1, b"bb"), (3, b"dd"), (4, b"ee"), (0, b"aa")] {
             reader.read_fixed(&place, chunk, 2, &mut out).unwrap();
@@ -294,9 +296,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = ShardPath { array: folder.path().to_owned(), dimensions: 1, chunks: 2 };
         let mut writer = ShardWriter::new(place.clone());
-        let mut closed = Vec::new();
-        writer.append(0, &[3], b"abc", &mut closed).unwrap();
-        writer.close(&mut closed).unwrap();
+        writer.append(0, &[3], b"abc").unwrap();
+        writer.close().unwrap();
         let path = folder.path().join("c/0");
         let whole = fs::read(&path).unwrap();
         let mut changed = whole.clone();

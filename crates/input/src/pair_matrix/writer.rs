@@ -15,6 +15,7 @@ use super::publish::{self, Names, Partial};
 use super::rank;
 use super::record::{Facts, RowBatch};
 use crate::limits::{GENES_MAX, SAMPLES_MAX, SCORES_MAX};
+use crate::ordered::Turns;
 use crate::parallel::lock;
 use crate::row::Row;
 
@@ -74,6 +75,8 @@ pub struct Writer<'a> {
     partial: Partial,
     options: WriterOptions,
     shape: Shape,
+    batch_bytes: usize,
+    turns: Turns,
     _memory: Lease<'a>,
 }
 
@@ -97,9 +100,11 @@ impl<'a> Writer<'a> {
         let plan = Plan::new(shape, options.threads.max(1), memory_bytes)?;
         let memory = budget.take(memory_bytes, "writing the pair matrix")?;
         let partial = Partial::create(path)?;
+        let batch_bytes = plan.batch_bytes() as usize;
         let intake = Intake::new(plan, partial.folder(), &options.scratch);
         let state = Mutex::new(State { intake, facts: Facts::default() });
-        Ok(Self { state, partial, options, shape, _memory: memory })
+        let turns = Turns::default();
+        Ok(Self { state, partial, options, shape, batch_bytes, turns, _memory: memory })
     }
 
     /// An empty batch for rows of this file.
@@ -116,9 +121,36 @@ impl<'a> Writer<'a> {
     pub fn push_batch(&self, batch: &mut RowBatch) -> Result<()> {
         let mut state = lock(&self.state);
         state.facts.add(batch.facts());
-        let result = state.intake.push(batch.bytes());
+        let result = state.intake.push(batch.rows_mut());
         batch.clear();
         result
+    }
+
+    /// Takes the next rows of part `part` of the input, 0 the first, after those of all parts
+    /// before it, so that input that is in order is written as it comes; call it after every block
+    /// of a part. Leaves them in the batch while they are few, unless they are the `last`.
+    ///
+    /// # Errors
+    /// As [`Writer::push_batch`]; `Cancelled` when a part before it failed.
+    pub fn push_part(&self, part: usize, batch: &mut RowBatch, last: bool) -> Result<()> {
+        if !last && batch.size_bytes() < self.batch_bytes {
+            return Ok(());
+        }
+        self.turns.wait(part)?;
+        self.push_batch(batch)?;
+        if !lock(&self.state).intake.is_streaming() {
+            // Once rows came out of order nothing is gained by waiting.
+            self.turns.open();
+        }
+        if last {
+            self.turns.pass();
+        }
+        Ok(())
+    }
+
+    /// Releases the parts that wait for `part`, which failed.
+    pub fn fail_part(&self, part: usize) {
+        self.turns.fail(part);
     }
 
     /// Takes one row; [`Writer::push_batch`] is faster.
@@ -155,7 +187,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes what is left, brings everything to the disk and gives the file its name.
+    /// Writes what is left and gives the file its name.
     ///
     /// # Errors
     /// `Input` when a cluster of a pair is given twice; `System`; `Cancelled`. The path then does

@@ -11,8 +11,6 @@ use crate::params::{LoadParams, check_genes};
 
 /// The answer.
 pub const PAIRS_FOLDER: &str = "pairs.zarr";
-/// Bytes of rows that a thread hands over at once.
-const BATCH_BYTES: usize = 1 << 20;
 
 /// Runs the workload.
 ///
@@ -45,13 +43,10 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
             keep: &|batch: &mut RowBatch, _, found| {
                 let Found::Line(hit) = found else { return Ok(()) };
                 check_gene(params.genes, hit.gene1)?;
-                batch.push(&hit.parse()?.row())
+                batch.push(&hit.parse_but_mask()?.row())
             },
-            flush: &|batch, _, last| {
-                let full = last || batch.size_bytes() >= BATCH_BYTES;
-                if full { writer.push_batch(batch) } else { Ok(()) }
-            },
-            on_error: &|_| {},
+            flush: &|batch, part, last| writer.push_part(part, batch, last),
+            on_error: &|part| writer.fail_part(part),
         };
         let make = || writer.batch();
         let workers = pairs.visit(request.threads, context.progress, make, &visitor)?;

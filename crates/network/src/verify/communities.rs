@@ -1,185 +1,186 @@
 //! Verifier of `communities`.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
-use cuesta_core::Result;
 use cuesta_core::digest::{Digest, Tag};
 use cuesta_core::job::{Context, Verdict};
+use cuesta_core::{Error, Result};
+use cuesta_input::pair_matrix::Need;
 
-use super::answer::{each_line, integers};
-use super::inputs::each_row;
-use crate::kernel::graph::Graph;
-use crate::kernel::union_find::Forest;
-use crate::kernel::{label_propagation, louvain};
+use super::adjacency::Edges;
+use super::forest::Forest;
+use super::rows::{Rows, announce};
+use super::table::{Table, integers};
+use super::wanted::Wanted;
+use super::{judge, louvain, propagation, refused};
 use crate::params::{CommunitiesParams, Method};
-use crate::reference;
-use crate::run::communities::{COMMUNITIES_FILE, tally};
+use crate::run::communities::COMMUNITIES_FILE;
 
-/// Bytes an edge takes in the maps of the plain methods.
-const PLAIN_EDGE_BYTES: u64 = 200;
-/// Most edges the plain methods are given: beyond, they would take minutes.
-const PLAIN_EDGES_MAX: usize = 4 << 20;
-
-/// What one thread gathered from the inputs, read plainly; genes from 1.
-#[derive(Default)]
-struct Evidence {
-    edges: Vec<(u32, u32)>,
-    /// Components of the edges, counted from 0; made while there are more edges than can be kept.
-    forest: Forest,
-    rows: usize,
-    last_gene: u32,
-}
-
-/// Verifies `communities`. Components: breadth-first search. Label propagation: the plain version.
-/// Louvain: the same from plainly read edges, and every community is connected. Each label is the
-/// smallest member. Where the edges are too many for the plain methods, the kernels run on plainly
-/// read edges instead, and the method says so.
+/// Verifies `communities`. Every gene is there once, and each label is the smallest member of its
+/// community. Components: every edge lies within a community, and there are as many communities as
+/// edges leave apart, so each is connected; nothing is left to chance, in 8 bytes a gene. Label
+/// propagation: the rounds are made again, each gene sorting the labels around it. Louvain: the
+/// moves are made again on flat arrays. These hold the edges, on disk where memory is short.
 ///
 /// # Errors
-/// `Input`, `System`, `Cancelled`.
+/// `Input` for an input that cannot be read; `System`; `Cancelled`.
 pub fn communities(context: &Context<'_>) -> Result<Verdict> {
     let params: CommunitiesParams = context.parameters()?;
-    let (evidence, plain) = gather(context, &params)?;
-    let genes = params.genes.unwrap_or(evidence.last_gene);
-    let labels = communities_answer(context)?;
-    let expected = expected_labels(&evidence, plain, &params, genes);
+    let path = context.request.output.join(COMMUNITIES_FILE);
+    announce(context.progress, context.request.inputs.iter().chain([&path]));
+    let labels = match judge(&path, labels_of(context, &path))? {
+        Ok(labels) => labels,
+        Err(wrong) => return Ok(refused(&wrong, method_of(params.method), &[COMMUNITIES_FILE])),
+    };
+    let found = match params.method {
+        Method::Components => components(context, &params, &labels)?,
+        Method::LabelPropagation | Method::Louvain => again(context, &params, &labels)?,
+    };
+    let sizes = sizes_of(&labels);
     let mut digest = Digest::default();
-    for &gene in expected.keys() {
-        let label = labels.get(gene as usize - 1).copied().unwrap_or(u32::MAX);
-        digest.add(Tag::Community, &[u64::from(gene), u64::from(label) + 1]);
+    for (gene, &label) in (1u64..).zip(&labels) {
+        let touched = match &found.touched {
+            Some(touched) => touched[gene as usize - 1],
+            None => sizes[label as usize] > 1,
+        };
+        if touched {
+            digest.add(Tag::Community, &[gene, u64::from(label) + 1]);
+        }
     }
-    let method = method_of(params.method, plain);
-    let mut verdict = Verdict::new(digest, community_digest(&expected), method);
-    let smallest = labels
-        .iter()
-        .enumerate()
-        .all(|(gene, &label)| label as usize <= gene && labels.get(label as usize) == Some(&label));
-    verdict.require(labels.len() == genes as usize, "genes are missing");
-    verdict.require(smallest, "a label is not the smallest member of its community");
-    if params.method == Method::Louvain && verdict.verified && plain {
-        verdict.require(connected(&evidence.edges, &labels), "a community is not connected");
-    }
+    let wrong = "communities are not those of the edges that pass";
+    let method = method_of(params.method);
+    let mut verdict =
+        Verdict::proven(digest, found.right, wrong, method).covers(&[COMMUNITIES_FILE]);
+    let genes = params.genes.unwrap_or(found.last_gene) as usize;
+    verdict.require(labels.len() == genes, "genes are missing or too many");
     if verdict.verified {
-        let (communities, _, largest) = tally(&labels);
+        let communities = sizes.iter().filter(|&&size| size > 1).count() as u64;
         verdict.counts.insert("communities", communities);
-        verdict.counts.insert("largest_community", largest);
+        let largest = sizes.iter().copied().filter(|&size| size > 1).max();
+        verdict.counts.insert("largest_community", u64::from(largest.unwrap_or(0)));
     }
     Ok(verdict)
 }
 
-/// Reads the inputs; the second result tells whether the plain methods can be used.
-fn gather(context: &Context<'_>, params: &CommunitiesParams) -> Result<(Evidence, bool)> {
-    let request = context.request;
-    let room = (context.budget.limit_bytes() / PLAIN_EDGE_BYTES) as usize;
-    let most = room.min(PLAIN_EDGES_MAX) / request.threads;
-    let all = params.method != Method::Components;
-    let make = Evidence::default;
-    let keep = |evidence: &mut Evidence, row: &reference::PlainRow| {
-        if row.passing_score(&params.filter).is_none() {
-            return;
+fn method_of(method: Method) -> &'static str {
+    match method {
+        Method::Components => {
+            "every byte of the input read by a reader of its own; every edge lies within a \
+             community, and there are as many communities as the edges leave apart"
         }
-        let (gene1, gene2) = (row.numbers[0], row.numbers[1]);
-        evidence.last_gene = evidence.last_gene.max(gene1);
-        evidence.rows += 1;
-        if all || evidence.edges.len() < most {
-            evidence.edges.push((gene1, gene2));
-        }
-        if !all {
-            evidence.forest.join(gene1 - 1, gene2 - 1);
-        }
-    };
-    let parts = each_row(&request.inputs, request.threads, context.progress, make, keep)?;
-    let plain = parts.iter().all(|part| part.rows <= most);
-    let mut sum = Evidence::default();
-    for part in parts {
-        sum.edges.extend(part.edges);
-        sum.forest.merge(&part.forest);
-        sum.rows += part.rows;
-        sum.last_gene = sum.last_gene.max(part.last_gene);
-    }
-    Ok((sum, plain))
-}
-
-/// The label of each gene that has an edge, both counted from 1.
-fn expected_labels(
-    evidence: &Evidence,
-    plain: bool,
-    params: &CommunitiesParams,
-    genes: u32,
-) -> BTreeMap<u32, u32> {
-    let edges = &evidence.edges;
-    let labels = match params.method {
-        Method::Components if plain => return reference::components(edges.iter().copied()),
-        Method::LabelPropagation if plain => {
-            return reference::label_propagation(edges, params.iterations);
-        }
-        Method::Components => return grouped(&evidence.forest),
         Method::LabelPropagation => {
-            label_propagation::labels(&graph_of(edges, genes), params.iterations).0
+            "every byte of the input read by a reader of its own; label propagation again, with \
+             sorted votes"
         }
-        Method::Louvain => louvain::labels(&graph_of(edges, genes)),
+        Method::Louvain => {
+            "every byte of the input read by a reader of its own; Louvain again, on flat arrays"
+        }
+    }
+}
+
+/// What the edges say of the labels.
+struct Found {
+    right: bool,
+    /// The largest gene of an edge, from 1.
+    last_gene: u32,
+    /// Genes with an edge; those of communities of two and more when absent.
+    touched: Option<Vec<bool>>,
+}
+
+/// The labels of the answer, genes and labels from 0.
+fn labels_of(context: &Context<'_>, path: &Path) -> Result<Vec<u32>> {
+    let (threads, progress) = (context.request.threads, context.progress);
+    let table = Table { path, header: "gene\tcommunity", threads, progress };
+    let take = |_: &mut (), part: &mut (u64, Vec<u32>), line: &[u8]| {
+        let [gene, community] = integers(line)?;
+        if part.1.is_empty() {
+            part.0 = gene;
+        }
+        if gene != part.0 + part.1.len() as u64 {
+            return Err(format!("has gene {gene}, which has no place there"));
+        }
+        if !(1..=gene).contains(&community) || gene > u64::from(u32::MAX) {
+            return Err(format!("has community {community}, which is not its smallest member"));
+        }
+        part.1.push(community as u32 - 1);
+        Ok(())
     };
-    let touched = reference::degrees(edges.iter().copied());
-    touched.keys().map(|&gene| (gene, labels[gene as usize - 1] + 1)).collect()
-}
-
-fn graph_of(edges: &[(u32, u32)], genes: u32) -> Graph {
-    let from_zero: Vec<_> = edges.iter().map(|&(a, b)| (a - 1, b - 1)).collect();
-    Graph::new(genes as usize, &from_zero)
-}
-
-/// Genes of a forest that are not alone, with their smallest members.
-fn grouped(forest: &Forest) -> BTreeMap<u32, u32> {
-    let mut labels = BTreeMap::new();
-    for (gene, root) in forest.clone().links() {
-        labels.insert(gene + 1, root + 1);
-        labels.insert(root + 1, root + 1);
-    }
-    labels
-}
-
-fn method_of(method: Method, plain: bool) -> &'static str {
-    match (method, plain) {
-        (Method::Components, true) => "breadth-first search over edges read by a plain reader",
-        (Method::Components, false) => "union-find over edges read by a plain reader",
-        (Method::LabelPropagation, true) => {
-            "label propagation with maps over edges read by a plain reader"
-        }
-        (Method::LabelPropagation, false) => {
-            "label propagation again over edges read by a plain reader"
-        }
-        (Method::Louvain, true) => {
-            "Louvain again over edges read by a plain reader; each community is connected"
-        }
-        (Method::Louvain, false) => "Louvain again over edges read by a plain reader",
-    }
-}
-
-fn connected(edges: &[(u32, u32)], labels: &[u32]) -> bool {
-    let inside =
-        edges.iter().copied().filter(|&(a, b)| labels[a as usize - 1] == labels[b as usize - 1]);
-    let parts = reference::components(inside);
-    parts.iter().all(|(&gene, &part)| labels[gene as usize - 1] == part - 1)
-}
-
-fn community_digest(labels: &BTreeMap<u32, u32>) -> Digest {
-    let mut digest = Digest::default();
-    for (&gene, &label) in labels {
-        digest.add(Tag::Community, &[u64::from(gene), u64::from(label)]);
-    }
-    digest
-}
-
-fn communities_answer(context: &Context<'_>) -> Result<Vec<u32>> {
-    let path = context.request.output.join(COMMUNITIES_FILE);
+    let (_, parts) = table.each(|| (), take)?;
     let mut labels = Vec::new();
-    each_line(&path, &["gene", "community"], |fields| {
-        let [gene, community] = integers::<2>(fields)?;
-        if gene as usize != labels.len() + 1 || community == 0 {
-            return Err(format!("has gene {gene} community {community} out of place"));
+    for (first, part) in parts {
+        if !part.is_empty() && first != labels.len() as u64 + 1 {
+            let text = format!("{} has gene {first} in the wrong place", path.display());
+            return Err(Error::input("verify", text));
         }
-        labels.push(community as u32 - 1);
+        labels.extend(part);
+    }
+    let own = |&label: &u32| labels[label as usize] == label;
+    match labels.iter().position(|label| !own(label)) {
+        None => Ok(labels),
+        Some(gene) => {
+            let place = format!("gene {} of {}", gene + 1, path.display());
+            let text = format!("{place} has a community that is not its smallest member");
+            Err(Error::input("verify", text))
+        }
+    }
+}
+
+fn sizes_of(labels: &[u32]) -> Vec<u32> {
+    let mut sizes = vec![0; labels.len()];
+    labels.iter().for_each(|&label| sizes[label as usize] += 1);
+    sizes
+}
+
+fn edges_of<'a>(context: &'a Context<'_>, params: &CommunitiesParams) -> Rows<'a> {
+    Rows {
+        paths: &context.request.inputs,
+        wanted: Wanted::passing(&params.filter),
+        need: Need::Edge,
+        threads: context.request.threads,
+        progress: context.progress,
+    }
+}
+
+fn components(context: &Context<'_>, params: &CommunitiesParams, labels: &[u32]) -> Result<Found> {
+    let forest = Forest::new(labels.len());
+    // Edges that join two trees, edges between communities, the largest gene.
+    let make = || (0usize, 0u64, 0u32);
+    let states = edges_of(context, params).each(make, |(joined, apart, last), found| {
+        let (gene1, gene2) = (found.row.gene1, found.row.gene2);
+        *last = gene1.max(*last);
+        if gene1 as usize <= labels.len() {
+            let (a, b) = (gene1 - 1, gene2 - 1);
+            *apart += u64::from(labels[a as usize] != labels[b as usize]);
+            *joined += usize::from(forest.join(a, b));
+        }
         Ok(())
     })?;
-    Ok(labels)
+    let joined: usize = states.iter().map(|state| state.0).sum();
+    let apart: u64 = states.iter().map(|state| state.1).sum();
+    let communities = (0u32..).zip(labels).filter(|(gene, label)| gene == *label).count();
+    Ok(Found {
+        right: apart == 0 && communities + joined == labels.len(),
+        last_gene: states.iter().map(|state| state.2).max().unwrap_or(0),
+        touched: None,
+    })
+}
+
+/// Finds the communities again.
+fn again(context: &Context<'_>, params: &CommunitiesParams, labels: &[u32]) -> Result<Found> {
+    let edges = Edges::read(context, &edges_of(context, params))?;
+    let last_gene = edges.last_gene();
+    if last_gene as usize > labels.len() {
+        return Ok(Found { right: false, last_gene, touched: None });
+    }
+    let degrees = edges.degrees(labels.len())?;
+    let touched = Some(degrees.iter().map(|&degree| degree > 0).collect());
+    let expected = match params.method {
+        Method::Louvain => {
+            let near = edges.neighbours(&degrees, 0..labels.len())?;
+            drop((edges, degrees));
+            louvain::labels(&near, context.progress)?
+        }
+        _ => propagation::labels(context, &edges, &degrees, params.iterations)?,
+    };
+    Ok(Found { right: expected == labels, last_gene, touched })
 }

@@ -1,24 +1,33 @@
 //! Verifier of `correlate`: every pair of genes again, one by one, in double precision.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use cuesta_core::Result;
-use cuesta_core::digest::Digest;
+use cuesta_core::cpu::fastest;
+use cuesta_core::fingerprint::Key;
 use cuesta_core::fixed::{self, Micro};
 use cuesta_core::job::{Context, Verdict};
 use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::ExpressionMatrix;
-use cuesta_input::pair_matrix::rank_of;
+use cuesta_input::pair_matrix::{MaskKind, Need, PairMatrix, pack_flags, rank_of};
 use cuesta_input::parallel;
+use cuesta_input::row::Row;
 
-use super::inputs::each_row;
+use super::load::audited;
+use super::rows::{Rows, announce};
+use super::scan::{Seen, rows_of_answer};
+use super::text::line::{Found, Notation};
+use super::wanted::Wanted;
+use super::{judge, refused};
 use crate::kernel::correlate::Match;
 use crate::params::{CorrelateParams, Correlation, Format};
-use crate::reference::PlainRow;
 use crate::run::correlate::{Mask, read, row_of};
 use crate::run::load::PAIRS_FOLDER;
 use crate::run::scan::PAIRS_FILE;
 
+const METHOD: &str = "every pair of genes computed again, one by one, in double precision; these \
+                      rows and those of the answer have the same keyed fingerprints";
 /// How far, in millionths, a score may lie from half a millionth: the order of a sum may decide
 /// there how it is rounded.
 const ROUNDING: f64 = 0.5 + 1e-3;
@@ -26,67 +35,112 @@ const ROUNDING: f64 = 0.5 + 1e-3;
 const ROW_BYTES: u64 = 32;
 
 /// Verifies `correlate`. The score of a row is right when it is the plainly computed one, rounded;
-/// a row is missing when the plainly computed score is at or above the threshold.
+/// a row is missing when the plainly computed score is at or above the threshold. Two different
+/// multisets of n rows have the same fingerprints with a probability of at most n / 2^60. The rows
+/// of the answer are held against one range of genes after the other where memory is short.
 ///
 /// # Errors
-/// `Input`, `System`, `Cancelled`.
+/// `Input` for a matrix that cannot be read; `System`; `Cancelled`.
 pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
     let params: CorrelateParams = context.parameters()?;
     let matrix = read(context, &params)?;
-    let answer = context.request.output.join(match params.format {
-        Format::Text => PAIRS_FILE,
-        Format::Pairs => PAIRS_FOLDER,
-    });
-    let empty = std::fs::metadata(&answer).is_ok_and(|file| file.is_file() && file.len() == 0);
-    let (digest, rows) = if empty { Default::default() } else { digest_of(context, &answer)? };
+    let (name, text) = match params.format {
+        Format::Text => (PAIRS_FILE, true),
+        Format::Pairs => (PAIRS_FOLDER, false),
+    };
+    let answer = [context.request.output.join(name)];
+    // Once for its rows, once for their scores.
+    announce(context.progress, answer.iter().chain(&answer));
+    let key = Key::random();
+    let sampled = Wanted::answer().at(context.request.verify, &key);
+    let choose = |row: &Row<'_>| sampled.sampled_gene(row.gene1);
+    let found = match text {
+        true => rows_of_text(context, &key, &answer, choose),
+        false => {
+            audited(context, &key, &answer[0], choose).map(|(seen, pairs)| (seen, Some(pairs)))
+        }
+    };
+    let (found, pairs) = match judge(&answer[0], found)? {
+        Ok(found) => found,
+        Err(wrong) => return Ok(refused(&wrong, METHOD, &[name])),
+    };
     let genes = matrix.genes.len() as u64;
-    let passes = (rows * ROW_BYTES).div_ceil((context.budget.limit_bytes() / 4).max(1)).max(1);
+    let room = (context.budget.limit_bytes() / 4).max(1);
+    let passes = (found.count * ROW_BYTES).div_ceil(room).max(1);
     let plain = Plain::new(&matrix, &params);
-    let mut expected = Digest::default();
+    let (samples, pairs_in) = (matrix.samples.len() as u64, pairs_of(genes as u32));
+    context.progress.expect(samples * pairs_in);
+    let mut expected = Seen::default();
     for pass in 0..passes {
         let genes = genes * pass / passes..genes * (pass + 1) / passes;
-        let found = if empty { Vec::new() } else { rows_of(context, &answer, &genes)? };
-        expected.merge(&plain.digest(context, genes, &found)?);
+        let given = scores_of(context, &answer, &genes)?;
+        let task = Task { context, key: &key, sampled: &sampled, given: &given };
+        expected = expected.merge(plain.rows(&task, genes)?);
     }
-    let method = "every pair of genes computed again, one by one, in double precision";
-    let mut verdict = Verdict::new(digest, expected, method);
-    verdict.counts.insert("rows", rows);
-    Ok(verdict)
+    let wrong = "rows are missing, too many or not those of the matrix";
+    let mut verdict = Verdict::proven(found.digest, found.rows == expected.rows, wrong, METHOD);
+    verdict.require(found.other.rows() == 0, "a number is not written as KINC writes it");
+    if let Some(pairs) = pairs {
+        verdict.require(describes(&pairs, &matrix)?, "its names or masks are not the matrix's");
+    }
+    verdict.counts.insert("rows", found.count);
+    Ok(verdict.covers(&[name]))
 }
 
-fn digest_of(context: &Context<'_>, answer: &PathBuf) -> Result<(Digest, u64)> {
-    let make = || (Digest::default(), 0u64);
-    let paths = std::slice::from_ref(answer);
-    let threads = context.request.threads;
-    let parts = each_row(paths, threads, context.progress, make, |(digest, rows), row| {
-        row.row().digest_into(digest);
-        *rows += 1;
-    })?;
-    Ok(parts.into_iter().fold(make(), |(mut sum, rows), (digest, more)| {
-        sum.merge(&digest);
-        (sum, rows + more)
-    }))
+fn rows_of_text(
+    context: &Context<'_>,
+    key: &Key,
+    answer: &[PathBuf; 1],
+    choose: impl Fn(&Row<'_>) -> bool + Sync,
+) -> Result<(Seen, Option<PairMatrix>)> {
+    rows_of_answer(context, key, answer, |found| choose(&found.row)).map(|found| (found, None))
+}
+
+/// Whether a pair matrix has the genes, samples and missing values of the matrix.
+fn describes(pairs: &PairMatrix, matrix: &ExpressionMatrix) -> Result<bool> {
+    let header = pairs.header();
+    let missing = (0..matrix.genes.len()).flat_map(|gene| {
+        let flags: Vec<bool> = matrix.row(gene).iter().map(|value| value.is_nan()).collect();
+        pack_flags(&flags)
+    });
+    Ok(header.masks == MaskKind::Genes
+        && header.score_names.is_empty()
+        && pairs.gene_names()? == matrix.genes
+        && pairs.sample_names()? == matrix.samples
+        && missing.eq(pairs.gene_missing().iter().copied()))
 }
 
 /// The rows of the answer whose first gene (from 0) is in `genes`: rank and score, by rank.
-fn rows_of(
+fn scores_of(
     context: &Context<'_>,
-    answer: &PathBuf,
-    genes: &std::ops::Range<u64>,
+    answer: &[PathBuf; 1],
+    genes: &Range<u64>,
 ) -> Result<Vec<(u64, Micro)>> {
-    let paths = std::slice::from_ref(answer);
-    let keep = |rows: &mut Vec<(u64, Micro)>, row: &PlainRow| {
-        let (gene1, gene2) = (row.numbers[0], row.numbers[1]);
-        let valid = gene2 >= 1 && gene1 > gene2;
-        if valid && genes.contains(&u64::from(gene1 - 1)) {
-            rows.push((rank_of(gene1, gene2), row.scores[0]));
-        }
+    let rows = Rows {
+        paths: answer,
+        wanted: Wanted::answer(),
+        need: Need::Edge,
+        threads: context.request.threads,
+        progress: context.progress,
     };
-    let threads = context.request.threads;
-    let parts = each_row(paths, threads, context.progress, Vec::new, keep)?;
+    let parts = rows.each(Vec::new, |rows, found| {
+        let (gene1, gene2) = (found.row.gene1, found.row.gene2);
+        if genes.contains(&u64::from(gene1 - 1)) {
+            rows.push((rank_of(gene1, gene2), found.row.scores[0]));
+        }
+        Ok(())
+    })?;
     let mut rows = parts.concat();
     rows.sort_unstable();
     Ok(rows)
+}
+
+/// Which rows to compute, and how the answer rounded them.
+struct Task<'a> {
+    context: &'a Context<'a>,
+    key: &'a Key,
+    sampled: &'a Wanted,
+    given: &'a [(u64, Micro)],
 }
 
 /// The matrix made ready for the plain method.
@@ -120,37 +174,32 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// Digest of the rows that the answer must have for the first genes (from 0) in `genes`.
-    fn digest(
-        &self,
-        context: &Context<'_>,
-        genes: std::ops::Range<u64>,
-        found: &[(u64, Micro)],
-    ) -> Result<Digest> {
+    /// The rows that the answer must have for the first genes (from 0) in `genes`.
+    fn rows(&self, task: &Task<'_>, genes: Range<u64>) -> Result<Seen> {
         let first = genes.start as usize;
-        context.progress.expect(pairs_of(genes.end as u32) - pairs_of(genes.start as u32));
-        let work = |digest: &mut Digest, task: usize| {
-            let gene1 = (first + task) as u32 + 1;
-            self.digest_row(gene1, found, digest);
-            context.progress.advance(u64::from(gene1 - 1))
+        let samples = self.matrix.samples.len() as u64;
+        let work = |seen: &mut Seen, number: usize| {
+            let gene1 = (first + number) as u32 + 1;
+            if task.sampled.sampled_gene(gene1) {
+                self.rows_of_gene(gene1, task, seen);
+            }
+            task.context.progress.advance(samples * u64::from(gene1 - 1))
         };
-        let tasks = (genes.end - genes.start) as usize;
-        let threads = context.request.threads;
-        let parts = parallel::run(threads, tasks, Digest::default, work, |_| {})?;
-        let mut sum = Digest::default();
-        parts.iter().for_each(|part| sum.merge(part));
-        Ok(sum)
+        let count = (genes.end - genes.start) as usize;
+        let threads = task.context.request.threads;
+        let parts = parallel::run(threads, count, Seen::default, work, |_| {})?;
+        Ok(parts.into_iter().fold(Seen::default(), Seen::merge))
     }
 
-    fn digest_row(&self, gene1: u32, found: &[(u64, Micro)], digest: &mut Digest) {
+    fn rows_of_gene(&self, gene1: u32, task: &Task<'_>, seen: &mut Seen) {
         let mut symbols = vec![b'1'; self.matrix.samples.len()];
         let mut next = match gene1 {
             1 => 0,
-            _ => found.partition_point(|&(rank, _)| rank < rank_of(gene1, 1)),
+            _ => task.given.partition_point(|&(rank, _)| rank < rank_of(gene1, 1)),
         };
         for gene2 in 1..gene1 {
             let rank = rank_of(gene1, gene2);
-            let given = found.get(next).filter(|&&(place, _)| place == rank).map(|row| row.1);
+            let given = task.given.get(next).filter(|row| row.0 == rank).map(|row| row.1);
             next += usize::from(given.is_some());
             let exact = self.score(gene1 as usize - 1, gene2 as usize - 1);
             let Some(micro) = exact.and_then(|score| self.expected(score * 1e6, given)) else {
@@ -158,7 +207,8 @@ impl<'a> Plain<'a> {
             };
             let pair = Match { gene1, gene2, micro };
             let missing = self.masks.fill(&pair, &mut symbols);
-            row_of(&pair, missing, &symbols).digest_into(digest);
+            let row = row_of(&pair, missing, &symbols);
+            seen.add(task.key, &Found { row, notation: Notation::Canonical });
         }
     }
 
@@ -225,13 +275,22 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Sum of products in eight running sums.
+/// Sum of products in sixteen running sums.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in a8.zip(b8) {
-        for lane in 0..8 {
+    fastest(
+        #[inline(always)]
+        || dot_here(a, b),
+    )
+}
+
+#[inline(always)]
+fn dot_here(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 16;
+    let mut sums = [0.0; LANES];
+    let (a, b) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let rest: f64 = a.1.iter().zip(b.1).map(|(a, b)| a * b).sum();
+    for (a, b) in a.0.iter().zip(b.0) {
+        for lane in 0..LANES {
             sums[lane] += a[lane] * b[lane];
         }
     }

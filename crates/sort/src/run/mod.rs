@@ -18,7 +18,7 @@ use cuesta_input::scratch;
 
 use crate::disk::{Disk, DiskFile};
 use crate::params::SortParams;
-use inmemory::Sorter;
+use inmemory::{DIVIDED_BYTES, Sorter};
 use merge::Runs;
 use plan::{Memory, Plan};
 
@@ -55,6 +55,7 @@ pub fn run_on(
     let mut job = Job { context: &context, disk, files: &files, seconds: [0.0; 3] };
     let mut response = Response::default();
     let bytes = files.records() * RECORD_BYTES as u64;
+    progress.expect(files.records() * DIVIDED_BYTES);
     if plan.runs == 1 {
         progress.expect(2 * bytes);
         job.in_memory(plan, &output)?;
@@ -74,7 +75,7 @@ pub fn run_on(
 }
 
 /// Memory of this process now: the limit is for all of it, the interpreter included.
-fn resident_bytes() -> u64 {
+pub(crate) fn resident_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0u64);
     pages * rustix::param::page_size() as u64

@@ -18,8 +18,9 @@ from cuesta.lab.trial import Outcome, Trial
 class ArrayEngine:
     """Loads the inputs into arrays, then queries them.
 
-    Of the engine options it reads `array`: a folder in which loaded arrays are kept for later
-    runs. Without it an array lives in the scratch folder and goes with the run.
+    Of the engine options it reads `array`, a folder in which loaded arrays are kept for later runs
+    (without it an array lives in the scratch folder and goes with the run), and those that shape an
+    array and its queries: `tile`, `capacity` and `budget`, see `cuesta.engines.array.options`.
     """
 
     progress: Progress | None = None

@@ -18,7 +18,7 @@ from cuesta.engines.array.filters import Filter
 from cuesta.engines.array.keys import Keys, row_keys, split_keys
 from cuesta.engines.array.runs import FILE_READ, Run
 from cuesta.engines.array.sizes import CHUNK_ROWS
-from cuesta.engines.array.store import COORDINATES, DIMENSIONS, Batch
+from cuesta.engines.array.store import DIMENSIONS, Batch
 from cuesta.engines.array.table import Lines
 from cuesta.errors import InputError
 
@@ -66,7 +66,7 @@ def run(run: Run) -> None:
         (run.output / PAIRS_FILE).open("wb") as file,
     ):
         versions = [
-            slabs(run.batches(loaded, columns, COORDINATES), run.filter, name)
+            slabs(run.sorted_batches(loaded, columns), run.filter, name)
             for loaded, name in zip(run.arrays, "ab", strict=True)
         ]
         kept = [0, 0]

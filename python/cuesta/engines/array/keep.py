@@ -70,6 +70,10 @@ def _checked(place: Path, inputs: list[str], order: Order) -> Facts:
             f"was loaded for --score-index {facts.score_index}, this run asks for "
             f"{order.score_index}"
         )
+    elif order.sizes.extents and facts.extents != order.extents.whole:
+        reason = f"was loaded in tiles of {'x'.join(map(str, facts.extents))}, not {order.extents}"
+    elif order.sizes.capacity and facts.tile_rows != order.sizes.capacity:
+        reason = f"was loaded with capacity {facts.tile_rows}, not {order.sizes.capacity}"
     elif facts.sources != order.text.fingerprint():
         reason = f"was loaded before {', '.join(inputs)} changed"
     else:

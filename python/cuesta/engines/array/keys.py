@@ -1,4 +1,4 @@
-"""64-bit keys that sort as (gene1, gene2, cluster)."""
+"""64-bit keys that sort as (gene1, gene2, cluster), or as rows lie in an array with space tiles."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cuesta.engines.array.sizes import Extents
 from cuesta.engines.array.store import DIMENSIONS, Batch
 
 Keys = NDArray[np.uint64]
 
+_WIDTHS = (24, 24, 16)
 _SHIFTS = (np.uint64(40), np.uint64(16), np.uint64(0))
 """24, 24 and 16 bits; each number is counted from 0, so that the largest one fits."""
 
@@ -25,6 +27,25 @@ def row_keys(columns: Batch) -> Keys:
         for name, shift in zip(DIMENSIONS, _SHIFTS, strict=True)
     )
     keys: Keys = gene1 | gene2 | cluster
+    return keys
+
+
+def order_keys(columns: Batch, extents: Extents) -> Keys:
+    """The key of each row that sorts as rows lie in an array with these space tiles.
+
+    The bits that name the tile come first, then those within it.
+    """
+    if extents.keep_order:
+        return row_keys(columns)
+    numbers = [columns[name].astype(np.uint64) - _ONE for name in DIMENSIONS]
+    within = [extent.bit_length() - 1 for extent in extents.whole]
+    parts = [(number >> np.uint64(bits), width - bits)
+             for number, bits, width in zip(numbers, within, _WIDTHS, strict=True)]  # fmt: skip
+    parts += [(number & np.uint64((1 << bits) - 1), bits)
+              for number, bits in zip(numbers, within, strict=True)]  # fmt: skip
+    keys = np.zeros(len(numbers[0]), np.uint64)
+    for part, bits in parts:
+        keys = (keys << np.uint64(bits)) | part
     return keys
 
 

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from cuesta.engines import Progress
 from cuesta.engines.array import store
-from cuesta.engines.array.keys import row_keys
-from cuesta.engines.array.sizes import MIB, Sizes, tile_rows
+from cuesta.engines.array.keys import order_keys
+from cuesta.engines.array.sizes import MIB, Extents, Sizes
 from cuesta.engines.array.store import Batch, Facts, Shape
 from cuesta.engines.array.text_source import Piece, Text, pieces
 from cuesta.errors import InputError
+from cuesta.units import format_bytes
 
-FORMAT = 1
+FORMAT = 2
 """Version of the schema; a kept array of another one is refused."""
 
 
@@ -51,6 +52,11 @@ class Order:
     sizes: Sizes
     kept: bool
     progress: Progress | None
+
+    @property
+    def extents(self) -> Extents:
+        """Of the space tiles of a new array."""
+        return self.sizes.extents or Extents()
 
 
 def load(order: Order, place: Path) -> Facts:
@@ -84,8 +90,8 @@ def _write(order: Order, place: Path) -> Facts:
         if piece.rows:
             if shape is None or writer is None:
                 shape = Shape(samples=text.samples, score_count=piece.score_count)
-                store.create(place, shape, sizes)
-                writer = Writer(place=place, batch_bytes=sizes.batch)
+                _create(place, shape, order)
+                writer = Writer(place=place, batch_bytes=sizes.batch, extents=order.extents)
             _check(piece, shape)
             rows += piece.rows
             writer.add(piece.columns)
@@ -94,7 +100,7 @@ def _write(order: Order, place: Path) -> Facts:
             order.progress(done, total)
     if shape is None or writer is None:
         shape = Shape(samples=text.samples, score_count=order.score_index + 1)
-        store.create(place, shape, sizes)
+        _create(place, shape, order)
     else:
         writer.close()
     return Facts(
@@ -106,8 +112,22 @@ def _write(order: Order, place: Path) -> Facts:
         text_bytes=text_bytes,
         score_index=order.score_index,
         sources=sources,
-        tile_rows=tile_rows(shape.samples, sizes.tile),
+        tile_rows=sizes.tile_rows(shape.samples),
+        extents=order.extents.whole,
     )
+
+
+def _create(place: Path, shape: Shape, order: Order) -> None:
+    """Make the array. Errors: `InputError` when a data tile does not fit in a query's memory."""
+    rows = order.sizes.tile_rows(shape.samples)
+    needed = store.tile_merge_bytes(rows, shape)
+    if order.sizes.capacity and needed > order.sizes.query:
+        raise InputError(
+            f"--engine-option capacity is {rows}: data tiles of so many rows need "
+            f"{format_bytes(needed)}, a query has {format_bytes(order.sizes.query)}; "
+            "give a smaller capacity, or raise --memory"
+        )
+    store.create(place, shape, order.extents, rows)
 
 
 def _check(piece: Piece, shape: Shape) -> None:
@@ -128,17 +148,20 @@ class Writer:
         The array.
     batch_bytes
         Rows that are out of order are gathered until they have this many bytes.
+    extents
+        Of the array's space tiles.
     """
 
     place: Path
     batch_bytes: int
+    extents: Extents
     _waiting: list[Batch] = field(default_factory=list)
     _waiting_bytes: int = 0
     _fragment: _Fragment | None = None
 
     def add(self, columns: Batch) -> None:
         """Take rows in any order."""
-        keys = row_keys(columns)
+        keys = order_keys(columns, self.extents)
         if not self._waiting and _ascending(keys) and self._follows(keys[0]):
             self._submit(columns, keys)
             return
@@ -158,7 +181,7 @@ class Writer:
     def _write_waiting(self) -> None:
         if not self._waiting:
             return
-        keys = np.concatenate([row_keys(columns) for columns in self._waiting])
+        keys = np.concatenate([order_keys(columns, self.extents) for columns in self._waiting])
         places = np.argsort(keys, kind="stable")
         ordered = keys[places]
         columns = {}

@@ -9,13 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cuesta.engines.array import store
 from cuesta.engines.array.filters import Filter
 from cuesta.engines.array.keep import Loaded
-from cuesta.engines.array.sizes import QUERY_BYTES_ENOUGH, Sizes, too_little
+from cuesta.engines.array.keys import row_keys
+from cuesta.engines.array.options import BUDGET_OPTION
+from cuesta.engines.array.sizes import Sizes, too_little
 from cuesta.engines.array.store import Batch
 from cuesta.errors import InputError
 from cuesta.lab.trial import Phase, Trial
+from cuesta.units import format_bytes
 
 FILE_READ = "file_read_warm_bytes_per_s"
 """The ceiling of phases that read files."""
@@ -68,17 +73,28 @@ class Run:
 
     def session(self, column_bytes: int) -> Any:
         """A session in which all arrays are queried at once; see `store.query_session`."""
-        needed = max(QUERY_BYTES_ENOUGH, *(2 * _merge_bytes(loaded) for loaded in self.arrays))
+        needed = max(self.sizes.enough, *(2 * _merge_bytes(loaded) for loaded in self.arrays))
         share = min(self.sizes.query // len(self.arrays), needed)
         return store.query_session(self.trial.threads, share, column_bytes)
 
     def batches(self, loaded: Loaded, columns: tuple[str, ...], order: str) -> Iterator[Batch]:
-        """The rows that pass the filter, within a session."""
+        """The rows that pass the filter, within a session, in an order of `store`."""
         if not loaded.facts.rows:
             return iter(())
-        if order == store.COORDINATES:
+        if order == store.LIE:
             self._check_merge(loaded)
         return store.batches(loaded.place, columns, self.filter.condition(), order)
+
+    def sorted_batches(self, loaded: Loaded, columns: tuple[str, ...]) -> Iterator[Batch]:
+        """The rows that pass the filter in the order of their coordinates, within a session."""
+        if loaded.facts.keep_order or not loaded.facts.rows:
+            yield from self.batches(loaded, columns, store.LIE)
+            return
+        band_bytes = self.sizes.batch // len(self.arrays)
+        condition = self.filter.condition()
+        for batch in store.bands(loaded.place, columns, condition, band_bytes):
+            order = np.argsort(row_keys(batch), kind="stable")
+            yield {name: column[order] for name, column in batch.items()}
 
     def stored_bytes(self, loaded: Loaded, columns: tuple[str, ...]) -> int:
         """Bytes on disk of `columns` and of those the filter asks for."""
@@ -92,6 +108,11 @@ class Run:
         """
         needed = _merge_bytes(loaded)
         if needed > self.sizes.query:
+            if BUDGET_OPTION in self.trial.engine_options:
+                raise InputError(
+                    f"array: merging the fragments of {loaded.place} needs {format_bytes(needed)}, "
+                    f"--engine-option {BUDGET_OPTION} is {format_bytes(self.sizes.query)}; raise it"
+                )
             limit = self.trial.memory_bytes
             what = f"merging the fragments of {loaded.place}"
             raise InputError(too_little(what, needed * limit // self.sizes.query, limit))

@@ -1,4 +1,4 @@
-"""`scan`: the rows that pass a filter, as KINC version-1 text in the order of the coordinates."""
+"""`scan`: the rows that pass a filter, as KINC version-1 text in the order of the array."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from operator import add
 
 from cuesta.engines.array.runs import FILE_READ, Run
 from cuesta.engines.array.sizes import CHUNK_BYTES
-from cuesta.engines.array.store import COORDINATES, COUNTS, DIMENSIONS, Batch, Shape
+from cuesta.engines.array.store import COUNTS, DIMENSIONS, LIE, Batch, Shape
 from cuesta.engines.array.table import Lines
 
 PAIRS_FILE = "pairs.txt"
@@ -28,7 +28,7 @@ def run(run: Run) -> None:
         run.session(column_bytes),
         (run.output / PAIRS_FILE).open("wb") as file,
     ):
-        for batch in run.batches(loaded, columns, COORDINATES):
+        for batch in run.batches(loaded, columns, LIE):
             kept += len(batch["gene1"])
             for chunk in _chunks(batch, shape.samples):
                 file.write(lines(chunk, shape))

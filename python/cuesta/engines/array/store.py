@@ -1,8 +1,10 @@
 """The array: its schema, its queries, and what is stored of it.
 
-A sparse array with the dimensions (gene1, gene2, cluster), row-major in one space tile, so that
-TileDB's global order is the order of the coordinates: a query in global order needs no sort, and a
-slab of genes is a range of neighbouring data tiles. A row may be there twice, as in the text.
+A sparse array with the dimensions (gene1, gene2, cluster), row-major. Unless somebody asks for
+smaller ones there is one space tile, so that TileDB's global order is the order of the coordinates:
+a query in global order needs no sort, and a slab of genes is a range of neighbouring data tiles.
+With smaller tiles rows in that order are had by bands of genes that are sorted in memory. A row may
+be there twice, as in the text.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 import tiledb
 from numpy.typing import NDArray
 
-from cuesta.engines.array.sizes import CLUSTER_MAX, COLUMN_BYTES, GENE_MAX, Sizes, tile_rows
+from cuesta.engines.array.sizes import CLUSTER_MAX, COLUMN_BYTES, GENE_MAX, Extents
 from cuesta.errors import EngineError, InputError
 
 Batch = dict[str, NDArray[Any]]
@@ -35,9 +37,9 @@ COUNTS = (
     "threshold",
 )
 
-COORDINATES = "global"
-ANY = "unordered"
-_LAYOUTS = {COORDINATES: "G", ANY: "U"}
+LIE = "G"
+ANY = "U"
+"""Orders of rows: as they lie in the array, and none, as TileDB names them."""
 
 _META = "cuesta"
 _ZSTD_LEVEL = 1
@@ -82,6 +84,8 @@ class Facts:
         Fingerprint of the files it was loaded from.
     tile_rows
         Rows of a data tile.
+    extents
+        Of the space tiles, by dimension.
     """
 
     format: int
@@ -93,6 +97,7 @@ class Facts:
     score_index: int
     sources: str
     tile_rows: int
+    extents: tuple[int, ...]
 
     @property
     def shape(self) -> Shape:
@@ -100,9 +105,9 @@ class Facts:
         return Shape(samples=self.samples, score_count=self.score_count)
 
     @property
-    def tile_bytes(self) -> int:
-        """Bytes of a data tile, all columns."""
-        return self.tile_rows * (self.samples + COLUMN_BYTES)
+    def keep_order(self) -> bool:
+        """Whether rows lie in the order of their coordinates."""
+        return Extents(*self.extents).keep_order
 
 
 @contextmanager
@@ -136,20 +141,20 @@ def query_session(threads: int, query_bytes: int, column_bytes: int) -> Any:
     return session(threads, dict(settings))
 
 
-def create(place: Path, shape: Shape, sizes: Sizes) -> None:
-    """Make an empty array."""
+def create(place: Path, shape: Shape, extents: Extents, tile_rows: int) -> None:
+    """Make an empty array with these space tiles, and so many rows in a data tile."""
     zstd = tiledb.ZstdFilter(_ZSTD_LEVEL)
     numbers = tiledb.FilterList([tiledb.ByteShuffleFilter(), zstd])
 
-    def dimension(name: str, largest: int) -> Any:
+    def dimension(name: str, largest: int, extent: int) -> Any:
         domain = (1, largest)
-        return tiledb.Dim(name=name, domain=domain, tile=largest, dtype=np.uint32, filters=numbers)
+        return tiledb.Dim(name=name, domain=domain, tile=extent, dtype=np.uint32, filters=numbers)
 
     def attribute(name: str, dtype: Any) -> Any:
         return tiledb.Attr(name=name, dtype=dtype, filters=numbers)
 
     largest = (GENE_MAX, GENE_MAX, CLUSTER_MAX)
-    domain = tiledb.Domain(*map(dimension, DIMENSIONS, largest))
+    domain = tiledb.Domain(*map(dimension, DIMENSIONS, largest, extents.whole))
     mask = tiledb.Attr(name="mask", dtype=f"S{shape.samples}", filters=tiledb.FilterList([zstd]))
     schema = tiledb.ArraySchema(
         domain=domain,
@@ -160,7 +165,7 @@ def create(place: Path, shape: Shape, sizes: Sizes) -> None:
         ],
         sparse=True,
         allows_duplicates=True,
-        capacity=tile_rows(shape.samples, sizes.tile),
+        capacity=tile_rows,
         cell_order="row-major",
         tile_order="row-major",
     )
@@ -180,15 +185,16 @@ def read_facts(place: Path) -> Facts | None:
     with tiledb.open(str(place)) as array:
         text = array.meta.get(_META)
     try:
-        return Facts(**json.loads(text or "null"))
-    except (TypeError, ValueError):
+        fields = json.loads(text or "null")
+        return Facts(**(fields | {"extents": tuple(fields["extents"])}))
+    except (TypeError, ValueError, KeyError):
         return None
 
 
 def batches(
     place: Path, columns: tuple[str, ...], condition: str | None, order: str
 ) -> Iterator[Batch]:
-    """The rows that pass `condition`, a bounded batch at a time, in `COORDINATES` or `ANY` order.
+    """The rows that pass `condition`, a bounded batch at a time, as they `LIE` or in `ANY` order.
 
     A query that TileDB calls incomplete is continued until it is complete.
     """
@@ -201,10 +207,52 @@ def batches(
             attrs=attributes,
             dims=dimensions,
             cond=condition,
-            order=_LAYOUTS[order],
+            order=order,
             return_incomplete=True,
         )
         yield from query.multi_index[:]
+
+
+def bands(
+    place: Path, columns: tuple[str, ...], condition: str | None, band_bytes: int
+) -> Iterator[Batch]:
+    """The rows that pass `condition`, in no order within a batch but by bands of gene1 ascending.
+
+    A band has at most `band_bytes` of rows, or one gene; where it would have more it is read again
+    as halves.
+    """
+    attributes = [name for name in columns if name not in DIMENSIONS]
+    with tiledb.open(str(place)) as array:
+        domain = array.nonempty_domain()
+        if domain is None:
+            return
+        query = array.query(
+            attrs=attributes, dims=list(DIMENSIONS), cond=condition, order=ANY,
+            return_incomplete=True,
+        )  # fmt: skip
+        first, last = (int(end) for end in domain[0])
+        step = array.schema.domain.dim(0).tile
+        while first <= last:
+            # Bands do not cross tiles, so that no data tile is read for two of them.
+            end = min(last, first + int(step) - 1 - (first - 1) % int(step))
+            batch = _within(query.multi_index[first:end], band_bytes if end > first else None)
+            if batch is None:
+                step = max(1, (end - first + 1) // 2)
+                continue
+            yield batch
+            first = end + 1
+
+
+def _within(batches: Iterator[Batch], limit_bytes: int | None) -> Batch | None:
+    """All rows of a query, None where they have more than so many bytes."""
+    parts: list[Batch] = []
+    size_bytes = 0
+    for batch in batches:
+        parts.append(dict(batch))
+        size_bytes += sum(column.nbytes for column in batch.values())
+        if limit_bytes is not None and size_bytes > limit_bytes:
+            return None
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def stored_bytes(place: Path, shape: Shape, columns: tuple[str, ...] | None = None) -> int:
@@ -238,7 +286,12 @@ def overlapping(place: Path) -> int:
 
 def merge_bytes(overlap: int, facts: Facts) -> int:
     """Memory of a query that merges `overlap` fragments without reading a tile twice."""
-    return 2 * overlap * facts.tile_bytes
+    return overlap * tile_merge_bytes(facts.tile_rows, facts.shape)
+
+
+def tile_merge_bytes(tile_rows: int, shape: Shape) -> int:
+    """Memory of a query for a data tile, all columns: it holds two."""
+    return 2 * tile_rows * (shape.samples + COLUMN_BYTES)
 
 
 def consolidate(place: Path, at_once: int) -> None:

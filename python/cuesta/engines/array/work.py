@@ -14,15 +14,13 @@ from cuesta.engines.array import graph, join, keep, scan, store
 from cuesta.engines.array.filters import filter_parameters, make_filter
 from cuesta.engines.array.keep import Loaded
 from cuesta.engines.array.load import Order
+from cuesta.engines.array.options import KEEP_OPTION, chosen
 from cuesta.engines.array.runs import FILE_READ, Clock, Run
-from cuesta.engines.array.sizes import sizes
+from cuesta.engines.array.sizes import Sizes, sizes
 from cuesta.engines.array.text_source import open_text
 from cuesta.errors import InputError
 from cuesta.lab.request import native_module
 from cuesta.lab.trial import Outcome, Trial
-
-KEEP_OPTION = "array"
-"""The engine option that names the folder in which arrays are kept."""
 
 _WORKLOADS: dict[str, Callable[[Run], None]] = {
     "scan": scan.run,
@@ -35,13 +33,14 @@ _WORKLOADS: dict[str, Callable[[Run], None]] = {
 def run(trial: Trial, output: Path, scratch: Path, progress: Progress | None) -> Outcome:
     """Compute the answer of `trial` into `output`. Errors: `InputError`, `EngineError`."""
     _check(trial)
+    limits = chosen(trial, sizes(trial.memory_bytes, trial.threads))
     clock = Clock()
     try:
-        arrays = _load(trial, scratch, clock, progress)
+        arrays = _load(trial, scratch, limits, (clock, progress))
         work = Run(
             trial=trial,
             output=output,
-            sizes=sizes(trial.memory_bytes, trial.threads),
+            sizes=limits,
             filter=make_filter(trial.parameters),
             arrays=arrays,
             clock=clock,
@@ -64,9 +63,11 @@ def _check(trial: Trial) -> None:
     native_module().map_bytes("join", json.dumps(filter_parameters(trial.parameters)), b"")
 
 
-def _load(trial: Trial, scratch: Path, clock: Clock, progress: Progress | None) -> list[Loaded]:
+def _load(
+    trial: Trial, scratch: Path, limits: Sizes, hears: tuple[Clock, Progress | None]
+) -> list[Loaded]:
     """An array of each version for `join`, else one of all inputs."""
-    limits = sizes(trial.memory_bytes, trial.threads)
+    clock, progress = hears
     score_index = make_filter(trial.parameters).score_index
     folder = trial.engine_options.get(KEEP_OPTION)
     joins = trial.workload == "join"

@@ -1,6 +1,7 @@
 """What every rank runs: `python -m cuesta.engines.mpi.rank REQUEST RESPONSE` under mpiexec.
 
-Rank 0 reads the request and tells the others; an error of any rank is told by rank 0, and ends all.
+Each workload is a module of this package with `run(world, request)`. Rank 0 reads the request and
+tells the others; an error of any rank is told by rank 0, and ends all.
 """
 
 from __future__ import annotations
@@ -12,10 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cuesta.errors import CuestaError, EngineError
-
-WORKLOADS = ("assemble", "dataflow", "images", "kmeans", "sort")
-"""Each a module of this package with `run(world, request)`."""
+from cuesta.errors import CuestaError, Defect, EngineError
 
 
 def main() -> int:
@@ -50,7 +48,7 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     except MemoryError:
         told = ("EngineError", f"mpi: rank {world.rank} has no memory left; use fewer ranks")
     except Exception as error:
-        told = ("EngineError", f"internal error: {type(error).__name__}: {error}")
+        told = (Defect.__name__, str(Defect.of(error)))
     if told is None:
         return response
     # The other ranks may wait in a collective call that this one will never reach.

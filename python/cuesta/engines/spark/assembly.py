@@ -73,7 +73,7 @@ class _Workers:
                 ask = json.dumps(facts | {"min_count": found})
             with self._context.phase("partition and compact") as measure:
                 measure.bytes = size_bytes
-                if facts["chains"] is None:
+                if facts["program"] is None:
                     return self._go(ask, held, only_sampled=False)
                 vertices = Vertices(self._context, facts["k"], self.parts)
                 found = vertices.find(*self._blocks(ask, held, only_sampled=False))

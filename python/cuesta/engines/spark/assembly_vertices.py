@@ -88,6 +88,5 @@ class Vertices:
 
 def glued(vertices: Vertices, ask: str) -> list[bytes]:
     """The fragments that a program makes of those that were found."""
-    facts = json.loads(ask)
-    control = native_module().assembly_control(facts["k"], facts["chains"])
-    return vertices.left(vertices.run(control), facts["min_count"])
+    control = native_module().assembly_control(ask)
+    return vertices.left(vertices.run(control or ""), json.loads(ask)["min_count"])

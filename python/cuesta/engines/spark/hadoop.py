@@ -94,10 +94,11 @@ def _open(
     context: Context, inputs: tuple[str, ...], kind: str, version: str
 ) -> tuple[DataFrame, Reading, list[File]]:
     session = context.session
-    wanted = context.task_bytes or PARTITION_BYTES
+    files = [file for uri in inputs for file in files_of(session, uri)]
+    # Splits of a block each lie where their blocks lie.
+    wanted = context.task_bytes or _block_bytes(session, files)
     session.spark.conf.set("spark.sql.files.maxPartitionBytes", str(wanted))
     session.spark.conf.set("spark.sql.files.openCostInBytes", str(wanted // FILES_A_PARTITION_MAX))
-    files = [file for uri in inputs for file in files_of(session, uri)]
     parameters = json.dumps(dict(context.trial.parameters) | _shape(session, inputs, files))
     reading = Reading(kind=kind, parameters=parameters, version=version, tally=context.tally)
     lines = _lines(session, files).selectExpr(
@@ -106,6 +107,18 @@ def _open(
         "_metadata.file_block_start AS start",
     )
     return lines, reading, files
+
+
+def _block_bytes(session: Session, files: Sequence[File]) -> int:
+    """The block size of the largest file, in which its file system would have it read."""
+    if not files:
+        return PARTITION_BYTES
+    largest = max(files, key=lambda file: file.size_bytes)
+    jvm: Any = session.spark.sparkContext._jvm
+    context: Any = session.spark.sparkContext._jsc
+    path = jvm.org.apache.hadoop.fs.Path(largest.path)
+    status = path.getFileSystem(context.hadoopConfiguration()).getFileStatus(path)
+    return int(status.getBlockSize()) or PARTITION_BYTES
 
 
 def _lines(session: Session, files: Sequence[File]) -> DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 
+from cuesta.engines.spark import scala_options
 from cuesta.errors import InputError
 from cuesta.lab.trial import Trial
 from cuesta.units import format_bytes, parse_size
@@ -69,7 +70,8 @@ def settings_of(trial: Trial, jar: str = "") -> Settings:
 
     Arguments: `jar` holds the workloads of an engine that has no Python workers.
     """
-    options = replace(options_of(trial), task_bytes=None, partitions=None, kernels="")
+    scala = bool(jar)
+    options = replace(options_of(trial, scala=scala), task_bytes=None, partitions=None, kernels="")
     workers = trial.threads if options.is_local and not jar else 0
     beside = JVM_BESIDE_HEAP_BYTES + workers * WORKER_BYTES
     if trial.memory_bytes < beside + HEAP_BYTES_MIN:
@@ -80,16 +82,20 @@ def settings_of(trial: Trial, jar: str = "") -> Settings:
     return Settings(options=options, heap_bytes=trial.memory_bytes - beside, jar=jar)
 
 
-def options_of(trial: Trial) -> Options:
-    """The options of `trial`. Errors: `InputError` naming one that is not known."""
+def options_of(trial: Trial, *, scala: bool = False) -> Options:
+    """The options of `trial`. Errors: `InputError` naming one that is not known.
+
+    Arguments: `scala` tells whether they are for the engine without Python workers.
+    """
     given = trial.engine_options
     known = {"kernels", "master", "partitions", "python", "task-bytes"}
+    known |= scala_options.CHOICES.keys() if scala else set()
     unknown = [key for key in given if not key.startswith("spark.") and key not in known]
     # A comparison hands the flags of every engine to each.
     unknown = [key for key in unknown if key != "ranks"]
     if unknown:
         raise InputError(
-            f"--engine-option {unknown[0]} is not known to engine spark; it knows "
+            f"--engine-option {unknown[0]} is not known to engine {trial.engine}; it knows "
             f"{', '.join(sorted(known))} and all of Spark's own spark.*"
         )
     master = given.get("master", f"local[{trial.threads}]")
@@ -98,13 +104,15 @@ def options_of(trial: Trial) -> Options:
             f"--master {master} is a Spark Connect server; name the cluster's master itself, "
             "such as spark://HOST:7077 or yarn"
         )
+    spark = {key: given[key] for key in given if key.startswith("spark.")}
+    spark |= scala_options.session_settings(trial) if scala else {}
     return Options(
         master=master,
         python=given.get("python", sys.executable),
         task_bytes=_task_bytes(given.get("task-bytes")),
         partitions=_partitions(given.get("partitions")),
         kernels=_kernels(given.get("kernels", "native")),
-        spark=tuple(sorted((key, given[key]) for key in given if key.startswith("spark."))),
+        spark=tuple(sorted(spark.items())),
     )
 
 

@@ -1,5 +1,6 @@
 //! What the tests share: rows of every kind, writing and reading them.
 
+mod audit;
 mod refusal;
 mod round_trip;
 

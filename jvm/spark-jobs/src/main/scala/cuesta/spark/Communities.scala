@@ -2,7 +2,7 @@ package cuesta.spark
 
 import java.nio.file.Path
 
-import org.apache.spark.graphx.{Edge, Graph, VertexId}
+import org.apache.spark.graphx.{Graph, VertexId}
 
 /** Groups of genes, by GraphX. */
 object Communities {
@@ -14,17 +14,11 @@ object Communities {
   def run(job: Job): Map[String, Long] = {
     val method = job.request.text("method")
     val pairs = job.clock.phase("open")(GenePairs.open(job, job.request.inputs))
-    val graph = job.clock.phase("read", Some(pairs.bytes), Some(pairs.rowsRead.sum)) {
-      val edges = pairs.hits.map(hit => Edge(hit.row.gene1.toLong, hit.row.gene2.toLong, 1L))
-      val made = Graph.fromEdges(edges, 0L).persist()
-      made.edges.count()
-      made.vertices.count()
-      made
-    }
-    val Labels(labels, counts) = job.clock.phase(method, rows = Some(pairs.rowsKept.sum)) {
+    val graph = GenePairGraph.convert(job, pairs, "read")
+    val Labels(labels, counts) = job.clock.phase(method, rows = Some(pairs.rowsKept)) {
       method match {
         case "components" => Labels(graph.connectedComponents().vertices.collect())
-        case "label-propagation" => propagate(graph, job.request.int("iterations"))
+        case "label-propagation" => propagate(job, graph)
         case _ =>
           throw new InputException(
             s"engine spark-scala has no --method $method; take engine native, or components or " +
@@ -46,8 +40,8 @@ object Communities {
     }
     val sizes = named.values.groupMapReduce(identity)(_ => 1L)(_ + _).values.filter(_ > 1)
     Map(
-      "rows_read" -> pairs.rowsRead.sum,
-      "edges" -> pairs.rowsKept.sum,
+      "rows_read" -> pairs.rowsRead,
+      "edges" -> pairs.rowsKept,
       "genes" -> genes.toLong,
       "genes_grouped" -> sizes.sum,
       "communities" -> sizes.size.toLong,
@@ -58,11 +52,10 @@ object Communities {
   /** Rounds in which all genes at once take the label that most of their edges lead to, the
     * smallest of several; GraphX's own `LabelPropagation` leaves ties to chance.
     */
-  private def propagate(
-      graph: Graph[Long, Long],
-      iterations: Int
-  ): Labels = {
-    var labelled = graph.mapVertices((gene, _) => gene).persist()
+  private def propagate(job: Job, graph: Graph[Long, Long]): Labels = {
+    val iterations = job.request.int("iterations")
+    val level = job.request.options.level
+    var labelled = graph.mapVertices((gene, _) => gene).persist(level)
     var rounds = 0L
     var changed = true
     while (changed && rounds < iterations) {
@@ -80,7 +73,7 @@ object Communities {
         .outerJoinVertices(votes) { (_, label, found) =>
           found.fold(label)(_.minBy { case (label, count) => (-count, label) }._1)
         }
-        .persist()
+        .persist(level)
       val labels = next.vertices.join(labelled.vertices).values
       changed = !labels.filter { case (label, before) => label != before }.isEmpty()
       if (changed) rounds += 1

@@ -7,7 +7,7 @@ import org.apache.hadoop.mapreduce.TaskAttemptID
 import org.apache.hadoop.mapreduce.lib.input.{FileSplit, LineRecordReader}
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl
 import org.apache.spark.rdd.RDD
-import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
+import org.apache.spark.util.SerializableConfiguration
 
 /** A row that passes, with its line. */
 final case class Hit(row: GenePair, line: String)
@@ -21,35 +21,42 @@ final class GenePairs private (
     version: String
 ) {
   private val filter = Filter.of(job.request)
-  val rowsRead: LongAccumulator = job.context.longAccumulator(s"rows read $version")
-  val rowsKept: LongAccumulator = job.context.longAccumulator(s"rows kept $version")
+  private val tally = Tally.register(job.context, s"rows $version")
 
   def bytes: Long = splits.map(_.bytes).sum
 
-  /** The rows that pass the filter; partitions are in the order of the input. */
+  /** Rows read so far; those that passed. A row that was read again counts once. */
+  def rowsRead: Long = tally.total(0)
+  def rowsKept: Long = tally.total(1)
+
+  /** The rows that pass the filter; partitions are the splits, in the order of the input. */
   def hits: RDD[Hit] = {
-    val (shape, filter, read, kept) = (this.shape, this.filter, rowsRead, rowsKept)
+    val (shape, filter, tally) = (this.shape, this.filter, this.tally)
     val genes = job.request.intOption("genes")
     val configuration = GenePairs.configuration(job)
-    job.context.parallelize(splits, math.max(1, splits.length)).flatMap { split =>
+    val placed = splits.zipWithIndex.map { case (split, piece) => (piece, split) -> split.hosts }
+    job.context.makeRDD(placed).flatMap { case (piece, split) =>
+      var read, kept = 0L
       val lines = GenePairs.linesOf(split, configuration.value)
-      lines.filterNot { case (_, line) => GenePair.isBlank(line) }.flatMap { case (number, line) =>
-        read.add(1)
-        val hit = for {
-          row <- GenePair.parse(line, shape)
-          passes <- filter.passes(row)
-          _ <- genes.filter(passes && row.gene1 > _).toLeft(()).left.map { most =>
-            s"has gene ${row.gene1}, but --genes says there are $most"
-          }
-        } yield Option.when(passes)(Hit(row, line))
-        hit.fold(
-          what => throw GenePairs.atLine(split, number, what, configuration.value),
-          found => {
-            if (found.isDefined) kept.add(1)
-            found
-          }
-        )
+      val found = lines.filterNot { case (_, line) => GenePair.isBlank(line) }.flatMap {
+        case (number, line) =>
+          read += 1
+          val hit = for {
+            row <- GenePair.parse(line, shape)
+            passes <- filter.passes(row)
+            _ <- genes.filter(passes && row.gene1 > _).toLeft(()).left.map { most =>
+              s"has gene ${row.gene1}, but --genes says there are $most"
+            }
+          } yield Option.when(passes)(Hit(row, line))
+          hit.fold(
+            what => throw GenePairs.atLine(split, number, what, configuration.value),
+            found => {
+              if (found.isDefined) kept += 1
+              found
+            }
+          )
       }
+      tally.counting(piece, found)(Seq(read, kept))
     }
   }
 }
@@ -66,9 +73,8 @@ object GenePairs {
     if (all.isEmpty) throw new InputException(s"$named holds no file; give KINC text")
     val filter = Filter.of(job.request)
     val files = all.filter(file => zoneOf(file.getPath).forall(filter.mayPass))
-    val bytes = files.map(_.getLen).sum
-    val piece = math.min(math.max(bytes / job.partitions + 1, SplitBytesMin), SplitBytesMax)
-    val splits = files.flatMap(cut(_, piece, new CompressionCodecFactory(configuration)))
+    val codecs = new CompressionCodecFactory(configuration)
+    val splits = files.flatMap(cut(_, pieceBytes(job, files), codecs, configuration))
     val shape = firstShape(all.iterator, configuration).getOrElse(
       throw new InputException(s"$named holds no gene pair; give KINC text")
     )
@@ -113,10 +119,30 @@ object GenePairs {
       }
   }
 
+  /** About how long a split should be: on a distributed file system a block, unless there are too
+    * few for all cores or the user has named a number of tasks.
+    */
+  private def pieceBytes(job: Job, files: Seq[FileStatus]): Long = {
+    val bytes = files.map(_.getLen).sum
+    val local = files.forall(Inputs.isLocal)
+    val tasks =
+      if (local) job.partitions
+      else job.request.partitions.getOrElse(job.context.defaultParallelism)
+    math.max(bytes / tasks + 1, SplitBytesMin).min(if (local) SplitBytesMax else Long.MaxValue)
+  }
+
   /** Pieces of a file; the lines of a piece are those that start in it. */
-  private def cut(file: FileStatus, bytes: Long, codecs: CompressionCodecFactory): Seq[Split] =
-    if (codecs.getCodec(file.getPath) == null) Inputs.cut(file, bytes)
-    else Seq(Split(file.getPath.toString, 0, file.getLen))
+  private def cut(
+      file: FileStatus,
+      bytes: Long,
+      codecs: CompressionCodecFactory,
+      configuration: Configuration
+  ): Seq[Split] =
+    if (codecs.getCodec(file.getPath) == null) Inputs.cut(file, bytes, configuration)
+    else {
+      val hosts = Inputs.hostsOf(file, configuration)(0, file.getLen)
+      Seq(Split(file.getPath.toString, 0, file.getLen, hosts))
+    }
 
   private def firstShape(files: Iterator[FileStatus], configuration: Configuration) = {
     val found = files.flatMap { file =>

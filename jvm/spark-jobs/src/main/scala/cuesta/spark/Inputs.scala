@@ -3,13 +3,14 @@ package cuesta.spark
 import java.io.FileNotFoundException
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FSDataInputStream, FileStatus, FileSystem, Path}
+import org.apache.hadoop.fs.{BlockLocation, FSDataInputStream, FileStatus, FileSystem, Path}
 
-/** A piece of a file. */
-final case class Split(file: String, offset: Long, bytes: Long)
+/** A piece of a file, and the hosts that hold most of it. */
+final case class Split(file: String, offset: Long, bytes: Long, hosts: Seq[String] = Nil)
 
 /** Files through Hadoop's file systems, of which the local one is one. */
 object Inputs {
+  private val HostsMax = 3
 
   /** What is at a path, or a refusal in one line. */
   def status(path: Path, operation: String, configuration: Configuration): FileStatus =
@@ -37,11 +38,60 @@ object Inputs {
     }
   }
 
-  /** Pieces of a file, all but the last of so many bytes. */
-  def cut(file: FileStatus, bytes: Long): Seq[Split] =
-    (0L until file.getLen by bytes).map { offset =>
-      Split(file.getPath.toString, offset, math.min(bytes, file.getLen - offset))
+  /** Whether a file has no blocks that its file system would rather have read one by one. */
+  def isLocal(file: FileStatus): Boolean =
+    Option(file.getPath.toUri.getScheme).forall(_ == "file")
+
+  /** Pieces of a file of about so many bytes, each with its hosts.
+    *
+    * On a local file system all but the last have exactly `bytes`. Elsewhere a block is cut into
+    * equal pieces, so that a piece lies in one block, and there are no fewer pieces than blocks.
+    *
+    * @param unit
+    *   bytes of a record, of which a piece holds whole ones; `bytes` is a multiple of it
+    */
+  def cut(
+      file: FileStatus,
+      bytes: Long,
+      configuration: Configuration,
+      unit: Int = 1
+  ): Seq[Split] = {
+    val ends =
+      if (isLocal(file)) bytes until file.getLen by bytes
+      else {
+        val block = math.min(file.getBlockSize, file.getLen).max(1L)
+        val pieces = (block + bytes - 1) / bytes
+        val starts = 0L until file.getLen by block
+        starts.flatMap(start => (1L to pieces).map(piece => start + block * piece / pieces))
+      }
+    val whole = ends.map(end => end - end % unit).filter(_ < file.getLen) :+ file.getLen
+    val hosts = hostsOf(file, configuration)
+    (0L +: whole).distinct.sliding(2).collect { case Seq(from, end) =>
+      Split(file.getPath.toString, from, end - from, hosts(from, end - from))
+    }.toSeq
+  }
+
+  /** Who holds some bytes of a file: the hosts with most of them, most first. */
+  def hostsOf(file: FileStatus, configuration: Configuration): (Long, Long) => Seq[String] =
+    if (isLocal(file)) (_, _) => Nil
+    else {
+      val system = FileSystem.get(file.getPath.toUri, configuration)
+      val blocks = system.getFileBlockLocations(file, 0, file.getLen).toSeq
+      (offset, bytes) => hostsOf(blocks, offset, bytes)
     }
+
+  private[spark] def hostsOf(blocks: Seq[BlockLocation], offset: Long, bytes: Long): Seq[String] = {
+    val shares = for {
+      block <- blocks
+      from = math.max(offset, block.getOffset)
+      end = math.min(offset + bytes, block.getOffset + block.getLength)
+      if end > from
+      // What a file system without places says, too.
+      host <- block.getHosts if host != "localhost"
+    } yield host -> (end - from)
+    val held = shares.groupMapReduce(_._1)(_._2)(_ + _)
+    held.toSeq.sortBy { case (host, share) => (-share, host) }.take(HostsMax).map(_._1)
+  }
 
   /** The file of a piece, at its first byte. */
   def open(split: Split, configuration: Configuration): FSDataInputStream = {

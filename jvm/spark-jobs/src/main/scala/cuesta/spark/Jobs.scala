@@ -1,5 +1,6 @@
 package cuesta.spark
 
+import org.apache.spark.SparkContext
 import org.apache.spark.sql.SparkSession
 
 /** All workloads by name. */
@@ -24,7 +25,14 @@ object Jobs {
       job.request.workload,
       throw new InputException(s"engine spark-scala does not run ${job.request.workload}")
     )
-    val counts = workload(job)
+    val kept = job.context.getPersistentRDDs.keySet
+    val counts =
+      try workload(job)
+      finally forget(job.context, kept)
     Response.toJson(job.clock.phases, counts)
   }
+
+  /** Takes out of the caches what a run has left there, GraphX's own RDDs included. */
+  private def forget(context: SparkContext, kept: scala.collection.Set[Int]): Unit =
+    for ((id, rows) <- context.getPersistentRDDs if !kept(id)) rows.unpersist(blocking = true)
 }

@@ -2,80 +2,100 @@ package cuesta.spark
 
 import java.nio.file.Path
 
-import org.apache.spark.RangePartitioner
 import org.apache.spark.rdd.RDD
 
 /** Two versions matched on (gene1, gene2, cluster). */
 object Join {
   private val Header = "gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference\n"
 
+  private[spark] type Key = (Int, Int, Int)
+
   /** Both scores of a key; one of them may be missing. */
-  private final case class Match(key: Key, a: Option[Int], b: Option[Int])
+  private[spark] final case class Match(key: Key, a: Option[Int], b: Option[Int])
+
+  /** A way to join.
+    *
+    * @tparam J
+    *   what a row of the join itself is
+    */
+  private[spark] trait Program[J] {
+
+    /** The RDDs that are joined. */
+    def inputs: Seq[RDD[_]]
+
+    /** Whether `joined` reads the inputs more than once. */
+    def rereads: Boolean
+
+    /** A new join of the inputs, with a shuffle of its own. */
+    def joined(): RDD[J]
+
+    /** Gives the matches, in the order of their keys, to `write`; times what it does. */
+    def finish(joined: => RDD[J], write: RDD[Match] => Unit): Unit
+  }
 
   def run(job: Job): Map[String, Long] = {
-    val how = job.request.text("how")
     val (left, right) = job.clock.phase("open") {
       val inputs = job.request.inputs
       (GenePairs.open(job, inputs.take(1), "a"), GenePairs.open(job, inputs.drop(1), "b"))
     }
-    val both, leftOnly, rightOnly = job.context.longAccumulator
-    job.clock.phase("join", Some(left.bytes + right.bytes), Some(left.rowsKept.sum)) {
-      val index = job.request.int("score_index")
-      val matched = matches(keyed(left, index), keyed(right, index), job.partitions)
-      val wanted = matched.filter(one => how match {
+    val sides = Tally.register(job.context, "matches")
+    val write = (matches: RDD[Match]) => writeMatches(job, matches, sides)
+    job.request.options.keys match {
+      case "text" => run(job, new TextJoin(job, left, right), write)
+      case _ => run(job, new RangeJoin(job, left, right), write)
+    }
+    Map(
+      "rows_read" -> (left.rowsRead + right.rowsRead),
+      "rows_kept" -> (left.rowsKept + right.rowsKept),
+      "both" -> sides.total(0),
+      "left_only" -> sides.total(1),
+      "right_only" -> sides.total(2)
+    )
+  }
+
+  /** Joins from what the options say is cached; what fills the cache is a phase of its own. */
+  private def run[J](job: Job, program: Program[J], write: RDD[Match] => Unit): Unit = {
+    val options = job.request.options
+    if (options.cachesInputs || (options.cache == "auto" && program.rereads))
+      program.inputs.foreach(_.persist(options.level))
+    def joined(): RDD[J] = {
+      val made = program.joined()
+      if (options.cachesOutput) made.persist(options.level) else made
+    }
+    val loaded = Option.when(options.cachesInputs || options.cachesOutput) {
+      job.clock.phase("load") {
+        val made = joined()
+        made.count()
+        made
+      }
+    }
+    program.finish(loaded.filter(_ => options.cachesOutput).getOrElse(joined()), write)
+  }
+
+  private def writeMatches(job: Job, matches: RDD[Match], sides: Tally): Unit = {
+    val how = job.request.text("how")
+    val lines = matches.mapPartitionsWithIndex { (part, all) =>
+      var both, left, right = 0L
+      val found = all.filter(one => how match {
         case "inner" => one.a.isDefined && one.b.isDefined
         case "left" => one.a.isDefined
         case _ => true
       })
-      val lines = wanted.map { one =>
-        (one.a, one.b) match {
-          case (Some(_), Some(_)) => both.add(1)
-          case (Some(_), None) => leftOnly.add(1)
-          case _ => rightOnly.add(1)
-        }
+      val counted = found.map { one =>
+        if (one.b.isEmpty) left += 1 else if (one.a.isEmpty) right += 1 else both += 1
         line(one)
       }
-      Answer.writeLines(lines, Path.of(job.request.output, "pairs.tsv"), Header)
+      sides.counting(part, counted)(Seq(both, left, right))
     }
-    Map(
-      "rows_read" -> (left.rowsRead.sum + right.rowsRead.sum),
-      "rows_kept" -> (left.rowsKept.sum + right.rowsKept.sum),
-      "both" -> both.sum,
-      "left_only" -> leftOnly.sum,
-      "right_only" -> rightOnly.sum
+    Answer.writeLines(lines, Path.of(job.request.output, "pairs.tsv"), Header)
+    ()
+  }
+
+  private[spark] def twice(key: Key, version: String): InputException =
+    new InputException(
+      s"join: version $version has gene pair ${key._1} ${key._2} cluster ${key._3} twice; " +
+        "remove one of them"
     )
-  }
-
-  private type Key = (Int, Int, Int)
-
-  private def keyed(pairs: GenePairs, scoreIndex: Int): RDD[(Key, Int)] = pairs.hits.map { hit =>
-    val row = hit.row
-    ((row.gene1, row.gene2, row.cluster), row.scores(scoreIndex))
-  }
-
-  /** All keys of both versions in their order: ranges of keys together, each sorted on its own. */
-  private def matches(
-      left: RDD[(Key, Int)],
-      right: RDD[(Key, Int)],
-      partitions: Int
-  ): RDD[Match] = {
-    // Sampling reads both; without this the text would be read and parsed twice.
-    val (a, b) = (left.persist(), right.persist())
-    val ranges = new RangePartitioner(partitions, a.union(b))
-    val groups = a.cogroup(b, ranges).map { case (key, (ofA, ofB)) =>
-      Match(key, only(key, "a", ofA), only(key, "b", ofB))
-    }
-    groups.mapPartitions(part => part.toArray.sortBy(_.key).iterator, preservesPartitioning = true)
-  }
-
-  private def only(key: Key, version: String, scores: Iterable[Int]): Option[Int] = {
-    if (scores.sizeIs > 1)
-      throw new InputException(
-        s"join: version $version has gene pair ${key._1} ${key._2} cluster ${key._3} twice; " +
-          "remove one of them"
-      )
-    scores.headOption
-  }
 
   private def line(one: Match): String = {
     val Match((gene1, gene2, cluster), a, b) = one

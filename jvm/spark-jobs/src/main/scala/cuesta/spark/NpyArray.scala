@@ -18,13 +18,18 @@ import org.apache.hadoop.fs.FileStatus
 final case class NpyArray(path: String, rows: Long, columns: Int, single: Boolean, start: Long) {
 
   /** Bytes of all numbers. */
-  def bytes: Long = rows * rowBytes
+  def bytes: Long = bytesOf(rows)
+
+  def bytesOf(rows: Long): Long = rows * rowBytes
+
+  /** The byte of the file where a row begins. */
+  def offset(row: Long): Long = start + bytesOf(row)
 
   private def rowBytes: Long = columns.toLong * (if (single) 4 else 8)
 
   /** Rows from number `first` on. */
   def read(first: Long, count: Int, configuration: Configuration): Array[Double] = {
-    val split = Split(path, start + first * rowBytes, count * rowBytes)
+    val split = Split(path, offset(first), bytesOf(count.toLong))
     val raw = ByteBuffer.allocate(split.bytes.toInt).order(ByteOrder.LITTLE_ENDIAN)
     Using.resource(Inputs.open(split, configuration))(_.readFully(raw.array))
     if (single) {

@@ -118,7 +118,14 @@ object Points {
     val firsts = 0L until array.rows by size.toLong
     val configuration = new SerializableConfiguration(job.context.hadoopConfiguration)
     val tasks = math.max(1, math.min(firsts.length, job.partitions))
-    val blocks = job.context.parallelize(firsts, tasks).map { first =>
+    val hosts = Inputs.hostsOf(file, job.context.hadoopConfiguration)
+    val placed = (0 until tasks).map { task =>
+      def edge(number: Int): Int = (number.toLong * firsts.length / tasks).toInt
+      val own = firsts.slice(edge(task), edge(task + 1))
+      val bytes = array.bytesOf(own.length * size.toLong)
+      own -> own.headOption.toSeq.flatMap(first => hosts(array.offset(first), bytes))
+    }
+    val blocks = job.context.makeRDD(placed).flatMap(identity).map { first =>
       val count = math.min(size.toLong, array.rows - first).toInt
       Block(first, array.read(first, count, configuration.value))
     }

@@ -10,7 +10,8 @@ final case class Request(
     parameters: JValue,
     seed: BigInt,
     output: String,
-    partitions: Option[Int]
+    partitions: Option[Int],
+    options: Options
 ) {
   private implicit val formats: Formats = DefaultFormats
 
@@ -38,7 +39,19 @@ object Request {
       parameters = asked \ "parameters",
       seed = (asked \ "seed").extract[BigInt],
       output = (asked \ "output").extract[String],
-      partitions = (asked \ "partitions").extractOpt[Int]
+      partitions = (asked \ "partitions").extractOpt[Int],
+      options = optionsOf(asked \ "options")
+    )
+  }
+
+  private def optionsOf(asked: JValue): Options = {
+    implicit val formats: Formats = DefaultFormats
+    def word(name: String): Option[String] = (asked \ name).extractOpt[String]
+    val default = Options()
+    Options(
+      keys = word("keys").getOrElse(default.keys),
+      cache = word("cache").getOrElse(default.cache),
+      level = word("storage_level").fold(default.level)(Options.levelOf)
     )
   }
 }

@@ -49,14 +49,16 @@ object Sort {
         s"input.records: ${Inputs.plain(file.getPath)} has ${file.getLen} bytes, $surplus more " +
           s"than a whole number of records of $RecordBytes bytes; is it cut short, or text?"
       )
-    val splits = files.flatMap(Inputs.cut(_, SplitBytesMax))
+    val configuration = job.context.hadoopConfiguration
+    val splits = files.flatMap(Inputs.cut(_, SplitBytesMax, configuration, RecordBytes))
     val firsts = splits.scanLeft(0L)((first, split) => first + split.bytes / RecordBytes)
     splits.zip(firsts).map { case (split, first) => Piece(split, first) }
   }
 
   private def read(job: Job, pieces: Seq[Piece]): RDD[(Key, Array[Byte])] = {
     val configuration = new SerializableConfiguration(job.context.hadoopConfiguration)
-    job.context.parallelize(pieces, math.max(1, pieces.length)).flatMap { piece =>
+    val placed = pieces.map(piece => piece -> piece.split.hosts)
+    job.context.makeRDD(placed).flatMap { piece =>
       val bytes = new Array[Byte](piece.split.bytes.toInt)
       Using.resource(Inputs.open(piece.split, configuration.value))(_.readFully(bytes))
       Iterator.range(0, bytes.length / RecordBytes).map { index =>

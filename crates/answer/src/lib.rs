@@ -1,0 +1,38 @@
+//! The files of an answer, whatever wrote them: how they come to the disk, and their checksums.
+//!
+//! While an engine runs, [`writeback::WriteBack`] has what it has written so far put on the disk.
+//! When it has ended, [`settle::Settling`] waits for the disk and computes checksums, while the
+//! answer is verified.
+
+pub mod checksum;
+pub mod settle;
+pub mod writeback;
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use cuesta_core::{Error, Result};
+
+const OPERATION: &str = "answer";
+
+/// The entries of a folder, sorted by the bytes of their names.
+fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let failed = |error: &io::Error| Error::system(OPERATION, "listing", folder, error);
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| failed(&error))? {
+        paths.push(entry.map_err(|error| failed(&error))?.path());
+    }
+    paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    Ok(paths)
+}
+
+/// Calls `visit` with every file under `path`, and then with every folder, innermost first.
+fn walk(path: &Path, visit: &mut impl FnMut(&Path, bool) -> Result<()>) -> Result<()> {
+    if path.is_dir() {
+        for entry in sorted_entries(path)? {
+            walk(&entry, visit)?;
+        }
+        return visit(path, true);
+    }
+    visit(path, false)
+}

@@ -1,0 +1,165 @@
+//! What mates say, worked out once more on the graph that was proven; and whether bridges are made
+//! of contigs or of what several reads have.
+
+use std::collections::hash_map::Entry;
+use std::path::Path as FilePath;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+use cuesta_input::parallel;
+
+use super::files::{Compared, put_letters};
+use super::paths::Paths;
+use super::reads::{Block, Source};
+use crate::bridge::Trusted;
+use crate::kmer::{Base, Kmer, KmerMap, complement};
+use crate::reference::kmers;
+use crate::scan;
+use crate::sequences;
+use crate::ways::{OVERLAP_MIN, READS_MIN};
+
+/// Bits of the filter before the map of k-mers that are looked for, as a power of two.
+const FILTER_BITS: u32 = 20;
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// All paths with their bases, for those who place mates on them.
+///
+/// # Errors
+/// `Input` when they do not fit in the budget.
+pub fn spelled<'a>(paths: &Paths<'_, '_>, budget: &'a Budget) -> Result<sequences::Paths<'a>> {
+    let mut all = sequences::Paths::new(budget, "the contigs");
+    for (index, path) in paths.all.iter().enumerate() {
+        let facts = sequences::Path {
+            count_sum: path.count_sum,
+            circular: path.is_circle,
+            ..Default::default()
+        };
+        all.push(facts, |codes| codes.extend(paths.spelled(index)))?;
+    }
+    Ok(all)
+}
+
+/// Whether a file has exactly these contigs and bridges.
+///
+/// # Errors
+/// `System`.
+pub fn is_file_of(path: &FilePath, trusted: &Trusted<'_>) -> Result<bool> {
+    let mut file = Compared::open(path)?;
+    let mut row = Vec::new();
+    for index in 0..trusted.len() {
+        let facts = trusted.facts(index);
+        let mark = if facts.bridge { " bridge" } else { "" };
+        row.clear();
+        row.extend_from_slice(format!(">{index} weight={}{mark}\n", facts.weight).as_bytes());
+        put_letters(trusted.codes(index), &mut row);
+        row.push(b'\n');
+        file.put(&row)?;
+    }
+    file.finish()
+}
+
+/// Whether every stretch of a bridge, of as many bases as contigs share at least, is a contig's or
+/// in several reads.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn are_supported(
+    trusted: &Trusted<'_>,
+    (k, drop_ambiguous): (usize, bool),
+    request: &Request,
+    progress: &Progress,
+) -> Result<bool> {
+    let size = OVERLAP_MIN.min(k);
+    let all = |is_bridge: bool| {
+        (0..trusted.len())
+            .filter(move |&index| trusted.facts(index).bridge == is_bridge)
+            .flat_map(move |index| kmers::<u64>(trusted.codes(index), size))
+            .map(move |kmer| kmer.canonical(size))
+    };
+    let mut wanted = Wanted::new(size);
+    all(true).for_each(|kmer| wanted.add(kmer));
+    all(false).for_each(|kmer| wanted.count(kmer, READS_MIN));
+    if wanted.are_all_counted() {
+        return Ok(true);
+    }
+    let overlap = (!drop_ambiguous).then_some(size - 1);
+    let source = Source::open(&request.inputs, BLOCK_BYTES, overlap)?;
+    let work = |block: &mut Block, _: usize| {
+        let mut codes = Vec::new();
+        while source.next(block)? {
+            block.each_read(|letters| {
+                codes.clear();
+                codes.extend(letters.iter().map(|&letter| scan::code(letter)));
+                if !drop_ambiguous || codes.iter().all(|&code| code < 4) {
+                    wanted.count_read(&codes);
+                }
+                Ok(())
+            })?;
+            progress.advance(0)?;
+        }
+        Ok(())
+    };
+    parallel::run(request.threads, request.threads, Block::default, work, |_| {})?;
+    Ok(wanted.are_all_counted())
+}
+
+/// K-mers that are looked for, and how often they were found.
+struct Wanted {
+    size: usize,
+    filter: Vec<u64>,
+    counts: KmerMap<u64, AtomicU32>,
+}
+
+impl Wanted {
+    fn new(size: usize) -> Self {
+        Self { size, filter: vec![0; 1 << (FILTER_BITS - 6)], counts: KmerMap::default() }
+    }
+
+    /// The word and the bit of a k-mer in the filter.
+    #[inline(always)]
+    fn bit(kmer: u64) -> (usize, u64) {
+        let hash = kmer.mixed() >> (u64::BITS - FILTER_BITS);
+        ((hash / 64) as usize, 1 << (hash % 64))
+    }
+
+    fn add(&mut self, kmer: u64) {
+        let (word, bit) = Self::bit(kmer);
+        self.filter[word] |= bit;
+        if let Entry::Vacant(free) = self.counts.entry(kmer) {
+            free.insert(AtomicU32::new(0));
+        }
+    }
+
+    #[inline(always)]
+    fn count(&self, kmer: u64, times: u32) {
+        let (word, bit) = Self::bit(kmer);
+        if self.filter[word] & bit != 0
+            && let Some(count) = self.counts.get(&kmer)
+        {
+            count.fetch_add(times, Ordering::Relaxed);
+        }
+    }
+
+    fn count_read(&self, codes: &[Base]) {
+        let (mut forward, mut backward, mut whole) = (0u64, 0u64, 0);
+        for &code in codes {
+            if code > 3 {
+                whole = 0;
+                continue;
+            }
+            forward = forward.append(code, self.size);
+            backward = backward.prepend(complement(code), self.size);
+            whole += 1;
+            if whole >= self.size {
+                self.count(forward.min(backward), 1);
+            }
+        }
+    }
+
+    fn are_all_counted(&self) -> bool {
+        self.counts.values().all(|count| count.load(Ordering::Relaxed) >= READS_MIN)
+    }
+}

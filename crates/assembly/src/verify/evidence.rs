@@ -1,0 +1,336 @@
+//! K-mers by bucket: those of reads that were not found along the answer, those that the answer
+//! claims, and those that are trusted. In memory as far as the budget goes, in scratch beyond it.
+
+use std::path::Path;
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+
+use super::OPERATION;
+use super::cut::{Buckets, Cutter, KMERS_MAX, Piece};
+use super::packed::unpack;
+use super::text::Text;
+use crate::blocks::{Blocks, Open, PADDING};
+use crate::kmer::{Kmer, complement};
+
+/// Bases of a long sequence that are cut at a time.
+const PART_BASES: usize = 2048;
+/// A count from here on has four bytes more.
+const COUNT_LONG: u32 = 255;
+const NUMBER_BYTES: usize = size_of::<u32>();
+const COUNTED_BYTES_MAX: usize = NUMBER_BYTES + (1 + size_of::<u32>()) * KMERS_MAX;
+
+/// Which buckets are looked into: all, or one in so many.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen {
+    /// One in so many.
+    pub of: usize,
+    /// Which one.
+    pub which: usize,
+}
+
+impl Chosen {
+    /// All.
+    pub const ALL: Self = Self { of: 1, which: 0 };
+
+    /// Whether a bucket is looked into.
+    #[inline(always)]
+    pub fn has(self, bucket: usize) -> bool {
+        self.of == 1 || bucket % self.of == self.which
+    }
+}
+
+/// Super-k-mers of one kind by bucket.
+pub struct Store<'a> {
+    k: usize,
+    buckets: Buckets,
+    chosen: Chosen,
+    blocks: Blocks<'a>,
+}
+
+/// What all stores of a verification have in common.
+#[derive(Clone, Copy)]
+pub struct Shape<'a, 's> {
+    /// Bases of their k-mers.
+    pub k: usize,
+    /// Their buckets.
+    pub buckets: Buckets,
+    /// The buckets that are looked into.
+    pub chosen: Chosen,
+    /// Memory, and what is to stay free of it.
+    pub memory: (&'a Budget, u64),
+    /// Most bytes that a thread's open blocks take.
+    pub open_bytes: usize,
+    /// Folder of what does not fit in memory.
+    pub scratch: &'s Path,
+}
+
+impl<'a> Store<'a> {
+    /// An empty one, whose scratch file has this name.
+    pub fn new(shape: &Shape<'a, '_>, name: &str) -> Self {
+        let Shape { k, buckets, chosen, memory, open_bytes, scratch } = *shape;
+        let path = scratch.join(name);
+        let blocks = Blocks::new(OPERATION, buckets.count(), memory, path).opening(open_bytes);
+        Self { k, buckets, chosen, blocks }
+    }
+
+    /// What a thread adds through.
+    ///
+    /// # Errors
+    /// `Input` when its open blocks do not fit in the budget.
+    pub fn open(&self) -> Result<Adder<'_, 'a>> {
+        Ok(Adder {
+            k: self.k,
+            chosen: self.chosen,
+            open: self.blocks.open()?,
+            cutter: Cutter::new(self.k, self.buckets),
+            counts: Vec::new(),
+        })
+    }
+
+    /// Its buckets.
+    pub fn buckets(&self) -> Buckets {
+        self.buckets
+    }
+
+    /// Forgets a bucket.
+    pub fn clear(&self, bucket: usize) {
+        self.blocks.clear(bucket);
+    }
+
+    /// Calls `take` with the records of a bucket, block by block.
+    fn each_block(
+        &self,
+        bucket: usize,
+        buffer: &mut Vec<u8>,
+        mut take: impl FnMut(&[u8], usize) -> Result<()>,
+    ) -> Result<()> {
+        self.blocks.each(bucket, buffer, |block| take(block, block.len() - PADDING))
+    }
+
+    /// Calls `take` with each k-mer of a bucket that was added without more.
+    ///
+    /// # Errors
+    /// `System`; those of `take`.
+    pub fn each_kmer<K: Kmer>(
+        &self,
+        bucket: usize,
+        buffer: &mut Vec<u8>,
+        mut take: impl FnMut(K) -> Result<()>,
+    ) -> Result<()> {
+        let k = self.k;
+        self.each_block(bucket, buffer, |block, end| {
+            let mut place = 0;
+            while place < end {
+                let kmers = usize::from(block[place]);
+                each_kmer(&block[place + 1..], (kmers, k), |_, kmer| take(kmer))?;
+                place += 1 + (kmers + k - 1).div_ceil(4);
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `take` with each k-mer of a bucket and the number that it was added with.
+    ///
+    /// # Errors
+    /// `System`; those of `take`.
+    pub fn each_numbered<K: Kmer>(
+        &self,
+        bucket: usize,
+        buffer: &mut Vec<u8>,
+        mut take: impl FnMut(K, u32) -> Result<()>,
+    ) -> Result<()> {
+        let k = self.k;
+        self.each_block(bucket, buffer, |block, end| {
+            let mut place = 0;
+            while place < end {
+                let kmers = usize::from(block[place]);
+                let number = u32_at(block, place + 1);
+                each_kmer(&block[place + 5..], (kmers, k), |_, kmer| take(kmer, number))?;
+                place += 5 + (kmers + k - 1).div_ceil(4);
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `take` with each k-mer of a bucket, the number that it was added with, and its count.
+    ///
+    /// # Errors
+    /// `System`; those of `take`.
+    pub fn each_counted<K: Kmer>(
+        &self,
+        bucket: usize,
+        buffer: &mut Vec<u8>,
+        mut take: impl FnMut(K, u32, u32) -> Result<()>,
+    ) -> Result<()> {
+        let (k, mut counts) = (self.k, Vec::new());
+        self.each_block(bucket, buffer, |block, end| {
+            let mut place = 0;
+            while place < end {
+                let kmers = usize::from(block[place]);
+                let number = u32_at(block, place + 1);
+                place += 5;
+                counts.clear();
+                for _ in 0..kmers {
+                    let mut count = u32::from(block[place]);
+                    place += 1;
+                    if count == COUNT_LONG {
+                        count = u32_at(block, place);
+                        place += 4;
+                    }
+                    counts.push(count);
+                }
+                each_kmer(&block[place..], (kmers, k), |index, kmer| {
+                    take(kmer, number, counts[index])
+                })?;
+                place += (kmers + k - 1).div_ceil(4);
+            }
+            Ok(())
+        })
+    }
+}
+
+fn u32_at(bytes: &[u8], place: usize) -> u32 {
+    let mut four = [0; 4];
+    four.copy_from_slice(&bytes[place..place + 4]);
+    u32::from_le_bytes(four)
+}
+
+/// Calls `take` with the canonical form of each k-mer of packed bases, and its place.
+#[inline(always)]
+fn each_kmer<K: Kmer>(
+    bytes: &[u8],
+    (kmers, k): (usize, usize),
+    mut take: impl FnMut(usize, K) -> Result<()>,
+) -> Result<()> {
+    let mut forward = K::unpack(bytes, k);
+    let mut backward = forward.reverse_complement(k);
+    for index in 0..kmers {
+        if index > 0 {
+            let place = index + k - 1;
+            let base = bytes[place / 4] >> (6 - 2 * (place % 4)) & 3;
+            forward = forward.append(base, k);
+            backward = backward.prepend(complement(base), k);
+        }
+        take(index, forward.min(backward))?;
+    }
+    Ok(())
+}
+
+/// The open blocks of a thread, and what it cuts with. What is added must be finished.
+pub struct Adder<'s, 'a> {
+    k: usize,
+    chosen: Chosen,
+    open: Open<'s, 'a>,
+    cutter: Cutter,
+    counts: Vec<u32>,
+}
+
+impl Adder<'_, '_> {
+    /// Adds the k-mers from `first` to before `last` of packed bases, for
+    /// [`Store::each_kmer`].
+    #[inline]
+    pub fn add(&mut self, words: &[u64], (mut first, last): (usize, usize)) {
+        while first < last {
+            let part = last.min(first + PART_BASES);
+            let end = part + self.k - 1;
+            if self.cutter.is_full(end - first) {
+                self.cut_plain();
+            }
+            self.cutter.add(0, |codes| unpack(words, (first, end), codes));
+            first = part;
+        }
+    }
+
+    fn cut_plain(&mut self) {
+        let (chosen, open, k) = (self.chosen, &mut self.open, self.k);
+        self.cutter.cut(|piece| put(piece, (chosen, k), (open, 0), |_| ()));
+    }
+
+    /// Adds all k-mers of a sequence with a number, for [`Store::each_numbered`].
+    pub fn add_numbered(&mut self, number: u32, (text, sequence): (&Text<'_>, usize)) {
+        let (start, end) = text.range(sequence);
+        let (mut first, last) = (start, (end + 1).saturating_sub(self.k));
+        let (chosen, k) = (self.chosen, self.k);
+        while first < last {
+            let part = last.min(first + PART_BASES);
+            self.cutter.add(0, |codes| unpack(text.words(), (first, part + k - 1), codes));
+            let open = &mut self.open;
+            self.cutter.cut(|piece| {
+                put(piece, (chosen, k), (open, NUMBER_BYTES), |block| {
+                    block.extend(number.to_le_bytes());
+                });
+            });
+            first = part;
+        }
+    }
+
+    /// Adds all k-mers of a sequence with its number and the counts that `count` appends, for
+    /// [`Store::each_counted`]; returns the sum of the counts.
+    pub fn add_counted(
+        &mut self,
+        (text, sequence): (&Text<'_>, usize),
+        count: impl FnOnce((usize, usize), &mut Vec<u32>),
+    ) -> u64 {
+        let (start, end) = text.range(sequence);
+        self.counts.clear();
+        count((start, end + 1 - self.k), &mut self.counts);
+        let (mut first, last) = (start, end + 1 - self.k);
+        let (chosen, k, number) = (self.chosen, self.k, sequence as u32);
+        while first < last {
+            let part = last.min(first + PART_BASES);
+            let origin = (first - start) as u64;
+            self.cutter.add(origin, |codes| unpack(text.words(), (first, part + k - 1), codes));
+            let (open, counts) = (&mut self.open, &self.counts);
+            self.cutter.cut(|piece| {
+                put(piece, (chosen, k), (open, COUNTED_BYTES_MAX), |block| {
+                    block.extend(number.to_le_bytes());
+                    let from = piece.origin as usize + piece.first;
+                    for &count in &counts[from..from + piece.kmers] {
+                        block.push(count.min(COUNT_LONG) as u8);
+                        if count >= COUNT_LONG {
+                            block.extend(count.to_le_bytes());
+                        }
+                    }
+                });
+            });
+            first = part;
+        }
+        self.counts.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// Whether all was written so far.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn check(&mut self) -> Result<()> {
+        self.open.check()
+    }
+
+    /// Gives up what is open.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn finish(mut self) -> Result<()> {
+        self.cut_plain();
+        self.open.finish()
+    }
+}
+
+/// Appends a record: how many k-mers, at most so many bytes that `head` appends, the bases.
+#[inline(always)]
+fn put(
+    piece: &Piece<'_>,
+    (chosen, k): (Chosen, usize),
+    (open, head_bytes_max): (&mut Open<'_, '_>, usize),
+    head: impl FnOnce(&mut Vec<u8>),
+) {
+    if chosen.has(piece.bucket) {
+        let most = 1 + head_bytes_max + (KMERS_MAX + k).div_ceil(4) + size_of::<u64>();
+        open.append(piece.bucket, most, |block| {
+            block.push(piece.kmers as u8);
+            head(block);
+            piece.pack(block);
+        });
+    }
+}

@@ -1,0 +1,244 @@
+//! Where k-mers of a text are: one in eight by hash, and those at the ends of its sequences.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cuesta_core::Result;
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_input::parallel;
+
+use super::packed::{Alignment, WORD_BASES, base, turned, window};
+use super::text::{PLACES_MAX, Text};
+use crate::kmer::complement;
+
+/// One k-mer in so many is in the index, as a power of two.
+const SAMPLE_BITS: u32 = 3;
+/// The bases in the middle of a k-mer by which it is chosen.
+const CORE_BASES_MAX: usize = 31;
+/// Slots for a k-mer, in tenths.
+const SLOTS_TENTHS: usize = 16;
+/// Slots looked at before a k-mer is given up: what is not found is only slower to count.
+const PROBES_MAX: usize = 64;
+const EMPTY: u32 = u32::MAX;
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Sequences that a thread indexes at a time.
+const SEQUENCES_AT_A_TIME: usize = 256;
+
+/// Odd bases in the middle of a k-mer, the same on both strands but for their direction.
+#[derive(Clone, Copy)]
+pub struct Core {
+    k: usize,
+    bases: usize,
+}
+
+impl Core {
+    /// Those of k-mers of `k` bases.
+    pub fn of(k: usize) -> Self {
+        Self { k, bases: k.min(CORE_BASES_MAX) }
+    }
+
+    /// Calls `take` for the k-mers from `first` to before `last`, with the place of each and the
+    /// hash of its core, until it returns false.
+    #[inline(always)]
+    pub fn each(
+        self,
+        words: &[u64],
+        (first, last): (usize, usize),
+        mut take: impl FnMut(usize, u64) -> bool,
+    ) {
+        let away = (self.k - self.bases) / 2;
+        let (mask, top) = ((1 << (2 * self.bases)) - 1, 2 * (self.bases - 1));
+        let mut forward = window(words, first + away) >> (64 - 2 * self.bases);
+        let mut backward = turned(forward) >> (64 - 2 * self.bases);
+        for place in first..last {
+            if !take(place, mixed(forward.min(backward))) {
+                return;
+            }
+            let next = base(words, place + away + self.bases);
+            forward = (forward << 2 | u64::from(next)) & mask;
+            backward = backward >> 2 | u64::from(complement(next)) << top;
+        }
+    }
+
+    /// The hash of the k-mer at a place, from that of its core.
+    #[inline(always)]
+    fn name(self, words: &[u64], place: usize, core: u64) -> u64 {
+        if self.k == self.bases { core } else { self.long_name(words, place) }
+    }
+
+    /// The hash of the core of a k-mer.
+    #[inline]
+    pub fn hash(self, words: &[u64], place: usize) -> u64 {
+        let away = (self.k - self.bases) / 2;
+        let forward = window(words, place + away) >> (64 - 2 * self.bases);
+        mixed(forward.min(turned(forward) >> (64 - 2 * self.bases)))
+    }
+
+    /// Of both strands together: each is hashed by windows at the same distances from its start,
+    /// the last one at its end.
+    fn long_name(self, words: &[u64], place: usize) -> u64 {
+        let last = self.k - WORD_BASES;
+        let starts = (0..last).step_by(WORD_BASES).chain([last]);
+        let both = starts.fold([0, 0], |[one, two], start| {
+            let ahead = window(words, place + start);
+            let behind = turned(window(words, place + last - start));
+            [mixed(one ^ ahead), mixed(two ^ behind)]
+        });
+        mixed(both[0].wrapping_add(both[1]))
+    }
+}
+
+#[inline(always)]
+fn mixed(kmer: u64) -> u64 {
+    let product = kmer.wrapping_mul(SPREAD);
+    product ^ product >> 32
+}
+
+/// Whether the k-mer of a core with this hash is in the index wherever it is in a sequence.
+#[inline(always)]
+pub fn is_sampled(core: u64) -> bool {
+    core >> (64 - SAMPLE_BITS) == 0
+}
+
+/// Places of k-mers in a text.
+pub struct Index<'t, 'a> {
+    text: &'t Text<'a>,
+    core: Core,
+    slots: Vec<AtomicU32>,
+    /// Bits of a slot that are the place; those above are of the hash.
+    place_bits: u32,
+    /// The places that may be in it.
+    end: usize,
+    _lease: Lease<'a>,
+}
+
+impl<'t, 'a> Index<'t, 'a> {
+    /// Bytes of the index of sequences with so many bases.
+    fn size_bytes(bases: usize, sequences: usize) -> u64 {
+        let kmers = (bases >> SAMPLE_BITS) + 2 * sequences + 64;
+        (kmers * SLOTS_TENTHS / 10 * size_of::<AtomicU32>()) as u64
+    }
+
+    /// Of the first sequences of a text that have to do with at most `most_bytes`, an index and
+    /// `each_bytes` a base.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub fn new(
+        text: &'t Text<'a>,
+        k: usize,
+        (budget, most_bytes, each_bytes): (&'a Budget, u64, u64),
+        threads: usize,
+    ) -> Result<Self> {
+        let fits = |sequences: usize| {
+            let bases = text.start(sequences);
+            Self::size_bytes(bases, sequences) + bases as u64 * each_bytes <= most_bytes
+                && bases <= PLACES_MAX
+        };
+        let (mut sequences, mut too_many) = (0, text.len() + 1);
+        while too_many - sequences > 1 {
+            let middle = sequences.midpoint(too_many);
+            *(if fits(middle) { &mut sequences } else { &mut too_many }) = middle;
+        }
+        let end = text.start(sequences);
+        let size_bytes = Self::size_bytes(end, sequences);
+        let lease = budget.take(size_bytes, "where k-mers are in the answer")?;
+        let count = size_bytes as usize / size_of::<AtomicU32>();
+        let mut slots = Vec::with_capacity(count);
+        slots.resize_with(count, || AtomicU32::new(EMPTY));
+        let place_bits = usize::BITS - (end + 1).leading_zeros();
+        let index = Self { text, core: Core::of(k), slots, place_bits, end, _lease: lease };
+        let work = |_: &mut (), task: usize| {
+            let first = task * SEQUENCES_AT_A_TIME;
+            let last = sequences.min(first + SEQUENCES_AT_A_TIME);
+            (first..last).for_each(|sequence| index.add(sequence, k));
+            Ok(())
+        };
+        parallel::run(threads, sequences.div_ceil(SEQUENCES_AT_A_TIME), || (), work, |_| {})?;
+        Ok(index)
+    }
+
+    /// The places that may be found are before this one.
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    /// The hashes of cores of its k-mers.
+    pub fn core(&self) -> Core {
+        self.core
+    }
+
+    fn add(&self, sequence: usize, k: usize) {
+        let (start, end) = self.text.range(sequence);
+        let last = end - k;
+        self.core.each(self.text.words(), (start, last + 1), |place, core| {
+            if is_sampled(core) || place == start || place == last {
+                self.insert(place, core);
+            }
+            true
+        });
+    }
+
+    #[inline(always)]
+    fn slot(&self, name: u64) -> usize {
+        ((u64::from(name as u32) * self.slots.len() as u64) >> 32) as usize
+    }
+
+    #[inline(always)]
+    fn tag(&self, name: u64) -> u32 {
+        let bits = u64::from(self.place_bits);
+        // With 32 bits of places there is none.
+        ((name >> 32) << bits) as u32
+    }
+
+    fn insert(&self, place: usize, core: u64) {
+        let name = self.core.name(self.text.words(), place, core);
+        let entry = self.tag(name) | place as u32;
+        let mut slot = self.slot(name);
+        for _ in 0..PROBES_MAX {
+            let (order, fail) = (Ordering::Relaxed, Ordering::Relaxed);
+            if self.slots[slot].compare_exchange(EMPTY, entry, order, fail).is_ok() {
+                return;
+            }
+            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+        }
+    }
+
+    /// Reads the memory in which the k-mer of a read would be found, so that what is needed for
+    /// several reads comes at once and not one after the other; a place where it may be.
+    #[inline(always)]
+    pub fn touch(&self, read: &[u64], base: usize, core: u64) -> usize {
+        let name = self.core.name(read, base, core);
+        let entry = self.slots[self.slot(name)].load(Ordering::Relaxed);
+        let place = (entry as usize) & ((1 << self.place_bits) - 1);
+        place.min(self.end)
+    }
+
+    /// Where the k-mer at a base of a read is in the text.
+    #[inline]
+    pub fn find(&self, read: &[u64], base: usize, core: u64) -> Option<Alignment> {
+        let name = self.core.name(read, base, core);
+        let (tag, place_mask) = (self.tag(name), ((1u64 << self.place_bits) - 1) as u32);
+        let mut slot = self.slot(name);
+        let (k, words) = (self.core.k, self.text.words());
+        for _ in 0..PROBES_MAX {
+            let entry = self.slots[slot].load(Ordering::Relaxed);
+            if entry == EMPTY {
+                return None;
+            }
+            if entry & !place_mask == tag {
+                let place = i64::from(entry & place_mask);
+                let forward = Alignment { origin: place - base as i64, is_turned: false };
+                if forward.same_ahead(read, words, base, k) == k {
+                    return Some(forward);
+                }
+                let origin = place + (k - 1 + base) as i64;
+                let backward = Alignment { origin, is_turned: true };
+                if backward.same_ahead(read, words, base, k) == k {
+                    return Some(backward);
+                }
+            }
+            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+        }
+        None
+    }
+}

@@ -1,0 +1,168 @@
+//! Where k-mers meet: every (k-1)-mer inside a unitig must be there once among all ends of k-mers
+//! of either side, and no two ends of unitigs may be all that meets in a (k-1)-mer.
+
+use cuesta_core::Result;
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::progress::Progress;
+use cuesta_input::parallel;
+
+use super::evidence::{Adder, Store};
+use super::faults::{Fault, Faults};
+use super::judge::share;
+use super::packed::Alignment;
+use super::text::Text;
+use crate::compact::internal;
+use crate::kmer::Kmer;
+
+/// Unitigs that a thread looks at before it says that it goes on.
+const UNITIGS_AT_A_TIME: usize = 256;
+/// Parts of a bucket by hash, when it must be sorted in parts.
+const PARTS_MAX: u64 = 1 << 24;
+/// The part of the free memory that all threads sort in.
+const SORTED_PART: u64 = 2;
+const SORTED_BYTES_MIN: u64 = 64 << 10;
+const SORTED_BYTES_MAX: u64 = 64 << 20;
+
+/// The (k-1)-mers of unitigs by bucket: those inside, and those at their ends.
+pub struct Joints<'j, 'a> {
+    /// Those between two k-mers of a unitig.
+    pub inside: &'j Store<'a>,
+    /// Those at the ends of unitigs.
+    pub outside: &'j Store<'a>,
+    /// The unitigs.
+    pub text: &'j Text<'a>,
+    /// Size of k-mers.
+    pub k: usize,
+    /// What is found wrong.
+    pub faults: &'j Faults,
+}
+
+impl<'j, 'a> Joints<'j, 'a> {
+    /// Puts all (k-1)-mers into buckets, and looks at whether circles are some.
+    ///
+    /// # Errors
+    /// `Input` when a block a bucket does not fit in the budget; `System`; `Cancelled`.
+    pub fn divide(&self, threads: usize, (progress, amount): (&Progress, u64)) -> Result<()> {
+        let tasks = self.text.len().div_ceil(UNITIGS_AT_A_TIME);
+        let work = |adders: &mut Option<[Adder<'j, 'a>; 2]>, task: usize| {
+            let [inside, outside] = match adders {
+                Some(adders) => adders,
+                None => adders.insert([self.inside.open()?, self.outside.open()?]),
+            };
+            let first = task * UNITIGS_AT_A_TIME;
+            for unitig in first..self.text.len().min(first + UNITIGS_AT_A_TIME) {
+                let (start, end) = self.text.range(unitig);
+                // From the first (k-1)-mer to the one after the last.
+                let (left, right) = (start, end + 2 - self.k);
+                if self.text.claim(unitig).is_marked {
+                    self.check_circle((start, end));
+                    inside.add(self.text.words(), (left, right - 1));
+                } else {
+                    inside.add(self.text.words(), (left + 1, right - 1));
+                    outside.add(self.text.words(), (left, left + 1));
+                    outside.add(self.text.words(), (right - 1, right));
+                }
+            }
+            inside.check()?;
+            outside.check()?;
+            progress.advance(share(amount, task, tasks))
+        };
+        let adders = parallel::run(threads, tasks, || None, work, |_| {})?;
+        adders.into_iter().flatten().flatten().try_for_each(Adder::finish)
+    }
+
+    /// A circle ends with the k - 1 bases with which it begins.
+    fn check_circle(&self, (start, end): (usize, usize)) {
+        let (words, bases) = (self.text.words(), self.k - 1);
+        let end = end - bases;
+        let itself = Alignment { origin: end as i64 - start as i64, is_turned: false };
+        if itself.same_ahead(words, words, start, bases) < bases {
+            self.faults.add(Fault::NoCircle);
+        }
+    }
+
+    /// Judges all buckets.
+    ///
+    /// # Errors
+    /// `Input` when the (k-1)-mers of a bucket do not fit in the budget; `System`; `Cancelled`.
+    pub fn judge<'b, K: Kmer>(
+        &self,
+        (budget, threads): (&'b Budget, usize),
+        (progress, amount): (&Progress, u64),
+    ) -> Result<()> {
+        let each = budget.free_bytes() / SORTED_PART / threads as u64;
+        let most_bytes = each.clamp(SORTED_BYTES_MIN, SORTED_BYTES_MAX);
+        let buckets = self.inside.buckets().count();
+        let work = |worker: &mut Option<Worker<'b, K>>, bucket: usize| {
+            let worker = match worker {
+                Some(worker) => worker,
+                None => worker.insert(Worker {
+                    most: most_bytes as usize / size_of::<K>() / 2,
+                    inside: Vec::new(),
+                    outside: Vec::new(),
+                    buffer: Vec::new(),
+                    _lease: budget.take(most_bytes, "sorting (k-1)-mers")?,
+                }),
+            };
+            self.bucket(worker, bucket)?;
+            progress.advance(share(amount, bucket, buckets))
+        };
+        parallel::run(threads, buckets, || None, work, |_| {})?;
+        Ok(())
+    }
+
+    fn bucket<K: Kmer>(&self, worker: &mut Worker<'_, K>, bucket: usize) -> Result<()> {
+        let mut parts = vec![(0, 1)];
+        while let Some((which, of)) = parts.pop() {
+            let Worker { inside, outside, buffer, most, .. } = worker;
+            let mut fits = true;
+            for (store, kmers) in [(self.inside, &mut *inside), (self.outside, &mut *outside)] {
+                kmers.clear();
+                store.each_kmer(bucket, buffer, |kmer: K| {
+                    if fits && (of == 1 || (kmer.mixed() >> 24) % of == which) {
+                        kmers.push(kmer);
+                        fits = kmers.len() <= *most / 2;
+                    }
+                    Ok(())
+                })?;
+            }
+            if fits {
+                self.sorted(inside, outside);
+            } else if of < PARTS_MAX {
+                parts.extend([(which, 2 * of), (which + of, 2 * of)]);
+            } else {
+                return Err(internal("a part of a bucket of (k-1)-mers does not fit"));
+            }
+        }
+        self.inside.clear(bucket);
+        self.outside.clear(bucket);
+        Ok(())
+    }
+
+    /// All of the inside must differ from each other, from their reverse complements, and from
+    /// those outside.
+    fn sorted<K: Kmer>(&self, inside: &mut [K], outside: &mut [K]) {
+        inside.sort_unstable();
+        outside.sort_unstable();
+        let mut outside = outside.iter().peekable();
+        let mut before = None;
+        for &kmer in inside.iter() {
+            while outside.next_if(|&&other| other < kmer).is_some() {}
+            if before.replace(kmer) == Some(kmer)
+                || outside.peek() == Some(&&kmer)
+                || kmer == kmer.reverse_complement(self.k - 1)
+            {
+                self.faults.add(Fault::Branches);
+            }
+        }
+    }
+}
+
+/// What a thread sorts in.
+struct Worker<'a, K> {
+    inside: Vec<K>,
+    outside: Vec<K>,
+    buffer: Vec<u8>,
+    most: usize,
+    _lease: Lease<'a>,
+}

@@ -1,0 +1,285 @@
+//! Judges the k-mers of a bucket: what was counted along the answer, what is beside it, what the
+//! answer claims and what is trusted are sorted and laid side by side.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cuesta_core::Result;
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::progress::Progress;
+use cuesta_input::parallel;
+
+use super::evidence::Store;
+use super::faults::{Fault, Faults};
+use crate::compact::internal;
+use crate::kmer::Kmer;
+use crate::spectrum::Spectrum;
+use crate::table::COUNT_MAX;
+
+/// Least and most bytes in which a thread sorts.
+const SORTED_BYTES_MIN: u64 = 64 << 10;
+const SORTED_BYTES_MAX: u64 = 64 << 20;
+/// The part of the free memory that all threads sort in.
+const SORTED_PART: u64 = 2;
+/// Parts of a bucket by hash, when it must be sorted in parts.
+const PARTS_MAX: u64 = 1 << 24;
+
+/// What is known of the k-mers of one size.
+pub struct Judge<'j, 'a> {
+    /// Of the reads, those that were not found along the answer.
+    pub reads: &'j Store<'a>,
+    /// Those of the answer, with the number of their sequence and how often they were found along
+    /// it.
+    pub claimed: &'j Store<'a>,
+    /// Those that are solid whatever their count, with the count that they have at least.
+    pub trusted: Option<&'j Store<'a>>,
+    /// The count from which on others are solid.
+    pub min_count: u32,
+    /// For each sequence of the answer, the counts of its k-mers that were not found along it,
+    /// added up.
+    pub sums: &'j [AtomicU64],
+    /// What is found wrong.
+    pub faults: &'j Faults,
+}
+
+/// K-mers by count: of all buckets, and of those of the sample.
+#[derive(Default)]
+pub struct Spectra {
+    /// All.
+    pub all: Spectrum,
+    /// Those of the sample.
+    pub sample: Spectrum,
+}
+
+/// A k-mer that the answer claims.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Claim<K> {
+    kmer: K,
+    sequence: u32,
+    count: u32,
+}
+
+/// What a thread sorts in.
+struct Worker<'a, K> {
+    claims: Vec<Claim<K>>,
+    trusted: Vec<(K, u32)>,
+    kmers: Vec<K>,
+    counted: Vec<(K, u32)>,
+    spare: Vec<(K, u32)>,
+    buffer: Vec<u8>,
+    most_bytes: usize,
+    spectra: Spectra,
+    _lease: Lease<'a>,
+}
+
+/// The k-mers of a bucket whose hash leaves `which` when divided by `of`.
+#[derive(Clone, Copy)]
+struct Part {
+    which: u64,
+    of: u64,
+}
+
+impl Part {
+    #[inline(always)]
+    fn has<K: Kmer>(self, kmer: K) -> bool {
+        self.of == 1 || (kmer.mixed() >> 24) % self.of == self.which
+    }
+}
+
+impl Judge<'_, '_> {
+    /// Judges all buckets; tells of progress as if there were `amount` to do.
+    ///
+    /// # Errors
+    /// `Input` when the k-mers of a bucket do not fit in the budget; `System`; `Cancelled`.
+    pub fn all<'b, K: Kmer>(
+        &self,
+        (budget, threads): (&'b Budget, usize),
+        (progress, amount): (&Progress, u64),
+    ) -> Result<Spectra> {
+        let each = budget.free_bytes() / SORTED_PART / threads as u64;
+        let most_bytes = each.clamp(SORTED_BYTES_MIN, SORTED_BYTES_MAX);
+        let buckets = self.reads.buckets().count();
+        let work = |worker: &mut Option<Worker<'b, K>>, bucket: usize| {
+            let worker = match worker {
+                Some(worker) => worker,
+                None => worker.insert(Worker::new(budget, most_bytes)?),
+            };
+            self.bucket(worker, bucket)?;
+            progress.advance(share(amount, bucket, buckets))
+        };
+        let workers = parallel::run(threads, buckets, || None, work, |_| {})?;
+        let mut found = Spectra::default();
+        for worker in workers.into_iter().flatten() {
+            found.all.merge(&worker.spectra.all);
+            found.sample.merge(&worker.spectra.sample);
+        }
+        Ok(found)
+    }
+
+    fn bucket<K: Kmer>(&self, worker: &mut Worker<'_, K>, bucket: usize) -> Result<()> {
+        let mut parts = vec![Part { which: 0, of: 1 }];
+        while let Some(part) = parts.pop() {
+            if self.load(worker, (bucket, part))? {
+                self.judge(worker, bucket);
+            } else if part.of < PARTS_MAX {
+                let of = 2 * part.of;
+                parts.extend([part.which, part.which + part.of].map(|which| Part { which, of }));
+            } else {
+                return Err(internal("a part of a bucket of k-mers does not fit"));
+            }
+        }
+        self.claimed.clear(bucket);
+        self.reads.clear(bucket);
+        if let Some(trusted) = self.trusted {
+            trusted.clear(bucket);
+        }
+        Ok(())
+    }
+
+    /// Sorts the k-mers of a part; whether they fit.
+    fn load<K: Kmer>(
+        &self,
+        worker: &mut Worker<'_, K>,
+        (bucket, part): (usize, Part),
+    ) -> Result<bool> {
+        worker.clear();
+        let mut buffer = std::mem::take(&mut worker.buffer);
+        self.claimed.each_counted(bucket, &mut buffer, |kmer, sequence, count| {
+            if part.has(kmer) {
+                worker.claims.push(Claim { kmer, sequence, count });
+            }
+            Ok(())
+        })?;
+        worker.claims.sort_unstable();
+        if let Some(trusted) = self.trusted {
+            trusted.each_numbered(bucket, &mut buffer, |kmer, weight| {
+                if part.has(kmer) {
+                    worker.trusted.push((kmer, weight));
+                }
+                Ok(())
+            })?;
+            // Of several weights the last one is the most.
+            worker.trusted.sort_unstable();
+        }
+        let mut fits = worker.fits();
+        self.reads.each_kmer(bucket, &mut buffer, |kmer| {
+            if fits && part.has(kmer) {
+                worker.kmers.push(kmer);
+                if worker.kmers.len() == worker.kmers.capacity() {
+                    worker.count();
+                    fits = worker.fits();
+                }
+            }
+            Ok(())
+        })?;
+        worker.count();
+        worker.buffer = buffer;
+        Ok(fits && worker.fits())
+    }
+
+    fn judge<K: Kmer>(&self, worker: &mut Worker<'_, K>, bucket: usize) {
+        let is_sampled = self.reads.buckets().is_sampled(bucket);
+        let Worker { claims, trusted, counted, spectra, .. } = worker;
+        let mut add = |count: u32| {
+            if count > 0 {
+                spectra.all.add(count);
+                if is_sampled {
+                    spectra.sample.add(count);
+                }
+            }
+        };
+        let mut counted = counted.iter().copied().peekable();
+        let mut trusted = trusted.chunk_by(|one, two| one.0 == two.0).peekable();
+        let mut unclaimed = |(_, count): (K, u32)| {
+            add(count);
+            if count >= self.min_count {
+                self.faults.add(Fault::Unclaimed);
+            }
+        };
+        let mut before: Option<K> = None;
+        let mut totals = Vec::new();
+        for claim in claims.iter() {
+            if before.replace(claim.kmer) == Some(claim.kmer) {
+                self.faults.add(Fault::Twice);
+                continue;
+            }
+            while let Some(other) = counted.next_if(|one| one.0 < claim.kmer) {
+                unclaimed(other);
+            }
+            while trusted.next_if(|same| same[0].0 < claim.kmer).is_some() {
+                self.faults.add(Fault::Unclaimed);
+            }
+            let beside = counted.next_if(|one| one.0 == claim.kmer).map_or(0, |one| one.1);
+            let trust = trusted.next_if(|same| same[0].0 == claim.kmer);
+            let weight = trust.and_then(<[_]>::last).map(|one| one.1);
+            let seen = claim.count.saturating_add(beside).min(COUNT_MAX);
+            let total = seen.max(weight.unwrap_or(0));
+            if total < self.min_count && weight.is_none() {
+                self.faults.add(Fault::NotSolid);
+            }
+            if total > claim.count {
+                let more = u64::from(total - claim.count);
+                self.sums[claim.sequence as usize].fetch_add(more, Ordering::Relaxed);
+            }
+            totals.push(total);
+        }
+        counted.for_each(unclaimed);
+        totals.into_iter().for_each(add);
+        if trusted.next().is_some() {
+            self.faults.add(Fault::Unclaimed);
+        }
+    }
+}
+
+/// What `index` of `count` parts of an amount are, so that all are the whole of it.
+pub fn share(amount: u64, index: usize, count: usize) -> u64 {
+    let upto = |index: usize| (u128::from(amount) * index as u128 / count as u128) as u64;
+    upto(index + 1) - upto(index)
+}
+
+impl<'a, K: Kmer> Worker<'a, K> {
+    fn new(budget: &'a Budget, most_bytes: u64) -> Result<Self> {
+        Ok(Self {
+            claims: Vec::new(),
+            trusted: Vec::new(),
+            kmers: Vec::with_capacity(most_bytes as usize / 4 / size_of::<K>()),
+            counted: Vec::new(),
+            spare: Vec::new(),
+            buffer: Vec::new(),
+            most_bytes: most_bytes as usize,
+            spectra: Spectra::default(),
+            _lease: budget.take(most_bytes, "sorting k-mers")?,
+        })
+    }
+
+    fn clear(&mut self) {
+        self.claims.clear();
+        self.trusted.clear();
+        self.kmers.clear();
+        self.counted.clear();
+    }
+
+    /// Whether what is sorted takes no more than half of the memory, so that all else has room.
+    fn fits(&self) -> bool {
+        let claims = self.claims.len() * size_of::<Claim<K>>();
+        let others = (self.trusted.len() + 2 * self.counted.len()) * size_of::<(K, u32)>();
+        claims + others <= self.most_bytes / 2
+    }
+
+    /// Counts the k-mers and adds them to those counted before.
+    fn count(&mut self) {
+        self.kmers.sort_unstable();
+        let mut before = self.counted.iter().copied().peekable();
+        self.spare.clear();
+        for same in self.kmers.chunk_by(|one, two| one == two) {
+            while let Some(one) = before.next_if(|one| one.0 < same[0]) {
+                self.spare.push(one);
+            }
+            let count = u32::try_from(same.len()).unwrap_or(COUNT_MAX);
+            let more = before.next_if(|one| one.0 == same[0]).map_or(0, |one| one.1);
+            self.spare.push((same[0], count.saturating_add(more).min(COUNT_MAX)));
+        }
+        self.spare.extend(before);
+        std::mem::swap(&mut self.spare, &mut self.counted);
+        self.kmers.clear();
+    }
+}

@@ -1,0 +1,326 @@
+//! Proves the unitigs of one size of k-mers: reads are laid along them, what is left of the reads
+//! is counted in buckets, then the unitigs' own k-mers and the places where these meet are judged.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_input::parallel;
+
+use super::OPERATION;
+use super::counts::{self, Counts};
+use super::cut::Buckets;
+use super::evidence::{Adder, Chosen, Shape, Store};
+use super::faults::Faults;
+use super::follow::{Follower, Group, READS_AT_A_TIME};
+use super::index::Index;
+use super::joints::Joints;
+use super::judge::{Judge, Spectra, share};
+use super::links::Links;
+use super::packed::are_bases;
+use super::reads::{Block, Source};
+use super::text::{Claim, Text};
+use crate::kmer::Kmer;
+use crate::run::input_bytes;
+use crate::scan;
+use crate::table::COUNT_MAX;
+
+/// Bytes of input for a bucket: what of it is not found along the answer fits in a cache.
+const BUCKET_BYTES: u64 = 512 << 10;
+const BUCKET_BITS_MIN: u32 = 4;
+const BUCKET_BITS_MAX: u32 = 12;
+/// The part of the memory that open blocks take, those of all threads together.
+const OPEN_PART: u64 = 8;
+const OPEN_BYTES_MIN: u64 = 2 << 10;
+/// The part of the memory that stays free when super-k-mers go to scratch.
+const KEEP_FREE_PART: u64 = 3;
+/// The part of the memory for the blocks of text that threads read.
+const BLOCK_PART: u64 = 16;
+const BLOCK_BYTES_MIN: u64 = 32 << 10;
+const BLOCK_BYTES_MAX: u64 = 1 << 20;
+/// A thread has a block, and its stream what is left of one.
+const BLOCKS: u64 = 2;
+/// The part of the free memory that is for laying reads along the answer.
+const INDEX_PART: u64 = 2;
+/// Sequences that a thread works on before it says that it goes on.
+const SEQUENCES_AT_A_TIME: usize = 256;
+
+/// What a level of the answer is proven from.
+pub struct Level<'l, 'a> {
+    /// Inputs, threads, scratch.
+    pub request: &'l Request,
+    /// Memory.
+    pub budget: &'a Budget,
+    /// What hears how far it is.
+    pub progress: &'l Progress,
+    /// How much of the progress is its own.
+    pub amount: u64,
+    /// Size of k-mers.
+    pub k: usize,
+    /// The count from which on a k-mer is solid.
+    pub min_count: u32,
+    /// Whether that count is to be found from a sample.
+    pub with_sample: bool,
+    /// Whether reads with ambiguous letters are left out.
+    pub drop_ambiguous: bool,
+    /// The buckets that are looked into.
+    pub chosen: Chosen,
+    /// The unitigs.
+    pub unitigs: PathBuf,
+    /// What is solid whatever its count.
+    pub trusted: Option<PathBuf>,
+    /// K-mers are those of what is trusted alone.
+    pub only_trusted: bool,
+}
+
+/// What is known of a level afterwards.
+pub struct Proven<'a> {
+    /// The unitigs.
+    pub text: Text<'a>,
+    /// The counts of the k-mers of each, added up.
+    pub sums: Vec<u64>,
+    /// Where unitigs go on.
+    pub links: Links<'a>,
+    /// K-mers by count.
+    pub spectra: Spectra,
+    /// Bases of the reads.
+    pub read_bases: u64,
+    _lease: Lease<'a>,
+}
+
+/// Reads the name of a unitig.
+pub fn unitig_claim(name: &str) -> Option<Claim> {
+    let count = name.split(" KC:i:").nth(1)?.split(' ').next()?.parse().ok()?;
+    Some(Claim { count, is_marked: name.ends_with(" TP:Z:circular") })
+}
+
+/// Reads the name of what is trusted.
+pub fn trusted_claim(name: &str) -> Option<Claim> {
+    let count = name.split(" weight=").nth(1)?.split(' ').next()?.parse().ok()?;
+    Some(Claim { count, is_marked: name.ends_with(" bridge") })
+}
+
+impl<'a> Level<'_, 'a> {
+    /// Proves the unitigs; what is wrong with them is added to `faults`.
+    ///
+    /// # Errors
+    /// `Input` where a file cannot be read or does not fit in the budget; `System`; `Cancelled`.
+    pub fn prove<K: Kmer>(&self, faults: &Faults) -> Result<Proven<'a>> {
+        let text = Text::read(&self.unitigs, self.budget, unitig_claim)?;
+        if (0..text.len()).any(|unitig| text.length(unitig) < self.k) {
+            let (path, k) = (self.unitigs.display(), self.k);
+            return Err(Error::input(
+                OPERATION,
+                format!("{path} has less than {k} bases in a row"),
+            ));
+        }
+        let _lease = self.budget.take(16 * text.len() as u64, "the counts of unitigs")?;
+        let sums: Vec<AtomicU64> = (0..text.len()).map(|_| AtomicU64::default()).collect();
+        let shape = self.shape(self.k)?;
+        let reads = Store::new(&shape, "verify-reads");
+        let claimed = Store::new(&shape, "verify-claims");
+        let trusted = self.trusted.as_ref().map(|_| Store::new(&shape, "verify-trusted"));
+        let mut read_bases = 0;
+        let counts = if self.only_trusted {
+            None
+        } else {
+            let (counts, bases) = self.follow(&text, &reads)?;
+            read_bases = bases;
+            Some(counts)
+        };
+        self.claim((&text, counts.as_ref()), &claimed, &sums)?;
+        drop(counts);
+        if let (Some(path), Some(store)) = (&self.trusted, &trusted) {
+            self.trust(path, store)?;
+        }
+        let judge = Judge {
+            reads: &reads,
+            claimed: &claimed,
+            trusted: trusted.as_ref(),
+            min_count: self.min_count,
+            sums: &sums,
+            faults,
+        };
+        let means = (self.budget, self.request.threads);
+        let spectra = judge.all::<K>(means, (self.progress, self.amount / 4))?;
+        drop((reads, claimed, trusted));
+        self.joints::<K>(&text, faults)?;
+        let links = Links::find::<K>(&text, self.k, (self.budget, faults))?;
+        let sums = sums.into_iter().map(AtomicU64::into_inner).collect();
+        Ok(Proven { text, sums, links, spectra, read_bases, _lease })
+    }
+
+    /// The shape of stores of k-mers of `k` bases.
+    fn shape(&self, k: usize) -> Result<Shape<'a, '_>> {
+        let limit = self.budget.limit_bytes();
+        let open_bytes = limit / OPEN_PART / self.request.threads as u64;
+        let bits_max = (open_bytes / OPEN_BYTES_MIN).max(1).ilog2();
+        let wanted = (input_bytes(&self.request.inputs)? / BUCKET_BYTES).max(1).ilog2();
+        let bits = wanted.min(bits_max).clamp(BUCKET_BITS_MIN, BUCKET_BITS_MAX);
+        Ok(Shape {
+            k,
+            buckets: Buckets { bits, with_sample: self.with_sample && k == self.k },
+            chosen: if k == self.k { self.chosen } else { Chosen::ALL },
+            memory: (self.budget, limit / KEEP_FREE_PART),
+            open_bytes: open_bytes as usize,
+            scratch: &self.request.scratch,
+        })
+    }
+
+    /// Lays the reads along the unitigs: how often their k-mers were seen there, and the bases of
+    /// all reads. Other k-mers go to `beside`.
+    fn follow<'s>(&self, text: &Text<'a>, beside: &'s Store<'a>) -> Result<(Counts<'a>, u64)> {
+        let (budget, threads) = (self.budget, self.request.threads);
+        let block_bytes = (budget.limit_bytes() / BLOCK_PART / BLOCKS / threads as u64)
+            .clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        let _blocks = budget.take(block_bytes * BLOCKS * threads as u64, "reading the input")?;
+        let most_bytes = budget.free_bytes() / INDEX_PART;
+        let memory = (budget, most_bytes, counts::EACH_BYTES);
+        let index = Index::new(text, self.k, memory, threads)?;
+        let counts = Counts::new(index.end(), budget)?;
+        let overlap = (!self.drop_ambiguous).then_some(self.k - 1);
+        let source = Source::open(&self.request.inputs, block_bytes as usize, overlap)?;
+        let follower = Follower { text, index: &index, counts: &counts, k: self.k };
+        let total = file_bytes(self.request)?;
+        let work = |worker: &mut Option<Reader<'s, 'a>>, _: usize| {
+            let mut reader = match worker.take() {
+                Some(reader) => reader,
+                None => Reader { adder: beside.open()?, group: Group::default(), bases: 0 },
+            };
+            let mut block = Block::default();
+            while source.next(&mut block)? {
+                block.each_read(|letters| {
+                    self.add(letters, &mut reader);
+                    if reader.group.len() >= READS_AT_A_TIME {
+                        reader.follow(&follower);
+                    }
+                    Ok(())
+                })?;
+                reader.bases -= block.repeated_bases;
+                reader.adder.check()?;
+                let part = u128::from(block.file_bytes) * u128::from(self.amount / 2);
+                self.progress.advance((part / u128::from(total.max(1))) as u64)?;
+            }
+            reader.follow(&follower);
+            *worker = Some(reader);
+            Ok(())
+        };
+        let readers = parallel::run(threads, threads, || None, work, |_| {})?;
+        let mut bases = 0;
+        for reader in readers.into_iter().flatten() {
+            bases += reader.bases;
+            reader.adder.finish()?;
+        }
+        drop(index);
+        Ok((counts, bases))
+    }
+
+    /// Adds a read, or the stretches between ambiguous letters.
+    #[inline]
+    fn add(&self, letters: &[u8], reader: &mut Reader<'_, '_>) {
+        if are_bases(letters) {
+            reader.bases += letters.len() as u64;
+            reader.group.push(letters);
+            return;
+        }
+        if self.drop_ambiguous {
+            return;
+        }
+        for stretch in letters.split(|&letter| scan::code(letter) > 3) {
+            reader.bases += stretch.len() as u64;
+            reader.group.push(stretch);
+        }
+    }
+
+    /// Puts the k-mers of the unitigs into buckets, with the counts that are known.
+    fn claim<'s>(
+        &self,
+        (text, counts): (&Text<'a>, Option<&Counts<'a>>),
+        claimed: &'s Store<'a>,
+        sums: &[AtomicU64],
+    ) -> Result<()> {
+        let tasks = text.len().div_ceil(SEQUENCES_AT_A_TIME);
+        let work = |adder: &mut Option<Adder<'s, 'a>>, task: usize| {
+            let adder = match adder {
+                Some(adder) => adder,
+                None => adder.insert(claimed.open()?),
+            };
+            let first = task * SEQUENCES_AT_A_TIME;
+            let last = text.len().min(first + SEQUENCES_AT_A_TIME);
+            for (unitig, all) in (first..).zip(&sums[first..last]) {
+                let sum = adder.add_counted((text, unitig), |places, found| match counts {
+                    Some(counts) => counts.append(places, COUNT_MAX, found),
+                    None => found.resize(places.1 - places.0, 0),
+                });
+                all.store(sum, Ordering::Relaxed);
+            }
+            adder.check()?;
+            self.progress.advance(share(self.amount / 8, task, tasks))
+        };
+        let adders = parallel::run(self.request.threads, tasks, || None, work, |_| {})?;
+        adders.into_iter().flatten().try_for_each(Adder::finish)
+    }
+
+    /// Puts the k-mers of what is trusted into buckets, each with its weight.
+    fn trust<'s>(&self, path: &std::path::Path, store: &'s Store<'a>) -> Result<()> {
+        let text = Text::read(path, self.budget, trusted_claim)?;
+        let tasks = text.len().div_ceil(SEQUENCES_AT_A_TIME);
+        let work = |adder: &mut Option<Adder<'s, 'a>>, task: usize| {
+            let adder = match adder {
+                Some(adder) => adder,
+                None => adder.insert(store.open()?),
+            };
+            let first = task * SEQUENCES_AT_A_TIME;
+            for sequence in first..text.len().min(first + SEQUENCES_AT_A_TIME) {
+                let weight = u32::try_from(text.claim(sequence).count).unwrap_or(COUNT_MAX);
+                adder.add_numbered(weight.min(COUNT_MAX), (&text, sequence));
+            }
+            adder.check()?;
+            self.progress.advance(0)
+        };
+        let adders = parallel::run(self.request.threads, tasks, || None, work, |_| {})?;
+        adders.into_iter().flatten().try_for_each(Adder::finish)
+    }
+
+    /// Judges where the k-mers of the unitigs meet.
+    fn joints<K: Kmer>(&self, text: &Text<'a>, faults: &Faults) -> Result<()> {
+        let shape = self.shape(self.k - 1)?;
+        let inside = Store::new(&shape, "verify-joints");
+        let outside = Store::new(&shape, "verify-ends");
+        let joints = Joints { inside: &inside, outside: &outside, text, k: self.k, faults };
+        let eighth = (self.progress, self.amount / 16);
+        joints.divide(self.request.threads, eighth)?;
+        joints.judge::<K>((self.budget, self.request.threads), eighth)
+    }
+}
+
+/// What a thread reads with.
+struct Reader<'s, 'a> {
+    adder: Adder<'s, 'a>,
+    group: Group,
+    bases: u64,
+}
+
+impl Reader<'_, '_> {
+    fn follow(&mut self, follower: &Follower<'_, '_, '_>) {
+        let adder = &mut self.adder;
+        follower.follow(&self.group, |words, kmers| adder.add(words, kmers));
+        self.group.clear();
+    }
+}
+
+/// Bytes of the input files as they are.
+///
+/// # Errors
+/// `System`.
+pub fn file_bytes(request: &Request) -> Result<u64> {
+    let size = |path: &PathBuf| {
+        let found = std::fs::metadata(path)
+            .map_err(|cause| Error::system(OPERATION, "reading", path, &cause))?;
+        Ok(found.len())
+    };
+    request.inputs.iter().map(size).sum()
+}

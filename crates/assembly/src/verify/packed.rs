@@ -1,0 +1,254 @@
+//! Bases packed 32 to a word, the first one highest, and sequences of them compared a word at a
+//! time.
+
+use cuesta_core::cpu;
+
+use crate::kmer::Base;
+
+/// Bases of a word.
+pub const WORD_BASES: usize = 32;
+/// Words after those of a sequence that are read together with its last ones.
+pub const PADDING_WORDS: usize = 2;
+
+/// The 32 bases from `place` on; those beyond the sequence mean nothing.
+#[inline(always)]
+pub fn window(words: &[u64], place: usize) -> u64 {
+    let (word, shift) = (place / WORD_BASES, 2 * (place % WORD_BASES));
+    let both = u128::from(words[word]) << 64 | u128::from(words[word + 1]);
+    (both << shift >> 64) as u64
+}
+
+/// The 32 bases before `place`, which is not 0; where there are fewer, those are the lowest.
+#[inline(always)]
+fn window_before(words: &[u64], place: usize) -> u64 {
+    if place >= WORD_BASES {
+        window(words, place - WORD_BASES)
+    } else {
+        words[0] >> (64 - 2 * place)
+    }
+}
+
+/// The reverse complement of 32 bases.
+#[inline(always)]
+pub fn turned(word: u64) -> u64 {
+    let odd = u64::MAX / 3;
+    let reversed = word.reverse_bits();
+    !((reversed >> 1) & odd | (reversed & odd) << 1)
+}
+
+/// The base at a place.
+#[inline(always)]
+pub fn base(words: &[u64], place: usize) -> Base {
+    (words[place / WORD_BASES] >> (62 - 2 * (place % WORD_BASES))) as Base & 3
+}
+
+/// Appends bases as numbers, one a byte.
+pub fn unpack(words: &[u64], (start, end): (usize, usize), codes: &mut Vec<Base>) {
+    codes.reserve(end - start);
+    let mut place = start;
+    while place < end {
+        let word = window(words, place);
+        let count = WORD_BASES.min(end - place);
+        let all: [Base; WORD_BASES] =
+            std::array::from_fn(|index| (word >> (62 - 2 * index)) as Base & 3);
+        codes.extend_from_slice(&all[..count]);
+        place += count;
+    }
+}
+
+/// The two bits of each of eight letters A, C, G, T or U in either case, or of each of eight
+/// numbers of bases, packed.
+#[inline(always)]
+fn packed_eight(eight: u64) -> u64 {
+    let fours = (eight | eight >> 6) & 0x000F_000F_000F_000F;
+    let pairs = (fours | fours >> 12) & 0x0000_00FF_0000_00FF;
+    (pairs | pairs >> 24) & 0xFFFF
+}
+
+/// Appends the words of `items`, eight of which `eight` makes numbers of bases of, then padding.
+#[inline(always)]
+fn pack(items: &[u8], eight: impl Fn(u64) -> u64, words: &mut Vec<u64>) {
+    let mut whole = items.chunks_exact(WORD_BASES);
+    for chunk in whole.by_ref() {
+        let mut word = 0;
+        for part in chunk.chunks_exact(8) {
+            let part = part.try_into().map_or(0, u64::from_be_bytes);
+            word = word << 16 | packed_eight(eight(part));
+        }
+        words.push(word);
+    }
+    let mut last = [0; WORD_BASES];
+    last[..whole.remainder().len()].copy_from_slice(whole.remainder());
+    let mut word = 0;
+    for part in last.chunks_exact(8) {
+        let part = part.try_into().map_or(0, u64::from_be_bytes);
+        word = word << 16 | packed_eight(eight(part));
+    }
+    words.push(word);
+    words.extend([0; PADDING_WORDS]);
+}
+
+/// Appends the words of numbers of bases, then padding.
+pub fn pack_codes(codes: &[Base], words: &mut Vec<u64>) {
+    pack(codes, |eight| eight, words);
+}
+
+/// Appends the words of letters A, C, G, T, U in either case, then padding.
+pub fn pack_letters(letters: &[u8], words: &mut Vec<u64>) {
+    // Bits 1 and 2 of these letters tell them apart: 00, 01, 11, 10, and 10 for U too.
+    pack(letters, |eight| (eight >> 1 ^ eight >> 2) & 0x0303_0303_0303_0303, words);
+}
+
+/// Whether all letters are A, C, G, T or U, in either case.
+pub fn are_bases(letters: &[u8]) -> bool {
+    let any_other = cpu::fastest(
+        #[inline(always)]
+        || {
+            letters.iter().fold(0u8, |other, &letter| {
+                let upper = letter & 0xDF;
+                let is_base = (upper == b'A') as u8
+                    | (upper == b'C') as u8
+                    | (upper == b'G') as u8
+                    | (upper == b'T') as u8
+                    | (upper == b'U') as u8;
+                other | (is_base ^ 1)
+            })
+        },
+    );
+    any_other == 0
+}
+
+/// A read laid along a text: base `i` of the read is that of the text at `origin + i`, or, on the
+/// other strand, the complement of that at `origin - i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alignment {
+    /// Where base 0 of the read is, or would be.
+    pub origin: i64,
+    /// Whether the read is on the other strand.
+    pub is_turned: bool,
+}
+
+impl Alignment {
+    /// The place of a base of the read in the text.
+    #[inline(always)]
+    pub fn place(self, base: usize) -> i64 {
+        if self.is_turned { self.origin - base as i64 } else { self.origin + base as i64 }
+    }
+
+    /// How many bases of the read from `from` on are the text's, at most `most`, all of which are
+    /// within both.
+    #[inline]
+    pub fn same_ahead(self, read: &[u64], text: &[u64], from: usize, most: usize) -> usize {
+        let place = self.place(from) as usize;
+        let mut same = 0;
+        while same < most {
+            let there = if self.is_turned {
+                turned(window_before(text, place + 1 - same))
+            } else {
+                window(text, place + same)
+            };
+            let other = window(read, from + same) ^ there;
+            if other != 0 {
+                return most.min(same + other.leading_zeros() as usize / 2);
+            }
+            same += WORD_BASES;
+        }
+        most
+    }
+
+    /// How many bases of the read before `from` are the text's, at most `most`, all of which are
+    /// within both.
+    #[inline]
+    pub fn same_behind(self, read: &[u64], text: &[u64], from: usize, most: usize) -> usize {
+        let place = self.place(from);
+        let mut same = 0;
+        while same < most {
+            let there = if self.is_turned {
+                turned(window(text, (place + 1) as usize + same))
+            } else {
+                window_before(text, place as usize - same)
+            };
+            let other = window_before(read, from - same) ^ there;
+            if other != 0 {
+                return most.min(same + other.trailing_zeros() as usize / 2);
+            }
+            same += WORD_BASES;
+        }
+        most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kmer::complement;
+    use proptest::prelude::*;
+
+    fn packed(codes: &[Base]) -> Vec<u64> {
+        let mut words = Vec::new();
+        pack_codes(codes, &mut words);
+        words
+    }
+
+    proptest! {
+        #[test]
+        fn packed_bases_come_back(
+            codes in prop::collection::vec(0u8..4, 0..200),
+            cut in 0usize..200,
+        ) {
+            let words = packed(&codes);
+            let letters: Vec<u8> =
+                codes.iter().map(|&code| b"ACGTacgu"[usize::from(code) + (cut % 2) * 4]).collect();
+            prop_assert!(are_bases(&letters));
+            let mut of_letters = Vec::new();
+            pack_letters(&letters, &mut of_letters);
+            prop_assert_eq!(&words, &of_letters);
+            let start = cut.min(codes.len());
+            let mut back = Vec::new();
+            unpack(&words, (start, codes.len()), &mut back);
+            prop_assert_eq!(&back, &codes[start..]);
+            for (place, &code) in codes.iter().enumerate() {
+                prop_assert_eq!(base(&words, place), code);
+            }
+        }
+
+        #[test]
+        fn a_read_is_compared_with_a_text_base_by_base(
+            text in prop::collection::vec(0u8..4, 1..150),
+            [start, length, from] in [0usize..150, 1usize..150, 0usize..150],
+            errors in prop::collection::vec(0usize..150, 0..4),
+            is_turned in any::<bool>(),
+        ) {
+            let start = start % text.len();
+            let end = (start + length).min(text.len());
+            let mut read = text[start..end].to_vec();
+            if is_turned {
+                read = read.iter().rev().map(|&code| complement(code)).collect();
+            }
+            for error in errors {
+                let place = error % read.len();
+                read[place] = (read[place] + 1) & 3;
+            }
+            let origin = if is_turned { end as i64 - 1 } else { start as i64 };
+            let alignment = Alignment { origin, is_turned };
+            let is_same = |base: usize| {
+                let there = text[alignment.place(base) as usize];
+                read[base] == if is_turned { complement(there) } else { there }
+            };
+            let from = from % read.len();
+            let ahead = (from..read.len()).take_while(|&base| is_same(base)).count();
+            let behind = (0..from).rev().take_while(|&base| is_same(base)).count();
+            let (words, texts) = (packed(&read), packed(&text));
+            prop_assert_eq!(alignment.same_ahead(&words, &texts, from, read.len() - from), ahead);
+            prop_assert_eq!(alignment.same_behind(&words, &texts, from, from), behind);
+        }
+    }
+
+    #[test]
+    fn other_letters_are_no_bases() {
+        for letter in 0..=255u8 {
+            let expected = b"ACGTUacgtu".contains(&letter);
+            assert_eq!(are_bases(&[b'A', letter, b'C']), expected, "{letter}");
+        }
+    }
+}

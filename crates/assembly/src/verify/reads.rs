@@ -1,0 +1,406 @@
+//! The reads of FASTQ and FASTA files, plain or gzipped: blocks of text are given out to threads,
+//! which find the records in them.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
+
+use cuesta_core::{Error, Result};
+use cuesta_input::parallel::lock;
+use flate2::read::MultiGzDecoder;
+use memchr::{memchr, memchr_iter, memrchr};
+
+use super::OPERATION;
+use crate::scan;
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const FASTQ_LINES: usize = 4;
+
+/// How records are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Format {
+    #[default]
+    Fastq,
+    Fasta,
+}
+
+/// Whole records of a file. A long sequence may be in several, as several records.
+#[derive(Default)]
+pub struct Block {
+    bytes: Vec<u8>,
+    format: Format,
+    /// Bytes of the file that were read for it, as they are in the file.
+    pub file_bytes: u64,
+    /// Bases that the block before has too, because it ends within a sequence.
+    pub repeated_bases: u64,
+}
+
+/// Files of reads, given out in blocks.
+pub struct Source {
+    streams: Vec<(PathBuf, Mutex<Stream>)>,
+    block_bytes: usize,
+    overlap: Option<usize>,
+}
+
+/// A file under way.
+struct Stream {
+    /// None once it has ended.
+    reader: Option<Box<dyn Read + Send>>,
+    format: Format,
+    /// Bytes of the file that were read, and of these, those told of.
+    position: Arc<AtomicU64>,
+    told: u64,
+    /// What was read and not given out, from the beginning of a record on.
+    rest: Vec<u8>,
+    /// Bases in it that were given out.
+    repeated_bases: u64,
+}
+
+/// A file that counts what is read of it.
+struct Counted {
+    file: File,
+    position: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.position.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+impl Source {
+    /// Opens the files, which are given out in blocks of about `block_bytes`. A sequence that is
+    /// longer is cut, and both parts have the `overlap` bases before the cut; without an overlap it
+    /// stays whole.
+    ///
+    /// # Errors
+    /// `Input` for a file that is neither FASTQ nor FASTA; `System`.
+    pub fn open(paths: &[PathBuf], block_bytes: usize, overlap: Option<usize>) -> Result<Self> {
+        let stream = |path: &PathBuf| Ok((path.clone(), Mutex::new(Stream::open(path)?)));
+        let streams = paths.iter().map(stream).collect::<Result<_>>()?;
+        Ok(Self { streams, block_bytes, overlap })
+    }
+
+    /// Fills `block` with the next records of some file; `false` when all have been given out.
+    ///
+    /// # Errors
+    /// `Input` naming a file that cannot be unpacked; `System`.
+    pub fn next(&self, block: &mut Block) -> Result<bool> {
+        for waits in [false, true] {
+            for (path, stream) in &self.streams {
+                let mut stream = match stream.try_lock() {
+                    Ok(stream) => stream,
+                    Err(TryLockError::WouldBlock) if !waits => continue,
+                    Err(_) => lock(stream),
+                };
+                let found = stream.fill(block, self.block_bytes, self.overlap);
+                if found.map_err(|cause| Error::system(OPERATION, "reading", path, &cause))? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Stream {
+    fn open(path: &Path) -> Result<Self> {
+        let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+        let position = Arc::<AtomicU64>::default();
+        let mut file = File::open(path).map_err(failed)?;
+        let mut start = Vec::new();
+        (&mut file).take(2).read_to_end(&mut start).map_err(failed)?;
+        let is_gzipped = start == GZIP_MAGIC;
+        position.store(start.len() as u64, Ordering::Relaxed);
+        let counted = Counted { file, position: position.clone() };
+        let whole = std::io::Cursor::new(start).chain(counted);
+        let mut reader: Box<dyn Read + Send> =
+            if is_gzipped { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        let mut rest = Vec::new();
+        (&mut reader).take(1).read_to_end(&mut rest).map_err(failed)?;
+        let format = match rest[..] {
+            [b'@'] => Format::Fastq,
+            [b'>'] => Format::Fasta,
+            _ => {
+                let text = format!("{} is neither FASTQ nor FASTA", path.display());
+                return Err(Error::input(OPERATION, text));
+            }
+        };
+        Ok(Self { reader: Some(reader), format, position, told: 0, rest, repeated_bases: 0 })
+    }
+
+    fn fill(
+        &mut self,
+        block: &mut Block,
+        block_bytes: usize,
+        overlap: Option<usize>,
+    ) -> std::io::Result<bool> {
+        block.bytes.clear();
+        block.format = self.format;
+        block.bytes.append(&mut self.rest);
+        block.repeated_bases = std::mem::take(&mut self.repeated_bases);
+        let mut wanted = block.bytes.len() + block_bytes;
+        while let Some(reader) = &mut self.reader {
+            let more = wanted.saturating_sub(block.bytes.len());
+            block.bytes.reserve(more);
+            let read = reader.take(more as u64).read_to_end(&mut block.bytes)?;
+            if read < more {
+                self.reader = None;
+                break;
+            }
+            if self.cut(&mut block.bytes, overlap) {
+                break;
+            }
+            wanted *= 2;
+        }
+        let position = self.position.load(Ordering::Relaxed);
+        block.file_bytes = position - self.told;
+        self.told = position;
+        Ok(!block.bytes.is_empty())
+    }
+
+    /// Leaves whole records in `bytes`, and the rest to the next block; whether there are some.
+    fn cut(&mut self, bytes: &mut Vec<u8>, overlap: Option<usize>) -> bool {
+        let place = match self.format {
+            Format::Fastq => records_end(bytes),
+            Format::Fasta => last_header(bytes),
+        };
+        if place > 0 {
+            self.rest.extend_from_slice(&bytes[place..]);
+            bytes.truncate(place);
+            return true;
+        }
+        let tail = match (self.format, overlap) {
+            (Format::Fasta, Some(overlap)) => last_bases(bytes, overlap),
+            _ => None,
+        };
+        let Some(tail) = tail else { return false };
+        self.repeated_bases = tail.iter().filter(|&&letter| scan::code(letter) < 4).count() as u64;
+        self.rest.extend_from_slice(b">\n");
+        self.rest.extend(tail.iter().rev());
+        if bytes.last() == Some(&b'\n') {
+            self.rest.push(b'\n');
+        }
+        true
+    }
+}
+
+/// Where the last whole record of FASTQ ends.
+fn records_end(bytes: &[u8]) -> usize {
+    let lines = memchr_iter(b'\n', bytes).count();
+    let mut end = bytes.len();
+    for _ in 0..=lines % FASTQ_LINES {
+        end = memrchr(b'\n', &bytes[..end]).unwrap_or(0);
+    }
+    if lines < FASTQ_LINES { 0 } else { end + 1 }
+}
+
+/// Where the last record of FASTA begins.
+fn last_header(bytes: &[u8]) -> usize {
+    let mut end = bytes.len();
+    while let Some(place) = memrchr(b'>', &bytes[..end]) {
+        if place == 0 || bytes[place - 1] == b'\n' {
+            return place;
+        }
+        end = place;
+    }
+    0
+}
+
+/// The last bases of a record of FASTA, the last one first, if it has so many.
+fn last_bases(bytes: &[u8], count: usize) -> Option<Vec<u8>> {
+    let start = memchr(b'\n', bytes)?;
+    let bases = bytes[start..].iter().rev().filter(|byte| !b"\r\n".contains(byte));
+    let tail: Vec<u8> = bases.take(count).copied().collect();
+    (tail.len() == count).then_some(tail)
+}
+
+impl Block {
+    /// Calls `take` with the letters of each read.
+    ///
+    /// # Errors
+    /// `Input` where a record is not well-formed; those of `take`.
+    pub fn each_read(&self, take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match self.format {
+            Format::Fastq => each_fastq(&self.bytes, take),
+            Format::Fasta => each_fasta(&self.bytes, take),
+        }
+    }
+}
+
+/// The first line of some bytes, without what ends it, and what comes after it.
+#[inline(always)]
+fn line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let (line, rest) = match memchr(b'\n', bytes) {
+        Some(end) => (&bytes[..end], &bytes[end + 1..]),
+        None => (bytes, &bytes[bytes.len()..]),
+    };
+    (line.strip_suffix(b"\r").unwrap_or(line), rest)
+}
+
+fn each_fastq(mut bytes: &[u8], mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    while !bytes.is_empty() {
+        let (header, rest) = line(bytes);
+        if header.is_empty() && rest.iter().all(|byte| b"\r\n".contains(byte)) {
+            // Blank lines may end a file.
+            return Ok(());
+        }
+        let (letters, rest) = line(rest);
+        let (separator, rest) = line(rest);
+        // Qualities end where the next line would be looked for, so most need no search.
+        let (qualities, rest) = match rest.get(letters.len()) {
+            Some(b'\n') => rest.split_at(letters.len()),
+            _ => line(rest),
+        };
+        let rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+        if !header.starts_with(b"@")
+            || !separator.starts_with(b"+")
+            || qualities.len() != letters.len()
+        {
+            return Err(Error::input(OPERATION, "a record of a FASTQ file is not well-formed"));
+        }
+        take(letters)?;
+        bytes = rest;
+    }
+    Ok(())
+}
+
+fn each_fasta(bytes: &[u8], mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    let mut joined = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (_header, after) = line(rest);
+        let (first, after) = if after.starts_with(b">") { (&[][..], after) } else { line(after) };
+        rest = after;
+        let is_one_line = rest.is_empty() || rest.starts_with(b">");
+        if is_one_line && !first.contains(&b'\r') {
+            take(first)?;
+            continue;
+        }
+        joined.clear();
+        joined.extend(first.iter().filter(|&&byte| byte != b'\r'));
+        while !rest.is_empty() && !rest.starts_with(b">") {
+            let (more, after) = line(rest);
+            joined.extend(more.iter().filter(|&&byte| byte != b'\r'));
+            rest = after;
+        }
+        take(&joined)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reads::{Batch, Pairing, Reads};
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    const OVERLAP: usize = 4;
+
+    fn written(content: &[u8], is_gzipped: bool) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("reads");
+        let mut bytes = content.to_vec();
+        if is_gzipped {
+            bytes.clear();
+            for part in content.chunks(100) {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+                encoder.write_all(part).unwrap();
+                bytes.extend(encoder.finish().unwrap());
+            }
+        }
+        std::fs::write(&path, bytes).unwrap();
+        (folder, path)
+    }
+
+    /// All stretches of five letters, however sequences were cut.
+    fn stretches(reads: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let mut all: Vec<Vec<u8>> =
+            reads.iter().flat_map(|read| read.windows(OVERLAP + 1)).map(<[u8]>::to_vec).collect();
+        all.sort();
+        all
+    }
+
+    fn found(path: &Path, block_bytes: usize, overlap: Option<usize>) -> Vec<Vec<u8>> {
+        let source = Source::open(&[path.to_owned()], block_bytes, overlap).unwrap();
+        let (mut block, mut reads, mut file_bytes) = (Block::default(), Vec::new(), 0);
+        let mut repeated = 0;
+        while source.next(&mut block).unwrap() {
+            file_bytes += block.file_bytes;
+            repeated += block.repeated_bases;
+            let take = |read: &[u8]| {
+                reads.push(read.to_vec());
+                Ok(())
+            };
+            block.each_read(take).unwrap();
+        }
+        assert_eq!(file_bytes, std::fs::metadata(path).unwrap().len());
+        let bases = |reads: &[Vec<u8>]| {
+            reads.iter().flatten().filter(|&&letter| scan::code(letter) < 4).count() as u64
+        };
+        assert_eq!(bases(&reads) - repeated, bases(&expected(path)));
+        reads
+    }
+
+    fn expected(path: &Path) -> Vec<Vec<u8>> {
+        let reads = Reads::open(&[path.to_owned()], Pairing::None).unwrap();
+        let (mut batch, mut all) = (Batch::default(), Vec::new());
+        while reads.next(&mut batch).unwrap() {
+            all.extend(batch.reads().map(<[u8]>::to_vec));
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn records_are_those_of_another_parser(
+            reads in prop::collection::vec(("[ACGTN]{0,60}", "[@+>I]{60}"), 1..12),
+            [fasta, windows, ends, is_gzipped] in any::<[bool; 4]>(),
+            block_bytes in 1usize..400,
+        ) {
+            let end = if windows { "\r\n" } else { "\n" };
+            let mut text = String::new();
+            for (index, (bases, qualities)) in reads.iter().enumerate() {
+                if fasta {
+                    let (one, two) = bases.split_at(bases.len() / 2);
+                    text += &format!(">r{index}{end}{one}{end}{two}{end}");
+                } else {
+                    let qualities = &qualities[..bases.len()];
+                    text += &format!("@r{index}{end}{bases}{end}+{end}{qualities}{end}");
+                }
+            }
+            let text = if ends { text.as_str() } else { text.trim_end() };
+            prop_assume!(ends || !reads[reads.len() - 1].0.is_empty());
+            let (_folder, path) = written(text.as_bytes(), is_gzipped);
+            let wanted = expected(&path);
+            prop_assert_eq!(&found(&path, block_bytes, None), &wanted);
+            let cut = found(&path, block_bytes, Some(OVERLAP));
+            prop_assert_eq!(stretches(&cut), stretches(&wanted));
+        }
+    }
+
+    #[test]
+    fn blank_lines_may_end_a_file_and_other_text_is_refused() {
+        let record = b"@a\nACGT\n+\nIIII\n";
+        for more in ["", "\n", "\r\n\n"] {
+            let (_folder, path) = written(&[record, more.as_bytes()].concat(), false);
+            assert_eq!(found(&path, 1 << 10, None), [b"ACGT"]);
+        }
+        let (_folder, path) = written(b"@a\nACGT\n+\nIII\n", false);
+        let source = Source::open(&[path], 100, None).unwrap();
+        let mut block = Block::default();
+        assert!(source.next(&mut block).unwrap());
+        assert!(block.each_read(|_| Ok(())).is_err());
+        for content in [&b"hello"[..], b""] {
+            let (_folder, path) = written(content, false);
+            assert!(Source::open(&[path], 100, None).is_err());
+        }
+    }
+}

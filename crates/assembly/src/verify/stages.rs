@@ -1,0 +1,276 @@
+//! The sizes of k-mers of an answer, one after the other.
+
+use std::path::Path;
+
+use cuesta_core::Result;
+use cuesta_core::digest::Digest;
+
+use super::answer;
+use super::bridges;
+use super::faults::Fault;
+use super::level::{self, Proven};
+use super::paths::{Bounds, Paths};
+use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
+use crate::bridge::{self, Mates, Trusted};
+use crate::depth::Depth;
+use crate::kmer::Kmer;
+use crate::params::Profile;
+use crate::reads::Pairing;
+use crate::run::Level;
+use crate::sequences;
+use crate::simplify::Graph;
+use crate::write::{
+    CONTIGS_FILE, GRAPH_FILE, SPECTRUM_FILE, STATS_FILE, UNITIGS_FILE, before_file,
+    unitigs_before_file,
+};
+
+/// A size of k-mers that is to be verified.
+pub struct Next {
+    /// The size.
+    pub k: usize,
+    /// Where k-mers come from contigs and bridges alone, what mates said.
+    pub mates: Option<Mates>,
+}
+
+/// What comes after a size of k-mers.
+enum After<'a> {
+    /// Another size, or nothing.
+    Next(Option<Next>),
+    /// What mates say about these paths.
+    Mates { spelled: sequences::Paths<'a>, depth: Depth },
+}
+
+impl<'a> Verification<'_, 'a> {
+    /// Verifies all that belongs to a size of k-mers; tells which one comes next.
+    ///
+    /// # Errors
+    /// `Input` where a file cannot be read or memory is too little; `System`; `Cancelled`.
+    pub fn stage<K: Kmer>(&self, stage: &Next, state: &mut State) -> Result<Option<Next>> {
+        match self.held::<K>(stage, state)? {
+            After::Next(next) => Ok(next),
+            After::Mates { spelled, depth } => {
+                let graph = Graph::new::<K>(spelled, stage.k, self.context.budget)?;
+                self.bridged(&graph, depth, state)
+            }
+        }
+    }
+
+    /// Holds the unitigs, the graph and what else belongs to a size of k-mers against their files.
+    fn held<K: Kmer>(&self, stage: &Next, state: &mut State) -> Result<After<'a>> {
+        let (k, place) = (stage.k, state.levels.len());
+        let Some(claimed) = self.claimed.get(place).filter(|claimed| claimed.k == k) else {
+            state.require(false, || format!("{STATS_FILE} lacks the k-mers of size {k}"));
+            return Ok(After::Next(None));
+        };
+        let is_last = place + 1 == self.claimed.len();
+        let unitigs =
+            if is_last { self.output(UNITIGS_FILE) } else { self.before(&unitigs_before_file(k)) };
+        let mut proven = self.prove::<K>(stage, (place, claimed), &unitigs)?;
+        if !self.is_whole() {
+            self.take_claims(&mut proven, place)?;
+        }
+        let mut unread = Digest::default();
+        let all = if is_last { &mut state.digest } else { &mut unread };
+        let is_same = answer::unitigs(&unitigs, (&proven, k), (all, &self.faults))?;
+        state.require(is_same, || wrong_file(&unitigs));
+        if place == 0 {
+            let path = self.output(SPECTRUM_FILE);
+            let is_same = answer::spectrum(&path, &proven.spectra.all)?;
+            state.require(is_same, || wrong_file(&path));
+        }
+        if self.has_programs() {
+            let level = self.level(stage, (claimed, state.levels.last()), &proven);
+            state.levels.push(level);
+            let next = self.claimed.get(place + 1);
+            return Ok(After::Next(next.map(|next| Next { k: next.k, mates: next.mates })));
+        }
+        let graph = (&proven.text, &proven.links);
+        let mut paths = Paths::new(graph, k, &proven.sums, self.context.budget)?;
+        let bounds = Bounds::of(self.plan.given.profile, k).filter(|_| stage.mates.is_none());
+        let rounds = bounds.map_or(Vec::new(), |bounds| paths.simplify(&bounds));
+        let mut level = self.level(stage, (claimed, state.levels.last()), &proven);
+        level.rounds = rounds;
+        state.levels.push(level);
+        let depth = match stage.mates {
+            Some(_) => Depth::counted(),
+            None => {
+                let counts = paths.all.iter().map(|path| path.count_sum).sum();
+                Depth::shared_out(proven.read_bases, counts)
+            }
+        };
+        if is_last {
+            self.graph((&paths, k), depth, state)?;
+        }
+        if stage.mates.is_some() || self.later(k).is_none() && !self.has_mates() {
+            return Ok(After::Next(None));
+        }
+        if self.has_mates() && self.is_whole() {
+            let spelled = bridges::spelled(&paths, self.context.budget)?;
+            return Ok(After::Mates { spelled, depth });
+        }
+        self.claimed_next((&paths, k, depth), is_last, state).map(After::Next)
+    }
+
+    /// The size of k-mers that was asked for after one.
+    fn later(&self, k: usize) -> Option<usize> {
+        self.plan.kmer_sizes.iter().copied().find(|&size| size > k)
+    }
+
+    /// Whether vertex programs join chains and take errors out.
+    pub fn has_programs(&self) -> bool {
+        self.plan.given.joining(self.plan.kmer_sizes[0]).is_some()
+    }
+
+    /// Whether mates are asked for bridges.
+    fn has_mates(&self) -> bool {
+        let given = &self.plan.given;
+        given.pairing() != Pairing::None && given.profile == Profile::Default
+    }
+
+    /// Proves the unitigs of a size of k-mers.
+    fn prove<K: Kmer>(
+        &self,
+        stage: &Next,
+        (place, claimed): (usize, &Level),
+        unitigs: &Path,
+    ) -> Result<Proven<'a>> {
+        let is_read = stage.mates.is_none();
+        let proof = level::Level {
+            request: self.context.request,
+            budget: self.context.budget,
+            progress: self.context.progress,
+            amount: self.amount,
+            k: stage.k,
+            // What is trusted is solid; there is nothing else.
+            min_count: if is_read { claimed.min_count } else { 1 },
+            with_sample: place == 0 && self.plan.given.min_count.is_none(),
+            drop_ambiguous: self.plan.given.drop_reads_with_n,
+            chosen: self.chosen,
+            unitigs: unitigs.to_owned(),
+            trusted: (place > 0).then(|| self.before(&before_file(stage.k))),
+            only_trusted: !is_read,
+        };
+        proof.prove::<K>(&self.faults)
+    }
+
+    /// Takes for true what was only held against a sample.
+    fn take_claims(&self, proven: &mut Proven<'_>, place: usize) -> Result<()> {
+        for (index, sum) in proven.sums.iter_mut().enumerate() {
+            let claimed = proven.text.claim(index).count;
+            if *sum > claimed {
+                self.faults.add(Fault::Count);
+            }
+            *sum = claimed;
+        }
+        if place == 0 {
+            let claimed = answer::read_spectrum(&self.output(SPECTRUM_FILE))?;
+            let found = proven.spectra.all.kmers();
+            if found.iter().zip(claimed.kmers()).any(|(found, claimed)| found > claimed) {
+                self.faults.add(Fault::Count);
+            }
+            proven.spectra.all = claimed;
+        }
+        Ok(())
+    }
+
+    /// What `stats.json` should tell of a level.
+    fn level(
+        &self,
+        stage: &Next,
+        (claimed, before): (&Level, Option<&Level>),
+        proven: &Proven<'_>,
+    ) -> Level {
+        let (k, spectra) = (stage.k, &proven.spectra);
+        let is_known = self.is_whole() || before.is_none();
+        let min_count = match (self.plan.given.min_count, before) {
+            (Some(given), _) => given,
+            (None, Some(_)) => LATER_MIN_COUNT,
+            (None, None) if self.is_whole() => spectra.sample.fit(k).min_count,
+            (None, None) => claimed.min_count,
+        };
+        let fit = match (stage.mates, before) {
+            (Some(_), Some(before)) => before.fit,
+            _ if is_known => spectra.all.fit(k),
+            _ => claimed.fit,
+        };
+        Level {
+            k,
+            min_count,
+            fit,
+            distinct: if is_known { spectra.all.distinct(1) } else { claimed.distinct },
+            solid: if is_known { spectra.all.distinct(min_count) } else { claimed.solid },
+            read_bases: proven.read_bases,
+            first_stage: None,
+            traffic: None,
+            unitigs: proven.text.len(),
+            rounds: Vec::new(),
+            mates: stage.mates,
+        }
+    }
+
+    /// Holds the graph and the contigs against their files.
+    fn graph(&self, paths: (&Paths<'_, '_>, usize), depth: Depth, state: &mut State) -> Result<()> {
+        let files = [CONTIGS_FILE, GRAPH_FILE].map(|name| self.output(name));
+        let given = (depth, self.plan.given.min_contig);
+        let names = [&*files[0], &*files[1]];
+        let (are_same, contigs) = answer::graph(names, paths, given, &mut state.digest)?;
+        for (is_same, path) in are_same.into_iter().zip(&files) {
+            state.require(is_same, || wrong_file(path));
+        }
+        state.contigs = contigs;
+        Ok(())
+    }
+
+    /// The next size of k-mers where mates say nothing, or are believed; all contigs must be solid
+    /// there.
+    fn claimed_next(
+        &self,
+        (paths, k, depth): (&Paths<'_, '_>, usize, Depth),
+        is_last: bool,
+        state: &mut State,
+    ) -> Result<Option<Next>> {
+        let claimed = self.claimed.get(state.levels.len());
+        let later = self.later(k);
+        if is_last {
+            // Mates may say nothing; a size of k-mers that is left out is a fault.
+            state.require(later.is_none(), || format!("{STATS_FILE} lacks a size of k-mers"));
+            return Ok(None);
+        }
+        let (size, mates) = match (later, claimed) {
+            (Some(later), _) => (later, None),
+            (None, Some(level)) => (level.k, level.mates),
+            (None, None) => return Ok(None),
+        };
+        let path = self.before(&before_file(size));
+        let weight = |count_sum: u64, kmers: u64| match later {
+            Some(_) => 0,
+            None => bridge::weight(depth, count_sum, kmers as usize).into(),
+        };
+        let given = (weight, !self.has_mates());
+        let is_same = answer::contigs_before(&path, (paths, k, size), given)?;
+        state.require(is_same, || wrong_file(&path));
+        Ok(Some(Next { k: size, mates }))
+    }
+
+    /// Works out once more what mates say.
+    fn bridged(&self, graph: &Graph<'_>, depth: Depth, state: &mut State) -> Result<Option<Next>> {
+        let (context, given, later) = (self.context, &self.plan.given, self.later(graph.k));
+        let pairing = given.pairing();
+        let (size, trusted, mates): (usize, Trusted<'_>, Option<Mates>) =
+            match bridge::bridged(context, graph, (later, pairing), depth)? {
+                Some((size, trusted, mates)) => (size, trusted, later.is_none().then_some(mates)),
+                None => {
+                    let Some(size) = later else { return Ok(None) };
+                    (size, bridge::contigs(graph, context.budget, size, |_| 0)?, None)
+                }
+            };
+        let path = self.before(&before_file(size));
+        let is_same = bridges::is_file_of(&path, &trusted)?;
+        state.require(is_same, || wrong_file(&path));
+        let shape = (graph.k, given.drop_reads_with_n);
+        let are_supported =
+            bridges::are_supported(&trusted, shape, context.request, context.progress)?;
+        state.require(are_supported, || "a bridge is made neither of contigs nor of reads".into());
+        Ok(Some(Next { k: size, mates }))
+    }
+}

@@ -1,0 +1,256 @@
+//! The sequences of a FASTA file of an answer, one after the other, packed.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::{Error, Result};
+
+use super::OPERATION;
+use super::packed::{PADDING_WORDS, WORD_BASES, are_bases, pack_letters, unpack};
+use crate::kmer::Base;
+use crate::sequences::Meter;
+
+const BUFFER_BYTES: usize = 1 << 18;
+/// Places have 32 bits, and one of them is none.
+pub const PLACES_MAX: usize = u32::MAX as usize - 1;
+
+/// What the name of a sequence tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Claim {
+    /// The counts of its k-mers, added up, or the weight of each.
+    pub count: u64,
+    /// Whether it is marked: as a circle, or as a bridge.
+    pub is_marked: bool,
+}
+
+/// Sequences packed one after the other.
+pub struct Text<'a> {
+    words: Vec<u64>,
+    /// Where each sequence starts, and where the last one ends.
+    starts: Vec<usize>,
+    /// A bit for each place: whether a sequence starts there. A bit more for the end.
+    start_bits: Vec<u64>,
+    claims: Vec<Claim>,
+    _lease: Lease<'a>,
+    _meter: Meter<'a>,
+}
+
+impl<'a> Text<'a> {
+    /// Reads a file; `claim` reads the name of a sequence.
+    ///
+    /// # Errors
+    /// `Input` naming file and line, or when the sequences do not fit in the budget; `System`.
+    pub fn read(
+        path: &Path,
+        budget: &'a Budget,
+        claim: impl Fn(&str) -> Option<Claim>,
+    ) -> Result<Self> {
+        let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+        let file = File::open(path).map_err(failed)?;
+        let bases_max = file.metadata().map_err(failed)?.len();
+        let purpose = "the sequences of the answer";
+        // Two bits for a base, and one for whether a sequence starts there.
+        let lease = budget.take(bases_max / 4 + bases_max / 8 + 64, purpose)?;
+        let words_max = (bases_max as usize).div_ceil(WORD_BASES) + 1 + PADDING_WORDS;
+        let mut text = Self {
+            words: Vec::with_capacity(words_max),
+            starts: Vec::new(),
+            start_bits: Vec::new(),
+            claims: Vec::new(),
+            _lease: lease,
+            _meter: Meter::new(budget, purpose),
+        };
+        let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
+        let (mut name, mut end) = (Vec::new(), 0);
+        loop {
+            name.clear();
+            if reader.read_until(b'\n', &mut name).map_err(failed)? == 0 {
+                break;
+            }
+            let found = std::str::from_utf8(&name).ok().and_then(|name| name.strip_prefix('>'));
+            let found = found.and_then(|name| claim(name.trim_end_matches('\n')));
+            let line = 2 * text.claims.len() + 1;
+            let found = found.ok_or_else(|| bad(path, line, "is no name of a sequence"))?;
+            text._meter.take(2 * (size_of::<usize>() + size_of::<Claim>()) as u64)?;
+            text.starts.push(end);
+            text.claims.push(found);
+            let start = end;
+            loop {
+                let bytes = reader.fill_buf().map_err(failed)?;
+                let here = memchr::memchr(b'\n', bytes);
+                let letters = &bytes[..here.unwrap_or(bytes.len())];
+                if !are_bases(letters) {
+                    return Err(bad(path, line + 1, "is no sequence of A, C, G, T"));
+                }
+                append(letters, &mut end, &mut text.words);
+                let used = letters.len() + usize::from(here.is_some());
+                reader.consume(used);
+                if here.is_some() || used == 0 {
+                    break;
+                }
+            }
+            if end == start {
+                return Err(bad(path, line + 1, "is no sequence of A, C, G, T"));
+            }
+        }
+        text.starts.push(end);
+        text.words.extend([0; 1 + PADDING_WORDS]);
+        text.start_bits = vec![0; end / 64 + 1];
+        for &start in &text.starts {
+            text.start_bits[start / 64] |= 1 << (start % 64);
+        }
+        Ok(text)
+    }
+
+    /// How many sequences there are.
+    pub fn len(&self) -> usize {
+        self.claims.len()
+    }
+
+    /// All bases.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Where a sequence starts, or, after the last one, where that ends.
+    pub fn start(&self, index: usize) -> usize {
+        self.starts[index]
+    }
+
+    /// Where a sequence starts and ends.
+    pub fn range(&self, index: usize) -> (usize, usize) {
+        (self.starts[index], self.starts[index + 1])
+    }
+
+    /// Its bases.
+    pub fn length(&self, index: usize) -> usize {
+        self.starts[index + 1] - self.starts[index]
+    }
+
+    /// The k-mers of a sequence.
+    pub fn kmers(&self, index: usize, k: usize) -> usize {
+        (self.length(index) + 1).saturating_sub(k)
+    }
+
+    /// Appends the bases of a sequence.
+    pub fn unpack(&self, index: usize, codes: &mut Vec<Base>) {
+        unpack(&self.words, self.range(index), codes);
+    }
+
+    /// What the name of a sequence tells.
+    pub fn claim(&self, index: usize) -> Claim {
+        self.claims[index]
+    }
+
+    /// The first place after `place` where a sequence starts or the last one ends, or `most` if
+    /// that is less.
+    #[inline]
+    pub fn end_after(&self, place: usize, most: usize) -> usize {
+        let (mut word, first) = ((place + 1) / 64, (place + 1) % 64);
+        let Some(&bits) = self.start_bits.get(word) else { return most };
+        let mut bits = bits >> first << first;
+        while bits == 0 {
+            word += 1;
+            if word * 64 >= most || word >= self.start_bits.len() {
+                return most;
+            }
+            bits = self.start_bits[word];
+        }
+        most.min(word * 64 + bits.trailing_zeros() as usize)
+    }
+
+    /// Where the sequence starts that has `place`, or `least` if that is more.
+    #[inline]
+    pub fn start_before(&self, place: usize, least: usize) -> usize {
+        let mut word = place / 64;
+        let mut bits = self.start_bits[word] << (63 - place % 64) >> (63 - place % 64);
+        while bits == 0 {
+            if word == 0 || word * 64 <= least {
+                return least;
+            }
+            word -= 1;
+            bits = self.start_bits[word];
+        }
+        least.max(word * 64 + 63 - bits.leading_zeros() as usize)
+    }
+}
+
+fn bad(path: &Path, line: usize, what: &str) -> Error {
+    Error::input(OPERATION, format!("line {line} of {} {what}", path.display()))
+}
+
+/// Appends letters to the `end` bases that `words` have.
+fn append(letters: &[u8], end: &mut usize, words: &mut Vec<u64>) {
+    let shift = 2 * (*end % WORD_BASES);
+    let whole = words.len();
+    pack_letters(letters, words);
+    words.truncate(whole + letters.len().div_ceil(WORD_BASES));
+    *end += letters.len();
+    if shift > 0 && !letters.is_empty() {
+        // The words move up to the bases before.
+        for word in whole..words.len() {
+            words[word - 1] |= words[word] >> shift;
+            words[word] <<= 64 - shift;
+        }
+        words.truncate(end.div_ceil(WORD_BASES));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sequences_come_back_with_their_places(
+            sequences in prop::collection::vec("[ACGT]{1,150}", 0..20),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("all.fa");
+            let lines: String = sequences.iter().map(|one| format!(">7 c\n{one}\n")).collect();
+            std::fs::write(&path, lines).unwrap();
+            let budget = Budget::new(1 << 24);
+            let claim = |name: &str| Some(Claim { count: 7, is_marked: name.ends_with(" c") });
+            let text = Text::read(&path, &budget, claim).unwrap();
+            prop_assert_eq!(text.len(), sequences.len());
+            for (index, sequence) in sequences.iter().enumerate() {
+                let mut codes = Vec::new();
+                text.unpack(index, &mut codes);
+                let letters: Vec<u8> =
+                    codes.iter().map(|&code| b"ACGT"[usize::from(code)]).collect();
+                prop_assert_eq!(letters, sequence.as_bytes());
+                prop_assert_eq!(text.claim(index), Claim { count: 7, is_marked: true });
+                let (start, end) = text.range(index);
+                for place in start..end {
+                    for away in [1, 40, 1000] {
+                        prop_assert_eq!(text.end_after(place, place + away), end.min(place + away));
+                        let least = place.saturating_sub(away);
+                        prop_assert_eq!(text.start_before(place, least), start.max(least));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_sequence_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("all.fa");
+        for (content, what) in [
+            (">a\nACGT\nACGT\n", "line 3 of"),
+            (">a\nACNT\n", "line 2 of"),
+            (">a\n", "line 2 of"),
+            (">a\n\n", "line 2 of"),
+            (">no\nACGT\n", "line 1 of"),
+        ] {
+            std::fs::write(&path, content).unwrap();
+            let budget = Budget::new(1 << 24);
+            let claim = |name: &str| (name == "a").then(Claim::default);
+            let error = Text::read(&path, &budget, claim).map(|_| ()).unwrap_err();
+            assert!(error.message.contains(what), "{}", error.message);
+        }
+    }
+}

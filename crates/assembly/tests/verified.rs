@@ -1,0 +1,134 @@
+//! Every answer is verified, at any memory at which its run succeeds.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use cuesta_core::Result;
+use cuesta_core::job::{Level, Request, Verdict};
+use cuesta_core::progress::Progress;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn code(letter: u8) -> usize {
+    b"ACGT".iter().position(|&other| other == letter).unwrap()
+}
+
+/// Reads of a small genome with repeats, of either strand, with some errors.
+fn reads() -> impl Strategy<Value = Vec<String>> {
+    let genome = prop_oneof!["[ACGT]{60,400}", "(A|C|AC|ACGT){20,200}", "[AC]{60,300}"];
+    (genome, prop::collection::vec((any::<u16>(), any::<u16>(), any::<bool>(), 0u8..20), 1..60))
+        .prop_map(|(genome, cuts)| {
+            let double = format!("{genome}{genome}");
+            let turned: String =
+                double.bytes().rev().map(|base| char::from(b"TGCA"[code(base)])).collect();
+            cuts.into_iter()
+                .map(|(start, length, other, error)| {
+                    let from = if other { &turned } else { &double };
+                    let start = usize::from(start) % genome.len();
+                    let end = (start + 30 + usize::from(length) % 90).min(from.len());
+                    let mut read = from[start..end].to_owned();
+                    if error < 3 {
+                        let place = usize::from(length) % read.len();
+                        let letter = ["A", "G", "N"][usize::from(error)];
+                        read.replace_range(place..=place, letter);
+                    }
+                    read
+                })
+                .collect()
+        })
+}
+
+fn request(folder: &Path, parameters: &Value, (threads, memory_bytes): (usize, u64)) -> Request {
+    Request {
+        inputs: vec![folder.join("reads.fa")],
+        parameters: parameters.clone(),
+        output: folder.join("answer"),
+        seed: 0,
+        threads,
+        memory_bytes,
+        scratch: folder.to_owned(),
+        verify: Level::Full,
+    }
+}
+
+fn run(request: &Request) -> Result<()> {
+    _ = std::fs::remove_dir_all(&request.output);
+    std::fs::create_dir(&request.output).unwrap();
+    cuesta_assembly::run(request, &Progress::default()).map(|_| ())
+}
+
+fn verified(request: &Request) -> Verdict {
+    let verdict = cuesta_assembly::verify(request, &Progress::default()).unwrap();
+    assert!(verdict.verified, "{:?}", verdict.remark);
+    verdict
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_answer_is_verified(
+        reads in reads(),
+        sizes in prop_oneof![
+            Just("15"), Just("21"), Just("31"), Just("33"), Just("65"), Just("15,21"),
+            Just("21,31,33"), Just("31,65,71"),
+        ],
+        (min_count, drop_reads_with_n) in (prop::option::of(1u32..4), any::<bool>()),
+        (profile, chains) in prop_oneof![
+            2 => Just(("default", "auto")),
+            2 => Just(("none", "auto")),
+            1 => Just(("default", "ranking")),
+        ],
+        means in (1usize..4, prop_oneof![Just(1u64 << 30), Just(24 << 20)]),
+    ) {
+        let k: usize = sizes.split(',').next().unwrap().parse().unwrap();
+        prop_assume!(reads.iter().any(|read| read.len() >= k));
+        let folder = tempfile::tempdir().unwrap();
+        let text: String = reads.iter().map(|read| format!(">r\n{read}\n")).collect();
+        std::fs::write(folder.path().join("reads.fa"), text).unwrap();
+        let parameters = json!({
+            "kmer_sizes": sizes, "min_count": min_count, "profile": profile, "chains": chains,
+            "drop_reads_with_n": drop_reads_with_n, "min_contig": 40,
+        });
+        let mut request = request(folder.path(), &parameters, means);
+        run(&request).unwrap();
+        let full = verified(&request);
+        request.verify = Level::Sample;
+        let sample = verified(&request);
+        prop_assert_eq!(full.digest, sample.digest);
+        prop_assert_eq!(full.files, sample.files);
+    }
+}
+
+/// The least memory, in steps of 1/8, at which a run succeeds, and all that are verified there.
+#[test]
+fn an_answer_is_verified_at_the_least_memory_of_its_run() {
+    let chance = cuesta_core::random::Stream::new(4, 4);
+    let genome: String =
+        (0..40_000).map(|place| char::from(b"ACGT"[(chance.bits(place) & 3) as usize])).collect();
+    let errors: String = (0..30_000u64)
+        .map(|index| {
+            let start = chance.below((1 << 32) + index, 39_900) as usize;
+            let mut read = genome[start..start + 100].to_owned();
+            let place = chance.below((2 << 32) + index, 100) as usize;
+            let letter = ["A", "C", "G", "T"][chance.below((3 << 32) + index, 4) as usize];
+            read.replace_range(place..=place, letter);
+            format!("@r\n{read}\n+\n{read}\n")
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("reads.fa"), errors).unwrap();
+    for (sizes, min_count) in [("31", 1), ("31", 3), ("21,41", 2), ("65", 1)] {
+        let parameters = json!({ "kmer_sizes": sizes, "min_count": min_count });
+        for threads in [1, 2] {
+            let at =
+                |memory_bytes: u64| request(folder.path(), &parameters, (threads, memory_bytes));
+            let mut memory_bytes = 256 << 20;
+            while run(&at(memory_bytes / 8 * 7)).is_ok() {
+                memory_bytes = memory_bytes / 8 * 7;
+            }
+            run(&at(memory_bytes)).unwrap();
+            verified(&at(memory_bytes));
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Keyed fingerprints that prove two multisets of rows equal in one pass over each, in any order,
+//! without a table of rows.
+//!
+//! A row is a string of 64-bit words. It is hashed by NH (Black, Halevi, Krawczyk, Krovetz and
+//! Rogaway, *UMAC*, CRYPTO 1999), which two different rows share with a probability of 2^-64, then
+//! to two numbers modulo p = 2^61 - 1. A multiset is the product of `z - number` over its rows, for
+//! a secret `z` (Blum and Kannan, *Designing programs that check their work*, 1995): two multisets
+//! of n numbers that differ have the same product with a probability of at most n / p, and there
+//! are two products. All secrets come from a [`Key`] that is drawn anew for every verification, so
+//! no input can be built against it.
+//!
+//! Two different multisets of n rows of at most m blocks of 4 KiB pass for equal with a
+//! probability of at most 2 n m / 2^61: one in 10^11 for ten million short rows.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+/// Modulus of the products, a prime.
+const P: u64 = (1 << 61) - 1;
+/// Words of a row that are hashed at once; longer rows are hashed block by block.
+const BLOCK_WORDS: usize = 512;
+/// Secret numbers for each of the two products: five factors, the length's, and `z`.
+const LANE_SECRETS: usize = 7;
+
+/// The secrets of one verification. Compare only what was made with the same key.
+pub struct Key {
+    words: Box<[u64; BLOCK_WORDS]>,
+    lanes: [[u64; LANE_SECRETS]; 2],
+}
+
+impl Key {
+    /// A key drawn from the operating system's random numbers.
+    pub fn random() -> Self {
+        let source = RandomState::new();
+        Self::from_words(|index| source.hash_one(index))
+    }
+
+    /// The key of a seed, for tests that must find the same again.
+    pub fn of_seed(seed: u64) -> Self {
+        let stream = crate::random::Stream::new(seed, 0);
+        Self::from_words(|index| stream.bits(index))
+    }
+
+    fn from_words(word: impl Fn(u64) -> u64) -> Self {
+        let mut words = Box::new([0; BLOCK_WORDS]);
+        let mut index = 0;
+        let mut next = || {
+            index += 1;
+            word(index)
+        };
+        words.fill_with(&mut next);
+        let lanes = [(); 2].map(|()| [(); LANE_SECRETS].map(|()| next() % P));
+        Self { words, lanes }
+    }
+
+    /// Random bits of this key that no row's hash shows: for choosing what to sample.
+    pub fn salt(&self) -> u64 {
+        self.lanes[0][0] ^ self.words[0].rotate_left(32)
+    }
+
+    /// Hash of at most a block of words, an even number of them: NH with words of 64 bits.
+    #[inline(always)]
+    fn nh(&self, pairs: impl Iterator<Item = (u64, u64)>) -> u128 {
+        let keys = self.words.chunks_exact(2);
+        pairs.zip(keys).fold(0u128, |sum, ((a, b), key)| {
+            let (a, b) = (a.wrapping_add(key[0]), b.wrapping_add(key[1]));
+            sum.wrapping_add(u128::from(a) * u128::from(b))
+        })
+    }
+
+    /// The two numbers of a row, from its hash and its length.
+    #[inline(always)]
+    fn numbers(&self, hash: u128, length: u64) -> [u64; 2] {
+        let quarters = [0, 32, 64, 96].map(|shift| (hash >> shift) as u64 & 0xFFFF_FFFF);
+        self.lanes.map(|secrets| {
+            // Each product is below 2^93, so their sum fits.
+            let sum: u128 = quarters
+                .iter()
+                .chain(&[length & 0xFFFF_FFFF])
+                .zip(secrets)
+                .map(|(&part, secret)| u128::from(part) * u128::from(secret))
+                .sum();
+            reduce(sum)
+        })
+    }
+
+    #[inline(always)]
+    fn words_of_bytes<'a>(bytes: &'a [u8]) -> impl Iterator<Item = (u64, u64)> + 'a {
+        let whole = bytes.chunks_exact(16);
+        let rest = whole.remainder();
+        let mut last = [0; 16];
+        last[..rest.len()].copy_from_slice(rest);
+        let last = (!rest.is_empty()).then_some(pair(&last));
+        whole.map(pair).chain(last)
+    }
+}
+
+#[inline(always)]
+fn pair(bytes: &[u8]) -> (u64, u64) {
+    let mut halves = bytes.chunks_exact(8).map(|half| {
+        let mut word = [0; 8];
+        word.copy_from_slice(half);
+        u64::from_le_bytes(word)
+    });
+    (halves.next().unwrap_or(0), halves.next().unwrap_or(0))
+}
+
+/// A number modulo p.
+#[inline(always)]
+fn reduce(value: u128) -> u64 {
+    // 2^61 is 1 modulo p; twice, since the first sum may have 67 bits and more.
+    let once = (value & u128::from(P)) + (value >> 61);
+    let twice = (once as u64 & P) + (once >> 61) as u64;
+    if twice >= P { twice - P } else { twice }
+}
+
+/// The fingerprint of a multiset of rows; independent of their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    rows: u64,
+    products: [u64; 2],
+}
+
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Self { rows: 0, products: [1, 1] }
+    }
+}
+
+impl Fingerprint {
+    /// Adds a row of words. Rows of different lengths differ, whatever their words.
+    #[inline]
+    pub fn add_words(&mut self, key: &Key, row: &[u64]) {
+        let mut hash = 0;
+        for block in row.chunks(BLOCK_WORDS) {
+            let two = block.chunks(2).map(|two| (two[0], two.get(1).copied().unwrap_or(0)));
+            hash = chain(key, hash, key.nh(two));
+        }
+        self.add(key, hash, row.len() as u64);
+    }
+
+    /// Adds a row of bytes; not the same as its bytes given as words.
+    #[inline]
+    pub fn add_bytes(&mut self, key: &Key, row: &[u8]) {
+        let mut hash = 0;
+        for block in row.chunks(8 * BLOCK_WORDS) {
+            hash = chain(key, hash, key.nh(Key::words_of_bytes(block)));
+        }
+        self.add(key, hash, row.len() as u64);
+    }
+
+    /// Adds all rows of another fingerprint under the same key.
+    pub fn merge(&mut self, other: &Self) {
+        self.rows += other.rows;
+        for (product, more) in self.products.iter_mut().zip(other.products) {
+            *product = reduce(u128::from(*product) * u128::from(more));
+        }
+    }
+
+    /// Rows that were added.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    #[inline(always)]
+    fn add(&mut self, key: &Key, hash: u128, length: u64) {
+        self.rows += 1;
+        let numbers = key.numbers(hash, length);
+        for (lane, product) in self.products.iter_mut().enumerate() {
+            let z = key.lanes[lane][LANE_SECRETS - 1];
+            let factor = z + P - numbers[lane];
+            *product = reduce(u128::from(*product) * u128::from(factor));
+        }
+    }
+}
+
+/// Joins the hash of the blocks so far with that of the next one.
+#[inline(always)]
+fn chain(key: &Key, before: u128, block: u128) -> u128 {
+    if before == 0 {
+        return block;
+    }
+    // A polynomial in a secret point, in each half modulo p.
+    let point = key.lanes[0][LANE_SECRETS - 2];
+    let halves = [before as u64, (before >> 64) as u64].map(|half| half % P);
+    let [low, high] = halves.map(|half| reduce(u128::from(half) * u128::from(point)));
+    block.wrapping_add(u128::from(low) | (u128::from(high) << 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(key: &Key, rows: &[&[u64]]) -> Fingerprint {
+        let mut found = Fingerprint::default();
+        rows.iter().for_each(|row| found.add_words(key, row));
+        found
+    }
+
+    #[test]
+    fn order_does_not_matter_and_parts_may_be_merged() {
+        let key = Key::random();
+        let rows: [&[u64]; 4] = [&[1, 2, 3], &[4], &[], &[1, 2, 3]];
+        let mut merged = of(&key, &rows[2..]);
+        merged.merge(&of(&key, &rows[..2]));
+        assert_eq!(merged, of(&key, &[rows[3], rows[2], rows[1], rows[0]]));
+    }
+
+    #[test]
+    fn every_changed_word_swap_loss_and_repetition_shows() {
+        let key = Key::random();
+        let whole = of(&key, &[&[1, 2], &[3, 4]]);
+        let others: [&[&[u64]]; 7] = [
+            &[&[1, 2]],
+            &[&[1, 2], &[3, 4], &[3, 4]],
+            &[&[1, 4], &[3, 2]],
+            &[&[2, 1], &[3, 4]],
+            &[&[1, 2], &[3, 5]],
+            &[&[1, 2, 0], &[3, 4]],
+            &[&[1, 2], &[1, 2]],
+        ];
+        for other in others {
+            assert_ne!(of(&key, other), whole, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn every_bit_of_long_and_short_strings_counts() {
+        let key = Key::random();
+        for length in [1, 7, 8, 9, 15, 16, 17, 100, 4095, 4096, 4097, 9000] {
+            let mut bytes: Vec<u8> = (0..length).map(|place| (place * 7) as u8).collect();
+            let mut right = Fingerprint::default();
+            right.add_bytes(&key, &bytes);
+            for place in [0, length / 2, length - 1] {
+                for bit in 0..8 {
+                    bytes[place] ^= 1 << bit;
+                    let mut wrong = Fingerprint::default();
+                    wrong.add_bytes(&key, &bytes);
+                    assert_ne!(wrong, right, "length {length}, byte {place}, bit {bit}");
+                    bytes[place] ^= 1 << bit;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_keys_are_not_the_same() {
+        assert_ne!(of(&Key::random(), &[&[1]]), of(&Key::random(), &[&[1]]));
+        assert_eq!(of(&Key::of_seed(3), &[&[1]]), of(&Key::of_seed(3), &[&[1]]));
+    }
+
+    #[test]
+    fn numbers_are_reduced_modulo_p() {
+        assert_eq!(reduce(u128::from(P)), 0);
+        assert_eq!(reduce(u128::from(P) + 5), 5);
+        assert_eq!(reduce(u128::from(P) * u128::from(P)), 0);
+        assert_eq!(reduce((u128::from(P) - 1) * (u128::from(P) - 1)), 1);
+    }
+}

@@ -1,0 +1,141 @@
+//! Wrong answers made from a right one, for the tests of verifiers: a verifier that lets one of
+//! these pass lets a wrong answer out.
+
+use crate::random::Stream;
+
+/// How a file is divided into rows.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows {
+    /// Lines of fields between tabs.
+    Lines,
+    /// Records of so many bytes.
+    Fixed(usize),
+}
+
+/// What is done to a file, in the order in which [`mutant`] tries them.
+const KINDS: u64 = 8;
+
+/// The mutant number `index` of `content`, and what was done; `None` where that changes nothing,
+/// for example because the two rows that would change places are equal.
+pub fn mutant(content: &[u8], rows: Rows, seed: u64, index: u64) -> Option<(String, Vec<u8>)> {
+    let chance = Stream::new(seed, index);
+    let mut parts = split(content, rows);
+    let count = parts.len() as u64;
+    let pick = |which: u64, below: usize| chance.below(which, below.max(1) as u64) as usize;
+    let (one, other) = (pick(1, parts.len()), pick(2, parts.len()));
+    let kind = if count == 0 { 0 } else { index % KINDS };
+    let what = match kind {
+        1 => {
+            parts.remove(one);
+            format!("row {one} dropped")
+        }
+        2 => {
+            parts.insert(other, parts[one].clone());
+            format!("row {one} doubled before row {other}")
+        }
+        3 => {
+            parts.swap(one, other);
+            format!("rows {one} and {other} swapped")
+        }
+        4 => {
+            let (left, right) = (parts[one].clone(), parts[other].clone());
+            let (left, right) = exchange(&left, &right, rows, pick(3, usize::MAX))?;
+            (parts[one], parts[other]) = (left, right);
+            format!("a field of rows {one} and {other} swapped")
+        }
+        5 => {
+            let size = content.len();
+            let end = pick(3, size);
+            return changed(content, content[..end].to_vec(), format!("cut to {end} bytes"));
+        }
+        6 => {
+            let row = &mut parts[one];
+            let digits: Vec<usize> =
+                (0..row.len()).filter(|&place| row[place].is_ascii_digit()).collect();
+            let place = *digits.get(pick(3, digits.len()))?;
+            row[place] = b'0' + (row[place] - b'0' + 1 + pick(4, 9) as u8) % 10;
+            format!("digit {place} of row {one} changed")
+        }
+        7 => {
+            let row = &mut parts[one];
+            let place = pick(3, row.len());
+            row.insert(place, *row.get(place)?);
+            format!("byte {place} of row {one} doubled")
+        }
+        _ => {
+            let mut bytes = content.to_vec();
+            let place = pick(3, bytes.len());
+            *bytes.get_mut(place)? ^= 1 << chance.below(4, 8);
+            return changed(content, bytes, format!("a bit of byte {place} flipped"));
+        }
+    };
+    changed(content, parts.concat(), what)
+}
+
+fn changed(before: &[u8], after: Vec<u8>, what: String) -> Option<(String, Vec<u8>)> {
+    (before != after).then_some((what, after))
+}
+
+fn split(content: &[u8], rows: Rows) -> Vec<Vec<u8>> {
+    match rows {
+        Rows::Lines => content.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect(),
+        Rows::Fixed(size) => content.chunks(size).map(<[u8]>::to_vec).collect(),
+    }
+}
+
+/// Two rows with one field of each in the other's place: a column of text, or eight bytes.
+fn exchange(left: &[u8], right: &[u8], rows: Rows, which: usize) -> Option<(Vec<u8>, Vec<u8>)> {
+    match rows {
+        Rows::Lines => {
+            let fields = |row: &[u8]| -> Vec<Vec<u8>> {
+                let row = row.strip_suffix(b"\n").unwrap_or(row);
+                row.split(|&byte| byte == b'\t').map(<[u8]>::to_vec).collect()
+            };
+            let (mut a, mut b) = (fields(left), fields(right));
+            let column = which % a.len().min(b.len());
+            std::mem::swap(&mut a[column], &mut b[column]);
+            let join = |fields: Vec<Vec<u8>>| [fields.join(&b'\t'), b"\n".to_vec()].concat();
+            Some((join(a), join(b)))
+        }
+        Rows::Fixed(_) => {
+            let (mut a, mut b) = (left.to_vec(), right.to_vec());
+            let words = a.len().min(b.len()) / 8;
+            let place = 8 * (which % words.max(1));
+            let (one, other) = (a.get_mut(place..place + 8)?, b.get_mut(place..place + 8)?);
+            one.swap_with_slice(other);
+            Some((a, b))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_mutant_is_made_and_none_equals_the_original() {
+        let text = b"gene\tin\n1\t20\n2\t30\n3\t40\n";
+        let mut seen = std::collections::BTreeSet::new();
+        for index in 0..800 {
+            if let Some((_, bytes)) = mutant(text, Rows::Lines, 1, index) {
+                assert_ne!(bytes, text);
+                seen.insert(index % KINDS);
+            }
+        }
+        assert_eq!(seen.len() as u64, KINDS);
+    }
+
+    #[test]
+    fn records_of_fixed_size_keep_it_when_fields_change_places() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let (_, swapped) =
+            (0..80).find_map(|index| mutant(&bytes, Rows::Fixed(20), 3, 8 * index + 4)).unwrap();
+        assert_eq!(swapped.len(), 100);
+    }
+
+    #[test]
+    fn the_same_number_makes_the_same_mutant() {
+        let text = b"1\t2\n3\t4\n";
+        assert_eq!(mutant(text, Rows::Lines, 5, 12), mutant(text, Rows::Lines, 5, 12));
+    }
+}

@@ -1,0 +1,99 @@
+//! Reads a pair matrix back whole, and believes nothing in it: for verifiers.
+//!
+//! Beyond the rows, everything that a reader may rely on is held against them: the ranges and
+//! counts of the chunks, the columns also where they could be counted from masks, fill values where
+//! a pair has no row, the order of the slots, the padding of masks, the index of every shard, the
+//! bytes of every `zarr.json`, and that there is no other file.
+
+mod chunk;
+mod files;
+
+use std::path::Path;
+
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+
+use super::header::MaskKind;
+use super::reader::PairMatrix;
+use super::{CHUNK_PAIRS, damaged};
+use crate::parallel;
+use crate::row::Row;
+use chunk::{Facts, Scratch};
+
+/// What an audit may use.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    /// Threads, at most.
+    pub threads: usize,
+    /// Memory: fewer threads are taken where it is short.
+    pub memory_bytes: u64,
+    /// Told of the bytes of the files as they are read.
+    pub progress: &'a Progress,
+    /// Bytes of all files.
+    pub size_bytes: u64,
+}
+
+impl PairMatrix {
+    /// Calls `keep` for every row, in order within a chunk, on several threads; returns the states.
+    ///
+    /// # Errors
+    /// `Input` for whatever is not as [`super::Writer`] writes these rows, or a row that `keep`
+    /// refuses with a sentence; `System`; `Cancelled`.
+    pub fn audit<S: Send>(
+        &self,
+        means: &Means<'_>,
+        make: impl Fn() -> S + Sync,
+        keep: impl Fn(&mut S, &Row<'_>) -> std::result::Result<(), String> + Sync,
+    ) -> Result<Vec<S>> {
+        files::check(self)?;
+        let chunks = self.chunk_count();
+        let share = means.size_bytes / chunks.max(1) as u64;
+        let work = |(state, facts, scratch): &mut (S, Facts, Option<Scratch>), index: usize| {
+            let scratch = match scratch {
+                Some(scratch) => scratch,
+                none => none.insert(Scratch::new(self)?),
+            };
+            *facts = facts.and(self.audit_chunk(index, scratch, &mut |row| {
+                keep(state, row).map_err(|what| {
+                    let place = format!("pair {} {} of", row.gene1, row.gene2);
+                    let text = format!("{place} {} {what}", self.path().display());
+                    Error::input("verify", text)
+                })
+            })?);
+            means.progress.advance(share)
+        };
+        let make = || (make(), Facts::default(), None);
+        let states = parallel::run(self.audit_threads(means), chunks, make, work, |_| {})?;
+        let facts = states.iter().fold(Facts::default(), |sum, (_, facts, _)| sum.and(*facts));
+        self.check_facts(facts)?;
+        Ok(states.into_iter().map(|(state, ..)| state).collect())
+    }
+
+    fn audit_threads(&self, means: &Means<'_>) -> usize {
+        let room = means.memory_bytes / Scratch::size_bytes(self).max(1);
+        means.threads.min(room as usize).max(1)
+    }
+
+    fn check_facts(&self, facts: Facts) -> Result<()> {
+        let header = self.header();
+        let stored = header.masks == MaskKind::Stored;
+        let checks = [
+            ("has_nan", header.has_nan == facts.has_nan),
+            ("counts_match_masks", header.counts_match_masks == (stored && !facts.counts_differ)),
+        ];
+        match checks.iter().find(|(_, right)| !right) {
+            None => Ok(()),
+            Some((name, _)) => Err(wrong(self.path(), &format!("'{name}' is not what rows say"))),
+        }
+    }
+
+    /// Pairs of a chunk; the last one has fewer.
+    fn pairs_in(&self, index: usize) -> usize {
+        let first = index as u64 * CHUNK_PAIRS as u64;
+        (self.header().pairs() - first).min(CHUNK_PAIRS as u64) as usize
+    }
+}
+
+fn wrong(path: &Path, what: &str) -> Error {
+    damaged(path, what)
+}

@@ -1,0 +1,66 @@
+//! What the steps of a run count as in its progress: bytes of the input, so that the whole is known
+//! before the first step.
+
+use std::ops::Range;
+
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_input::points;
+
+use crate::params::{Init, KMeansParams};
+
+/// How much a pass over all points counts, and how many points these are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pass {
+    /// The amount.
+    pub amount: u64,
+    /// The points.
+    pub points: u64,
+}
+
+impl Pass {
+    /// What some of the points count; parts of a whole add up to its amount.
+    pub fn of(&self, range: Range<u64>) -> u64 {
+        let to = |point: u64| u128::from(self.amount) * u128::from(point);
+        let points = u128::from(self.points.max(1));
+        (to(range.end) / points - to(range.start) / points) as u64
+    }
+}
+
+/// Announces the steps of a run or of a verification but the conversion of text; returns the
+/// amount of a pass.
+///
+/// # Errors
+/// `Input` when there is no file; `System`.
+pub fn announce(request: &Request, params: &KMeansParams, progress: &Progress) -> Result<u64> {
+    let mut pass = 0;
+    for file in points::list(&request.inputs)? {
+        let facts = std::fs::metadata(&file)
+            .map_err(|cause| Error::system("input.points", "reading", &file, &cause))?;
+        pass += facts.len();
+    }
+    let seed = if draws(params) { pass } else { 0 };
+    // The largest coordinates first; at last each point once more.
+    let passes = pass.saturating_mul(u64::from(params.iterations) + 2);
+    progress.expect(passes.saturating_add(seed));
+    Ok(pass)
+}
+
+/// Whether the first centres are drawn, which takes a while.
+pub fn draws(params: &KMeansParams) -> bool {
+    params.centres.is_none() && params.init == Init::PlusPlus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        let pass = Pass { amount: 1003, points: 17 };
+        let parts = [0..3, 3..4, 4..16, 16..17].map(|range| pass.of(range));
+        assert_eq!(parts.iter().sum::<u64>(), 1003);
+        assert_eq!(Pass::default().of(0..5), 0);
+    }
+}

@@ -1,0 +1,181 @@
+//! The centres of an iteration: exact squares of distances to all of them, and how far they moved.
+
+use cuesta_core::cpu;
+use cuesta_input::points::Coordinate;
+
+use super::bounds::{Carry, Scale};
+use super::quick::Quick;
+
+/// Centres whose squares are computed together: two or more vector registers.
+const GROUP: usize = 16;
+/// Most centres whose distances to each other are computed.
+const PAIRS_MAX: usize = 1 << 11;
+
+/// Centres, row after row and as groups of [`GROUP`], coordinate by coordinate.
+pub struct Centres {
+    /// Centre after centre.
+    pub rows: Vec<f64>,
+    dimensions: usize,
+    /// By group, dimension and centre. Infinity where there is no centre.
+    columns: Vec<[f64; GROUP]>,
+    /// By cluster, how bounds change.
+    pub carries: Vec<Carry>,
+    /// The unit of bounds.
+    pub scale: Scale,
+    /// The centres in single precision.
+    pub quick: Quick,
+}
+
+/// The two nearest centres of a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nearest {
+    /// The nearest, the first of those equally near.
+    pub cluster: u32,
+    /// The square of the distance to it.
+    pub square: f64,
+    /// The smallest square of the distance to another.
+    pub second: f64,
+}
+
+impl Centres {
+    /// Centres that were at `before` in the last iteration, if there was one.
+    pub fn new(rows: Vec<f64>, dimensions: usize, before: Option<&[f64]>, scale: Scale) -> Self {
+        let clusters = rows.len() / dimensions;
+        let groups = clusters.div_ceil(GROUP);
+        let mut columns = vec![[f64::INFINITY; GROUP]; groups * dimensions];
+        for (cluster, row) in rows.chunks_exact(dimensions).enumerate() {
+            let group = &mut columns[cluster / GROUP * dimensions..][..dimensions];
+            group.iter_mut().zip(row).for_each(|(column, &x)| column[cluster % GROUP] = x);
+        }
+        let quick = Quick::new(&rows, dimensions, scale);
+        let mut centres = Self { rows, dimensions, columns, carries: Vec::new(), scale, quick };
+        centres.carries = centres.carries(before);
+        centres
+    }
+
+    /// A centre.
+    pub fn row(&self, cluster: u32) -> &[f64] {
+        &self.rows[cluster as usize * self.dimensions..][..self.dimensions]
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.rows.len() / self.dimensions
+    }
+
+    /// Bounds of the distances to the nearest centre, from above, and to all others, from below.
+    #[inline(always)]
+    pub fn limits(&self, nearest: &Nearest) -> (f32, f32) {
+        (self.scale.above(nearest.square), self.scale.below(nearest.second))
+    }
+
+    /// The nearest centres of a point. Squares are added in the order of the dimensions, none of
+    /// them fused, so they are those of the definition to the last bit.
+    #[inline(always)]
+    pub fn nearest(&self, point: &[f64]) -> Nearest {
+        let mut found = Nearest { cluster: 0, square: f64::INFINITY, second: f64::INFINITY };
+        for (group, columns) in self.columns.chunks_exact(self.dimensions).enumerate() {
+            let mut squares = [0.0; GROUP];
+            for (x, column) in point.iter().zip(columns) {
+                for (square, centre) in squares.iter_mut().zip(column) {
+                    *square += (x - centre) * (x - centre);
+                }
+            }
+            for (index, &square) in squares.iter().enumerate() {
+                if square < found.square {
+                    found.second = found.square;
+                    found.square = square;
+                    found.cluster = (group * GROUP + index) as u32;
+                } else if square < found.second {
+                    found.second = square;
+                }
+            }
+        }
+        found
+    }
+
+    fn carries(&self, before: Option<&[f64]>) -> Vec<Carry> {
+        let rows = self.rows.chunks_exact(self.dimensions);
+        let moves: Vec<f32> = match before {
+            None => vec![0.0; self.count()],
+            Some(before) => rows
+                .clone()
+                .zip(before.chunks_exact(self.dimensions))
+                .map(|(now, before)| self.scale.above(square(now, before)))
+                .collect(),
+        };
+        let by_move = |&a: &usize, &b: &usize| moves[a].total_cmp(&moves[b]);
+        let furthest = (0..moves.len()).max_by(by_move).unwrap_or(0);
+        let rest = (0..moves.len()).filter(|&cluster| cluster != furthest).max_by(by_move);
+        let rest = rest.map_or(0.0, |cluster| moves[cluster]);
+        let near = self.count() <= PAIRS_MAX;
+        let to_next = |row: &[f64]| {
+            let nearest = cpu::fastest(
+                #[inline(always)]
+                || self.nearest(row),
+            );
+            // The nearest centre of a centre is itself, or one that equals it.
+            self.scale.below(nearest.second)
+        };
+        let carry = |(cluster, row): (usize, &[f64])| Carry {
+            moved: moves[cluster],
+            others_moved: if cluster == furthest { rest } else { moves[furthest] },
+            half: if near { to_next(row) / 2.0 } else { 0.0 },
+        };
+        rows.enumerate().map(carry).collect()
+    }
+}
+
+/// The square of a distance by the definition.
+#[inline(always)]
+pub fn square<T: Coordinate>(point: &[T], centre: &[f64]) -> f64 {
+    point.iter().zip(centre).fold(0.0, |sum, (x, c)| {
+        let difference = x.to_f64() - c;
+        sum + difference * difference
+    })
+}
+
+/// The largest absolute coordinates of points and centres.
+pub fn with(largest: &[f64], rows: &[f64]) -> Vec<f64> {
+    let mut all = largest.to_vec();
+    for row in rows.chunks_exact(all.len()) {
+        all.iter_mut().zip(row).for_each(|(all, x)| *all = all.max(x.abs()));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference;
+    use cuesta_core::random::Stream;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_nearest_is_that_of_the_definition_whatever_the_ties(
+            seed in any::<u64>(),
+            clusters in 1usize..40,
+            dimensions in 1usize..20,
+            steps in 1u64..5,
+            size in prop::sample::select(vec![1e-160, 1e-3, 1.0, 1e149]),
+        ) {
+            let stream = Stream::new(seed, 0);
+            // Few values, so that many distances are equal.
+            let value = |index: usize| (stream.below(index as u64, 2 * steps) as f64 - 2.0) * size;
+            let rows: Vec<f64> = (0..clusters * dimensions).map(value).collect();
+            let scale = Scale::new(&vec![10.0 * size; dimensions]);
+            let centres = Centres::new(rows.clone(), dimensions, None, scale);
+            for point in 0..20 {
+                let x: Vec<f64> = (0..dimensions).map(|i| value(1000 + 20 * point + i)).collect();
+                let found = centres.nearest(&x);
+                prop_assert_eq!((found.cluster, found.square), reference::nearest(&x, &rows));
+                prop_assert_eq!(square(&x, centres.row(found.cluster)), found.square);
+                let others = rows.chunks_exact(dimensions).enumerate();
+                let others = others.filter(|(cluster, _)| *cluster as u32 != found.cluster);
+                let second = others.map(|(_, row)| square(&x, row)).fold(f64::INFINITY, f64::min);
+                prop_assert_eq!(found.second, second);
+            }
+        }
+    }
+}

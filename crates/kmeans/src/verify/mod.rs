@@ -1,0 +1,393 @@
+//! Proves an answer: all iterations again, by bounds of distances and the definition.
+//!
+//! The kernel computes all products of points and centres in each iteration; this computes squares
+//! of distances by the definition, and only for points whose nearest centre may have changed, which
+//! bounds that change with the centres show ([`bounds`]). Sums are of whole numbers as the
+//! definition has them. So every number of the answer is known to the last bit, and the files are
+//! compared byte by byte: no wrong answer passes.
+
+mod bounds;
+mod centres;
+mod pass;
+mod quick;
+mod sample;
+mod tables;
+
+use cuesta_core::cpu;
+use cuesta_core::digest::{COLUMNS, Digest, Tag};
+use cuesta_core::job::{Level, Request, Response, Verdict, parameters};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_input::npy::Element;
+use cuesta_input::points::{Coordinate, Points};
+
+use crate::amounts::{self, Pass};
+use crate::answer::{self, Assignments, Iteration};
+use crate::kernel::Grid;
+use crate::params::KMeansParams;
+use crate::{leader, seeding};
+use bounds::{Bounds, NONE, Scale};
+use centres::{Centres, square, with};
+use pass::{Passes, Piece};
+use quick::{Lanes, POINTS};
+use tables::first_difference;
+
+const METHOD: &str = "distances by the definition wherever bounds leave a doubt, all sums anew";
+/// Clusters from which on the distance to the own centre is computed before all others are.
+const TIGHTEN_MIN: usize = 128;
+/// Added to a whole number below 2^51, which it leaves in the low bits.
+const WHOLE: f64 = 6_755_399_441_055_744.0;
+/// The files of an answer.
+const FILES: [&str; 3] = [answer::CENTRES_FILE, answer::ASSIGNMENTS_FILE, answer::ITERATIONS_FILE];
+
+/// Verifies the answer in `request.output`.
+///
+/// [`Level::Sample`] reads the tables, counts the clusters of all points, and computes for one
+/// point in [`cuesta_core::job::SAMPLED_OF`] whether its cluster is that of the nearest of the
+/// answer's centres; it does not follow the iterations, so a wrong centre that is the nearest of
+/// the right points, a wrong inertia and a wrong shift pass.
+///
+/// # Errors
+/// `Input` when a file of the answer cannot be read; `System`; `Cancelled`.
+pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
+    request.require_inputs()?;
+    let params: KMeansParams = parameters(&request.parameters)?;
+    params.check()?;
+    let amount = amounts::announce(request, &params, progress)?;
+    let arrays = leader::arrays(request, &params, progress, &mut Response::default())?;
+    let points = Points::open(&arrays)?;
+    params.check_points(points.count)?;
+    let pass = Pass { amount, points: points.count };
+    let job = Job { request, params: &params, points: &points, pass, progress };
+    let single = params.dtype.of(points.element()) == Element::F32;
+    let found = match (request.verify, single) {
+        (Level::Full, true) => job.full::<f32>(),
+        (Level::Full, false) => job.full::<f64>(),
+        (Level::Sample, true) => sample::verify::<f32>(&job),
+        (Level::Sample, false) => sample::verify::<f64>(&job),
+    };
+    let mut verdict = found?.covers(&FILES);
+    verdict.counts.insert("points", points.count);
+    verdict.counts.insert("clusters", params.clusters as u64);
+    Ok(verdict)
+}
+
+/// A verification.
+struct Job<'a> {
+    request: &'a Request,
+    params: &'a KMeansParams,
+    points: &'a Points,
+    pass: Pass,
+    progress: &'a Progress,
+}
+
+/// What a thread finds out, and its room.
+struct Found {
+    coordinates: Vec<i64>,
+    sizes: Vec<i64>,
+    inertias: Vec<i64>,
+    right: Digest,
+    given: Digest,
+    point: Vec<f64>,
+    room: Vec<Lanes>,
+    doubtful: Vec<u32>,
+    clusters: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl Found {
+    fn new(clusters: usize, dimensions: usize) -> Self {
+        Self {
+            coordinates: vec![0; clusters * dimensions],
+            sizes: vec![0; clusters],
+            inertias: vec![0; clusters],
+            right: Digest::default(),
+            given: Digest::default(),
+            point: vec![0.0; dimensions],
+            room: vec![[0.0; POINTS]; dimensions],
+            doubtful: Vec::new(),
+            clusters: Vec::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    fn size_bytes(clusters: usize, dimensions: usize) -> u64 {
+        8 * (clusters as u64 + 1) * (dimensions as u64 + 2) + 128 * dimensions as u64
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let add = |to: &mut [i64], from: &[i64]| {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+        };
+        add(&mut self.coordinates, &other.coordinates);
+        add(&mut self.sizes, &other.sizes);
+        add(&mut self.inertias, &other.inertias);
+        self.right.merge(&other.right);
+        self.given.merge(&other.given);
+    }
+
+    /// Takes the point from the cluster `from`, unless it has none, and gives it to `to`.
+    #[inline(always)]
+    fn change(&mut self, grid: &Grid, from: u32, to: u32) {
+        let dimensions = self.point.len();
+        for (cluster, sign) in [(from, -1), (to, 1)] {
+            if cluster == NONE {
+                continue;
+            }
+            let sums = &mut self.coordinates[cluster as usize * dimensions..][..dimensions];
+            for ((sum, x), scale) in sums.iter_mut().zip(&self.point).zip(&grid.scales) {
+                *sum += sign * whole(x * scale);
+            }
+            self.sizes[cluster as usize] += sign;
+        }
+    }
+}
+
+/// The nearest whole number of a double below 2^51, half to even.
+#[inline(always)]
+fn whole(value: f64) -> i64 {
+    // The sum is exact, so this is faster than a cast that looks for infinities and nothing else.
+    (value.round_ties_even() + WHOLE).to_bits() as i64 - WHOLE.to_bits() as i64
+}
+
+impl Job<'_> {
+    fn full<T: Coordinate>(&self) -> Result<Verdict> {
+        let (clusters, dimensions) = (self.params.clusters, self.points.dimensions);
+        let count = self.points.count;
+        let seeds = (self.request.seed, self.request.scratch.as_path());
+        let progress = (self.progress, self.pass.amount);
+        let mut rows = seeding::centres(self.points, self.params, seeds, progress)?;
+        let room = 2 * Found::size_bytes(clusters, dimensions);
+        let limits = (self.request.threads, self.request.memory_bytes, room);
+        let progress = (self.progress, self.pass);
+        let passes = Passes::<T>::new(self.points, clusters, limits, progress);
+        let largest = passes.largest()?;
+        let grid = Grid::new(count, &largest);
+        let scale = Scale::new(&with(&largest, &rows));
+        let (mut before, mut total) = (None::<Vec<f64>>, Found::new(clusters, dimensions));
+        let mut done: Vec<Iteration> = Vec::new();
+        let all = self.params.iterations as usize;
+        while done.len() < all {
+            let centres = Centres::new(rows, dimensions, before.as_deref(), scale);
+            self.pass(&passes, (&centres, &grid), None, &mut total)?;
+            rows = centres.rows;
+            before = Some(rows.clone());
+            let shift = grid.update(&mut rows, &total.coordinates, &total.sizes);
+            done.push(Iteration { shift, sizes: total.sizes.clone() });
+            if shift <= self.params.tolerance {
+                break;
+            }
+        }
+        self.progress.advance(self.pass.amount.saturating_mul((all - done.len()) as u64))?;
+        let file = Assignments::open(&self.request.output, count)?;
+        let centres = Centres::new(rows, dimensions, before.as_deref(), scale);
+        self.pass(&passes, (&centres, &grid), Some(&file), &mut total)?;
+        let mut verdict = Verdict::new(total.given, total.right, METHOD);
+        let of = |cluster: usize| (total.sizes[cluster], grid.square(total.inertias[cluster]));
+        let text = answer::centres(&centres.rows, dimensions, of);
+        self.compare(answer::CENTRES_FILE, &text, &mut verdict)?;
+        self.compare(answer::ITERATIONS_FILE, &answer::iterations(&done), &mut verdict)?;
+        verdict.counts.insert("iterations", done.len() as u64);
+        Ok(verdict)
+    }
+
+    /// Assigns all points to the nearest of `centres`; `total` gets the sums of the clusters, and
+    /// with a file of assignments the digests and inertias.
+    fn pass<T: Coordinate>(
+        &self,
+        passes: &Passes<'_, T>,
+        (centres, grid): (&Centres, &Grid),
+        file: Option<&Assignments>,
+        total: &mut Found,
+    ) -> Result<()> {
+        let nothing = || Found::new(centres.count(), self.points.dimensions);
+        let work = |found: &mut Found, mut piece: Piece<'_, T>| {
+            assign(found, &mut piece, centres, grid)?;
+            match file {
+                Some(file) => finish(found, &mut piece, (centres, grid), file),
+                None => Ok(()),
+            }
+        };
+        let all = passes.each(nothing, work)?;
+        if !passes.keeps_bounds() {
+            *total = nothing();
+        }
+        all.iter().for_each(|found| total.merge(found));
+        Ok(())
+    }
+
+    /// Holds a table of the answer against what it should be.
+    fn compare(&self, name: &'static str, right: &str, verdict: &mut Verdict) -> Result<()> {
+        let path = self.request.output.join(name);
+        let given = std::fs::read(&path)
+            .map_err(|cause| Error::system("verify", "reading", &path, &cause))?;
+        if let Some(line) = first_difference(&given, right.as_bytes()) {
+            verdict.require(false, &format!("line {line} of {name} is wrong"));
+        }
+        Ok(())
+    }
+}
+
+/// Assigns the points of a task, and adds what changes to the sums.
+fn assign<T: Coordinate>(
+    found: &mut Found,
+    piece: &mut Piece<'_, T>,
+    centres: &Centres,
+    grid: &Grid,
+) -> Result<()> {
+    let mut doubtful = std::mem::take(&mut found.doubtful);
+    let bounds = &mut *piece.bounds;
+    cpu::fastest(
+        #[inline(always)]
+        || bounds.carry(&centres.carries, &mut doubtful),
+    );
+    if !doubtful.is_empty() {
+        let rows = piece.rows.get()?;
+        let mut settle = Settle { found, bounds, rows, centres, grid };
+        if centres.count() >= TIGHTEN_MIN {
+            settle.tighten(&mut doubtful);
+        }
+        if has_fused() {
+            cpu::fastest(
+                #[inline(always)]
+                || settle.all::<true>(&doubtful),
+            );
+        } else {
+            settle.all::<false>(&doubtful);
+        }
+    }
+    found.doubtful = doubtful;
+    Ok(())
+}
+
+/// Whether this processor adds a product in one step: else that would be a call.
+fn has_fused() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    cfg!(target_arch = "aarch64")
+}
+
+/// Points whose nearest centre is to be found.
+struct Settle<'a, T> {
+    found: &'a mut Found,
+    bounds: &'a mut Bounds,
+    rows: &'a [T],
+    centres: &'a Centres,
+    grid: &'a Grid,
+}
+
+impl<T: Coordinate> Settle<'_, T> {
+    #[inline(always)]
+    fn row(&self, index: u32) -> &[T] {
+        let dimensions = self.found.point.len();
+        &self.rows[index as usize * dimensions..][..dimensions]
+    }
+
+    /// Leaves those in doubt whose own distance, anew, does not show that their cluster is right.
+    fn tighten(&mut self, doubtful: &mut Vec<u32>) {
+        doubtful.retain(|&index| {
+            let own = self.bounds.clusters[index as usize];
+            own == NONE || {
+                let square = square(self.row(index), self.centres.row(own));
+                let upper = self.centres.scale.above(square);
+                !self.bounds.tighten(index as usize, upper, &self.centres.carries)
+            }
+        });
+    }
+
+    #[inline(always)]
+    fn all<const FUSED: bool>(&mut self, doubtful: &[u32]) {
+        let quick = &self.centres.quick;
+        for some in doubtful.chunks(POINTS) {
+            for (lane, &index) in some.iter().enumerate() {
+                let dimensions = self.found.point.len();
+                let row = &self.rows[index as usize * dimensions..][..dimensions];
+                quick.put(row.iter().map(|x| x.to_f64()), lane, &mut self.found.room);
+            }
+            let guesses = quick.guess::<FUSED>(&self.found.room);
+            for (lane, &index) in some.iter().enumerate() {
+                if guesses.is_sure(lane) {
+                    let limits = (guesses.upper[lane], guesses.lower[lane]);
+                    self.set(index, guesses.clusters[lane], limits);
+                } else {
+                    self.exact(index);
+                }
+            }
+        }
+    }
+
+    /// Decides by the definition.
+    #[inline(never)]
+    fn exact(&mut self, index: u32) {
+        self.widen(index);
+        let nearest = cpu::fastest(
+            #[inline(always)]
+            || self.centres.nearest(&self.found.point),
+        );
+        self.set(index, nearest.cluster, self.centres.limits(&nearest));
+    }
+
+    #[inline(always)]
+    fn set(&mut self, index: u32, cluster: u32, limits: (f32, f32)) {
+        let own = self.bounds.clusters[index as usize];
+        self.bounds.set(index as usize, cluster, limits);
+        if cluster != own {
+            self.widen(index);
+            self.found.change(self.grid, own, cluster);
+        }
+    }
+
+    #[inline(always)]
+    fn widen(&mut self, index: u32) {
+        let dimensions = self.found.point.len();
+        let row = &self.rows[index as usize * dimensions..][..dimensions];
+        self.found.point.iter_mut().zip(row).for_each(|(to, x)| *to = x.to_f64());
+    }
+}
+
+/// Adds the inertias of the points of a task, and holds their clusters against those of a file.
+fn finish<T: Coordinate>(
+    found: &mut Found,
+    piece: &mut Piece<'_, T>,
+    (centres, grid): (&Centres, &Grid),
+    file: &Assignments,
+) -> Result<()> {
+    let clusters = &piece.bounds.clusters;
+    let rows = piece.rows.get()?;
+    let dimensions = found.point.len();
+    cpu::fastest(
+        #[inline(always)]
+        || {
+            for (&cluster, row) in clusters.iter().zip(rows.chunks_exact(dimensions)) {
+                let square = square(row, centres.row(cluster));
+                found.inertias[cluster as usize] += whole(square * grid.square_scale);
+            }
+        },
+    );
+    found.clusters.resize(piece.count, 0);
+    file.get(piece.first, &mut found.clusters, &mut found.bytes)?;
+    let mut given = Digest::default();
+    digest(&mut given, piece.first, &found.clusters);
+    found.given.merge(&given);
+    if found.clusters == *clusters {
+        found.right.merge(&given);
+    } else {
+        digest(&mut found.right, piece.first, clusters);
+    }
+    Ok(())
+}
+
+/// Adds the clusters of points from number `first` on.
+fn digest(digest: &mut Digest, first: u64, clusters: &[u32]) {
+    let (whole, rest) = clusters.as_chunks::<COLUMNS>();
+    let mut point = first;
+    for some in whole {
+        let numbers = std::array::from_fn(|index| point + index as u64);
+        digest.add_columns(Tag::KMeans, &[numbers, some.map(u64::from)]);
+        point += COLUMNS as u64;
+    }
+    for (&cluster, point) in rest.iter().zip(point..) {
+        digest.add(Tag::KMeans, &[point, u64::from(cluster)]);
+    }
+}

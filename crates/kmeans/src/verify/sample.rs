@@ -1,0 +1,149 @@
+//! A part of the verification: the tables as they stand, the clusters of all points counted, and
+//! those of some points computed from the answer's centres.
+
+use std::str::FromStr;
+
+use cuesta_core::digest::Digest;
+use cuesta_core::fingerprint::Key;
+use cuesta_core::job::{SAMPLED_OF, Verdict};
+use cuesta_core::random::Stream;
+use cuesta_core::{Error, Result};
+use cuesta_input::parallel;
+use cuesta_input::points::Coordinate;
+
+use super::bounds::Scale;
+use super::centres::Centres;
+use super::{Job, digest};
+use crate::amounts;
+use crate::answer::{self, Assignments};
+
+/// Points that are sampled or not together.
+const SOME: u64 = 1 << 10;
+const METHOD: &str =
+    "the tables read, clusters counted, a sample of points assigned by the definition";
+
+/// Rows of the table of centres: what they say.
+struct Table {
+    sizes: Vec<i64>,
+    centres: Vec<f64>,
+    canonical: bool,
+}
+
+/// What a thread finds.
+struct Found {
+    sizes: Vec<i64>,
+    given: Digest,
+    wrong: Option<&'static str>,
+    clusters: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+/// Verifies a sample.
+pub fn verify<T: Coordinate>(job: &Job<'_>) -> Result<Verdict> {
+    let (count, dimensions) = (job.points.count, job.points.dimensions);
+    let table = centres(job)?;
+    let (iterations, last) = iterations(job)?;
+    let scale = Scale::new(&vec![1.0; dimensions]);
+    let right = Centres::new(table.centres.clone(), dimensions, None, scale);
+    let file = Assignments::open(&job.request.output, count)?;
+    let chosen = Stream::new(Key::random().salt(), 0);
+    // What a whole verification would do beside.
+    let left = u64::from(job.params.iterations) + 1 + u64::from(amounts::draws(job.params));
+    job.progress.advance(job.pass.amount.saturating_mul(left))?;
+    let work = |found: &mut Found, task: usize| {
+        let first = task as u64 * SOME;
+        let some = SOME.min(count - first) as usize;
+        found.clusters.resize(some, 0);
+        file.get(first, &mut found.clusters, &mut found.bytes)?;
+        digest(&mut found.given, first, &found.clusters);
+        for &cluster in &found.clusters {
+            match found.sizes.get_mut(cluster as usize) {
+                Some(size) => *size += 1,
+                None => found.wrong = Some("a point is in a cluster that is not there"),
+            }
+        }
+        if chosen.below(task as u64, SAMPLED_OF) == 0 {
+            let mut rows = vec![T::default(); some * dimensions];
+            job.points.read(first, &mut rows, &mut found.bytes)?;
+            for (row, &cluster) in rows.chunks_exact(dimensions).zip(&found.clusters) {
+                let point: Vec<f64> = row.iter().map(|x| x.to_f64()).collect();
+                if right.nearest(&point).cluster != cluster {
+                    found.wrong = Some("a point is not in the cluster of the nearest centre");
+                }
+            }
+        }
+        job.progress.advance(job.pass.of(first..first + some as u64))
+    };
+    let make = || Found {
+        sizes: vec![0; table.sizes.len()],
+        given: Digest::default(),
+        wrong: None,
+        clusters: Vec::new(),
+        bytes: Vec::new(),
+    };
+    let tasks = count.div_ceil(SOME) as usize;
+    let all = parallel::run(job.request.threads, tasks, make, work, |_| {})?;
+    let (mut given, mut sizes) = (Digest::default(), vec![0; table.sizes.len()]);
+    for found in &all {
+        given.merge(&found.given);
+        sizes.iter_mut().zip(&found.sizes).for_each(|(all, one)| *all += one);
+    }
+    let wrong = all.iter().find_map(|found| found.wrong);
+    let mut verdict = Verdict::proven(given, wrong.is_none(), wrong.unwrap_or_default(), METHOD);
+    verdict.require(sizes == table.sizes, "the size of a cluster is wrong");
+    verdict.require(table.canonical, "a line of centres.tsv is not what it should be");
+    verdict.require(last, "a line of iterations.tsv is not what it should be");
+    verdict.counts.insert("iterations", iterations);
+    Ok(verdict)
+}
+
+fn read(job: &Job<'_>, name: &str) -> Result<String> {
+    let path = job.request.output.join(name);
+    std::fs::read_to_string(&path)
+        .map_err(|cause| Error::system("verify", "reading", &path, &cause))
+}
+
+/// Numbers between tabs; zeros for what is none, which then is not written again as it was.
+fn fields<X: FromStr + Default>(line: &str) -> Vec<X> {
+    line.split('\t').map(|field| field.parse().unwrap_or_default()).collect()
+}
+
+/// The table of centres, which must be what the same numbers give when they are written.
+fn centres(job: &Job<'_>) -> Result<Table> {
+    let (clusters, dimensions) = (job.params.clusters, job.points.dimensions);
+    let text = read(job, answer::CENTRES_FILE)?;
+    let lines: Vec<&str> = text.lines().skip(1).take(clusters).collect();
+    let numbers: Vec<Vec<f64>> = lines.iter().map(|line| fields(line)).collect();
+    let sizes: Vec<i64> = lines
+        .iter()
+        .map(|line| fields::<i64>(line).get(1).copied().unwrap_or_default())
+        .chain(std::iter::repeat(0))
+        .take(clusters)
+        .collect();
+    let mut centres = vec![0.0; clusters * dimensions];
+    for (centre, row) in centres.chunks_exact_mut(dimensions).zip(&numbers) {
+        centre.iter_mut().zip(row.iter().skip(3)).for_each(|(to, x)| *to = *x);
+    }
+    let inertia = |cluster: usize| -> f64 {
+        numbers.get(cluster).and_then(|row| row.get(2)).copied().unwrap_or_default()
+    };
+    let again = answer::centres(&centres, dimensions, |cluster| (sizes[cluster], inertia(cluster)));
+    Ok(Table { sizes, centres, canonical: again == text })
+}
+
+/// How many iterations the table has, and whether its lines are as they would be written.
+fn iterations(job: &Job<'_>) -> Result<(u64, bool)> {
+    let text = read(job, answer::ITERATIONS_FILE)?;
+    let mut again = answer::ITERATIONS_HEADER.to_owned() + "\n";
+    let mut count = 0;
+    for line in text.lines().skip(1) {
+        count += 1;
+        let (shifts, sizes) = (fields::<f64>(line), fields::<u64>(line));
+        let shift = shifts.get(1).copied().unwrap_or_default();
+        let sizes: Vec<u64> = sizes.into_iter().skip(2).take(3).collect();
+        let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+        again += &format!("{count}\t{shift:?}\t{}\n", sizes.join("\t"));
+    }
+    let fits = (1..=u64::from(job.params.iterations)).contains(&count);
+    Ok((count, fits && again == text))
+}

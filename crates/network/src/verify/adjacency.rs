@@ -1,0 +1,174 @@
+//! The edges of a network, kept for methods that go through them many times.
+
+use std::ops::Range;
+
+use cuesta_core::Result;
+use cuesta_core::job::Context;
+
+use super::rows::Rows;
+use super::store::{Place, Store};
+
+/// Edges, in memory while they fit and on disk otherwise; genes from 0.
+pub struct Edges<'a> {
+    store: Store<'a, 8>,
+    last_gene: u32,
+}
+
+/// The neighbours of some consecutive genes, one entry for each end of an edge.
+pub struct Neighbours {
+    /// The genes.
+    pub genes: Range<usize>,
+    /// `list[starts[i]..starts[i + 1]]` belong to gene `genes.start + i`.
+    pub starts: Vec<usize>,
+    /// Neighbours.
+    pub list: Vec<u32>,
+}
+
+impl<'a> Edges<'a> {
+    /// Reads the edges; a third of the memory is for them.
+    ///
+    /// # Errors
+    /// `Input` for an input that cannot be read; `System`; `Cancelled`.
+    pub fn read(context: &Context<'a>, rows: &Rows<'_>) -> Result<Self> {
+        let place = Place {
+            budget: context.budget,
+            memory_bytes: context.budget.limit_bytes() / 3,
+            scratch: &context.request.scratch,
+            threads: context.request.threads,
+        };
+        let store = Store::new(place, 1);
+        let make = || (store.sink(), 0, Ok(()));
+        let states = rows.each(make, |(sink, last, kept), found| {
+            let (gene1, gene2) = (found.row.gene1, found.row.gene2);
+            *last = gene1.max(*last);
+            if kept.is_ok() {
+                let edge = u64::from(gene1 - 1) << 32 | u64::from(gene2 - 1);
+                *kept = store.add(sink, 0, edge.to_le_bytes());
+            }
+            Ok(())
+        })?;
+        let mut last_gene = 0;
+        for (mut sink, last, kept) in states {
+            kept?;
+            store.finish(&mut sink)?;
+            last_gene = last_gene.max(last);
+        }
+        Ok(Self { store, last_gene })
+    }
+
+    /// The largest gene of an edge, from 1; 0 without edges.
+    pub fn last_gene(&self) -> u32 {
+        self.last_gene
+    }
+
+    /// The number of edges at each of `genes` genes.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn degrees(&self, genes: usize) -> Result<Vec<usize>> {
+        let mut degrees = vec![0; genes];
+        self.each(|gene, _| degrees[gene] += 1)?;
+        Ok(degrees)
+    }
+
+    /// The neighbours of some genes.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn neighbours(&self, degrees: &[usize], genes: Range<usize>) -> Result<Neighbours> {
+        let mut starts = Vec::with_capacity(genes.len() + 1);
+        let mut sum = 0;
+        for &degree in &degrees[genes.clone()] {
+            starts.push(sum);
+            sum += degree;
+        }
+        let mut list = vec![0; sum];
+        self.each(|gene, neighbour| {
+            if genes.contains(&gene) {
+                let next = &mut starts[gene - genes.start];
+                list[*next] = neighbour as u32;
+                *next += 1;
+            }
+        })?;
+        // Each start has moved to the start of the next gene.
+        starts.insert(0, 0);
+        Ok(Neighbours { genes, starts, list })
+    }
+
+    /// Cuts the genes into ranges whose neighbours take at most `room_bytes`, or one gene each.
+    pub fn ranges(degrees: &[usize], room_bytes: u64) -> Vec<Range<usize>> {
+        let room = (room_bytes / size_of::<u32>() as u64) as usize;
+        let (mut ranges, mut start, mut sum) = (Vec::new(), 0, 0);
+        for (gene, &degree) in degrees.iter().enumerate() {
+            if sum + degree > room && gene > start {
+                ranges.push(start..gene);
+                (start, sum) = (gene, 0);
+            }
+            sum += degree;
+        }
+        ranges.push(start..degrees.len());
+        ranges
+    }
+
+    /// Calls `take(gene, neighbour)` for both ends of each edge.
+    fn each(&self, mut take: impl FnMut(usize, usize)) -> Result<()> {
+        self.store.each(0, |record| {
+            let edge = u64::from_le_bytes(*record);
+            let (gene1, gene2) = ((edge >> 32) as usize, edge as u32 as usize);
+            take(gene1, gene2);
+            take(gene2, gene1);
+        })
+    }
+}
+
+impl Neighbours {
+    /// The neighbours of a gene.
+    #[inline(always)]
+    pub fn of(&self, gene: usize) -> &[u32] {
+        let place = gene - self.genes.start;
+        &self.list[self.starts[place]..self.starts[place + 1]]
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use cuesta_core::budget::Budget;
+
+    /// Edges of a list.
+    pub fn edges_of<'a>(list: &[(u32, u32)], place: Place<'a>) -> Edges<'a> {
+        let store = Store::new(place, 1);
+        let mut sink = store.sink();
+        for &(a, b) in list {
+            let edge = u64::from(a) << 32 | u64::from(b);
+            store.add(&mut sink, 0, edge.to_le_bytes()).unwrap();
+        }
+        store.finish(&mut sink).unwrap();
+        let last_gene = list.iter().map(|edge| edge.0.max(edge.1) + 1).max().unwrap_or(0);
+        Edges { store, last_gene }
+    }
+
+    #[test]
+    fn every_end_of_every_edge_is_there_once_in_any_ranges() {
+        let list = [(3, 1), (3, 1), (2, 0), (4, 3), (4, 0)];
+        for memory_bytes in [0, 1 << 20] {
+            let folder = tempfile::tempdir().unwrap();
+            let budget = Budget::new(memory_bytes);
+            let place = Place { budget: &budget, memory_bytes, scratch: folder.path(), threads: 1 };
+            let edges = edges_of(&list, place);
+            let degrees = edges.degrees(6).unwrap();
+            assert_eq!(degrees, [2, 2, 1, 3, 2, 0]);
+            for room_bytes in [0, 16, 1000] {
+                let ranges = Edges::ranges(&degrees, room_bytes);
+                let mut found = vec![Vec::new(); 6];
+                for genes in ranges {
+                    let near = edges.neighbours(&degrees, genes.clone()).unwrap();
+                    genes.for_each(|gene| found[gene] = near.of(gene).to_vec());
+                }
+                found.iter_mut().for_each(|list| list.sort());
+                let expected: [&[u32]; 6] = [&[2, 4], &[3, 3], &[0], &[1, 1, 4], &[0, 3], &[]];
+                assert_eq!(found, expected);
+            }
+        }
+    }
+}

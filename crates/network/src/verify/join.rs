@@ -1,0 +1,311 @@
+//! Verifier of `join`.
+
+use std::path::Path;
+
+use cuesta_core::digest::{Digest, Tag};
+use cuesta_core::fingerprint::{Fingerprint, Key};
+use cuesta_core::fixed::{Micro, NAN, append_text};
+use cuesta_core::job::{Context, Verdict};
+use cuesta_core::{Error, Result};
+use cuesta_input::limits::{CLUSTERS_MAX, GENES_MAX};
+use cuesta_input::pair_matrix::Need;
+
+use super::matching::Matching;
+use super::rows::{Rows, announce};
+use super::store::Sink;
+use super::table::{Table, Wrong, integer};
+use super::text::line::canonical_score;
+use super::wanted::Wanted;
+use super::{judge, refused};
+use crate::params::{How, JoinParams};
+use crate::run::join::PAIRS_FILE;
+
+const METHOD: &str = "every byte of both versions read by a reader of its own; where all rows are \
+                      given, they have the keyed fingerprints of the answer, else each was looked \
+                      up";
+const HEADER: &str = "gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference";
+
+/// A row of the answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Joined {
+    key: u64,
+    scores: [Option<Micro>; 2],
+}
+
+/// What one thread saw of the answer.
+struct Seen {
+    fingerprints: [Fingerprint; 2],
+    digest: Digest,
+    rows: u64,
+    claims: Sink<16>,
+    text: Vec<u8>,
+    /// Whether claims could be kept.
+    kept: Result<()>,
+}
+
+/// One verification.
+struct Proof<'a> {
+    context: &'a Context<'a>,
+    key: Key,
+    matching: Matching<'a>,
+    /// Whether every row of a version is given, so that fingerprints prove it.
+    all: [bool; 2],
+    how: How,
+    wanted: Wanted,
+}
+
+/// Verifies `join`. The rows of the answer are in strictly ascending order, so none is there twice.
+/// A version all of whose rows the answer gives (both of an outer join, the first of a left one)
+/// has the keyed fingerprint of its rows in the answer; a wrong answer of n rows has it with a
+/// probability of at most n / 2^60. The others are proved by looking each row up in tables of
+/// claims, which leaves nothing to chance ([`super::matching`]).
+///
+/// # Errors
+/// `Input` for an input that cannot be read; `System`; `Cancelled`.
+pub fn join(context: &Context<'_>) -> Result<Verdict> {
+    let params: JoinParams = context.parameters()?;
+    let request = context.request;
+    if request.inputs.len() != 2 {
+        return Err(Error::input("join", "takes two inputs"));
+    }
+    let path = request.output.join(PAIRS_FILE);
+    announce(context.progress, request.inputs.iter().chain([&path]));
+    let key = Key::random();
+    let proof = Proof {
+        context,
+        matching: Matching::new(context, key.salt().rotate_left(17)),
+        wanted: Wanted::passing(&params.filter).at(request.verify, &key),
+        key,
+        all: match params.how {
+            How::Inner => [false, false],
+            How::Left => [true, false],
+            How::Outer => [true, true],
+        },
+        how: params.how,
+    };
+    let found = match judge(&path, proof.answer(&path))? {
+        Ok(found) => found,
+        Err(wrong) => return Ok(refused(&wrong, METHOD, &[PAIRS_FILE])),
+    };
+    let expected = [proof.version(0)?, proof.version(1)?];
+    let equal = (0..2).all(|side| !proof.all[side] || expected[side] == found.fingerprints[side]);
+    let wrong = "rows are missing, too many or not those of the versions";
+    let mut verdict = Verdict::proven(found.digest, equal, wrong, METHOD).covers(&[PAIRS_FILE]);
+    if verdict.verified
+        && params.how != How::Outer
+        && let Some(wrong) = proof.matching.settle()?
+    {
+        verdict.require(false, &wrong);
+    }
+    verdict.counts.insert("rows", found.rows);
+    Ok(verdict)
+}
+
+impl Proof<'_> {
+    /// Reads the answer: what each version should have, as fingerprints and as claims.
+    fn answer(&self, path: &Path) -> Result<Seen> {
+        let (threads, progress) = (self.context.request.threads, self.context.progress);
+        let table = Table { path, header: HEADER, threads, progress };
+        let make = || Seen {
+            fingerprints: Default::default(),
+            digest: Digest::default(),
+            rows: 0,
+            claims: self.matching.claim_sink(),
+            text: Vec::new(),
+            kept: Ok(()),
+        };
+        let (workers, parts) = table.each(make, |seen, keys: &mut Option<(u64, u64)>, line| {
+            let row = read(line, &mut seen.text)?;
+            let (first, last) = keys.unwrap_or((row.key, 0));
+            if row.key <= last {
+                return Err("is not in ascending order of genes and clusters".to_owned());
+            }
+            *keys = Some((first, row.key));
+            self.take(seen, &row)
+        })?;
+        let ascending = |pair: &[(u64, u64)]| pair[0].1 < pair[1].0;
+        let keys: Vec<(u64, u64)> = parts.into_iter().flatten().collect();
+        if !keys.windows(2).all(ascending) {
+            let text = format!("{} is not in ascending order of genes", path.display());
+            return Err(Error::input("verify", text));
+        }
+        let mut sum = make();
+        for mut seen in workers {
+            seen.kept?;
+            self.matching.finish_claims(&mut seen.claims)?;
+            sum.digest.merge(&seen.digest);
+            sum.rows += seen.rows;
+            let parts = sum.fingerprints.iter_mut().zip(&seen.fingerprints);
+            parts.for_each(|(sum, part)| sum.merge(part));
+        }
+        Ok(sum)
+    }
+
+    #[inline(always)]
+    fn take(&self, seen: &mut Seen, row: &Joined) -> std::result::Result<(), Wrong> {
+        let given = match self.how {
+            How::Inner => row.scores[0].is_some() && row.scores[1].is_some(),
+            How::Left => row.scores[0].is_some(),
+            How::Outer => true,
+        };
+        if !given {
+            return Err("has a row that such a join does not give".to_owned());
+        }
+        seen.rows += 1;
+        seen.digest.add(Tag::Join, &words_of(row));
+        let (gene1, gene2, _) = genes_of(row.key);
+        if !self.wanted.sampled(gene1, gene2) {
+            return Ok(());
+        }
+        for side in 0..2 {
+            if self.all[side]
+                && let Some(score) = row.scores[side]
+            {
+                seen.fingerprints[side].add_words(&self.key, &[row.key, score as u32 as u64]);
+            }
+        }
+        if self.all == [true; 2] {
+            return Ok(());
+        }
+        let asked = self.all.map(|all| !all);
+        if seen.kept.is_ok() {
+            seen.kept = self.matching.claim(&mut seen.claims, row.key, row.scores, asked);
+        }
+        Ok(())
+    }
+
+    /// Reads a version; returns the fingerprint of its rows where that is asked for.
+    fn version(&self, side: usize) -> Result<Fingerprint> {
+        let request = self.context.request;
+        let rows = Rows {
+            paths: &request.inputs[side..=side],
+            wanted: self.wanted,
+            need: Need::Edge,
+            threads: request.threads,
+            progress: self.context.progress,
+        };
+        let make = || (Fingerprint::default(), self.matching.row_sink(), Ok(()));
+        let states = rows.each(make, |(fingerprint, sink, kept), found| {
+            let key = key_of(found.row.gene1, found.row.gene2, found.row.cluster);
+            let score = self.wanted.score(&found.row);
+            if self.all[side] {
+                fingerprint.add_words(&self.key, &[key, score as u32 as u64]);
+            } else if kept.is_ok() {
+                *kept = self.matching.row(sink, side, key, score);
+            }
+            Ok(())
+        })?;
+        let mut sum = Fingerprint::default();
+        for (fingerprint, mut sink, kept) in states {
+            kept?;
+            sum.merge(&fingerprint);
+            self.matching.finish_rows(&mut sink, side)?;
+        }
+        Ok(sum)
+    }
+}
+
+/// Reads a line of the answer, which is written in one way only; `text` is space for it.
+#[inline(always)]
+fn read(line: &[u8], text: &mut Vec<u8>) -> std::result::Result<Joined, Wrong> {
+    let mut fields = line.split(|&byte| byte == b'\t');
+    let mut next = || fields.next().unwrap_or_default();
+    let [gene1, gene2, cluster] = [integer(next())?, integer(next())?, integer(next())?];
+    let genes = gene2 >= 1 && gene1 > gene2 && gene1 <= u64::from(GENES_MAX);
+    if !genes || !(1..=u64::from(CLUSTERS_MAX)).contains(&cluster) {
+        return Err(format!("has gene pair {gene1} {gene2} cluster {cluster}"));
+    }
+    let side = next();
+    let scores = [score(next())?, score(next())?];
+    let expected: &[u8] = match scores {
+        [Some(_), Some(_)] => b"both",
+        [Some(_), None] => b"left",
+        [None, Some(_)] => b"right",
+        [None, None] => return Err("has no score".to_owned()),
+    };
+    if side != expected {
+        return Err("has a side that does not follow from its scores".to_owned());
+    }
+    write_difference(scores, text);
+    if next() != text.as_slice() || fields.next().is_some() {
+        return Err("has a difference that does not follow from its scores".to_owned());
+    }
+    Ok(Joined { key: key_of(gene1 as u32, gene2 as u32, cluster as u32), scores })
+}
+
+fn score(field: &[u8]) -> std::result::Result<Option<Micro>, Wrong> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    match canonical_score(field) {
+        Some(score) if score != NAN => Ok(Some(score)),
+        _ => Err(format!("has the score {}, expected six decimals", field.escape_ascii())),
+    }
+}
+
+/// Replaces `text` by that of the difference, nothing where a score is missing.
+fn write_difference(scores: [Option<Micro>; 2], text: &mut Vec<u8>) {
+    text.clear();
+    if let [Some(left), Some(right)] = scores {
+        match right.checked_sub(left) {
+            Some(difference) => append_text(difference, text),
+            // No score is that large.
+            None => text.push(b'?'),
+        }
+    }
+}
+
+/// The key of a row: 24, 24 and 16 bits that sort as (gene1, gene2, cluster).
+#[inline(always)]
+fn key_of(gene1: u32, gene2: u32, cluster: u32) -> u64 {
+    (u64::from(gene1) << 24 | u64::from(gene2)) << 16 | u64::from(cluster - 1)
+}
+
+/// The gene numbers and the cluster of a key.
+pub fn genes_of(key: u64) -> (u32, u32, u32) {
+    ((key >> 40) as u32, (key >> 16) as u32 & 0x00FF_FFFF, (key as u32 & 0xFFFF) + 1)
+}
+
+/// The record of the digest.
+fn words_of(row: &Joined) -> [u64; 6] {
+    let (gene1, gene2, cluster) = genes_of(row.key);
+    let side = match row.scores {
+        [Some(_), Some(_)] => 0,
+        [Some(_), None] => 1,
+        _ => 2,
+    };
+    let [left, right] = row.scores.map(|score| score.map_or(i64::MIN, i64::from) as u64);
+    [u64::from(gene1), u64::from(gene2), u64::from(cluster), side, left, right]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_written_in_one_way_only() {
+        let good = "7\t3\t2\tboth\t0.871000\t0.902000\t0.031000";
+        let read = |line: &str| super::read(line.as_bytes(), &mut Vec::new());
+        let row = read(good).unwrap();
+        assert_eq!(row, Joined { key: key_of(7, 3, 2), scores: [Some(871_000), Some(902_000)] });
+        assert_eq!(genes_of(row.key), (7, 3, 2));
+        for good in ["7\t3\t1\tleft\t-0.871000\t\t", "7\t3\t1\tright\t\t0.000000\t"] {
+            read(good).unwrap();
+        }
+        for (from, to) in [
+            ("7\t", "07\t"),
+            ("7\t", "2\t"),
+            ("both", "left"),
+            ("0.871000", "0.8710000"),
+            ("0.871000", "+0.871000"),
+            ("0.871000", ".871000"),
+            ("0.031000", "0.031001"),
+            ("0.031000", "0.031000\t"),
+            ("0.031000", ""),
+            ("0.902000", "nan"),
+        ] {
+            let bad = good.replacen(from, to, 1);
+            assert!(read(&bad).is_err(), "{bad}");
+        }
+    }
+}

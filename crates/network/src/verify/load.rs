@@ -1,0 +1,85 @@
+//! Verifier of `load`.
+
+use std::path::Path;
+
+use cuesta_core::Result;
+use cuesta_core::fingerprint::Key;
+use cuesta_core::job::{Context, Verdict};
+use cuesta_input::pair_matrix::{MaskKind, Means, PairMatrix};
+use cuesta_input::row::Row;
+
+use super::rows::{announce, size_bytes};
+use super::scan::{Seen, kept};
+use super::text::line::{Found, Notation};
+use super::wanted::Wanted;
+use super::{judge, refused};
+use crate::params::LoadParams;
+use crate::run::load::PAIRS_FOLDER;
+
+const METHOD: &str = "every byte of the text read by a reader of its own, the pair matrix read \
+                      back whole; their rows have the same keyed fingerprints";
+
+/// Verifies `load`: the rows of the pair matrix are those of the text, and everything else in its
+/// folder follows from them ([`PairMatrix::audit`]).
+///
+/// Two different multisets of n rows have the same fingerprints with a probability of at most
+/// n / 2^60.
+///
+/// # Errors
+/// `Input` for an input that cannot be read; `System`; `Cancelled`.
+pub fn load(context: &Context<'_>) -> Result<Verdict> {
+    let params: LoadParams = context.parameters()?;
+    let request = context.request;
+    let answer = request.output.join(PAIRS_FOLDER);
+    announce(context.progress, request.inputs.iter().chain([&answer]));
+    let key = Key::random();
+    let expected = kept(context, &key, Wanted::default())?;
+    let sampled = Wanted::default().at(request.verify, &key);
+    let choose = |row: &Row<'_>| sampled.sampled(row.gene1, row.gene2);
+    let (found, matrix) = match judge(&answer, audited(context, &key, &answer, choose))? {
+        Ok(found) => found,
+        Err(wrong) => return Ok(refused(&wrong, METHOD, &[PAIRS_FOLDER])),
+    };
+    let header = matrix.header();
+    let wrong = "rows are missing, too many or not those of the text";
+    let equal = found.rows == expected.rows;
+    let mut verdict = Verdict::proven(found.digest, equal, wrong, METHOD).covers(&[PAIRS_FOLDER]);
+    verdict.require(header.masks == MaskKind::Stored, "masks are not stored");
+    let nameless = header.score_names.is_empty() && !header.gene_names && !header.sample_names;
+    verdict.require(nameless, "there are names, but none in the text");
+    let genes = params.genes.unwrap_or(found.last_gene);
+    verdict.require(header.genes == genes, "it has another number of genes");
+    verdict.counts.insert("rows", found.count);
+    Ok(verdict)
+}
+
+/// A pair matrix and its rows, read back whole; those that `choose` does not take are counted and
+/// digested only.
+///
+/// # Errors
+/// `Input` for whatever does not belong into such a matrix; `System`; `Cancelled`.
+pub fn audited(
+    context: &Context<'_>,
+    key: &Key,
+    path: &Path,
+    choose: impl Fn(&Row<'_>) -> bool + Sync,
+) -> Result<(Seen, PairMatrix)> {
+    let request = context.request;
+    let matrix = PairMatrix::open(path)?;
+    let means = Means {
+        threads: request.threads,
+        memory_bytes: context.budget.limit_bytes() / 2,
+        progress: context.progress,
+        size_bytes: size_bytes(path),
+    };
+    let states = matrix.audit(&means, Seen::default, |seen, row| {
+        row.digest_into(&mut seen.digest);
+        let found = Found { row: *row, notation: Notation::Foreign };
+        match choose(row) {
+            true => seen.add(key, &found),
+            false => seen.pass(row),
+        }
+        Ok(())
+    })?;
+    Ok((states.into_iter().fold(Seen::default(), Seen::merge), matrix))
+}

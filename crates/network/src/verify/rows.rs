@@ -1,0 +1,147 @@
+//! Gives the rows of gene-pair text, or of a pair matrix, to a verifier: on all threads, each byte
+//! read once.
+
+use std::path::{Path, PathBuf};
+
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_input::kinc;
+use cuesta_input::limits::SPLIT_BYTES;
+use cuesta_input::pair_matrix::{Need, PairMatrix, Query, Scratch};
+use cuesta_input::reader::located;
+use cuesta_input::source::{Split, TextFile, TextSource};
+use cuesta_input::{Filter, parallel};
+
+use super::text::line::{Found, Notation};
+use super::text::pieces::{Buffer, Pieces};
+use super::text::walk;
+use super::wanted::{Wanted, check_pair};
+
+/// What to read, and which rows of it.
+pub struct Rows<'a> {
+    /// Files and folders of text, or one pair matrix.
+    pub paths: &'a [PathBuf],
+    /// Which rows.
+    pub wanted: Wanted,
+    /// Fields that the verifier looks at.
+    pub need: Need,
+    /// Threads.
+    pub threads: usize,
+    /// Told of each byte that was read; [`announce`] says how many will be.
+    pub progress: &'a Progress,
+}
+
+impl Rows<'_> {
+    /// Calls `keep(state, row)` for every wanted row, in any order, on all threads; returns the
+    /// states. Folders that a filter could leave out are read, and a pair matrix is read without
+    /// the ranges of its chunks.
+    ///
+    /// # Errors
+    /// `Input` for a line that cannot be read, or that `keep` refuses with a sentence; `System`;
+    /// `Cancelled`.
+    pub fn each<S: Send>(
+        &self,
+        make: impl Fn() -> S + Sync,
+        keep: impl Fn(&mut S, &Found<'_>) -> std::result::Result<(), String> + Sync,
+    ) -> Result<Vec<S>> {
+        let keep = |state: &mut S, found: &Found<'_>| {
+            check_pair(&found.row)?;
+            keep(state, found)
+        };
+        match self.paths {
+            [path] if PairMatrix::is_at(path) => {
+                self.each_of_matrix(&PairMatrix::open(path)?, make, keep)
+            }
+            _ => self.each_of_text(make, keep),
+        }
+    }
+
+    fn each_of_text<S: Send>(
+        &self,
+        make: impl Fn() -> S + Sync,
+        keep: impl Fn(&mut S, &Found<'_>) -> std::result::Result<(), String> + Sync,
+    ) -> Result<Vec<S>> {
+        let source = TextSource::open(self.paths, &Filter::EVERYTHING)?;
+        let splits = source.splits(SPLIT_BYTES);
+        let make = || (make(), Buffer::default());
+        let work = |(state, buffer): &mut (S, Buffer), task: usize| {
+            let split = &splits[task];
+            self.each_of_split((&source.files[split.file], split), buffer, &mut |found| {
+                keep(state, found)
+            })
+        };
+        let states = parallel::run(self.threads, splits.len(), make, work, |_| {})?;
+        Ok(states.into_iter().map(|(state, _)| state).collect())
+    }
+
+    fn each_of_split(
+        &self,
+        (file, split): (&TextFile, &Split),
+        buffer: &mut Buffer,
+        keep: &mut impl FnMut(&Found<'_>) -> std::result::Result<(), String>,
+    ) -> Result<()> {
+        let mut pieces = Pieces::open(file, split, buffer)?;
+        while let Some(piece) = pieces.next_piece()? {
+            let found = walk(piece.buffer, (piece.start, piece.end), &self.wanted, keep);
+            found.map_err(|(at, what)| fault(file, piece.offset, at - piece.start, what))?;
+            if piece.cut && self.wanted.rows_only {
+                let last = piece.end - piece.start - 1;
+                return Err(fault(file, piece.offset, last, "has no line feed".to_owned()));
+            }
+            let size = (piece.end - piece.start) as u64;
+            self.progress.advance(if file.gzipped { 0 } else { size })?;
+        }
+        self.progress.advance(if file.gzipped { file.size_bytes } else { 0 })
+    }
+
+    fn each_of_matrix<S: Send>(
+        &self,
+        matrix: &PairMatrix,
+        make: impl Fn() -> S + Sync,
+        keep: impl Fn(&mut S, &Found<'_>) -> std::result::Result<(), String> + Sync,
+    ) -> Result<Vec<S>> {
+        let chunks = matrix.chunks(None);
+        let edges = self.need == Need::Edge && self.wanted.needs_edges_only();
+        let need = if edges { Need::Edge } else { Need::Row };
+        let query = Query { filter: None, need };
+        let size = size_bytes(matrix.path()) / chunks.len().max(1) as u64;
+        let work = |(state, scratch): &mut (S, Option<Scratch>), task: usize| {
+            let scratch = match scratch {
+                Some(scratch) => scratch,
+                none => none.insert(matrix.scratch()?),
+            };
+            matrix.visit_chunk(chunks[task].index, &query, scratch, |row| {
+                let wanted = self.wanted.sampled(row.gene1, row.gene2) && self.wanted.passes(row);
+                if !wanted {
+                    return Ok(());
+                }
+                keep(state, &Found { row: *row, notation: Notation::Foreign }).map_err(|what| {
+                    let (gene1, gene2) = (row.gene1, row.gene2);
+                    let path = matrix.path().display();
+                    Error::input("verify", format!("pair {gene1} {gene2} of {path} {what}"))
+                })
+            })?;
+            self.progress.advance(size)
+        };
+        let states = parallel::run(self.threads, chunks.len(), || (make(), None), work, |_| {})?;
+        Ok(states.into_iter().map(|(state, _)| state).collect())
+    }
+}
+
+/// The error of a line `at` bytes behind place `offset` of a file.
+pub fn fault(file: &TextFile, offset: u64, at: usize, what: String) -> Error {
+    located(file, offset, &kinc::Fault { offset: at, what })
+}
+
+/// Tells how many bytes a verification will read, so that the rest of its time can be foretold.
+pub fn announce<'a>(progress: &Progress, paths: impl IntoIterator<Item = &'a PathBuf>) {
+    progress.expect(paths.into_iter().map(|path| size_bytes(path)).sum());
+}
+
+/// Bytes of a file, or of all files in a folder.
+pub fn size_bytes(path: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return std::fs::metadata(path).map_or(0, |file| file.len());
+    };
+    entries.flatten().map(|entry| size_bytes(&entry.path())).sum()
+}

@@ -1,0 +1,176 @@
+//! Verifier of `scan`, and what it shares with that of `load`: fingerprints of rows.
+
+use std::path::PathBuf;
+
+use cuesta_core::Result;
+use cuesta_core::digest::Digest;
+use cuesta_core::fingerprint::{Fingerprint, Key};
+use cuesta_core::job::{Context, Verdict};
+use cuesta_input::pair_matrix::Need;
+use cuesta_input::row::Row;
+
+use super::rows::{Rows, announce};
+use super::text::line::{Found, Notation};
+use super::wanted::Wanted;
+use super::{judge, refused};
+use crate::params::ScanParams;
+use crate::run::scan::PAIRS_FILE;
+
+const METHOD: &str = "every byte of the input and of the answer read by a reader of its own; the \
+                      rows that pass and those of the answer have the same keyed fingerprints";
+
+/// What is known of a multiset of rows.
+#[derive(Default)]
+pub struct Seen {
+    /// The meaning of all rows.
+    pub rows: Fingerprint,
+    /// The lines of rows whose numbers are written otherwise than KINC does.
+    pub other: Fingerprint,
+    /// The digest, of answers only.
+    pub digest: Digest,
+    /// Rows, sampled or not.
+    pub count: u64,
+    /// The largest gene.
+    pub last_gene: u32,
+    bytes: Vec<u8>,
+}
+
+impl Seen {
+    /// Adds a row.
+    #[inline(always)]
+    pub fn add(&mut self, key: &Key, found: &Found<'_>) {
+        self.pass(&found.row);
+        self.rows.add_bytes(key, bytes_of(&found.row, &mut self.bytes));
+        if let Notation::Other(line) = found.notation {
+            self.other.add_bytes(key, line);
+        }
+    }
+
+    /// Counts a row that is not sampled.
+    #[inline(always)]
+    pub fn pass(&mut self, row: &Row<'_>) {
+        self.count += 1;
+        self.last_gene = row.gene1.max(self.last_gene);
+    }
+
+    /// Adds what another thread saw.
+    pub fn merge(mut self, other: Self) -> Self {
+        self.rows.merge(&other.rows);
+        self.other.merge(&other.other);
+        self.digest.merge(&other.digest);
+        self.count += other.count;
+        self.last_gene = self.last_gene.max(other.last_gene);
+        self
+    }
+}
+
+/// The row as bytes from which it can be read back: no two rows have the same.
+#[inline(always)]
+fn bytes_of<'a>(row: &Row<'_>, bytes: &'a mut Vec<u8>) -> &'a [u8] {
+    bytes.clear();
+    for number in [
+        row.gene1,
+        row.gene2,
+        row.cluster,
+        row.num_clusters,
+        row.cluster_samples,
+        row.missing,
+        row.outliers,
+        row.pair_outliers,
+        row.threshold,
+        row.scores.len() as u32,
+    ] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    row.scores.iter().for_each(|score| bytes.extend_from_slice(&score.to_le_bytes()));
+    bytes.extend_from_slice(row.mask);
+    bytes
+}
+
+/// Verifies `scan`: the rows of the file are those of the input that pass, in any order.
+///
+/// Two different multisets of n rows have the same fingerprints with a probability of at most
+/// n / 2^60, see [`cuesta_core::fingerprint`]. A row whose numbers are written otherwise than KINC
+/// does must be a line of the input, byte by byte.
+///
+/// # Errors
+/// `Input` for an input that cannot be read; `System`; `Cancelled`.
+pub fn scan(context: &Context<'_>) -> Result<Verdict> {
+    let params: ScanParams = context.parameters()?;
+    let request = context.request;
+    let answer = [request.output.join(PAIRS_FILE)];
+    announce(context.progress, request.inputs.iter().chain(&answer));
+    let key = Key::random();
+    let expected = kept(context, &key, Wanted::passing(&params.filter))?;
+    let sampled = Wanted::answer().at(request.verify, &key);
+    let choose = |found: &Found<'_>| sampled.sampled(found.row.gene1, found.row.gene2);
+    let found = match judge(&answer[0], rows_of_answer(context, &key, &answer, choose))? {
+        Ok(found) => found,
+        Err(wrong) => return Ok(refused(&wrong, METHOD, &[PAIRS_FILE])),
+    };
+    let count = found.count;
+    let mut verdict = Verdict::proven(
+        found.digest,
+        found.rows == expected.rows,
+        &format!("of {count} rows, some are missing, too many or not those of the input"),
+        METHOD,
+    )
+    .covers(&[PAIRS_FILE]);
+    verdict.require(
+        found.other.rows() == 0 || found.other == expected.other,
+        "a number is not written as in the input, nor as KINC writes it",
+    );
+    verdict.counts.insert("rows", count);
+    Ok(verdict)
+}
+
+/// The wanted rows of the inputs.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn kept(context: &Context<'_>, key: &Key, wanted: Wanted) -> Result<Seen> {
+    let request = context.request;
+    let rows = Rows {
+        paths: &request.inputs,
+        wanted: wanted.at(request.verify, key),
+        need: Need::Row,
+        threads: request.threads,
+        progress: context.progress,
+    };
+    let states = rows.each(Seen::default, |seen, found| {
+        seen.add(key, found);
+        Ok(())
+    })?;
+    Ok(states.into_iter().fold(Seen::default(), Seen::merge))
+}
+
+/// The rows of an answer in text; those that `choose` does not take are counted and digested only.
+///
+/// # Errors
+/// `Input` also for a line that no answer has; `System`; `Cancelled`.
+pub fn rows_of_answer(
+    context: &Context<'_>,
+    key: &Key,
+    paths: &[PathBuf; 1],
+    choose: impl Fn(&Found<'_>) -> bool + Sync,
+) -> Result<Seen> {
+    let rows = Rows {
+        paths,
+        wanted: Wanted::answer(),
+        need: Need::Row,
+        threads: context.request.threads,
+        progress: context.progress,
+    };
+    let states = rows.each(Seen::default, |seen, found| {
+        if found.notation == Notation::Foreign {
+            return Err("is not a line of KINC version 1 that ends in a line feed".to_owned());
+        }
+        found.row.digest_into(&mut seen.digest);
+        match choose(found) {
+            true => seen.add(key, found),
+            false => seen.pass(&found.row),
+        }
+        Ok(())
+    })?;
+    Ok(states.into_iter().fold(Seen::default(), Seen::merge))
+}

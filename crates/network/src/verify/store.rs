@@ -1,0 +1,206 @@
+//! Records of a fixed size, kept for later in partitions: in memory while they fit, otherwise in
+//! one scratch file without a name, which is gone when the process is, however it ends.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::{Error, Result};
+use cuesta_input::parallel::lock;
+
+/// Bytes that a thread collects for a partition, at most and at least.
+const BLOCK_BYTES_MAX: u64 = 16 << 10;
+const BLOCK_BYTES_MIN: u64 = 1 << 10;
+
+/// Where records are kept and how much memory they may take.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// Memory is taken from here while there is some.
+    pub budget: &'a Budget,
+    /// The part of it that records may take, in bytes.
+    pub memory_bytes: u64,
+    /// The folder of the scratch file.
+    pub scratch: &'a Path,
+    /// Threads that add records.
+    pub threads: usize,
+}
+
+/// Records of `N` bytes.
+pub struct Store<'a, const N: usize> {
+    place: Place<'a>,
+    partitions: Vec<Mutex<Partition<'a>>>,
+    block_bytes: usize,
+    memory_bytes: AtomicU64,
+    file: OnceLock<std::result::Result<File, Error>>,
+    file_bytes: AtomicU64,
+}
+
+#[derive(Default)]
+struct Partition<'a> {
+    blocks: Vec<Block<'a>>,
+    records: u64,
+}
+
+enum Block<'a> {
+    Memory { bytes: Vec<u8>, _lease: Lease<'a> },
+    Disk { offset: u64, size: usize },
+}
+
+/// What one thread has not handed over yet.
+pub struct Sink<const N: usize> {
+    blocks: Vec<Vec<u8>>,
+}
+
+impl<'a, const N: usize> Store<'a, N> {
+    /// An empty store of so many partitions.
+    pub fn new(place: Place<'a>, partitions: usize) -> Self {
+        let share = place.memory_bytes / 4 / (partitions * place.threads) as u64;
+        let block_bytes = share.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX) as usize / N * N;
+        Self {
+            place,
+            partitions: (0..partitions).map(|_| Mutex::default()).collect(),
+            block_bytes,
+            memory_bytes: AtomicU64::new(0),
+            file: OnceLock::new(),
+            file_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Partitions.
+    pub fn partitions(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// An empty sink for one thread.
+    pub fn sink(&self) -> Sink<N> {
+        Sink { blocks: vec![Vec::new(); self.partitions.len()] }
+    }
+
+    /// Adds a record to a partition.
+    ///
+    /// # Errors
+    /// `System` when the scratch file cannot be written.
+    #[inline(always)]
+    pub fn add(&self, sink: &mut Sink<N>, partition: usize, record: [u8; N]) -> Result<()> {
+        let block = &mut sink.blocks[partition];
+        block.extend_from_slice(&record);
+        if block.len() >= self.block_bytes { self.hand_over(block, partition) } else { Ok(()) }
+    }
+
+    /// Takes what is left in a sink.
+    ///
+    /// # Errors
+    /// `System` when the scratch file cannot be written.
+    pub fn finish(&self, sink: &mut Sink<N>) -> Result<()> {
+        let blocks = sink.blocks.iter_mut().enumerate().filter(|(_, block)| !block.is_empty());
+        blocks.into_iter().try_for_each(|(partition, block)| self.hand_over(block, partition))
+    }
+
+    /// Records of a partition.
+    pub fn records(&self, partition: usize) -> u64 {
+        lock(&self.partitions[partition]).records
+    }
+
+    /// Calls `take` for each record of a partition.
+    ///
+    /// # Errors
+    /// `System` when the scratch file cannot be read.
+    pub fn each(&self, partition: usize, mut take: impl FnMut(&[u8; N])) -> Result<()> {
+        let partition = lock(&self.partitions[partition]);
+        let mut read = Vec::new();
+        for block in &partition.blocks {
+            let bytes = match block {
+                Block::Memory { bytes, .. } => bytes,
+                Block::Disk { offset, size } => {
+                    read.resize(*size, 0);
+                    let done = self.file()?.read_exact_at(&mut read, *offset);
+                    done.map_err(|cause| self.failed("reading", &cause))?;
+                    &read
+                }
+            };
+            bytes.as_chunks::<N>().0.iter().for_each(&mut take);
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn hand_over(&self, block: &mut Vec<u8>, partition: usize) -> Result<()> {
+        let size = block.len();
+        let taken = self.memory_bytes.fetch_add(size as u64, Ordering::Relaxed) + size as u64;
+        let fits = taken <= self.place.memory_bytes;
+        let lease = if fits { self.place.budget.try_take(size as u64) } else { None };
+        let kept = match lease {
+            Some(lease) => {
+                let bytes = std::mem::replace(block, Vec::with_capacity(self.block_bytes));
+                Block::Memory { bytes, _lease: lease }
+            }
+            None => {
+                self.memory_bytes.fetch_sub(size as u64, Ordering::Relaxed);
+                let offset = self.file_bytes.fetch_add(size as u64, Ordering::Relaxed);
+                let done = self.file()?.write_all_at(block, offset);
+                done.map_err(|cause| self.failed("writing", &cause))?;
+                block.clear();
+                Block::Disk { offset, size }
+            }
+        };
+        let mut partition = lock(&self.partitions[partition]);
+        partition.records += (size / N) as u64;
+        partition.blocks.push(kept);
+        Ok(())
+    }
+
+    fn file(&self) -> Result<&File> {
+        let made = self.file.get_or_init(|| {
+            let name = format!("verify-{}-{:x}.scratch", std::process::id(), self.address());
+            let path = self.place.scratch.join(name);
+            let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+            let file = file.map_err(|cause| self.failed("creating", &cause))?;
+            std::fs::remove_file(&path).map_err(|cause| self.failed("unlinking", &cause))?;
+            Ok(file)
+        });
+        made.as_ref().map_err(Clone::clone)
+    }
+
+    /// A number that no other store of this process has now.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn failed(&self, doing: &str, cause: &std::io::Error) -> Error {
+        Error::system("verify", doing, self.place.scratch, cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_back_from_memory_and_from_disk_and_nothing_is_left_over() {
+        for memory_bytes in [0, 5000, 1 << 30] {
+            let folder = tempfile::tempdir().unwrap();
+            let budget = Budget::new(memory_bytes);
+            let place = Place { budget: &budget, memory_bytes, scratch: folder.path(), threads: 1 };
+            let store = Store::<8>::new(place, 3);
+            let mut sink = store.sink();
+            for number in 0..3000u64 {
+                store.add(&mut sink, number as usize % 3, number.to_le_bytes()).unwrap();
+            }
+            store.finish(&mut sink).unwrap();
+            for partition in 0..3 {
+                assert_eq!(store.records(partition), 1000);
+                let mut numbers = Vec::new();
+                let mut take = |bytes: &[u8; 8]| numbers.push(u64::from_le_bytes(*bytes));
+                store.each(partition, &mut take).unwrap();
+                let expected = (0..1000).map(|index| 3 * index + partition as u64);
+                assert!(numbers.into_iter().eq(expected));
+            }
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+            drop(store);
+            assert_eq!(budget.free_bytes(), memory_bytes);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! One line of KINC text: a fast reader of lines as KINC writes them, on 64 bytes at once; every
+//! other line goes to the plain reader of [`crate::reference`]. No byte is skipped.
+
+use cuesta_core::fixed::{Micro, NAN};
+use cuesta_input::limits::SCORES_MAX;
+use cuesta_input::row::Row;
+
+use super::simd::{Classes, Cpu, WIDTH};
+use crate::reference::PlainRow;
+
+/// Bytes that must be readable in front of a line: a number is loaded with the bytes before it.
+pub const FRONT: usize = 8;
+/// Digits of a number that is read at once.
+const DIGITS_MAX: usize = 8;
+/// Numbers in front of the scores of a version-1 and of a version-3 line.
+const V1: usize = 9;
+const V3: usize = 5;
+
+/// How a row is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation<'a> {
+    /// Byte by byte as `%d` and `%f` write its numbers: version 1, ends in a line feed.
+    Canonical,
+    /// Version 1 with numbers in other digits: the line, which an answer may repeat.
+    Other(&'a [u8]),
+    /// Not as an answer writes rows: version 3, or ends in carriage return and line feed, or not
+    /// from text at all.
+    Foreign,
+}
+
+/// A row with the way it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// The row.
+    pub row: Row<'a>,
+    /// Its notation.
+    pub notation: Notation<'a>,
+}
+
+/// A line that was read at once.
+pub struct Line<'a> {
+    numbers: [u32; V1],
+    scores: [Micro; SCORES_MAX],
+    score_count: usize,
+    mask: &'a [u8],
+    notation: Notation<'a>,
+    /// Where the next line starts.
+    pub next: usize,
+}
+
+impl<'a> Line<'a> {
+    /// The row; its last four numbers are counted from the mask where version 3 leaves them out.
+    #[inline(always)]
+    pub fn found(&self) -> Found<'_> {
+        let n = &self.numbers;
+        let row = Row {
+            gene1: n[0],
+            gene2: n[1],
+            cluster: n[2],
+            num_clusters: n[3],
+            cluster_samples: n[4],
+            missing: n[5],
+            outliers: n[6],
+            pair_outliers: n[7],
+            threshold: n[8],
+            scores: &self.scores[..self.score_count],
+            mask: self.mask,
+        };
+        Found { row, notation: self.notation }
+    }
+
+    /// The line that starts at `start` of `buffer`, if it is written as KINC writes it. A line feed
+    /// and [`WIDTH`] readable bytes must follow, and [`FRONT`] bytes come before.
+    #[inline(always)]
+    pub fn read<C: Cpu>(cpu: C, buffer: &'a [u8], start: usize) -> Option<Self> {
+        let classes = cpu.classes(window(buffer, start)?);
+        match Self::with_numbers::<C, V1>(cpu, buffer, start, &classes) {
+            Some(line) => Some(line),
+            None => {
+                let mut line = Self::with_numbers::<C, V3>(cpu, buffer, start, &classes)?;
+                line.count_from_0();
+                Some(line)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn with_numbers<C: Cpu, const COUNT: usize>(
+        cpu: C,
+        buffer: &'a [u8],
+        start: usize,
+        classes: &Classes,
+    ) -> Option<Self> {
+        let (numbers, tabs, at) = integers::<COUNT>(buffer, start, classes)?;
+        let mut scores = [0; SCORES_MAX];
+        let (score_count, tab) = match first_score(buffer, start, at, tabs, classes.digits) {
+            Some((score, tab)) => {
+                scores[0] = score;
+                (1, tab)
+            }
+            None => score_list(buffer, at, &mut scores)?,
+        };
+        let end = next_break(cpu, buffer, tab + 1)?;
+        let mask = &buffer[tab + 1..end];
+        let (next, notation) = match (buffer[end], buffer[end + 1]) {
+            (b'\n', _) => (end + 1, Notation::Canonical),
+            (b'\r', b'\n') => (end + 2, Notation::Foreign),
+            _ => return None,
+        };
+        Some(Self { numbers, scores, score_count, mask, notation, next })
+    }
+
+    /// Version 3 counts genes and clusters from 0, and leaves to the mask what it can tell.
+    #[inline(never)]
+    fn count_from_0(&mut self) {
+        self.notation = Notation::Foreign;
+        self.numbers[..3].iter_mut().for_each(|number| *number += 1);
+        for (number, symbol) in self.numbers[V3..].iter_mut().zip(*b"9876") {
+            *number = self.mask.iter().map(|&byte| u32::from(byte == symbol)).sum();
+        }
+    }
+}
+
+/// The genes of the line at `start`, when they are written as KINC writes them.
+#[inline(always)]
+pub fn genes<C: Cpu>(cpu: C, buffer: &[u8], start: usize) -> Option<(u32, u32)> {
+    let classes = cpu.classes(window(buffer, start)?);
+    integers::<2>(buffer, start, &classes).map(|(numbers, _, _)| (numbers[0], numbers[1]))
+}
+
+#[inline(always)]
+fn window(buffer: &[u8], start: usize) -> Option<&[u8; WIDTH]> {
+    buffer.get(start..start + WIDTH)?.try_into().ok()
+}
+
+/// The first numbers of a line, the tabs of its first bytes behind them, and the place behind.
+#[inline(always)]
+fn integers<const COUNT: usize>(
+    buffer: &[u8],
+    start: usize,
+    classes: &Classes,
+) -> Option<([u32; V1], u64, usize)> {
+    let mut tabs = classes.tabs;
+    if (tabs.count_ones() as usize) < COUNT {
+        return None;
+    }
+    let mut numbers = [0; V1];
+    let (mut at, mut fits) = (start, true);
+    for number in &mut numbers[..COUNT] {
+        let tab = start + tabs.trailing_zeros() as usize;
+        tabs &= tabs - 1;
+        fits &= (1..=DIGITS_MAX).contains(&(tab - at));
+        *number = integer(buffer, tab, tab - at);
+        at = tab + 1;
+    }
+    // All bytes in front of the last tab must be digits or tabs, and no number starts with a 0
+    // that another digit follows.
+    let front = (1u64 << (at - 1 - start)) - 1;
+    let known = (classes.tabs | classes.digits) & front == front;
+    let starts = (classes.tabs << 1) | 1;
+    let leading = classes.zeros & starts & (classes.digits >> 1) & front;
+    (fits && known && leading == 0).then_some((numbers, tabs, at))
+}
+
+/// The number whose `length` digits end at `end`.
+#[inline(always)]
+fn integer(buffer: &[u8], end: usize, length: usize) -> u32 {
+    let word = word_before(buffer, end) & 0x0F0F_0F0F_0F0F_0F0F;
+    // The bytes in front of the number become zeros.
+    digits_of(word & (u64::MAX << ((8 * (8 - length.min(8))) & 63)))
+}
+
+#[inline(always)]
+fn word_before(buffer: &[u8], end: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&buffer[end - 8..end]);
+    u64::from_le_bytes(word)
+}
+
+/// The number of eight digits, one a byte, the first one in the lowest byte.
+#[inline(always)]
+fn digits_of(word: u64) -> u32 {
+    let pairs = word.wrapping_mul(10).wrapping_add(word >> 8) & 0x00FF_00FF_00FF_00FF;
+    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_FFFF_0000_FFFF;
+    (fours.wrapping_mul(10_000).wrapping_add(fours >> 32)) as u32
+}
+
+/// The only score of a line, `[-]D.DDDDDD`, when its tab is among the first bytes.
+#[inline(always)]
+fn first_score(
+    buffer: &[u8],
+    start: usize,
+    at: usize,
+    tabs: u64,
+    digits: u64,
+) -> Option<(Micro, usize)> {
+    if tabs == 0 {
+        return None;
+    }
+    let tab = start + tabs.trailing_zeros() as usize;
+    let negative = buffer[at] == b'-';
+    if tab - at != 8 + usize::from(negative) || buffer[tab - 7] != b'.' {
+        return None;
+    }
+    if (digits >> (tab - 8 - start)) & 0xFF != 0b1111_1101 {
+        return None;
+    }
+    let word = word_before(buffer, tab) & 0x0F0F_0F0F_0F0F_0F0F;
+    let size = (word as u8 as Micro) * 1_000_000 + digits_of(word & !0xFFFF) as Micro;
+    // Minus zero is no number that a score is written as.
+    (!negative || size != 0).then_some((if negative { -size } else { size }, tab))
+}
+
+/// The scores of a comma list at `at`, and the place of the tab behind it.
+#[inline(never)]
+fn score_list(
+    buffer: &[u8],
+    at: usize,
+    scores: &mut [Micro; SCORES_MAX],
+) -> Option<(usize, usize)> {
+    let (mut start, mut count) = (at, 0);
+    loop {
+        let rest = &buffer[start..];
+        let length = rest.iter().position(|&byte| matches!(byte, b',' | b'\t' | b'\n'))?;
+        *scores.get_mut(count)? = canonical_score(&rest[..length])?;
+        count += 1;
+        match rest[length] {
+            b',' => start += length + 1,
+            b'\t' => return Some((count, start + length)),
+            _ => return None,
+        }
+    }
+}
+
+/// A score as `%f` writes it: six decimals, or `nan`.
+pub fn canonical_score(text: &[u8]) -> Option<Micro> {
+    if text == b"nan" {
+        return Some(NAN);
+    }
+    let size = text.strip_prefix(b"-").unwrap_or(text);
+    let (whole, fraction) = size.split_at_checked(size.len().checked_sub(7)?)?;
+    let fraction = fraction.strip_prefix(b".")?;
+    if !matches!(whole.len(), 1..=4) || (whole[0] == b'0' && whole.len() > 1) {
+        return None;
+    }
+    let number = |digits: &[u8]| {
+        digits.iter().try_fold(0, |sum, &byte| {
+            byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0'))
+        })
+    };
+    let value = number(whole)? * 1_000_000 + number(fraction)?;
+    let negative = size.len() < text.len();
+    let value = Micro::try_from(if negative { -value } else { value }).ok()?;
+    (value != 0 || !negative).then_some(value)
+}
+
+/// The first byte from `at` on that ends a field or cannot stand in one.
+#[inline(always)]
+fn next_break<C: Cpu>(cpu: C, buffer: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        let found = cpu.breaks(window(buffer, at)?);
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize);
+        }
+        at += WIDTH;
+    }
+}
+
+/// A line of any other form, read plainly.
+pub struct Plain<'a> {
+    row: PlainRow,
+    line: &'a [u8],
+    canonical: Vec<u8>,
+}
+
+impl<'a> Plain<'a> {
+    /// The row of a line without its line feed; `None` for a comment or a blank line.
+    ///
+    /// # Errors
+    /// A sentence continuing "line N of FILE ...".
+    pub fn read(line: &'a [u8]) -> Result<Option<Self>, String> {
+        let text = std::str::from_utf8(line).map_err(|_| "is not UTF-8".to_owned())?;
+        let Some(row) = PlainRow::read(text)? else { return Ok(None) };
+        let mut canonical = Vec::new();
+        row.row().append_kinc_v1(&mut canonical);
+        Ok(Some(Self { row, line, canonical }))
+    }
+
+    /// The row.
+    pub fn found(&self) -> Found<'_> {
+        let fields = self.line.iter().filter(|&&byte| byte == b'\t').count() + 1;
+        let written_anew = self.line.ends_with(b"\r") || fields != V1 + 2;
+        let notation = match self.canonical.strip_suffix(b"\n") == Some(self.line) {
+            true => Notation::Canonical,
+            false if written_anew => Notation::Foreign,
+            false => Notation::Other(self.line),
+        };
+        Found { row: self.row.row(), notation }
+    }
+}
+
+#[cfg(test)]
+#[path = "line_tests.rs"]
+mod tests;

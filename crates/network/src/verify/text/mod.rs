@@ -1,0 +1,88 @@
+//! The verifier's own reader of KINC text: every byte of every line, at the speed of memory.
+//!
+//! It shares no code with the reader of the kernels beyond the list of files. A line as KINC
+//! writes it is read by [`line::Line`]; any other by the plain reader of [`crate::reference`], to
+//! which the tests hold the fast one.
+
+pub mod line;
+pub mod pieces;
+pub mod simd;
+
+use line::{Found, Line, Plain};
+use simd::{Cpu, with_cpu};
+
+use super::wanted::Wanted;
+
+/// What is wrong, and at which byte of the buffer the line starts.
+pub type Fault = (usize, String);
+
+/// Calls `keep` for each wanted row of the lines in `buffer[start..end]`, in order.
+///
+/// # Errors
+/// The first line that cannot be read or that `keep` refuses.
+pub fn walk(
+    buffer: &[u8],
+    (start, end): (usize, usize),
+    wanted: &Wanted,
+    keep: &mut impl FnMut(&Found<'_>) -> Result<(), String>,
+) -> Result<(), Fault> {
+    with_cpu!(cpu => cpu.enter(
+        #[inline(always)]
+        || walk_here(cpu, buffer, (start, end), wanted, keep)
+    ))
+}
+
+#[inline(always)]
+fn walk_here<C: Cpu>(
+    cpu: C,
+    buffer: &[u8],
+    (start, end): (usize, usize),
+    wanted: &Wanted,
+    keep: &mut impl FnMut(&Found<'_>) -> Result<(), String>,
+) -> Result<(), Fault> {
+    let mut at = start;
+    while at < end {
+        if wanted.samples()
+            && let Some((gene1, gene2)) = line::genes(cpu, buffer, at)
+            && !wanted.sampled(gene1, gene2)
+        {
+            at = next_line(buffer, at, end);
+            continue;
+        }
+        if let Some(line) = Line::read(cpu, buffer, at) {
+            let found = line.found();
+            if wanted.passes(&found.row) {
+                keep(&found).map_err(|what| (at, what))?;
+            }
+            at = line.next;
+            continue;
+        }
+        let next = next_line(buffer, at, end);
+        plain(&buffer[at..next - 1], wanted, keep).map_err(|what| (at, what))?;
+        at = next;
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn next_line(buffer: &[u8], at: usize, end: usize) -> usize {
+    memchr::memchr(b'\n', &buffer[at..end]).map_or(end, |feed| at + feed + 1)
+}
+
+#[inline(never)]
+fn plain(
+    line: &[u8],
+    wanted: &Wanted,
+    keep: &mut impl FnMut(&Found<'_>) -> Result<(), String>,
+) -> Result<(), String> {
+    match Plain::read(line)? {
+        Some(plain) => {
+            let found = plain.found();
+            let genes = (found.row.gene1, found.row.gene2);
+            let wanted = wanted.sampled(genes.0, genes.1) && wanted.passes(&found.row);
+            if wanted { keep(&found) } else { Ok(()) }
+        }
+        None if wanted.rows_only => Err("has no row".to_owned()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,168 @@
+//! Wrong answers made from right ones: none verifies. `CUESTA_MUTANTS=10000` makes so many of every
+//! workload instead of a few hundred.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use common::{Place, run_and_verify};
+use cuesta_core::job::Request;
+use cuesta_core::mutation::{Rows, mutant};
+use cuesta_core::progress::Progress;
+use cuesta_input::generate::matrix;
+use cuesta_network::verify::verify;
+use serde_json::json;
+
+/// Mutants of a workload unless the environment says otherwise.
+const MUTANTS: u64 = 300;
+
+/// Lines in another order are the same rows to the digest, and to the documents of some workloads.
+fn is_reordered(before: &[u8], after: &[u8]) -> bool {
+    let sorted = |text: &[u8]| {
+        let mut lines: Vec<Vec<u8>> =
+            text.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
+        lines.sort();
+        lines
+    };
+    sorted(before) == sorted(after)
+}
+
+/// Mutates every file of an answer in turn; `reorders` says that rows may stand in any order.
+fn check(workload: &str, request: &Request, reorders: bool) {
+    run_and_verify(workload, request);
+    let files = all_files(&request.output);
+    let wanted = std::env::var("CUESTA_MUTANTS").ok();
+    let wanted = wanted.map_or(MUTANTS, |count| count.parse().unwrap());
+    let each = wanted.div_ceil(files.len() as u64);
+    let (mut made, mut equal) = (0, 0);
+    for (name, right) in &files {
+        let in_matrix = name.contains(".zarr/");
+        let rows = if in_matrix { Rows::Fixed(16) } else { Rows::Lines };
+        // Some numbers give no mutant; the files of a workload get as many each.
+        let mutants = (0..).filter_map(|index| mutant(right, rows, 5, index)).take(each as usize);
+        let path = request.output.join(name);
+        for (what, wrong) in mutants {
+            fs::write(&path, &wrong).unwrap();
+            made += 1;
+            let verdict = verify(workload, request, &Progress::default());
+            if verdict.is_ok_and(|verdict| verdict.verified) {
+                assert!(
+                    reorders && is_reordered(right, &wrong),
+                    "{workload} {}: {name}: {what}",
+                    request.parameters
+                );
+                equal += 1;
+            }
+        }
+        fs::write(&path, right).unwrap();
+    }
+    assert!(verify(workload, request, &Progress::default()).unwrap().verified);
+    println!(
+        "{workload} {}: {made} mutants of {} files refused but {equal}, which are the same rows in \
+         another order",
+        request.parameters,
+        files.len()
+    );
+}
+
+fn all_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+            found.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+fn request(place: &Place, inputs: &[&Path], parameters: serde_json::Value) -> Request {
+    let mut request = place.request(inputs, parameters);
+    request.threads = 1;
+    request.memory_bytes = 32 << 20;
+    request
+}
+
+fn network(place: &Place, name: &str, variant: u64) -> std::path::PathBuf {
+    place.make(name, |params| {
+        params.genes = 12;
+        params.samples = 9;
+        params.clusters = 2;
+        params.variant = variant;
+    })
+}
+
+#[test]
+fn no_wrong_scan_passes() {
+    let place = Place::new();
+    let input = network(&place, "a.txt", 0);
+    check("scan", &request(&place, &[&input], json!({ "min_abs_score": 0.1 })), true);
+}
+
+#[test]
+fn no_wrong_join_passes() {
+    let place = Place::new();
+    let (a, b) = (network(&place, "a.txt", 0), network(&place, "b.txt", 1));
+    for how in ["inner", "left", "outer"] {
+        let parameters = json!({ "min_abs_score": 0.05, "how": how });
+        check("join", &request(&place, &[&a, &b], parameters), false);
+    }
+}
+
+#[test]
+fn no_wrong_degrees_pass() {
+    let place = Place::new();
+    let input = network(&place, "a.txt", 0);
+    let parameters = json!({ "min_abs_score": 0.1, "genes": 14 });
+    check("degrees", &request(&place, &[&input], parameters), false);
+}
+
+#[test]
+fn no_wrong_communities_pass() {
+    let place = Place::new();
+    let input = place.make("a.txt", |params| {
+        params.genes = 40;
+        params.samples = 5;
+    });
+    for method in ["components", "label-propagation", "louvain"] {
+        let parameters = json!({ "min_abs_score": 0.5, "method": method, "genes": 45 });
+        check("communities", &request(&place, &[&input], parameters), false);
+    }
+}
+
+#[test]
+fn no_wrong_pair_matrix_passes() {
+    let place = Place::new();
+    let input = network(&place, "a.txt", 0);
+    check("load", &request(&place, &[&input], json!({})), false);
+}
+
+#[test]
+fn no_wrong_correlations_pass() {
+    let place = Place::new();
+    let path = place.path("gem.txt");
+    let params = matrix::Params {
+        output: path.clone(),
+        genes: 9,
+        samples: 12,
+        modules: 2,
+        missing: 0.1,
+        seed: 3,
+        threads: 1,
+    };
+    matrix::write(&params, &Progress::default()).unwrap();
+    for (format, reorders) in [("text", true), ("pairs", false)] {
+        let parameters = json!({ "format": format, "min_abs_score": 0.2, "min_samples": 3 });
+        check("correlate", &request(&place, &[&path], parameters), reorders);
+    }
+}

@@ -1,0 +1,57 @@
+//! No wrong answer made from a right one passes the verification. `CUESTA_MUTANTS` says how many
+//! are made of each; the default is for every day.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+
+use common::{KINDS, Place, made, sorted};
+use cuesta_core::job::Request;
+use cuesta_core::mutation::{Rows, mutant};
+use cuesta_core::progress::Progress;
+use cuesta_input::records::{RECORD_BYTES, Record};
+
+const DEFAULT: u64 = 400;
+
+fn passes(request: &Request) -> bool {
+    cuesta_sort::verify(request, &Progress::default()).is_ok_and(|verdict| verdict.verified)
+}
+
+#[test]
+fn no_mutant_of_an_answer_passes() {
+    let asked = std::env::var("CUESTA_MUTANTS").ok().and_then(|text| text.parse().ok());
+    let wanted: u64 = asked.unwrap_or(DEFAULT);
+    let (mut made_in_all, mut index) = (0, 0);
+    for kind in [KINDS[0], KINDS[2], KINDS[5]] {
+        let place = Place::new();
+        let mut records = made(kind, 60, 1);
+        // Records that differ in their last byte only, so that the order of equal keys shows.
+        let copies: Vec<Record> = records.iter().map(changed).collect();
+        records.extend(copies);
+        let path = place.write("input", &records);
+        let right = sorted(&records).as_flattened().to_vec();
+        let answer = place.path("answer/sorted.dat");
+        fs::write(&answer, &right).unwrap();
+        let request = place.request(&[&path], 1, 1 << 30);
+        assert!(passes(&request));
+        let until = made_in_all + wanted.div_ceil(3);
+        while made_in_all < until {
+            index += 1;
+            let Some((what, wrong)) = mutant(&right, Rows::Fixed(RECORD_BYTES), 7, index) else {
+                continue;
+            };
+            fs::write(&answer, wrong).unwrap();
+            assert!(!passes(&request), "{kind:?}, mutant {index}: {what}");
+            made_in_all += 1;
+        }
+    }
+    println!("sort: {made_in_all} mutants, none passed");
+}
+
+fn changed(record: &Record) -> Record {
+    let mut copy = *record;
+    copy[RECORD_BYTES - 1] ^= 1;
+    copy
+}

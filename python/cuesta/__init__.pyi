@@ -1,0 +1,1766 @@
+# Written by `python tools/generate_api.py` from spec/workloads; change that instead.
+"""Data-intensive science at hardware speed, verified and measured against the machine's ceilings.
+
+`run`, `compare`, `assess` and `report` are the commands of the same names, and the keywords are the
+words of the command line.
+"""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Literal, overload
+
+from cuesta import data as data
+from cuesta.api.answer import Answer as Answer
+from cuesta.api.answer import Assessment as Assessment
+from cuesta.api.answer import Comparison as Comparison
+from cuesta.api.calls import report as report
+from cuesta.errors import CuestaError as CuestaError
+from cuesta.errors import Defect as Defect
+from cuesta.errors import EngineError as EngineError
+from cuesta.errors import EngineMissing as EngineMissing
+from cuesta.errors import InputError as InputError
+from cuesta.errors import VerificationError as VerificationError
+
+PathText = str | PathLike[str]
+Input = PathText | Answer
+
+__version__: str
+
+def assess(
+    answer: Answer | PathText,
+    reference: PathText | None = None,
+    *,
+    min_contig: int = 500,
+    linear: bool = False,
+    no_reads: bool = False,
+    progress: bool = True,
+) -> Assessment:
+    """Measure an assembly beside its reads and a reference genome.
+
+    The assessment is written into the answer folder, where a report finds it.
+
+    Parameters
+    ----------
+    answer
+        What `run("assemble", ...)` returned, or its folder.
+    reference
+        A genome to hold the contigs against: FASTA, plain or gzipped.
+    min_contig
+        Shortest contig that is looked at, in bases.
+    linear
+        The reference's sequences are linear; else a contig may run over their ends.
+    no_reads
+        Do not count the k-mers of the reads anew.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+
+    Errors: as `cuesta assess`.
+    """
+
+@overload
+def run(
+    workload: Literal["correlate"],
+    *inputs: Input | Sequence[Input],
+    method: Literal["pearson", "spearman"] = "pearson",
+    min_abs_score: float = 0.0,
+    min_samples: int = 30,
+    format: Literal["text", "pairs"] = "text",
+    missing: str | float | PathText | None = None,
+    header: Literal["auto", "present", "absent"] = "auto",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Turn an expression matrix into correlated gene pairs.
+
+    Parameters
+    ----------
+    inputs
+        Expression matrix: tab-separated text, a row a gene, a column a sample.
+    method
+        The correlation.
+    min_abs_score
+        Keep pairs with |correlation| of at least this. From 0 to 1.
+    min_samples
+        Samples that both genes must have; a pair with fewer has no score. From 2 to 100000 samples.
+    format
+        Write KINC version-1 text, or the binary pair matrix.
+    missing
+        What marks a missing value, besides NA, NaN, nan and an empty field. None: only those.
+    header
+        Whether the first line names the samples; auto finds out from the first two lines.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["scan"],
+    *inputs: Input | Sequence[Input],
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Filter gene pairs by score, cluster size and missing samples.
+
+    Parameters
+    ----------
+    inputs
+        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["join"],
+    *inputs: Input | Sequence[Input],
+    how: Literal["inner", "left", "outer"] = "inner",
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Match two versions of a pair matrix by gene 1, gene 2 and cluster.
+
+    Parameters
+    ----------
+    inputs
+        The first and the second version: each a file, a folder of files or a pair matrix.
+    how
+        Rows to give: in both versions, in the first, or in either.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["degrees"],
+    *inputs: Input | Sequence[Input],
+    method: Literal["count", "graphx"] = "count",
+    genes: int | None = None,
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Count the edges of every gene, and the genes of every degree.
+
+    Parameters
+    ----------
+    inputs
+        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    method
+        Count the rows, or make a graph of them and ask GraphX (engine spark-scala only).
+    genes
+        Genes in the network, so that genes without an edge are listed too. From 2 to 16777215
+        genes. None: the largest gene of an edge.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["communities"],
+    *inputs: Input | Sequence[Input],
+    method: Literal["components", "label-propagation", "louvain"] = "components",
+    iterations: int = 10,
+    genes: int | None = None,
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Group genes that hang together.
+
+    Parameters
+    ----------
+    inputs
+        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    method
+        How communities are found.
+    iterations
+        Most rounds of label propagation. From 1 to 1000 rounds.
+    genes
+        Genes in the network, so that genes without an edge are listed too. From 2 to 16777215
+        genes. None: the largest gene of an edge.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["load"],
+    *inputs: Input | Sequence[Input],
+    genes: int | None = None,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Convert gene-pair text to the binary pair matrix.
+
+    Parameters
+    ----------
+    inputs
+        Gene-pair files or a clusters-*/NNN/ tree.
+    genes
+        Genes of the matrix. From 2 to 16777215 genes. None: the largest gene of a row.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["dataflow"],
+    *inputs: Input | Sequence[Input],
+    blocks: int = 96,
+    block_vectors: int = 1048576,
+    shift: str | float | PathText = "25,-12.5,3",
+    stages: Literal["fused", "separate"] = "fused",
+    keep: Literal["none", "memory", "disk"] = "none",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Generate or read, shift, average and reduce vectors: what an engine itself costs.
+
+    Parameters
+    ----------
+    inputs
+        Files of vectors: .npy (n x 3), or folders of them; none: vectors are generated.
+    blocks
+        Blocks to generate; vectors of files fill as many as they need. From 1 to 16777216 blocks.
+    block_vectors
+        Vectors of a block, 24 bytes each. From 1 to 67108864 vectors.
+    shift
+        Added to every vector: three numbers from -1000 to 1000.
+    stages
+        All stages as one loop, or one loop a stage over stored vectors.
+    keep
+        What separate stages keep: nothing (lazy), or all blocks, each stage timed on its own.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["sort"],
+    *inputs: Input | Sequence[Input],
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Sort 100-byte records by their 10-byte keys (TeraSort).
+
+    Parameters
+    ----------
+    inputs
+        Files of 100-byte records, or folders of them, taken in the order given.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["kmeans"],
+    *inputs: Input | Sequence[Input],
+    clusters: int = 10,
+    iterations: int = 20,
+    init: Literal["first", "kmeans++"] = "first",
+    centres: str | float | PathText | None = None,
+    dtype: Literal["auto", "float32", "float64"] = "auto",
+    tolerance: float = 0.0,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Group points around k means, by Lloyd's iterations.
+
+    Parameters
+    ----------
+    inputs
+        Points: .npy (points x dimensions), text (a point a line), Parquet, or folders of them.
+    clusters
+        Clusters, k. From 1 to 65536 clusters.
+    iterations
+        Most iterations. From 1 to 10000 iterations.
+    init
+        First centres: the first points, or points far from each other, by seed.
+    centres
+        A file with the first centres, .npy or text. None: as init says.
+    dtype
+        Precision of the points in memory; auto is that of the files, float64 for text.
+    tolerance
+        Stop when no centre moved further than this. At least 0.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["images"],
+    *inputs: Input | Sequence[Input],
+    channel: Literal["luma", "red", "green", "blue"] = "luma",
+    threshold: str | float | PathText = "otsu",
+    objects: Literal["bright", "dark"] = "bright",
+    min_pixels: int = 1,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Count the objects above a threshold in every image of a stack.
+
+    Parameters
+    ----------
+    inputs
+        Images: TIFF (any number of pages), .npy (height x width, or a stack), or folders of them.
+    channel
+        Intensity of a colour pixel; grey images have luma only, their own numbers.
+    threshold
+        otsu, for each image its own, or a number in the units of the pixels.
+    objects
+        Objects are pixels above the threshold, or those at or below it.
+    min_pixels
+        Objects with fewer pixels do not count. From 1 to 536870912 pixels.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["assemble"],
+    *inputs: Input | Sequence[Input],
+    kmer_sizes: str | float | PathText | None = None,
+    k: str | float | PathText | None = None,
+    min_count: int | None = None,
+    profile: Literal["default", "paper", "none"] = "default",
+    chains: Literal["auto", "buckets", "ranking"] = "auto",
+    min_contig: int = 200,
+    drop_reads_with_n: bool = False,
+    pairs: bool = False,
+    interleaved: bool = False,
+    resume: str | float | PathText | None = None,
+    paper_rounds: int | None = None,
+    paper_jobs: int | None = None,
+    paper_edits: float | None = None,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Assemble short reads into contigs and their graph.
+
+    Parameters
+    ----------
+    inputs
+        Reads: FASTQ or FASTA, plain or gzipped, in any number of files.
+    kmer_sizes
+        Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
+        None: from the reads.
+    k
+        Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
+        None: from the reads.
+    min_count
+        Fewest occurrences of a solid k-mer; rarer k-mers count as sequencing errors. From 1 to
+        268435455 times. None: from the spectrum.
+    profile
+        How errors are removed from the graph: by coverage relative to neighbouring paths (default),
+        by PGA, the vertex program of the paper (paper), or not at all (none).
+    chains
+        How chains of k-mers are compacted: in buckets on one machine, or by list ranking in vertex
+        programs on all. Auto: in buckets. PGA has its own way, the coin toss.
+    min_contig
+        Shortest contig in contigs.fa; graph.gfa holds all. From 0 to 1e+09 bases.
+    drop_reads_with_n
+        Leave out reads with ambiguous letters (N, R, Y ...); otherwise they are cut there.
+    pairs
+        The files hold read pairs, two files at a time; pairs resolve repeats longer than a read.
+    interleaved
+        Each file holds read pairs, the two reads of a pair one after the other.
+    resume
+        A folder for checkpoints; the same command continues after the last complete stage. None: no
+        checkpoints.
+    paper_rounds
+        With profile paper: most rounds of the coin toss in a job. At least 1. None: until chains
+        are whole.
+    paper_jobs
+        With profile paper: most jobs; it ends sooner where a job changes nothing. At least 1. None:
+        15, as in its tables.
+    paper_edits
+        With profile paper: most edits between sides of a bubble, as a fraction of the longer. From
+        0 to 1. None: 0.1.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["correlate"],
+    *inputs: Input | Sequence[Input],
+    method: Literal["pearson", "spearman"] = "pearson",
+    min_abs_score: float = 0.0,
+    min_samples: int = 30,
+    format: Literal["text", "pairs"] = "text",
+    missing: str | float | PathText | None = None,
+    header: Literal["auto", "present", "absent"] = "auto",
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Turn an expression matrix into correlated gene pairs.
+
+    Parameters
+    ----------
+    inputs
+        Expression matrix: tab-separated text, a row a gene, a column a sample.
+    method
+        The correlation.
+    min_abs_score
+        Keep pairs with |correlation| of at least this. From 0 to 1.
+    min_samples
+        Samples that both genes must have; a pair with fewer has no score. From 2 to 100000 samples.
+    format
+        Write KINC version-1 text, or the binary pair matrix.
+    missing
+        What marks a missing value, besides NA, NaN, nan and an empty field. None: only those.
+    header
+        Whether the first line names the samples; auto finds out from the first two lines.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["scan"],
+    *inputs: Input | Sequence[Input],
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Filter gene pairs by score, cluster size and missing samples.
+
+    Parameters
+    ----------
+    inputs
+        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["join"],
+    *inputs: Input | Sequence[Input],
+    how: Literal["inner", "left", "outer"] = "inner",
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Match two versions of a pair matrix by gene 1, gene 2 and cluster.
+
+    Parameters
+    ----------
+    inputs
+        The first and the second version: each a file, a folder of files or a pair matrix.
+    how
+        Rows to give: in both versions, in the first, or in either.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["degrees"],
+    *inputs: Input | Sequence[Input],
+    method: Literal["count", "graphx"] = "count",
+    genes: int | None = None,
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Count the edges of every gene, and the genes of every degree.
+
+    Parameters
+    ----------
+    inputs
+        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    method
+        Count the rows, or make a graph of them and ask GraphX (engine spark-scala only).
+    genes
+        Genes in the network, so that genes without an edge are listed too. From 2 to 16777215
+        genes. None: the largest gene of an edge.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["communities"],
+    *inputs: Input | Sequence[Input],
+    method: Literal["components", "label-propagation", "louvain"] = "components",
+    iterations: int = 10,
+    genes: int | None = None,
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Group genes that hang together.
+
+    Parameters
+    ----------
+    inputs
+        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    method
+        How communities are found.
+    iterations
+        Most rounds of label propagation. From 1 to 1000 rounds.
+    genes
+        Genes in the network, so that genes without an edge are listed too. From 2 to 16777215
+        genes. None: the largest gene of an edge.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["load"],
+    *inputs: Input | Sequence[Input],
+    genes: int | None = None,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Convert gene-pair text to the binary pair matrix.
+
+    Parameters
+    ----------
+    inputs
+        Gene-pair files or a clusters-*/NNN/ tree.
+    genes
+        Genes of the matrix. From 2 to 16777215 genes. None: the largest gene of a row.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["dataflow"],
+    *inputs: Input | Sequence[Input],
+    blocks: int = 96,
+    block_vectors: int = 1048576,
+    shift: str | float | PathText = "25,-12.5,3",
+    stages: Literal["fused", "separate"] = "fused",
+    keep: Literal["none", "memory", "disk"] = "none",
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Generate or read, shift, average and reduce vectors: what an engine itself costs.
+
+    Parameters
+    ----------
+    inputs
+        Files of vectors: .npy (n x 3), or folders of them; none: vectors are generated.
+    blocks
+        Blocks to generate; vectors of files fill as many as they need. From 1 to 16777216 blocks.
+    block_vectors
+        Vectors of a block, 24 bytes each. From 1 to 67108864 vectors.
+    shift
+        Added to every vector: three numbers from -1000 to 1000.
+    stages
+        All stages as one loop, or one loop a stage over stored vectors.
+    keep
+        What separate stages keep: nothing (lazy), or all blocks, each stage timed on its own.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["sort"],
+    *inputs: Input | Sequence[Input],
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Sort 100-byte records by their 10-byte keys (TeraSort).
+
+    Parameters
+    ----------
+    inputs
+        Files of 100-byte records, or folders of them, taken in the order given.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["kmeans"],
+    *inputs: Input | Sequence[Input],
+    clusters: int = 10,
+    iterations: int = 20,
+    init: Literal["first", "kmeans++"] = "first",
+    centres: str | float | PathText | None = None,
+    dtype: Literal["auto", "float32", "float64"] = "auto",
+    tolerance: float = 0.0,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Group points around k means, by Lloyd's iterations.
+
+    Parameters
+    ----------
+    inputs
+        Points: .npy (points x dimensions), text (a point a line), Parquet, or folders of them.
+    clusters
+        Clusters, k. From 1 to 65536 clusters.
+    iterations
+        Most iterations. From 1 to 10000 iterations.
+    init
+        First centres: the first points, or points far from each other, by seed.
+    centres
+        A file with the first centres, .npy or text. None: as init says.
+    dtype
+        Precision of the points in memory; auto is that of the files, float64 for text.
+    tolerance
+        Stop when no centre moved further than this. At least 0.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["images"],
+    *inputs: Input | Sequence[Input],
+    channel: Literal["luma", "red", "green", "blue"] = "luma",
+    threshold: str | float | PathText = "otsu",
+    objects: Literal["bright", "dark"] = "bright",
+    min_pixels: int = 1,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Count the objects above a threshold in every image of a stack.
+
+    Parameters
+    ----------
+    inputs
+        Images: TIFF (any number of pages), .npy (height x width, or a stack), or folders of them.
+    channel
+        Intensity of a colour pixel; grey images have luma only, their own numbers.
+    threshold
+        otsu, for each image its own, or a number in the units of the pixels.
+    objects
+        Objects are pixels above the threshold, or those at or below it.
+    min_pixels
+        Objects with fewer pixels do not count. From 1 to 536870912 pixels.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["assemble"],
+    *inputs: Input | Sequence[Input],
+    kmer_sizes: str | float | PathText | None = None,
+    k: str | float | PathText | None = None,
+    min_count: int | None = None,
+    profile: Literal["default", "paper", "none"] = "default",
+    chains: Literal["auto", "buckets", "ranking"] = "auto",
+    min_contig: int = 200,
+    drop_reads_with_n: bool = False,
+    pairs: bool = False,
+    interleaved: bool = False,
+    resume: str | float | PathText | None = None,
+    paper_rounds: int | None = None,
+    paper_jobs: int | None = None,
+    paper_edits: float | None = None,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Assemble short reads into contigs and their graph.
+
+    Parameters
+    ----------
+    inputs
+        Reads: FASTQ or FASTA, plain or gzipped, in any number of files.
+    kmer_sizes
+        Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
+        None: from the reads.
+    k
+        Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
+        None: from the reads.
+    min_count
+        Fewest occurrences of a solid k-mer; rarer k-mers count as sequencing errors. From 1 to
+        268435455 times. None: from the spectrum.
+    profile
+        How errors are removed from the graph: by coverage relative to neighbouring paths (default),
+        by PGA, the vertex program of the paper (paper), or not at all (none).
+    chains
+        How chains of k-mers are compacted: in buckets on one machine, or by list ranking in vertex
+        programs on all. Auto: in buckets. PGA has its own way, the coin toss.
+    min_contig
+        Shortest contig in contigs.fa; graph.gfa holds all. From 0 to 1e+09 bases.
+    drop_reads_with_n
+        Leave out reads with ambiguous letters (N, R, Y ...); otherwise they are cut there.
+    pairs
+        The files hold read pairs, two files at a time; pairs resolve repeats longer than a read.
+    interleaved
+        Each file holds read pairs, the two reads of a pair one after the other.
+    resume
+        A folder for checkpoints; the same command continues after the last complete stage. None: no
+        checkpoints.
+    paper_rounds
+        With profile paper: most rounds of the coin toss in a job. At least 1. None: until chains
+        are whole.
+    paper_jobs
+        With profile paper: most jobs; it ends sooner where a job changes nothing. At least 1. None:
+        15, as in its tables.
+    paper_edits
+        With profile paper: most edits between sides of a bubble, as a fraction of the longer. From
+        0 to 1. None: 0.1.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        What computes in Spark's tasks. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """

@@ -1,0 +1,65 @@
+"""Prints lines with a little colour, without the time that importing Rich takes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich import console as rich_console
+
+_BOLD, _DIM, _RED, _GREEN = 1, 2, 31, 32
+_NO_CURSOR = ("dumb", "unknown")
+"""Values of TERM of terminals that know no escape sequences."""
+
+
+class Console:
+    """Standard output, or standard error, as it is when something is printed."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        self._stderr = stderr
+
+    @property
+    def stream(self) -> TextIO:
+        """Where the words go."""
+        return sys.stderr if self._stderr else sys.stdout
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether lines may be moved and erased there."""
+        return self.stream.isatty() and os.environ.get("TERM", "") not in _NO_CURSOR
+
+    @property
+    def has_style(self) -> bool:
+        """Whether bold, dim and coloured words are wanted there; `NO_COLOR` says no."""
+        return self.is_terminal and not os.environ.get("NO_COLOR")
+
+    def print(self, line: str) -> None:
+        """Print a line."""
+        self.stream.write(f"{line}\n")
+
+    def bold(self, text: str) -> str:
+        """`text` in bold."""
+        return self._styled(_BOLD, text)
+
+    def dim(self, text: str) -> str:
+        """`text`, less bright."""
+        return self._styled(_DIM, text)
+
+    def good(self, text: str) -> str:
+        """`text` in green."""
+        return self._styled(_GREEN, text)
+
+    def bad(self, text: str) -> str:
+        """`text` in red."""
+        return self._styled(_RED, text)
+
+    def rich(self) -> rich_console.Console:
+        """A console of Rich for tables and bars, to the same place."""
+        from rich.console import Console as RichConsole
+
+        return RichConsole(stderr=self._stderr, highlight=False)
+
+    def _styled(self, code: int, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.has_style else text

@@ -1,0 +1,98 @@
+"""What a call has done in a process of its own; see `cuesta.api.process`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from cuesta.api.keywords import Asked
+from cuesta.api.options import (
+    ONE_ENGINE,
+    SEVERAL_ENGINES,
+    Option,
+    make_plan,
+    make_trial,
+    memory_limit,
+    one_engine,
+    thread_limit,
+)
+
+if TYPE_CHECKING:
+    from cuesta.lab.observer import Observer
+    from cuesta.lab.trial import Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One trial."""
+
+    command: ClassVar[str] = "run"
+    engines: ClassVar[Option] = ONE_ENGINE
+    asked: Asked
+
+    def do(self, observer: Observer) -> None:
+        """Run it and write the answer folder. Errors: as `cuesta.lab.run.run_trial`."""
+        from cuesta.engines import get_engine
+        from cuesta.lab.run import run_trial
+
+        asked = self.asked
+        engine = get_engine(one_engine(asked.common))
+        run_trial(engine, _trial(asked), make_plan(asked.common, asked.command), observer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare:
+    """One trial on several engines."""
+
+    command: ClassVar[str] = "compare"
+    engines: ClassVar[Option] = SEVERAL_ENGINES
+    asked: Asked
+
+    def do(self, observer: Observer) -> None:
+        """Run it on each and hold the answers equal. Errors: as `cuesta.lab.compare.compare`."""
+        from cuesta.engines import get_engine
+        from cuesta.errors import InputError
+        from cuesta.lab.compare import compare
+
+        asked = self.asked
+        if not asked.common.engines:
+            raise InputError("--engines names no engine")
+        engines = [get_engine(name) for name in asked.common.engines]
+        compare(engines, _trial(asked), make_plan(asked.common, asked.command), observer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assess:
+    """An assembly, to be held against a reference and its reads."""
+
+    folder: Path
+    reference: Path | None
+    min_contig: int
+    linear: bool
+    no_reads: bool
+
+    def do(self, observer: Observer) -> None:
+        """Write the assessment into the answer folder. Errors: as `cuesta.assess.assess`."""
+        from cuesta.assess import Plan, assess, write
+
+        plan = Plan(
+            reference=self.reference,
+            circular=not self.linear,
+            reads=not self.no_reads,
+            min_contig=self.min_contig,
+            threads=thread_limit(None),
+            memory_bytes=memory_limit(None),
+        )
+        write(self.folder, assess(self.folder, plan, observer.stage))
+
+
+Job = Run | Compare | Assess
+
+
+def _trial(asked: Asked) -> Trial:
+    from cuesta.workloads import get_workload
+
+    return make_trial(
+        get_workload(asked.workload), asked.inputs, dict(asked.parameters), asked.common
+    )

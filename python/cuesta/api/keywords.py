@@ -1,0 +1,201 @@
+"""Keywords of Python's calls: the long words of the command line's options, with Python's values.
+
+The checks and the defaults are those of `cuesta.api.options`. A message that names an option names
+the keyword to who calls from Python.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuesta.api.answer import Answer, PathText
+from cuesta.api.options import Common, Option, checked, options
+from cuesta.errors import CuestaError, InputError
+from cuesta.workloads import Workload
+
+ONLY_TYPED = frozenset({"json", "first_mates", "second_mates"})
+"""Options of the command line alone: a call returns the record, and `pairs` says what -1 and -2 do.
+"""
+
+Input = PathText | Answer
+"""What a workload can read: a path, or the main file of an answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a call asks for, checked; `command` are the words that ask for the same in a shell."""
+
+    workload: str
+    inputs: tuple[str, ...]
+    parameters: Mapping[str, object]
+    common: Common
+    command: tuple[str, ...]
+
+
+def keywords(workload: Workload, engines: Option) -> dict[str, Option]:
+    """The option that each keyword stands for, in the order in which help lists them."""
+    known = (one for one in options(workload, engines) if one.name not in ONLY_TYPED)
+    return {keyword: one for one in known for keyword in _keywords_of(one)}
+
+
+def _keywords_of(one: Option) -> Iterator[str]:
+    """`min_abs_score` of `--min-abs-score`; of a workload's own option its letter too."""
+    for word in reversed(one.words):
+        if word.startswith("--") or one.name.startswith("parameter_"):
+            yield word.lstrip("-").replace("-", "_")
+
+
+def read(command: str, workload: Workload, engines: Option, given: Mapping[str, object]) -> Asked:
+    """What the keywords and `inputs` of a call ask for; `output` is among them.
+
+    Arguments: `command` is that of the command line. Errors: `InputError` naming the keyword.
+    """
+    known = keywords(workload, engines)
+    inputs = [_input(value) for value in _inputs(given["inputs"])]
+    values: dict[str, Any] = {one.name: one.default for one in options(workload, engines)}
+    words: list[str] = []
+    for keyword, value in given.items():
+        if keyword == "inputs":
+            continue
+        option = known.get(keyword)
+        if option is None:
+            raise InputError(f"{workload.name} has no keyword {keyword!r}; {_near(keyword, known)}")
+        if value is not None:
+            values[option.name] = _converted(keyword, option, value)
+            words += _typed(option, values[option.name])
+    with in_words_of_python(workload, engines):
+        found, parameters, common = checked(workload, values | {"inputs": inputs})
+    line = ("cuesta", command, workload.name, *inputs, *words)
+    return Asked(
+        workload=workload.name, inputs=found, parameters=parameters, common=common, command=line
+    )
+
+
+@contextmanager
+def in_words_of_python(workload: Workload, engines: Option) -> Iterator[None]:
+    """Errors raised in this context name keywords where they named options."""
+    names = {f"--{name.replace('_', '-')}": name for name in keywords(workload, engines)}
+    try:
+        yield
+    except CuestaError as error:
+        found = re.sub(r"--[a-z][a-z-]*", lambda match: names.get(match[0], match[0]), str(error))
+        error.args = (found,)
+        raise
+
+
+def _inputs(given: object) -> Iterator[object]:
+    """Inputs one by one; a list of them may be given as one."""
+    for one in given if isinstance(given, Sequence) else ():
+        if isinstance(one, Sequence) and not isinstance(one, str | bytes):
+            yield from one
+        else:
+            yield one
+
+
+def _near(keyword: str, known: Mapping[str, Option]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(keyword, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+
+
+def _converted(keyword: str, option: Option, value: object) -> Any:
+    """`value` as the command line would give it. Errors: `InputError`."""
+    convert = _CONVERTERS.get(option.name)
+    try:
+        if convert:
+            return convert(value)
+        return _of_kind(option, value)
+    except (TypeError, ValueError):
+        raise InputError(f"{keyword} is {value!r}, give {_wanted(option)}") from None
+
+
+def _of_kind(option: Option, value: object) -> Any:
+    if option.kind is bool:
+        if not isinstance(value, bool):
+            raise TypeError
+        return value
+    if isinstance(value, bool):
+        raise TypeError
+    if option.kind is Path:
+        return Path(value)  # type: ignore[arg-type]
+    if option.kind is int and not option.name.startswith("parameter_"):
+        return operator.index(value)  # type: ignore[arg-type]
+    if option.kind is str and isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _wanted(option: Option) -> str:
+    kinds = {bool: "True or False", int: "a whole number", Path: "a path"}
+    return _WANTED.get(option.name) or kinds.get(option.kind, "text or a number")
+
+
+def _input(value: object) -> str:
+    """The path of an input; of an answer, that of its main file. Errors: `InputError`."""
+    if isinstance(value, Answer):
+        value = value.files[0]
+    if not isinstance(value, str | os.PathLike):
+        raise InputError(f"input {value!r} is no path; give text, a pathlib.Path or an answer")
+    return os.fspath(value)
+
+
+def _memory(value: object) -> str:
+    if isinstance(value, bool):
+        raise TypeError
+    return value if isinstance(value, str) else str(operator.index(value))  # type: ignore[arg-type]
+
+
+def _cold(value: object) -> str:
+    if isinstance(value, bool):
+        return "input" if value else ""
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _engines(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Sequence):
+        raise TypeError
+    return ",".join(value)
+
+
+def _settings(value: object) -> list[str]:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    return [f"{name}={setting}" for name, setting in value.items()]
+
+
+_CONVERTERS: dict[str, Callable[[object], Any]] = {
+    "memory": _memory,
+    "cold": _cold,
+    "engines": _engines,
+    "engine_option": _settings,
+}
+_WANTED = {
+    "memory": "a size such as '8GiB', or bytes",
+    "cold": "True, or 'machine'",
+    "engines": "a name, or a list of names",
+    "engine_option": "a mapping from names to settings",
+}
+
+
+def _typed(option: Option, value: Any) -> list[str]:
+    """The words of the command line that say so."""
+    word = option.words[-1]
+    if option.kind is bool:
+        return [word] if value else []
+    if option.many:
+        return [part for one in value for part in (word, one)]
+    if option.alone:
+        return [f"{word}={value}"] if value else []
+    return [word, str(value)]

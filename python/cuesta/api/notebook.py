@@ -1,0 +1,82 @@
+"""How far a run is, in a cell of a notebook: one display that is updated, gone at the end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from html import escape
+from importlib import import_module
+from typing import Any
+
+from cuesta.api.console import Console
+from cuesta.api.progress import make_observer
+from cuesta.lab.observer import Observer, Silent
+from cuesta.units import format_bytes, format_rate, format_seconds
+
+UPDATE_SECONDS = 0.2
+"""Least time between two updates of one stage."""
+
+
+def observer_here(wanted: bool) -> Observer:
+    """What suits where this runs: a notebook, a terminal, or a file of plain lines."""
+    if not wanted:
+        return Silent()
+    return NotebookObserver() if _is_notebook() else make_observer(Console(stderr=True))
+
+
+def _is_notebook() -> bool:
+    """Whether a kernel runs this code; a terminal's IPython has none."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return getattr(shell, "kernel", None) is not None
+
+
+class NotebookObserver:
+    """One line of text with a bar; the sentences said so far are above it."""
+
+    def __init__(self) -> None:
+        self._display: Any = None
+        self._notes: list[str] = []
+        self._stage = ""
+        self._started = self._shown = 0.0
+
+    def note(self, text: str) -> None:
+        """One line above the moving one."""
+        self._notes.append(text)
+        self._show("")
+
+    def stage(self, name: str) -> None:
+        """Begin the moving line anew."""
+        self._stage = name
+        self._started = time.monotonic()
+        self._show("")
+
+    def progress(self, done: int, total: int) -> None:
+        """Move the bar, not too often."""
+        now = time.monotonic()
+        if 0 < done <= total and now - self._shown >= UPDATE_SECONDS:
+            rate = done / max(now - self._started, UPDATE_SECONDS)
+            self._show(
+                f'<progress value="{done}" max="{total}"></progress> '
+                f"{100 * done // total} % of {format_bytes(total)}, {format_rate(rate)}, "
+                f"{format_seconds((total - done) / rate)} to go"
+            )
+
+    def close(self) -> None:
+        """Take it all away."""
+        self._notes, self._stage = [], ""
+        if self._display is not None:
+            self._display.update({"text/html": "", "text/plain": ""}, raw=True)
+
+    def _show(self, bar: str) -> None:
+        display: Any = import_module("IPython.display").display
+        self._shown = time.monotonic()
+        notes = "<br>".join(map(escape, self._notes))
+        content = {
+            "text/html": f"<small>{notes}</small><div>{escape(self._stage)} {bar}</div>",
+            "text/plain": "\n".join([*self._notes, self._stage]),
+        }
+        if self._display is None:
+            self._display = display(content, raw=True, display_id=True)
+        else:
+            self._display.update(content, raw=True)

@@ -1,0 +1,383 @@
+"""Options of `run` and `compare`: those of every workload from its `params.toml`, and the lab's.
+
+What is here is read by `cuesta.cli.signature`, which tells Typer, by `cuesta.cli.plain`, and by
+`cuesta.api.keywords`, so that a word means the same on the command line and in Python.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cuesta.engines import ENGINE_NAMES
+from cuesta.errors import InputError
+from cuesta.lab.verify import FULL, LEVELS
+from cuesta.units import format_bytes, parse_size
+from cuesta.workloads import Parameter, Workload
+
+if TYPE_CHECKING:
+    from cuesta.lab.run import Plan
+    from cuesta.lab.trial import Trial
+
+WORKLOAD_PANEL = "Workload"
+ENGINE_PANEL = "Engine and machine"
+OUTPUT_PANEL = "Measuring and output"
+
+_TYPES: dict[str, type] = {"float": float, "int": int, "choice": str, "text": str, "flag": bool}
+_ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels": ("spark",)}
+"""Engines that each flag for engines is for."""
+_MATES = {"-1": "first_mates", "-2": "second_mates"}
+"""Names in the signature of the options that take files of mates."""
+_CACHES = {"": "as-is", "input": "input-dropped", "machine": "machine-dropped"}
+_CACHE_HELP = (
+    "Run cold: before every repeat drop the input's pages from the page cache, or with "
+    "--cold=machine (root only) empty the whole cache."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option of the command line.
+
+    Attributes
+    ----------
+    name
+        Its key among the values.
+    words
+        What is typed, e.g. `-o` and `--output`.
+    kind
+        Type of a value; `bool` for a flag, which takes none.
+    default
+        Its value where it is not given; an option without one may be `required`.
+    many
+        Whether it may be repeated; its value is a list then, or None.
+    alone
+        What its word alone stands for, of an option that else takes its value after `=`.
+    shown
+        The default as help shows it, where that is no value.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    kind: type
+    help: str
+    panel: str
+    default: Any = None
+    required: bool = False
+    many: bool = False
+    alone: str = ""
+    metavar: str | None = None
+    shown: str | bool = True
+    choices: tuple[str, ...] = ()
+
+
+def _engine_option(name: str, default: str, text: str) -> Option:
+    return Option(
+        name="engines", words=(f"--{name}",), kind=str, help=text, panel=ENGINE_PANEL,
+        default=default,
+    )  # fmt: skip
+
+
+ONE_ENGINE = _engine_option("engine", "native", f"Engine to run on: {', '.join(ENGINE_NAMES)}.")
+SEVERAL_ENGINES = _engine_option(
+    "engines", "native,spark,array", "Engines, separated by commas."
+)  # fmt: skip
+"""The options that choose the engine of `run`, and the engines of `compare`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """What the options that all workloads share say."""
+
+    engines: tuple[str, ...]
+    threads: int
+    memory_bytes: int
+    scratch: Path | None
+    seed: int
+    engine_options: Mapping[str, str]
+    repeats: int
+    cache: str
+    output: Path
+    overwrite: bool
+    json: bool
+    verify: str = FULL
+
+
+Body = Callable[[Workload, tuple[str, ...], dict[str, object], Common], None]
+"""What a command does with its options."""
+
+
+def make_command(workload: Workload, body: Body) -> Callable[..., None]:
+    """A function of the values of `options`, and of `inputs`, that checks them and calls `body`."""
+
+    def command(**values: Any) -> None:
+        body(workload, *checked(workload, values))
+
+    return command
+
+
+def checked(
+    workload: Workload, values: Mapping[str, Any]
+) -> tuple[tuple[str, ...], dict[str, object], Common]:
+    """The inputs, the parameters and the shared options that the values of `options` ask for.
+
+    Errors: `InputError` naming the option that is wrong.
+    """
+    parameters = {one.name: values[_key(one)] for one in workload.parameters}
+    plain = values["inputs"] or []
+    mates = {word: values.get(key) or [] for word, key in _MATES.items()}
+    if any(mates.values()):
+        parameters[workload.mates_apart] = True
+        plain = _two_by_two(workload, parameters, plain, mates)
+    inputs = tuple(absolute(path) for path in plain)
+    known = workload.check(parameters)
+    workload.check_inputs(inputs)
+    return inputs, known, _common(values)
+
+
+def options(workload: Workload, engines: Option) -> list[Option]:
+    """All options of `workload`, in the order in which help shows them."""
+    own = [*_mates_options(workload), *(_workload_option(one) for one in workload.parameters)]
+    return [*own, engines, *_common_options()]
+
+
+def inputs_required(workload: Workload) -> bool:
+    """Whether a command line without inputs is wrong."""
+    return bool(workload.inputs_minimum and not workload.mates_apart)
+
+
+def absolute(path: str) -> str:
+    """An input as every process can open it; a URI stays as it is, unless it is a file's."""
+    plain = path.removeprefix("file://")
+    return plain if "://" in plain else os.path.abspath(plain)  # noqa: PTH100
+
+
+def _mates_options(workload: Workload) -> list[Option]:
+    """`-1` and `-2`, where inputs may be mates of two files."""
+    if not workload.mates_apart:
+        return []
+    instead = f"{workload.inputs_metavar} with {workload.option_of(workload.mates_apart)}"
+    texts = {
+        "-1": f"First mates, instead of {instead}; may be repeated.",
+        "-2": "Second mates: each file is that of the -1 at the same place.",
+    }
+    return [
+        Option(
+            name=key, words=(word,), kind=str, help=texts[word], panel=WORKLOAD_PANEL, many=True,
+            metavar="FILE", shown=False,
+        )
+        for word, key in _MATES.items()
+    ]  # fmt: skip
+
+
+def _two_by_two(
+    workload: Workload,
+    parameters: Mapping[str, object],
+    plain: list[str],
+    mates: Mapping[str, list[str]],
+) -> list[str]:
+    """Files of mates as the workload takes them. Errors: `InputError`."""
+    first, second = mates.values()
+    if plain:
+        raise InputError(f"{plain[0]} is neither -1 nor -2; write one of them before every file")
+    if parameters.get(workload.mates_in_turn):
+        other = workload.option_of(workload.mates_in_turn)
+        raise InputError(f"-1 and -2 take mates in two files, {other} in one; give one")
+    if len(first) != len(second):
+        count = f"-1 has {_files(len(first))} and -2 {_files(len(second))}"
+        raise InputError(f"{count}; give every file of mates with its other")
+    return [path for pair in zip(first, second, strict=True) for path in pair]
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count or 'no'} files"
+
+
+def _workload_option(one: Parameter) -> Option:
+    return Option(
+        name=_key(one),
+        words=(one.short, one.option) if one.short else (one.option,),
+        kind=_TYPES[one.type],
+        help=f"{one.help} {_allowed(one)}",
+        panel=WORKLOAD_PANEL,
+        default=one.default,
+        metavar="|".join(one.choices) or None,
+        shown=one.none if one.default is None else True,
+        choices=one.choices,
+    )
+
+
+def _allowed(one: Parameter) -> str:
+    """The range of a number, as help shows it."""
+    if one.minimum is None:
+        return ""
+    unit = f" {one.unit}" if one.unit not in ("", "1", "index") else ""
+    if one.maximum is None:
+        return f"At least {one.minimum:g}{unit}."
+    return f"From {one.minimum:g} to {one.maximum:.9g}{unit}."
+
+
+def _key(one: Parameter) -> str:
+    """Name among the values, kept apart from the lab's own options."""
+    return f"parameter_{one.name}"
+
+
+def _common_options() -> list[Option]:
+    """The options that all workloads share."""
+    return [
+        _engine("--threads", kind=int, help="Cores to use.", shown="all this process may use"),
+        _engine(
+            "--memory", metavar="SIZE", shown="half of the machine's memory",
+            help="Hard limit, such as 8GiB or 500MB; work that does not fit goes to --scratch.",
+        ),
+        _engine(
+            "--scratch", kind=Path, metavar="DIR", shown="next to the output",
+            help="Folder for what does not fit in memory.",
+        ),
+        _engine("--master", metavar="URL", help="Spark master.", shown="local[THREADS]"),
+        _engine("--ranks", kind=int, metavar="N", help="MPI ranks.", shown="as --threads"),
+        _engine(
+            "--kernels", metavar="native|numpy", help="What computes in Spark's tasks.",
+            shown="native",
+        ),
+        _engine(
+            "--engine-option", many=True, metavar="KEY=VALUE",
+            help="Setting of the engine; may be repeated.",
+        ),
+        _engine("--seed", kind=int, help="Seed of whatever is drawn at random.", default=0),
+        _measure(
+            "--repeat", kind=int, metavar="N", help="Run so often and give the median.", default=1
+        ),
+        _measure("--cold", metavar="[=machine]", help=_CACHE_HELP, default="", alone="input"),
+        _measure(
+            "-o", "--output", kind=Path, metavar="DIR", help="Answer folder to make.", required=True
+        ),
+        _measure(
+            "--verify", metavar="|".join(LEVELS), choices=LEVELS, default=FULL,
+            help="How much of the answer to hold against its input by another method.",
+        ),
+        _measure("--overwrite", kind=bool, help="Replace an answer that is there.", default=False),
+        _measure(
+            "--json", kind=bool, help="Print the record on stdout, all else on stderr.",
+            default=False,
+        ),
+    ]  # fmt: skip
+
+
+def _engine(*words: str, kind: type = str, help: str, **more: Any) -> Option:  # noqa: A002
+    return _shared(words, kind, help=help, panel=ENGINE_PANEL, **more)
+
+
+def _measure(*words: str, kind: type = str, help: str, **more: Any) -> Option:  # noqa: A002
+    return _shared(words, kind, help=help, panel=OUTPUT_PANEL, **more)
+
+
+def _shared(words: tuple[str, ...], kind: type, **more: Any) -> Option:
+    name = words[-1].removeprefix("--").replace("-", "_")
+    return Option(name=name, words=words, kind=kind, **more)
+
+
+def _common(values: Mapping[str, Any]) -> Common:
+    """The shared options in their own types. Errors: `InputError` naming the option."""
+    return Common(
+        engines=tuple(name.strip() for name in values["engines"].split(",") if name.strip()),
+        threads=thread_limit(values["threads"]),
+        memory_bytes=memory_limit(values["memory"]),
+        scratch=values["scratch"],
+        seed=values["seed"],
+        engine_options=_engine_options(values),
+        repeats=values["repeat"],
+        cache=_cache(values["cold"]),
+        output=values["output"],
+        overwrite=values["overwrite"],
+        json=values["json"],
+        verify=values["verify"],
+    )
+
+
+def thread_limit(given: int | None) -> int:
+    """Cores that `--threads` allows. Errors: `InputError`."""
+    from cuesta.lab.machine import cores_usable
+
+    if given is not None and given < 1:
+        raise InputError(f"--threads is {given}, give at least 1")
+    return given or cores_usable()
+
+
+def memory_limit(given: str | None) -> int:
+    """Bytes that `--memory` allows. Errors: `InputError`."""
+    from cuesta.lab.machine import memory_bytes
+
+    least = 16 << 20
+    size_bytes = memory_bytes() // 2 if given is None else parse_size(given, "--memory")
+    if size_bytes < least:
+        raise InputError(f"--memory is {given}, give at least {format_bytes(least)}")
+    return size_bytes
+
+
+def _engine_options(values: Mapping[str, Any]) -> dict[str, str]:
+    chosen = {}
+    for pair in values["engine_option"] or []:
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise InputError(f"--engine-option is {pair!r}, give KEY=VALUE")
+        chosen[key] = value
+    own = {name: values[name] for name in _ENGINES_OF if values[name] is not None}
+    engines = {name.strip() for name in values["engines"].split(",")}
+    for name in own:
+        if not engines & set(_ENGINES_OF[name]):
+            raise InputError(f"--{name} is for engine {' and '.join(_ENGINES_OF[name])} only")
+    return chosen | {name: str(value) for name, value in own.items()}
+
+
+def _cache(word: str) -> str:
+    if word not in _CACHES:
+        raise InputError(f"--cold is {word!r}, give --cold or --cold=machine")
+    return _CACHES[word]
+
+
+def make_trial(
+    workload: Workload, inputs: tuple[str, ...], parameters: dict[str, object], common: Common
+) -> Trial:
+    """The trial that the options ask for, on the first of the engines."""
+    from cuesta.lab.trial import Trial
+
+    return Trial(
+        workload=workload.name,
+        engine=common.engines[0],
+        inputs=inputs,
+        parameters=parameters,
+        threads=common.threads,
+        memory_bytes=common.memory_bytes,
+        seed=common.seed,
+        engine_options=common.engine_options,
+    )
+
+
+def one_engine(common: Common) -> str:
+    """The engine of `run`. Errors: `InputError` where there are none or several."""
+    if len(common.engines) != 1:
+        raise InputError("--engine takes one engine; `cuesta compare` takes several")
+    return common.engines[0]
+
+
+def make_plan(common: Common, command: tuple[str, ...]) -> Plan:
+    """How the options want it run; `command` are the words of the command line, if it was one."""
+    from cuesta.lab import ceilings
+    from cuesta.lab.processes import age_seconds
+    from cuesta.lab.run import Plan
+
+    return Plan(
+        output=common.output,
+        overwrite=common.overwrite,
+        repeats=common.repeats,
+        cache=common.cache,
+        scratch=common.scratch,
+        ceilings=ceilings.load(common.threads),
+        verify=common.verify,
+        command=command,
+        startup_seconds=age_seconds() if command else 0.0,
+    )

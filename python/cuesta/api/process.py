@@ -1,0 +1,134 @@
+"""Runs a job in a fresh process: its memory, services and signals are its own.
+
+So two threads of a caller disturb neither each other's runs nor what these measure, an engine that
+dies takes no notebook with it, and a comparison never forks a process that has threads. The two
+ends are joined by a socket: the job goes one way, then how far it is comes the other. When the
+caller is gone, however it ended, the job is stopped.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import cuesta.errors
+from cuesta.errors import CuestaError, EngineError
+
+if TYPE_CHECKING:
+    from cuesta.api.jobs import Job
+    from cuesta.lab.observer import Observer
+
+STOP_SECONDS = 10.0
+"""How long a process may take to clean up before it is killed."""
+
+DONE, FAILED, HEARD = "done", "failed", "heard"
+"""Kinds of messages: the end of the job, good or bad, and what an observer hears."""
+
+
+def call(job: Job, observer: Observer) -> None:
+    """Do `job` in a process of its own and wait for it.
+
+    `observer` hears how far it is, in this thread. Whatever ends the wait, such as Ctrl-C, ends the
+    job first, which cleans up. Errors: those of the job; `EngineError` when the process dies.
+    """
+    with _Process() as process:
+        process.send(job)
+        while True:
+            kind, *rest = process.message()
+            if kind == DONE:
+                return
+            if kind == FAILED:
+                name, message, where = rest
+                raise _error(name, message, where)
+            name, arguments = rest
+            getattr(observer, name)(*arguments)
+
+
+class _Process:
+    """Context manager: the process, gone at the end."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _program(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=_STDERR,  # what an engine prints is no result of the caller's
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C in a terminal is passed on once, by the caller
+            )
+        with ours:
+            self._stream = ours.makefile("rwb")
+
+    def __enter__(self) -> _Process:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, CuestaError | None):
+            self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._kill()
+        except BaseException:  # A second Ctrl-C: it is not waited for any longer.
+            self._kill()
+            raise
+        finally:
+            self._stream.close()
+
+    def send(self, job: Job) -> None:
+        """Tell the process what to do. Errors: `EngineError` when it has died already."""
+        try:
+            pickle.dump(job, self._stream)
+            self._stream.flush()
+        except ConnectionError:
+            raise self._death() from None
+
+    def message(self) -> tuple[Any, ...]:
+        """What the process says next. Errors: `EngineError` when it has died."""
+        try:
+            said: tuple[Any, ...] = pickle.load(self._stream)
+        except (EOFError, ConnectionError, pickle.UnpicklingError):
+            raise self._death() from None
+        return said
+
+    def _kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _death(self) -> EngineError:
+        """What to say of a process that ended without a word."""
+        code = self._process.wait()
+        if code < 0:
+            died_of = signal.Signals(-code).name
+            hint = "; the machine may have run out of memory" if died_of == "SIGKILL" else ""
+            return EngineError(f"the process of the run died of {died_of}{hint}")
+        return EngineError(f"the process of the run ended with code {code}")
+
+
+_STDERR = 2
+
+
+def _program(descriptor: int) -> str:
+    """A program that finds this package where it was found here."""
+    return (
+        f"import sys; sys.path[:] = {sys.path!r}\n"
+        f"from cuesta.api.worker import main; main({descriptor})"
+    )
+
+
+def _error(name: str, message: str, where: str) -> CuestaError:
+    error: CuestaError = getattr(cuesta.errors, name)(message)
+    if where:
+        error.add_note(where)
+    return error

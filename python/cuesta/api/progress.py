@@ -1,0 +1,144 @@
+"""Tells a person how far a run is: a moving line on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from cuesta.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from cuesta.api.console import Console
+
+LINE_SECONDS = 10.0
+"""Least time between two plain lines about the same stage."""
+
+BAR_AFTER_SECONDS = 0.2
+"""A stage that is shorter has no bar."""
+
+
+def make_observer(console: Console) -> PlainObserver | TerminalObserver:
+    """What suits where `console` writes to."""
+    return TerminalObserver(console) if console.is_terminal else PlainObserver(console)
+
+
+class PlainObserver:
+    """Plain lines, for files and pipes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._stage = ""
+        self._started = self._said = time.monotonic()
+
+    def note(self, text: str) -> None:
+        """One line."""
+        self._console.print(text)
+
+    def stage(self, name: str) -> None:
+        """One line when the stage changes."""
+        self._stage = name
+        self._started = self._said = time.monotonic()
+        self._console.print(name)
+
+    def progress(self, done: int, total: int) -> None:
+        """One line every `LINE_SECONDS`, with rate and time to go."""
+        now = time.monotonic()
+        if 0 < done <= total and now - self._said >= LINE_SECONDS:
+            self._said = now
+            rate = done / (now - self._started)
+            self._console.print(
+                f"{self._stage}: {100 * done // total} % of {format_bytes(total)}, "
+                f"{format_rate(rate)}, {format_seconds((total - done) / rate)} to go"
+            )
+
+    def close(self) -> None:
+        """Nothing to tidy up."""
+
+
+class TerminalObserver:
+    """One moving line, gone when the run has ended.
+
+    It has the name of the stage, and after `BAR_AFTER_SECONDS` a bar, the rate and the time to go.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._bar: Progress | None = None
+        self._known: tuple[int, int] = (0, 0)
+
+    def note(self, text: str) -> None:
+        """One line above the moving one."""
+        with self._lock:
+            if self._bar:
+                self._bar.console.print(text, markup=False, style="dim")
+            else:
+                self._console.print(self._console.dim(text))
+
+    def stage(self, name: str) -> None:
+        """Begin the moving line anew."""
+        self.close()
+        self._write(name)
+        self._timer = threading.Timer(BAR_AFTER_SECONDS, self._show, (name,))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def progress(self, done: int, total: int) -> None:
+        """Move the bar."""
+        with self._lock:
+            self._known = (done, total)
+            self._move()
+
+    def close(self) -> None:
+        """Take the moving line away."""
+        if self._timer is None:
+            return
+        self._timer.cancel()
+        with self._lock:
+            if self._bar:
+                self._bar.stop()
+            else:
+                self._write("")
+            self._timer = self._bar = None
+            self._known = (0, 0)
+
+    def _show(self, name: str) -> None:
+        """Show the bar of a stage that lasts, unless that has ended meanwhile."""
+        with self._lock:
+            if threading.current_thread() is self._timer:
+                self._write("")
+                self._bar = _bar(self._console)
+                self._bar.add_task(name, total=None)
+                self._move()
+                self._bar.start()
+
+    def _move(self) -> None:
+        done, total = self._known
+        if self._bar and total > 0:
+            self._bar.update(self._bar.task_ids[0], completed=done, total=total)
+
+    def _write(self, text: str) -> None:
+        """Put `text` in place of the line that the cursor is in."""
+        self._console.stream.write(f"\r\x1b[2K{text}")
+        self._console.stream.flush()
+
+
+def _bar(console: Console) -> Progress:
+    from rich import progress
+
+    return progress.Progress(
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=30),
+        progress.DownloadColumn(binary_units=True),
+        progress.TransferSpeedColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("eta"),
+        progress.TimeRemainingColumn(),
+        console=console.rich(),
+        transient=True,
+    )

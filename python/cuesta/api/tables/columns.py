@@ -1,0 +1,50 @@
+"""The columns that the tables of answers have: their kinds, and their values before any form.
+
+A reader gives `Columns`: by name a `Column`, whose values are a list, a NumPy array or an Arrow
+array, whatever was at hand; `cuesta.api.tables.forms` makes one table of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["integer", "number", "text", "sequence", "flag", "bytes"]
+"""`number` is a float; a missing one is null. `sequence` is text without a limit of 2 GiB in all,
+`bytes` are as many of each row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """Values of one kind, one a row; None where there is none."""
+
+    kind: Kind
+    values: Any
+
+
+Columns = dict[str, Column]
+
+_INTEGERS = frozenset({
+    "gene", "gene1", "gene2", "cluster", "in", "out", "total", "degree", "community", "size",
+    "iteration", "empty", "smallest", "largest", "image", "page", "height", "width", "pixels",
+    "objects", "block", "vectors", "sum_x", "sum_y", "sum_z", "count", "kmers",
+})  # fmt: skip
+_NUMBERS = frozenset({
+    "score_a", "score_b", "difference", "inertia", "shift", "threshold", "mean_x", "mean_y",
+    "mean_z",
+})  # fmt: skip
+_COORDINATE = re.compile(r"x\d+")
+
+
+def kind_of(name: str) -> Kind:
+    """What a column of a tab-separated answer file holds; text when nothing is known of it."""
+    if name in _INTEGERS:
+        return "integer"
+    return "number" if name in _NUMBERS or _COORDINATE.fullmatch(name) else "text"
+
+
+def chosen(columns: Columns, wanted: Sequence[str] | None) -> Columns:
+    """Those of the columns that are wanted, in that order; all of them when None."""
+    return columns if wanted is None else {name: columns[name] for name in wanted}

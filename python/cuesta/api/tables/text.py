@@ -1,0 +1,174 @@
+"""Reads tab-separated answers: tables under a header, and gene pairs as KINC version-1 text.
+
+With PyArrow on all cores; without it, line by line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cuesta.api.tables.columns import Column, Columns, Kind, chosen, kind_of
+
+WHOLE = "all"
+"""The first cell of a last line that has the sums of all others, of `WITH_WHOLE`."""
+
+WITH_WHOLE = ("averages.tsv", "features.tsv")
+
+_NO_VALUE = ("", "nan", "-", WHOLE)
+
+_PAIR_COLUMNS = (
+    "gene1", "gene2", "cluster", "num_clusters", "cluster_samples", "missing", "outliers",
+    "pair_outliers", "threshold", "score", "mask",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Layout:
+    """Names and kinds of the columns of a file, and how many lines precede them."""
+
+    kinds: dict[str, Kind]
+    header_lines: int
+
+
+def read_table(path: Path, wanted: Sequence[str] | None) -> Columns:
+    """The rows under the header, without a last line of sums."""
+    rows, _ = _split(path)
+    return chosen(rows, wanted)
+
+
+def read_whole(path: Path, wanted: Sequence[str] | None) -> Columns:
+    """The last line, of sums, as a table of one row."""
+    _, whole = _split(path)
+    return chosen(whole, wanted)
+
+
+def header_of(path: Path) -> tuple[str, ...]:
+    """Names of the columns of a table."""
+    with path.open(encoding="utf-8") as file:
+        return tuple(file.readline().rstrip("\n").split("\t"))
+
+
+def read_pairs(path: Path, wanted: Sequence[str] | None) -> Columns:
+    """Gene pairs; a row with several scores has them as `score`, `score_1`..."""
+    with path.open(encoding="ascii") as file:
+        fields = file.readline().split("\t")
+    several = len(fields) == len(_PAIR_COLUMNS) and "," in fields[9]
+    kinds: dict[str, Kind] = dict.fromkeys(_PAIR_COLUMNS[:9], "integer")
+    kinds |= {"score": "text" if several else "number", "mask": "text"}
+    columns = _columns(path, _Layout(kinds=kinds, header_lines=0), _sources(wanted))
+    if several and "score" in columns:
+        scores = _several(columns.pop("score"), fields[9].count(",") + 1)
+        order = [*_PAIR_COLUMNS[:9], *scores, "mask"]
+        columns |= scores
+        columns = {name: columns[name] for name in order if name in columns}
+    return chosen(columns, wanted)
+
+
+def pair_columns(path: Path) -> tuple[str, ...]:
+    """Names of the columns that `read_pairs` gives."""
+    with path.open(encoding="ascii") as file:
+        fields = file.readline().split("\t")
+    more = fields[9].count(",") if len(fields) == len(_PAIR_COLUMNS) else 0
+    return (*_PAIR_COLUMNS[:10], *(f"score_{index}" for index in range(1, more + 1)), "mask")
+
+
+def _sources(wanted: Sequence[str] | None) -> list[str] | None:
+    """The columns of the file in which those wanted are."""
+    if wanted is None:
+        return None
+    return list(dict.fromkeys("score" if one.startswith("score") else one for one in wanted))
+
+
+def _several(column: Column, count: int) -> Columns:
+    """The scores of each row, a column each."""
+    texts = column.values if isinstance(column.values, list) else column.values.to_pylist()
+    lists = [text.split(",") for text in texts]
+    found = {}
+    for index in range(count):
+        name = f"score_{index}" if index else "score"
+        values = [_number(one[index]) if index < len(one) else None for one in lists]
+        found[name] = Column(kind="number", values=values)
+    return found
+
+
+def _split(path: Path) -> tuple[Columns, Columns]:
+    """The rows of a table, and its last line where that has sums, else an empty table."""
+    names = header_of(path)
+    kinds: dict[str, Kind] = {name: kind_of(name) for name in names}
+    columns = _columns(path, _Layout(kinds=kinds, header_lines=1), None)
+    if path.name not in WITH_WHOLE:
+        return columns, {}
+    rows, whole = {}, {}
+    for name, column in columns.items():
+        count = len(column.values)
+        rows[name] = Column(kind=column.kind, values=column.values[: count - 1])
+        last = column.values[count - 1 :]
+        found = last[0] if isinstance(last, list) else last[0].as_py()
+        if found not in (None, *_NO_VALUE):
+            whole[name] = Column(kind=column.kind, values=last)
+    return rows, whole
+
+
+def _columns(path: Path, layout: _Layout, names: Sequence[str] | None) -> Columns:
+    """The columns called `names`, or all. Errors: `ValueError` where the file is not as said."""
+    wanted = list(layout.kinds) if names is None else list(names)
+    if path.stat().st_size == 0 or not wanted:
+        return {name: Column(kind=layout.kinds[name], values=[]) for name in wanted}
+    read = _with_arrow if find_spec("pyarrow") else _line_by_line
+    return read(path, layout, wanted)
+
+
+def _with_arrow(path: Path, layout: _Layout, wanted: list[str]) -> Columns:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    types = {"integer": pa.int64(), "number": pa.float64(), "text": pa.string()}
+    table = csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(
+            column_names=list(layout.kinds), skip_rows=layout.header_lines
+        ),
+        parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
+        convert_options=csv.ConvertOptions(
+            column_types={name: types[kind] for name, kind in layout.kinds.items()},
+            include_columns=wanted,
+            null_values=list(_NO_VALUE),
+            strings_can_be_null=False,
+        ),
+    )
+    return {name: Column(kind=layout.kinds[name], values=table.column(name)) for name in wanted}
+
+
+def _line_by_line(path: Path, layout: _Layout, wanted: list[str]) -> Columns:
+    places = [list(layout.kinds).index(name) for name in wanted]
+    readers = [_READERS[layout.kinds[name]] for name in wanted]
+    values: list[list[Any]] = [[] for _ in wanted]
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, start=1):
+            if number <= layout.header_lines:
+                continue
+            cells = line.rstrip("\n").split("\t")
+            try:
+                for into, place, reader in zip(values, places, readers, strict=True):
+                    into.append(reader(cells[place]))
+            except (IndexError, ValueError):
+                raise ValueError(f"line {number} is not a row of the table") from None
+    return {
+        name: Column(kind=layout.kinds[name], values=column)
+        for name, column in zip(wanted, values, strict=True)
+    }
+
+
+def _integer(cell: str) -> int | None:
+    return None if cell in _NO_VALUE else int(cell)
+
+
+def _number(cell: str) -> float | None:
+    return None if cell in _NO_VALUE else float(cell)
+
+
+_READERS: dict[Kind, Callable[[str], Any]] = {"integer": _integer, "number": _number, "text": str}

@@ -1,0 +1,30 @@
+"""A folder for an answer that nobody gave a place: it lives as long as what refers to it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+
+
+class TemporaryFolder:
+    """A new folder, removed when this object is, and at the latest when the interpreter ends.
+
+    A forked copy of the process leaves the folder alone.
+
+    Attributes
+    ----------
+    path
+        Where it is: in the folder for temporary files, which `TMPDIR` names.
+    """
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="cuesta-"))
+        self.remove = weakref.finalize(self, _remove, self.path, os.getpid())
+
+
+def _remove(path: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)

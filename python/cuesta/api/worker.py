@@ -1,0 +1,90 @@
+"""What the process of a job does; see `cuesta.api.process`."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import socket
+import threading
+from io import BufferedRWPair
+from typing import TYPE_CHECKING
+
+from cuesta.api.process import DONE, FAILED, HEARD
+from cuesta.errors import CuestaError, Defect
+
+if TYPE_CHECKING:
+    from cuesta.api.jobs import Job
+
+
+def main(descriptor: int) -> None:
+    """Do the job that comes over the socket, and say how it ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _stop)
+    ends = socket.socket(fileno=descriptor)
+    ends.set_inheritable(False)
+    stream = ends.makefile("rwb")
+    try:
+        job: Job = pickle.load(stream)
+        threading.Thread(target=_end_with_caller, args=(ends,), daemon=True).start()
+        _do(job, Speaker(stream))
+    except (KeyboardInterrupt, EOFError, ConnectionError):  # The caller ends it, or is gone.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _do(job: Job, speaker: Speaker) -> None:
+    try:
+        job.do(speaker)
+    except CuestaError as error:
+        speaker.send(FAILED, type(error).__name__, str(error), "")
+    except (KeyboardInterrupt, ConnectionError):
+        raise
+    except BaseException as error:  # Also a panic of the native module.
+        import traceback
+
+        where = "".join(traceback.format_exception(error))
+        speaker.send(FAILED, Defect.__name__, str(Defect.of(error)), where)
+    else:
+        speaker.send(DONE)
+
+
+def _stop(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _end_with_caller(ends: socket.socket) -> None:
+    """Wait until the caller is gone, then stop this process as the caller would have."""
+    while ends.recv(1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Speaker:
+    """An observer whose words go to the caller."""
+
+    def __init__(self, stream: BufferedRWPair) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def note(self, text: str) -> None:
+        """A sentence worth a line."""
+        self.send(HEARD, "note", (text,))
+
+    def stage(self, name: str) -> None:
+        """What is being done from now on."""
+        self.send(HEARD, "stage", (name,))
+
+    def progress(self, done: int, total: int) -> None:
+        """How far the stage is."""
+        self.send(HEARD, "progress", (done, total))
+
+    def close(self) -> None:
+        """Nothing more comes for now."""
+        self.send(HEARD, "close", ())
+
+    def send(self, *message: object) -> None:
+        """Send a message; from any thread."""
+        with self._lock:
+            pickle.dump(message, self._stream)
+            self._stream.flush()

@@ -1,0 +1,79 @@
+"""The application that Typer makes out of the subcommands: help, completion, refused words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from cuesta import __version__
+from cuesta.errors import InputError
+
+COMMANDS = (
+    "run", "compare", "verify", "assess", "data", "study", "report", "explain", "doctor",
+)  # fmt: skip
+"""Modules of this package, in the order that help lists them."""
+
+
+def call(arguments: Sequence[str]) -> object:
+    """Run one command line; return what the command returns.
+
+    Errors: `InputError` for words that Typer refuses, besides those of the command.
+    """
+    app = build([name for name in arguments[:1] if name in COMMANDS] or COMMANDS)
+    try:
+        return app(args=list(arguments), prog_name="cuesta", standalone_mode=False)
+    except typer.TyperException as error:
+        raise InputError(_usage_text(error)) from None
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+
+
+def build(commands: Sequence[str] = COMMANDS) -> typer.Typer:
+    """The application with these subcommands; one alone starts sooner than all."""
+    app = typer.Typer(
+        name="cuesta",
+        cls=_InOrder,
+        help="Data-intensive science at hardware speed: verified answers, measured ceilings.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in commands:
+        import_module(f"cuesta.cli.{name}").register(app)
+    return app
+
+
+class _InOrder(TyperGroup):
+    """Lists the subcommands in the order of `COMMANDS`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return [name for name in COMMANDS if name in self.commands]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cuesta {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and leave.", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Options before any subcommand."""
+
+
+def _usage_text(error: typer.TyperException) -> str:
+    """What is wrong with the words, and where to read more; empty after a help page."""
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    return f"{message} See `{context.command_path} --help`." if message and context else message

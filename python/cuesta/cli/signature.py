@@ -1,0 +1,76 @@
+"""Options as Typer reads them: from the signature of a function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from cuesta.api.options import Body, Option, inputs_required, make_command, options
+from cuesta.workloads import WORKLOAD_NAMES, Workload, get_workload
+
+
+def add_workloads(group: typer.Typer, engines: Option, body: Body) -> None:
+    """Add a subcommand for every workload."""
+    for name in WORKLOAD_NAMES:
+        workload = get_workload(name)
+        own = options(workload, engines)
+        command = _with_signature(make_command(workload, body), workload, own)
+        group.command(name, help=workload.summary, cls=_alone(own))(command)
+
+
+def _alone(own: Sequence[Option]) -> type[TyperCommand]:
+    """A command that puts a value behind an option whose word stands alone."""
+    values = {word: f"{word}={one.alone}" for one in own if one.alone for word in one.words}
+
+    class Command(TyperCommand):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            return super().parse_args(ctx, [values.get(word, word) for word in args])
+
+    return Command
+
+
+def _with_signature(
+    command: Callable[..., None], workload: Workload, own: Sequence[Option]
+) -> Callable[..., None]:
+    signature = inspect.Signature([_argument(workload), *map(_parameter, own)])
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    command.__doc__ = workload.summary
+    return command
+
+
+def _argument(workload: Workload) -> inspect.Parameter:
+    declared = typer.Argument(
+        metavar=workload.inputs_metavar, help=workload.inputs_help, show_default=False
+    )
+    if inputs_required(workload):
+        return _keyword("inputs", list[str], declared, inspect.Parameter.empty)
+    return _keyword("inputs", list[str] | None, declared, None)
+
+
+def _parameter(one: Option) -> inspect.Parameter:
+    choices = list(one.choices)
+    declared = typer.Option(
+        *one.words,
+        help=one.help,
+        metavar=one.metavar,
+        show_default=one.shown,
+        rich_help_panel=one.panel,
+        autocompletion=(lambda: choices) if choices else None,
+    )
+    kind: Any = list[one.kind] if one.many else one.kind  # type: ignore[name-defined]
+    if one.required:
+        return _keyword(one.name, kind, declared, inspect.Parameter.empty)
+    optional = kind if one.default is not None else kind | None
+    return _keyword(one.name, optional, declared, one.default)
+
+
+def _keyword(name: str, kind: Any, declared: Any, default: Any) -> inspect.Parameter:
+    """A keyword-only parameter; without a default it is required."""
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, declared], default=default
+    )

@@ -1,0 +1,82 @@
+"""Engine options of `array` (`--engine-option KEY=VALUE`) in their own types.
+
+They are for studies of how an array is laid out and how much memory its database has; no answer
+depends on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cuesta.engines.array.sizes import (
+    CAPACITY_MAX,
+    CLUSTER_MAX,
+    GENE_MAX,
+    MIB,
+    Extents,
+    Sizes,
+)
+from cuesta.errors import InputError
+from cuesta.lab.trial import Trial
+from cuesta.units import format_bytes, parse_size
+
+KEEP_OPTION = "array"
+"""The folder in which arrays are kept."""
+
+TILE_OPTION = "tile"
+CAPACITY_OPTION = "capacity"
+BUDGET_OPTION = "budget"
+
+_LARGEST = (GENE_MAX, GENE_MAX, CLUSTER_MAX)
+
+
+def chosen(trial: Trial, default: Sizes) -> Sizes:
+    """The sizes that the options of `trial` ask for. Errors: `InputError` naming the option."""
+    given = trial.engine_options
+    changes: dict[str, object] = {}
+    if TILE_OPTION in given:
+        changes["extents"] = _extents(given[TILE_OPTION])
+    if CAPACITY_OPTION in given:
+        changes["capacity"] = _capacity(given[CAPACITY_OPTION])
+    if BUDGET_OPTION in given:
+        budget = _budget(given[BUDGET_OPTION], trial.memory_bytes)
+        changes |= {"query": budget, "enough": budget}
+    return replace(default, **changes)  # type: ignore[arg-type]
+
+
+def _extents(text: str) -> Extents:
+    """Of `512`, `512x512` or `512x512x1`; what is not said is the whole dimension."""
+    try:
+        numbers = [int(part) for part in text.split("x")]
+    except ValueError:
+        numbers = []
+    fits = all(
+        1 <= number <= largest and number.bit_count() == 1
+        for number, largest in zip(numbers, _LARGEST, strict=False)
+    )
+    if not 1 <= len(numbers) <= len(_LARGEST) or not fits:
+        raise InputError(
+            f"--engine-option {TILE_OPTION} is {text}, give powers of two for gene 1, gene 2 and "
+            f"cluster, such as 512x512, at most {Extents()}"
+        )
+    return Extents(*numbers)
+
+
+def _capacity(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= CAPACITY_MAX:
+        raise InputError(
+            f"--engine-option {CAPACITY_OPTION} is {text}, give the rows of a data tile, "
+            f"1 to {CAPACITY_MAX:,}"
+        )
+    return int(text)
+
+
+def _budget(text: str, memory_bytes: int) -> int:
+    size_bytes = parse_size(text, f"--engine-option {BUDGET_OPTION}")
+    # A load gives TileDB twice the budget of a query: one half reads what the other merges.
+    if not MIB <= size_bytes <= memory_bytes // 2:
+        raise InputError(
+            f"--engine-option {BUDGET_OPTION} is {text}, give {format_bytes(MIB)} to half of "
+            f"--memory, {format_bytes(memory_bytes // 2)}"
+        )
+    return size_bytes

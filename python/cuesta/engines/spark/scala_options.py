@@ -1,0 +1,87 @@
+"""Engine options of `spark-scala` alone: the programs, caches and formats that ArrayBench compares.
+
+None of them can change the answer. Xuechen Zhang et al., Making sense of performance in in-memory
+computing frameworks, JPDC 2017: figure 10 (keys), sections 4.3 to 4.5 (codec, caching policies,
+serializer) and 5.3 (storage options).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cuesta.errors import InputError
+from cuesta.lab.trial import Trial
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "cache": ("auto", "none", "inputs", "output", "all"),
+    "codec": ("lz4", "lzf", "snappy", "zstd", "none"),
+    "keys": ("number", "text"),
+    "serializer": ("java", "kryo"),
+    "storage-level": (
+        "memory-only",
+        "memory-and-disk",
+        "disk-only",
+        "memory-only-ser",
+        "memory-and-disk-ser",
+    ),
+}
+"""What each option may be."""
+
+_WORKLOADS = {
+    "cache": ("join",),
+    "keys": ("join",),
+    "storage-level": ("join", "degrees", "communities"),
+}
+"""The workloads of the options that not all have a use for."""
+
+_SERIALIZERS = {
+    "java": "org.apache.spark.serializer.JavaSerializer",
+    "kryo": "org.apache.spark.serializer.KryoSerializer",
+}
+_COMPRESSES = ("spark.shuffle.compress", "spark.shuffle.spill.compress", "spark.rdd.compress")
+
+
+def request_options(trial: Trial) -> dict[str, str]:
+    """What the Scala program is told. Errors: `InputError` naming the option and its choices."""
+    given = _checked(trial)
+    if given.get("keys") == "text" and trial.parameters.get("how") != "inner":
+        raise InputError(
+            "--engine-option keys=text joins with RDD.join, which is inner; leave it out for "
+            f"--how {trial.parameters.get('how')}"
+        )
+    return {key.replace("-", "_"): given[key] for key in _WORKLOADS if key in given}
+
+
+def session_settings(trial: Trial) -> dict[str, str]:
+    """Spark's own settings that the options stand for. Errors: `InputError`."""
+    given = _checked(trial)
+    settings = {}
+    if "serializer" in given:
+        settings["spark.serializer"] = _SERIALIZERS[given["serializer"]]
+    codec = given.get("codec")
+    if codec:
+        settings |= dict.fromkeys(_COMPRESSES, str(codec != "none").lower())
+    if codec and codec != "none":
+        settings["spark.io.compression.codec"] = codec
+    twice = sorted(settings.keys() & trial.engine_options.keys())
+    if twice:
+        raise InputError(
+            f"--engine-option {twice[0]} is given, and codec or serializer set it, too; leave one "
+            "of them out"
+        )
+    return settings
+
+
+def _checked(trial: Trial) -> dict[str, str]:
+    given = {key: trial.engine_options[key] for key in CHOICES if key in trial.engine_options}
+    for key, value in given.items():
+        if value not in CHOICES[key]:
+            raise InputError(
+                f"--engine-option {key} is {value}, choose from {', '.join(CHOICES[key])}"
+            )
+        workloads = _WORKLOADS.get(key, (trial.workload,))
+        if trial.workload not in workloads:
+            raise InputError(
+                f"--engine-option {key} is for {', '.join(workloads)}, not for {trial.workload}"
+            )
+    return given

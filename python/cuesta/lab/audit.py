@@ -1,0 +1,103 @@
+"""Verifies an answer folder that is there: unchanged since its run, and right by another method."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuesta.engines import HoldsSession, get_engine
+from cuesta.errors import InputError, VerificationError
+from cuesta.lab import inputs, record, remote
+from cuesta.lab.observer import Observer
+from cuesta.lab.record import Record
+from cuesta.lab.request import native_module
+from cuesta.lab.trial import Trial
+from cuesta.lab.verify import Verification, strictly, verify
+
+BESIDE_ANSWER = (record.FILE_NAME, "assessment.json", "report.html")
+"""What may be in an answer folder without being of the answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What came of it: `unchanged` files have the checksums that the record has."""
+
+    verification: Verification
+    unchanged: int
+
+
+def audit(folder: Path, scratch: Path, hears: Observer) -> Audit:
+    """Verify the answer in `folder` and its record.
+
+    First every file must have the checksum that the record has of it, then another method must
+    find the same from the input, then digest and counts must be those of the record.
+
+    Errors: `VerificationError` naming what is wrong; `InputError` when something can't be read.
+    """
+    found = record.read(folder)
+    trial = record.trial_of(found)
+    hears.stage("reading the files")
+    text = native_module().answer_checksums(
+        folder, list(BESIDE_ANSWER), trial.threads, hears.progress
+    )
+    files = {one["name"]: one for one in json.loads(text)}
+    unchanged = _hold_files(folder, found, files)
+    hears.stage("verifying")
+    readable = _readable(found, trial, scratch)
+    verification = verify(readable, folder, scratch, progress=hears.progress)
+    verification = remote.told(verification, trial)
+    answer = found["answer"]
+    verification = strictly(verification, files, [answer["counts"]])
+    recorded = answer["digest"]
+    if not verification.verified:
+        told = f"; its record says {recorded}" if recorded else ""
+        raise VerificationError(f"{folder}: {verification.fault}{told}")
+    if recorded and verification.digest != recorded:
+        raise VerificationError(
+            f"{folder}: the files have digest {verification.digest}, their record says {recorded}"
+        )
+    return Audit(verification=verification, unchanged=unchanged)
+
+
+def _hold_files(folder: Path, found: Record, files: Mapping[str, Mapping[str, object]]) -> int:
+    """How many files have the checksum of the record. Errors: `VerificationError`."""
+    recorded = {one["name"]: one for one in found["answer"]["files"]}
+    for name in sorted(recorded.keys() | files.keys()):
+        if name not in files:
+            raise VerificationError(f"{folder / name}: is gone; the record has it")
+        if name not in recorded:
+            raise VerificationError(
+                f"{folder / name}: is not of this answer, its record does not have it; move it away"
+            )
+        known = recorded[name].get("blake3")
+        if known and known != files[name]["blake3"]:
+            raise VerificationError(
+                f"{folder / name}: has changed since the run; its BLAKE3 was {known}, it is "
+                f"{files[name]['blake3']}"
+            )
+    return sum("blake3" in one for one in recorded.values())
+
+
+def _readable(found: Record, trial: Trial, scratch: Path) -> Trial:
+    """The trial with copies of those inputs that are no files of this machine.
+
+    Errors: `InputError` where an input is not of the size that it had.
+    """
+    if any(map(remote.is_remote, trial.inputs)):
+        engine = get_engine(trial.engine)
+        try:
+            facts = remote.describe(engine, trial, scratch)
+            return remote.with_copies(engine, trial, facts, scratch)
+        finally:
+            if isinstance(engine, HoldsSession):
+                engine.close()
+    for one in found["inputs"]:
+        size_bytes = inputs.describe(one["path"]).bytes
+        if size_bytes != one["bytes"]:
+            raise InputError(
+                f"{one['path']}: has {size_bytes:,} bytes, it had {one['bytes']:,} when the answer "
+                "was made; verify with that input"
+            )
+    return trial

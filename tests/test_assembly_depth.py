@@ -1,0 +1,92 @@
+"""The depth of a contig is how many reads lie over each base of it, for any sizes of k-mers."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from assemblykit import assemble, drawn, fault, reads_of, record, turned, write_fastq
+from cuesta.cli.app import call
+
+CIRCLES = {drawn(60_000, 1): 30, drawn(8_000, 2): 90}
+"""Their bases, and how deep they are read."""
+
+
+def pairs_of(genome: str, depth: int, seed: int) -> list[str]:
+    """Reads of the ends of stretches of 300 bases of a circle, two by two; 1 in 100 bases wrong."""
+    chance = random.Random(seed)
+    found = []
+    for _ in range(depth * len(genome) // 200):
+        start = chance.randrange(len(genome))
+        stretch = (genome * 2)[start : start + 300]
+        for end in (stretch[:100], turned(stretch)[:100]):
+            wrong = (chance.choice("ACGT") if chance.random() < 0.0133 else base for base in end)
+            found.append("".join(wrong))
+    return found
+
+
+@pytest.fixture(scope="module")
+def reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs of reads of both circles, which follow one another."""
+    both = [read for seed, one in enumerate(CIRCLES.items()) for read in pairs_of(*one, seed)]
+    return write_fastq(tmp_path_factory.mktemp("reads") / "r.fq", both)
+
+
+def depths(answer: Path) -> list[tuple[str, float]]:
+    """Bases and depth of every contig; the graph says the same."""
+    contigs = re.findall(
+        r">\S+ length=\d+ depth=(\S+).*\n(\w+)", (answer / "contigs.fa").read_text()
+    )
+    graph = re.findall(
+        r"\t(\w+)\tLN:i:\d+\tKC:i:\d+\tDP:f:(\S+)", (answer / "graph.gfa").read_text()
+    )
+    found = [(bases, depth) for depth, bases in contigs]
+    assert set(found) <= set(graph)
+    return [(bases, float(depth)) for bases, depth in found]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["-k", "31"], ["-k", "31,55,79"], ["-k", "auto"], ["--interleaved"], ["-k", "55"]],
+    ids=" ".join,
+)
+def test_depth_is_that_of_the_reads(reads: Path, tmp_path: Path, words: list[str]) -> None:
+    answer = assemble([reads], tmp_path / "a", *words)
+    record(answer)
+    found = depths(answer)
+    for circle, real in CIRCLES.items():
+        both = circle * 2 + turned(circle * 2)
+        mine = [(len(bases), depth) for bases, depth in found if bases[-130:-90] in both]
+        covered = sum(length for length, _ in mine)
+        assert covered == pytest.approx(len(circle), rel=0.03)
+        mean = sum(length * depth for length, depth in mine) / covered
+        assert mean == pytest.approx(real, rel=0.04)
+        for length, depth in mine:
+            assert length < 4000 or depth == pytest.approx(real, rel=0.1)
+
+
+def test_bases_of_the_reads_are_counted_without_ambiguous_letters_and_dropped_reads(
+    tmp_path: Path,
+) -> None:
+    bases = drawn(300, 9)
+    path = write_fastq(tmp_path / "r.fq", [bases] * 3 + [bases[:200] + "N" + bases[200:]])
+    for words, expected in (([], 1200), (["--drop-reads-with-n"], 900)):
+        answer = assemble([path], tmp_path / "a", "-k", "31", "--min-count", "2", *words)
+        (level,) = json.loads((answer / "stats.json").read_text())["levels"]
+        assert level["read_bases"] == expected
+
+
+@pytest.mark.parametrize("name", ["contigs.fa", "graph.gfa"])
+def test_a_changed_depth_is_not_verified(tmp_path: Path, name: str) -> None:
+    reads = write_fastq(tmp_path / "r.fq", reads_of(drawn(5000, 1), 20, 0.0, 5))
+    answer = assemble([reads], tmp_path / "a", "-k", "31")
+    text = (answer / name).read_text()
+    changed = re.sub(r"(depth=|DP:f:)\d", r"\g<1>9", text, count=1)
+    assert changed != text
+    (answer / name).write_text(changed)
+    assert fault(answer, tmp_path / "scratch") == f"{name} is not what the reads give"
+    assert call(["verify", str(answer)]) == 1

@@ -1,0 +1,161 @@
+"""A plain command line starts soon: it is read without Typer, and to the same values."""
+
+from __future__ import annotations
+
+import random
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta.api.options import Option, options
+from cuesta.cli import commands, plain, signature
+from cuesta.cli.app import call
+from cuesta.workloads import WORKLOAD_NAMES, Workload, get_workload
+
+LINE = "3\t1\t1\t1\t4\t0\t0\t0\t0\t0.900000\t1111\n"
+CASES = 40
+SLOW = {
+    "typer", "rich", "jinja2", "pydantic", "numpy", "pyarrow", "subprocess",
+    "multiprocessing", "tempfile", "importlib.metadata", "importlib.resources", "jsonschema",
+    "statistics", "platform", "concurrent.futures", "asyncio", "http.client", "ssl",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORKLOAD_NAMES)
+@pytest.mark.parametrize("command", plain.COMMANDS)
+def test_the_values_are_those_that_typer_reads(
+    command: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: dict[str, Any] = {}
+
+    def kept(_workload: Workload, _body: object) -> Callable[..., None]:
+        return lambda **values: read.update(values)
+
+    monkeypatch.setattr(signature, "make_command", kept)
+    monkeypatch.setattr(plain, "make_command", kept)
+    engines = import_module(f"cuesta.cli.{command}").ENGINES
+    known = options(get_workload(name), engines)
+    draw = random.Random(f"{command} {name}")
+    for _ in range(CASES):
+        words = [command, name, *drawn_words(draw, known)]
+        prepared = plain.command(words)
+        assert prepared is not None, words
+        read.clear()
+        prepared()
+        found = {**read, "inputs": read["inputs"] or None}
+        read.clear()
+        commands.call(words)
+        assert found == {**read, "inputs": read["inputs"] or None}, words
+
+
+def drawn_words(draw: random.Random, known: list[Option]) -> list[str]:
+    """Inputs and options in any order, each option as often as it may be."""
+    groups = [[f"input-{number}"] for number in range(draw.randint(1, 3))]
+    for one in known:
+        for _ in range(draw.choice((0, 1, 2) if one.many else (0, 1)) or one.required):
+            groups.append(drawn_option(draw, one))
+    draw.shuffle(groups)
+    return [word for group in groups for word in group]
+
+
+def drawn_option(draw: random.Random, one: Option) -> list[str]:
+    word = draw.choice(one.words)
+    if one.kind is bool:
+        return [word]
+    texts = {
+        int: str(draw.randint(0, 99)), float: draw.choice(("0.25", "1e-3", "3", ".5")),
+    }  # fmt: skip
+    text = texts.get(one.kind) or draw.choice(("word", "a=b", "x,y", "with space", "é"))
+    if one.alone:
+        return [word] if draw.random() < 0.5 else [f"{word}={text}"]
+    return [f"{word}={text}"] if word.startswith("--") and draw.random() < 0.5 else [word, text]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "run",
+        "run scan",
+        "run scan --help",
+        "run scan in.txt",
+        "run scan -o out",
+        "run scan in.txt -o",
+        "run scan in.txt -o -h",
+        "run scan in.txt -oout",
+        "run scan in.txt -o=out",
+        "run scan in.txt -o out -- more.txt",
+        "run scan in.txt -o out --json=yes",
+        "run scan in.txt -o out --seed many",
+        "run scan in.txt -o out --seed 1_0",
+        "run scan in.txt -o out --seed -1",
+        "run scan in.txt -o out --min-abs 1",
+        "run walk in.txt -o out",
+        "verify out",
+    ],
+)
+def test_what_is_not_plain_is_left_to_typer(words: str) -> None:
+    assert plain.command(words.split()) is None
+
+
+def test_completion_is_left_to_typer(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["run", "scan", "in.txt", "-o", "out"]
+    assert plain.command(words) is not None
+    monkeypatch.setenv("_CUESTA_COMPLETE", "complete_bash")
+    assert plain.command(words) is None
+
+
+@pytest.fixture
+def one_line(tmp_path: Path) -> Path:
+    path = tmp_path / "one.txt"
+    path.write_text(LINE)
+    return path
+
+
+def test_a_plain_run_imports_nothing_slow(one_line: Path) -> None:
+    code = (
+        "import sys; from cuesta.cli.app import call; code = call(sys.argv[1:]); "
+        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    words = ["run", "scan", str(one_line), "-o", str(one_line.parent / "out")]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    assert "cuesta._native" in loaded
+    assert not SLOW & loaded
+
+
+def test_a_short_run_takes_no_longer_than_to_import_a_database(one_line: Path) -> None:
+    """Processor time, the least of several, so that other processes hardly matter."""
+    pytest.importorskip("duckdb")
+    words = [sys.executable, "-m", "cuesta", "run", "scan", str(one_line), "--overwrite", "-o"]
+    out = one_line.parent / "out"
+    ours = min(cpu_seconds([*words, str(out)]) for _ in range(5))
+    theirs = min(cpu_seconds([sys.executable, "-c", "import duckdb"]) for _ in range(5))
+    assert ours <= 1.2 * theirs
+
+
+def cpu_seconds(command: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_a_plain_command_line_is_recorded_as_it_was_typed(
+    one_line: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = one_line.parent / "out"
+    words = ["run", "scan", str(one_line), "--cold", "-o", str(out)]
+    monkeypatch.setattr(sys, "argv", ["cuesta", *words])
+    assert call(words) == 0
+    text = (out / "run.json").read_text()
+    assert '"--cold"' in text
+    assert '"cache": "input-dropped"' in text

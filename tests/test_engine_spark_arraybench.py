@@ -1,0 +1,201 @@
+"""ArrayBench's own Spark programs and knobs: other work, the same answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from cuesta.engines import get_engine
+from cuesta.engines.spark.options import options_of
+from cuesta.errors import InputError
+from cuesta.lab.request import native_module
+from cuesta.lab.run import Plan, check
+from cuesta.lab.trial import Outcome, Trial
+from sparkkit import run, same_as_native, scala, scala_engine, trial
+
+__all__ = ["scala"]
+
+NAME = "spark-scala"
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Two versions of a pair matrix of 60 genes, with up to two clusters a pair."""
+    folder = tmp_path_factory.mktemp("pair")
+    request = {"genes": 60, "samples": 20, "clusters": 2, "seed": 1, "threads": 1}
+    for variant, name in enumerate(("a.txt", "b.txt")):
+        own = {"output": str(folder / name), "variant": variant}
+        native_module().data_make("clusters", json.dumps(request | own))
+    return [str(folder / "a.txt"), str(folder / "b.txt")]
+
+
+def phases(outcome: Outcome) -> list[str]:
+    """Names of the phases but the start of a session."""
+    return [phase.name for phase in outcome.phases if phase.name != "start"]
+
+
+def asked(workload: str, inputs: list[str], parameters: dict[str, Any], **options: str) -> Trial:
+    """A trial of the engine without Python."""
+    return replace(trial(workload, inputs, parameters, **options), engine=NAME)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"genes": 80}, {"min_cluster_samples": 1000}], ids=str)
+def test_degrees_by_graphx_are_those_of_counting_with_the_conversion_timed_apart(
+    parameters: dict[str, Any], pair: list[str], scala: object, tmp_path: Path
+) -> None:
+    wanted = asked("degrees", pair, parameters | {"method": "graphx"})
+    outcome = same_as_native(wanted, tmp_path, name=NAME)
+    assert phases(outcome) == ["open", "convert", "degrees", "write"]
+    convert = next(phase for phase in outcome.phases if phase.name == "convert")
+    assert convert.bytes == sum(Path(path).stat().st_size for path in pair)
+    assert convert.rows == outcome.counts["rows_read"]
+
+
+def test_a_method_of_one_engine_is_refused_on_every_other_before_any_work(
+    pair: list[str], tmp_path: Path
+) -> None:
+    wanted = trial("degrees", pair, {"method": "graphx"})
+    for name in ("native", "spark", "array"):
+        engine = get_engine(name)
+        with pytest.raises(InputError) as caught:
+            check(engine, replace(wanted, engine=name), Plan(output=tmp_path / "out"))
+        told = f"engine {name} has no --method graphx; take --engine spark-scala"
+        assert str(caught.value) == told
+
+
+@pytest.mark.parametrize(
+    ("cache", "steps"),
+    [
+        ("auto", ["join", "write"]),
+        ("none", ["join", "write"]),
+        ("inputs", ["load", "join", "write"]),
+        ("output", ["load", "join", "write"]),
+        ("all", ["load", "join", "write"]),
+    ],
+)
+def test_a_join_by_keys_of_text_is_that_of_the_native_engine_whatever_is_cached(
+    cache: str, steps: list[str], pair: list[str], scala: object, tmp_path: Path
+) -> None:
+    wanted = asked("join", pair, {"min_abs_score": 0.2}, keys="text", cache=cache)
+    outcome = same_as_native(wanted, tmp_path, name=NAME)
+    assert phases(outcome) == ["open", *steps]
+
+
+@pytest.mark.parametrize("cache", ["none", "inputs", "output", "all"])
+def test_a_join_by_ranges_takes_the_same_caches(
+    cache: str, pair: list[str], scala: object, tmp_path: Path
+) -> None:
+    for level in ("memory-only", "disk-only"):
+        options = {"cache": cache, "storage_level": level, "partitions": "3"}
+        wanted = asked("join", pair, {"how": "outer", "min_abs_score": 0.5}, **options)
+        outcome = same_as_native(wanted, tmp_path, name=NAME)
+        assert phases(outcome) == ["open", *(["load"] if cache != "none" else []), "join"]
+
+
+def test_what_a_run_has_cached_it_forgets(pair: list[str], scala: object, tmp_path: Path) -> None:
+    for workload, parameters, options in [
+        ("join", {}, {"cache": "all"}),
+        ("degrees", {"method": "graphx"}, {}),
+        ("communities", {}, {}),
+        ("communities", {"method": "label-propagation"}, {}),
+    ]:
+        inputs = pair if workload == "join" else pair[:1]
+        run(asked(workload, inputs, parameters, **options), tmp_path, NAME)
+        session = scala_engine()._held.session
+        assert session
+        context: Any = session.spark.sparkContext._jsc
+        assert context.getPersistentRDDs().size() == 0, workload
+
+
+def test_a_row_that_both_versions_have_is_seen_when_one_has_it_twice(
+    pair: list[str], scala: object, tmp_path: Path
+) -> None:
+    row = Path(pair[0]).read_text().splitlines(keepends=True)[5]
+    doubled = tmp_path / "doubled.txt"
+    fields = row.split("\t")
+    other = "\t".join([*fields[:9], "0.123456", fields[10]])
+    doubled.write_text(Path(pair[0]).read_text() + other)
+    wanted = asked("join", [str(doubled), pair[0]], {}, keys="text")
+    key = "gene pair {} {} cluster {} twice".format(*fields[:3])
+    for number, inputs in enumerate([[str(doubled), pair[0]], [pair[0], str(doubled)]]):
+        with pytest.raises(InputError, match=f"version {'ab'[number]} has {key}"):
+            run(replace(wanted, inputs=tuple(inputs)), tmp_path, NAME)
+
+
+@pytest.mark.parametrize(
+    ("serializer", "level"),
+    [
+        ("java", "memory-only"),
+        ("java", "memory-and-disk-ser"),
+        ("kryo", "disk-only"),
+        ("kryo", "memory-only-ser"),
+    ],
+)
+def test_storage_levels_and_serializers_do_not_change_the_answer(
+    serializer: str, level: str, pair: list[str], scala: object, tmp_path: Path
+) -> None:
+    options = {"storage_level": level, "serializer": serializer}
+    join = asked("join", pair, {}, cache="all", keys="text", **options)
+    degrees = asked("degrees", pair, {"method": "graphx"}, **options)
+    for wanted in (join, degrees):
+        same_as_native(wanted, tmp_path, name=NAME)
+
+
+@pytest.mark.parametrize("codec", ["lzf", "none"])
+def test_a_codec_is_that_of_all_rdds_and_gives_the_same_answer(
+    codec: str, pair: list[str], scala: object, tmp_path: Path
+) -> None:
+    options = {"codec": codec, "storage_level": "memory-only-ser", "cache": "inputs"}
+    same_as_native(asked("join", pair, {}, **options), tmp_path, name=NAME)
+    session = scala_engine()._held.session
+    assert session
+    conf = session.spark.sparkContext.getConf()
+    assert conf.get("spark.rdd.compress") == str(codec != "none").lower()
+    assert codec == "none" or conf.get("spark.io.compression.codec") == codec
+
+
+@pytest.mark.parametrize(
+    ("workload", "options", "text"),
+    [
+        ("join", {"keys": "words"}, "--engine-option keys is words, choose from number, text"),
+        ("join", {"cache": "some"}, "choose from auto, none, inputs, output, all"),
+        ("join", {"storage-level": "MEMORY"}, "storage-level is MEMORY, choose from memory-only"),
+        ("scan", {"codec": "gzip"}, "codec is gzip, choose from lz4, lzf, snappy, zstd, none"),
+        ("scan", {"serializer": "avro"}, "serializer is avro, choose from java, kryo"),
+        ("scan", {"cache": "inputs"}, "--engine-option cache is for join, not for scan"),
+        ("sort", {"storage-level": "disk-only"}, "is for join, degrees, communities, not for sort"),
+        ("scan", {"codecs": "lz4"}, "codecs is not known to engine spark-scala; it knows cache, "),
+        (
+            "scan",
+            {"codec": "lz4", "spark.rdd.compress": "false"},
+            "--engine-option spark.rdd.compress is given, and codec or serializer set it, too",
+        ),
+    ],
+    ids=str,
+)
+def test_an_option_that_is_wrong_is_refused_in_one_line_before_spark_starts(
+    workload: str, options: dict[str, str], text: str, tmp_path: Path
+) -> None:
+    inputs = ["a", "b"] if workload == "join" else ["a"]
+    wanted = replace(trial(workload, inputs, {}), engine=NAME, engine_options=options)
+    with pytest.raises(InputError) as caught:
+        get_engine(NAME).run(wanted, tmp_path, tmp_path)
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_keys_of_text_are_refused_where_the_join_is_not_inner(tmp_path: Path) -> None:
+    wanted = asked("join", ["a", "b"], {"how": "left"}, keys="text")
+    with pytest.raises(InputError, match="which is inner; leave it out for --how left"):
+        get_engine(NAME).run(wanted, tmp_path, tmp_path)
+
+
+def test_the_options_of_the_scala_programs_are_not_those_of_engine_spark() -> None:
+    with pytest.raises(InputError, match="cache is not known to engine spark; it knows kernels"):
+        options_of(trial("join", ["a", "b"], {}, cache="inputs"))

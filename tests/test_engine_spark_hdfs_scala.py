@@ -1,0 +1,110 @@
+"""The Scala workloads on a real HDFS: a split lies in a block, and would be read where that is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyspark")
+
+from cuesta.lab.request import native_module
+from hdfskit import BLOCK_BYTES, cluster, cluster_folder, hosts, put
+from sparkkit import run, same_as_native, scala, scala_engine, trial
+from testbed_hdfs import Running
+
+__all__ = ["cluster", "cluster_folder", "scala"]
+
+pytestmark = pytest.mark.usefixtures("scala")
+NAME = "spark-scala"
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of inputs."""
+    folder = tmp_path_factory.mktemp("inputs")
+    request = {"genes": 120, "samples": 60, "clusters": 1, "threads": 1, "seed": 1}
+    for variant, name in enumerate(("a.txt", "b.txt")):
+        own = {"output": str(folder / name), "variant": variant}
+        native_module().data_make("clusters", json.dumps(request | own))
+    np.save(folder / "points.npy", np.random.default_rng(1).normal(size=(30_000, 3)))
+    tera = {"output": str(folder / "records.dat"), "rows": 3000, "threads": 1, "seed": 1}
+    native_module().data_make("tera", json.dumps(tera))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hdfs(cluster: Running, local: Path) -> str:
+    """The address of a folder on HDFS with the same inputs, in blocks of 64 KiB."""
+    return put(cluster, local, "scala")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("scan", ["a.txt"], {"min_abs_score": 0.3}),
+        ("join", ["a.txt", "b.txt"], {"how": "outer"}),
+        ("degrees", ["a.txt"], {"method": "graphx"}),
+        ("sort", ["records.dat"], {}),
+        ("kmeans", ["points.npy"], {"clusters": 3, "iterations": 4}),
+    ],
+    ids=str,
+)
+def test_answers_are_those_of_the_native_engine_on_the_same_files(
+    asked: tuple[str, list[str], dict[str, Any]], hdfs: str, local: Path, tmp_path: Path
+) -> None:
+    workload, names, parameters = asked
+    _, found = run(
+        trial(workload, [f"{hdfs}/{name}" for name in names], parameters), tmp_path, NAME
+    )
+    inputs = [str(local / name) for name in names]
+    _, expected = run(trial(workload, inputs, parameters), tmp_path, "native")
+    # Java writes some doubles of the other files differently.
+    compared = ["assignments.npy"] if workload == "kmeans" else list(expected)
+    assert all(found[name] == expected[name] for name in compared)
+
+
+def places(uri: str, partitions: int | None = None) -> list[str]:
+    """Where Spark would run the task of each split of a text, as hosts with commas."""
+    session = scala_engine()._held.session
+    assert session
+    jvm: Any = session.spark.sparkContext._jvm
+    parameters = {"min_abs_score": 0.0, "score_index": 0, "min_cluster_samples": 0}
+    request = {"workload": "scan", "inputs": [uri], "parameters": parameters, "seed": 0}
+    asked = json.dumps(request | {"output": "", "partitions": partitions})
+    job = jvm.cuesta.spark.Job(session.spark._jsparkSession, jvm.cuesta.spark.Request.parse(asked))
+    inputs = jvm.scala.jdk.javaapi.CollectionConverters.asScala([uri]).toSeq()
+    rows = jvm.cuesta.spark.GenePairs.open(job, inputs, "").hits()
+    context: Any = session.spark.sparkContext._jsc
+    numbers = range(rows.getNumPartitions())
+    return [context.sc().getPreferredLocs(rows, one).mkString(",") for one in numbers]
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_a_split_is_a_block_and_prefers_the_host_that_has_it(
+    blocks: int, cluster: Running, local: Path, tmp_path: Path
+) -> None:
+    uri = put(cluster, local / "a.txt", f"scala-{blocks}", blocks * BLOCK_BYTES)
+    same_as_native(trial("scan", [uri], {}), tmp_path, [str(local / "a.txt")], NAME)
+    expected = [",".join(names) for _, _, names in hosts(cluster, uri)]
+    assert len(expected) >= 3
+    assert set(expected) == {"127.0.0.2", "127.0.0.3"}
+    assert places(uri) == expected
+
+
+def test_more_tasks_than_blocks_cut_every_block_into_equal_splits(
+    cluster: Running, local: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "large.txt"
+    text = (local / "a.txt").read_bytes()
+    file.write_bytes(text * (1 + (4 << 20) // len(text)))
+    uri = put(cluster, file, "large", 3 << 20)
+    held = hosts(cluster, uri)
+    # Splits of less than 1 MiB are not worth a task, however many are asked for.
+    found = places(uri, partitions=1000)
+    cut = [(",".join(names), -(-length // (1 << 20))) for _, length, names in held]
+    assert found == [names for names, splits in cut for _ in range(splits)]
+    assert [splits for _, splits in cut] == [3, 2]

@@ -1,0 +1,136 @@
+"""`cuesta verify` on an answer folder: what has changed since the run, and what never was right."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta import _native
+from cuesta.cli.app import call
+from labkit import rewrite_checksums
+
+BLAKE3_OF_ABC = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85"
+"""From the algorithm's own test vectors."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `pairs.txt` and the answer folder `out` of a scan of it."""
+    folder = tmp_path_factory.mktemp("made")
+    words = "data make clusters --genes 60 --samples 20 --pairs 1500 --seed 3 -o"
+    assert call([*words.split(), str(folder / "pairs.txt")]) == 0
+    words = "--min-abs-score 0.2 -o"
+    scan = ["run", "scan", str(folder / "pairs.txt"), *words.split(), str(folder / "out")]
+    assert call(scan) == 0
+    return folder
+
+
+@pytest.fixture
+def out(made: Path, tmp_path: Path) -> Path:
+    """A copy of the answer folder, to be changed."""
+    shutil.copytree(made / "out", tmp_path / "out")
+    return tmp_path / "out"
+
+
+def change_record(out: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    found = json.loads((out / "run.json").read_text())
+    change(found)
+    (out / "run.json").write_text(json.dumps(found))
+
+
+def change_file(out: Path) -> None:
+    """One digit of one row, so that it is a row of the same form."""
+    text = (out / "pairs.txt").read_text()
+    at = text.index("1", len(text) // 2)
+    (out / "pairs.txt").write_text(text[:at] + "2" + text[at + 1 :])
+
+
+def refused(out: Path, capsys: pytest.CaptureFixture[str], exit_code: int = 1) -> str:
+    capsys.readouterr()
+    assert call(["verify", str(out)]) == exit_code
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+def test_an_answer_as_the_run_left_it_passes(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (out / "assessment.json").write_text("{}")
+    assert call(["verify", str(out)]) == 0
+    assert "verified, 1 file is as the run left them" in capsys.readouterr().out
+
+
+def test_a_changed_byte_is_found_and_its_file_named(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change_file(out)
+    assert f"{out}/pairs.txt: has changed since the run; its BLAKE3 was" in refused(out, capsys)
+
+
+def test_a_changed_file_whose_checksum_was_rewritten_is_found_by_the_other_method(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change_file(out)
+    rewrite_checksums(out)
+    line = refused(out, capsys)
+    assert "has changed since the run" not in line
+    assert f"cuesta: {out}: " in line
+
+
+def test_a_file_that_is_gone_and_one_that_came_are_named(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (out / "notes.txt").write_text("mine")
+    assert f"{out}/notes.txt: is not of this answer" in refused(out, capsys)
+    (out / "notes.txt").unlink()
+    (out / "pairs.txt").unlink()
+    assert f"{out}/pairs.txt: is gone" in refused(out, capsys)
+
+
+def test_a_file_that_no_method_looks_at_makes_the_answer_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records, out = tmp_path / "records", tmp_path / "out"
+    assert call(["data", "make", "tera", "--rows", "9", "-o", str(records)]) == 0
+    assert call(["run", "sort", str(records), "-o", str(out)]) == 0
+    (out / "notes.txt").write_text("mine")
+    rewrite_checksums(out)
+    assert "notes.txt is no file of it" in refused(out, capsys)
+
+
+def test_a_record_with_another_count_or_digest_is_wrong(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = (out / "run.json").read_text()
+    change_record(out, lambda found: found["answer"]["counts"].update(rows=1))
+    assert "rows was said to be 1, its files have" in refused(out, capsys)
+    (out / "run.json").write_text(whole)
+    change_record(out, lambda found: found["answer"].update(digest="0" * 32))
+    assert f"their record says {'0' * 32}" in refused(out, capsys)
+
+
+def test_an_input_of_another_size_is_named(
+    made: Path, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    longer = tmp_path / "pairs.txt"
+    longer.write_text((made / "pairs.txt").read_text() * 2)
+    change_record(out, lambda found: found["inputs"][0].update(path=str(longer)))
+    assert f"{longer}: has" in refused(out, capsys, exit_code=2)
+
+
+def test_a_record_from_before_there_were_checksums_is_still_verified(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change_record(out, lambda found: found["answer"]["files"][0].pop("blake3"))
+    assert call(["verify", str(out)]) == 0
+    change_file(out)
+    refused(out, capsys)
+
+
+def test_a_checksum_is_that_of_the_published_algorithm(tmp_path: Path) -> None:
+    (tmp_path / "abc").write_text("abc")
+    (tmp_path / "run.json").write_text("{}")
+    found = json.loads(_native.answer_checksums(tmp_path, ["run.json"], 2))
+    assert found == [{"name": "abc", "bytes": 3, "blake3": BLAKE3_OF_ABC}]

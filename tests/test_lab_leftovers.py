@@ -1,0 +1,168 @@
+"""What a run that was killed has left is removed by the next one; a living one is left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cuesta.cli.app import call
+from cuesta.lab import leftovers
+from cuesta.lab.folder import AnswerFolder
+from labkit import names
+
+HOLDS = """
+import sys, time
+from pathlib import Path
+from cuesta.lab.folder import AnswerFolder
+output, scratch = map(Path, sys.argv[1:])
+folder = AnswerFolder(output, overwrite=True, scratch=scratch).__enter__()
+(folder.answer / "half").write_bytes(bytes(3 << 20))
+(folder.scratch / "spill").write_bytes(bytes(1 << 20))
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    return folder
+
+
+def start(output: Path, scratch: Path) -> subprocess.Popen[str]:
+    """A process that makes an answer and never ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(output), str(scratch)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def test_what_a_killed_run_left_is_removed_and_said(tmp_path: Path, scratch: Path) -> None:
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    partial = f"out.partial-{process.pid}"
+    assert names(tmp_path) == {partial, "scratch"}
+    assert names(scratch) == {f"cuesta-scratch.partial-{process.pid}"}
+    (said,) = leftovers.sweep(tmp_path / "out")
+    assert said == f"removed {partial}, 4 MiB, which a run that was killed had left"
+    assert names(tmp_path) == {"scratch"}
+    assert names(scratch) == set()
+
+
+def test_what_a_living_run_makes_is_left_alone(tmp_path: Path, scratch: Path) -> None:
+    process = start(tmp_path / "out", scratch)
+    try:
+        assert list(leftovers.sweep(tmp_path / "out")) == []
+        assert names(tmp_path) == {f"out.partial-{process.pid}", "scratch"}
+    finally:
+        kill(process)
+
+
+def test_a_child_that_outlives_its_parent_keeps_the_folder(tmp_path: Path) -> None:
+    with AnswerFolder(tmp_path / "out", overwrite=False) as folder:
+        child = os.fork()
+        if not child:
+            signal.pause()
+            os._exit(0)
+        held = folder._held
+        assert held is not None
+        os.close(held)
+        folder._held = None
+        try:
+            assert list(leftovers.sweep(tmp_path / "out")) == []
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        assert len(list(leftovers.sweep(tmp_path / "out"))) == 1
+
+
+def test_other_outputs_other_machines_and_what_has_no_lock_are_left_alone(
+    tmp_path: Path, scratch: Path
+) -> None:
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    partial = tmp_path / f"out.partial-{process.pid}"
+    assert list(leftovers.sweep(tmp_path / "ou")) == []
+    assert list(leftovers.sweep(tmp_path / "out.partial")) == []
+    lock = partial / "lock"
+    facts = json.loads(lock.read_text())
+    lock.write_text(json.dumps(facts | {"host": "elsewhere", "boot": "another"}))
+    assert list(leftovers.sweep(tmp_path / "out")) == []
+    lock.unlink()
+    assert list(leftovers.sweep(tmp_path / "out")) == []
+    assert partial.is_dir()
+
+
+def test_a_machine_that_was_started_anew_has_no_run_of_before(
+    tmp_path: Path, scratch: Path
+) -> None:
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    lock = tmp_path / f"out.partial-{process.pid}" / "lock"
+    lock.write_text(json.dumps(json.loads(lock.read_text()) | {"boot": "before"}))
+    assert len(list(leftovers.sweep(tmp_path / "out"))) == 1
+
+
+def test_a_lock_file_cannot_have_another_folder_removed(tmp_path: Path, scratch: Path) -> None:
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    precious = tmp_path / "thesis"
+    precious.mkdir()
+    lock = tmp_path / f"out.partial-{process.pid}" / "lock"
+    lock.write_text(json.dumps(json.loads(lock.read_text()) | {"scratch": str(precious)}))
+    assert len(list(leftovers.sweep(tmp_path / "out"))) == 1
+    assert precious.is_dir()
+
+
+def test_an_answer_that_was_about_to_be_replaced_gets_its_name_again(
+    tmp_path: Path, scratch: Path
+) -> None:
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    old = tmp_path / f"out.replaced-{process.pid}"
+    old.mkdir()
+    (old / "run.json").write_text("old")
+    said = list(leftovers.sweep(tmp_path / "out"))
+    assert len(said) == 2
+    assert (tmp_path / "out" / "run.json").read_text() == "old"
+    assert names(tmp_path) == {"out", "scratch"}
+
+
+def test_a_run_after_one_that_was_killed_says_what_it_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = tmp_path / "pairs.txt"
+    words = "data make clusters --genes 300 --samples 50 --pairs 30000 --seed 3 -o"
+    assert call([*words.split(), str(pairs)]) == 0
+    out = str(tmp_path / "out")
+    run = ["run", "degrees", str(pairs), "-o", out]
+    command = [sys.executable, "-m", "cuesta", *run, "--repeat", "1000"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    assert any("run 4 of 1000" in line for line in process.stderr)
+    kill(process)
+    capsys.readouterr()
+    assert call(run) == 0
+    assert f"removed out.partial-{process.pid}, " in capsys.readouterr().err
+    assert names(tmp_path) == {"out", "pairs.txt"}
+
+
+def test_removing_does_not_wait_for_anything(tmp_path: Path) -> None:
+    started = time.monotonic()
+    assert list(leftovers.sweep(tmp_path / "nowhere" / "out")) == []
+    assert time.monotonic() - started < 1

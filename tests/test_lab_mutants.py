@@ -1,0 +1,195 @@
+"""Wrong answers made from right ones, with checksums rewritten to match: `verify` refuses them all.
+
+So only the method that verifies can catch them, through the same door that a user has. The crates
+try 10,000 mutants a workload beside their verifiers; these are fewer, of every file of an answer.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cuesta.cli.app import call
+from cuesta.errors import InputError, VerificationError
+from cuesta.lab.audit import audit
+from cuesta.lab.observer import Silent
+from labkit import rewrite_checksums
+
+MUTANTS = 48
+"""Of each file, of all kinds in turn."""
+
+PAIRS = "data make clusters --genes 40 --samples 16 --pairs 400 --clusters 2 --seed 3"
+MAKE = {
+    "pairs.txt": PAIRS,
+    "other.txt": f"{PAIRS} --variant 1",
+    "matrix.txt": "data make matrix --genes 12 --samples 40 --seed 3",
+    "records": "data make tera --rows 40",
+    "points.npy": "data make points --rows 60 --dimensions 3 --clusters 3 --seed 3",
+    "images.npy": "data make images --images 3 --height 40 --width 50 --seed 3",
+}
+RUN = {
+    "scan": "pairs.txt --min-abs-score 0.2",
+    "join": "pairs.txt other.txt --how outer --min-abs-score 0.2",
+    "degrees": "pairs.txt --min-abs-score 0.2",
+    "communities": "pairs.txt --min-abs-score 0.2",
+    "load": "pairs.txt",
+    "correlate": "matrix.txt --min-abs-score 0.2",
+    "dataflow": "--blocks 6 --block-vectors 50",
+    "sort": "records",
+    "images": "images.npy",
+    "kmeans": "points.npy --clusters 3 --iterations 4",
+    "assemble": "reads.fa -k 21 --min-count 1",
+}
+RECORD_BYTES = 100
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tiny inputs."""
+    folder = tmp_path_factory.mktemp("made")
+    for name, words in MAKE.items():
+        assert call([*words.split(), "-o", str(folder / name)]) == 0
+    draw = random.Random(3)
+    genome = "".join(draw.choices("ACGT", k=600))
+    starts = [draw.randrange(550) for _ in range(60)]
+    reads = "".join(f">r\n{genome[start : start + 50]}\n" for start in starts)
+    (folder / "reads.fa").write_text(reads)
+    return folder
+
+
+def answer(workload: str, made: Path, out: Path) -> None:
+    """The answer folder of a workload that is right."""
+    inputs = {path.name for path in made.iterdir()}
+    words = [str(made / word) if word in inputs else word for word in RUN[workload].split()]
+    assert call(["run", workload, *words, "-o", str(out), "--threads", "1"]) == 0
+    audit(out, made, Silent())
+
+
+@pytest.mark.parametrize("workload", list(RUN))
+def test_no_wrong_answer_passes(workload: str, made: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    answer(workload, made, out)
+    tried, passed = 0, []
+    for path in sorted(out.rglob("*")):
+        if path.is_dir() or path.name == "run.json":
+            continue
+        right = path.read_bytes()
+        for what, wrong in mutants(right, workload, f"{workload} {path.name}"):
+            path.write_bytes(wrong)
+            tried += 1
+            if not refused(out, tmp_path):
+                passed.append(f"{path.relative_to(out)}: {what}")
+        path.write_bytes(right)
+        path.rename(path.with_name("away"))
+        if not refused(out, tmp_path):
+            passed.append(f"{path.relative_to(out)}: renamed")
+        path.with_name("away").rename(path)
+    assert passed == []
+    assert tried >= MUTANTS // 2
+    rewrite_checksums(out)
+    audit(out, tmp_path, Silent())
+
+
+def refused(out: Path, tmp_path: Path) -> bool:
+    """Whether an answer whose record has the checksums of its files is found to be wrong."""
+    rewrite_checksums(out)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    try:
+        audit(out, scratch, Silent())
+    except (VerificationError, InputError):
+        return True
+    finally:
+        shutil.rmtree(scratch)
+    return False
+
+
+def mutants(right: bytes, workload: str, seed: str) -> Iterator[tuple[str, bytes]]:
+    """Wrong versions of a file, each with what was done; never one with only its rows moved.
+
+    Rows in another order are the same answer where the digest has none, which is everywhere but in
+    sorted records.
+    """
+    draw = random.Random(seed)
+    for number in range(MUTANTS):
+        kind = KINDS[number % len(KINDS)]
+        wrong = kind(right, rows(right, workload), draw)
+        moved = workload != "sort" and same_rows(right, wrong)
+        if wrong != right and not moved:
+            yield f"{kind.__name__} ({number})", wrong
+
+
+def rows(content: bytes, workload: str) -> list[bytes]:
+    if workload == "sort":
+        starts = range(0, len(content), RECORD_BYTES)
+        return [content[start : start + RECORD_BYTES] for start in starts]
+    return content.splitlines(keepends=True)
+
+
+def same_rows(one: bytes, other: bytes) -> bool:
+    return sorted(one.splitlines()) == sorted(other.splitlines())
+
+
+def row_dropped(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
+    at = draw.randrange(len(parts)) if parts else 0
+    return b"".join(parts[:at] + parts[at + 1 :])
+
+
+def row_doubled(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
+    at = draw.randrange(len(parts)) if parts else 0
+    return b"".join(parts[: at + 1] + parts[at:])
+
+
+def rows_swapped(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
+    one, other = (draw.randrange(max(1, len(parts))) for _ in range(2))
+    swapped = list(parts)
+    if parts:
+        swapped[one], swapped[other] = swapped[other], swapped[one]
+    return b"".join(swapped)
+
+
+def fields_swapped(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
+    changed = list(parts)
+    if len(parts) > 1:
+        one, other = draw.sample(range(len(parts)), 2)
+        left, below = (parts[at].rstrip(b"\n").split(b"\t") for at in (one, other))
+        column = draw.randrange(min(len(left), len(below)))
+        left[column], below[column] = below[column], left[column]
+        for at, fields in ((one, left), (other, below)):
+            changed[at] = b"\t".join(fields) + b"\n" * parts[at].endswith(b"\n")
+    return b"".join(changed)
+
+
+def cut(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
+    return right[: draw.randrange(max(1, len(right)))]
+
+
+def digit_changed(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
+    digits = [at for at, byte in enumerate(right) if chr(byte).isdigit()]
+    if not digits:
+        return right
+    at = draw.choice(digits)
+    digit = (right[at] - ord("0") + draw.randint(1, 9)) % 10
+    return right[:at] + bytes([ord("0") + digit]) + right[at + 1 :]
+
+
+def bit_flipped(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
+    if not right:
+        return right
+    at = draw.randrange(len(right))
+    return right[:at] + bytes([right[at] ^ 1 << draw.randrange(8)]) + right[at + 1 :]
+
+
+def byte_doubled(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
+    at = draw.randrange(max(1, len(right)))
+    return right[: at + 1] + right[at:]
+
+
+KINDS = (
+    row_dropped, row_doubled, rows_swapped, fields_swapped, cut, digit_changed, bit_flipped,
+    byte_doubled,
+)  # fmt: skip

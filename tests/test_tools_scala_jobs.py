@@ -1,0 +1,73 @@
+"""The Scala workloads are compiled with what Spark brings along; jars come from Maven once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import maven
+import scala_jobs
+from cuesta.engines.spark.java import find_java
+
+pytest.importorskip("pyspark")
+pytestmark = pytest.mark.skipif(find_java(os.environ) is None, reason="no Java")
+
+ARTIFACTS = ["group:name:1"]
+
+
+def fake_maven(folder: Path, script: str) -> None:
+    program = folder / "mvn"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache and a folder for programs that only the test uses."""
+    monkeypatch.setattr(maven, "CACHE", tmp_path / "cache")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return tmp_path
+
+
+def test_a_source_that_does_not_compile_leaves_the_jar_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sources = tmp_path / "src" / "main"
+    sources.mkdir(parents=True)
+    jar = tmp_path / "out" / "jobs.jar"
+    monkeypatch.setattr(scala_jobs, "SOURCES", tmp_path / "src")
+    broken = "object Jobs { def spark: org.apache.spark.SparkContext = 1 }"
+    (sources / "Jobs.scala").write_text(broken)
+    assert scala_jobs.main(["build", str(jar)]) == 1
+    assert "required: org.apache.spark.SparkContext" in capfd.readouterr().err
+    assert not any(jar.parent.iterdir())
+    (sources / "Jobs.scala").write_text(broken.replace("= 1", "= null"))
+    assert scala_jobs.main(["build", str(jar)]) == 0
+    assert [path.name for path in jar.parent.iterdir()] == ["jobs.jar"]
+
+
+def test_jars_are_asked_for_once_and_again_for_other_artifacts(cache: Path) -> None:
+    fake_maven(cache, f"echo asked >> {cache}/log; mkdir jars; touch jars/a.jar")
+    folder = maven.jars("some", ARTIFACTS)
+    assert [path.name for path in folder.iterdir()] == ["a.jar"]
+    assert maven.jars("some", ARTIFACTS) == folder
+    assert maven.jars("some", ["group:name:2"]) != folder
+    assert (cache / "log").read_text() == "asked\n" * 2
+    assert not any(path.name.startswith(".") for path in maven.CACHE.iterdir())
+
+
+def test_what_maven_does_not_get_is_one_line_and_leaves_nothing(cache: Path) -> None:
+    fake_maven(cache, "mkdir jars; echo '[ERROR] no such artifact'; echo '[ERROR] more'; exit 1")
+    with pytest.raises(maven.MavenError, match=r"^Maven: no such artifact$"):
+        maven.jars("some", ARTIFACTS)
+    assert not any(maven.CACHE.iterdir())
+
+
+def test_without_maven_the_package_to_install_is_named(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(cache))
+    with pytest.raises(maven.MavenError, match="apt-get install maven"):
+        maven.jars("some", ARTIFACTS)

@@ -1,0 +1,38 @@
+"""What PySpark brings along, without importing it: its jars, and the Java to run them with."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class SparkMissing(Exception):
+    """What is missing and how to get it, in one line."""
+
+
+def jars() -> Path:
+    """The folder of the jars of Spark, of its Scala, and of Hadoop's client.
+
+    Errors: `SparkMissing`.
+    """
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise SparkMissing("no PySpark here, whose jars these are; pip install 'cuesta[spark]'")
+    return Path(spec.origin).parent / "jars"
+
+
+def java_home() -> Path:
+    """The Java that Spark would be started with. Errors: `SparkMissing` without one."""
+    sys.path.insert(0, str(ROOT / "python"))
+    try:
+        from cuesta.engines.spark.java import HOW_TO_GET, find_java
+    finally:
+        sys.path.pop(0)
+    found = find_java(os.environ)
+    if found is None:
+        raise SparkMissing(HOW_TO_GET)
+    return found.home

@@ -1,0 +1,92 @@
+"""Real clusters on this machine, for tests and studies: small, of loopback addresses, without root.
+
+    python tools/testbed.py hdfs up [--datanodes N] [--folder DIR]
+    python tools/testbed.py hdfs put FILE... PATH [--block-size SIZE] [--replication N]
+    python tools/testbed.py hdfs status|down
+
+`up` waits until the service is ready, prints its address and leaves it running; a service that
+runs already is only named. `down` ends it and removes its files. What is known of a service is in
+its folder, `build/testbed/SERVICE` unless `--folder` names another. Software comes from Maven
+Central, once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import maven
+import testbed_hdfs
+from testbed_service import TestbedError
+
+FOLDER = maven.ROOT / "build" / "testbed"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what the arguments say; 3 with one line when something is missing or broke."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    services = parser.add_subparsers(dest="service", required=True)
+    _add_hdfs(services.add_parser("hdfs", help="a Hadoop file system"))
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.call(options))
+    except (TestbedError, maven.MavenError) as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        return 3
+
+
+def _add_hdfs(parser: argparse.ArgumentParser) -> None:
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument("--folder", type=Path, default=FOLDER / "hdfs")
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", parents=[folder], help="start it and print its address")
+    up.add_argument("--datanodes", type=int, default=2)
+    up.set_defaults(call=_hdfs_up)
+    put = commands.add_parser("put", parents=[folder], help="copy files or folders into it")
+    put.add_argument("files", nargs="+", type=Path)
+    put.add_argument("path", help="a folder on it, made where it is not there")
+    put.add_argument("--block-size", default="128MiB")
+    put.add_argument("--replication", type=int, default=1)
+    put.set_defaults(call=_hdfs_put)
+    status = commands.add_parser("status", parents=[folder], help="print its address if it runs")
+    status.set_defaults(call=_hdfs_status)
+    down = commands.add_parser("down", parents=[folder], help="end it and remove its files")
+    down.set_defaults(call=_hdfs_down)
+
+
+def _hdfs_up(options: argparse.Namespace) -> int:
+    print(testbed_hdfs.up(options.folder, options.datanodes).uri)
+    return 0
+
+
+def _hdfs_put(options: argparse.Namespace) -> int:
+    sys.path.insert(0, str(maven.ROOT / "python"))
+    from cuesta.units import parse_size
+
+    running = testbed_hdfs.running(options.folder)
+    if running is None:
+        raise TestbedError(f"no HDFS runs from {options.folder}; start one with hdfs up")
+    size_bytes = parse_size(options.block_size, "--block-size")
+    with testbed_hdfs.connected(running) as hdfs:
+        for file in options.files:
+            print(hdfs.put(file, options.path, size_bytes, options.replication))
+    return 0
+
+
+def _hdfs_status(options: argparse.Namespace) -> int:
+    running = testbed_hdfs.running(options.folder)
+    print(running.uri if running else "not running")
+    return 0 if running else 1
+
+
+def _hdfs_down(options: argparse.Namespace) -> int:
+    testbed_hdfs.down(options.folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,65 @@
+"""A service of the test bed as a process that outlives the command: its folder says what runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+STOP_SECONDS = 20.0
+"""How long a service may take to end before it is killed."""
+
+_STATE = "state.json"
+
+
+class TestbedError(Exception):
+    """What is missing or broke, in one line."""
+
+    __test__ = False
+
+
+def write_state(folder: Path, state: Mapping[str, object]) -> None:
+    """Say what runs from `folder`, for the user alone: `pid`, and what else is to be known."""
+    temporary = folder / f".{_STATE}"
+    temporary.touch(mode=0o600)
+    temporary.write_text(json.dumps(state))
+    temporary.replace(folder / _STATE)
+
+
+def read_state(folder: Path) -> dict[str, object] | None:
+    """What runs from `folder`; None when nothing does, whatever an earlier service has left."""
+    try:
+        state: dict[str, object] = json.loads((folder / _STATE).read_text())
+    except (OSError, ValueError):
+        return None
+    return state if is_ours(int(str(state["pid"])), folder) else None
+
+
+def is_ours(pid: int, folder: Path) -> bool:
+    """Whether that process lives and was started from `folder`: a pid may have a new owner."""
+    try:
+        words = Path("/proc", str(pid), "cmdline").read_bytes()
+        stat = Path("/proc", str(pid), "stat").read_text()
+    except OSError:
+        return False
+    return os.fsencode(folder) in words and stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def end(pid: int, folder: Path) -> None:
+    """End the process if it is the service of `folder`, and wait until it is gone."""
+    started = time.monotonic()
+    kind = signal.SIGTERM
+    while is_ours(pid, folder):
+        os.kill(pid, kind)
+        waited = time.monotonic() - started
+        kind = signal.SIGKILL if waited > STOP_SECONDS else signal.SIGTERM
+        time.sleep(0.1)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder of a service that has ended."""
+    shutil.rmtree(folder, ignore_errors=True)
