@@ -139,6 +139,7 @@ def run(
 def run(
     workload: Literal["scan"],
     *inputs: Input | Sequence[Input],
+    graph: Literal["none", "graphml"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -166,6 +167,8 @@ def run(
     ----------
     inputs
         Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    graph
+        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -377,6 +380,7 @@ def run(
     method: Literal["components", "label-propagation", "louvain"] = "components",
     iterations: int = 10,
     genes: int | None = None,
+    graph: Literal["none", "graphml"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -411,6 +415,8 @@ def run(
     genes
         Genes in the network, so that genes without an edge are listed too. From 2 to 16777215
         genes. None: the largest gene of an edge.
+    graph
+        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -993,6 +999,7 @@ def compare(
 def compare(
     workload: Literal["scan"],
     *inputs: Input | Sequence[Input],
+    graph: Literal["none", "graphml"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -1020,6 +1027,8 @@ def compare(
     ----------
     inputs
         Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    graph
+        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -1231,6 +1240,7 @@ def compare(
     method: Literal["components", "label-propagation", "louvain"] = "components",
     iterations: int = 10,
     genes: int | None = None,
+    graph: Literal["none", "graphml"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -1265,6 +1275,8 @@ def compare(
     genes
         Genes in the network, so that genes without an edge are listed too. From 2 to 16777215
         genes. None: the largest gene of an edge.
+    graph
+        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score

@@ -1,7 +1,7 @@
 """The Rust kernels: text in, text out, columns as raw little-endian bytes.
 
-`run` and `verify` take and give JSON; see `cuesta.engines.native` for the fields. All raise the
-classes of `cuesta.errors`.
+`run`, `annotate` and `verify` take and give JSON; see `cuesta.engines.native` for the fields. All
+raise the classes of `cuesta.errors`.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +17,7 @@ __all__ = [
     "KMeansLeader",
     "KMeansShare",
     "__version__",
+    "annotate",
     "answer_checksums",
     "assembly_control",
     "assembly_divide",
@@ -39,6 +40,7 @@ __all__ = [
     "dataflow_load",
     "dataflow_shift",
     "dataflow_sum",
+    "gene_names",
     "images_facts",
     "images_rows",
     "images_write",
@@ -68,6 +70,12 @@ def verify(
     request: str,
     progress: Callable[[int, int], None] | None = None,
 ) -> str: ...
+def annotate(
+    workload: str,
+    request: str,
+    progress: Callable[[int, int], None] | None = None,
+) -> str: ...
+def gene_names(path: str) -> list[str]: ...
 def answer_checksums(
     folder: Path,
     apart: Sequence[str],

@@ -26,6 +26,7 @@ fn run(content: &[u8], scratch: Option<&Path>, memory_bytes: u64) -> Result<Resp
         memory_bytes,
         scratch: scratch.unwrap_or(folder.path()).to_owned(),
         verify: Default::default(),
+        names: None,
     };
     cuesta_assembly::run(&request, &Progress::default())
 }

@@ -103,6 +103,7 @@ fn answer(parameters: &Value, reads: &[String]) -> Answer {
         memory_bytes: 64 << 20,
         scratch: folder.path().to_owned(),
         verify: Level::Full,
+        names: None,
     };
     cuesta_assembly::run(&request, &Progress::default()).unwrap();
     Answer { _folder: folder, request }

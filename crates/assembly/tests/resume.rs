@@ -26,6 +26,7 @@ fn run(folder: &Path, parameters: &Value) -> Result<(Response, BTreeMap<String, 
         memory_bytes: 1 << 28,
         scratch: folder.to_owned(),
         verify: Default::default(),
+        names: None,
     };
     let response = cuesta_assembly::run(&request, &Progress::default())?;
     let files = fs::read_dir(output.path()).unwrap().map(std::result::Result::unwrap);

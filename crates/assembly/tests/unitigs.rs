@@ -30,6 +30,7 @@ fn request(folder: &Path, parameters: &serde_json::Value, threads: usize, memory
         memory_bytes: memory,
         scratch: folder.to_owned(),
         verify: Default::default(),
+        names: None,
     }
 }
 

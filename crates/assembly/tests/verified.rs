@@ -48,6 +48,7 @@ fn request(folder: &Path, parameters: &Value, (threads, memory_bytes): (usize, u
         memory_bytes,
         scratch: folder.to_owned(),
         verify: Level::Full,
+        names: None,
     }
 }
 

@@ -36,6 +36,9 @@ pub struct Request {
     /// How much of the answer a verification holds against the input.
     #[serde(default)]
     pub verify: Level,
+    /// A file that names the genes, for workloads on genes.
+    #[serde(default)]
+    pub names: Option<PathBuf>,
 }
 
 /// How much of an answer is held against the input.

@@ -27,6 +27,7 @@ fn request(folder: &Path, parameters: Value, threads: usize) -> Request {
         memory_bytes: 1 << 30,
         scratch: folder.join("scratch"),
         verify: Default::default(),
+        names: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Readers of Cuesta's inputs and their seeded generators: KINC gene-pair text, the pair matrix,
-//! expression matrices, 100-byte records, points. Reads through sources, never computes.
+//! expression matrices, names of genes, 100-byte records, points. Reads through sources, never
+//! computes.
 
 pub mod files;
 pub mod filter;
@@ -7,6 +8,7 @@ pub mod generate;
 pub mod kinc;
 pub mod limits;
 pub mod matrix;
+pub mod names;
 pub mod npy;
 pub mod ordered;
 pub mod pair_matrix;
@@ -19,3 +21,4 @@ pub mod scratch;
 pub mod source;
 
 pub use filter::{Filter, FilterParams};
+pub use names::GeneNames;

@@ -6,6 +6,9 @@
 //! samples are called `1`, `2`, ... Empty lines and a byte order mark are skipped, lines may end in
 //! CRLF, and the text may be compressed by gzip.
 
+mod decimal;
+mod layout;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,6 +20,11 @@ use cuesta_core::budget::human;
 use cuesta_core::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter};
+
+use crate::names;
+
+use decimal::decimal;
+pub(crate) use layout::Layout;
 
 const OPERATION: &str = "input.matrix";
 
@@ -176,23 +184,34 @@ impl Table<'_> {
         Error::input(OPERATION, format!("line {} of {} {message}", line.number, self.name))
     }
 
+    /// Whether the first line is a header, and whether it is one field shorter than the next;
+    /// `None` where both answers are possible.
+    fn is_header(&self, lines: &[Line]) -> (Option<bool>, bool) {
+        let fields = self.fields(lines[0].text);
+        let width = lines.get(1).map(|row| self.fields(row.text).len());
+        let shorter = width == Some(fields.len() + 1);
+        let is_header = match self.options.header {
+            Header::Present => Some(true),
+            Header::Absent => Some(false),
+            Header::Auto if shorter || fields[0].is_empty() => Some(true),
+            Header::Auto => {
+                let values = fields[1..].iter().all(|field| self.number(field).is_some());
+                (!values).then_some(true)
+            }
+        };
+        (is_header, shorter)
+    }
+
     /// The names of the samples and the lines of the genes.
     fn header<'l, 'a>(&self, lines: &'l [Line<'a>]) -> Result<(Vec<String>, &'l [Line<'a>])> {
         let (first, rows) = (&lines[0], &lines[1..]);
         let fields = self.fields(first.text);
-        let width = rows.first().map(|row| self.fields(row.text).len());
-        let shorter = width == Some(fields.len() + 1);
-        let is_header = match self.options.header {
-            Header::Present => true,
-            Header::Absent => false,
-            Header::Auto if shorter || fields[0].is_empty() => true,
-            Header::Auto if !fields[1..].iter().all(|field| self.number(field).is_some()) => true,
-            Header::Auto => {
-                return Err(self.error(
-                    first,
-                    "may be a header or a gene, its values are numbers; say --header yes or no",
-                ));
-            }
+        let (is_header, shorter) = self.is_header(lines);
+        let Some(is_header) = is_header else {
+            return Err(self.error(
+                first,
+                "may be a header or a gene, its values are numbers; say --header present or absent",
+            ));
         };
         if !is_header && fields.len() < 2 {
             return Err(self.error(first, "has a gene without values"));
@@ -294,8 +313,16 @@ impl Table<'_> {
         if rest.is_some() {
             return Err(ragged());
         }
-        let name = self.text(line, name)?;
-        if name.is_empty() { Err(self.error(line, "has no gene name")) } else { Ok(name) }
+        self.gene_name(line, name)
+    }
+
+    fn gene_name(&self, line: &Line, field: &[u8]) -> Result<String> {
+        let name = self.text(line, field)?;
+        if name.is_empty() {
+            return Err(self.error(line, "has no gene name"));
+        }
+        names::check(&name).map_err(|what| self.error(line, &what))?;
+        Ok(name)
     }
 
     /// A value that is not in plain decimal notation.
@@ -343,42 +370,6 @@ fn shown(field: &[u8]) -> String {
     let text: Cow<str> = String::from_utf8_lossy(&field[..field.len().min(40)]);
     format!("{text:?}")
 }
-
-/// The number at the beginning of `text` up to a delimiter or the end, and the length of the field;
-/// `None` unless it is in plain decimal notation with so few digits that one division of integers
-/// gives the nearest double.
-fn decimal(text: &[u8], delimiter: u8) -> Option<(f64, usize)> {
-    let negative = text.first() == Some(&b'-');
-    let start = usize::from(negative);
-    let (mut mantissa, mut point, mut end) = (0u64, None, text.len());
-    for (index, &byte) in text.iter().enumerate().skip(start) {
-        match byte {
-            // Beyond twenty characters the mantissa may have wrapped round: see below.
-            b'0'..=b'9' => {
-                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'))
-            }
-            b'.' if point.is_none() => point = Some(index),
-            _ if byte == delimiter => {
-                end = index;
-                break;
-            }
-            _ => return None,
-        }
-    }
-    let digits = end - start - usize::from(point.is_some());
-    if digits == 0 || digits > 19 || mantissa > 1 << 53 {
-        return None;
-    }
-    let fraction = point.map_or(0, |point| end - point - 1);
-    let value = mantissa as f64 / POWERS_OF_TEN[fraction];
-    Some((if negative { -value } else { value }, end))
-}
-
-/// 10^0 to 10^19, all exact.
-const POWERS_OF_TEN: [f64; 20] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
-    1e17, 1e18, 1e19,
-];
 
 #[cfg(test)]
 mod tests {
@@ -463,6 +454,7 @@ mod tests {
             (b"s1\ts2\na\t1\t2\nb\t1\t2\t3\n", "line 3 of m.txt has 4 fields, expected 3"),
             (b"s1\na\t1\na\t2\n", "line 3 of m.txt names gene \"a\", which line 2 has"),
             (b"s1\na\t1\n\t2\n", "line 3 of m.txt has no gene name"),
+            (b"s1\na\x07\t1\n", "line 2 of m.txt has a name with the control character U+0007"),
             (b"s1\na\xFF\t1\n", "line 2 of m.txt has a name that is not UTF-8"),
             (b"s\xFF\na\t1\n", "line 1 of m.txt has a name that is not UTF-8"),
             (b"s1\na\t1x\n", "line 2 of m.txt has something other than a number for sample 1"),

@@ -11,6 +11,20 @@ pub struct ScanParams {
     /// Which rows to keep.
     #[serde(flatten)]
     pub filter: FilterParams,
+    /// Whether to write the network too.
+    #[serde(default)]
+    pub graph: Graph,
+}
+
+/// In which format the network is written beside the answer.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Graph {
+    /// It is not written.
+    #[default]
+    None,
+    /// GraphML 1.1.
+    Graphml,
 }
 
 /// What `correlate` writes.
@@ -150,6 +164,9 @@ pub struct CommunitiesParams {
     /// Most rounds of label propagation, 1 to 1000.
     #[serde(default = "rounds")]
     pub iterations: u32,
+    /// Whether to write the network too.
+    #[serde(default)]
+    pub graph: Graph,
 }
 
 fn rounds() -> u32 {

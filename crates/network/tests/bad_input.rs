@@ -27,6 +27,8 @@ fn a_defect_names_its_line() {
         ("7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910712\n", "sample 8 of the mask is '2'"),
         ("7\t3\t1\t2\t5\t1\t0\t1\t0\t\t11910711\n", "\"\" for a score"),
         ("7\t3\t1\t2\t5\t1\t0\t1\t0\tx\t11910711\n", "\"x\" for a score"),
+        ("7\t3\t1\t2\t5\t1\t0\t1\t0\t2000.000001\t11910711\n", "expected -2000 to 2000 or nan"),
+        ("7\t3\t1\t2\t5\t1\t0\t1\t0\tinf\t11910711\n", "\"inf\" for a score"),
         ("0\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711\n", "counts from 1"),
         ("3\t7\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711\n", "lower triangle"),
         ("99999999\t7\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711\n", "largest allowed"),

@@ -212,3 +212,30 @@ fn filters_on_samples_and_a_second_score_work_in_every_form() {
         assert_eq!(a, b, "{parameters}");
     }
 }
+
+/// Mutual information, which KINC version 1 also writes, may exceed 1.
+#[test]
+fn scores_beyond_1_are_read_and_pass_by_their_size() {
+    let place = Place::new();
+    let row = |gene: u32, score: &str| format!("{gene}\t1\t1\t1\t2\t0\t0\t0\t0\t{score}\t11\n");
+    let rows = [row(2, "0.900000"), row(3, "1.250000"), row(4, "-1.000001"), row(5, "2000.000000")];
+    let input = place.write("mi.txt", rows.concat());
+    for (most, kept) in [(None, &rows[1..]), (Some(1.25), &rows[1..3])] {
+        let parameters = json!({ "min_abs_score": 1.0, "max_abs_score": most });
+        let request = place.request(&[&input], parameters);
+        run_and_verify("scan", &request);
+        let found = fs::read_to_string(request.output.join("pairs.txt")).unwrap();
+        assert_eq!(found, kept.concat());
+        let mut request = request;
+        for workload in ["degrees", "communities"] {
+            request.threads = 2;
+            run_and_verify(workload, &request);
+        }
+        let load = place.request(&[&input], json!({}));
+        run_and_verify("load", &load);
+        request.inputs = vec![load.output.join("pairs.zarr")];
+        run_and_verify("scan", &request);
+        let found = fs::read_to_string(request.output.join("pairs.txt")).unwrap();
+        assert_eq!(found, kept.concat());
+    }
+}

@@ -63,6 +63,28 @@ mod _native {
         watched(py, progress, |state| to_json(&convert::run(workload, &request, state)?))
     }
 
+    /// Adds names and the network to the answer of any engine; JSON in, JSON out.
+    #[pyfunction]
+    #[pyo3(signature = (workload, request, progress = None))]
+    fn annotate(
+        py: Python<'_>,
+        workload: &str,
+        request: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        let request = job::request(request).map_err(|error| python_error(py, &error))?;
+        watched(py, progress, |state| to_json(&network::run::annotate(workload, &request, state)?))
+    }
+
+    /// The names of genes 1, 2, ... in a file of any kind that holds some.
+    #[pyfunction]
+    fn gene_names(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {
+        watched(py, None, |_| {
+            let names = cuesta_input::GeneNames::read(&path, u64::MAX)?;
+            Ok(names.iter().map(str::to_owned).collect())
+        })
+    }
+
     /// Verifies an answer folder; JSON in, JSON out.
     #[pyfunction]
     #[pyo3(signature = (workload, request, progress = None))]

@@ -33,6 +33,7 @@ fn assembled(reads: &[String], bounds: Bounds, threads: usize) -> Left {
         memory_bytes: 1 << 30,
         scratch: folder.path().to_owned(),
         verify: Default::default(),
+        names: None,
     };
     cuesta_assembly::run(&request, &Progress::default()).unwrap();
     let verdict = cuesta_assembly::verify(&request, &Progress::default()).unwrap();

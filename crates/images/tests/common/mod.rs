@@ -47,6 +47,7 @@ impl Place {
             memory_bytes: 1 << 30,
             scratch: self.folder.path().to_owned(),
             verify: Default::default(),
+            names: None,
         }
     }
 

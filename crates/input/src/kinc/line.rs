@@ -181,8 +181,9 @@ pub fn parse_scores(bytes: &[u8], scores: &mut [Micro; SCORES_MAX]) -> Result<us
         if count == SCORES_MAX {
             return Err(format!("has more than {SCORES_MAX} scores"));
         }
-        scores[count] = parse_score(text)
-            .ok_or_else(|| format!("has {} for a score, expected a number or nan", show(text)))?;
+        scores[count] = parse_score(text).ok_or_else(|| {
+            format!("has {} for a score, expected -2000 to 2000 or nan", show(text))
+        })?;
         count += 1;
     }
     Ok(count)

@@ -45,7 +45,7 @@ pub struct WriterOptions {
     pub masks: Masks,
     /// Names of the scores; may be empty.
     pub score_names: Vec<String>,
-    /// Names of all genes; may be empty.
+    /// Names of all genes; may be empty, or more when the number of genes is not known before.
     pub gene_names: Vec<String>,
     /// Names of all samples; may be empty.
     pub sample_names: Vec<String>,
@@ -199,13 +199,22 @@ impl<'a> Writer<'a> {
             0 => state.facts.gene_max,
             genes => genes,
         };
+        let gene_names = &self.options.gene_names;
+        let names_of_genes = match gene_names.get(..genes as usize) {
+            Some(names) => names,
+            None if gene_names.is_empty() => &[],
+            None => {
+                let text = format!("there are {} gene names for {genes} genes", gene_names.len());
+                return Err(Error::input("output.pairs", text));
+            }
+        };
         let slot_rows = slots.iter().map(|slot| slot.rows).collect();
         let header = Header {
             score_names: self.options.score_names,
             masks: self.shape.masks,
             counts_match_masks: self.shape.masks == MaskKind::Stored && !state.facts.counts_differ,
             has_nan: state.facts.has_nan,
-            gene_names: !self.options.gene_names.is_empty(),
+            gene_names: !names_of_genes.is_empty(),
             sample_names: !self.options.sample_names.is_empty(),
             ..Header::of(self.shape, genes, slot_rows)
         };
@@ -213,8 +222,8 @@ impl<'a> Writer<'a> {
             Masks::Genes(bits) => bits.as_slice(),
             Masks::None | Masks::Stored => &[],
         };
-        let (genes, samples) = (&self.options.gene_names, &self.options.sample_names);
-        let names = Names { genes, samples, gene_missing };
+        let samples = &self.options.sample_names;
+        let names = Names { genes: names_of_genes, samples, gene_missing };
         publish::store(self.partial.folder(), &header, &slots, &names)?;
         self.partial.publish()?;
         Ok(Written { rows: header.rows, genes: header.genes, spilled_bytes })
@@ -233,9 +242,13 @@ fn check(options: &WriterOptions) -> std::result::Result<Shape, String> {
     if !(1..=SCORES_MAX).contains(&options.scores) {
         return Err(format!("{} scores per row, expected 1 to {SCORES_MAX}", options.scores));
     }
+    let gene_names = match options.genes {
+        0 => 0,
+        _ => options.gene_names.len(),
+    };
     let lists = [
         ("score names", options.score_names.len(), options.scores),
-        ("gene names", options.gene_names.len(), genes),
+        ("gene names", gene_names, genes),
         ("sample names", options.sample_names.len(), samples),
     ];
     for (what, found, expected) in lists {

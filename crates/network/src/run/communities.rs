@@ -21,6 +21,8 @@ use crate::params::{CommunitiesParams, Method};
 
 /// The answer file.
 pub const COMMUNITIES_FILE: &str = "communities.tsv";
+/// Its first line.
+pub const HEADER: &str = "gene\tcommunity";
 
 /// Runs the workload.
 ///
@@ -180,7 +182,7 @@ pub fn tally(labels: &[u32]) -> (u64, u64, u64) {
 /// # Errors
 /// `System`.
 pub fn write(output: &Path, labels: &[u32]) -> Result<u64> {
-    let mut text = b"gene\tcommunity\n".to_vec();
+    let mut text = format!("{HEADER}\n").into_bytes();
     for (gene, &label) in labels.iter().enumerate() {
         append_line(&mut text, [gene as u64 + 1, u64::from(label) + 1]);
     }

@@ -9,6 +9,7 @@ use cuesta_core::job::{Context, Response, timed};
 use cuesta_core::{Error, Result};
 use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::{self, ExpressionMatrix, Header};
+use cuesta_input::names::{GENES_FILE, write_table};
 use cuesta_input::ordered::{OrderedFile, Turns};
 use cuesta_input::pair_matrix::{ABSENT, Masks, Writer, WriterOptions, pack_flags};
 use cuesta_input::parallel;
@@ -48,7 +49,11 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let job = Job { context, matrix: &matrix, prepared: &prepared, bands: &bands };
     let (counts, bytes) = timed(&mut response, "multiply", || {
         let (counts, bytes) = match params.format {
-            Format::Text => job.to_text(&context.request.output.join(PAIRS_FILE))?,
+            Format::Text => {
+                let genes = matrix.genes.iter().map(String::as_str);
+                write_table(&context.request.output.join(GENES_FILE), genes)?;
+                job.to_text(&context.request.output.join(PAIRS_FILE))?
+            }
             Format::Pairs => job.to_pairs(&context.request.output.join(PAIRS_FOLDER))?,
         };
         Ok(((counts, bytes), bytes, counts.pairs))

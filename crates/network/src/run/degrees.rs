@@ -13,6 +13,8 @@ use crate::params::{DegreesParams, check_genes};
 
 /// The degrees of each gene.
 pub const DEGREES_FILE: &str = "degrees.tsv";
+/// Its first line.
+pub const HEADER: &str = "gene\tin\tout\ttotal";
 /// The number of genes with each degree.
 pub const DISTRIBUTION_FILE: &str = "distribution.tsv";
 
@@ -81,7 +83,7 @@ pub fn check_gene(genes: Option<u32>, gene1: u32) -> std::result::Result<(), Str
 /// # Errors
 /// `System`.
 pub fn write(output: &Path, degrees: &Degrees) -> Result<u64> {
-    let mut text = b"gene\tin\tout\ttotal\n".to_vec();
+    let mut text = format!("{HEADER}\n").into_bytes();
     for (index, gene) in degrees.genes.iter().enumerate() {
         let total = gene.total();
         append_line(&mut text, [index as u64 + 1, gene.inward, gene.outward, total]);

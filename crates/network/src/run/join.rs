@@ -17,7 +17,7 @@ use crate::params::{How, JoinParams};
 /// The answer file.
 pub const PAIRS_FILE: &str = "pairs.tsv";
 /// Its first line.
-pub const HEADER: &[u8] = b"gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference\n";
+pub const HEADER: &str = "gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference";
 /// Rows of the longer version in one task of the merge.
 const TASK_ROWS: usize = 1 << 16;
 /// Bytes of text written at once.
@@ -93,7 +93,7 @@ fn write(
     how: How,
 ) -> Result<(Tally, u64)> {
     let out = OrderedFile::create(&context.request.output.join(PAIRS_FILE))?;
-    let mut header = HEADER.to_vec();
+    let mut header = format!("{HEADER}\n").into_bytes();
     out.finish_task(0, &mut header)?;
     let tally = match (left, right) {
         (Sorted::InMemory { rows: left, .. }, Sorted::InMemory { rows: right, .. }) => {

@@ -2,9 +2,10 @@
 
 use cuesta_core::job::{Context, Response, timed};
 use cuesta_core::{Error, Result};
-use cuesta_input::Filter;
 use cuesta_input::pair_matrix::{Masks, Need, RowBatch, Writer, WriterOptions};
+use cuesta_input::{Filter, GeneNames};
 
+use super::annotate::read_names;
 use super::degrees::check_gene;
 use super::pairs::{Found, Pairs, Visitor, total};
 use crate::params::{LoadParams, check_genes};
@@ -28,8 +29,13 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
         let text = format!("{} is a pair matrix already", request.inputs[0].display());
         return Err(Error::input("load", text));
     };
+    let names = read_names(context, &mut response)?;
+    let names = names.as_ref().map(|names| &names.names);
+    let gene_names = gene_names(names, params.genes)?;
+    let _lease = context.budget.take(size_bytes(&gene_names), "the names of the genes")?;
     let options = WriterOptions {
         genes: params.genes.unwrap_or(0),
+        gene_names,
         samples: shape.samples as u32,
         scores: shape.scores,
         masks: Masks::Stored,
@@ -43,6 +49,9 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
             keep: &|batch: &mut RowBatch, _, found| {
                 let Found::Line(hit) = found else { return Ok(()) };
                 check_gene(params.genes, hit.gene1)?;
+                if let Some(names) = names {
+                    check_name(names, hit.gene1)?;
+                }
                 batch.push(&hit.parse_but_mask()?.row())
             },
             flush: &|batch, part, last| writer.push_part(part, batch, last),
@@ -61,4 +70,28 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     response.counts.insert("genes", u64::from(written.genes));
     response.counts.insert("spilled_bytes", written.spilled_bytes);
     Ok(response)
+}
+
+/// The names of the first genes of the matrix: of as many as `genes` says, or all there are.
+///
+/// # Errors
+/// `Input` for a gene without a name.
+pub fn gene_names(names: Option<&GeneNames>, genes: Option<u32>) -> Result<Vec<String>> {
+    let Some(names) = names else { return Ok(Vec::new()) };
+    let genes = genes.unwrap_or(names.len() as u32);
+    names.name(genes)?;
+    Ok(names.iter().take(genes as usize).map(str::to_owned).collect())
+}
+
+/// Memory of names while they are written, in bytes: each is copied once.
+fn size_bytes(names: &[String]) -> u64 {
+    let one = |name: &String| 2 * (name.len() + size_of::<String>()) as u64;
+    names.iter().map(one).sum()
+}
+
+fn check_name(names: &GeneNames, gene1: u32) -> std::result::Result<(), String> {
+    match names.get(gene1) {
+        Some(_) => Ok(()),
+        None => Err(format!("cannot be named: {}", names.nameless(gene1))),
+    }
 }

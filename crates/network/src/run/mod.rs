@@ -1,5 +1,6 @@
 //! Runs a workload: reads through a source, calls the kernel, writes the answer files, counts.
 
+pub mod annotate;
 pub mod communities;
 pub mod correlate;
 pub mod degrees;
@@ -14,6 +15,8 @@ use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
+
+pub use annotate::annotate;
 
 /// Runs `workload`.
 ///

@@ -9,11 +9,13 @@ use cuesta_input::pair_matrix::Need;
 
 use super::adjacency::Edges;
 use super::forest::Forest;
+use super::names::Named;
 use super::rows::{Rows, announce};
 use super::table::{Table, integers};
 use super::wanted::Wanted;
-use super::{judge, louvain, propagation, refused};
-use crate::params::{CommunitiesParams, Method};
+use super::{graph, judge, louvain, propagation, refused};
+use crate::params::{CommunitiesParams, Graph, Method};
+use crate::run::annotate::GRAPH_FILE;
 use crate::run::communities::COMMUNITIES_FILE;
 
 /// Verifies `communities`. Every gene is there once, and each label is the smallest member of its
@@ -28,9 +30,14 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
     let params: CommunitiesParams = context.parameters()?;
     let path = context.request.output.join(COMMUNITIES_FILE);
     announce(context.progress, context.request.inputs.iter().chain([&path]));
-    let labels = match judge(&path, labels_of(context, &path))? {
+    let files: &[&'static str] = match params.graph {
+        Graph::None => &[COMMUNITIES_FILE],
+        Graph::Graphml => &[COMMUNITIES_FILE, GRAPH_FILE],
+    };
+    let named = Named::of(context)?;
+    let labels = match judge(&path, labels_of(context, &named, &path))? {
         Ok(labels) => labels,
-        Err(wrong) => return Ok(refused(&wrong, method_of(params.method), &[COMMUNITIES_FILE])),
+        Err(wrong) => return Ok(refused(&wrong, method_of(params.method), files)),
     };
     let found = match params.method {
         Method::Components => components(context, &params, &labels)?,
@@ -49,10 +56,14 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
     }
     let wrong = "communities are not those of the edges that pass";
     let method = method_of(params.method);
-    let mut verdict =
-        Verdict::proven(digest, found.right, wrong, method).covers(&[COMMUNITIES_FILE]);
+    let mut verdict = Verdict::proven(digest, found.right, wrong, method).covers(files);
     let genes = params.genes.unwrap_or(found.last_gene) as usize;
     verdict.require(labels.len() == genes, "genes are missing or too many");
+    if params.graph == Graph::Graphml {
+        let rows = edges_of(context, &params);
+        let expected = graph::Expected { rows: &rows, names: named.names(), labels: Some(&labels) };
+        graph::judge(context, &expected, &mut verdict)?;
+    }
     if verdict.verified {
         let communities = sizes.iter().filter(|&&size| size > 1).count() as u64;
         verdict.counts.insert("communities", communities);
@@ -88,11 +99,12 @@ struct Found {
 }
 
 /// The labels of the answer, genes and labels from 0.
-fn labels_of(context: &Context<'_>, path: &Path) -> Result<Vec<u32>> {
+fn labels_of(context: &Context<'_>, named: &Named<'_>, path: &Path) -> Result<Vec<u32>> {
     let (threads, progress) = (context.request.threads, context.progress);
-    let table = Table { path, header: "gene\tcommunity", threads, progress };
+    let header = named.header(["gene\tcommunity", "gene\tcommunity\tname"]);
+    let table = Table { path, header, threads, progress };
     let take = |_: &mut (), part: &mut (u64, Vec<u32>), line: &[u8]| {
-        let [gene, community] = integers(line)?;
+        let [gene, community] = integers(named.strip::<1>(line)?)?;
         if part.1.is_empty() {
             part.0 = gene;
         }

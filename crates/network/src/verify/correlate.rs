@@ -10,6 +10,7 @@ use cuesta_core::fixed::{self, Micro};
 use cuesta_core::job::{Context, Verdict};
 use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::ExpressionMatrix;
+use cuesta_input::names::GENES_FILE;
 use cuesta_input::pair_matrix::{MaskKind, Need, PairMatrix, pack_flags, rank_of};
 use cuesta_input::parallel;
 use cuesta_input::row::Row;
@@ -19,7 +20,7 @@ use super::rows::{Rows, announce};
 use super::scan::{Seen, rows_of_answer};
 use super::text::line::{Found, Notation};
 use super::wanted::Wanted;
-use super::{judge, refused};
+use super::{judge, names, refused};
 use crate::kernel::correlate::Match;
 use crate::params::{CorrelateParams, Correlation, Format};
 use crate::run::correlate::{Mask, read, row_of};
@@ -84,7 +85,22 @@ pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
         verdict.require(describes(&pairs, &matrix)?, "its names or masks are not the matrix's");
     }
     verdict.counts.insert("rows", found.count);
-    Ok(verdict.covers(&[name]))
+    let verdict = verdict.covers(&[name]);
+    if text { with_table(context, &matrix, verdict) } else { Ok(verdict) }
+}
+
+/// The verdict with that on the table of names.
+fn with_table(
+    context: &Context<'_>,
+    matrix: &ExpressionMatrix,
+    mut verdict: Verdict,
+) -> Result<Verdict> {
+    let path = context.request.output.join(GENES_FILE);
+    let names = matrix.genes.iter().map(String::as_str);
+    if let Err(wrong) = judge(&path, names::table(&path, names))? {
+        verdict.require(false, &wrong);
+    }
+    Ok(verdict.covers(&[GENES_FILE]))
 }
 
 fn rows_of_text(

@@ -7,6 +7,7 @@ use cuesta_core::digest::{Digest, Tag};
 use cuesta_core::job::{Context, Verdict};
 use cuesta_input::pair_matrix::Need;
 
+use super::names::Named;
 use super::powers::{Counted, Powers};
 use super::rows::{Rows, announce};
 use super::table::{Table, Wrong, integers};
@@ -17,6 +18,7 @@ use crate::run::degrees::{DEGREES_FILE, DISTRIBUTION_FILE};
 
 const METHOD: &str = "every byte of the input read by a reader of its own; edges and degrees give \
                       the same sums of powers of secret numbers";
+const HEADERS: [&str; 2] = ["gene\tin\tout\ttotal", "gene\tin\tout\ttotal\tname"];
 const FILES: [&str; 2] = [DEGREES_FILE, DISTRIBUTION_FILE];
 
 /// What the edges of the input, or the degrees of the answer, come to.
@@ -59,8 +61,9 @@ pub fn degrees(context: &Context<'_>) -> Result<Verdict> {
     let files = FILES.map(|name| context.request.output.join(name));
     announce(context.progress, context.request.inputs.iter().chain(&files));
     let powers = Powers::random();
+    let named = Named::of(context)?;
     let expected = edges(context, &powers, Wanted::passing(&params.filter))?;
-    let found = judge(&files[0], answer(context, &powers, &files[0], expected.count))?;
+    let found = judge(&files[0], answer(context, (&powers, &named), &files[0], expected.count))?;
     let (found, table) = match (found, judge(&files[1], distribution(context, &powers, &files[1]))?)
     {
         (Ok(found), Ok(table)) => (found, table),
@@ -101,9 +104,19 @@ fn edges(context: &Context<'_>, powers: &Powers, wanted: Wanted) -> Result<Edges
     }))
 }
 
-fn answer(context: &Context<'_>, powers: &Powers, path: &PathBuf, edges: u64) -> Result<Part> {
-    let parts = table(context, path, "gene\tin\tout\ttotal")
-        .each(|| (), |(), part: &mut Part, line| part.take(powers, edges, line))?;
+fn answer(
+    context: &Context<'_>,
+    (powers, named): (&Powers, &Named<'_>),
+    path: &PathBuf,
+    edges: u64,
+) -> Result<Part> {
+    let parts = table(context, path, named.header(HEADERS)).each(
+        || (),
+        |(), part: &mut Part, line| {
+            let line = named.strip::<1>(line)?;
+            part.take(powers, edges, line)
+        },
+    )?;
     let mut sum = Part::default();
     for part in parts.1 {
         let (first, last) = part.genes.unwrap_or((sum.sum.last_gene + 1, sum.sum.last_gene));

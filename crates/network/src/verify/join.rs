@@ -11,6 +11,7 @@ use cuesta_input::limits::{CLUSTERS_MAX, GENES_MAX};
 use cuesta_input::pair_matrix::Need;
 
 use super::matching::Matching;
+use super::names::Named;
 use super::rows::{Rows, announce};
 use super::store::Sink;
 use super::table::{Table, Wrong, integer};
@@ -23,7 +24,10 @@ use crate::run::join::PAIRS_FILE;
 const METHOD: &str = "every byte of both versions read by a reader of its own; where all rows are \
                       given, they have the keyed fingerprints of the answer, else each was looked \
                       up";
-const HEADER: &str = "gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference";
+const HEADERS: [&str; 2] = [
+    "gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference",
+    "gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference\tname1\tname2",
+];
 
 /// A row of the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +56,7 @@ struct Proof<'a> {
     all: [bool; 2],
     how: How,
     wanted: Wanted,
+    named: Named<'a>,
 }
 
 /// Verifies `join`. The rows of the answer are in strictly ascending order, so none is there twice.
@@ -82,6 +87,7 @@ pub fn join(context: &Context<'_>) -> Result<Verdict> {
             How::Outer => [true, true],
         },
         how: params.how,
+        named: Named::of(context)?,
     };
     let found = match judge(&path, proof.answer(&path))? {
         Ok(found) => found,
@@ -105,7 +111,7 @@ impl Proof<'_> {
     /// Reads the answer: what each version should have, as fingerprints and as claims.
     fn answer(&self, path: &Path) -> Result<Seen> {
         let (threads, progress) = (self.context.request.threads, self.context.progress);
-        let table = Table { path, header: HEADER, threads, progress };
+        let table = Table { path, header: self.named.header(HEADERS), threads, progress };
         let make = || Seen {
             fingerprints: Default::default(),
             digest: Digest::default(),
@@ -115,7 +121,7 @@ impl Proof<'_> {
             kept: Ok(()),
         };
         let (workers, parts) = table.each(make, |seen, keys: &mut Option<(u64, u64)>, line| {
-            let row = read(line, &mut seen.text)?;
+            let row = read(self.named.strip::<2>(line)?, &mut seen.text)?;
             let (first, last) = keys.unwrap_or((row.key, 0));
             if row.key <= last {
                 return Err("is not in ascending order of genes and clusters".to_owned());

@@ -8,6 +8,7 @@ use cuesta_core::job::{Context, Verdict};
 use cuesta_input::pair_matrix::{MaskKind, Means, PairMatrix};
 use cuesta_input::row::Row;
 
+use super::names::Named;
 use super::rows::{announce, size_bytes};
 use super::scan::{Seen, kept};
 use super::text::line::{Found, Notation};
@@ -45,9 +46,14 @@ pub fn load(context: &Context<'_>) -> Result<Verdict> {
     let equal = found.rows == expected.rows;
     let mut verdict = Verdict::proven(found.digest, equal, wrong, METHOD).covers(&[PAIRS_FOLDER]);
     verdict.require(header.masks == MaskKind::Stored, "masks are not stored");
-    let nameless = header.score_names.is_empty() && !header.gene_names && !header.sample_names;
-    verdict.require(nameless, "there are names, but none in the text");
+    let nameless = header.score_names.is_empty() && !header.sample_names;
+    verdict.require(nameless, "there are names of scores or samples, but none in the text");
+    let named = Named::of(context)?;
+    let names = named.names();
     let genes = params.genes.unwrap_or(found.last_gene);
+    let wanted = names.into_iter().flat_map(|names| names.iter().take(genes as usize));
+    let equal = header.gene_names == names.is_some() && matrix.gene_names()?.iter().eq(wanted);
+    verdict.require(equal, "its names of genes are not those of the list");
     verdict.require(header.genes == genes, "it has another number of genes");
     verdict.counts.insert("rows", found.count);
     Ok(verdict)

@@ -6,14 +6,17 @@ use cuesta_core::Result;
 use cuesta_core::digest::Digest;
 use cuesta_core::fingerprint::{Fingerprint, Key};
 use cuesta_core::job::{Context, Verdict};
+use cuesta_input::names::GENES_FILE;
 use cuesta_input::pair_matrix::Need;
 use cuesta_input::row::Row;
 
+use super::names::Named;
 use super::rows::{Rows, announce};
 use super::text::line::{Found, Notation};
 use super::wanted::Wanted;
-use super::{judge, refused};
-use crate::params::ScanParams;
+use super::{graph, judge, names, refused};
+use crate::params::{Graph, ScanParams};
+use crate::run::annotate::{EDGES_FILE, GRAPH_FILE};
 use crate::run::scan::PAIRS_FILE;
 
 const METHOD: &str = "every byte of the input and of the answer read by a reader of its own; the \
@@ -100,13 +103,14 @@ pub fn scan(context: &Context<'_>) -> Result<Verdict> {
     let request = context.request;
     let answer = [request.output.join(PAIRS_FILE)];
     announce(context.progress, request.inputs.iter().chain(&answer));
+    let files = files_of(context, &params);
     let key = Key::random();
     let expected = kept(context, &key, Wanted::passing(&params.filter))?;
     let sampled = Wanted::answer().at(request.verify, &key);
     let choose = |found: &Found<'_>| sampled.sampled(found.row.gene1, found.row.gene2);
     let found = match judge(&answer[0], rows_of_answer(context, &key, &answer, choose))? {
         Ok(found) => found,
-        Err(wrong) => return Ok(refused(&wrong, METHOD, &[PAIRS_FILE])),
+        Err(wrong) => return Ok(refused(&wrong, METHOD, &files)),
     };
     let count = found.count;
     let mut verdict = Verdict::proven(
@@ -115,13 +119,55 @@ pub fn scan(context: &Context<'_>) -> Result<Verdict> {
         &format!("of {count} rows, some are missing, too many or not those of the input"),
         METHOD,
     )
-    .covers(&[PAIRS_FILE]);
+    .covers(&files);
     verdict.require(
         found.other.rows() == 0 || found.other == expected.other,
         "a number is not written as in the input, nor as KINC writes it",
     );
     verdict.counts.insert("rows", count);
+    if verdict.verified {
+        annotations(context, &params, &mut verdict)?;
+    }
     Ok(verdict)
+}
+
+fn files_of(context: &Context<'_>, params: &ScanParams) -> Vec<&'static str> {
+    let mut files = vec![PAIRS_FILE];
+    if context.request.names.is_some() {
+        files.extend([GENES_FILE, EDGES_FILE]);
+    }
+    if params.graph == Graph::Graphml {
+        files.push(GRAPH_FILE);
+    }
+    files
+}
+
+/// Judges the files of names and the network, beside rows that are right.
+fn annotations(context: &Context<'_>, params: &ScanParams, verdict: &mut Verdict) -> Result<()> {
+    let request = context.request;
+    let named = Named::of(context)?;
+    if let Some(list) = named.names() {
+        let [table, edges] = [GENES_FILE, EDGES_FILE].map(|name| request.output.join(name));
+        let found = [
+            judge(&table, names::table(&table, list.iter()))?,
+            judge(&edges, names::edges(context, &edges, list, params.filter.score_index))?,
+        ];
+        for wrong in found.into_iter().filter_map(std::result::Result::err) {
+            verdict.require(false, &wrong);
+        }
+    }
+    if params.graph == Graph::Graphml {
+        let rows = Rows {
+            paths: &[request.output.join(PAIRS_FILE)],
+            wanted: Wanted::passing(&params.filter),
+            need: Need::Edge,
+            threads: request.threads,
+            progress: context.progress,
+        };
+        let expected = graph::Expected { rows: &rows, names: named.names(), labels: None };
+        graph::judge(context, &expected, verdict)?;
+    }
+    Ok(())
 }
 
 /// The wanted rows of the inputs.

@@ -58,7 +58,16 @@ impl Place {
             memory_bytes: 1 << 30,
             scratch: self.folder.path().to_owned(),
             verify: Default::default(),
+            names: None,
         }
+    }
+
+    /// A file that names so many genes; some names need escapes in XML.
+    pub fn names(&self, genes: usize) -> PathBuf {
+        let name =
+            |gene| format!("{gene}\t{}{gene}\n", ["AT", "a <b> & \"c\" ", "\u{3b2}-"][gene % 3]);
+        let table: String = (1..=genes).map(name).collect();
+        self.write("names.tsv", format!("gene\tname\n{table}"))
     }
 
     pub fn entries(&self) -> usize {
@@ -74,9 +83,10 @@ pub fn run_only(workload: &str, request: &Request) -> Result<Response> {
     run::run(workload, request, &Progress::default())
 }
 
-/// Runs, verifies, and returns the counts with the verdict.
+/// Runs, annotates, verifies, and returns the counts with the verdict.
 pub fn run_and_verify(workload: &str, request: &Request) -> (Response, Verdict) {
     let response = run_only(workload, request).unwrap();
+    run::annotate(workload, request, &Progress::default()).unwrap();
     let verdict = verify::verify(workload, request, &Progress::default()).unwrap();
     assert!(verdict.verified, "{workload}: {verdict:?}");
     (response, verdict)

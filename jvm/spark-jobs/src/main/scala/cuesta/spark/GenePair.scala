@@ -108,7 +108,7 @@ object GenePair {
       val number = text.headOption
         .filter(first => first >= '0' && first <= '9' || first == '-' || first == '.')
         .flatMap(_ => Try(BigDecimal(text)).toOption)
-        .getOrElse(throw Wrong(s"has ${shown(text)} for a score, expected a number or nan"))
+        .getOrElse(throw Wrong(s"has ${shown(text)} for a score, expected -2000 to 2000 or nan"))
       (number * 1000000).setScale(0, BigDecimal.RoundingMode.HALF_EVEN).toIntExact
   }
 

@@ -1,0 +1,186 @@
+//! Reads names from text, line by line: a table, a list or an expression matrix.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use cuesta_core::{Error, Result};
+use flate2::bufread::MultiGzDecoder;
+
+use super::{GENES_HEADER, GeneNames, OPERATION, check};
+use crate::limits::{NAMED_LINE_BYTES_MAX, READ_BYTES};
+use crate::matrix::Layout;
+
+/// A line and its number, counted from 1.
+type Line = (usize, Vec<u8>);
+
+/// Reads the names in the text file that `names` comes from.
+///
+/// # Errors
+/// As [`GeneNames::read`].
+pub fn read(names: &mut GeneNames, memory_bytes: u64) -> Result<()> {
+    let path = names.path().to_owned();
+    let mut lines = Lines::open(&path)?;
+    let mut adding = Adding { names, shown: path.display().to_string(), memory_bytes };
+    let first = lines.first_two()?;
+    if first.first().is_some_and(|(number, text)| *number == 1 && text == GENES_HEADER.as_bytes()) {
+        return adding.table(&mut lines);
+    }
+    match Layout::of(&adding.shown, &first)? {
+        Some(layout) => adding.matrix(&mut lines, &layout),
+        None => match first.iter().find(|(_, text)| text.contains(&b'\t')) {
+            None => adding.list(&mut lines),
+            Some((number, _)) => Err(adding.error(
+                *number,
+                "has a tab, but is no line of an expression matrix; give one name a line, or a \
+                 table with the header gene<TAB>name",
+            )),
+        },
+    }
+}
+
+struct Adding<'a> {
+    names: &'a mut GeneNames,
+    shown: String,
+    memory_bytes: u64,
+}
+
+impl Adding<'_> {
+    fn error(&self, number: usize, what: &str) -> Error {
+        Error::input(OPERATION, format!("line {number} of {} {what}", self.shown))
+    }
+
+    fn table(&mut self, lines: &mut Lines) -> Result<()> {
+        let mut header = true;
+        while let Some((number, text)) = lines.next()? {
+            if std::mem::take(&mut header) {
+                continue;
+            }
+            let expected = self.names.len() as u64 + 1;
+            let Some((gene, name)) = split_at_tab(&text) else {
+                return Err(self.error(number, "has no tab; give a gene number, a tab and a name"));
+            };
+            match number_of(gene) {
+                Some(gene) if gene == expected => self.add(number, name)?,
+                Some(gene) if (1..expected).contains(&gene) => {
+                    let what = format!(
+                        "has gene {gene}, which has a name already; give genes 1 to N in order"
+                    );
+                    return Err(self.error(number, &what));
+                }
+                _ => {
+                    let gene = String::from_utf8_lossy(&gene[..gene.len().min(24)]).into_owned();
+                    let what = format!(
+                        "has gene {gene:?}, expected {expected}; give genes 1 to N in order"
+                    );
+                    return Err(self.error(number, &what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, lines: &mut Lines) -> Result<()> {
+        while let Some((number, text)) = lines.next()? {
+            self.add(number, &text)?;
+        }
+        Ok(())
+    }
+
+    fn matrix(&mut self, lines: &mut Lines, layout: &Layout) -> Result<()> {
+        let mut header = layout.has_header;
+        while let Some((number, text)) = lines.next()? {
+            if text.is_empty() || std::mem::take(&mut header) {
+                continue;
+            }
+            let name = layout.gene(&self.shown, number, &text)?;
+            self.names.push(&name, self.memory_bytes)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, number: usize, name: &[u8]) -> Result<()> {
+        let name = std::str::from_utf8(name)
+            .map_err(|_| self.error(number, "has a name that is not UTF-8; convert the file"))?;
+        check(name).map_err(|what| self.error(number, &what))?;
+        self.names.push(name, self.memory_bytes)
+    }
+}
+
+fn split_at_tab(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let tab = memchr::memchr(b'\t', text)?;
+    Some((&text[..tab], &text[tab + 1..]))
+}
+
+fn number_of(text: &[u8]) -> Option<u64> {
+    let digits = (1..=9).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
+    digits.then(|| text.iter().fold(0, |sum, &digit| sum * 10 + u64::from(digit - b'0')))
+}
+
+/// The lines of a text, without their ends.
+struct Lines<'a> {
+    path: &'a Path,
+    reader: Box<dyn BufRead>,
+    /// Lines that were read and are given again.
+    ahead: VecDeque<Line>,
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn open(path: &'a Path) -> Result<Self> {
+        let fail = |cause| Error::system(OPERATION, "reading", path, &cause);
+        let mut plain = BufReader::with_capacity(READ_BYTES, File::open(path).map_err(fail)?);
+        let gzipped = plain.fill_buf().map_err(fail)?.starts_with(&[0x1F, 0x8B]);
+        let reader: Box<dyn BufRead> = match gzipped {
+            true => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(plain))),
+            false => Box::new(plain),
+        };
+        Ok(Self { path, reader, ahead: VecDeque::new(), number: 0 })
+    }
+
+    /// The first two lines that are not empty; they are given again by [`Lines::next`].
+    fn first_two(&mut self) -> Result<Vec<Line>> {
+        let (mut first, mut ahead) = (Vec::new(), VecDeque::new());
+        while first.len() < 2
+            && let Some(line) = self.next()?
+        {
+            if !line.1.is_empty() {
+                first.push(line.clone());
+            }
+            ahead.push_back(line);
+        }
+        self.ahead = ahead;
+        Ok(first)
+    }
+
+    fn next(&mut self) -> Result<Option<Line>> {
+        if let Some(line) = self.ahead.pop_front() {
+            return Ok(Some(line));
+        }
+        let mut text = Vec::new();
+        let mut limited = (&mut self.reader).take(NAMED_LINE_BYTES_MAX + 1);
+        let count = limited
+            .read_until(b'\n', &mut text)
+            .map_err(|cause| Error::system(OPERATION, "reading", self.path, &cause))?;
+        if count == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if count as u64 > NAMED_LINE_BYTES_MAX {
+            let (number, path) = (self.number, self.path.display());
+            let limit = NAMED_LINE_BYTES_MAX >> 20;
+            let text = format!("line {number} of {path} is longer than {limit} MiB; is it text?");
+            return Err(Error::input(OPERATION, text));
+        }
+        for end in [b'\n', b'\r'] {
+            if text.last() == Some(&end) {
+                text.pop();
+            }
+        }
+        if self.number == 1 && text.starts_with(b"\xEF\xBB\xBF") {
+            text.drain(..3);
+        }
+        Ok(Some((self.number, text)))
+    }
+}

@@ -1,0 +1,229 @@
+//! The edges of an answer, in the order of its rows: those that a scan kept, or those of the inputs
+//! that pass the filter.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use cuesta_core::fixed::{Micro, append_integer, append_text};
+use cuesta_core::job::Context;
+use cuesta_core::{Error, Result};
+use cuesta_input::ordered::OrderedFile;
+use cuesta_input::pair_matrix::Need;
+use cuesta_input::parallel::lock;
+use cuesta_input::{Filter, GeneNames};
+
+use crate::params::{CommunitiesParams, ScanParams};
+use crate::run::pairs::{Found, Pairs, Visitor};
+use crate::run::scan::PAIRS_FILE;
+
+/// The edges of a scan with the names of their genes.
+pub const EDGES_FILE: &str = "edges.tsv";
+/// Its first line.
+pub const EDGES_HEADER: &str = "gene1\tgene2\tname1\tname2\tcluster\tscore";
+/// Bytes of one part that are held before the part waits for its turn.
+const PART_BYTES_MAX: usize = 8 << 20;
+
+/// An edge: the row of a cluster of two genes.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// The larger gene, from 1.
+    pub gene1: u32,
+    /// The smaller gene.
+    pub gene2: u32,
+    /// The cluster, from 1.
+    pub cluster: u32,
+    /// The score that passed, in millionths.
+    pub score: Micro,
+}
+
+/// Where edges come from.
+pub struct Edges<'a> {
+    context: &'a Context<'a>,
+    paths: Vec<PathBuf>,
+    filter: Filter,
+}
+
+/// What one thread has of the part it works on.
+#[derive(Default)]
+struct Part {
+    text: Vec<u8>,
+    edges: u64,
+    /// Why an edge of it could not be written.
+    failed: Option<Error>,
+}
+
+impl<'a> Edges<'a> {
+    /// The rows that a scan kept.
+    ///
+    /// # Errors
+    /// `Input` for a parameter out of range.
+    pub fn of_scan(context: &'a Context<'a>, params: &ScanParams) -> Result<Self> {
+        let paths = vec![context.request.output.join(PAIRS_FILE)];
+        Ok(Self { context, paths, filter: params.filter.check()? })
+    }
+
+    /// The rows of the inputs that pass the filter.
+    ///
+    /// # Errors
+    /// `Input` for a parameter out of range.
+    pub fn of_inputs(context: &'a Context<'a>, params: &CommunitiesParams) -> Result<Self> {
+        let paths = context.request.inputs.clone();
+        Ok(Self { context, paths, filter: params.filter.check()? })
+    }
+
+    /// Writes the table of the edges with names; returns its bytes.
+    ///
+    /// # Errors
+    /// `Input` for a gene without a name; `System`; `Cancelled`.
+    pub fn write(&self, path: &Path, names: &GeneNames) -> Result<u64> {
+        let out = OrderedFile::create(path)?;
+        let mut header = format!("{EDGES_HEADER}\n").into_bytes();
+        out.finish_task(0, &mut header)?;
+        self.to_text(&out, &[], |text, _, edge| {
+            let found = [names.name(edge.gene1)?, names.name(edge.gene2)?];
+            append_integer(u64::from(edge.gene1), text);
+            text.push(b'\t');
+            append_integer(u64::from(edge.gene2), text);
+            for name in found {
+                text.push(b'\t');
+                text.extend_from_slice(name.as_bytes());
+            }
+            text.push(b'\t');
+            append_integer(u64::from(edge.cluster), text);
+            text.push(b'\t');
+            append_text(edge.score, text);
+            text.push(b'\n');
+            Ok(())
+        })?;
+        out.close()
+    }
+
+    /// Writes every edge as `append(text, number, edge)` writes it, as tasks 1 and on of `out`, a
+    /// part of the rows each. The edges of a part are numbered from its number in `first` on.
+    ///
+    /// # Errors
+    /// Those of reading, of `append`, and of writing.
+    pub fn to_text(
+        &self,
+        out: &OrderedFile,
+        first: &[u64],
+        append: impl Fn(&mut Vec<u8>, u64, Edge) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let Some(pairs) = self.open()? else { return Ok(()) };
+        let visitor = Visitor {
+            keep: &|part: &mut Part, number, found| {
+                let place = first.get(number).copied().unwrap_or(0) + part.edges;
+                part.edges += 1;
+                if part.failed.is_none() {
+                    part.failed = append(&mut part.text, place, edge_of(found)).err();
+                }
+                Ok(())
+            },
+            flush: &|part, number, last| {
+                if let Some(error) = part.failed.take() {
+                    return Err(error);
+                }
+                if last {
+                    part.edges = 0;
+                    return out.finish_task(number + 1, &mut part.text);
+                }
+                match part.text.len() >= PART_BYTES_MAX {
+                    true => out.write_part(number + 1, &mut part.text),
+                    false => Ok(()),
+                }
+            },
+            on_error: &|number| out.fail(number + 1),
+        };
+        let threads = self.context.request.threads;
+        pairs.visit(threads, self.context.progress, Part::default, &visitor)?;
+        Ok(())
+    }
+
+    /// The genes that have an edge, and the edges of each part of the rows.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn survey(&self) -> Result<(Genes, Vec<u64>)> {
+        let Some(pairs) = self.open()? else { return Ok((Genes::default(), Vec::new())) };
+        let counts = Mutex::new(Vec::new());
+        let visitor = Visitor {
+            keep: &|(genes, edges): &mut (Genes, u64), _, found| {
+                let (gene1, gene2, _) = found.place();
+                genes.insert(gene1);
+                genes.insert(gene2);
+                *edges += 1;
+                Ok(())
+            },
+            flush: &|(_, edges), part, last| {
+                if last {
+                    lock(&counts).push((part, std::mem::take(edges)));
+                }
+                Ok(())
+            },
+            on_error: &|_| {},
+        };
+        let threads = self.context.request.threads;
+        let workers = pairs.visit(threads, self.context.progress, Default::default, &visitor)?;
+        let mut genes = Genes::default();
+        workers.iter().for_each(|worker| genes.merge(&worker.state.0));
+        let mut counts = counts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        counts.sort_unstable();
+        Ok((genes, counts.into_iter().map(|(_, edges)| edges).collect()))
+    }
+
+    /// Opens the rows; `None` for an answer without any.
+    fn open(&self) -> Result<Option<Pairs>> {
+        let empty = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() == 0);
+        if self.paths.iter().all(empty) {
+            return Ok(None);
+        }
+        Pairs::open(&self.paths, &self.filter, Need::Edge).map(Some)
+    }
+}
+
+fn edge_of(found: &Found<'_>) -> Edge {
+    let (gene1, gene2, cluster) = found.place();
+    Edge { gene1, gene2, cluster, score: found.score() }
+}
+
+/// A set of genes, a bit each.
+#[derive(Clone, Debug, Default)]
+pub struct Genes {
+    words: Vec<u64>,
+}
+
+impl Genes {
+    /// Adds a gene, counted from 1.
+    #[inline]
+    pub fn insert(&mut self, gene: u32) {
+        let (word, bit) = (gene as usize / 64, gene % 64);
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << bit;
+    }
+
+    /// Whether a gene is there.
+    #[inline]
+    pub fn contains(&self, gene: u32) -> bool {
+        self.words.get(gene as usize / 64).is_some_and(|word| word >> (gene % 64) & 1 == 1)
+    }
+
+    /// Adds all genes of another set.
+    pub fn merge(&mut self, other: &Self) {
+        let words = self.words.len().max(other.words.len());
+        self.words.resize(words, 0);
+        self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// The genes in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        let all = 0..64 * self.words.len() as u32;
+        all.filter(|&gene| self.contains(gene))
+    }
+}

@@ -1,0 +1,160 @@
+//! What names and graphs add to an answer, whichever engine wrote it: columns of names, a table of
+//! edges with names, and the network as GraphML. Comes behind the engine and before verification.
+
+mod edges;
+mod graph;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::job::{Context, Request, Response, timed};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_input::GeneNames;
+use cuesta_input::names::{GENES_FILE, write_table};
+
+use super::{communities, degrees, join};
+use crate::params::{CommunitiesParams, Graph, ScanParams};
+
+pub use edges::{EDGES_FILE, EDGES_HEADER};
+pub use graph::GRAPH_FILE;
+
+/// Adds to the answer in `request.output` what `request.names` and the parameter `graph` ask for:
+/// nothing where they ask for nothing, nor for workloads that write their names themselves.
+///
+/// # Errors
+/// `Input` for names that cannot be read, for a gene without a name, and for an answer that is none
+/// of the workload; `System`; `Cancelled`. The files of the engine are then as they were.
+pub fn annotate(workload: &str, request: &Request, progress: &Progress) -> Result<Response> {
+    let budget = Budget::new(request.memory_bytes);
+    let context = Context { request, budget: &budget, progress };
+    let mut response = Response::default();
+    match workload {
+        "scan" => scan(&context, &mut response)?,
+        "join" => {
+            let table = Table { file: join::PAIRS_FILE, header: join::HEADER, genes: 2 };
+            table.name(&context, &mut response)?;
+        }
+        "degrees" => {
+            let table = Table { file: degrees::DEGREES_FILE, header: degrees::HEADER, genes: 1 };
+            table.name(&context, &mut response)?;
+        }
+        "communities" => communities(&context, &mut response)?,
+        _ => {}
+    }
+    Ok(response)
+}
+
+/// The names of a request and the memory they take.
+pub struct Names<'a> {
+    /// The names.
+    pub names: GeneNames,
+    _lease: Lease<'a>,
+}
+
+impl<'a> Names<'a> {
+    /// Reads the names of a request, if it has any.
+    ///
+    /// # Errors
+    /// As [`GeneNames::read`].
+    pub fn of(context: &Context<'a>) -> Result<Option<Self>> {
+        let Some(path) = &context.request.names else { return Ok(None) };
+        let names = GeneNames::read(path, context.budget.free_bytes())?;
+        let lease = context.budget.take(names.size_bytes(), "the names of the genes")?;
+        Ok(Some(Self { names, _lease: lease }))
+    }
+}
+
+/// A table of an answer whose first columns are genes.
+struct Table {
+    file: &'static str,
+    header: &'static str,
+    /// Columns of genes.
+    genes: usize,
+}
+
+impl Table {
+    /// Adds the names, if the request has any.
+    fn name(&self, context: &Context<'_>, response: &mut Response) -> Result<()> {
+        let Some(names) = read_names(context, response)? else { return Ok(()) };
+        timed(response, "name", || {
+            let path = context.request.output.join(self.file);
+            let bytes = tables::add_names(context, self, &path, &names.names)?;
+            Ok(((), bytes, 0))
+        })
+    }
+}
+
+/// Reads the names of a request, if it has any, as a phase of its own.
+///
+/// # Errors
+/// As [`GeneNames::read`].
+pub fn read_names<'a>(context: &Context<'a>, response: &mut Response) -> Result<Option<Names<'a>>> {
+    if context.request.names.is_none() {
+        return Ok(None);
+    }
+    timed(response, "read names", || {
+        let names = Names::of(context)?;
+        let rows = names.as_ref().map_or(0, |names| names.names.len() as u64);
+        Ok((names, 0, rows))
+    })
+}
+
+fn scan(context: &Context<'_>, response: &mut Response) -> Result<()> {
+    let params: ScanParams = context.parameters()?;
+    let output = &context.request.output;
+    let names = read_names(context, response)?;
+    let names = names.as_ref().map(|names| &names.names);
+    let kept = edges::Edges::of_scan(context, &params)?;
+    if let Some(names) = names {
+        timed(response, "name", || {
+            let rows = replace(&output.join(EDGES_FILE), |path| kept.write(path, names))?;
+            let table = replace(&output.join(GENES_FILE), |path| write_table(path, names.iter()))?;
+            Ok(((), table + rows, names.len() as u64))
+        })?;
+    }
+    if params.graph == Graph::Graphml {
+        let maker = graph::Maker { edges: &kept, names, communities: None };
+        maker.write(output, response)?;
+    }
+    Ok(())
+}
+
+fn communities(context: &Context<'_>, response: &mut Response) -> Result<()> {
+    let params: CommunitiesParams = context.parameters()?;
+    let path = context.request.output.join(communities::COMMUNITIES_FILE);
+    let names = read_names(context, response)?;
+    let names = names.as_ref().map(|names| &names.names);
+    if params.graph == Graph::Graphml {
+        let edges = edges::Edges::of_inputs(context, &params)?;
+        let maker = graph::Maker { edges: &edges, names, communities: Some(&path) };
+        maker.write(&context.request.output, response)?;
+    }
+    let Some(names) = names else { return Ok(()) };
+    timed(response, "name", || {
+        let header = communities::HEADER;
+        let table = Table { file: communities::COMMUNITIES_FILE, header, genes: 1 };
+        Ok(((), tables::add_names(context, &table, &path, names)?, 0))
+    })
+}
+
+/// Writes a file under another name and gives it its own when it is whole.
+fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<u64>) -> Result<u64> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let partial = Partial(path.with_file_name(format!(".{name}.partial-{}", std::process::id())));
+    let bytes = write(&partial.0)?;
+    std::fs::rename(&partial.0, path)
+        .map_err(|cause| Error::system("annotate", "naming", path, &cause))?;
+    Ok(bytes)
+}
+
+/// A file that is removed when it did not get its name.
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // It is gone when it got its name.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
