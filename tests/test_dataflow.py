@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from cuesta.cli.app import call
 from cuesta.engines.dataflow import ANSWER_FILE, KERNELS, plan
-from cuesta.engines.mpi import MpiEngine
-from cuesta.engines.mpi.dataflow import my_blocks
+from cuesta.engines.mpi import MpiEngine, c_program
+from cuesta.engines.mpi.dataflow import _reduce, my_blocks
 from cuesta.engines.mpi.launch import launcher
 from cuesta.errors import Defect, InputError
 from cuesta.lab.trial import Trial
-from labkit import ROOT, below, vector_files
+from labkit import ROOT, below, record_of, vector_files
 
 GOLDEN = (ROOT / "spec/workloads/dataflow/cases/averages.tsv").read_text()
 SMALL = ["--blocks", "2", "--block-vectors", "1000", "--shift", "1,0,-0.5", "--seed", "7"]
@@ -67,24 +67,106 @@ def test_a_block_of_another_kind_is_refused() -> None:
 def test_the_native_engine_writes_the_golden_table(tmp_path: Path) -> None:
     assert call(["run", "dataflow", *SMALL, "-o", str(tmp_path / "a")]) == 0
     assert (tmp_path / "a" / ANSWER_FILE).read_text() == GOLDEN
-    assert json.loads((tmp_path / "a" / "run.json").read_text())["verified"]
+    assert record_of(tmp_path / "a")
+
+
+LAZY = ["pipeline", "reduce", "write"]
+KEPT = ["generate", "shift", "average", "reduce", "write"]
+WAYS = [
+    ([], LAZY),
+    (["--stages", "separate"], LAZY),
+    (["--stages", "separate", "--keep", "memory"], KEPT),
+    (["--stages", "separate", "--keep", "disk"], KEPT),
+]
+
+
+def phases_of(folder: Path) -> list[str]:
+    """The names in the record of a verified run, without the start of an engine."""
+    names = [phase["name"] for phase in record_of(folder)["phases"]]
+    return [name for name in names if name != "start"]
+
+
+@pytest.mark.parametrize(("more", "phases"), WAYS)
+def test_the_reduction_is_a_phase_of_its_own(
+    tmp_path: Path, more: list[str], phases: list[str]
+) -> None:
+    assert call(["run", "dataflow", *SMALL, *more, "-o", str(tmp_path / "a")]) == 0
+    assert phases_of(tmp_path / "a") == phases
+    assert call(["run", "dataflow", *vector_files(tmp_path), *more, "-o", str(tmp_path / "b")]) == 0
+    assert phases_of(tmp_path / "b") == [name.replace("generate", "load") for name in phases]
 
 
 @needs_mpi
-@pytest.mark.parametrize(
-    ("ranks", "more"),
-    [
-        (1, []),
-        (3, []),
-        (2, ["--stages", "separate"]),
-        (2, ["--stages", "separate", "--keep", "memory"]),
-        (3, ["--stages", "separate", "--keep", "disk"]),
-    ],
-)
-def test_ranks_write_the_golden_table(tmp_path: Path, ranks: int, more: list[str]) -> None:
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize(("more", "phases"), WAYS)
+@pytest.mark.parametrize("kernels", ["native", "numpy", "c"])
+def test_ranks_write_the_golden_table(
+    tmp_path: Path, ranks: int, more: list[str], phases: list[str], kernels: str
+) -> None:
+    if kernels == "c" and ("disk" in more or c_program.missing()):
+        pytest.skip("the C program does not do that, or there is no mpicc")
     words = ["run", "dataflow", *SMALL, "--engine", "mpi", "--ranks", str(ranks), *more]
-    assert call([*words, "-o", str(tmp_path / "a")]) == 0
+    assert call([*words, "--kernels", kernels, "-o", str(tmp_path / "a")]) == 0
     assert (tmp_path / "a" / ANSWER_FILE).read_text() == GOLDEN
+    assert phases_of(tmp_path / "a") == phases
+
+
+@needs_mpi
+def test_ranks_reduce_sums_that_do_not_fit_in_64_bits() -> None:
+    class Alone:
+        def Reduce(self, mine: Any, every: Any, op: object, root: int) -> None:  # noqa: N802
+            every[:] = mine
+
+    rows = [(2**62 + 5, -(2**62) - 3, -1)] * 7
+    found = _reduce(Alone(), np.array(rows, dtype=np.int64))
+    assert found == (7 * (2**62 + 5), 7 * (-(2**62) - 3), -7)
+
+
+@needs_mpi
+@pytest.mark.skipif(c_program.missing() is not None, reason="there is no mpicc")
+def test_the_c_program_is_compiled_once_and_its_seed_and_shift_arrive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = ["run", "dataflow", "--blocks", "7", "--block-vectors", "333", "--shift=-999.9,3e-5,0"]
+    words += ["--seed", str(2**64 - 1)]
+    assert call([*words, "-o", str(tmp_path / "native")]) == 0
+    names = []
+    for name in ("first", "second"):
+        more = ["--engine", "mpi", "--ranks", "4", "--kernels", "c", "-o", str(tmp_path / name)]
+        assert call([*words, *more]) == 0
+        record = record_of(tmp_path / name)
+        names.append(record["phases"][0]["name"])
+        assert record["engine_options"]["kernels"] == "c"
+        for other in ("native", name):
+            table = (tmp_path / other / ANSWER_FILE).read_bytes()
+            assert table == (tmp_path / "native" / ANSWER_FILE).read_bytes()
+    assert names == ["start", "pipeline"]
+
+
+@needs_mpi
+def test_what_the_c_program_does_not_do_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = ["--stages", "separate", "--keep", "disk"]
+    for words, code, told in [
+        (["dataflow", *SMALL, *disk], 2, "--kernels c keeps blocks in memory or not at all"),
+        (["dataflow", *vector_files(tmp_path)], 2, "--kernels c generates its vectors"),
+        (["sort", __file__], 2, "--kernels c is for dataflow; sort runs the native kernels"),
+        (["dataflow", "--kernels", "d"], 2, "--kernels is d, choose from native, numpy, c"),
+    ]:
+        more = ["--engine", "mpi", "-o", str(tmp_path / "out")]
+        assert call(["run", words[0], "--kernels", "c", *words[1:], *more]) == code
+        assert told in capsys.readouterr().err
+    (tmp_path / "mpiexec").touch()
+    monkeypatch.setattr("cuesta.engines.mpi.launch.launcher", lambda: str(tmp_path / "mpiexec"))
+    words = ["run", "dataflow", *SMALL, "--engine", "mpi", "--kernels", "c"]
+    assert call([*words, "-o", str(tmp_path / "out")]) == 3
+    assert "--kernels c needs mpicc beside" in capsys.readouterr().err.splitlines()[-1]
+    (tmp_path / "mpicc").write_text("#!/bin/sh\necho cc: not found >&2; exit 1\n")
+    (tmp_path / "mpicc").chmod(0o755)
+    assert call([*words, "-o", str(tmp_path / "out")]) == 3
+    assert "(cc: not found); install a C compiler" in capsys.readouterr().err.splitlines()[-1]
 
 
 @needs_mpi

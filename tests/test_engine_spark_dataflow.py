@@ -41,7 +41,8 @@ def test_the_table_is_that_of_the_native_engine(
     outcome = same_as_native(trial("dataflow", [], SMALL | more, kernels=kernels), tmp_path)
     names = [phase.name for phase in outcome.phases if phase.name != "start"]
     kept = more.get("keep")
-    assert names == (["generate", "shift", "average", "reduce"] if kept else ["pipeline", "reduce"])
+    stages = ["generate", "shift", "average"] if kept else ["pipeline"]
+    assert names == [*stages, "reduce", "write"]
     if kept:
         where = {"memory": "kept_memory_bytes", "disk": "kept_disk_bytes"}[kept]
         assert outcome.counts[where] > 5 * 100 * 24
@@ -95,6 +96,7 @@ def test_blocks_too_large_for_rows_are_refused_before_they_are_made(tmp_path: Pa
     ("options", "told"),
     [
         ({"kernels": "fortran"}, "--kernels is fortran, choose from native, numpy"),
+        ({"kernels": "c"}, "--kernels is c, choose from native, numpy"),
         ({"partitions": "0"}, "partitions is 0, give 1 to"),
         ({"partitions": "x"}, "partitions is x, give 1 to"),
     ],
@@ -123,5 +125,6 @@ def test_the_record_has_what_the_event_log_says(tmp_path: Path) -> None:
     assert call([*words, *more]) == 0
     record = json.loads((tmp_path / "a" / "run.json").read_text())
     log = record["engine_log"]
-    assert (log["jobs"], log["stages"], log["tasks"], log["tasks_failed"]) == (1, 1, 4, 0)
+    # Blocks, the reduction and the table's rows are a job each.
+    assert (log["jobs"], log["stages"], log["tasks"], log["tasks_failed"]) == (3, 3, 12, 0)
     assert 0 < log["run_seconds"] <= log["task_seconds"]

@@ -35,6 +35,7 @@ MUTANT_TESTS = (
     ("cuesta-assembly", "mutants", ""),
     ("cuesta-network", "mutants", ""),
     ("cuesta-sort", "mutants", ""),
+    ("cuesta-dataflow", "mutants", ""),
     ("cuesta-kmeans", "verification", "no_mutant_of_an_answer_passes"),
 )
 """Crate, test file and filter."""

@@ -73,7 +73,7 @@ def run(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -115,7 +115,7 @@ def run(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -151,7 +151,7 @@ def run(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -193,7 +193,7 @@ def run(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -229,7 +229,7 @@ def run(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -271,7 +271,7 @@ def run(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -308,7 +308,7 @@ def run(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -353,7 +353,7 @@ def run(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -392,7 +392,7 @@ def run(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -441,7 +441,7 @@ def run(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -472,7 +472,7 @@ def run(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -504,7 +504,7 @@ def run(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -539,7 +539,7 @@ def run(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -579,7 +579,7 @@ def run(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -609,7 +609,7 @@ def run(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -639,7 +639,7 @@ def run(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -675,7 +675,7 @@ def run(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -717,7 +717,7 @@ def run(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -751,7 +751,7 @@ def run(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -789,7 +789,7 @@ def run(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -832,7 +832,7 @@ def run(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -897,7 +897,7 @@ def run(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -933,7 +933,7 @@ def compare(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -975,7 +975,7 @@ def compare(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -1011,7 +1011,7 @@ def compare(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -1053,7 +1053,7 @@ def compare(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -1089,7 +1089,7 @@ def compare(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -1131,7 +1131,7 @@ def compare(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -1168,7 +1168,7 @@ def compare(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -1213,7 +1213,7 @@ def compare(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -1252,7 +1252,7 @@ def compare(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -1301,7 +1301,7 @@ def compare(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -1332,7 +1332,7 @@ def compare(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -1364,7 +1364,7 @@ def compare(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -1399,7 +1399,7 @@ def compare(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -1439,7 +1439,7 @@ def compare(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -1469,7 +1469,7 @@ def compare(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -1499,7 +1499,7 @@ def compare(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -1535,7 +1535,7 @@ def compare(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -1577,7 +1577,7 @@ def compare(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -1611,7 +1611,7 @@ def compare(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -1649,7 +1649,7 @@ def compare(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed
@@ -1692,7 +1692,7 @@ def compare(
     scratch: PathText | None = None,
     master: str | float | PathText | None = None,
     ranks: int | None = None,
-    kernels: Literal["native", "numpy"] | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
     engine_option: Mapping[str, object] | None = None,
     seed: int = 0,
     repeat: int = 1,
@@ -1757,7 +1757,7 @@ def compare(
     ranks
         MPI ranks. None: as threads.
     kernels
-        What computes in Spark's tasks. None: native.
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
     engine_option
         Settings of the engine, by name.
     seed

@@ -8,6 +8,7 @@
 
 pub mod kernel;
 pub mod params;
+mod reduce;
 pub mod reference;
 pub mod run;
 pub mod source;

@@ -1,5 +1,7 @@
 //! Runs the dataflow on threads and writes its table. Every phase ends when its last thread does.
 
+use std::fs::File;
+use std::io::Write;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use cuesta_core::budget::{Budget, Lease};
@@ -11,12 +13,15 @@ use cuesta_input::scratch;
 
 use crate::kernel::{self, AXES, Vector};
 use crate::params::{DataflowParams, Keep, Plan, Stages};
+use crate::reduce::{self, Total};
 use crate::source::Source;
 use crate::stored::{self, Blocks};
 use crate::table;
 
 /// Vectors of one task of the fused loop: some tens of microseconds.
 const PIECE_VECTORS: u64 = 1 << 16;
+/// Text of the table that is written at once.
+const PART_BYTES: usize = 1 << 20;
 /// Bytes of a stored vector.
 pub const VECTOR_BYTES: u64 = 24;
 
@@ -36,8 +41,12 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
         Stages::Fused => dataflow.fused(&mut response)?,
         Stages::Separate => dataflow.separate(&mut response)?,
     }
-    timed(&mut response, "reduce", || {
-        let bytes = dataflow.reduce()?;
+    let total = timed(&mut response, "reduce", || {
+        let total = reduce::total(plan.blocks, request.threads, |block| dataflow.sums.of(block))?;
+        Ok((total, plan.blocks * VECTOR_BYTES, plan.blocks))
+    })?;
+    timed(&mut response, "write", || {
+        let bytes = dataflow.write(total)?;
         Ok(((), bytes, plan.blocks))
     })?;
     response.counts.insert("blocks", plan.blocks);
@@ -47,7 +56,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
 
 /// The sums of the blocks, in units, added to by any thread.
 pub(crate) struct Sums<'a> {
-    blocks: Vec<[AtomicI64; 3]>,
+    blocks: Vec<[AtomicI64; AXES]>,
     _lease: Lease<'a>,
 }
 
@@ -61,6 +70,10 @@ impl<'a> Sums<'a> {
         for (total, more) in self.blocks[block as usize].iter().zip(kernel::units(sum)) {
             total.fetch_add(more, Ordering::Relaxed);
         }
+    }
+
+    fn of(&self, block: u64) -> [i64; AXES] {
+        self.blocks[block as usize].each_ref().map(|sum| sum.load(Ordering::Relaxed))
     }
 }
 
@@ -191,23 +204,25 @@ impl Dataflow<'_> {
         })
     }
 
-    /// The mean of all blocks, and the table. Returns its bytes.
-    fn reduce(&self) -> Result<u64> {
+    /// Writes the table. Returns its bytes.
+    fn write(&self, total: Total) -> Result<u64> {
+        let path = self.context.request.output.join(table::AVERAGES_FILE);
+        let failed = |cause| Error::system("answer", "writing", &path, &cause);
+        let mut file = File::create(&path).map_err(failed)?;
+        let mut bytes = 0;
         let mut text = table::HEADER.join("\t");
         text.push('\n');
-        let mut total = [0i128; 3];
-        for (index, block) in self.sums.blocks.iter().enumerate() {
-            let sums = block.each_ref().map(|sum| i128::from(sum.load(Ordering::Relaxed)));
-            for (total, sum) in total.iter_mut().zip(sums) {
-                *total += sum;
+        for block in 0..self.plan.blocks {
+            let sums = self.sums.of(block).map(i128::from);
+            table::append(&mut text, &block.to_string(), self.plan.vectors_of(block), sums);
+            if text.len() >= PART_BYTES {
+                file.write_all(text.as_bytes()).map_err(failed)?;
+                bytes += text.len() as u64;
+                text.clear();
             }
-            let vectors = self.plan.vectors_of(index as u64);
-            table::append(&mut text, &index.to_string(), vectors, sums);
         }
         table::append(&mut text, table::ALL, self.plan.vectors, total);
-        let path = self.context.request.output.join(table::AVERAGES_FILE);
-        std::fs::write(&path, &text)
-            .map_err(|cause| Error::system("answer", "writing", &path, &cause))?;
-        Ok(text.len() as u64)
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        Ok(bytes + text.len() as u64)
     }
 }

@@ -114,7 +114,7 @@ impl Stored {
     }
 
     /// Names the first number of a piece that is too large.
-    fn refusal(&self, first: u64, piece: &[f64], limit: f64) -> Error {
+    pub(crate) fn refusal(&self, first: u64, piece: &[f64], limit: f64) -> Error {
         let index = piece.iter().position(|&value| !kernel::fits(value, limit)).unwrap_or(0);
         let text = format!(
             "coordinate {} of {} is {}; with this --block-vectors sums are exact up to {limit}: \
@@ -126,11 +126,11 @@ impl Stored {
         Error::input("dataflow", text)
     }
 
-    /// Reads vectors as they are in the files.
+    /// Reads vectors as they are in the files; `bytes` is for the use of this function.
     ///
     /// # Errors
     /// `System`.
-    pub fn read(&self, first: u64, block: &mut [f64]) -> Result<()> {
-        self.points.read(first, block, &mut Vec::new())
+    pub fn read(&self, first: u64, block: &mut [f64], bytes: &mut Vec<u8>) -> Result<()> {
+        self.points.read(first, block, bytes)
     }
 }

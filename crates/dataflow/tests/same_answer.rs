@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cuesta_core::job::{Request, Verdict};
+use cuesta_core::job::{Level, Request, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_dataflow::{run, table, verify};
@@ -100,11 +100,95 @@ fn a_changed_sum_or_mean_is_found() {
     let without: Vec<&str> = good.lines().filter(|line| !line.starts_with("1\t")).collect();
     fs::write(&path, without.join("\n")).unwrap();
     assert!(!judged(&asked).unwrap().verified);
-    for bad in
-        ["", "block\n", &good.replace("all\t300", "all\t0"), &good.replace("\t100\t", "\tx\t")]
-    {
+    let swapped = good.replace("\n0\t", "\n9\t").replace("\n1\t", "\n0\t");
+    for bad in [
+        "",
+        "block\n",
+        &good[..good.len() - 1],
+        &good.lines().take(4).fold(String::new(), |text, line| text + line + "\n"),
+        &good.replace("all\t300", "all\t0"),
+        &good.replace("all\t300", "all\t299"),
+        &good.replace("\t100\t", "\tx\t"),
+        &(good.clone() + last + "\n"),
+        &swapped.replace("\n9\t", "\n1\t"),
+    ] {
         fs::write(&path, bad).unwrap();
-        assert!(judged(&asked).is_err(), "{bad}");
+        let verdict = judged(&asked).unwrap();
+        assert!(!verdict.verified && verdict.remark.is_some(), "{bad}");
+    }
+}
+
+/// A table whose sums are those of the vectors of another seed, added as they should be.
+fn of_another_seed(asked: &mut Request) -> String {
+    asked.seed += 1;
+    let table = table_of(asked);
+    asked.seed -= 1;
+    table
+}
+
+#[test]
+fn every_wrong_block_is_found_and_a_sample_finds_one_in_sixteen() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut asked = request(folder.path(), json!({ "blocks": 320, "block_vectors": 10 }), 2);
+    let other = of_another_seed(&mut asked);
+    let good = table_of(&asked);
+    let path = asked.output.join(table::AVERAGES_FILE);
+    asked.verify = Level::Sample;
+    assert!(judged(&asked).unwrap().verified);
+    // All lines agree with one another, and every sum is wrong.
+    fs::write(&path, &other).unwrap();
+    assert!(!judged(&asked).unwrap().verified);
+    let broken = good.replace("\nall\t3200\t", "\nall\t3200\t1");
+    fs::write(&path, broken).unwrap();
+    assert!(!judged(&asked).unwrap().verified);
+
+    let one_block = json!({ "blocks": 1, "block_vectors": 300_000 });
+    let mut asked = request(folder.path(), one_block, 2);
+    let other = of_another_seed(&mut asked);
+    table_of(&asked);
+    for level in [Level::Full, Level::Sample] {
+        asked.verify = level;
+        assert!(judged(&asked).unwrap().verified);
+        fs::write(asked.output.join(table::AVERAGES_FILE), &other).unwrap();
+        assert!(!judged(&asked).unwrap().verified);
+        table_of(&asked);
+    }
+}
+
+#[test]
+fn a_table_of_many_windows_is_verified_in_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let asked = request(folder.path(), json!({ "blocks": 60_000, "block_vectors": 3 }), 2);
+    let good = table_of(&asked);
+    assert!(good.len() > 3 << 20);
+    let verdict = judged(&asked).unwrap();
+    assert!(verdict.verified, "{verdict:?}");
+    assert_eq!((verdict.counts["blocks"], verdict.counts["vectors"]), (60_000, 180_000));
+    let path = asked.output.join(table::AVERAGES_FILE);
+    for block in [0, 30_000, 59_999] {
+        let line = good.lines().nth(block + 1).unwrap();
+        let fields: Vec<&str> = line.split('\t').collect();
+        let wrong = line.replace(fields[2], &format!("{}1", fields[2]));
+        fs::write(&path, good.replacen(&format!("\n{line}\n"), &format!("\n{wrong}\n"), 1))
+            .unwrap();
+        let remark = judged(&asked).unwrap().remark.unwrap();
+        assert!(remark.contains(&format!("block {block} ")), "{remark}");
+    }
+}
+
+#[test]
+fn the_reduction_is_a_phase_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    for (keep, stages) in
+        [("none", vec!["pipeline"]), ("disk", vec!["generate", "shift", "average"])]
+    {
+        let parameters = json!({
+            "blocks": 3, "block_vectors": 10, "stages": "separate", "keep": keep
+        });
+        let asked = request(folder.path(), parameters, 2);
+        let phases = run(&asked, &Progress::default()).unwrap().phases;
+        let names: Vec<&str> = phases.iter().map(|phase| &*phase.name).collect();
+        assert_eq!(names, [&*stages, &["reduce", "write"]].concat());
     }
 }
 
@@ -195,6 +279,14 @@ fn files_that_hold_no_vectors_are_named() {
         let expected = format!("coordinate 2 of point 2 of {}", folder.path().display());
         assert!(message.contains(&expected) && message.contains(shown), "{message}");
     }
+    // An answer to such a file could only be wrong: verification says the same of the file.
+    let good = array(folder.path(), "some.npy", "<f8", &[0.0, 0.0, 0.0]);
+    let mut asked = request(folder.path(), json!({ "block_vectors": 1 << 20 }), 1);
+    asked.inputs = vec![good.clone()];
+    table_of(&asked);
+    array(folder.path(), "some.npy", "<f8", &[0.0, f64::NAN, 0.0]);
+    let message = judged(&asked).unwrap_err().message;
+    assert!(message.contains("coordinate 2 of point 1 of"), "{message}");
     let fits = array(folder.path(), "fits.npy", "<f8", &[130_072.0, 0.0, 0.0]);
     let mut asked = request(folder.path(), json!({ "block_vectors": 1 << 20 }), 1);
     asked.inputs = vec![fits];

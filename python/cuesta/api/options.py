@@ -27,7 +27,7 @@ ENGINE_PANEL = "Engine and machine"
 OUTPUT_PANEL = "Measuring and output"
 
 _TYPES: dict[str, type] = {"float": float, "int": int, "choice": str, "text": str, "flag": bool}
-_ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels": ("spark",)}
+_ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels": ("spark", "mpi")}
 """Engines that each flag for engines is for."""
 _MATES = {"-1": "first_mates", "-2": "second_mates"}
 """Names in the signature of the options that take files of mates."""
@@ -240,7 +240,8 @@ def _common_options() -> list[Option]:
         _engine("--master", metavar="URL", help="Spark master.", shown="local[THREADS]"),
         _engine("--ranks", kind=int, metavar="N", help="MPI ranks.", shown="as --threads"),
         _engine(
-            "--kernels", metavar="native|numpy", help="What computes in Spark's tasks.",
+            "--kernels", metavar="native|numpy|c",
+            help="Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi.",
             shown="native",
         ),
         _engine(

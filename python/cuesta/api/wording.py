@@ -20,7 +20,7 @@ _TYPES = {
     "engine_option": "Mapping[str, object] | None",
     "output": "PathText | None",
     "scratch": "PathText | None",
-    "kernels": 'Literal["native", "numpy"] | None',
+    "kernels": 'Literal["native", "numpy", "c"] | None',
 }
 _HELP = {
     "memory": "Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cuesta.engines.shares import FileShare, file_share
 from cuesta.errors import InputError
 from cuesta.lab.request import native_module
+from cuesta.lab.trial import Trial
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,6 +83,24 @@ class Plan:
     def making(self) -> str:
         """The phase that makes the blocks."""
         return "load" if self.files else "generate"
+
+    @property
+    def phase_names(self) -> tuple[str, ...]:
+        """The phases of a run, on every engine."""
+        stages = ("pipeline",) if self.keep == "none" else (self.making, "shift", "average")
+        return (*stages, "reduce", "write")
+
+    def amounts(self, phase: str) -> dict[str, int]:
+        """Rows that a phase goes over, and bytes that it has to move where it moves some."""
+        moved = self.vectors * VECTOR_BYTES
+        moves = {
+            "pipeline": self.file_bytes,
+            self.making: self.file_bytes + moved,
+            "shift": 2 * moved,
+            "average": moved,
+        }
+        rows = self.vectors if phase in moves else self.blocks
+        return {"rows": rows} | ({"bytes": moves[phase]} if moves.get(phase) else {})
 
 
 def plan(parameters: Mapping[str, Any], seed: int, inputs: Sequence[str]) -> Plan:
@@ -293,19 +312,34 @@ def sums_of(kernels: Kernels, asked: Plan, number: int, room: Block) -> Sums:
 KERNELS: Mapping[str, type[Kernels]] = {"native": NativeKernels, "numpy": NumpyKernels}
 
 
-def write_table(path: Path, sums: Iterator[Sums], plan: Plan) -> int:
-    """Write the answer file from the sums of the blocks in order; return its bytes."""
-    total = [0, 0, 0]
+def kernels_of(trial: Trial, choices: Iterable[str] = KERNELS) -> str:
+    """The `--kernels` of a trial. Errors: `InputError` where they are not for its workload."""
+    given = trial.engine_options.get("kernels", "native")
+    if given not in choices:
+        raise InputError(f"--kernels is {given}, choose from {', '.join(choices)}")
+    if given != "native" and trial.workload != "dataflow":
+        raise InputError(
+            f"--kernels {given} is for dataflow; {trial.workload} runs the native kernels"
+        )
+    return given
+
+
+def add(one: Sums, other: Sums) -> Sums:
+    """The sums of both."""
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def write_table(path: Path, sums: Iterable[Sums], total: Sums, plan: Plan) -> int:
+    """Write the answer file from the sums of the blocks in order and of all; return its bytes."""
     with path.open("w", encoding="ascii") as file:
         file.write(HEADER)
         for block, found in enumerate(sums):
-            total = [one + more for one, more in zip(total, found, strict=True)]
             file.write(_line(str(block), plan.vectors_of(block), found))
         file.write(_line("all", plan.vectors, total))
         return file.tell()
 
 
-def _line(block: str, vectors: int, sums: list[int] | Sums) -> str:
+def _line(block: str, vectors: int, sums: Sums) -> str:
     fields = [block, str(vectors), *map(str, sums), *(_mean(one, vectors) for one in sums)]
     return "\t".join(fields) + "\n"
 

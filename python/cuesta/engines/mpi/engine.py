@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from cuesta.engines import kmeans, sort
-from cuesta.engines.dataflow import VECTOR_BYTES, plan
-from cuesta.engines.mpi import launch, world
+from cuesta.engines.dataflow import KERNELS, VECTOR_BYTES, kernels_of, plan
+from cuesta.engines.mpi import c_program, launch, world
 from cuesta.errors import EngineMissing, InputError
 from cuesta.lab.points import with_arrays
 from cuesta.lab.request import native_module
 from cuesta.lab.trial import Outcome, Phase, Trial
 
+_KERNELS = (*KERNELS, "c")
 _MEMORY_READ = "memory_read_bytes_per_s"
 _CEILINGS = {
     "shift": "memory_copy_bytes_per_s",
@@ -41,6 +43,10 @@ class MpiEngine:
             return None
         return "there is no mpiexec; pip install 'cuesta[mpi]' brings MPICH, or load the site's MPI"
 
+    def missing_for(self, trial: Trial) -> str | None:
+        """What to install for the options of a trial, or None. Errors: `InputError`."""
+        return c_program.missing() if kernels_of(trial, _KERNELS) == "c" else None
+
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial`. Errors: `InputError`, `EngineError` when a rank dies."""
         try:
@@ -48,12 +54,16 @@ class MpiEngine:
         except EngineMissing as error:
             raise EngineMissing(str(error)) from None
         ranks = world.size() if world.is_inside() else _ranks(trial)
+        kernels = kernels_of(trial, _KERNELS)
         _check_memory(trial, ranks)
+        if kernels == "c":
+            return _run_in_c(trial, ranks, output)
         trial, converted = with_arrays(trial, scratch)
         request = {
             "workload": trial.workload,
             "inputs": list(trial.inputs),
             "parameters": dict(trial.parameters),
+            "kernels": kernels,
             "seed": trial.seed,
             "memory_bytes": trial.memory_bytes,
             "output": str(output),
@@ -63,16 +73,33 @@ class MpiEngine:
             response = world.run(request)
         else:
             response = launch.run_ranks(ranks, request, scratch)
-        return Outcome(
-            phases=(*converted, *map(_phase, response["phases"])),
-            counts=response["counts"],
-            versions=response.get("versions", {}),
-        )
+        return _outcome(response, converted)
 
     def close(self) -> None:
         """Let the ranks that somebody started go home."""
         if world.is_inside():
             world.close()
+
+
+def _outcome(response: dict[str, Any], before: tuple[Phase, ...]) -> Outcome:
+    return Outcome(
+        phases=(*before, *map(_phase, response["phases"])),
+        counts=response["counts"],
+        versions=response.get("versions", {}),
+    )
+
+
+def _run_in_c(trial: Trial, ranks: int, output: Path) -> Outcome:
+    """Run the C program; the phase `start` is there where it was compiled. Errors: as `run`."""
+    if world.is_inside():
+        raise InputError("--kernels c starts its own ranks; run it without mpirun, with --ranks N")
+    asked = plan(trial.parameters, trial.seed, trial.inputs)
+    c_program.check(asked)
+    started = time.perf_counter()
+    program, is_new = c_program.compiled(c_program.FLAGS)
+    start = Phase(name="start", seconds=time.perf_counter() - started)
+    response = c_program.run(asked, ranks, output, program)
+    return _outcome(response, (start,) if is_new else ())
 
 
 def _ranks(trial: Trial) -> int:

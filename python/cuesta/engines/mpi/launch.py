@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,15 +52,30 @@ def run_ranks(ranks: int, request: Mapping[str, Any], scratch: Path) -> dict[str
     Ctrl-C and SIGTERM end the ranks. Errors: those of the ranks; `EngineError` when one dies, with
     the last line that was said.
     """
+    asked, answered = scratch / "request.json", scratch / "response.json"
+    asked.write_text(json.dumps(dict(request)), encoding="utf-8")
+    words = [sys.executable, "-m", RANK_PROGRAM, str(asked), str(answered)]
+    code, said = run_program(ranks, words)
+    if answered.exists():
+        found: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
+        if "error" in found:
+            name, message = found["error"]
+            raise getattr(cuesta.errors, name, EngineError)(message)
+        if code == 0:
+            return found
+    raise failure(code, said)
+
+
+def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
+    """Run a program on `ranks` new ranks; return the exit code, and what all of them said.
+
+    Ctrl-C and SIGTERM end the ranks. Errors: `EngineMissing` without a launcher.
+    """
     command = launcher()
     if command is None:
         raise EngineMissing("there is no mpiexec; install cuesta[mpi] or load the site's MPI")
-    asked, answered = scratch / "request.json", scratch / "response.json"
-    asked.write_text(json.dumps(dict(request)), encoding="utf-8")
-    words = [command, "-n", str(ranks), sys.executable, "-m", RANK_PROGRAM]
-    words += [str(asked), str(answered)]
     process = subprocess.Popen(
-        words,
+        [command, "-n", str(ranks), *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -74,7 +89,7 @@ def run_ranks(ranks: int, request: Mapping[str, Any], scratch: Path) -> dict[str
     except BaseException:
         _end(process)
         raise
-    return _response(answered, process.returncode, said)
+    return process.returncode, said
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -87,20 +102,14 @@ def _end(process: subprocess.Popen[str]) -> None:
             return
 
 
-def _response(path: Path, code: int, said: str) -> dict[str, Any]:
-    if path.exists():
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if "error" in found:
-            name, message = found["error"]
-            raise getattr(cuesta.errors, name, EngineError)(message)
-        if code == 0:
-            return found
+def failure(code: int, said: str) -> EngineError:
+    """What is wrong with ranks that ended with `code`, in one line."""
     if code in _KILLED:
-        raise EngineError(
+        return EngineError(
             "mpi: a rank was killed (signal 9), perhaps for want of memory; give fewer --ranks, or "
             "more nodes"
         )
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     # Launchers draw boxes and repeat themselves; what a rank itself said comes first.
     told = next((line for line in lines if line[0].isalnum()), "nothing was said")
-    raise EngineError(f"mpi: a rank failed (code {code}): {told[:ERROR_CHARACTERS_MAX]}")
+    return EngineError(f"mpi: a rank failed (code {code}): {told[:ERROR_CHARACTERS_MAX]}")

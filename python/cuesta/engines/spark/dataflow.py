@@ -1,13 +1,14 @@
-"""`dataflow`: blocks in tasks; only sums come to the driver.
+"""`dataflow`: blocks and their sums stay in tasks, which add them; the driver writes the table.
 
-With `--kernels native` blocks are binary rows of DataFrames and the Rust kernels work on them where
-Arrow put them. With `--kernels numpy` they are NumPy arrays in RDDs, as a Python programmer writes
-it who has Spark and nothing else.
+With `--kernels native` kept blocks are binary rows of DataFrames and the Rust kernels work on them
+where Arrow put them. With `--kernels numpy` blocks are NumPy arrays in RDDs, as a Python programmer
+writes it who has Spark and nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from cuesta.engines.dataflow import (
     NumpyKernels,
     Plan,
     Sums,
+    add,
     make_block,
     make_room,
     plan,
@@ -39,12 +41,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cuesta.engines.dataflow import Block
+    from cuesta.engines.spark.session import Session
 
 COPIES = 4
 """Of a block while it goes from the JVM to a Python worker and back."""
 
 BLOCKS = "block long, data binary"
-SUMS = "block long, x long, y long, z long"
+SUMS = "x long, y long, z long"
 
 
 def run(context: Context) -> dict[str, int]:
@@ -57,20 +60,39 @@ def run(context: Context) -> dict[str, int]:
         _check_memory(context, asked)
     stages = (_Arrays if options.kernels == "numpy" else _Frames)(context, asked, tasks)
     if asked.keep == "none":
-        with context.phase("pipeline") as measure:
-            measure.rows, measure.bytes = asked.vectors, asked.file_bytes or None
-            sums = stages.pipeline()
+        with _phase(context, asked, "pipeline"):
+            sums = _computed(stages.pipeline())
     else:
         sums = _staged(context, asked, stages)
-    with context.phase("reduce") as measure:
-        measure.rows = asked.blocks
-        write_table(context.output / ANSWER_FILE, iter(sums), asked)
+    with _phase(context, asked, "reduce"):
+        total = sums.reduce(add)
+    with _phase(context, asked, "write"):
+        write_table(context.output / ANSWER_FILE, sums.collect(), total, asked)
+    # After a failure the session may be gone, and if it is not, sums take next to no memory.
+    sums.unpersist(blocking=True)
     return {
         "blocks": asked.blocks,
         "vectors": asked.vectors,
         "partitions": tasks,
         **stages.stored,
     }
+
+
+@contextmanager
+def _phase(context: Context, asked: Plan, name: str) -> Iterator[None]:
+    with context.phase(name) as measure:
+        yield
+        found = asked.amounts(name)
+        measure.rows, measure.bytes = found["rows"], found.get("bytes")
+
+
+def _computed(sums: RDD[Sums]) -> RDD[Sums]:
+    """The sums of blocks, computed and kept where they are."""
+    from pyspark import StorageLevel
+
+    sums.persist(StorageLevel.MEMORY_AND_DISK)
+    sums.count()
+    return sums
 
 
 def _check_memory(context: Context, asked: Plan) -> None:
@@ -85,19 +107,14 @@ def _check_memory(context: Context, asked: Plan) -> None:
         )
 
 
-def _staged(context: Context, asked: Plan, stages: _Frames | _Arrays) -> list[Sums]:
-    vectors = asked.vectors
-    moved = vectors * VECTOR_BYTES
+def _staged(context: Context, asked: Plan, stages: _Frames | _Arrays) -> RDD[Sums]:
     try:
-        with context.phase(asked.making) as measure:
-            measure.rows, measure.bytes = vectors, asked.file_bytes + moved
+        with _phase(context, asked, asked.making):
             stages.make()
-        with context.phase("shift") as measure:
-            measure.rows, measure.bytes = vectors, 2 * moved
+        with _phase(context, asked, "shift"):
             stages.shift()
-        with context.phase("average") as measure:
-            measure.rows, measure.bytes = vectors, moved
-            return stages.average()
+        with _phase(context, asked, "average"):
+            return _computed(stages.average())
     finally:
         stages.forget()
 
@@ -109,24 +126,25 @@ class _Frames:
         self.stored: dict[str, int] = {}
         self._session = context.session
         self._asked = asked
-        self._rows = context.session.spark.range(0, asked.blocks, 1, tasks)
+        self._tasks = tasks
         self._kept: list[DataFrame] = []
 
-    def pipeline(self) -> list[Sums]:
-        """All stages of a block, one after the other."""
-        return self._sums(self._rows, partial(_pipelines, NativeKernels(), self._asked))
+    def pipeline(self) -> RDD[Sums]:
+        """The sums of blocks that go through all stages one after the other."""
+        return _pipelines(self._session, NativeKernels(), self._asked, self._tasks)
 
     def make(self) -> None:
         """Make the blocks and keep them."""
-        self._keep(self._rows, _generated)
+        rows = self._session.spark.range(0, self._asked.blocks, 1, self._tasks)
+        self._keep(rows, _generated)
 
     def shift(self) -> None:
         """Keep the shifted blocks beside the first ones: a DataFrame can't be changed."""
         self._keep(self._kept[-1], _shifted)
 
-    def average(self) -> list[Sums]:
+    def average(self) -> RDD[Sums]:
         """The sums of the kept blocks."""
-        return self._sums(self._kept[-1], _summed)
+        return self._session.map_arrow(self._kept[-1], _summed, SUMS).rdd.map(tuple)
 
     def forget(self) -> None:
         """Give back what was kept."""
@@ -140,11 +158,6 @@ class _Frames:
         mapped.foreachPartition(_nothing)
         self.stored |= _stored(self._session)
 
-    def _sums(self, rows: DataFrame, function: Any) -> list[Sums]:
-        table = self._session.map_arrow(rows, function, SUMS).toArrow().sort_by("block")
-        x, y, z = (table.column(name).to_pylist() for name in "xyz")
-        return list(zip(x, y, z, strict=True))
-
 
 class _Arrays:
     """The stages on RDDs of NumPy arrays."""
@@ -153,27 +166,26 @@ class _Arrays:
         self.stored: dict[str, int] = {}
         self._session = context.session
         self._asked = asked
-        spark = context.session.spark.sparkContext
-        self._numbers: RDD[int] = spark.range(0, asked.blocks, 1, tasks)
+        self._tasks = tasks
         self._kept: list[RDD[Any]] = []
 
-    def pipeline(self) -> list[Sums]:
+    def pipeline(self) -> RDD[Sums]:
         """See `_Frames`."""
-        return self._numbers.mapPartitions(partial(_array_sums, self._asked)).collect()
+        return _pipelines(self._session, NumpyKernels(), self._asked, self._tasks)
 
     def make(self) -> None:
         """See `_Frames`."""
-        self._keep(self._numbers.map(partial(_made, NumpyKernels(), self._asked)))
+        numbers = _numbers(self._session, self._asked, self._tasks)
+        self._keep(numbers.map(partial(_made, NumpyKernels(), self._asked)))
 
     def shift(self) -> None:
         """See `_Frames`."""
         by = self._asked.shift
         self._keep(self._kept[-1].map(lambda block: (block.reshape(-1, 3) + by).ravel()))
 
-    def average(self) -> list[Sums]:
+    def average(self) -> RDD[Sums]:
         """See `_Frames`."""
-        sums: list[Sums] = self._kept[-1].map(NumpyKernels().sum).collect()
-        return sums
+        return self._kept[-1].map(NumpyKernels().sum)
 
     def forget(self) -> None:
         """See `_Frames`."""
@@ -214,22 +226,19 @@ def _made(kernels: Kernels, asked: Plan, number: int) -> Block:
         return make_block(kernels, asked, number, np.empty(3 * asked.vectors_of(number)))
 
 
-def _all_sums(kernels: Kernels, asked: Plan, numbers: Iterable[int]) -> list[Sums]:
+def _numbers(session: Session, asked: Plan, tasks: int) -> RDD[int]:
+    return session.spark.sparkContext.range(0, asked.blocks, 1, tasks)
+
+
+def _pipelines(session: Session, kernels: Kernels, asked: Plan, tasks: int) -> RDD[Sums]:
+    return _numbers(session, asked, tasks).mapPartitions(partial(_all_sums, kernels, asked))
+
+
+def _all_sums(kernels: Kernels, asked: Plan, numbers: Iterable[int]) -> Iterator[Sums]:
     with refusing():
         room = make_room(asked)
-        return [sums_of(kernels, asked, number, room) for number in numbers]
-
-
-def _array_sums(asked: Plan, numbers: Iterable[int]) -> Iterator[Sums]:
-    yield from _all_sums(NumpyKernels(), asked, numbers)
-
-
-def _pipelines(
-    kernels: Kernels, asked: Plan, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        numbers = batch.column(0).to_pylist()
-        yield _sums_batch(numbers, _all_sums(kernels, asked, numbers))
+        for number in numbers:
+            yield sums_of(kernels, asked, number, room)
 
 
 def _generated(asked: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -249,8 +258,8 @@ def _shifted(asked: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 def _summed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     kernels = NativeKernels()
-    for number, block in _blocks(batches):
-        yield _sums_batch([number], [kernels.sum(block)])
+    for _, block in _blocks(batches):
+        yield _sums_batch(kernels.sum(block))
 
 
 def _blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Block]]:
@@ -272,9 +281,7 @@ def _block_batch(number: int, block: Block) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([number], pa.int64()), data], ["block", "data"])
 
 
-def _sums_batch(numbers: list[int], sums: list[Sums]) -> pa.RecordBatch:
+def _sums_batch(sums: Sums) -> pa.RecordBatch:
     import pyarrow as pa
 
-    columns = [list(axis) for axis in zip(*sums, strict=True)] or [[], [], []]
-    arrays = [pa.array(column, pa.int64()) for column in (numbers, *columns)]
-    return pa.RecordBatch.from_arrays(arrays, ["block", "x", "y", "z"])
+    return pa.RecordBatch.from_pydict({name: [one] for name, one in zip("xyz", sums, strict=True)})

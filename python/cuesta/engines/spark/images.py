@@ -17,7 +17,6 @@ from cuesta.engines.spark.failures import refusing
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.plan import TASKS_A_SLOT
 from cuesta.engines.spark.source import on_disk
-from cuesta.errors import InputError
 from cuesta.lab.request import native_module, to_request
 
 if TYPE_CHECKING:
@@ -31,8 +30,6 @@ _LINES = "task long, lines string"
 def run(context: Context) -> dict[str, int]:
     """Write the answer; return the counts. Errors: `InputError`."""
     options = options_of(context.trial)
-    if options.kernels != "native":
-        raise InputError("--kernels numpy is for dataflow; images runs the native kernels")
     native = native_module()
     asked = json.loads(to_request(on_disk(context), context.output, context.scratch))
     asked |= {"threads": 1, "memory_bytes": asked["memory_bytes"] // context.session.slots}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 
+from cuesta.engines.dataflow import kernels_of
 from cuesta.engines.spark import scala_options
 from cuesta.errors import InputError
 from cuesta.lab.trial import Trial
@@ -13,7 +14,6 @@ from cuesta.units import format_bytes, parse_size
 TASK_BYTES_MIN = 1
 TASK_BYTES_MAX = 1 << 40
 PARTITIONS_MAX = 1 << 20
-KERNELS = ("native", "numpy")
 
 JVM_BESIDE_HEAP_BYTES = 384 << 20
 """Code, threads and network buffers of the JVM."""
@@ -111,7 +111,8 @@ def options_of(trial: Trial, *, scala: bool = False) -> Options:
         python=given.get("python", sys.executable),
         task_bytes=_task_bytes(given.get("task-bytes")),
         partitions=_partitions(given.get("partitions")),
-        kernels=_kernels(given.get("kernels", "native")),
+        # A comparison hands the flags of every engine to each.
+        kernels="native" if scala else kernels_of(trial),
         spark=tuple(sorted(spark.items())),
     )
 
@@ -131,9 +132,3 @@ def _partitions(given: str | None) -> int | None:
     if not (given.isdecimal() and 1 <= int(given) <= PARTITIONS_MAX):
         raise InputError(f"--engine-option partitions is {given}, give 1 to {PARTITIONS_MAX}")
     return int(given)
-
-
-def _kernels(given: str) -> str:
-    if given not in KERNELS:
-        raise InputError(f"--kernels is {given}, choose from {', '.join(KERNELS)}")
-    return given

@@ -32,7 +32,16 @@ object Dataflow {
   final case class Vector3(x: Double, y: Double, z: Double)
 
   /** Sums of the coordinates of a block, in units. */
-  final case class Sums(x: Long, y: Long, z: Long)
+  final case class Sums(x: Long, y: Long, z: Long) {
+    def total: Total = Total(BigInt(x), BigInt(y), BigInt(z))
+  }
+
+  /** Sums of many blocks, which may not fit in a `Long`. */
+  final case class Total(x: BigInt, y: BigInt, z: BigInt) {
+    def +(other: Total): Total = Total(x + other.x, y + other.y, z + other.z)
+
+    def axes: Seq[BigInt] = Seq(x, y, z)
+  }
 
   def run(job: Job): Map[String, Long] = {
     val asked = plan(job)
@@ -40,18 +49,21 @@ object Dataflow {
     val tasks =
       job.request.partitions.getOrElse(math.min(job.partitions.toLong, asked.blocks).toInt)
     val numbers = job.context.range(0, asked.blocks, 1, tasks)
-    val fileBytes = asked.stored.map(_.bytes)
     val sums =
       if (keep != "none") staged(job, asked, numbers, keep)
       else
-        job.clock.phase("pipeline", fileBytes, Some(asked.vectors)) {
+        job.clock.phase("pipeline", asked.stored.map(_.bytes), Some(asked.vectors)) {
           if (job.request.text("stages") == "fused" && asked.stored.isEmpty)
-            numbers.map(fused(asked, _)).collect()
-          else numbers.map(make(asked, _)).map(shift(_, asked.shift)).map(sum).collect()
+            computed(numbers.map(fused(asked, _)))
+          else computed(numbers.map(make(asked, _)).map(shift(_, asked.shift)).map(sum))
         }
-    job.clock.phase("reduce", rows = Some(asked.blocks)) {
-      write(Path.of(job.request.output, "averages.tsv"), asked, sums)
-    }
+    try {
+      val rows = Some(asked.blocks)
+      val total = job.clock.phase("reduce", rows = rows)(sums.map(_.total).reduce(_ + _))
+      job.clock.phase("write", rows = rows) {
+        write(Path.of(job.request.output, "averages.tsv"), asked, (sums.collect(), total))
+      }
+    } finally sums.unpersist(blocking = true)
     Map("blocks" -> asked.blocks, "vectors" -> asked.vectors, "partitions" -> tasks.toLong)
   }
 
@@ -68,7 +80,7 @@ object Dataflow {
     )
   }
 
-  private def staged(job: Job, asked: Plan, numbers: RDD[Long], keep: String): Array[Sums] = {
+  private def staged(job: Job, asked: Plan, numbers: RDD[Long], keep: String): RDD[Sums] = {
     val level = if (keep == "memory") StorageLevel.MEMORY_AND_DISK else StorageLevel.DISK_ONLY
     val rows = Some(asked.vectors)
     val once = asked.vectors * 3 * java.lang.Double.BYTES
@@ -79,11 +91,17 @@ object Dataflow {
     try {
       job.clock.phase(first, Some(fileBytes + once), rows)(made.count())
       job.clock.phase("shift", Some(2 * once), rows)(shifted.count())
-      job.clock.phase("average", Some(once), rows)(shifted.map(sum).collect())
+      job.clock.phase("average", Some(once), rows)(computed(shifted.map(sum)))
     } finally {
       shifted.unpersist(blocking = true)
       made.unpersist(blocking = true)
     }
+  }
+
+  /** The sums of the blocks, kept where they were computed. */
+  private def computed(sums: RDD[Sums]): RDD[Sums] = {
+    sums.persist(StorageLevel.MEMORY_AND_DISK).count()
+    sums
   }
 
   /** Three numbers, rounded to whole units half away from zero. The caller has checked them. */
@@ -160,15 +178,12 @@ object Dataflow {
 
   private def coordinate(word: Long): Double = (word & 0xfffff) * (125 / Units) - 1000.0
 
-  private def write(path: Path, asked: Plan, sums: Array[Sums]): Unit = {
+  private def write(path: Path, asked: Plan, found: (Array[Sums], Total)): Unit = {
+    val (sums, total) = found
     val text = new StringBuilder(Header)
-    val total = Array.fill(3)(BigInt(0))
-    for ((sum, block) <- sums.zipWithIndex) {
-      val axes = Seq(BigInt(sum.x), BigInt(sum.y), BigInt(sum.z))
-      for (axis <- 0 until 3) total(axis) += axes(axis)
-      appendLine(text, block.toString, asked.vectorsOf(block.toLong).toLong, axes)
-    }
-    appendLine(text, "all", asked.vectors, total.toSeq)
+    for ((sum, block) <- sums.zipWithIndex)
+      appendLine(text, block.toString, asked.vectorsOf(block.toLong).toLong, sum.total.axes)
+    appendLine(text, "all", asked.vectors, total.axes)
     Files.write(path, text.toString.getBytes(US_ASCII))
     ()
   }

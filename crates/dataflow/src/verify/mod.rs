@@ -1,0 +1,297 @@
+//! Proves an answer: every sum made again by another method, every mean held against its sum.
+//!
+//! The table is read in windows of lines, so that it takes no more memory however long it is. For
+//! the blocks of a window all threads add the vectors up as whole numbers ([`sums`]), then read the
+//! lines ([`rows`]).
+
+mod rows;
+mod sums;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use cuesta_core::Result;
+use cuesta_core::digest::{Digest, Tag};
+use cuesta_core::fingerprint::Key;
+use cuesta_core::job::{Level, Request, SAMPLED_OF, Verdict, parameters};
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use cuesta_input::parallel;
+
+use crate::kernel::{AXES, UNITS};
+use crate::params::{DataflowParams, Plan};
+use crate::source::{Source, Stored};
+use crate::table;
+use rows::{Row, Table};
+use sums::Words;
+
+/// What stands for a block number in the record of all blocks.
+const ALL_BLOCKS: u64 = u64::MAX;
+const METHOD: &str =
+    "bits of the random words, or numbers of files, added as whole numbers; means multiplied out";
+const SAMPLE_METHOD: &str =
+    "sums of one block in 16 added as whole numbers; all means multiplied out, all sums added";
+/// What is wrong where a line should be that of a block, or of all.
+const NO_ROW: &str = "has no line in its place, or one in which a number is written in another way \
+                      or a mean is not that of its sum";
+/// Vectors of a task: some hundreds of microseconds.
+const TASK_VECTORS: u64 = 1 << 16;
+const _: () = assert!(TASK_VECTORS <= sums::WORDS_MAX);
+/// Vectors of files that are in memory at once: they stay in the cache of a core.
+const READ_VECTORS: u64 = 1 << 13;
+/// Lines of a task.
+const TASK_LINES: usize = 1 << 8;
+
+/// Verifies the answer in `request.output`.
+///
+/// [`Level::Sample`] looks at every line, and adds the vectors of one block in [`SAMPLED_OF`].
+///
+/// # Errors
+/// `Input` for a number of a file that no sum is exact with; `System`; `Cancelled`.
+pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
+    let source = Source::open(&request.inputs, request.seed)?;
+    let plan = parameters::<DataflowParams>(&request.parameters)?.check(source.vectors())?;
+    let vectors = match &source {
+        Source::Drawn(_) => Vectors::Drawn(Words::new(request.seed)),
+        Source::Stored(stored) => Vectors::Stored(stored),
+    };
+    let sampled = request.verify == Level::Sample;
+    let drawn = sampled.then(|| Stream::new(Key::random().salt(), 0));
+    let job = Job { plan: &plan, vectors, drawn, threads: request.threads, progress };
+    progress.expect(job.vectors_to_add());
+    let found = job.look(&mut Table::open(&request.output)?)?;
+    let method = if sampled { SAMPLE_METHOD } else { METHOD };
+    let wrong = found.wrong.map(|(_, remark)| remark);
+    let mut verdict =
+        Verdict::proven(found.digest, wrong.is_none(), &wrong.unwrap_or_default(), method)
+            .covers(&[table::AVERAGES_FILE]);
+    verdict.counts.insert("blocks", found.lines.saturating_sub(1));
+    verdict.counts.insert("vectors", plan.vectors);
+    Ok(verdict)
+}
+
+/// Where vectors come from.
+enum Vectors<'a> {
+    Drawn(Words),
+    Stored(&'a Stored),
+}
+
+/// A verification.
+struct Job<'a> {
+    plan: &'a Plan,
+    vectors: Vectors<'a>,
+    /// What chooses the blocks whose vectors are added; all of them where there is none.
+    drawn: Option<Stream>,
+    threads: usize,
+    progress: &'a Progress,
+}
+
+/// What lines say.
+#[derive(Default)]
+struct Found {
+    digest: Digest,
+    lines: u64,
+    total: [i128; AXES],
+    /// The first line that is wrong, and why.
+    wrong: Option<(u64, String)>,
+}
+
+impl Found {
+    fn refuse(&mut self, line: u64, why: String) {
+        if self.wrong.as_ref().is_none_or(|&(first, _)| line < first) {
+            self.wrong = Some((line, why));
+        }
+    }
+
+    fn add(&mut self, row: &Row) {
+        let [x, y, z] = row.sums;
+        let halves = |sum: i128| [sum as u64, (sum >> 64) as u64];
+        let ([x0, x1], [y0, y1], [z0, z1]) = (halves(x), halves(y), halves(z));
+        let block = row.block.unwrap_or(ALL_BLOCKS);
+        self.digest.add(Tag::Dataflow, &[block, row.vectors, x0, x1, y0, y1, z0, z1]);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.digest.merge(&other.digest);
+        self.lines += other.lines;
+        self.total.iter_mut().zip(other.total).for_each(|(total, more)| *total += more);
+        if let Some((line, why)) = other.wrong {
+            self.refuse(line, why);
+        }
+    }
+}
+
+/// The room of a thread for vectors of files.
+#[derive(Default)]
+struct Room {
+    values: Vec<f64>,
+    bytes: Vec<u8>,
+}
+
+impl Job<'_> {
+    /// Whether the vectors of a block are added.
+    fn adds(&self, block: u64) -> bool {
+        let one_of = |drawn: &Stream| {
+            let group = block / SAMPLED_OF;
+            let blocks = SAMPLED_OF.min(self.plan.blocks - group * SAMPLED_OF);
+            block % SAMPLED_OF == drawn.below(group, blocks)
+        };
+        self.drawn.as_ref().is_none_or(one_of)
+    }
+
+    fn vectors_to_add(&self) -> u64 {
+        let some = self.plan.blocks.div_ceil(SAMPLED_OF) * self.plan.block_vectors;
+        if self.drawn.is_some() { some.min(self.plan.vectors) } else { self.plan.vectors }
+    }
+
+    /// Looks at a whole table, or at its windows up to one that is wrong.
+    fn look(&self, table: &mut Table) -> Result<Found> {
+        let header = table::HEADER.join("\t") + "\n";
+        let mut found = Found::default();
+        let mut text = table.next()?;
+        let Some(rows) = text.strip_prefix(header.as_bytes()) else {
+            found.refuse(0, format!("{} has another header", table::AVERAGES_FILE));
+            return Ok(found);
+        };
+        text = rows;
+        loop {
+            let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
+            self.look_at(&lines, &mut found)?;
+            if found.wrong.is_some() {
+                return Ok(found);
+            }
+            text = table.next()?;
+            if text.is_empty() {
+                break;
+            }
+        }
+        if found.lines <= self.plan.blocks {
+            let why = format!("{} has fewer lines than blocks", table::AVERAGES_FILE);
+            found.refuse(found.lines, why);
+        }
+        Ok(found)
+    }
+
+    /// Looks at lines that follow those that are `found`.
+    fn look_at(&self, lines: &[&[u8]], found: &mut Found) -> Result<()> {
+        let first = found.lines;
+        let left = self.plan.blocks.saturating_sub(first);
+        let (of_blocks, others) = lines.split_at(lines.len().min(left as usize));
+        let sums = self.sums(first..first + of_blocks.len() as u64)?;
+        let task = |part: &mut Found, task: usize| {
+            let start = task * TASK_LINES;
+            let end = of_blocks.len().min(start + TASK_LINES);
+            for index in start..end {
+                let sums = sums[index].each_ref().map(|sum| sum.load(Ordering::Relaxed));
+                self.look_at_block((first + index as u64, sums), of_blocks[index], part);
+            }
+            Ok(())
+        };
+        let tasks = of_blocks.len().div_ceil(TASK_LINES);
+        for part in parallel::run(self.threads, tasks, Found::default, task, |_| {})? {
+            found.merge(part);
+        }
+        for line in others {
+            self.look_at_last(line, found);
+        }
+        Ok(())
+    }
+
+    /// Looks at the line of a block, which has these sums if its vectors were added.
+    fn look_at_block(&self, (block, sums): (u64, [i64; AXES]), line: &[u8], part: &mut Found) {
+        part.lines += 1;
+        let Some(row) = Row::read(line).filter(|row| row.block == Some(block)) else {
+            return part.refuse(block, format!("block {block} {NO_ROW}"));
+        };
+        part.add(&row);
+        if row.vectors != self.plan.vectors_of(block) {
+            part.refuse(block, format!("block {block} has a wrong number of vectors"));
+        }
+        if self.adds(block) && row.sums != sums.map(i128::from) {
+            part.refuse(block, format!("a sum of block {block} is wrong"));
+        }
+        // Such sums of 2^24 blocks do not overflow, and no larger one is right.
+        if row.sums.iter().any(|&sum| i64::try_from(sum).is_err()) {
+            return part.refuse(block, format!("a sum of block {block} is too large"));
+        }
+        part.total.iter_mut().zip(row.sums).for_each(|(total, sum)| *total += sum);
+    }
+
+    /// Looks at the line of all blocks, after which there is none.
+    fn look_at_last(&self, line: &[u8], found: &mut Found) {
+        let number = found.lines;
+        found.lines += 1;
+        if number > self.plan.blocks {
+            return found.refuse(number, "lines follow the last one".to_owned());
+        }
+        let Some(row) = Row::read(line).filter(|row| row.block.is_none()) else {
+            return found.refuse(number, format!("all {NO_ROW}"));
+        };
+        found.add(&row);
+        if row.vectors != self.plan.vectors {
+            found.refuse(number, "all blocks have a wrong number of vectors".to_owned());
+        }
+        if row.sums != found.total {
+            found.refuse(number, "the sums of all are not those of the blocks".to_owned());
+        }
+    }
+
+    /// The sums of blocks with their shift, in units; zeros for those whose vectors are not added.
+    fn sums(&self, blocks: Range<u64>) -> Result<Vec<[AtomicI64; AXES]>> {
+        let first = blocks.start;
+        let chosen: Vec<u64> = blocks.clone().filter(|&block| self.adds(block)).collect();
+        let sums: Vec<[AtomicI64; AXES]> = blocks.map(|_| Default::default()).collect();
+        let each = self.plan.block_vectors;
+        let group = (TASK_VECTORS / each).max(1) as usize;
+        let pieces = each.div_ceil(TASK_VECTORS) as usize;
+        let task = |room: &mut Room, task: usize| {
+            let start = (task % pieces) as u64 * TASK_VECTORS;
+            let mut added = 0;
+            for &block in chosen[task / pieces * group..].iter().take(group) {
+                let count = TASK_VECTORS.min(self.plan.vectors_of(block).saturating_sub(start));
+                let found = self.sum(self.plan.first(block) + start, count, room)?;
+                for (sum, more) in sums[(block - first) as usize].iter().zip(found) {
+                    sum.fetch_add(more, Ordering::Relaxed);
+                }
+                added += count;
+            }
+            self.progress.advance(added)
+        };
+        let tasks = chosen.len().div_ceil(group) * pieces;
+        parallel::run(self.threads, tasks, Room::default, task, |_| {})?;
+        Ok(sums)
+    }
+
+    /// The sum of some vectors with their shift, in units.
+    fn sum(&self, first: u64, count: u64, room: &mut Room) -> Result<[i64; AXES]> {
+        let mut sums = match &self.vectors {
+            Vectors::Drawn(words) => words.sum(first, count),
+            Vectors::Stored(stored) => self.sum_of_files(stored, first..first + count, room)?,
+        };
+        for (sum, shift) in sums.iter_mut().zip(self.plan.shift) {
+            *sum += (shift * UNITS) as i64 * count as i64;
+        }
+        Ok(sums)
+    }
+
+    fn sum_of_files(
+        &self,
+        stored: &Stored,
+        numbers: Range<u64>,
+        room: &mut Room,
+    ) -> Result<[i64; AXES]> {
+        let (mut sums, limit) = ([0; AXES], self.plan.limit());
+        for first in numbers.clone().step_by(READ_VECTORS as usize) {
+            let count = READ_VECTORS.min(numbers.end - first) as usize;
+            room.values.resize(AXES * count, 0.0);
+            stored.read(first, &mut room.values, &mut room.bytes)?;
+            let Some(found) = sums::of_values(&room.values, limit) else {
+                return Err(stored.refusal(first, &room.values, limit));
+            };
+            for (sum, more) in sums.iter_mut().zip(found) {
+                *sum += more;
+            }
+        }
+        Ok(sums)
+    }
+}

@@ -1,0 +1,224 @@
+//! The lines of an answer, read strictly: a number has one way to be written, and a mean is held
+//! against its sum by multiplication.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use cuesta_core::{Error, Result};
+
+use crate::kernel::AXES;
+use crate::table::{ALL, AVERAGES_FILE};
+
+/// Bytes of the answer that are in memory at once; a line is shorter.
+const WINDOW_BYTES: usize = 1 << 20;
+/// Decimals of a mean, and the millionths of 1 that they count.
+const DECIMALS: usize = 6;
+const MILLION: u128 = 1_000_000;
+/// Digits that always fit in 64 bits.
+const DIGITS_OF_WORD: usize = 19;
+
+/// The answer file, given out in windows of whole lines.
+pub struct Table {
+    path: PathBuf,
+    file: File,
+    window: Vec<u8>,
+    given: usize,
+}
+
+impl Table {
+    /// Opens the table of an answer.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn open(answer: &Path) -> Result<Self> {
+        let path = answer.join(AVERAGES_FILE);
+        let file =
+            File::open(&path).map_err(|cause| Error::system("verify", "reading", &path, &cause))?;
+        Ok(Self { path, file, window: Vec::new(), given: 0 })
+    }
+
+    /// The next lines, none at the end; only a line that is wrong has no line feed.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn next(&mut self) -> Result<&[u8]> {
+        self.window.drain(..self.given);
+        let room = (WINDOW_BYTES - self.window.len()) as u64;
+        (&self.file)
+            .take(room)
+            .read_to_end(&mut self.window)
+            .map_err(|cause| Error::system("verify", "reading", &self.path, &cause))?;
+        let last = self.window.iter().rposition(|&byte| byte == b'\n');
+        self.given = last.map_or(self.window.len(), |last| last + 1);
+        Ok(&self.window[..self.given])
+    }
+}
+
+/// What a line says, without its means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Number of the block; `None` for all blocks together.
+    pub block: Option<u64>,
+    /// Vectors of it.
+    pub vectors: u64,
+    /// Sums of their coordinates, in units.
+    pub sums: [i128; AXES],
+}
+
+impl Row {
+    /// The row of a line with its line feed; `None` where this is not the way in which it is
+    /// written, or where a mean is not that of its sum.
+    pub fn read(line: &[u8]) -> Option<Self> {
+        let mut fields = line.strip_suffix(b"\n")?.split(|&byte| byte == b'\t');
+        let block = match fields.next()? {
+            name if name == ALL.as_bytes() => None,
+            number => Some(u64::try_from(natural(number)?).ok()?),
+        };
+        let vectors = u64::try_from(natural(fields.next()?)?).ok().filter(|&count| count > 0)?;
+        let mut sums = [0; AXES];
+        for sum in &mut sums {
+            let (negative, digits) = sign(fields.next()?);
+            let size = i128::try_from(natural(digits)?).ok()?;
+            *sum = if negative { -size } else { size };
+            (size > 0 || !negative).then_some(())?;
+        }
+        for sum in sums {
+            let (negative, digits) = sign(fields.next()?);
+            let millionths = decimals(digits)?;
+            (negative == (sum < 0 && millionths > 0)).then_some(())?;
+            is_mean(millionths, sum.unsigned_abs(), vectors)?.then_some(())?;
+        }
+        fields.next().is_none().then_some(Self { block, vectors, sums })
+    }
+}
+
+/// Whether so many millionths are the mean of `vectors` coordinates that add up to `sum` units,
+/// rounded, halves up; `None` where numbers are too large for any answer.
+fn is_mean(millionths: u128, sum: u128, vectors: u64) -> Option<bool> {
+    let whole = u128::from(vectors) << 16;
+    let twice = sum.checked_mul(2 * MILLION)?.checked_add(whole)?;
+    let low = millionths.checked_mul(2)?.checked_mul(whole)?;
+    Some(low <= twice && twice < low.checked_add(2 * whole)?)
+}
+
+fn sign(field: &[u8]) -> (bool, &[u8]) {
+    field.strip_prefix(b"-").map_or((false, field), |digits| (true, digits))
+}
+
+/// A number with as many decimals as a mean has, in millionths.
+fn decimals(field: &[u8]) -> Option<u128> {
+    let (whole, rest) = field.split_at_checked(field.len().checked_sub(DECIMALS + 1)?)?;
+    let rest = number(rest.strip_prefix(b".")?)?;
+    natural(whole)?.checked_mul(MILLION)?.checked_add(rest)
+}
+
+/// A number without zeros before it.
+fn natural(digits: &[u8]) -> Option<u128> {
+    let plain = digits.first().is_some_and(|&first| first != b'0' || digits.len() == 1);
+    if plain { number(digits) } else { None }
+}
+
+fn number(digits: &[u8]) -> Option<u128> {
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let value = |digit: &u8| digit - b'0';
+    if digits.len() <= DIGITS_OF_WORD {
+        let add = |number: u64, digit: &u8| 10 * number + u64::from(value(digit));
+        return Some(u128::from(digits.iter().fold(0, add)));
+    }
+    let add =
+        |number: u128, digit: &u8| number.checked_mul(10)?.checked_add(u128::from(value(digit)));
+    digits.iter().try_fold(0, add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_row_as_it_is_written_is_read_and_no_other_mean_is(
+            block in prop::option::of(any::<u64>()),
+            vectors in prop_oneof![1u64..5, 1u64..1 << 50],
+            sums in prop::array::uniform3(prop_oneof![
+                -10i128..10,
+                -1i128 << 53..1 << 53,
+                -1i128 << 77..1 << 77,
+            ]),
+            column in 0usize..3,
+            off in prop_oneof![Just(-1i64), Just(1), -1_000_000i64..1_000_000],
+        ) {
+            let name = block.map_or(table::ALL.to_owned(), |block| block.to_string());
+            let mut text = String::new();
+            table::append(&mut text, &name, vectors, sums);
+            prop_assert_eq!(Row::read(text.as_bytes()), Some(Row { block, vectors, sums }));
+            let mut fields: Vec<String> = text.trim_end().split('\t').map(str::to_owned).collect();
+            let digits = fields[5 + column].replace(['.', '-'], "").parse::<i128>().unwrap();
+            let other = (digits + i128::from(off)).abs();
+            if other != digits {
+                let minus = if sums[column] < 0 && other > 0 { "-" } else { "" };
+                fields[5 + column] =
+                    format!("{minus}{}.{:06}", other / 1_000_000, other % 1_000_000);
+                let line = fields.join("\t") + "\n";
+                prop_assert_eq!(Row::read(line.as_bytes()), None, "{}", line);
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_has_one_way_to_be_written() {
+        let good = "1\t2\t65536\t-65536\t-1\t0.500000\t-0.500000\t-0.000008\n";
+        assert!(Row::read(good.as_bytes()).is_some());
+        for (from, to) in [
+            ("1\t2", "01\t2"),
+            ("1\t2", "+1\t2"),
+            ("1\t2", "\t2"),
+            ("1\t2", "1\t 2"),
+            ("1\t2", "1\t0"),
+            ("65536\t-", "65536.0\t-"),
+            ("65536\t-6", "-0\t-6"),
+            ("0.500000\t", "00.500000\t"),
+            ("0.500000\t", ".500000\t"),
+            ("0.500000\t", "0.5000000\t"),
+            ("0.500000\t", "0,500000\t"),
+            ("-0.000008", "-0.000007"),
+            ("-0.000008", "0.000008"),
+            ("8\n", "8"),
+            ("8\n", "8\r\n"),
+            ("8\n", "8\t\n"),
+            ("\t-0.000008", ""),
+        ] {
+            let bad = good.replacen(from, to, 1);
+            assert_ne!(bad, good, "{from}");
+            assert_eq!(Row::read(bad.as_bytes()), None, "{bad}");
+        }
+        let huge = format!("1\t1\t{0}\t{0}\t{0}\t0.000000\t0.000000\t0.000000\n", "9".repeat(40));
+        assert_eq!(Row::read(huge.as_bytes()), None);
+        assert_eq!(Row::read(b"all\t1\t0\t0\t0\t0.000000\t0.000000\t-0.000000\n"), None);
+    }
+
+    #[test]
+    fn windows_hold_whole_lines_and_what_is_left_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let lines: String = (0..200_000).map(|number| format!("line {number}\n")).collect();
+        for text in [lines.clone(), lines + "cut", "x".repeat(3 * WINDOW_BYTES / 2), String::new()]
+        {
+            std::fs::write(folder.path().join(AVERAGES_FILE), &text).unwrap();
+            let mut table = Table::open(folder.path()).unwrap();
+            let mut found = Vec::new();
+            loop {
+                let window = table.next().unwrap();
+                if window.is_empty() {
+                    break;
+                }
+                assert!(window.ends_with(b"\n") || !window.contains(&b'\n'));
+                found.extend_from_slice(window);
+            }
+            assert!(found == text.as_bytes());
+        }
+    }
+}
