@@ -15,11 +15,11 @@ fuzz:         ## the parsers, a minute each, with libFuzzer
 build:        ## .venv/bin/cuesta
 	@python3 tools/setup.py build
 wheel:        ## dist/*.whl, tried in an empty environment without a compiler
-	@python3 tools/setup.py build && .venv/bin/python tools/wheel.py
+	@python3 tools/setup.py all && .venv/bin/python tools/wheel.py
 bench-smoke:  ## every bench at a size of seconds
-	@python3 tools/setup.py build && .venv/bin/python bench/run.py --smoke
+	@python3 tools/setup.py all && .venv/bin/python bench/run.py --smoke
 bench:        ## every bench at its real size, an hour and a half on a quiet machine
-	@python3 tools/setup.py build && .venv/bin/python bench/run.py
+	@python3 tools/setup.py all && .venv/bin/python bench/run.py
 docs:         ## the API of the Rust crates, target/doc
 	@cargo doc --workspace --no-deps
 clean:        ## remove what the other targets made

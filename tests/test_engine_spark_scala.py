@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from cuesta.engines.spark import scala_jar
 from cuesta.engines.spark_scala import SparkScalaEngine
-from cuesta.errors import InputError
+from cuesta.errors import EngineError, InputError
 from cuesta.lab.request import native_module
 from labkit import vector_files
 from sparkkit import run, same_as_native, scala, trial
@@ -282,8 +284,34 @@ def refusal(wanted: Any, folder: Path, name: str = NAME) -> str:
     return str(caught.value)
 
 
-def test_without_its_jar_the_engine_says_how_to_get_it(
+def test_without_its_jar_and_its_sources_the_engine_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("cuesta.engines.spark_scala.JAR", tmp_path / "none.jar")
-    assert "make build makes it" in (SparkScalaEngine().missing() or "")
+    monkeypatch.setattr(scala_jar, "JAR", tmp_path / "none.jar")
+    monkeypatch.setattr(scala_jar, "_COMPILER", tmp_path / "none.py")
+    assert "install cuesta's wheel again" in (SparkScalaEngine().missing() or "")
+
+
+def test_a_checkout_compiles_the_jar_when_it_is_first_used_and_when_a_source_is_newer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    jar, sources = tmp_path / "jobs.jar", tmp_path / "src"
+    sources.mkdir()
+    source = sources / "Job.scala"
+    source.write_text("object Job")
+    compiler = tmp_path / "compiler.py"
+    compiler.write_text("import sys; open(sys.argv[2], 'a').write('compiled ')")
+    for name, path in (("JAR", jar), ("_COMPILER", compiler), ("_SOURCES", sources)):
+        monkeypatch.setattr(scala_jar, name, path)
+    said: list[str] = []
+    for _ in range(2):
+        SparkScalaEngine().prepare(said.append)
+    assert jar.read_text() == "compiled "
+    os.utime(source, (jar.stat().st_mtime + 1, jar.stat().st_mtime + 1))
+    SparkScalaEngine().prepare(said.append)
+    assert jar.read_text() == "compiled compiled "
+    assert len(said) == 2
+    compiler.write_text("import sys; sys.exit('Job.scala:1: error: no such thing')")
+    jar.unlink()
+    with pytest.raises(EngineError, match=r"do not compile: Job\.scala:1: error: no such thing"):
+        SparkScalaEngine().prepare(said.append)

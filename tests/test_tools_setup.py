@@ -54,7 +54,7 @@ def test_an_old_rust_is_named_with_the_version_that_is_needed(tmp_path: Path) ->
 def test_an_unknown_level_names_the_known_ones(tmp_path: Path) -> None:
     done = setup_with(tmp_path, "everything")
     assert done.returncode == 3
-    assert "choose from venv, build, test, lock" in done.stderr
+    assert "choose from build, venv, all, test, lock" in done.stderr
 
 
 def test_a_failed_command_is_one_line_without_a_traceback(

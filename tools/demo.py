@@ -3,17 +3,19 @@
     python tools/demo.py [FOLDER]
 
 Every command is shown before it runs, so that you can run it yourself. Answers go to
-`answers/demo`, or to FOLDER. Ends by naming the report.
+`answers/demo`, or to FOLDER. Ends with three numbers and how to look at the report.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 CUESTA = ROOT / ".venv" / "bin" / "cuesta"
@@ -37,7 +39,10 @@ def main(arguments: Sequence[str]) -> int:
     except StepFailed as failed:
         print(f"demo: this command failed: {failed.args[0]}", file=sys.stderr)
         return int(failed.args[1])
-    print(f"demo: the report is {report.resolve()}")
+    for sentence in findings(folder):
+        print(f"demo: {sentence}")
+    print(f"demo: open file://{report.resolve()}")
+    print("demo: in a browser; the page is that one file, so it can be copied to another machine")
     return 0
 
 
@@ -73,6 +78,32 @@ def assemble(folder: Path) -> Path:
     contigs = folder / "assemble"
     cuesta("run", "assemble", *reads[:2], "--pairs", *into(contigs))
     return contigs
+
+
+def findings(folder: Path) -> tuple[str, str, str]:
+    """What the demo has shown, in a sentence a number."""
+    compared = [read(folder / workload / "compare.json") for workload in WORKLOADS]
+    seconds = compared[0]["as_typed_seconds"]
+    slowest = max(seconds, key=seconds.__getitem__)
+    named = ", ".join(f"{name} {taken:.1f} s" for name, taken in seconds.items())
+    answers = [path.parent for path in folder.rglob("run.json")]
+    verified = sum(read(path / "run.json")["verified"] is True for path in answers)
+    assembled = read(folder / "assemble" / "run.json")
+    contigs = assembled["answer"]["counts"]
+    return (
+        f"{seconds[slowest] / seconds['native']:.0f} times as long takes {slowest} for the same "
+        f"{WORKLOADS[0]}, start to end: {named}",
+        f"{verified} of {len(answers)} answers are verified by another method, those of "
+        f"{len(seconds)} engines are equal",
+        f"{contigs['largest']:,} bases has the longest contig of {contigs['bases']:,} assembled, "
+        f"after {assembled['time']['as_typed_seconds']:.1f} s",
+    )
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A JSON object from a file."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 def into(folder: Path) -> tuple[str, ...]:

@@ -1,13 +1,14 @@
 """Make what the other targets of the Makefile need; quick when nothing changed.
 
-    python3 tools/setup.py [venv|build|test|lock]
+    python3 tools/setup.py [build|venv|all|test|lock]
 
-venv    the virtual environment `.venv` with the pinned packages of `tools/requirements.txt`
-build   that, and the native module in release, so that `.venv/bin/cuesta` works (the default);
-        and the jar of the Scala workloads, with the compiler that PySpark brings
+build   the virtual environment `.venv` with the packages of Spark and TileDB, and the native module
+        in release, so that `.venv/bin/cuesta` works (the default)
+venv    `.venv` with all pinned packages, those for lints, tests and benches too
+all     both, and the jar of the Scala workloads, with the compiler that PySpark brings
 test    that, and what only tests need: Chromium from Debian's packages, where root can install it,
         and minimap2, where it compiles
-lock    write `tools/requirements.txt` anew from `pyproject.toml`
+lock    write `tools/requirements.txt` and `tools/requirements-build.txt` anew
 
 What is there already is known by a stamp of hashes in `.venv`. Needs nothing but Python 3.11.
 """
@@ -25,6 +26,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,12 +36,15 @@ PYTHON = VENV / "bin" / "python"
 COMMAND = VENV / "bin" / "cuesta"
 STAMP = VENV / "cuesta-stamp.json"
 REQUIREMENTS = ROOT / "tools" / "requirements.txt"
+REQUIREMENTS_BUILD = ROOT / "tools" / "requirements-build.txt"
+"""Those of them that `make build` and `make demo` need."""
 MODULE = ROOT / "python" / "cuesta" / "_native.abi3.so"
 SPARK_JOBS = ROOT / "jvm" / "spark-jobs"
 SCALA_JOBS = ROOT / "tools" / "scala_jobs.py"
 JAR = ROOT / "python" / "cuesta" / "jars" / "cuesta-spark-jobs.jar"
 
 PYTHON_MIN = (3, 11)
+EXTRAS_BUILD = ("spark", "array")
 COMPILED_EXTRA = "assess"
 """A package of it is compiled where it is installed, with zlib's headers: not for every machine."""
 
@@ -53,7 +58,7 @@ class SetupError(Exception):
 def main(arguments: Sequence[str]) -> int:
     """Bring the tree to the level asked for."""
     level = arguments[0] if arguments else "build"
-    steps = {"venv": venv, "build": build, "test": for_tests, "lock": lock}
+    steps = {"build": build, "venv": venv, "all": everything, "test": for_tests, "lock": lock}
     try:
         if level not in steps:
             raise SetupError(f"{level!r} is not known; choose from {', '.join(steps)}")
@@ -81,42 +86,78 @@ def only_one() -> Iterator[None]:
 
 
 def venv() -> None:
-    """`.venv` with exactly the pinned packages."""
-    check_python()
-    wanted = {"python": sys.version, "requirements": digest([REQUIREMENTS])}
-    if all(stamp().get(key) == value for key, value in wanted.items()) and works(PYTHON):
-        return
-    if stamp().get("python") != sys.version or not works(PYTHON):
-        say(f"making .venv with Python {sys.version.split()[0]}")
-        shutil.rmtree(VENV, ignore_errors=True)
-        run([sys.executable, "-m", "venv", str(VENV)])
-    say("installing the pinned packages (a minute; about 2 GB)")
-    # Not with uv: it is twice as fast, but keeps 1 to 2 GB of pyspark anew for every install.
-    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run([*pip, "-r", str(REQUIREMENTS)])
-    write_stamp(wanted)
+    """`.venv` with all pinned packages."""
+    make_venv()
+    install(REQUIREMENTS, "all pinned packages (1.7 GB)")
 
 
 def build() -> None:
-    """The native module in release, the command `.venv/bin/cuesta`, and the jar."""
-    check_toolchain()
-    venv()
+    """The native module in release, and the command `.venv/bin/cuesta`."""
+    build_with(REQUIREMENTS_BUILD, "the packages of the engines (0.9 GB)")
+
+
+def everything() -> None:
+    """That, all packages, and the jar of the Scala workloads."""
+    build_with(REQUIREMENTS, "all pinned packages (1.7 GB)")
     build_jar()
+
+
+def make_venv() -> None:
+    """`.venv` with the Python that runs this."""
+    check_python()
+    if stamp().get("python") == sys.version and works(PYTHON):
+        return
+    say(f"making .venv with Python {sys.version.split()[0]}")
+    shutil.rmtree(VENV, ignore_errors=True)
+    run([sys.executable, "-m", "venv", str(VENV)])
+    write_stamp({"python": sys.version})
+
+
+def install(requirements: Path, what: str) -> None:
+    """Install exactly the pinned packages of a file."""
+    enough = {one.name: digest([one]) for one in (REQUIREMENTS, requirements)}
+    if stamp().items() & enough.items():
+        return
+    say(f"installing {what}")
+    pip("-r", str(requirements))
+    write_stamp({requirements.name: enough[requirements.name]})
+
+
+def build_with(requirements: Path, what: str) -> None:
+    """The native module, compiled while packages are installed."""
+    check_toolchain()
+    make_venv()
     sources = digest(native_sources())
     if stamp().get("native") == sources and MODULE.exists() and COMMAND.exists():
+        install(requirements, what)
         return
-    say("building the native module (minutes the first time)")
-    run([str(VENV / "bin" / "maturin"), "develop", "--release", "--quiet"])
+    maturin = [str(VENV / "bin" / "maturin"), "develop", "--release", "--quiet"]
+    pip(next(line for line in pinned(requirements) if line.startswith("maturin==")))
+    with ThreadPoolExecutor(1) as pool:
+        installed = pool.submit(install, requirements, what)
+        say("compiling the native module (minutes the first time)")
+        run([*maturin, "--skip-install"])
+        installed.result()
+    run(maturin)
     write_stamp({"native": sources})
 
 
+def pinned(requirements: Path) -> list[str]:
+    """The lines of a file of pinned packages."""
+    return requirements.read_text(encoding="utf-8").splitlines()
+
+
+def pip(*words: str) -> None:
+    """Install packages into `.venv`."""
+    # Not with uv: it is twice as fast, but keeps 1 to 2 GB of pyspark anew for every install.
+    command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run([*command, *words])
+
+
 def build_jar() -> None:
-    """The Scala workloads for Spark; without PySpark that engine is missing, and says so."""
+    """The Scala workloads for Spark."""
     sources = digest([REQUIREMENTS, SCALA_JOBS, *(SPARK_JOBS / "src").rglob("*.scala")])
     if stamp().get("jar") == sources and JAR.exists():
-        return
-    if not succeeds([str(PYTHON), "-c", "import pyspark"], silent=True):
-        say("no engine spark-scala: its jar needs pip install 'cuesta[spark]'")
         return
     say("building the Scala workloads (half a minute)")
     if not succeeds([str(PYTHON), str(SCALA_JOBS), "build", str(JAR)]):
@@ -126,7 +167,7 @@ def build_jar() -> None:
 
 def for_tests() -> None:
     """What tests need beyond the build; a missing browser, minimap2 or Java skips its tests."""
-    build()
+    everything()
     if not succeeds([str(PYTHON), "-c", "import mappy"], silent=True):
         install_minimap2()
     if not any(shutil.which(name) for name in CHROMIUM_NAMES):
@@ -165,15 +206,28 @@ def install_chromium() -> None:
 
 
 def lock() -> None:
-    """Pin every package of every extra but the compiled one, for all Pythons from 3.11 on."""
+    """Pin the packages of every extra but the compiled one, for all Pythons from 3.11 on."""
     venv()
+    compile_requirements(REQUIREMENTS, [name for name in extras() if name != COMPILED_EXTRA])
+    compile_requirements(REQUIREMENTS_BUILD, EXTRAS_BUILD, "--constraint", str(REQUIREMENTS))
+
+
+def compile_requirements(target: Path, names: Iterable[str], *options: str) -> None:
+    """Pin the packages of some extras, and what builds the package."""
     command = [str(VENV / "bin" / "uv"), "pip", "compile", "--quiet", "--universal"]
-    options = ["--python-version", "3.11", "--no-annotate", "--no-header"]
-    for name in extras():
-        options += ["--extra", name] if name != COMPILED_EXTRA else []
-    run([*command, *options, "pyproject.toml", "-o", str(REQUIREMENTS)])
+    shown = ["--python-version", "3.11", "--no-annotate", "--no-header", *options]
+    wanted = [word for name in names for word in ("--extra", name)]
+    builds = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    found = subprocess.run(
+        [*command, *shown, *wanted, "pyproject.toml", "-"],
+        cwd=ROOT,
+        check=True,
+        input="\n".join(builds),
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
     head = "# Written by `python3 tools/setup.py lock` from pyproject.toml; change that instead.\n"
-    REQUIREMENTS.write_text(head + REQUIREMENTS.read_text())
+    target.write_text(head + found)
 
 
 def check_python() -> None:

@@ -65,6 +65,15 @@ class ReportsProgress(Protocol):
 
 
 @runtime_checkable
+class Prepares(Protocol):
+    """An engine that may have to make something before it runs, outside the time of a run."""
+
+    def prepare(self, say: Callable[[str], None]) -> None:
+        """Make what is not there yet; `say` hears a sentence before it takes long."""
+        ...
+
+
+@runtime_checkable
 class ReadsRemote(Protocol):
     """An engine that can read URIs, such as `hdfs://`, which nothing else here can."""
 

@@ -1,19 +1,20 @@
 """The engine whose workloads are Scala: nothing but the JVM computes.
 
-For comparison, and for sites whose executors have no Python with our wheel. The jar, made from
-`jvm/spark-jobs`, comes in the wheel; PySpark only brings Spark along and starts it.
+For comparison, and for sites whose executors have no Python with our wheel. The jar is made from
+`jvm/spark-jobs`; PySpark only brings Spark along and starts it.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuesta.engines.dataflow import plan
-from cuesta.engines.spark import scala_options
+from cuesta.engines.spark import scala_jar, scala_options
 from cuesta.engines.spark.engine import SparkEngine
 from cuesta.engines.spark.options import Settings, options_of, settings_of
 from cuesta.errors import InputError
@@ -21,8 +22,6 @@ from cuesta.lab.trial import Outcome, Phase, Trial
 
 if TYPE_CHECKING:
     from cuesta.engines.spark.session import Session
-
-JAR = Path(__file__).parents[1] / "jars" / "cuesta-spark-jobs.jar"
 
 _WARM = "file_read_warm_bytes_per_s"
 _CEILINGS = {"scan": _WARM, "count": _WARM, "read": _WARM, "convert": _WARM}
@@ -42,12 +41,11 @@ class SparkScalaEngine(SparkEngine):
         """What to install for Spark, its Java included."""
         if find_spec("pyspark") is None:
             return "engine spark-scala is not installed; pip install 'cuesta[spark]'"
-        if not JAR.is_file():
-            return (
-                "engine spark-scala has no jar here; make build makes it, or "
-                f"python tools/scala_jobs.py build {JAR}"
-            )
-        return super().missing()
+        return scala_jar.missing() or super().missing()
+
+    def prepare(self, say: Callable[[str], None]) -> None:
+        """Compile the workloads where a checkout has changed. Errors: `EngineError`."""
+        scala_jar.compile_changed(say)
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`. Errors: as `SparkEngine`."""
@@ -75,7 +73,7 @@ class SparkScalaEngine(SparkEngine):
         )
 
     def _settings(self, trial: Trial) -> Settings:
-        return settings_of(trial, str(JAR))
+        return settings_of(trial, str(scala_jar.JAR))
 
 
 def _absolute(trial: Trial) -> list[str]:

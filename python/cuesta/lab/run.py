@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuesta import __version__
-from cuesta.engines import Engine, HoldsSession, KeepsLog, ReportsProgress
+from cuesta.engines import Engine, HoldsSession, KeepsLog, Prepares, ReportsProgress
 from cuesta.errors import EngineMissing, InputError, VerificationError
 from cuesta.lab import inputs, leftovers, machine, preflight, record, remote
 from cuesta.lab.beside import Beside
@@ -93,6 +93,8 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
     began = time.perf_counter()
     hears = observer or Silent()
     check(engine, trial, plan)
+    if isinstance(engine, Prepares):
+        engine.prepare(hears.note)
     for sentence in leftovers.sweep(plan.output.resolve()):
         hears.note(sentence)
     local = [path for path in trial.inputs if not remote.is_remote(path)]

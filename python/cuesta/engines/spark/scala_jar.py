@@ -1,0 +1,46 @@
+"""The jar of the Scala workloads: in the wheel; in a checkout compiled when it is first used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from cuesta.errors import EngineError
+
+JAR = Path(__file__).parents[2] / "jars" / "cuesta-spark-jobs.jar"
+
+_CHECKOUT = Path(__file__).parents[4]
+_COMPILER = _CHECKOUT / "tools" / "scala_jobs.py"
+_SOURCES = _CHECKOUT / "jvm" / "spark-jobs" / "src" / "main"
+
+
+def missing() -> str | None:
+    """What to do about a jar that is not there and that nothing here can make."""
+    if JAR.is_file() or _COMPILER.is_file():
+        return None
+    return f"engine spark-scala has no jar: {JAR} is gone; install cuesta's wheel again"
+
+
+def compile_changed(say: Callable[[str], None]) -> None:
+    """In a checkout, compile the sources where the jar is older than they are; half a minute.
+
+    Guarantee: the jar appears when it is whole. Errors: `EngineError`.
+    """
+    if not _COMPILER.is_file() or not _is_stale():
+        return
+    say("compiling the Scala workloads, half a minute, this once")
+    command = [sys.executable, str(_COMPILER), "build", str(JAR)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+        raise EngineError(f"the Scala workloads do not compile: {''.join(last)}")
+
+
+def _is_stale() -> bool:
+    """Whether a source is newer than the jar, or there is none."""
+    if not JAR.is_file():
+        return True
+    made = JAR.stat().st_mtime
+    return any(source.stat().st_mtime > made for source in _SOURCES.rglob("*.scala"))
