@@ -44,8 +44,10 @@ pub struct Counting<'a, 'b> {
     pub threads: usize,
     /// What tables and fragments take their memory from.
     pub budget: &'b Budget,
-    /// What hears a stop.
+    /// What hears a stop, and how far it is.
     pub progress: &'a Progress,
+    /// Bytes of reads by which progress is advanced when all these buckets are counted.
+    pub text_bytes: u64,
 }
 
 impl<'b> Counting<'_, 'b> {
@@ -92,9 +94,9 @@ impl<'b> Counting<'_, 'b> {
             let bucket = self.mine[index];
             worker.count(self.buckets, bucket, (self.k, min_count))?;
             self.buckets.blocks.clear(bucket);
-            self.progress.advance(0)?;
             Compactor::new(&mut worker.table, self.k, (min_count, grain))
-                .run(&worker.solid, &mut worker.fragments)
+                .run(&worker.solid, &mut worker.fragments)?;
+            self.progress.advance(self.text_bytes / self.mine.len() as u64)
         };
         let make = || Worker::new(self.budget, grain);
         let workers = parallel::run(self.threads, self.mine.len(), make, work, |_| {})?;

@@ -43,6 +43,7 @@ impl<'c> Workers<'c> for Local<'c> {
                 threads: self.context.request.threads,
                 budget: self.context.budget,
                 progress: self.context.progress,
+                text_bytes: if ask.only_trusted { 0 } else { ask.input_bytes },
             };
             let min_count = match ask.min_count {
                 Some(min_count) => min_count,
@@ -125,7 +126,6 @@ impl<'c> Local<'c> {
         let request = self.context.request;
         let inputs = if ask.only_trusted { &[] } else { &request.inputs[..] };
         let reads = Reads::open(inputs, ask.pairing)?;
-        self.context.progress.expect(ask.input_bytes);
         let work = |tally: &mut Tally, task: usize| {
             let mut sink = buckets.sink()?;
             let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
@@ -136,9 +136,13 @@ impl<'c> Local<'c> {
             tally.add(&scanner.tally);
             sink.open.finish()
         };
+        let (before, _) = self.context.progress.state();
         timed(response, "partition", || {
             let found =
                 parallel::run(request.threads, request.threads, Tally::default, work, |_| {})?;
+            if !ask.only_trusted {
+                self.context.progress.reach(before + ask.input_bytes);
+            }
             let mut tally = Tally::default();
             found.iter().for_each(|one| tally.add(one));
             Ok((tally, ask.input_bytes, reads.given()))
@@ -156,7 +160,7 @@ fn add_reads(
     while reads.next(&mut batch)? {
         reads.scan(&batch, scanner, &mut |part| sink.add(part))?;
         sink.open.check()?;
-        context.progress.advance(batch.bases() as u64)?;
+        context.progress.advance(batch.text_bytes())?;
     }
     Ok(())
 }

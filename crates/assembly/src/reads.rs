@@ -24,6 +24,7 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 pub struct Batch {
     bases: Vec<u8>,
     ends: Vec<usize>,
+    text_bytes: u64,
     source: usize,
     first: u64,
 }
@@ -48,6 +49,11 @@ impl Batch {
     /// Bases of all reads.
     pub fn bases(&self) -> usize {
         self.bases.len()
+    }
+
+    /// Bytes of text that the reads were, names and qualities included.
+    pub fn text_bytes(&self) -> u64 {
+        self.text_bytes
     }
 }
 
@@ -212,6 +218,7 @@ impl Source {
     fn fill(&self, opened: &mut Opened, batch: &mut Batch) -> Result<bool> {
         batch.bases.clear();
         batch.ends.clear();
+        batch.text_bytes = 0;
         while batch.bases.len() < BATCH_BASES && !opened.readers.is_empty() {
             let mut ended = 0;
             for (path, reader) in self.paths.iter().zip(&mut opened.readers) {
@@ -220,6 +227,7 @@ impl Source {
                         Some(Ok(record)) => {
                             batch.bases.extend_from_slice(&record.seq());
                             batch.ends.push(batch.bases.len());
+                            batch.text_bytes += record.all().len() as u64 + 1;
                         }
                         Some(Err(error)) => {
                             let before = opened.given * self.each as u64 + within;
@@ -281,6 +289,15 @@ fn open(path: &Path) -> Result<Box<dyn FastxReader>> {
     reader.map_err(|error| refusal(path, 0, &error))
 }
 
+/// How many bases and qualities a record has, from the numbers in the parser's words.
+fn unequal(message: &str) -> String {
+    let mut numbers = message.split_whitespace().filter(|word| word.parse::<u64>().is_ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(bases), Some(qualities)) => format!("{bases} bases but {qualities} qualities"),
+        _ => "more or fewer qualities than bases".to_owned(),
+    }
+}
+
 fn refusal(path: &Path, given: u64, error: &ParseError) -> Error {
     let what = match error.kind {
         ParseErrorKind::Io => format!("cannot be read: {}; obtain it again", error.msg),
@@ -288,7 +305,7 @@ fn refusal(path: &Path, given: u64, error: &ParseError) -> Error {
         ParseErrorKind::InvalidStart => "a record begins with neither @ nor >".to_owned(),
         ParseErrorKind::InvalidSeparator => "the line before the qualities is no +".to_owned(),
         ParseErrorKind::UnequalLengths => {
-            "has as many qualities as bases not; obtain it again".to_owned()
+            format!("{}; obtain it again", unequal(&error.msg))
         }
         ParseErrorKind::UnexpectedEnd => "the file is cut short; obtain it again".to_owned(),
         ParseErrorKind::EmptyFile => "holds no read; give FASTQ or FASTA".to_owned(),

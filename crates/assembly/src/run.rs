@@ -74,14 +74,19 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
     let request = context.request;
     request.require_inputs()?;
     let plan = plan(context)?;
+    let text_bytes = input_bytes(&request.inputs)?;
     let mut assembly = Assembly {
         context,
         plan: &plan,
         workers,
         response: Response::default(),
         levels: Vec::new(),
+        text_bytes,
     };
+    let all = assembly.text_bytes_until(plan.kmer_sizes.len());
+    context.progress.expect(all);
     let graph = assembly.run()?;
+    context.progress.reach(all);
     let Assembly { mut response, levels, .. } = assembly;
     let min_contig = plan.given.min_contig;
     timed(&mut response, "write", || {
@@ -161,6 +166,8 @@ struct Assembly<'p, 'c, W> {
     workers: &'p W,
     response: Response,
     levels: Vec<Level>,
+    /// Bytes of the reads, about.
+    text_bytes: u64,
 }
 
 impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
@@ -217,7 +224,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         next: Option<usize>,
     ) -> Result<Option<(usize, Trusted<'c>, Mates)>> {
         let pairing = self.plan.given.pairing();
-        if pairing == Pairing::None || self.plan.given.profile != Profile::Default {
+        if !self.places_mates() {
             return Ok(None);
         }
         let (context, levels) = (self.context, &self.levels);
@@ -248,6 +255,20 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         }
         level.mates = mates;
         self.levels.push(level);
+        let sizes = plan.kmer_sizes.iter().filter(|&&size| size <= k).count();
+        let placed = if self.places_mates() { self.text_bytes } else { 0 };
+        context.progress.reach(self.text_bytes_until(sizes).saturating_sub(placed));
         Ok(graph)
+    }
+
+    /// What progress counts until so many sizes are done: reads are read, counted, and placed where
+    /// they are mates.
+    fn text_bytes_until(&self, sizes: usize) -> u64 {
+        self.text_bytes * sizes as u64 * if self.places_mates() { 3 } else { 2 }
+    }
+
+    /// Whether mates are placed after each size.
+    fn places_mates(&self) -> bool {
+        self.plan.given.pairing() != Pairing::None && self.plan.given.profile == Profile::Default
     }
 }

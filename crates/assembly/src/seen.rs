@@ -145,7 +145,7 @@ pub fn place(context: &Context<'_>, graph: &Graph<'_>, pairing: Pairing) -> Resu
                     seen.add_pair(&anchors, one, two);
                 }
             }
-            context.progress.advance(0)?;
+            context.progress.advance(batch.text_bytes())?;
         }
         Ok(())
     };

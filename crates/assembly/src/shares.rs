@@ -89,7 +89,7 @@ pub fn divide(ask: &Ask, share: &Share, to: Parts, progress: &Progress) -> Resul
             Ok(more)
         });
         match more {
-            Ok(true) => progress.advance(batch.bases() as u64)?,
+            Ok(true) => progress.advance(batch.text_bytes())?,
             Ok(false) => break,
             // A share does not know how many records are before it; the whole file does.
             Err(error) => return Err(first_error(ask, share, progress)?.unwrap_or(error)),
@@ -217,6 +217,7 @@ pub fn part(ask: &Ask, request: &Request, feed: &mut (impl Feed + Exchange)) -> 
         threads: request.threads,
         budget: &budget,
         progress: &progress,
+        text_bytes: 0,
     };
     let min_count = match ask.min_count {
         Some(min_count) => min_count,

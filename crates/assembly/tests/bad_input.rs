@@ -82,6 +82,13 @@ fn a_scratch_folder_that_is_not_there_is_named() {
 }
 
 #[test]
+fn bases_and_qualities_that_differ_in_number_are_counted() {
+    let error = run(b"@r\nACGTA\n+\nIIII\n", None, 64 << 20).unwrap_err();
+    let expected = "record 1, line 1: 5 bases but 4 qualities; obtain it again";
+    assert!(error.message.ends_with(expected), "{}", error.message);
+}
+
+#[test]
 fn proteins_are_named_before_their_length_is() {
     for (content, place) in [
         (">one\nACGTACGT\n>two\nMKVLAAGI\n", "record 2, base 4: 'L'"),

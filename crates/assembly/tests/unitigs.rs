@@ -48,7 +48,10 @@ fn run(
         "kmer_sizes": k.to_string(), "min_count": min_count, "profile": profile, "chains": chains,
     });
     let request = request(folder.path(), &parameters, threads, memory);
-    cuesta_assembly::run(&request, &Progress::default()).unwrap();
+    let progress = Progress::default();
+    cuesta_assembly::run(&request, &progress).unwrap();
+    let (done, all) = progress.state();
+    assert!(all > 0 && done == all, "{done} of {all}");
     folder
 }
 

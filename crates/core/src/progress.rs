@@ -27,6 +27,11 @@ impl Progress {
         if self.cancelled.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
     }
 
+    /// Records that all work up to `done` is done, where less was recorded.
+    pub fn reach(&self, done: u64) {
+        self.done.fetch_max(done, Ordering::Relaxed);
+    }
+
     /// Asks all workers to stop at their next step.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
