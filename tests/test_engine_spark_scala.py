@@ -69,6 +69,10 @@ def test_files_and_counts_are_those_of_the_native_engine(
     wanted = trial(workload, inputs_of(workload, pair), parameters)
     outcome = same_as_native(wanted, tmp_path, name=NAME)
     assert outcome.versions["scala"].startswith("2.13.")
+    if workload == "dataflow":
+        names = [phase.name for phase in outcome.phases if phase.name != "start"]
+        stages = ["generate", "shift", "average"] if "keep" in parameters else ["pipeline"]
+        assert names == [*stages, "reduce", "write"]
 
 
 @pytest.mark.parametrize("more", [{}, {"stages": "separate", "keep": "memory"}], ids=str)

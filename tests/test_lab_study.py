@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
+from cuesta.engines.mpi import MpiEngine, c_program
 from cuesta.errors import InputError
 from cuesta.lab import study
 from cuesta.report import study as page
@@ -114,6 +115,38 @@ def test_variants_of_an_engine_are_compared_on_inputs_that_are_made_once(
     assert record["answer"]["counts"]["records"] == 500
     assert call(["study", "check", tiny(tmp_path, VARIANTS)]) == 0
     assert "told" in capsys.readouterr().out
+
+
+WITH_C = (
+    TINY
+    + """
+[[variant]]
+name = "mpi-c"
+title = "MPI/C"
+engine = "mpi"
+engine_options = { kernels = "c" }
+"""
+)
+
+
+@pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
+def test_a_variant_that_lacks_something_is_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(c_program, "missing", lambda: "there is no mpicc")
+    assert call(["study", "run", tiny(tmp_path, WITH_C), "-o", str(tmp_path / "out")]) == 0
+    found = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert found["left_out"] == {"MPI/C": "there is no mpicc"}
+    assert {run["label"] for run in found["runs"]} == {"native"}
+
+
+def test_the_programs_of_the_paper_on_spark_and_mpi_are_variants_of_its_study() -> None:
+    options = {
+        one.title: (one.engine, dict(one.engine_options))
+        for one in study.read("spark-hpc").variants
+    }
+    assert options["MPI/C"] == ("mpi", {"kernels": "c"})
+    assert options["PySpark with NumPy"] == ("spark", {"kernels": "numpy"})
 
 
 def test_studies_that_come_along_are_listed_and_checked(

@@ -74,6 +74,15 @@ class Prepares(Protocol):
 
 
 @runtime_checkable
+class HasVariants(Protocol):
+    """An engine some of whose options need more than the engine itself."""
+
+    def missing_for(self, trial: Trial) -> str | None:
+        """One sentence that says what to install for the options of `trial`, or None."""
+        ...
+
+
+@runtime_checkable
 class ReadsRemote(Protocol):
     """An engine that can read URIs, such as `hdfs://`, which nothing else here can."""
 

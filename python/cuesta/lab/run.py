@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuesta import __version__
-from cuesta.engines import Engine, HoldsSession, KeepsLog, Prepares, ReportsProgress
+from cuesta.engines import (
+    Engine,
+    HasVariants,
+    HoldsSession,
+    KeepsLog,
+    Prepares,
+    ReportsProgress,
+)
 from cuesta.errors import EngineMissing, InputError, VerificationError
 from cuesta.lab import inputs, leftovers, machine, preflight, record, remote
 from cuesta.lab.beside import Beside
@@ -140,7 +147,7 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
         able = ", ".join(sorted(engine.workloads))
         raise InputError(f"engine {engine.name} does not run {trial.workload}; it runs {able}")
     workload.check_engine(engine.name, trial.parameters)
-    missing = engine.missing()
+    missing = lacking(engine, trial)
     if missing:
         raise EngineMissing(missing)
     remote.check(engine, trial.inputs, plan.cache)
@@ -153,6 +160,14 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
     if trial.parameters.get("resume"):
         _check_resume(trial, plan)
     check_output(plan.output, overwrite=plan.overwrite)
+
+
+def lacking(engine: Engine, trial: Trial) -> str | None:
+    """What to install for an engine and the options that `trial` gives it, or None."""
+    missing = engine.missing()
+    if missing or not isinstance(engine, HasVariants):
+        return missing
+    return engine.missing_for(trial)
 
 
 def _check_resume(trial: Trial, plan: Plan) -> None:

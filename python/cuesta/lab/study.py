@@ -17,7 +17,7 @@ from cuesta.lab.child import run_in_child
 from cuesta.lab.machine import cores_usable
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.record import Record
-from cuesta.lab.run import Plan, check, run_trial
+from cuesta.lab.run import Plan, check, lacking, run_trial
 from cuesta.lab.study_file import Input, Series, Study, Variant, names, read
 from cuesta.lab.trial import Trial
 from cuesta.lab.verify import FULL
@@ -37,8 +37,9 @@ def run(
 
     Every trial has a process of its own that is bound to as many cores as it may use, and an
     answer folder `SERIES/VARIANT-CORES`. One that is there already, of the same trial, is kept, so
-    a study that was stopped goes on; so are its inputs. Engines that are not installed are left
-    out, and named. Arguments: `engines` are those to run; variants of others are passed over.
+    a study that was stopped goes on; so are its inputs. Engines and variants that lack something
+    here are left out, and named. Arguments: `engines` are those to run; variants of others are
+    passed over.
 
     Errors: as `run_trial`; `VerificationError` when answers of one trial differ by variant.
     """
@@ -57,6 +58,9 @@ def run(
             digests: dict[str, str] = {}
             for variant in (one for one in study.variants if one.engine in able):
                 trial = study.trial(series, variant, (count, memory_bytes), folder)
+                if why := lacking(able[variant.engine], trial):
+                    left_out[variant.title] = why
+                    continue
                 place = Path(series.name, f"{variant.name}-{count}")
                 hears.note(f"{series.title}: {variant.title} on {count} of {max(cores)} cores")
                 own = replace(
