@@ -35,12 +35,17 @@ pub fn append_text(micro: Micro, out: &mut Vec<u8>) {
         out.extend_from_slice(b"nan");
         return;
     }
-    if micro < 0 {
+    append_millionths(i64::from(micro), out);
+}
+
+/// Appends a number of millionths with six decimals.
+pub fn append_millionths(number: i64, out: &mut Vec<u8>) {
+    if number < 0 {
         out.push(b'-');
     }
-    append_integer(u64::from(micro.unsigned_abs() / 1_000_000), out);
+    append_integer(number.unsigned_abs() / 1_000_000, out);
     out.push(b'.');
-    let mut fraction = micro.unsigned_abs() % 1_000_000;
+    let mut fraction = number.unsigned_abs() % 1_000_000;
     let mut digits = [b'0'; 6];
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + (fraction % 10) as u8;

@@ -1,7 +1,7 @@
 //! `join`: two versions of a pair matrix matched on (gene1, gene2, cluster), with differences.
 
 use cuesta_core::Result;
-use cuesta_core::fixed::{append_integer, append_text};
+use cuesta_core::fixed::{append_integer, append_millionths};
 use cuesta_core::job::{Context, Response, timed};
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
@@ -173,12 +173,28 @@ pub fn append(row: &Joined, out: &mut Vec<u8>) {
         _ => b"right",
     };
     out.extend_from_slice(side);
-    let difference = row.left.zip(row.right).map(|(left, right)| right - left);
-    for score in [row.left, row.right, difference] {
+    let [left, right] = [row.left, row.right].map(|score| score.map(i64::from));
+    let difference = left.zip(right).map(|(left, right)| right - left);
+    for number in [left, right, difference] {
         out.push(b'\t');
-        if let Some(score) = score {
-            append_text(score, out);
+        if let Some(number) = number {
+            append_millionths(number, out);
         }
     }
     out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_of_the_largest_scores_does_not_wrap_around() {
+        // Scores of 2000 and -2000, which mutual information may have, differ by more millionths
+        // than 32 bits hold: the answer was refused by its verification.
+        let mut text = Vec::new();
+        let (left, right) = (Some(2_000_000_000), Some(-2_000_000_000));
+        append(&Joined { key: key(7, 3, 1), left, right }, &mut text);
+        assert_eq!(text, b"7\t3\t1\tboth\t2000.000000\t-2000.000000\t-4000.000000\n");
+    }
 }

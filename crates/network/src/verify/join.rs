@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cuesta_core::digest::{Digest, Tag};
 use cuesta_core::fingerprint::{Fingerprint, Key};
-use cuesta_core::fixed::{Micro, NAN, append_text};
+use cuesta_core::fixed::{Micro, NAN, append_millionths};
 use cuesta_core::job::{Context, Verdict};
 use cuesta_core::{Error, Result};
 use cuesta_input::limits::{CLUSTERS_MAX, GENES_MAX};
@@ -253,11 +253,7 @@ fn score(field: &[u8]) -> std::result::Result<Option<Micro>, Wrong> {
 fn write_difference(scores: [Option<Micro>; 2], text: &mut Vec<u8>) {
     text.clear();
     if let [Some(left), Some(right)] = scores {
-        match right.checked_sub(left) {
-            Some(difference) => append_text(difference, text),
-            // No score is that large.
-            None => text.push(b'?'),
-        }
+        append_millionths(i64::from(right) - i64::from(left), text);
     }
 }
 
