@@ -36,6 +36,7 @@ MUTANT_TESTS = (
     ("cuesta-network", "mutants", ""),
     ("cuesta-sort", "mutants", ""),
     ("cuesta-dataflow", "mutants", ""),
+    ("cuesta-images", "mutants", ""),
     ("cuesta-kmeans", "verification", "no_mutant_of_an_answer_passes"),
 )
 """Crate, test file and filter."""

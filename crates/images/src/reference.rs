@@ -1,5 +1,5 @@
 //! The shortest way to the answer: every pixel as a double, every threshold tried, objects filled
-//! one after the other.
+//! one after the other. Tests hold the kernel and the verification against it.
 
 use std::cmp::Ordering;
 
@@ -92,7 +92,7 @@ fn otsu(plane: &[f64], kind: Kind) -> f64 {
 }
 
 /// Compares two fractions by their whole parts, then by what is left turned upside down.
-fn compare((a, b): (u128, u128), (c, d): (u128, u128)) -> Ordering {
+pub(crate) fn compare((a, b): (u128, u128), (c, d): (u128, u128)) -> Ordering {
     let whole = (a / b).cmp(&(c / d));
     match (whole, a % b, c % d) {
         (Ordering::Equal, left, right) if left > 0 && right > 0 => compare((d, right), (b, left)),

@@ -12,7 +12,7 @@ use cuesta_input::parallel;
 
 use crate::kernel::{self, Found, Room};
 use crate::params::{ImagesParams, Plan};
-use crate::samples::{Samples, Shape};
+use crate::samples::Shape;
 use crate::stack::{Reader, Stack};
 use crate::table::{self, Counts, Row};
 
@@ -68,43 +68,17 @@ pub fn rows(
     let fitting = usize::try_from(budget.free_bytes() / needed_bytes).unwrap_or(usize::MAX);
     let threads = request.threads.min(fitting).max(1);
     let _lease = budget.take(threads as u64 * needed_bytes, "the largest image")?;
-    let room = Room::default;
-    let analyse = |room: &mut Room, samples: &Samples, shape: &Shape| {
-        kernel::analyse(samples, shape, &plan, room).map_err(|refused| refused.to_string())
-    };
-    each(Each { stack, images, threads, progress }, room, analyse)
-}
-
-/// Images to be looked at.
-pub(crate) struct Each<'a> {
-    pub(crate) stack: &'a Stack,
-    pub(crate) images: Range<u64>,
-    pub(crate) threads: usize,
-    pub(crate) progress: &'a Progress,
-}
-
-/// The rows that `analyse` makes of images, each thread with what `make` makes.
-pub(crate) fn each<R: Send>(
-    asked: Each<'_>,
-    make: impl Fn() -> R + Sync,
-    analyse: impl Fn(&mut R, &Samples, &Shape) -> std::result::Result<Found, String> + Sync,
-) -> Result<Vec<Row>> {
-    let Each { stack, images, threads, progress } = asked;
     progress.expect(images.clone().map(|image| stack.bytes_of(image)).sum());
-    let task = |worker: &mut (Reader<'_>, R, Vec<Row>), task: usize| {
+    let task = |worker: &mut (Reader<'_>, Room, Vec<Row>), task: usize| {
         let (reader, room, rows) = worker;
         let image = images.start + task as u64;
-        let (path, page) = stack.place(image);
         let (shape, samples) = reader.read(image)?;
-        let number = stack.number(image);
-        let found = analyse(room, samples, &shape).map_err(|what| {
-            let name = path.display();
-            Error::input("images", format!("image {number} (page {page} of {name}) {what}"))
-        })?;
-        rows.push(row(number, (path, page), &shape, &found));
+        let found = kernel::analyse(samples, &shape, &plan, room)
+            .map_err(|refused| refuse(stack, image, &refused.to_string()))?;
+        rows.push(row(stack, image, &shape, &found));
         progress.advance(stack.bytes_of(image))
     };
-    let make = || (Reader::new(stack), make(), Vec::new());
+    let make = || (Reader::new(stack), Room::default(), Vec::new());
     let tasks = (images.end - images.start) as usize;
     let workers = parallel::run(threads, tasks, make, task, |_| {})?;
     let mut rows: Vec<Row> = workers.into_iter().flat_map(|(_, _, rows)| rows).collect();
@@ -112,9 +86,18 @@ pub(crate) fn each<R: Send>(
     Ok(rows)
 }
 
-fn row(image: u64, (path, page): (&Path, u64), shape: &Shape, found: &Found) -> Row {
+/// The error of an image that is not one to be worked on.
+pub(crate) fn refuse(stack: &Stack, image: u64, what: &str) -> Error {
+    let (number, (path, page)) = (stack.number(image), stack.place(image));
+    let name = path.display();
+    Error::input("images", format!("image {number} (page {page} of {name}) {what}"))
+}
+
+/// The row of an image.
+pub(crate) fn row(stack: &Stack, image: u64, shape: &Shape, found: &Found) -> Row {
+    let (path, page) = stack.place(image);
     Row {
-        image,
+        image: stack.number(image),
         file: table::field(path),
         page,
         height: shape.height as u64,

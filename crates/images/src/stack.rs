@@ -212,16 +212,38 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Input` when it is damaged; `System`.
     pub fn read(&mut self, image: u64) -> Result<(Shape, &Samples)> {
-        let index = self.stack.part(image);
-        let part = &self.stack.parts[index];
-        let open = match self.open.take() {
-            Some((known, open)) if known == index => open,
-            _ => part.open()?,
-        };
-        let (_, open) = self.open.insert((index, open));
+        let (part, open) = part_of(self.stack, &mut self.open, image)?;
         let shape = part.read(open, image - part.first, &mut self.samples)?;
         Ok((shape, &self.samples))
     }
+
+    /// The shape of an image, without its numbers.
+    ///
+    /// # Errors
+    /// `Input` when it is damaged; `System`.
+    pub fn shape(&mut self, image: u64) -> Result<Shape> {
+        let (part, open) = part_of(self.stack, &mut self.open, image)?;
+        match (open, part.form) {
+            (_, Form::Npy { shape, .. }) => Ok(shape),
+            (Open::Tiff(pages), _) => pages.seek(image - part.first),
+            (Open::Npy(_), Form::Tiff) => unreachable!("a file is opened as what it is"),
+        }
+    }
+}
+
+/// The file of an image, opened unless it is.
+fn part_of<'a, 'b>(
+    stack: &'a Stack,
+    open: &'b mut Option<(usize, Open)>,
+    image: u64,
+) -> Result<(&'a Part, &'b mut Open)> {
+    let index = stack.part(image);
+    let part = &stack.parts[index];
+    let file = match open.take() {
+        Some((known, file)) if known == index => file,
+        _ => part.open()?,
+    };
+    Ok((part, &mut open.insert((index, file)).1))
 }
 
 impl Part {

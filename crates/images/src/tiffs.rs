@@ -65,13 +65,21 @@ impl Pages {
     /// # Errors
     /// `Input` when it is damaged or of a type that is not read; `System`.
     pub fn read(&mut self, page: u64, samples: &mut Samples) -> Result<Shape> {
-        let index = usize::try_from(page).unwrap_or(usize::MAX);
-        self.decoder.seek_to_image(index).map_err(|error| told(&self.path, page, error))?;
-        let shape = self.shape(page)?;
+        let shape = self.seek(page)?;
         samples.resize(&shape);
         let decoded = samples.fill(|bytes| self.decoder.read_image_bytes(bytes));
         decoded.map_err(|error| told(&self.path, page, error))?;
         Ok(shape)
+    }
+
+    /// Goes to a page, numbered from 0; its shape.
+    ///
+    /// # Errors
+    /// As [`Pages::read`].
+    pub fn seek(&mut self, page: u64) -> Result<Shape> {
+        let index = usize::try_from(page).unwrap_or(usize::MAX);
+        self.decoder.seek_to_image(index).map_err(|error| told(&self.path, page, error))?;
+        self.shape(page)
     }
 
     /// The shape of the page that the decoder is at.

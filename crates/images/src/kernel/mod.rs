@@ -6,6 +6,8 @@ mod otsu;
 
 pub use intensity::{Refused, VALUE_MAX};
 pub use objects::Forest;
+#[cfg(test)]
+pub(crate) use otsu::{bin, threshold};
 
 use cuesta_core::cpu;
 
@@ -110,7 +112,7 @@ mod tests {
         let kinds = prop_oneof![Just(Kind::U8), Just(Kind::U16), Just(Kind::F32), Just(Kind::F64)];
         let sizes = (
             1usize..20,
-            1usize..40,
+            1usize..140,
             prop_oneof![Just(1usize), Just(3), Just(4)],
             kinds,
             1u16..40,
@@ -134,13 +136,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_kernel_finds_what_the_reference_finds(
+        fn the_kernel_and_the_verification_find_what_the_reference_finds(
             images in prop::collection::vec(image(), 1..4),
             threshold in prop::option::of(-3.0..70.0),
             dark in any::<bool>(),
             min_pixels in 1u64..6,
         ) {
             let (mut room, mut bytes_max) = (Room::default(), 0);
+            let mut other = crate::verify::Room::default();
             for (shape, samples) in images {
                 let colours = [Channel::Luma, Channel::Red, Channel::Green, Channel::Blue];
                 let known = if shape.channels > 2 { 4 } else { 1 };
@@ -148,8 +151,12 @@ mod tests {
                     let plan = Plan { channel: *channel, threshold, dark, min_pixels };
                     let found = analyse(&samples, &shape, &plan, &mut room).unwrap();
                     prop_assert_eq!(found, reference::analyse(&samples, &shape, &plan));
+                    let again = crate::verify::analyse(&samples, &shape, &plan, &mut other);
+                    prop_assert_eq!(again, Ok(found));
                     bytes_max = bytes_max.max(Forest::bytes_max(shape.height, shape.width));
                     prop_assert!(room.forest.bytes() <= bytes_max);
+                    // Beside the counts, which are half as wide.
+                    prop_assert!(other.strips_bytes() <= bytes_max);
                 }
             }
         }

@@ -1,0 +1,114 @@
+//! The lines of the table of an answer, some at a time.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+
+use cuesta_core::{Error, Result};
+
+use crate::table;
+
+/// Bytes of lines after which no more are read, and most lines.
+const BLOCK_BYTES: usize = 64 << 10;
+const BLOCK_LINES: usize = 4096;
+/// Most bytes of a line: the longest name of a file, with room for the numbers.
+const LINE_BYTES_MAX: usize = 16 << 10;
+/// What all this takes.
+pub const NEEDED_BYTES: u64 = 128 << 10;
+
+/// Lines that are read one after the other.
+pub struct Lines {
+    path: PathBuf,
+    file: BufReader<File>,
+    text: Vec<u8>,
+    /// Where lines end in the text.
+    ends: Vec<u32>,
+    /// The lines before those that are held.
+    before: u64,
+}
+
+impl Lines {
+    /// Opens a table and reads its header.
+    ///
+    /// # Errors
+    /// `Input` when it has another header; `System`.
+    pub fn open(path: PathBuf) -> Result<Self> {
+        let file =
+            File::open(&path).map_err(|cause| Error::system("verify", "opening", &path, &cause))?;
+        let file = BufReader::new(file);
+        let text = Vec::with_capacity(BLOCK_BYTES + LINE_BYTES_MAX);
+        let ends = Vec::with_capacity(BLOCK_LINES);
+        let mut lines = Self { path, file, text, ends, before: 0 };
+        let header = table::HEADER.join("\t") + "\n";
+        lines.line()?;
+        if lines.text != header.as_bytes() {
+            return Err(lines.bad(1, &format!("is not the header {}", table::HEADER.join(" "))));
+        }
+        Ok(lines)
+    }
+
+    /// Reads the next lines, up to that of all images and at most `most` of them; how many.
+    ///
+    /// # Errors
+    /// `Input` when the table ends before; `System`.
+    pub fn next(&mut self, most: u64) -> Result<usize> {
+        self.before += self.ends.len() as u64;
+        self.text.clear();
+        self.ends.clear();
+        let most = most.min(BLOCK_LINES as u64) as usize;
+        while self.text.len() < BLOCK_BYTES && self.ends.len() < most {
+            self.line()?;
+            if self.is_all(self.ends.len() - 1) {
+                break;
+            }
+        }
+        Ok(self.ends.len())
+    }
+
+    /// Whether a line that is held is that of all images.
+    pub fn is_all(&self, index: usize) -> bool {
+        self.get(index).1.split(|&byte| byte == b'\t').next() == Some(table::ALL.as_bytes())
+    }
+
+    /// The number of a line that is held, from 1, and the line with its end.
+    pub fn get(&self, index: usize) -> (u64, &[u8]) {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        (self.before + index as u64 + 1, &self.text[start..self.ends[index] as usize])
+    }
+
+    /// The last of the lines that are held, with its number.
+    pub fn last(&self) -> (u64, &[u8]) {
+        self.get(self.ends.len() - 1)
+    }
+
+    /// Whether nothing comes after what was read.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn is_over(&mut self) -> Result<bool> {
+        let left = self.file.fill_buf();
+        let left = left.map_err(|cause| Error::system("verify", "reading", &self.path, &cause))?;
+        Ok(left.is_empty())
+    }
+
+    /// The error of a line.
+    pub fn bad(&self, number: u64, what: &str) -> Error {
+        Error::input("verify", format!("line {number} of {} {what}", self.path.display()))
+    }
+
+    fn line(&mut self) -> Result<()> {
+        let mut limited = (&mut self.file).take(LINE_BYTES_MAX as u64);
+        let count = limited
+            .read_until(b'\n', &mut self.text)
+            .map_err(|cause| Error::system("verify", "reading", &self.path, &cause))?;
+        let number = self.before + self.ends.len() as u64 + 1;
+        if count == 0 {
+            return Err(self.bad(number, "is missing; the sums of all images come last"));
+        }
+        if count == LINE_BYTES_MAX {
+            return Err(self.bad(number, "is too long"));
+        }
+        self.ends.push(self.text.len() as u32);
+        Ok(())
+    }
+}
