@@ -20,6 +20,7 @@ def test_a_second_empty_environment_installs_and_uses_the_wheel(tmp_path: Path) 
     with zipfile.ZipFile(built) as archive:
         held = set(archive.namelist())
     assert "cuesta/studies/spark-hpc.toml" in held
+    assert "cuesta/engines/mpi/dataflow.c" in held
     assert ("cuesta/jars/cuesta-spark-jobs.jar" in held) == setup.JAR.exists()
     check_wheel.check(built)
 

@@ -17,6 +17,12 @@ class DataflowSuite extends AnyFunSuite {
     }
   }
 
+  test("the sum of all blocks may be larger than a Long") {
+    val most = Dataflow.Sums(Long.MaxValue, Long.MinValue, -1).total
+    val twice = Seq(BigInt(Long.MaxValue) * 2, BigInt(Long.MinValue) * 2, BigInt(-2))
+    assert((most + most).axes == twice)
+  }
+
   test("the shift is rounded to whole units half away from zero") {
     val unit = 1.0 / 65536
     val found = Dataflow.shiftOf(s"${0.5 * unit}, ${-0.5 * unit},${0.4 * unit}")
