@@ -85,6 +85,7 @@ VERIFICATION_SECONDS = 0.31
 def _time(timings: Sequence[Timing]) -> Record:
     spent = {
         "work_seconds": sum(timing.wall_seconds for timing in timings),
+        "naming_seconds": 0.0,
         "verification_seconds": VERIFICATION_SECONDS,
         "disk_seconds": 0.012,
         "rest_seconds": 0.143,

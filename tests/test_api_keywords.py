@@ -120,7 +120,7 @@ def test_the_command_in_the_record_asks_for_the_same(case: Case) -> None:
         ({"min_abs_score": 2}, "min_abs_score is 2, give a number from 0 to 1"),
         ({"min_abs_score": "high"}, "min_abs_score is high, give a number from 0 to 1"),
         ({"min_score": 0.8}, "scan has no keyword 'min_score'; did you mean min_abs_score?"),
-        ({"zzz": 1}, "scan has no keyword 'zzz'; it has min_abs_score, "),
+        ({"zzz": 1}, "scan has no keyword 'zzz'; it has graph, min_abs_score, "),
         ({"min-abs-score": 1}, "scan has no keyword 'min-abs-score'; did you mean"),
         ({"json": True}, "scan has no keyword 'json'"),
         ({"memory": 1000}, "memory is 1000, give at least 16 MiB"),

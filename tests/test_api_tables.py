@@ -19,7 +19,9 @@ from cuesta.api.tables.columns import kind_of
 
 FORMS = ("arrow", "pandas", "polars", "numpy", "python")
 COLUMNS = {
-    "correlate": "gene1 gene2 cluster num_clusters cluster_samples missing outliers pair_outliers "
+    "correlate": "gene1 gene2 name1 name2 cluster num_clusters cluster_samples missing outliers "
+    "pair_outliers threshold score mask",
+    "scan": "gene1 gene2 cluster num_clusters cluster_samples missing outliers pair_outliers "
     "threshold score mask",
     "join": "gene1 gene2 cluster side score_a score_b difference",
     "degrees": "gene in out total",
@@ -101,7 +103,7 @@ def test_the_main_table_comes_first_with_known_columns_and_all_rows(
     for name in answer.tables:
         if (answer.output / f"{name}.tsv").is_file():
             texts = {one for one in answer.table(name).column_names if kind_of(one) == "text"}
-            assert texts <= {"side", "file"}, "a column whose kind is not known"
+            assert texts <= {"side", "file", "name"}, "a column whose kind is not known"
 
 
 def test_only_the_columns_that_are_wanted_are_given_in_their_order(
@@ -128,13 +130,14 @@ def test_scores_are_those_of_the_text_and_of_the_pair_matrix(
     assert answers["load"].table().combine_chunks() == again.table().combine_chunks()
 
 
-def test_a_pair_matrix_of_an_expression_matrix_knows_the_names_of_genes(
+def test_pairs_of_an_expression_matrix_know_the_names_of_genes(
     answers: dict[str, cuesta.Answer],
 ) -> None:
-    table = answers["correlate-pairs"].table(as_="pandas")
-    assert (table["name1"] == [f"gene{number}" for number in table["gene1"]]).all()
-    assert (table["name2"] == [f"gene{number}" for number in table["gene2"]]).all()
-    assert (table["mask"] == "1" * 40).all()
+    for name in ("correlate-pairs", "correlate-0.3"):
+        table = answers[name].table(as_="pandas")
+        assert (table["name1"] == [f"gene{number}" for number in table["gene1"]]).all()
+        assert (table["name2"] == [f"gene{number}" for number in table["gene2"]]).all()
+        assert (table["mask"] == "1" * 40).all()
 
 
 def test_several_scores_and_missing_ones_are_columns_of_their_own(tmp_path: Path) -> None:
@@ -158,7 +161,7 @@ def test_an_answer_without_a_row_is_a_table_without_a_row(
                       progress=False)  # fmt: skip
     for form in FORMS[:4]:
         assert len(none.table(as_=form)) == 0  # type: ignore[call-overload]
-    assert none.table().column_names == COLUMNS["correlate"].split()
+    assert none.table().column_names == COLUMNS["scan"].split()
     joined = cuesta.run("join", *[answers["load"].files[0]] * 2, min_cluster_samples=99,
                         progress=False)  # fmt: skip
     assert len(joined.table(as_="pandas")) == 0
@@ -177,7 +180,7 @@ def test_sums_over_all_rows_are_a_table_of_their_own(answers: dict[str, cuesta.A
 
 
 def test_sorted_records_are_bytes_of_a_fixed_length(answers: dict[str, cuesta.Answer]) -> None:
-    answer = answers["sort-256MiB"]
+    answer = answers["sort-2GiB"]
     data = answer.files[0].read_bytes()
     table = answer.table(as_="arrow")
     assert table.schema.types == [pa.binary(10), pa.binary(90)]

@@ -44,6 +44,8 @@ RUN = {
     "kmeans": "points.npy --clusters 3 --iterations 4",
     "assemble": "reads.fa -k 21 --min-count 1",
 }
+NAMED = {"scan": "--graph graphml", "join": "", "degrees": "", "communities": "--graph graphml"}
+RUN |= {f"{name} named": f"{RUN[name]} --genes names.txt {more}" for name, more in NAMED.items()}
 RECORD_BYTES = 100
 
 
@@ -53,6 +55,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     for name, words in MAKE.items():
         assert call([*words.split(), "-o", str(folder / name)]) == 0
+    names = [f"gene {number // 2}" for number in range(40)]
+    (folder / "names.txt").write_text("".join(f"{name}\n" for name in names))
     draw = random.Random(3)
     genome = "".join(draw.choices("ACGT", k=600))
     starts = [draw.randrange(550) for _ in range(60)]
@@ -65,7 +69,8 @@ def answer(workload: str, made: Path, out: Path) -> None:
     """The answer folder of a workload that is right."""
     inputs = {path.name for path in made.iterdir()}
     words = [str(made / word) if word in inputs else word for word in RUN[workload].split()]
-    assert call(["run", workload, *words, "-o", str(out), "--threads", "1"]) == 0
+    name = workload.removesuffix(" named")
+    assert call(["run", name, *words, "-o", str(out), "--threads", "1"]) == 0
     audit(out, made, Silent())
 
 

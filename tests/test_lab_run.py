@@ -163,7 +163,10 @@ def test_what_cannot_work_is_refused_before_any_work(tmp_path: Path) -> None:
     trial = scan_trial(tmp_path)
     engine = CopyEngine()
     for bad, text in (
-        (scan_trial(tmp_path, workload="degrees"), "copy does not run degrees; it runs join, scan"),
+        (
+            scan_trial(tmp_path, workload="degrees", parameters={}),
+            "copy does not run degrees; it runs join, scan",
+        ),
         (scan_trial(tmp_path, inputs=(str(tmp_path / "none"),)), "none: no such file or folder"),
         (scan_trial(tmp_path, inputs=()), "scan takes at least 1 input"),
         (scan_trial(tmp_path, parameters={"min_abs_score": 2}), "--min-abs-score is 2"),

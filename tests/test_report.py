@@ -198,6 +198,7 @@ def test_workloads_get_a_section_each_and_a_line_of_contents() -> None:
     assert "5,387 of 6,830 genes have at least one of the 41,220 edges" in outline.text
     assert "belong together, as connected components" in outline.text
     assert "5 communities hold 4,060 of 6,830 genes; the largest has 3,811." in outline.text
+    assert "names" not in outline.text
 
 
 def test_runs_of_one_question_share_a_section_and_get_labels_of_their_own() -> None:

@@ -75,10 +75,49 @@ def test_a_join_shows_sides_and_differences(tmp_path: Path) -> None:
         "3\t2\t1\tboth\t0.900000\t0.890000\t-0.010000\n"
         "4\t1\t1\tboth\tnan\t0.890000\tnan\n"
     )
-    bars, histogram = look("join", tmp_path)
+    bars, histogram, table = look("join", tmp_path)
     assert bars["items"] == [["in both", 3], ["in the first only", 1]]
     assert sum(many for _, _, many in histogram["bins"]) == 2
     assert histogram["x"] == "second score less first"
+    assert table["title"] == "Pairs whose scores differ most"
+    assert table["rows"] == [
+        ["2", "1", "1", "0.900000", "0.910000", "0.010000"],
+        ["3", "2", "1", "0.900000", "0.890000", "\u22120.010000"],
+    ]
+
+
+def test_genes_are_shown_by_name_and_number(tmp_path: Path) -> None:
+    (tmp_path / "genes.tsv").write_text("gene\tname\n1\tTP53\n2\tβ (2)\n3\tTP53\n")
+    (tmp_path / "pairs.txt").write_text(kinc(3, 1, "0.9") + kinc(3, 2, "-0.8"))
+    assert [row[:2] for row in look("scan", tmp_path)[1]["rows"]] == [
+        ["TP53 (3)", "TP53 (1)"], ["TP53 (3)", "β (2) (2)"],
+    ]  # fmt: skip
+    (tmp_path / "pairs.tsv").write_text(
+        "gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference\tname1\tname2\n"
+        "2\t1\t1\tboth\t0.900000\t0.910000\t0.010000\tβ (2)\tTP53\n"
+        "3\t1\t1\tleft\t0.800000\t\t\tTP53\tTP53\n"
+    )
+    assert look("join", tmp_path)[1]["rows"] == [
+        ["β (2) (2)", "TP53 (1)", "1", "0.900000", "0.910000", "0.010000"]
+    ]
+    (tmp_path / "degrees.tsv").write_text(
+        "gene\tin\tout\ttotal\tname\n1\t0\t1\t1\tTP53\n2\t1\t2\t3\tβ (2)\n"
+    )
+    assert look("degrees", tmp_path)[0]["rows"] == [["β (2) (2)", 1, 2, 3], ["TP53 (1)", 0, 1, 1]]
+
+
+def test_communities_are_shown_with_the_names_of_their_first_genes(tmp_path: Path) -> None:
+    rows = [(1, 1), (2, 1), (3, 3), (4, 4), (5, 4), *((gene, 1) for gene in range(6, 12))]
+    (tmp_path / "communities.tsv").write_text(
+        "gene\tcommunity\tname\n"
+        + "".join(f"{gene}\t{community}\tG{gene}\n" for gene, community in rows)
+    )
+    _, table = look("communities", tmp_path)
+    assert table["columns"][-1] == "its first genes"
+    assert table["rows"] == [
+        ["1", 8, "72.73 %", "G1, G2, G6, G7, G8, …"],
+        ["4", 2, "18.18 %", "G4, G5"],
+    ]
 
 
 def test_degrees_show_the_distribution_and_the_hubs(tmp_path: Path) -> None:

@@ -145,6 +145,7 @@ def run(
     score_index: int = 0,
     min_cluster_samples: int = 0,
     max_missing: int | None = None,
+    genes: PathText | None = None,
     engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -179,6 +180,9 @@ def run(
         Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
     max_missing
         Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    genes
+        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
+        pair matrix. None: the names beside the input, if any.
     engine
         Engine to run on: native, spark, spark-scala, mpi, array.
     threads
@@ -223,6 +227,7 @@ def run(
     score_index: int = 0,
     min_cluster_samples: int = 0,
     max_missing: int | None = None,
+    genes: PathText | None = None,
     engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -257,6 +262,9 @@ def run(
         Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
     max_missing
         Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    genes
+        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
+        pair matrix. None: the names beside the input, if any.
     engine
         Engine to run on: native, spark, spark-scala, mpi, array.
     threads
@@ -296,7 +304,7 @@ def run(
     workload: Literal["degrees"],
     *inputs: Input | Sequence[Input],
     method: Literal["count", "graphx"] = "count",
-    genes: int | None = None,
+    genes: int | PathText | None = None,
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -327,8 +335,10 @@ def run(
     method
         Count the rows, or make a graph of them and ask GraphX (engine spark-scala only).
     genes
-        Genes in the network, so that genes without an edge are listed too. From 2 to 16777215
-        genes. None: the largest gene of an edge.
+        Genes in the network, so that genes without an edge are listed too. A number, or a file that
+        names them: genes.tsv, a list with a name a line, an expression matrix or a pair matrix.
+        From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
+        if any.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -379,7 +389,7 @@ def run(
     *inputs: Input | Sequence[Input],
     method: Literal["components", "label-propagation", "louvain"] = "components",
     iterations: int = 10,
-    genes: int | None = None,
+    genes: int | PathText | None = None,
     graph: Literal["none", "graphml"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
@@ -413,8 +423,10 @@ def run(
     iterations
         Most rounds of label propagation. From 1 to 1000 rounds.
     genes
-        Genes in the network, so that genes without an edge are listed too. From 2 to 16777215
-        genes. None: the largest gene of an edge.
+        Genes in the network, so that genes without an edge are listed too. A number, or a file that
+        names them: genes.tsv, a list with a name a line, an expression matrix or a pair matrix.
+        From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
+        if any.
     graph
         Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
     min_abs_score
@@ -465,7 +477,7 @@ def run(
 def run(
     workload: Literal["load"],
     *inputs: Input | Sequence[Input],
-    genes: int | None = None,
+    genes: int | PathText | None = None,
     engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -489,7 +501,9 @@ def run(
     inputs
         Gene-pair files or a clusters-*/NNN/ tree.
     genes
-        Genes of the matrix. From 2 to 16777215 genes. None: the largest gene of a row.
+        Genes of the matrix. A number, or a file that names them: genes.tsv, a list with a name a
+        line, an expression matrix or a pair matrix. From 2 to 16777215 genes. None: the largest
+        gene of a row, and the names beside the input, if any.
     engine
         Engine to run on: native, spark, spark-scala, mpi, array.
     threads
@@ -1005,6 +1019,7 @@ def compare(
     score_index: int = 0,
     min_cluster_samples: int = 0,
     max_missing: int | None = None,
+    genes: PathText | None = None,
     engines: str | Sequence[str] = "native,spark,array",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -1039,6 +1054,9 @@ def compare(
         Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
     max_missing
         Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    genes
+        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
+        pair matrix. None: the names beside the input, if any.
     engines
         Engines, separated by commas.
     threads
@@ -1083,6 +1101,7 @@ def compare(
     score_index: int = 0,
     min_cluster_samples: int = 0,
     max_missing: int | None = None,
+    genes: PathText | None = None,
     engines: str | Sequence[str] = "native,spark,array",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -1117,6 +1136,9 @@ def compare(
         Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
     max_missing
         Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    genes
+        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
+        pair matrix. None: the names beside the input, if any.
     engines
         Engines, separated by commas.
     threads
@@ -1156,7 +1178,7 @@ def compare(
     workload: Literal["degrees"],
     *inputs: Input | Sequence[Input],
     method: Literal["count", "graphx"] = "count",
-    genes: int | None = None,
+    genes: int | PathText | None = None,
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -1187,8 +1209,10 @@ def compare(
     method
         Count the rows, or make a graph of them and ask GraphX (engine spark-scala only).
     genes
-        Genes in the network, so that genes without an edge are listed too. From 2 to 16777215
-        genes. None: the largest gene of an edge.
+        Genes in the network, so that genes without an edge are listed too. A number, or a file that
+        names them: genes.tsv, a list with a name a line, an expression matrix or a pair matrix.
+        From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
+        if any.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -1239,7 +1263,7 @@ def compare(
     *inputs: Input | Sequence[Input],
     method: Literal["components", "label-propagation", "louvain"] = "components",
     iterations: int = 10,
-    genes: int | None = None,
+    genes: int | PathText | None = None,
     graph: Literal["none", "graphml"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
@@ -1273,8 +1297,10 @@ def compare(
     iterations
         Most rounds of label propagation. From 1 to 1000 rounds.
     genes
-        Genes in the network, so that genes without an edge are listed too. From 2 to 16777215
-        genes. None: the largest gene of an edge.
+        Genes in the network, so that genes without an edge are listed too. A number, or a file that
+        names them: genes.tsv, a list with a name a line, an expression matrix or a pair matrix.
+        From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
+        if any.
     graph
         Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
     min_abs_score
@@ -1325,7 +1351,7 @@ def compare(
 def compare(
     workload: Literal["load"],
     *inputs: Input | Sequence[Input],
-    genes: int | None = None,
+    genes: int | PathText | None = None,
     engines: str | Sequence[str] = "native,spark,array",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -1349,7 +1375,9 @@ def compare(
     inputs
         Gene-pair files or a clusters-*/NNN/ tree.
     genes
-        Genes of the matrix. From 2 to 16777215 genes. None: the largest gene of a row.
+        Genes of the matrix. A number, or a file that names them: genes.tsv, a list with a name a
+        line, an expression matrix or a pair matrix. From 2 to 16777215 genes. None: the largest
+        gene of a row, and the names beside the input, if any.
     engines
         Engines, separated by commas.
     threads

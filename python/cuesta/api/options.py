@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cuesta.api import genes
 from cuesta.engines import ENGINE_NAMES
 from cuesta.errors import InputError
 from cuesta.lab.verify import FULL, LEVELS
@@ -26,7 +27,8 @@ WORKLOAD_PANEL = "Workload"
 ENGINE_PANEL = "Engine and machine"
 OUTPUT_PANEL = "Measuring and output"
 
-_TYPES: dict[str, type] = {"float": float, "int": int, "choice": str, "text": str, "flag": bool}
+_TYPES: dict[str, type] = {"float": float, "int": int, "flag": bool}
+"""By type of a parameter, that of its values; text where there is none."""
 _ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels": ("spark", "mpi")}
 """Engines that each flag for engines is for."""
 _MATES = {"-1": "first_mates", "-2": "second_mates"}
@@ -90,7 +92,7 @@ SEVERAL_ENGINES = _engine_option(
 
 @dataclass(frozen=True, kw_only=True)
 class Common:
-    """What the options that all workloads share say."""
+    """What the options that all workloads share say, and which file names genes."""
 
     engines: tuple[str, ...]
     threads: int
@@ -104,6 +106,7 @@ class Common:
     overwrite: bool
     json: bool
     verify: str = FULL
+    names: str | None = None
 
 
 Body = Callable[[Workload, tuple[str, ...], dict[str, object], Common], None]
@@ -126,21 +129,23 @@ def checked(
 
     Errors: `InputError` naming the option that is wrong.
     """
-    parameters = {one.name: values[_key(one)] for one in workload.parameters}
+    parameters = {one.name: values[_key(one)] for one in genes.asked(workload)}
     plain = values["inputs"] or []
     mates = {word: values.get(key) or [] for word, key in _MATES.items()}
     if any(mates.values()):
         parameters[workload.mates_apart] = True
         plain = _two_by_two(workload, parameters, plain, mates)
-    inputs = tuple(absolute(path) for path in plain)
+    inputs = tuple(_main_file(absolute(path)) for path in plain)
+    parameters, names = workload.apart(parameters)
     known = workload.check(parameters)
     workload.check_inputs(inputs)
-    return inputs, known, _common(values)
+    common = _common(values)
+    return inputs, known, replace(common, names=names and absolute(names))
 
 
 def options(workload: Workload, engines: Option) -> list[Option]:
     """All options of `workload`, in the order in which help shows them."""
-    own = [*_mates_options(workload), *(_workload_option(one) for one in workload.parameters)]
+    own = [*_mates_options(workload), *map(_workload_option, genes.asked(workload))]
     return [*own, engines, *_common_options()]
 
 
@@ -153,6 +158,15 @@ def absolute(path: str) -> str:
     """An input as every process can open it; a URI stays as it is, unless it is a file's."""
     plain = path.removeprefix("file://")
     return plain if "://" in plain else os.path.abspath(plain)  # noqa: PTH100
+
+
+def _main_file(path: str) -> str:
+    """Of an answer folder, its main file; any other path as it is."""
+    if "://" in path or not os.path.isfile(os.path.join(path, "run.json")):  # noqa: PTH113, PTH118
+        return path
+    from cuesta.api.answer import Answer
+
+    return str(Answer(path).files[0])
 
 
 def _mates_options(workload: Workload) -> list[Option]:
@@ -200,11 +214,11 @@ def _workload_option(one: Parameter) -> Option:
     return Option(
         name=_key(one),
         words=(one.short, one.option) if one.short else (one.option,),
-        kind=_TYPES[one.type],
+        kind=_TYPES.get(one.type, str),
         help=f"{one.help} {_allowed(one)}",
         panel=WORKLOAD_PANEL,
         default=one.default,
-        metavar="|".join(one.choices) or None,
+        metavar="|".join(one.choices) or genes.METAVARS.get(one.type),
         shown=one.none if one.default is None else True,
         choices=one.choices,
     )
@@ -355,6 +369,7 @@ def make_trial(
         memory_bytes=common.memory_bytes,
         seed=common.seed,
         engine_options=common.engine_options,
+        names=common.names,
     )
 
 

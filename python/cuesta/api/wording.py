@@ -22,6 +22,8 @@ _TYPES = {
     "scratch": "PathText | None",
     "kernels": 'Literal["native", "numpy", "c"] | None',
 }
+_METAVARS = {"FILE": "PathText | None", "N|FILE": "int | PathText | None"}
+"""Types of keywords whose values are named in help."""
 _HELP = {
     "memory": "Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch.",
     "cold": "Run cold: before every repeat drop the input's pages from the page cache, or with "
@@ -39,6 +41,8 @@ def type_text(keyword: str, option: Option) -> str:
         return "str | Sequence[str]"
     if option.name in _TYPES:
         return _TYPES[option.name]
+    if option.metavar in _METAVARS:
+        return _METAVARS[option.metavar]
     kind = _literal(option.choices) if option.choices else _KINDS[option.kind]
     return kind if option.default is not None else f"{kind} | None"
 

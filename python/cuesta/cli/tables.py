@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 _COUNTS_SHOWN = 6
+_ROWS_SHOWN = 3
+_OF_GENES = ("degrees", "communities")
 PART_OF_A_RUN = 0.1
 """A phase that is shorter than this, beside the longest, says nothing about the whole."""
 
@@ -26,12 +28,14 @@ def print_run(console: Console, record: Record, output: Path) -> None:
     )
     for title, text in (
         ("answer", counts_text(record)),
+        ("first", first_text(record)),
         ("time", time_text(record)),
         ("as typed", typed_text(record)),
         ("phases", phases_text(record)),
         ("ceiling", ceiling_text(record)),
         ("memory", f"{format_bytes(record['peak_resident_bytes'])} at the peak"),
         ("read", read_text(record)),
+        ("names", names_text(record)),
         ("files", files_text(record, output)),
     ):
         if text:
@@ -79,6 +83,21 @@ def counts_text(record: Record) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in counts)
 
 
+def first_text(record: Record) -> str:
+    """The first rows of the preview's last table, where it has genes by name; else empty."""
+    tables = [one for one in record["preview"] if one["kind"] == "table"]
+    if not tables or record["workload"] not in ("correlate", "scan", "join", *_OF_GENES):
+        return ""
+    columns, rows = tables[-1]["columns"], tables[-1]["rows"][:_ROWS_SHOWN]
+    if record["workload"] == "communities":
+        named = columns[-1].startswith("its")
+        found = [f"{row[0]} ({row[-1]})" for row in rows] if named else []
+    else:
+        genes = 1 if record["workload"] in _OF_GENES else 2
+        found = [" \u2013 ".join(row[:genes]) for row in rows if row[0].endswith(")")]
+    return f"{tables[-1]['title'].lower()}: {', '.join(found)}" if found else ""
+
+
 def time_text(record: Record) -> str:
     """The median with its interval, and CPU time."""
     wall = record["statistics"]["wall_seconds"]
@@ -96,11 +115,12 @@ def typed_text(record: Record) -> str:
     parts = ", ".join(
         f"{name} {format_seconds(spent[key])}"
         for name, key in (
+            ("names and graph", "naming_seconds"),
             ("verification", "verification_seconds"),
             ("disk", "disk_seconds"),
             ("rest", "rest_seconds"),
         )
-        if spent[key] > 0
+        if spent.get(key, 0.0) > 0
     )
     return f"{format_seconds(spent['as_typed_seconds'])}, of it {parts}"
 
@@ -156,6 +176,12 @@ def read_text(record: Record) -> str:
     """Bytes that were read, and how many of them came from a device."""
     device = format_bytes(record["device_read_bytes"])
     return f"{format_bytes(record['read_bytes'])}, {device} of it from a device"
+
+
+def names_text(record: Record) -> str:
+    """Where the names of the genes come from; empty where they have none."""
+    names = record.get("names")
+    return f"of {names['genes']:,} genes from {names['path']}" if names else ""
 
 
 def files_text(record: Record, output: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cuesta.engines import HoldsSession, get_engine
 from cuesta.errors import InputError, VerificationError
-from cuesta.lab import inputs, record, remote
+from cuesta.lab import inputs, names, record, remote
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
 from cuesta.lab.request import native_module
@@ -83,8 +83,10 @@ def _hold_files(folder: Path, found: Record, files: Mapping[str, Mapping[str, ob
 def _readable(found: Record, trial: Trial, scratch: Path) -> Trial:
     """The trial with copies of those inputs that are no files of this machine.
 
-    Errors: `InputError` where an input is not of the size that it had.
+    Errors: `InputError` where an input is not of the size that it had, or genes have other names.
     """
+    if found.get("names"):
+        names.hold(found["names"])
     if any(map(remote.is_remote, trial.inputs)):
         engine = get_engine(trial.engine)
         try:

@@ -10,6 +10,7 @@ from typing import Any
 
 from cuesta.errors import InputError
 from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
+from cuesta.lab.names import Names, Naming
 from cuesta.lab.probe import Usage
 from cuesta.lab.stats import median_interval, representative
 from cuesta.lab.trial import Outcome, Phase, Trial
@@ -57,6 +58,7 @@ class Context:
     cache: str
     started: str
     command: tuple[str, ...]
+    names: Names | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +73,15 @@ class Ending:
         What verifying them took, and what went on beside it.
     disk_seconds
         How long the disk and the checksums were waited for after the verification.
+    naming
+        What names of genes and a graph in the answer took; None where there are none.
     """
 
     verification: Verification
     files: tuple[Mapping[str, object], ...]
     usage: Usage
     disk_seconds: float
+    naming: Naming | None = None
 
 
 def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending) -> Record:
@@ -86,15 +91,18 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
     verification = ending.verification
     counts = {**chosen.outcome.counts, **verification.counts}
     usage = {name: getattr(chosen.usage, name) for name in _TOTALS}
-    usage["peak_resident_bytes"] = max(
-        chosen.usage.peak_resident_bytes, ending.usage.peak_resident_bytes
-    )
+    stretches = [chosen.usage, ending.usage]
+    if ending.naming:
+        stretches.append(ending.naming.usage)
+        counts |= ending.naming.counts
+    usage["peak_resident_bytes"] = max(one.peak_resident_bytes for one in stretches)
     return {
         "schema": SCHEMA,
         "workload": trial.workload,
         "engine": trial.engine,
         "parameters": dict(trial.parameters),
         "inputs": [asdict(one) for one in context.inputs],
+        "names": None if context.names is None else asdict(context.names),
         "threads": trial.threads,
         "memory_bytes": trial.memory_bytes,
         "seed": trial.seed,
@@ -130,6 +138,7 @@ def times(samples: list[Sample], ending: Ending, as_typed_seconds: float) -> Rec
     """What the whole took, by what it was spent on; `as_typed_seconds` until now."""
     spent = {
         "work_seconds": sum(sample.usage.wall_seconds for sample in samples),
+        "naming_seconds": ending.naming.usage.wall_seconds if ending.naming else 0.0,
         "verification_seconds": ending.verification.seconds,
         "disk_seconds": ending.disk_seconds,
     }
@@ -196,6 +205,7 @@ def trial_of(record: Record) -> Trial:
         memory_bytes=record["memory_bytes"],
         seed=record["seed"],
         engine_options=record["engine_options"],
+        names=(record.get("names") or {}).get("path"),
     )
 
 

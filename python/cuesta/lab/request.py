@@ -29,6 +29,7 @@ def to_request(trial: Trial, output: Path, scratch: Path, *, verify: str = "full
         {
             "inputs": list(trial.inputs),
             "parameters": dict(trial.parameters),
+            "names": trial.names,
             "output": str(output),
             "seed": trial.seed,
             "threads": trial.threads,

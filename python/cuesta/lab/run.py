@@ -20,7 +20,7 @@ from cuesta.engines import (
     ReportsProgress,
 )
 from cuesta.errors import EngineMissing, InputError, VerificationError
-from cuesta.lab import inputs, leftovers, machine, preflight, record, remote
+from cuesta.lab import inputs, leftovers, machine, names, preflight, record, remote
 from cuesta.lab.beside import Beside
 from cuesta.lab.folder import AnswerFolder, check_output
 from cuesta.lab.observer import Observer, Silent
@@ -100,13 +100,14 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
     began = time.perf_counter()
     hears = observer or Silent()
     check(engine, trial, plan)
+    trial, named = names.resolved(trial)
     if isinstance(engine, Prepares):
         engine.prepare(hears.note)
     for sentence in leftovers.sweep(plan.output.resolve()):
         hears.note(sentence)
     local = [path for path in trial.inputs if not remote.is_remote(path)]
     _announce(trial, plan, tuple(inputs.describe(path) for path in local), hears)
-    context = _context(trial, plan)
+    context = replace(_context(trial, plan), names=named)
     if isinstance(engine, ReportsProgress):
         engine = engine.with_progress(hears.progress)
     with AnswerFolder(plan.output, overwrite=plan.overwrite, scratch=plan.scratch) as folder:
@@ -114,15 +115,18 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             samples, files = _repeats(engine, trial, plan, folder, hears)
             context = replace(context, inputs=remote.describe(engine, trial, folder.scratch))
             readable = trial
-            if plan.verify != NONE:
+            if plan.verify != NONE or names.wants_graph(trial):
                 readable = remote.with_copies(engine, trial, context.inputs, folder.scratch)
+            naming = names.annotate(readable, folder.answer, folder.scratch, hears)
+            files.settle()
         finally:
             if isinstance(engine, HoldsSession):
                 engine.close()
         ending, views = _end(readable, plan, folder, files, hears)
         told = [sample.outcome.counts for sample in samples]
-        verification = strictly(remote.told(ending.verification, trial), _names(ending), told)
-        ending = replace(ending, verification=verification)
+        told += [naming.counts] if naming else []
+        verification = strictly(remote.told(ending.verification, trial), _files(ending), told)
+        ending = replace(ending, verification=verification, naming=naming)
         result = record.build(trial, context, samples, ending)
         as_typed_seconds = plan.startup_seconds + time.perf_counter() - began
         result["time"] = record.times(samples, ending, as_typed_seconds)
@@ -198,7 +202,7 @@ def _announce(
 def _repeats(
     engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder, hears: Observer
 ) -> tuple[list[Sample], AnswerFiles]:
-    """All measured runs; the files of the last one are on their way to the disk."""
+    """All measured runs, and the files of the last one, which may yet be changed."""
     samples: list[Sample] = []
     for number in range(1, plan.repeats + 1):
         hears.stage("running" if plan.repeats == 1 else f"run {number} of {plan.repeats}")
@@ -207,7 +211,6 @@ def _repeats(
         files = native_module().AnswerFiles(folder.answer) if last else None
         samples.append(_repeat(engine, trial, plan, folder))
     assert files is not None  # There is at least one run.
-    files.settle()
     return samples, files
 
 
@@ -249,7 +252,7 @@ def _end(
     return ending, drawn
 
 
-def _names(ending: Ending) -> list[str]:
+def _files(ending: Ending) -> list[str]:
     return [str(one["name"]) for one in ending.files]
 
 

@@ -15,6 +15,7 @@ from cuesta.errors import InputError, VerificationError
 from cuesta.lab import ceilings, record
 from cuesta.lab.child import run_in_child
 from cuesta.lab.machine import cores_usable
+from cuesta.lab.names import resolved
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.record import Record
 from cuesta.lab.run import Plan, check, lacking, run_trial
@@ -123,7 +124,7 @@ def _one(engine: Engine, trial: Trial, plan: Plan, hears: Observer) -> Record:
     """The record of one trial: that of an earlier run, or of one made now."""
     if plan.output.is_dir():
         found = record.read(plan.output)
-        same = record.trial_of(found) == trial and found["repeats"] == plan.repeats
+        same = record.trial_of(found) == resolved(trial)[0] and found["repeats"] == plan.repeats
         if same and found["verified"] and found["verification"].get("level", FULL) == FULL:
             return found
         plan = replace(plan, overwrite=True)

@@ -116,15 +116,18 @@ class Study:
         cores, memory_bytes = limits
         scaled = {name: value * cores for name, value in series.per_core.items()}
         asked = {**self.parameters, **series.parameters, **variant.parameters, **scaled}
+        workload = get_workload(self.workload)
+        parameters, names = workload.apart(asked)
         return Trial(
             workload=self.workload,
             engine=variant.engine,
             inputs=tuple(str(folder / one.name) for one in self.inputs),
-            parameters=get_workload(self.workload).check(asked),
+            parameters=workload.check(parameters),
             threads=cores,
             memory_bytes=memory_bytes,
             seed=self.seed,
             engine_options=dict(variant.engine_options),
+            names=names and str(Path(names).absolute()),
         )
 
 

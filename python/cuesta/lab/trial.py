@@ -29,6 +29,8 @@ class Trial:
         Seed of whatever the workload draws at random.
     engine_options
         Settings of the engine itself that cannot change the answer, e.g. `master` for Spark.
+    names
+        File that names the genes of the answer, such as `genes.tsv`; None where nobody gave one.
     """
 
     workload: str
@@ -39,6 +41,7 @@ class Trial:
     memory_bytes: int
     seed: int = 0
     engine_options: Mapping[str, str] = field(default_factory=dict)
+    names: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from cuesta.report import numerals as n
 from cuesta.report import plots, scales, shapes, svg
@@ -33,6 +34,9 @@ def part(identifier: str, run: Run) -> Part:
         names = [f"{text(one.get('name'))} ({n.size(number(one.get('bytes')) or 0)})"
                  for one in files if text(one.get("name")) != "run.json"]  # fmt: skip
         aside.append(f"The whole answer is in {', '.join(names)}.")
+    named = text(run.object("names").get("path"))
+    if named:
+        aside.append(f"Names of genes are from {named}; their numbers are in brackets.")
     return Part(title="The answer", aside=tuple(aside), blocks=tuple(blocks))
 
 
@@ -200,11 +204,19 @@ def _table(_identifier: str, view: Fields) -> Block | None:
     return Table(
         heading=text(view.get("title")),
         caption=text(view.get("note")),
-        columns=tuple(Column(title=title, words=index == 0) for index, title in enumerate(titles)),
+        columns=tuple(
+            Column(title=title, words=index == 0 or _is_words(row[index] for row in rows))
+            for index, title in enumerate(titles)
+        ),
         rows=tuple(
             Row(header=row[0], cells=tuple(Cell(text=cell) for cell in row[1:])) for row in rows
         ),
     )
+
+
+def _is_words(cells: Iterable[str]) -> bool:
+    """Whether a column holds words, such as names, and not amounts with a unit."""
+    return any(re.search(r"[^\W\d_]{2}", cell) for cell in cells)
 
 
 def _cell_text(cell: object) -> str:

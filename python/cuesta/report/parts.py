@@ -175,7 +175,13 @@ def _phase_bars(identifier: str, group: Group, unit: str, unit_seconds: float) -
     )
 
 
-_TYPED = (("work", "p1"), ("verification", "p2"), ("waiting for the disk", "p3"), (OTHER, "p8"))
+_TYPED = (
+    ("work", "p1"),
+    ("names and graph", "p4"),
+    ("verification", "p2"),
+    ("waiting for the disk", "p3"),
+    (OTHER, "p8"),
+)
 """What a command is spent on, and its colours."""
 
 
@@ -188,8 +194,8 @@ def _typed_bars(identifier: str, group: Group) -> list[Block]:
     unit, unit_seconds = n.time_unit(longest)
     rows = []
     for label, typed in found:
-        spent = (typed.work_seconds, typed.verification_seconds, typed.disk_seconds,
-                 typed.rest_seconds)  # fmt: skip
+        spent = (typed.work_seconds, typed.naming_seconds, typed.verification_seconds,
+                 typed.disk_seconds, typed.rest_seconds)  # fmt: skip
         segments = [
             _segment(name, seconds, tone, unit_seconds)
             for (name, tone), seconds in zip(_TYPED, spent, strict=True)

@@ -87,19 +87,22 @@ class Input:
 class Typed:
     """What a command of one run takes as typed, and what it is spent on.
 
-    `disk_seconds` is waiting for the disk after the verification, `rest_seconds` everything else:
-    starting Python, looking at inputs, the record.
+    `naming_seconds` is putting names of genes and a graph into the answer, `disk_seconds` waiting
+    for the disk after the verification, `rest_seconds` everything else: starting Python, looking at
+    inputs, the record.
     """
 
     work_seconds: float
     verification_seconds: float
     disk_seconds: float
     rest_seconds: float
+    naming_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
         """All of it."""
-        return self.work_seconds + self.verification_seconds + self.disk_seconds + self.rest_seconds
+        beside = self.verification_seconds + self.disk_seconds + self.rest_seconds
+        return self.work_seconds + self.naming_seconds + beside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +154,8 @@ class Run:
         known = {name: max(0.0, value) for name, value in parts.items() if value is not None}
         if len(known) < len(parts):
             return None
-        return Typed(work_seconds=self.total_seconds, **known)
+        naming = max(0.0, number(spent.get("naming_seconds")) or 0.0)
+        return Typed(work_seconds=self.total_seconds, naming_seconds=naming, **known)
 
     @property
     def input_bytes(self) -> int:

@@ -18,7 +18,7 @@ from cuesta.report.findings import (
     busy_share,
     machines_to_draw_level,
 )
-from cuesta.report.records import Group, Phase, Run
+from cuesta.report.records import Group, Phase, Run, objects
 
 _CEILINGS = {
     "memory_read": "read memory",
@@ -97,12 +97,13 @@ def answer(run: Run) -> str:
         case "degrees" if "genes_with_edges" in counts:
             return (
                 f"{_about(counts, 'genes_with_edges')} of {_about(counts, 'genes')} genes have at "
-                f"least one of the {_about(counts, 'edges')} edges; the best connected gene has "
-                f"{_about(counts, 'largest_degree')}."
+                f"least one of the {_about(counts, 'edges')} edges; the best connected "
+                f"gene{_hub(run)} has {_about(counts, 'largest_degree')}."
             )
         case "communities" if "communities" in counts:
             return (
-                f"{n.plural(counts['communities'], 'community', 'communities')} hold "
+                f"{n.plural(counts['communities'], 'community', 'communities')} "
+                f"{'holds' if counts['communities'] == 1 else 'hold'} "
                 f"{_about(counts, 'genes_grouped')} of {_about(counts, 'genes')} genes; the "
                 f"largest has {_about(counts, 'largest_community')}."
             )
@@ -126,6 +127,14 @@ def answer(run: Run) -> str:
                 f"{n.plural(counts['largest_object'], 'pixel')}."
             )
     return ""
+
+
+def _hub(run: Run) -> str:
+    """The best connected gene by name, set off by commas; empty where genes have no names."""
+    tables = (one for one in objects(run.fields.get("preview")) if one.get("kind") == "table")
+    rows = next(tables, {}).get("rows")
+    gene = str(rows[0][0]) if isinstance(rows, list) and rows and rows[0] else ""
+    return f", {gene}," if gene.endswith(")") else ""
 
 
 def comparison(finding: Finding) -> str:
@@ -171,6 +180,7 @@ def typed(name: str, run: Run) -> str:
         return ""
     parts = [
         ("work", spent.work_seconds),
+        ("names and graph", spent.naming_seconds),
         ("verification", spent.verification_seconds),
         ("waiting for the disk", spent.disk_seconds),
         ("everything else", spent.rest_seconds),

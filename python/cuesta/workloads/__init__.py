@@ -30,6 +30,8 @@ WORKLOAD_NAMES = (
 )
 """In the order in which a person meets them."""
 
+GENES = "genes"
+"""The parameter that says how many genes there are, in whose place names of them may be given."""
 
 _SPEC = Path(__file__).parent.parent / "spec" / "workloads"
 
@@ -141,6 +143,9 @@ class Workload:
         of two files may be given with `-1` and `-2` as well. Empty where inputs have no mates.
     answer
         Names the answer's files and folders may have.
+    names
+        Whether its answers may name genes: `--genes` takes a file of names then, or a whole number
+        where there is a parameter `genes`.
     """
 
     name: str
@@ -153,6 +158,7 @@ class Workload:
     mates_apart: str
     mates_in_turn: str
     answer: tuple[str, ...]
+    names: bool = False
 
     def check(self, given: Mapping[str, object]) -> dict[str, object]:
         """All parameters, defaults filled in, each in its own type.
@@ -163,6 +169,15 @@ class Workload:
         if unknown:
             raise InputError(f"{self.name} has no parameter {unknown[0]!r}")
         return {one.name: one.check(given.get(one.name, one.default)) for one in self.parameters}
+
+    def apart(self, given: Mapping[str, object]) -> tuple[dict[str, object], str | None]:
+        """The parameters, and the file of names that stood in the place of `genes`, if one did."""
+        genes = given.get(GENES)
+        counted = any(one.name == GENES for one in self.parameters)
+        if not self.names or (counted and (genes is None or _is_number(genes))):
+            return dict(given), None
+        others = {name: value for name, value in given.items() if name != GENES}
+        return others, None if genes is None else str(genes)
 
     def check_engine(self, engine: str, parameters: Mapping[str, object]) -> None:
         """Errors: `InputError` for a choice that the engine of that name does not have."""
@@ -208,7 +223,16 @@ def get_workload(name: str) -> Workload:
         mates_apart=inputs.get("mates_apart", ""),
         mates_in_turn=inputs.get("mates_in_turn", ""),
         answer=tuple(table["answer"]),
+        names=table.get("names", False),
     )
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return True
 
 
 def _parameter(row: dict[str, Any]) -> Parameter:

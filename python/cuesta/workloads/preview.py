@@ -25,12 +25,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
+
+from cuesta.workloads import named
 
 View = dict[str, object]
 
-_Ranked = tuple[float, tuple[int, int, int], float, int]
-"""Absolute score, then the negated numbers of the pair so that the first pair wins a tie; the rest
-is carried along: score, samples."""
+_Pair = tuple[int, int, int]
+"""The negated numbers of genes and cluster, so that the first pair wins a tie."""
+
+_Ranked = tuple[float, _Pair, float, int]
+"""Absolute score and the pair; the rest is carried along: score, samples."""
+
+_Candidate = TypeVar("_Candidate", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +48,7 @@ class Limits:
     points: int = 240
     bins: int = 80
     rows: int = 8
+    members: int = 5
     lines: int = 40_000
     windows: int = 64
 
@@ -100,10 +108,14 @@ def _pairs(folder: Path, index: int) -> list[View]:
         _keep_best(best, (abs(score), pair, score, int(fields[4])))
     views = _score_views(cells, "Scores of the pairs kept", lines.note(unscored))
     if lines.whole and best:
+        best.sort(reverse=True)
+        wanted = {-gene for _, pair, _, _ in best for gene in pair[:2]}
+        names = named.genes(_table(folder / "genes.tsv"), wanted)
         rows = [
-            [*(str(-number) for number in pair), _fixed(score), samples]
-            for _, pair, score, samples in sorted(best, reverse=True)
-        ]
+            [*(names.get(-gene, str(-gene)) for gene in pair[:2]), str(-pair[2]), _fixed(score),
+             samples]
+            for _, pair, score, samples in best
+        ]  # fmt: skip
         columns = ["gene 1", "gene 2", "cluster", "score", "samples"]
         views.append({"kind": "table", "title": "Strongest pairs", "columns": columns,
                       "rows": rows})  # fmt: skip
@@ -111,21 +123,25 @@ def _pairs(folder: Path, index: int) -> list[View]:
 
 
 def _join(folder: Path) -> list[View]:
-    """On which side a pair was found, and by how much its two scores differ."""
+    """On which side a pair was found, by how much its two scores differ, and where they do most."""
     path = folder / "pairs.tsv"
     if not path.is_file():
         return []
     lines = _Lines(path)
     sides: Counter[str] = Counter()
     cells: Counter[int] = Counter()
+    most: list[tuple[float, _Pair, list[bytes]]] = []
     for line in lines:
         fields = line.rstrip(b"\r\n").split(b"\t")
-        if len(fields) != 7 or fields[0] == b"gene1":
+        if len(fields) not in (7, 9) or fields[0] == b"gene1":
             continue
         sides[fields[3].decode("ascii", "replace")] += 1
         difference = float(fields[6]) if fields[6] else math.nan
         if not math.isnan(difference):
             cells[_cell(difference)] += 1
+            if difference and (len(most) < LIMITS.rows or abs(difference) >= most[0][0]):
+                pair = (-int(fields[0]), -int(fields[1]), -int(fields[2]))
+                _keep_best(most, (abs(difference), pair, fields))
     note = lines.note(0)
     items = [[name, sides[key]] for key, name in _SIDES.items() if sides[key]]
     views: list[View] = []
@@ -133,7 +149,23 @@ def _join(folder: Path) -> list[View]:
         views.append(_with_note({"kind": "bars", "title": "Where the pairs were found",
                                  "x": "pairs", "items": items}, note))  # fmt: skip
     different = _score_views(cells, "How far the two scores of a pair differ", note)
-    return views + [{**view, "x": "second score less first"} for view in different]
+    views += [{**view, "x": "second score less first"} for view in different]
+    if lines.whole and most:
+        views.append(_changes([fields for _, _, fields in sorted(most, reverse=True)]))
+    return views
+
+
+def _changes(rows: list[list[bytes]]) -> View:
+    """The pairs of which these rows of a join are."""
+    columns = ["gene 1", "gene 2", "cluster", "first score", "second score", "difference"]
+    texts = [[field.decode("utf-8", "replace") for field in row] for row in rows]
+    shown = [
+        [*(named.gene(*one) for one in zip(row[:2], row[7:] or ("", ""), strict=True)), row[2],
+         *(_fixed(float(score)) for score in row[4:7])]
+        for row in texts
+    ]  # fmt: skip
+    title = "Pairs whose scores differ most"
+    return {"kind": "table", "title": title, "columns": columns, "rows": shown}
 
 
 _SIDES = {"both": "in both", "left": "in the first only", "right": "in the second only"}
@@ -158,19 +190,21 @@ def _degrees(folder: Path) -> list[View]:
         view: View = {"kind": "distribution", "title": "Degree distribution",
                       "x": "edges of a gene", "y": "genes", "series": series}  # fmt: skip
         views.append(_with_note(view, " ".join(notes)))
-    genes = ([int(cell) for cell in row] for row in _table(folder / "degrees.tsv"))
-    top = heapq.nsmallest(LIMITS.rows, genes, key=lambda row: (-row[3], row[0]))
-    top = [row for row in top if row[3] > 0]
+    genes = (([int(cell) for cell in row[:4]], row[4:]) for row in _table(folder / "degrees.tsv"))
+    top = heapq.nsmallest(LIMITS.rows, genes, key=lambda one: (-one[0][3], one[0][0]))
+    top = [one for one in top if one[0][3] > 0]
     if top:
         columns = ["gene", "in", "out", "total"]
+        hubs = [[named.gene(str(gene), *name), *degrees] for (gene, *degrees), name in top]
         views.append({"kind": "table", "title": "Genes with the most edges", "columns": columns,
-                      "rows": [[str(gene), *degrees] for gene, *degrees in top]})  # fmt: skip
+                      "rows": hubs})  # fmt: skip
     return views
 
 
 def _communities(folder: Path) -> list[View]:
-    """How large the communities are."""
-    members = Counter(int(row[1]) for row in _table(folder / "communities.tsv"))
+    """How large the communities are, and which genes are in the largest."""
+    path = folder / "communities.tsv"
+    members = Counter(int(row[1]) for row in _table(path))
     genes = sum(members.values())
     real = {community: size for community, size in members.items() if size > 1}
     if not real:
@@ -189,8 +223,14 @@ def _communities(folder: Path) -> list[View]:
         view = {"kind": "bars", "title": "Largest communities", "x": "genes", "items": items}
     views.append(_with_note(view, note))
     table = [[str(community), size, f"{100 * size / genes:.2f} %"] for community, size in ranked]
-    views.append({"kind": "table", "title": "Largest communities",
-                  "columns": ["community (its smallest gene)", "genes", "of all genes"],
+    columns = ["community (its smallest gene)", "genes", "of all genes"]
+    first = named.first_members(_table(path), dict(ranked), LIMITS.members)
+    if first:
+        columns.append("its first genes")
+        for row, (community, size) in zip(table, ranked, strict=True):
+            more = ", …" if size > len(first[community]) else ""
+            row.append(", ".join(first[community]) + more)
+    views.append({"kind": "table", "title": "Largest communities", "columns": columns,
                   "rows": table})  # fmt: skip
     return views
 
@@ -284,7 +324,7 @@ def _table(path: Path) -> Iterator[list[str]]:
             yield line.rstrip("\r\n").split("\t")
 
 
-def _keep_best(best: list[_Ranked], candidate: _Ranked) -> None:
+def _keep_best(best: list[_Candidate], candidate: _Candidate) -> None:
     """Keep the strongest in a small heap."""
     if len(best) < LIMITS.rows:
         heapq.heappush(best, candidate)

@@ -32,8 +32,8 @@ _INTEGERS = frozenset({
     "objects", "block", "vectors", "sum_x", "sum_y", "sum_z", "count", "kmers",
 })  # fmt: skip
 _NUMBERS = frozenset({
-    "score_a", "score_b", "difference", "inertia", "shift", "threshold", "mean_x", "mean_y",
-    "mean_z",
+    "score", "score_a", "score_b", "difference", "inertia", "shift", "threshold", "mean_x",
+    "mean_y", "mean_z",
 })  # fmt: skip
 _COORDINATE = re.compile(r"x\d+")
 

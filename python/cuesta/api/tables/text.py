@@ -20,6 +20,12 @@ WITH_WHOLE = ("averages.tsv", "features.tsv")
 
 _NO_VALUE = ("", "nan", "-", WHOLE)
 
+GENES_FILE = "genes.tsv"
+"""Names of all genes, beside gene pairs that have them."""
+
+_NAMES = {"name1": "gene1", "name2": "gene2"}
+"""The gene that each name is of."""
+
 _PAIR_COLUMNS = (
     "gene1", "gene2", "cluster", "num_clusters", "cluster_samples", "missing", "outliers",
     "pair_outliers", "threshold", "score", "mask",
@@ -53,7 +59,10 @@ def header_of(path: Path) -> tuple[str, ...]:
 
 
 def read_pairs(path: Path, wanted: Sequence[str] | None) -> Columns:
-    """Gene pairs; a row with several scores has them as `score`, `score_1`..."""
+    """Gene pairs; a row with several scores has them as `score`, `score_1`...
+
+    Where names of genes are beside the file, the rows have them too.
+    """
     with path.open(encoding="ascii") as file:
         fields = file.readline().split("\t")
     several = len(fields) == len(_PAIR_COLUMNS) and "," in fields[9]
@@ -61,11 +70,11 @@ def read_pairs(path: Path, wanted: Sequence[str] | None) -> Columns:
     kinds |= {"score": "text" if several else "number", "mask": "text"}
     columns = _columns(path, _Layout(kinds=kinds, header_lines=0), _sources(wanted))
     if several and "score" in columns:
-        scores = _several(columns.pop("score"), fields[9].count(",") + 1)
-        order = [*_PAIR_COLUMNS[:9], *scores, "mask"]
-        columns |= scores
-        columns = {name: columns[name] for name in order if name in columns}
-    return chosen(columns, wanted)
+        columns |= _several(columns["score"], fields[9].count(",") + 1)
+    order = pair_columns(path) if wanted is None else wanted
+    if any(name in _NAMES for name in order):
+        columns |= _named(path, columns)
+    return chosen(columns, order)
 
 
 def pair_columns(path: Path) -> tuple[str, ...]:
@@ -73,14 +82,36 @@ def pair_columns(path: Path) -> tuple[str, ...]:
     with path.open(encoding="ascii") as file:
         fields = file.readline().split("\t")
     more = fields[9].count(",") if len(fields) == len(_PAIR_COLUMNS) else 0
-    return (*_PAIR_COLUMNS[:10], *(f"score_{index}" for index in range(1, more + 1)), "mask")
+    names = tuple(_NAMES) if path.with_name(GENES_FILE).is_file() else ()
+    scores = (f"score_{index}" for index in range(1, more + 1))
+    return (*_PAIR_COLUMNS[:2], *names, *_PAIR_COLUMNS[2:10], *scores, "mask")
 
 
 def _sources(wanted: Sequence[str] | None) -> list[str] | None:
     """The columns of the file in which those wanted are."""
     if wanted is None:
         return None
-    return list(dict.fromkeys("score" if one.startswith("score") else one for one in wanted))
+    sources = (_NAMES.get(one, "score" if one.startswith("score") else one) for one in wanted)
+    return list(dict.fromkeys(sources))
+
+
+def _named(path: Path, columns: Columns) -> Columns:
+    """The names of the genes of each row, from the file beside `path`."""
+    beside = path.with_name(GENES_FILE)
+    layout = _Layout(kinds={"gene": "integer", "name": "text"}, header_lines=1)
+    names = _columns(beside, layout, ["name"])["name"].values
+    sources = {name: columns[gene].values for name, gene in _NAMES.items() if gene in columns}
+    return {name: Column(kind="text", values=_taken(names, genes))
+            for name, genes in sources.items()}  # fmt: skip
+
+
+def _taken(names: Any, genes: Any) -> Any:
+    """The name of each gene, these counted from 1."""
+    if isinstance(names, list) or isinstance(genes, list):
+        return [names[gene - 1] for gene in genes]
+    from pyarrow import compute
+
+    return names.combine_chunks().take(compute.subtract(genes, 1))
 
 
 def _several(column: Column, count: int) -> Columns:

@@ -1,0 +1,33 @@
+"""The option `--genes`: how many genes there are, or a file that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cuesta.workloads import GENES, Parameter, Workload
+
+_FORMS = "genes.tsv, a list with a name a line, an expression matrix or a pair matrix"
+_FOUND = "the names beside the input, if any"
+
+METAVARS = {"names": "FILE", "number or names": "N|FILE"}
+"""How help shows a value, by the types that only options have."""
+
+
+def asked(workload: Workload) -> Iterator[Parameter]:
+    """What the options of a workload ask for: its parameters, and names where it may have them."""
+    counted = any(one.name == GENES for one in workload.parameters)
+    for one in workload.parameters:
+        yield _or_names(one) if workload.names and one.name == GENES else one
+    if workload.names and not counted:
+        text = f"File that names the genes: {_FORMS}."
+        yield Parameter(name=GENES, type="names", help=text, none=_FOUND)
+
+
+def _or_names(count: Parameter) -> Parameter:
+    return replace(
+        count,
+        type="number or names",
+        help=f"{count.help} A number, or a file that names them: {_FORMS}.",
+        none=f"{count.none}, and {_FOUND}",
+    )
