@@ -31,6 +31,7 @@ fn answered(folder: &Path, parameters: Value, values: &[f64]) -> Request {
         memory_bytes: 1 << 30,
         scratch: folder.to_owned(),
         verify: Level::Full,
+        names: None,
     };
     if !values.is_empty() {
         let mut bytes = npy::header("<f8", &format!("({}, 3)", values.len() / 3));
