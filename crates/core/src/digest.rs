@@ -89,6 +89,82 @@ impl Digest {
     }
 }
 
+/// Records of one kind on their way into a digest, which takes [`COLUMNS`] of equal length at once.
+pub struct Batch {
+    tag: Tag,
+    /// By word; a column for each record.
+    words: Vec<[u64; COLUMNS]>,
+    records: usize,
+    digest: Digest,
+}
+
+/// A record of a [`Batch`], to be filled.
+pub struct Column<'a> {
+    words: &'a mut [[u64; COLUMNS]],
+    record: usize,
+}
+
+impl Batch {
+    /// No record.
+    pub fn new(tag: Tag) -> Self {
+        Self { tag, words: Vec::new(), records: 0, digest: Digest::default() }
+    }
+
+    /// A record of `length` words, all of which must be pushed.
+    #[inline]
+    pub fn record(&mut self, length: usize) -> Column<'_> {
+        if self.records == COLUMNS {
+            self.digest.add_columns(self.tag, &self.words);
+            self.records = 0;
+        }
+        if self.words.len() != length {
+            self.digest = self.digest();
+            self.records = 0;
+            self.words.resize(length, [0; COLUMNS]);
+        }
+        self.records += 1;
+        Column { words: &mut self.words, record: self.records - 1 }
+    }
+
+    /// The digest of all records.
+    pub fn digest(&self) -> Digest {
+        let mut digest = self.digest;
+        for record in 0..self.records {
+            let mut alone = Record::new(self.tag);
+            self.words.iter().for_each(|words| alone.push(words[record]));
+            digest.add_record(&alone);
+        }
+        digest
+    }
+}
+
+impl<'a> Column<'a> {
+    /// Appends one word.
+    #[inline(always)]
+    pub fn push(&mut self, word: u64) {
+        if let Some((first, rest)) = std::mem::take(&mut self.words).split_first_mut() {
+            first[self.record] = word;
+            self.words = rest;
+        }
+    }
+
+    /// Appends bytes as [`Record::push_bytes`] does.
+    #[inline(always)]
+    pub fn push_bytes(&mut self, bytes: &[u8]) {
+        let (whole, rest) = bytes.as_chunks::<8>();
+        let (first, behind) = std::mem::take(&mut self.words).split_at_mut(whole.len());
+        for (words, eight) in first.iter_mut().zip(whole) {
+            words[self.record] = u64::from_le_bytes(*eight);
+        }
+        self.words = behind;
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            self.push(u64::from_le_bytes(last));
+        }
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}{:016x}", self.lanes[0], self.lanes[1])
@@ -172,6 +248,23 @@ mod tests {
             }
             together.add_columns(Tag::Sort, &columns);
             assert_eq!(together, one_by_one, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_batch_of_records_of_any_lengths_is_these_records() {
+        let mut alone = Digest::default();
+        let mut batch = Batch::new(Tag::Pair);
+        for index in 0..60u64 {
+            let bytes: Vec<u8> = (0..index / 20 * 5).map(|place| (place * index) as u8).collect();
+            let mut record = Record::new(Tag::Pair);
+            record.push(index);
+            record.push_bytes(&bytes);
+            alone.add_record(&record);
+            let mut column = batch.record(1 + bytes.len().div_ceil(8));
+            column.push(index);
+            column.push_bytes(&bytes);
+            assert_eq!(batch.digest(), alone, "{index}");
         }
     }
 

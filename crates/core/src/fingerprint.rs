@@ -105,6 +105,17 @@ fn pair(bytes: &[u8]) -> (u64, u64) {
     (halves.next().unwrap_or(0), halves.next().unwrap_or(0))
 }
 
+#[inline(always)]
+fn pairs_of(words: &[u64]) -> &[[u64; 2]] {
+    words.as_chunks::<2>().0
+}
+
+/// What two words add to a hash.
+#[inline(always)]
+fn product(key: &[u64; 2], a: u64, b: u64) -> u128 {
+    u128::from(a.wrapping_add(key[0])) * u128::from(b.wrapping_add(key[1]))
+}
+
 /// A number modulo p.
 #[inline(always)]
 fn reduce(value: u128) -> u64 {
@@ -147,6 +158,45 @@ impl Fingerprint {
             hash = chain(key, hash, key.nh(Key::words_of_bytes(block)));
         }
         self.add(key, hash, row.len() as u64);
+    }
+
+    /// Adds a row of words and bytes behind them; rows whose words say how many these are differ
+    /// from all others. Not the same as either alone.
+    #[inline(always)]
+    pub fn add_parts(&mut self, key: &Key, words: &[u64], bytes: &[u8]) {
+        let (whole, rest) = bytes.as_chunks::<16>();
+        let pairs = words.len().div_ceil(2);
+        if 2 * (pairs + whole.len() + 1) > BLOCK_WORDS {
+            return self.add_long(key, words, bytes);
+        }
+        let keys = pairs_of(&*key.words);
+        let (of_words, of_bytes) = keys.split_at(pairs);
+        let (two, one) = words.as_chunks::<2>();
+        let mut sum = two
+            .iter()
+            .zip(of_words)
+            .fold(0u128, |sum, (&[a, b], key)| sum.wrapping_add(product(key, a, b)));
+        if let ([last], Some(key)) = (one, of_words.last()) {
+            sum = sum.wrapping_add(product(key, *last, 0));
+        }
+        for (sixteen, key) in whole.iter().zip(of_bytes) {
+            let (a, b) = pair(sixteen);
+            sum = sum.wrapping_add(product(key, a, b));
+        }
+        if !rest.is_empty() {
+            let mut last = [0; 16];
+            last[..rest.len()].copy_from_slice(rest);
+            let (a, b) = pair(&last);
+            sum = sum.wrapping_add(product(&of_bytes[whole.len()], a, b));
+        }
+        self.add(key, sum, (8 * words.len() + bytes.len()) as u64);
+    }
+
+    #[inline(never)]
+    fn add_long(&mut self, key: &Key, words: &[u64], bytes: &[u8]) {
+        let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        all.extend_from_slice(bytes);
+        self.add_bytes(key, &all);
     }
 
     /// Adds all rows of another fingerprint under the same key.
@@ -240,6 +290,36 @@ mod tests {
                     bytes[place] ^= 1 << bit;
                 }
             }
+        }
+    }
+
+    #[test]
+    fn every_bit_of_words_and_bytes_counts_and_so_does_where_they_meet() {
+        let key = Key::random();
+        let of = |words: &[u64], bytes: &[u8]| {
+            let mut found = Fingerprint::default();
+            found.add_parts(&key, words, bytes);
+            found
+        };
+        for (count, length) in [(0, 0), (1, 0), (2, 15), (5, 16), (6, 17), (6, 475), (7, 9000)] {
+            let mut words: Vec<u64> = (0..count).map(|index| index * 77).collect();
+            let mut bytes: Vec<u8> = (0..length).map(|place| (place * 7) as u8).collect();
+            let right = of(&words, &bytes);
+            assert_eq!(right, of(&words, &bytes));
+            for index in 0..words.len() {
+                for bit in [0, 31, 32, 63] {
+                    words[index] ^= 1 << bit;
+                    assert_ne!(of(&words, &bytes), right, "{count} {length}: word {index}");
+                    words[index] ^= 1 << bit;
+                }
+            }
+            for place in (0..bytes.len()).step_by(7).chain(bytes.len().checked_sub(1)) {
+                bytes[place] ^= 1;
+                assert_ne!(of(&words, &bytes), right, "{count} {length}: byte {place}");
+                bytes[place] ^= 1;
+            }
+            bytes.push(0);
+            assert_ne!(of(&words, &bytes), right, "{count} {length}");
         }
     }
 

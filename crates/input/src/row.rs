@@ -1,6 +1,6 @@
 //! One row of a gene-pair file: what text, generators and the pair matrix have in common.
 
-use cuesta_core::digest::{Digest, Record, Tag};
+use cuesta_core::digest::{Batch, Digest, Record, Tag};
 use cuesta_core::fixed::{self, Micro};
 
 /// Mask symbols of KINC version 1: 0 other cluster, 1 in the cluster, 6 below the threshold,
@@ -99,6 +99,19 @@ impl Row<'_> {
         digest.add_record(&record);
     }
 
+    /// Adds the row to a batch of records `Pair`: several times as fast as one by one.
+    #[inline]
+    pub fn add_to(&self, batch: &mut Batch) {
+        let integers = self.integers();
+        let fixed = integers.len() + 2 + self.scores.len();
+        let mut record = batch.record(fixed + self.mask.len().div_ceil(8));
+        integers.iter().for_each(|&value| record.push(u64::from(value)));
+        record.push(self.scores.len() as u64);
+        self.scores.iter().for_each(|&score| record.push(i64::from(score) as u64));
+        record.push(self.mask.len() as u64);
+        record.push_bytes(self.mask);
+    }
+
     /// The nine integers, in the order of the text.
     fn integers(&self) -> [u32; 9] {
         [
@@ -168,6 +181,13 @@ mod tests {
         let mask = u64::from_le_bytes(*b"11910711");
         by_words.add(Tag::Pair, &[7, 3, 1, 2, 5, 1, 0, 1, 0, 2, 871_000, nan, 8, mask]);
         assert_eq!(by_row, by_words);
+        for mask in [&b""[..], b"1", b"119107119"] {
+            let row = Row { mask, ..ROW };
+            let (mut alone, mut batch) = (Digest::default(), Batch::new(Tag::Pair));
+            row.digest_into(&mut alone);
+            row.add_to(&mut batch);
+            assert_eq!(batch.digest(), alone);
+        }
     }
 
     #[test]

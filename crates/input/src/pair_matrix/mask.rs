@@ -96,13 +96,22 @@ fn tally_here(planes: &[u8]) -> Tally {
     let (plane0, rest) = planes.split_at(bytes);
     let (plane1, plane2) = rest.split_at(bytes);
     let mut tally = [0; 5];
-    for ((&low, &six), &eight) in plane0.iter().zip(plane1).zip(plane2) {
+    let mut count = |[low, six, eight]: [u64; PLANES]| {
         tally[0] += (low & !six & !eight).count_ones();
         tally[1] += (low & eight).count_ones();
         tally[2] += (!low & eight).count_ones();
         tally[3] += (low & six).count_ones();
         tally[4] += (!low & six).count_ones();
+    };
+    let [(low, low_rest), (six, six_rest), (eight, eight_rest)] =
+        [plane0, plane1, plane2].map(|plane| plane.as_chunks::<8>());
+    for ((low, six), eight) in low.iter().zip(six).zip(eight) {
+        count([low, six, eight].map(|bytes| u64::from_le_bytes(*bytes)));
     }
+    count(
+        [low_rest, six_rest, eight_rest]
+            .map(|rest| rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))),
+    );
     tally
 }
 
@@ -111,13 +120,30 @@ pub fn unpack(planes: &[u8], samples: usize, out: &mut Vec<u8>) {
     let bytes = plane_bytes(samples);
     let (plane0, rest) = planes.split_at(bytes);
     let (plane1, plane2) = rest.split_at(bytes);
-    out.clear();
-    for ((&low, &six), &eight) in plane0.iter().zip(plane1).zip(plane2) {
-        let word = (ONES * 0x30) | spread(low) | (spread(six) * 6) | (spread(eight) * 8);
-        out.extend_from_slice(&word.to_le_bytes());
+    out.resize(8 * bytes, 0);
+    let eights = out.as_chunks_mut::<8>().0.iter_mut();
+    for (((out, &low), &six), &eight) in eights.zip(plane0).zip(plane1).zip(plane2) {
+        let one = SPREAD[usize::from(low)];
+        // Most samples are in a cluster or not, and nothing else.
+        let others = match six | eight {
+            0 => 0,
+            _ => (SPREAD[usize::from(six)] * 6) | (SPREAD[usize::from(eight)] * 8),
+        };
+        *out = ((ONES * 0x30) | one | others).to_le_bytes();
     }
     out.truncate(samples);
 }
+
+/// By byte, its bits spread over the lowest bits of eight bytes.
+static SPREAD: [u64; 256] = {
+    let mut words = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        words[byte] = spread(byte as u8);
+        byte += 1;
+    }
+    words
+};
 
 /// Replaces `out` by the mask of a pair from the missing samples of its genes: 9 where one is
 /// missing, else 1.
@@ -155,8 +181,8 @@ pub fn pack_flags(flags: &[bool]) -> Vec<u8> {
 
 /// Spreads eight bits over the lowest bits of eight bytes.
 #[inline]
-fn spread(byte: u8) -> u64 {
-    let copies = u64::from(byte).wrapping_mul(ONES) & 0x8040_2010_0804_0201;
+const fn spread(byte: u8) -> u64 {
+    let copies = (byte as u64).wrapping_mul(ONES) & 0x8040_2010_0804_0201;
     ((copies + 0x7F7F_7F7F_7F7F_7F7F) >> 7) & ONES
 }
 

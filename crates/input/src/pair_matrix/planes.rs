@@ -60,6 +60,18 @@ pub fn join_scores(planes: &[u8], scores: &mut [Micro]) {
     }
 }
 
+/// All values of one or more bytes: `planes` has so many for each element of `values`.
+#[inline(always)]
+pub fn join_values(planes: &[u8], values: &mut [u32]) {
+    let count = values.len();
+    values.fill(0);
+    for (number, plane) in planes.chunks_exact(count.max(1)).enumerate() {
+        for (value, &byte) in values.iter_mut().zip(plane) {
+            *value |= u32::from(byte) << (8 * number);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +94,8 @@ mod tests {
         put(&mut planes, 5, 3, 300);
         let values: Vec<u32> = (0..5).map(|index| get(&planes, 5, index)).collect();
         assert_eq!(values, [475, 475, 475, 300, 475]);
+        let mut all = [7; 5];
+        join_values(&planes, &mut all);
+        assert_eq!(all, [475, 475, 475, 300, 475]);
     }
 }

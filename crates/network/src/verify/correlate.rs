@@ -79,7 +79,7 @@ pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
         expected = expected.merge(plain.rows(&task, genes)?);
     }
     let wrong = "rows are missing, too many or not those of the matrix";
-    let mut verdict = Verdict::proven(found.digest, found.rows == expected.rows, wrong, METHOD);
+    let mut verdict = Verdict::proven(found.digest(), found.rows == expected.rows, wrong, METHOD);
     verdict.require(found.other.rows() == 0, "a number is not written as KINC writes it");
     if let Some(pairs) = pairs {
         verdict.require(describes(&pairs, &matrix)?, "its names or masks are not the matrix's");

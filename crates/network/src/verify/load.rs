@@ -44,7 +44,7 @@ pub fn load(context: &Context<'_>) -> Result<Verdict> {
     let header = matrix.header();
     let wrong = "rows are missing, too many or not those of the text";
     let equal = found.rows == expected.rows;
-    let mut verdict = Verdict::proven(found.digest, equal, wrong, METHOD).covers(&[PAIRS_FOLDER]);
+    let mut verdict = Verdict::proven(found.digest(), equal, wrong, METHOD).covers(&[PAIRS_FOLDER]);
     verdict.require(header.masks == MaskKind::Stored, "masks are not stored");
     let nameless = header.score_names.is_empty() && !header.sample_names;
     verdict.require(nameless, "there are names of scores or samples, but none in the text");
@@ -79,7 +79,7 @@ pub fn audited(
         size_bytes: size_bytes(path),
     };
     let states = matrix.audit(&means, Seen::default, |seen, row| {
-        row.digest_into(&mut seen.digest);
+        seen.digest_row(row);
         let found = Found { row: *row, notation: Notation::Foreign };
         match choose(row) {
             true => seen.add(key, &found),

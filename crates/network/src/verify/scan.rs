@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use cuesta_core::Result;
-use cuesta_core::digest::Digest;
+use cuesta_core::digest::{Batch, Digest, Tag};
 use cuesta_core::fingerprint::{Fingerprint, Key};
 use cuesta_core::job::{Context, Verdict};
 use cuesta_input::names::GENES_FILE;
@@ -23,19 +23,33 @@ const METHOD: &str = "every byte of the input and of the answer read by a reader
                       rows that pass and those of the answer have the same keyed fingerprints";
 
 /// What is known of a multiset of rows.
-#[derive(Default)]
 pub struct Seen {
     /// The meaning of all rows.
     pub rows: Fingerprint,
     /// The lines of rows whose numbers are written otherwise than KINC does.
     pub other: Fingerprint,
-    /// The digest, of answers only.
-    pub digest: Digest,
+    /// The digest, of answers only: records that are not in the batch any more.
+    digest: Digest,
+    batch: Batch,
     /// Rows, sampled or not.
     pub count: u64,
     /// The largest gene.
     pub last_gene: u32,
-    bytes: Vec<u8>,
+    head: Vec<u64>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            rows: Fingerprint::default(),
+            other: Fingerprint::default(),
+            digest: Digest::default(),
+            batch: Batch::new(Tag::Pair),
+            count: 0,
+            last_gene: 0,
+            head: Vec::new(),
+        }
+    }
 }
 
 impl Seen {
@@ -43,7 +57,8 @@ impl Seen {
     #[inline(always)]
     pub fn add(&mut self, key: &Key, found: &Found<'_>) {
         self.pass(&found.row);
-        self.rows.add_bytes(key, bytes_of(&found.row, &mut self.bytes));
+        head_of(&found.row, &mut self.head);
+        self.rows.add_parts(key, &self.head, found.row.mask);
         if let Notation::Other(line) = found.notation {
             self.other.add_bytes(key, line);
         }
@@ -56,38 +71,44 @@ impl Seen {
         self.last_gene = row.gene1.max(self.last_gene);
     }
 
+    /// Adds a row of an answer to the digest.
+    #[inline(always)]
+    pub fn digest_row(&mut self, row: &Row<'_>) {
+        row.add_to(&mut self.batch);
+    }
+
+    /// The digest of the rows that were added to it.
+    pub fn digest(&self) -> Digest {
+        let mut digest = self.digest;
+        digest.merge(&self.batch.digest());
+        digest
+    }
+
     /// Adds what another thread saw.
     pub fn merge(mut self, other: Self) -> Self {
         self.rows.merge(&other.rows);
         self.other.merge(&other.other);
-        self.digest.merge(&other.digest);
+        self.digest.merge(&other.digest());
         self.count += other.count;
         self.last_gene = self.last_gene.max(other.last_gene);
         self
     }
 }
 
-/// The row as bytes from which it can be read back: no two rows have the same.
+/// Replaces `head` by what a row has before its mask, from which it can be read back: no two rows
+/// have the same words and the same mask.
 #[inline(always)]
-fn bytes_of<'a>(row: &Row<'_>, bytes: &'a mut Vec<u8>) -> &'a [u8] {
-    bytes.clear();
-    for number in [
-        row.gene1,
-        row.gene2,
-        row.cluster,
-        row.num_clusters,
-        row.cluster_samples,
-        row.missing,
-        row.outliers,
-        row.pair_outliers,
-        row.threshold,
-        row.scores.len() as u32,
-    ] {
-        bytes.extend_from_slice(&number.to_le_bytes());
-    }
-    row.scores.iter().for_each(|score| bytes.extend_from_slice(&score.to_le_bytes()));
-    bytes.extend_from_slice(row.mask);
-    bytes
+fn head_of(row: &Row<'_>, head: &mut Vec<u64>) {
+    let two = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+    head.clear();
+    head.extend([
+        two(row.gene1, row.gene2),
+        two(row.cluster, row.num_clusters),
+        two(row.cluster_samples, row.missing),
+        two(row.outliers, row.pair_outliers),
+        two(row.threshold, row.scores.len() as u32),
+    ]);
+    head.extend(row.scores.iter().map(|&score| i64::from(score) as u64));
 }
 
 /// Verifies `scan`: the rows of the file are those of the input that pass, in any order.
@@ -114,7 +135,7 @@ pub fn scan(context: &Context<'_>) -> Result<Verdict> {
     };
     let count = found.count;
     let mut verdict = Verdict::proven(
-        found.digest,
+        found.digest(),
         found.rows == expected.rows,
         &format!("of {count} rows, some are missing, too many or not those of the input"),
         METHOD,
@@ -211,7 +232,7 @@ pub fn rows_of_answer(
         if found.notation == Notation::Foreign {
             return Err("is not a line of KINC version 1 that ends in a line feed".to_owned());
         }
-        found.row.digest_into(&mut seen.digest);
+        seen.digest_row(&found.row);
         match choose(found) {
             true => seen.add(key, found),
             false => seen.pass(&found.row),

@@ -1,7 +1,7 @@
 //! One chunk of all slots, every value of it.
 
-use cuesta_core::Result;
 use cuesta_core::fixed::Micro;
+use cuesta_core::{Result, cpu};
 
 use super::super::ABSENT;
 use super::super::codec::{CRC_BYTES, checked};
@@ -50,8 +50,8 @@ struct Whole {
     readers: Vec<ShardReader>,
     /// By method; [`ABSENT`] where a pair has no row.
     scores: Vec<Vec<Micro>>,
-    /// Byte planes; empty where all values are the fill value.
-    columns: [Vec<u8>; COLUMNS.len()],
+    /// Empty where all values are the fill value.
+    columns: [Vec<u32>; COLUMNS.len()],
     masks: Masks,
     /// The row that comes next, counted in the slot.
     row: u64,
@@ -87,7 +87,7 @@ impl Scratch {
     /// Memory of the buffers, in bytes.
     pub fn size_bytes(matrix: &PairMatrix) -> u64 {
         let shape = matrix.header().shape();
-        let pair = shape.scores * SCORE_WIDTH + COLUMNS.len() * shape.width();
+        let pair = (shape.scores + COLUMNS.len()) * SCORE_WIDTH;
         // Beside the slots there are the encoded and the decoded bytes of one array.
         (CHUNK_PAIRS * (pair * matrix.slots.len() + 2 * SCORE_WIDTH)) as u64
     }
@@ -196,15 +196,22 @@ impl PairMatrix {
         let from = &self.slots[number].arrays[array];
         let size = CHUNK_PAIRS * shape.width();
         let raw = io.read(&mut whole.readers[array], from, index as u64, size)?;
-        whole.columns[column].clear();
-        whole.columns[column].extend_from_slice(raw);
-        let fill = shape.fill()[column];
-        let (mut stray, mut other) = (false, false);
-        for (place, &score) in whole.scores[0].iter().enumerate() {
-            let differs = planes::get(raw, CHUNK_PAIRS, place) != fill;
-            stray |= differs & (score == ABSENT);
-            other |= differs;
-        }
+        let values = &mut whole.columns[column];
+        values.resize(CHUNK_PAIRS, 0);
+        let (fill, scores) = (shape.fill()[column], &whole.scores[0]);
+        let (stray, other) = cpu::fastest(
+            #[inline(always)]
+            || {
+                planes::join_values(raw, values);
+                values.iter().zip(scores).fold(
+                    (false, false),
+                    |(stray, other), (&value, &score)| {
+                        let differs = value != fill;
+                        (stray | (differs & (score == ABSENT)), other | differs)
+                    },
+                )
+            },
+        );
         match other && !stray {
             true => Ok(()),
             false => Err(self.damage(index, "a column has values where it should have none")),
@@ -213,9 +220,9 @@ impl PairMatrix {
 
     fn columns_at(&self, whole: &Whole, place: usize) -> [u32; COLUMNS.len()] {
         let mut values = self.header().shape().fill();
-        for (value, planes) in values.iter_mut().zip(&whole.columns) {
-            if !planes.is_empty() {
-                *value = planes::get(planes, CHUNK_PAIRS, place);
+        for (value, column) in values.iter_mut().zip(&whole.columns) {
+            if let Some(&stored) = column.get(place) {
+                *value = stored;
             }
         }
         values
