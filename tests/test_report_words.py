@@ -53,6 +53,15 @@ def test_the_question_is_a_plain_sentence(
     assert question(workload, parameters, ["data/a.txt", "cuesta://x/b/"]) == expected
 
 
+def test_inputs_of_one_name_are_told_apart_by_their_folders() -> None:
+    inputs = ["/d/before/pairs.txt", "hdfs://h/after/pairs.txt"]
+    expected = "the gene pairs that before/pairs.txt and after/pairs.txt share differ?"
+    assert question("join", {"how": "inner"}, inputs).endswith(expected)
+    assert "pairs that pairs.txt and pairs.txt" in question(
+        "join", {"how": "inner"}, inputs[:1] * 2
+    )
+
+
 def test_vectors_that_are_generated_have_no_file() -> None:
     asked = {"blocks": 96, "block_vectors": 1024, "stages": "fused", "keep": "none"}
     expected = "What does it cost to generate, shift and average 96 blocks of 1,024 vectors, as one"

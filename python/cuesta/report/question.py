@@ -12,7 +12,7 @@ NAME_CHARACTERS_MAX = 60
 
 def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[str]) -> str:
     """The question a run answered; of an unknown workload, that it was run and on what."""
-    names = [short_name(path) for path in inputs]
+    names = _told_apart(inputs)
     first = names[0] if names else "the input"
     second = names[1] if len(names) > 1 else "the other"
     kept = _filter(parameters)
@@ -47,6 +47,15 @@ def short_name(path: str) -> str:
         return name
     half = NAME_CHARACTERS_MAX // 2 - 1
     return f"{name[:half]}…{name[-half:]}"
+
+
+def _told_apart(inputs: Sequence[str]) -> list[str]:
+    """Short names; with their folders where several inputs have one name."""
+    names = [short_name(path) for path in inputs]
+    if len(set(names)) == len(set(inputs)):
+        return names
+    folders = (short_name(str(PurePosixPath(path).parent)) for path in inputs)
+    return [f"{folder}/{name}" for folder, name in zip(folders, names, strict=True)]
 
 
 _PLAIN = {
