@@ -14,7 +14,14 @@ from benches import kmeans as kmeans_bench
 from benches import rows
 from benches import sort as sort_bench
 from harness import limits, reads
-from harness.data import Pairs, Points, pairs_text, points_array, tera_records
+from harness.data import (
+    Pairs,
+    Points,
+    images_stack,
+    pairs_text,
+    points_array,
+    tera_records,
+)
 from harness.model import THREADS, Answer, Case, Contestant, DifferentAnswer, Ratio, Sample
 from harness.size import Size
 from peers import assemblers, whole_process
@@ -48,6 +55,8 @@ class Typed:
         Reads its answer folder.
     most
         How often its time the verification may take.
+    made_bytes
+        What is computed on, where nothing is read.
     """
 
     name: str
@@ -55,11 +64,12 @@ class Typed:
     inputs: tuple[Path, ...]
     answer: Callable[[Path], Answer] | None = None
     most: float = TEXT_MOST
+    made_bytes: float = 0.0
 
     @property
     def amount(self) -> float:
-        """Bytes of the inputs."""
-        return float(sum(path.stat().st_size for path in self.inputs))
+        """Bytes of the inputs, or of what is made in their place."""
+        return self.made_bytes or float(sum(path.stat().st_size for path in self.inputs))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +99,12 @@ class _Last:
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """The network, then sort and k-means, then assembly, then the start alone."""
+    """The network, then what is computed, then assembly, then the start alone."""
     yield from network(size)
     yield sort(size)
     yield kmeans(size)
+    yield dataflow(size)
+    yield images(size)
     yield from assembly(size)
     yield start(size)
 
@@ -184,6 +196,31 @@ def kmeans(size: Size) -> Case:
     )
     made = against(size, ours, peer)
     return Case(**{**vars(made), "same": kmeans_bench.same_centres})
+
+
+def dataflow(size: Size) -> Case:
+    """Generated vectors, in one pass; no peer, MPI in C is that of bench `dataflow`."""
+    blocks, vectors = 96, size.pick(1 << 12, 1 << 20)
+    ours = Typed(
+        name=f"dataflow, {blocks} x {vectors} vectors",
+        words=("dataflow", "--blocks", str(blocks), "--block-vectors", str(vectors)),
+        inputs=(),
+        most=COMPUTED_MOST,
+        made_bytes=24.0 * blocks * vectors,
+    )
+    return against(size, ours)
+
+
+def images(size: Size) -> Case:
+    """A stack of grey images; no peer."""
+    path = images_stack(size.folder, size.pick(4, 256))
+    ours = Typed(
+        name=f"images, {path.stat().st_size / 1e6:.0f} MB",
+        words=("images", str(path)),
+        inputs=(path,),
+        most=COMPUTED_MOST,
+    )
+    return against(size, ours)
 
 
 def assembly(size: Size) -> Iterator[Case]:
