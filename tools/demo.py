@@ -91,12 +91,12 @@ def findings(folder: Path) -> tuple[str, str, str]:
     assembled = read(folder / "assemble" / "run.json")
     contigs = assembled["answer"]["counts"]
     return (
-        f"{seconds[slowest] / seconds['native']:.0f} times as long takes {slowest} for the same "
-        f"{WORKLOADS[0]}, start to end: {named}",
-        f"{verified} of {len(answers)} answers are verified by another method, those of "
+        f"{slowest} takes {seconds[slowest] / seconds['native']:.0f} times as long as native for "
+        f"the same {WORKLOADS[0]}, start to end: {named}",
+        f"{verified} of {len(answers)} answers are verified by another method; those of "
         f"{len(seconds)} engines are equal",
-        f"{contigs['largest']:,} bases has the longest contig of {contigs['bases']:,} assembled, "
-        f"after {assembled['time']['as_typed_seconds']:.1f} s",
+        f"the longest contig has {contigs['largest']:,} of {contigs['bases']:,} bases assembled, "
+        f"in {assembled['time']['as_typed_seconds']:.1f} s",
     )
 
 
