@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize(
     ("bench", "case_count"),
     [
-        ("as_typed", 11),
+        ("as_typed", 13),
         ("scan", 2),
         ("join", 2),
         ("degrees", 2),
