@@ -216,6 +216,18 @@ def test_what_broke_is_one_line_with_the_place_of_the_log(words: str, message: s
     assert "\n" not in str(found)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"),
+        RuntimeError("An error occurred while calling o175.getResult"),
+        RuntimeError("Error while sending or receiving"),
+    ],
+)
+def test_a_jvm_that_died_is_said_whenever_it_died(error: Exception) -> None:
+    assert str(told(error)) == "engine spark: the JVM died; its log is /kept.log"
+
+
 def told(error: Exception, shared: bool = False) -> CuestaError:
     return to_cuesta_error(error, shared, lambda: Path("/kept.log"))
 

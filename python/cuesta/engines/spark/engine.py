@@ -140,18 +140,18 @@ class SparkEngine:
 
     def _guarded(self, session: Session, work: Callable[[], T]) -> T:
         """Call `work`; what Spark throws becomes one line, and Ctrl-C ends the JVM."""
-        from cuesta.engines.spark.failures import to_cuesta_error
+        from cuesta.engines.spark.failures import is_cut_off, to_cuesta_error
         from cuesta.engines.spark.session import quiet
 
         try:
             with quiet():
                 return work()
-        except (CuestaError, OSError):
-            raise
         except Exception as error:
+            if isinstance(error, (CuestaError, OSError)) and not is_cut_off(error):
+                raise
             shared = not session.settings.options.is_local
             told = to_cuesta_error(error, shared, session.keep_log)
-            if session.is_dead:
+            if session.is_dead or is_cut_off(error):
                 self._held.session = None
                 session.kill()
             raise told from None

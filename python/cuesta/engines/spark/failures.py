@@ -49,9 +49,18 @@ def engine_error(error: Exception, what: str, log: Path | None) -> EngineError:
     """One line: what is known of such an error, or else `what` and Spark's own words; the log."""
     text = _text(error)
     known = (message for sign, message in _SIGNS.items() if sign in text)
-    said = next(known, None) or f"{what}: {first_words(error)}"
+    said = next(known, None) or (JVM_DIED if is_cut_off(error) else f"{what}: {first_words(error)}")
     return EngineError(f"engine spark: {said}" + (f"; its log is {log}" if log else ""))
 
+
+def is_cut_off(error: Exception) -> bool:
+    """Whether nobody answers any more: the JVM has died, between two calls or during one."""
+    is_empty = _text(error).strip().startswith(_CALLING) and "\n" not in _text(error).strip()
+    return isinstance(error, ConnectionError) or is_empty
+
+
+_CALLING = "An error occurred while calling"
+JVM_DIED = "the JVM died"
 
 _SIGNS = {
     "java.lang.OutOfMemoryError": "Spark ran out of memory; give it more with --memory",
@@ -64,7 +73,8 @@ _SIGNS = {
     "python=PATH",
     "Cannot call methods on a stopped SparkContext": "the master does not answer, or has ended "
     "the application; check --master",
-    "Answer from Java side is empty": "the JVM died",
+    "Answer from Java side is empty": JVM_DIED,
+    "Error while sending or receiving": JVM_DIED,
     "JAVA_GATEWAY_EXITED": "the JVM ended before it was ready",
 }
 
@@ -74,7 +84,7 @@ def first_words(error: Exception) -> str:
     lines = [line.strip() for line in _text(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by: ")]
     chosen = causes[-1].removeprefix("Caused by: ") if causes else next(iter(lines), "")
-    if chosen.startswith("An error occurred while calling") and len(lines) > 1:
+    if chosen.startswith(_CALLING) and len(lines) > 1:
         chosen = lines[1].removeprefix(": ")
     return (chosen or type(error).__name__)[:LINE_CHARACTERS_MAX]
 
