@@ -4,6 +4,8 @@
 //! answer.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,8 @@ use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use common::turned;
 
 const MUTANTS: &str = "CUESTA_MUTANTS";
 const MUTANTS_DEFAULT: u64 = 120;
@@ -28,18 +32,6 @@ struct Answer {
 fn letters(chance: &Stream, first: u64, count: usize) -> String {
     (0..count as u64)
         .map(|place| char::from(b"ACGT"[(chance.bits(first + place) & 3) as usize]))
-        .collect()
-}
-
-fn turned(text: &str) -> String {
-    text.chars()
-        .rev()
-        .map(|base| match base {
-            'A' => 'T',
-            'C' => 'G',
-            'G' => 'C',
-            _ => 'A',
-        })
         .collect()
 }
 

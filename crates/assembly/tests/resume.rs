@@ -1,6 +1,8 @@
 //! A run that goes on from what another one kept has the answer of a run that was never ended.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -14,6 +16,8 @@ use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use common::write_reads;
 
 fn run(folder: &Path, parameters: &Value) -> Result<(Response, BTreeMap<String, Vec<u8>>)> {
     let output = tempfile::tempdir().unwrap();
@@ -49,11 +53,6 @@ fn kept(folder: &Path, (profile, chains): (&str, &str), min_count: u32) -> Value
 
 fn phases(response: &Response) -> Vec<&str> {
     response.phases.iter().map(|phase| &*phase.name).collect()
-}
-
-fn write_reads(folder: &Path, reads: &[String]) {
-    let text: String = reads.iter().map(|read| format!(">r\n{read}\n")).collect();
-    fs::write(folder.join("reads.fa"), text).unwrap();
 }
 
 proptest! {

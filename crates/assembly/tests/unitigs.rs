@@ -1,6 +1,8 @@
 //! Unitigs of random reads are those of the definition, whatever the threads and the memory.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -16,9 +18,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 
-fn code(letter: u8) -> Base {
-    b"ACGT".iter().position(|&other| other == letter).unwrap() as Base
-}
+use common::{code, reads, write_reads};
 
 fn request(folder: &Path, parameters: &serde_json::Value, threads: usize, memory: u64) -> Request {
     Request {
@@ -42,8 +42,7 @@ fn run(
     (profile, chains): (&str, &str),
 ) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let text: String = reads.iter().map(|read| format!(">r\n{read}\n")).collect();
-    std::fs::write(folder.path().join("reads.fa"), text).unwrap();
+    write_reads(folder.path(), reads);
     let parameters = json!({
         "kmer_sizes": k.to_string(), "min_count": min_count, "profile": profile, "chains": chains,
     });
@@ -88,35 +87,6 @@ fn expected<K: Kmer>(reads: &[String], k: usize, min_count: u32) -> Vec<Unitig> 
     }
     counts.retain(|_, count| *count >= min_count);
     reference::unitigs(&counts, k)
-}
-
-/// Reads of a small genome with repeats, of either strand, with some errors.
-fn reads() -> impl Strategy<Value = Vec<String>> {
-    let genome = prop_oneof!["[ACGT]{60,400}", "(A|C|AC|ACGT){20,200}", "[AC]{60,300}"];
-    (genome, prop::collection::vec((any::<u16>(), any::<u16>(), any::<bool>(), 0u8..20), 1..60))
-        .prop_map(|(genome, cuts)| {
-            let mut double = genome.clone();
-            double.push_str(&genome);
-            let turned: String = double
-                .bytes()
-                .rev()
-                .map(|base| char::from(b"TGCA"[usize::from(code(base))]))
-                .collect();
-            cuts.into_iter()
-                .map(|(start, length, other, error)| {
-                    let from = if other { &turned } else { &double };
-                    let start = usize::from(start) % genome.len();
-                    let end = (start + 30 + usize::from(length) % 90).min(from.len());
-                    let mut read = from[start..end].to_owned();
-                    if error < 3 {
-                        let place = usize::from(length) % read.len();
-                        let letter = ["A", "G", "N"][usize::from(error)];
-                        read.replace_range(place..=place, letter);
-                    }
-                    read
-                })
-                .collect()
-        })
 }
 
 proptest! {

@@ -1,6 +1,8 @@
 //! Every answer is verified, at any memory at which its run succeeds.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::path::Path;
 
 use cuesta_core::Result;
@@ -9,34 +11,7 @@ use cuesta_core::progress::Progress;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn code(letter: u8) -> usize {
-    b"ACGT".iter().position(|&other| other == letter).unwrap()
-}
-
-/// Reads of a small genome with repeats, of either strand, with some errors.
-fn reads() -> impl Strategy<Value = Vec<String>> {
-    let genome = prop_oneof!["[ACGT]{60,400}", "(A|C|AC|ACGT){20,200}", "[AC]{60,300}"];
-    (genome, prop::collection::vec((any::<u16>(), any::<u16>(), any::<bool>(), 0u8..20), 1..60))
-        .prop_map(|(genome, cuts)| {
-            let double = format!("{genome}{genome}");
-            let turned: String =
-                double.bytes().rev().map(|base| char::from(b"TGCA"[code(base)])).collect();
-            cuts.into_iter()
-                .map(|(start, length, other, error)| {
-                    let from = if other { &turned } else { &double };
-                    let start = usize::from(start) % genome.len();
-                    let end = (start + 30 + usize::from(length) % 90).min(from.len());
-                    let mut read = from[start..end].to_owned();
-                    if error < 3 {
-                        let place = usize::from(length) % read.len();
-                        let letter = ["A", "G", "N"][usize::from(error)];
-                        read.replace_range(place..=place, letter);
-                    }
-                    read
-                })
-                .collect()
-        })
-}
+use common::{reads, write_reads};
 
 fn request(folder: &Path, parameters: &Value, (threads, memory_bytes): (usize, u64)) -> Request {
     Request {
@@ -85,8 +60,7 @@ proptest! {
         let k: usize = sizes.split(',').next().unwrap().parse().unwrap();
         prop_assume!(reads.iter().any(|read| read.len() >= k));
         let folder = tempfile::tempdir().unwrap();
-        let text: String = reads.iter().map(|read| format!(">r\n{read}\n")).collect();
-        std::fs::write(folder.path().join("reads.fa"), text).unwrap();
+        write_reads(folder.path(), &reads);
         let parameters = json!({
             "kmer_sizes": sizes, "min_count": min_count, "profile": profile, "chains": chains,
             "drop_reads_with_n": drop_reads_with_n, "min_contig": 40,

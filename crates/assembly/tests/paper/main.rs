@@ -1,6 +1,8 @@
 //! The paper's vertex program takes out what a small sequential program by its rules takes out.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod sequential;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +13,8 @@ use cuesta_core::progress::Progress;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use sequential::{Bounds, EDITS, Graph, turned};
+use common::{reads_of, turned, write_reads};
+use sequential::{Bounds, EDITS, Graph};
 
 /// What a run leaves: paths and counts; the tips and bubbles of its jobs; what its programs took.
 type Left = (BTreeSet<(String, u64)>, Vec<(u64, u64)>, Value);
@@ -19,8 +22,7 @@ type Left = (BTreeSet<(String, u64)>, Vec<(u64, u64)>, Value);
 /// A run on threads, verified.
 fn assembled(reads: &[String], bounds: Bounds, threads: usize) -> Left {
     let folder = tempfile::tempdir().unwrap();
-    let text: String = reads.iter().map(|read| format!(">r\n{read}\n")).collect();
-    std::fs::write(folder.path().join("reads.fa"), text).unwrap();
+    write_reads(folder.path(), reads);
     let request = Request {
         inputs: vec![folder.path().join("reads.fa")],
         parameters: json!({
@@ -64,23 +66,7 @@ fn paths(folder: &Path) -> BTreeSet<(String, u64)> {
 /// Reads of either strand of a small circle or repeat, some with a wrong or ambiguous base.
 fn reads() -> impl Strategy<Value = Vec<String>> {
     let genome = prop_oneof!["[ACGT]{60,250}", "(A|C|AC|ACGT){20,120}", "[AC]{60,200}"];
-    let cuts = prop::collection::vec((any::<u16>(), any::<u16>(), any::<bool>(), 0u8..12), 1..40);
-    (genome, cuts).prop_map(|(genome, cuts)| {
-        let double = genome.repeat(2);
-        let other = turned(&double);
-        let cut = |(start, length, is_other, error): (u16, u16, bool, u8)| {
-            let from = if is_other { &other } else { &double };
-            let start = usize::from(start) % genome.len();
-            let end = (start + 30 + usize::from(length) % 90).min(from.len());
-            let mut read = from[start..end].to_owned();
-            if error < 5 {
-                let place = usize::from(length) % read.len();
-                read.replace_range(place..=place, ["A", "G", "C", "T", "N"][usize::from(error)]);
-            }
-            read
-        };
-        cuts.into_iter().map(cut).collect()
-    })
+    reads_of(genome, 1..40, (&["A", "G", "C", "T", "N"], 12))
 }
 
 proptest! {

@@ -8,17 +8,10 @@ use cuesta_assembly::supersteps::messages::Name;
 use cuesta_assembly::supersteps::paper::is_tail;
 use cuesta_assembly::supersteps::part::name_of;
 
+use crate::common::{code, turned};
+
 /// Most edits between sides of a bubble, as a part of the longer one.
 pub const EDITS: f64 = 0.2;
-
-/// The other strand.
-pub fn turned(text: &str) -> String {
-    text.bytes().rev().map(|base| char::from(b"TGCA"[code(base)])).collect()
-}
-
-fn code(base: u8) -> usize {
-    b"ACGT".iter().position(|&letter| letter == base).unwrap()
-}
 
 fn canonical(text: &str) -> String {
     turned(text).min(text.to_owned())
@@ -78,7 +71,7 @@ impl Graph {
         self.vertices.clear();
         for (mut vertex, form) in vertices.into_iter().zip(forms) {
             vertex.bases = form;
-            let codes: Vec<u8> = vertex.bases.bytes().map(|base| code(base) as u8).collect();
+            let codes: Vec<u8> = vertex.bases.bytes().map(code).collect();
             vertex.name = name_of(&codes);
             self.vertices.insert(vertex.name, vertex);
         }

@@ -1,0 +1,53 @@
+//! What the integration tests share: reads drawn at random, and their file.
+#![allow(missing_docs, dead_code, clippy::unwrap_used)]
+
+use std::ops::Range;
+use std::path::Path;
+
+use cuesta_assembly::kmer::Base;
+use proptest::prelude::*;
+
+pub fn code(letter: u8) -> Base {
+    b"ACGT".iter().position(|&other| other == letter).unwrap() as Base
+}
+
+/// The other strand.
+pub fn turned(text: &str) -> String {
+    text.bytes().rev().map(|base| char::from(b"TGCA"[usize::from(code(base))])).collect()
+}
+
+pub fn write_reads(folder: &Path, reads: &[String]) {
+    let text: String = reads.iter().map(|read| format!(">r\n{read}\n")).collect();
+    std::fs::write(folder.join("reads.fa"), text).unwrap();
+}
+
+/// Reads of a small genome with repeats, of either strand, with some errors.
+pub fn reads() -> impl Strategy<Value = Vec<String>> {
+    let genome = prop_oneof!["[ACGT]{60,400}", "(A|C|AC|ACGT){20,200}", "[AC]{60,300}"];
+    reads_of(genome, 1..60, (&["A", "G", "N"], 20))
+}
+
+/// Reads of either strand of a circle; each of `letters` is put in one of `of` reads.
+pub fn reads_of(
+    genome: impl Strategy<Value = String>,
+    count: Range<usize>,
+    (letters, of): (&'static [&'static str], usize),
+) -> impl Strategy<Value = Vec<String>> {
+    let cut = (any::<u16>(), any::<u16>(), any::<bool>(), 0..of);
+    (genome, prop::collection::vec(cut, count)).prop_map(move |(genome, cuts)| {
+        let double = genome.repeat(2);
+        let other = turned(&double);
+        let read = |(start, length, is_other, error): (u16, u16, bool, usize)| {
+            let from = if is_other { &other } else { &double };
+            let start = usize::from(start) % genome.len();
+            let end = (start + 30 + usize::from(length) % 90).min(from.len());
+            let mut read = from[start..end].to_owned();
+            if let Some(letter) = letters.get(error) {
+                let place = usize::from(length) % read.len();
+                read.replace_range(place..=place, letter);
+            }
+            read
+        };
+        cuts.into_iter().map(read).collect()
+    })
+}
