@@ -22,6 +22,8 @@ pub mod local;
 pub mod packed;
 pub mod params;
 pub mod reads;
+#[cfg(test)]
+mod reads_text;
 pub mod reference;
 pub mod run;
 pub mod scan;

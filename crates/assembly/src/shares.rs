@@ -302,6 +302,7 @@ fn record_start(path: &Path, place: u64) -> std::io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reads_text::reads_text;
     use proptest::prelude::*;
 
     fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
@@ -331,18 +332,7 @@ mod tests {
             windows in any::<bool>(),
             size_bytes in 1u64..120,
         ) {
-            let end = if windows { "\r\n" } else { "\n" };
-            let mut text = String::new();
-            for (index, (bases, qualities)) in reads.iter().enumerate() {
-                if fasta {
-                    let (one, two) = bases.split_at(bases.len() / 2);
-                    text += &format!(">r{index}{end}{one}{end}{two}{end}");
-                } else {
-                    let qualities = &qualities[..bases.len()];
-                    text += &format!("@r{index}{end}{bases}{end}+{end}{qualities}{end}");
-                }
-            }
-            let (_folder, path) = written(&text);
+            let (_folder, path) = written(&reads_text(&reads, fasta, windows));
             let shares = split(std::slice::from_ref(&path), size_bytes).unwrap();
             let expected: Vec<String> = reads.iter().map(|(bases, _)| bases.clone()).collect();
             prop_assert_eq!(all_reads(&shares), expected);

@@ -297,6 +297,7 @@ fn each_fasta(bytes: &[u8], mut take: impl FnMut(&[u8]) -> Result<()>) -> Result
 mod tests {
     use super::*;
     use crate::reads::{Batch, Pairing, Reads};
+    use crate::reads_text::reads_text;
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use proptest::prelude::*;
@@ -365,17 +366,7 @@ mod tests {
             [fasta, windows, ends, is_gzipped] in any::<[bool; 4]>(),
             block_bytes in 1usize..400,
         ) {
-            let end = if windows { "\r\n" } else { "\n" };
-            let mut text = String::new();
-            for (index, (bases, qualities)) in reads.iter().enumerate() {
-                if fasta {
-                    let (one, two) = bases.split_at(bases.len() / 2);
-                    text += &format!(">r{index}{end}{one}{end}{two}{end}");
-                } else {
-                    let qualities = &qualities[..bases.len()];
-                    text += &format!("@r{index}{end}{bases}{end}+{end}{qualities}{end}");
-                }
-            }
+            let text = reads_text(&reads, fasta, windows);
             let text = if ends { text.as_str() } else { text.trim_end() };
             prop_assume!(ends || !reads[reads.len() - 1].0.is_empty());
             let (_folder, path) = written(text.as_bytes(), is_gzipped);
