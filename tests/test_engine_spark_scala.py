@@ -297,26 +297,57 @@ def test_without_its_jar_and_its_sources_the_engine_says_how_to_get_it(
     assert "install cuesta's wheel again" in (SparkScalaEngine().missing() or "")
 
 
-def test_a_checkout_compiles_the_jar_when_it_is_first_used_and_when_a_source_is_newer(
+def test_the_jar_of_a_wheel_is_taken_as_it_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    jar, sources = tmp_path / "jobs.jar", tmp_path / "src"
+    jar = tmp_path / "jobs.jar"
+    jar.write_text("ready made")
+    monkeypatch.setattr(scala_jar, "JAR", jar)
+    monkeypatch.setattr(scala_jar, "_COMPILER", tmp_path / "none.py")
+    assert scala_jar.missing() is None
+    SparkScalaEngine().prepare(pytest.fail)
+    assert jar.read_text() == "ready made"
+
+
+COMPILER = """
+import sys
+from pathlib import Path
+from cuesta.engines.spark import scala_jar
+scala_jar._COMPILER = Path(__file__)
+jar, sources = Path(sys.argv[2]), Path(__file__).parent / "src"
+jar.unlink(missing_ok=True)
+scala_jar.write_origin(jar, scala_jar.origin(sources))
+"""
+"""It makes jars without classes."""
+
+
+def test_a_checkout_compiles_the_jar_anew_for_other_sources_and_another_pyspark(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    jar, sources, compiler = tmp_path / "jobs.jar", tmp_path / "src", tmp_path / "compiler.py"
     sources.mkdir()
     source = sources / "Job.scala"
     source.write_text("object Job")
-    compiler = tmp_path / "compiler.py"
-    compiler.write_text("import sys; open(sys.argv[2], 'a').write('compiled ')")
+    compiler.write_text(COMPILER)
+    jar.write_text("of an older Cuesta")
     for name, path in (("JAR", jar), ("_COMPILER", compiler), ("_SOURCES", sources)):
         monkeypatch.setattr(scala_jar, name, path)
     said: list[str] = []
-    for _ in range(2):
-        SparkScalaEngine().prepare(said.append)
-    assert jar.read_text() == "compiled "
+
+    def times_compiled() -> int:
+        for _ in range(2):
+            SparkScalaEngine().prepare(said.append)
+        return len(said)
+
+    assert times_compiled() == 1
     os.utime(source, (jar.stat().st_mtime + 1, jar.stat().st_mtime + 1))
-    SparkScalaEngine().prepare(said.append)
-    assert jar.read_text() == "compiled compiled "
-    assert len(said) == 2
+    assert times_compiled() == 1
+    source.write_text("object Work")
+    assert times_compiled() == 2
+    with monkeypatch.context() as upgraded:
+        upgraded.setattr(scala_jar, "version", lambda _package: "99.0")
+        SparkScalaEngine().prepare(said.append)
+        assert len(said) == 3
     compiler.write_text("import sys; sys.exit('Job.scala:1: error: no such thing')")
-    jar.unlink()
     with pytest.raises(EngineError, match=r"do not compile: Job\.scala:1: error: no such thing"):
         SparkScalaEngine().prepare(said.append)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 import maven
 import scala_jobs
+from cuesta.engines.spark import scala_jar
 from cuesta.engines.spark.java import find_java
 
 pytest.importorskip("pyspark")
@@ -46,6 +49,37 @@ def test_a_source_that_does_not_compile_leaves_the_jar_as_it_was(
     (sources / "Jobs.scala").write_text(broken.replace("= 1", "= null"))
     assert scala_jobs.main(["build", str(jar)]) == 0
     assert [path.name for path in jar.parent.iterdir()] == ["jobs.jar"]
+
+
+def test_a_jar_is_compiled_again_for_other_sources_and_another_pyspark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jar, source = tmp_path / "jobs.jar", tmp_path / "src" / "main" / "Jobs.scala"
+    source.parent.mkdir(parents=True)
+    source.write_text("object Jobs")
+    compiled = []
+
+    def compile_into(target: Path, sources: Iterable[Path]) -> int:
+        compiled.append([path.name for path in sources])
+        ZipFile(target, "w").close()
+        return 0
+
+    monkeypatch.setattr(scala_jobs, "SOURCES", tmp_path / "src")
+    monkeypatch.setattr(scala_jobs, "compile_into", compile_into)
+
+    def times_compiled() -> int:
+        for _ in range(2):
+            assert scala_jobs.main(["build", str(jar)]) == 0
+        return len(compiled)
+
+    assert times_compiled() == 1
+    monkeypatch.setattr(scala_jar, "version", lambda _package: "99.0")
+    assert times_compiled() == 2
+    (source.parent / "More.scala").write_text("object More")
+    assert times_compiled() == 3
+    assert sorted(compiled[-1]) == ["Jobs.scala", "More.scala"]
+    jar.write_bytes(jar.read_bytes()[:-1])
+    assert times_compiled() == 4
 
 
 def test_jars_are_asked_for_once_and_again_for_other_artifacts(cache: Path) -> None:

@@ -5,7 +5,8 @@
 
 The PySpark of this Python brings Spark's jars along, the Scala compiler among them, so neither a
 JDK nor Maven is needed, and nothing can be compiled against another Spark, Scala or Hadoop than it
-runs on. Only ScalaTest, for `test`, comes from Maven Central.
+runs on. A jar that says that it comes from the same is left as it is. Only ScalaTest, for `test`,
+comes from Maven Central.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import maven
-from spark_parts import ROOT, SparkMissing, jars, java_home
+from spark_parts import ROOT, SparkMissing, jars, java_home, package
 
 SOURCES = ROOT / "jvm" / "spark-jobs" / "src"
 SCALATEST = "org.scalatest:scalatest-funsuite_2.13:3.2.19"
@@ -44,11 +45,20 @@ def main(arguments: Sequence[str]) -> int:
 
 def build(target: Path) -> int:
     """Compile the workloads into a jar, which appears when it is whole."""
+    sources = SOURCES / "main"
+    jars()  # or say what is missing
+    with package():
+        from cuesta.engines.spark import scala_jar
+    origin = scala_jar.origin(sources)
+    if scala_jar.origin_of(target) == origin:
+        return 0
+    print("compiling the Scala workloads, half a minute", flush=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{os.getpid()}-{target.name}")
     try:
-        code = compile_into(partial, (SOURCES / "main").rglob("*.scala"))
+        code = compile_into(partial, sources.rglob("*.scala"))
         if code == 0:
+            scala_jar.write_origin(partial, origin)
             partial.replace(target)
         return code
     finally:

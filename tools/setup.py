@@ -10,7 +10,8 @@ test    that, and what only tests need: Chromium from Debian's packages, where r
         and minimap2, where it compiles
 lock    write `tools/requirements.txt` and `tools/requirements-build.txt` anew
 
-What is there already is known by a stamp of hashes in `.venv`. Needs nothing but Python 3.11.
+What is there already is known by hashes, in a stamp in `.venv` and in the jar itself. Needs nothing
+but Python 3.11.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ REQUIREMENTS = ROOT / "tools" / "requirements.txt"
 REQUIREMENTS_BUILD = ROOT / "tools" / "requirements-build.txt"
 """Those of them that `make build` and `make demo` need."""
 MODULE = ROOT / "python" / "cuesta" / "_native.abi3.so"
-SPARK_JOBS = ROOT / "jvm" / "spark-jobs"
 SCALA_JOBS = ROOT / "tools" / "scala_jobs.py"
 JAR = ROOT / "python" / "cuesta" / "jars" / "cuesta-spark-jobs.jar"
 
@@ -155,14 +155,9 @@ def pip(*words: str) -> None:
 
 
 def build_jar() -> None:
-    """The Scala workloads for Spark."""
-    sources = digest([REQUIREMENTS, SCALA_JOBS, *(SPARK_JOBS / "src").rglob("*.scala")])
-    if stamp().get("jar") == sources and JAR.exists():
-        return
-    say("building the Scala workloads (half a minute)")
+    """The jar of the Scala workloads, which says in itself what it was compiled from."""
     if not succeeds([str(PYTHON), str(SCALA_JOBS), "build", str(JAR)]):
         raise SetupError("the Scala workloads do not build; see the compiler's messages above")
-    write_stamp({"jar": sources})
 
 
 def for_tests() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,13 +27,20 @@ def jars() -> Path:
     return Path(spec.origin).parent / "jars"
 
 
-def java_home() -> Path:
-    """The Java that Spark would be started with. Errors: `SparkMissing` without one."""
+@contextmanager
+def package() -> Iterator[None]:
+    """Where the package `cuesta` of this checkout can be imported, installed or not."""
     sys.path.insert(0, str(ROOT / "python"))
     try:
-        from cuesta.engines.spark.java import HOW_TO_GET, find_java
+        yield
     finally:
         sys.path.pop(0)
+
+
+def java_home() -> Path:
+    """The Java that Spark would be started with. Errors: `SparkMissing` without one."""
+    with package():
+        from cuesta.engines.spark.java import HOW_TO_GET, find_java
     found = find_java(os.environ)
     if found is None:
         raise SparkMissing(HOW_TO_GET)
