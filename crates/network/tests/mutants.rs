@@ -112,6 +112,18 @@ fn network(place: &Place, name: &str, variant: u64) -> std::path::PathBuf {
     })
 }
 
+/// Requests for communities by every method.
+fn communities(place: &Place) -> [Request; 3] {
+    let input = place.make("a.txt", |params| {
+        params.genes = 40;
+        params.samples = 5;
+    });
+    ["components", "label-propagation", "louvain"].map(|method| {
+        let parameters = json!({ "min_abs_score": 0.5, "method": method, "genes": 45 });
+        request(place, &[&input], parameters)
+    })
+}
+
 #[test]
 fn no_wrong_scan_passes() {
     let place = Place::new();
@@ -140,13 +152,8 @@ fn no_wrong_degrees_pass() {
 #[test]
 fn no_wrong_communities_pass() {
     let place = Place::new();
-    let input = place.make("a.txt", |params| {
-        params.genes = 40;
-        params.samples = 5;
-    });
-    for method in ["components", "label-propagation", "louvain"] {
-        let parameters = json!({ "min_abs_score": 0.5, "method": method, "genes": 45 });
-        check("communities", &request(&place, &[&input], parameters), false);
+    for request in communities(&place) {
+        check("communities", &request, false);
     }
 }
 
@@ -204,12 +211,7 @@ fn no_wrong_names_of_a_join_of_degrees_and_of_a_pair_matrix_pass() {
 #[test]
 fn no_wrong_names_and_no_wrong_network_of_communities_pass() {
     let place = Place::new();
-    let input = place.make("a.txt", |params| {
-        params.genes = 40;
-        params.samples = 5;
-    });
-    for method in ["components", "label-propagation", "louvain"] {
-        let parameters = json!({ "min_abs_score": 0.5, "method": method, "genes": 45 });
-        check_named("communities", &mut request(&place, &[&input], parameters), &place, false);
+    for mut request in communities(&place) {
+        check_named("communities", &mut request, &place, false);
     }
 }
