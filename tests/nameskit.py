@@ -15,6 +15,14 @@ NAMES = ("BRCA1", "TP53", "HLA-DRB1*15:01", "a <b> & \"c\" 'd'", "βtub, 2", "TP
 
 ALL = (*NAMES, *(f"GENE{number}" for number in range(len(NAMES) + 1, GENES + 1)))
 
+NAMED = {
+    "scan": ("edges.tsv", ("gene1", "gene2")),
+    "join": ("pairs.tsv", ("gene1", "gene2")),
+    "degrees": ("degrees.tsv", ("gene",)),
+    "communities": ("communities.tsv", ("gene",)),
+}
+"""By workload, the table with names, and its columns of genes."""
+
 
 def make_pairs(path: Path, *, genes: int = GENES, **changes: Any) -> Path:
     """Gene pairs of so many genes, as text."""
@@ -27,6 +35,19 @@ def write_list(path: Path, names: tuple[str, ...] = ALL) -> Path:
     """A list of names, one a line."""
     path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     return path
+
+
+def make_inputs(folder: Path) -> Path:
+    """Two versions of some pairs, and a list of names; no names beside them."""
+    make_pairs(folder / "a.txt")
+    make_pairs(folder / "b.txt", variant=1)
+    write_list(folder / "names.txt")
+    return folder
+
+
+def inputs_of(workload: str, folder: Path) -> list[Path]:
+    """Of what `make_inputs` made, the files that a workload reads."""
+    return [folder / "a.txt", folder / "b.txt"] if workload == "join" else [folder / "a.txt"]
 
 
 def write_table(folder: Path, names: tuple[str, ...] = ALL) -> Path:
@@ -51,3 +72,13 @@ def rows(path: Path) -> list[dict[str, str]]:
     header, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     names = header.split("\t")
     return [dict(zip(names, line.split("\t"), strict=True)) for line in lines]
+
+
+def check_columns(workload: str, answer: Path) -> None:
+    """Every gene of the table has its name behind it."""
+    name, genes = NAMED[workload]
+    found = rows(answer / name)
+    assert found
+    for row in found:
+        for gene in genes:
+            assert row[gene.replace("gene", "name")] == ALL[int(row[gene]) - 1]

@@ -15,25 +15,22 @@ import cuesta
 from cuesta.cli.app import call
 from cuesta.lab import record as records
 from labkit import SCHEMA, rewrite_checksums
-from nameskit import ALL, GENES, make_pairs, rows, run, write_list, write_table
-
-NAMED = {
-    "scan": ("edges.tsv", ("gene1", "gene2")),
-    "join": ("pairs.tsv", ("gene1", "gene2")),
-    "degrees": ("degrees.tsv", ("gene",)),
-    "communities": ("communities.tsv", ("gene",)),
-}
-"""By workload, the table with names, and its columns of genes."""
+from nameskit import (
+    ALL,
+    GENES,
+    NAMED,
+    check_columns,
+    inputs_of,
+    make_inputs,
+    rows,
+    run,
+    write_table,
+)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two versions of some pairs, and a list of names; no names beside them."""
-    folder = tmp_path_factory.mktemp("made")
-    make_pairs(folder / "a.txt")
-    make_pairs(folder / "b.txt", variant=1)
-    write_list(folder / "names.txt")
-    return folder
+    return make_inputs(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture
@@ -42,20 +39,6 @@ def pairs(made: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "in"
     shutil.copytree(made, folder)
     return folder
-
-
-def inputs_of(workload: str, folder: Path) -> list[Path]:
-    return [folder / "a.txt", folder / "b.txt"] if workload == "join" else [folder / "a.txt"]
-
-
-def check_columns(workload: str, answer: Path) -> None:
-    """Every gene of the table has its name behind it."""
-    name, genes = NAMED[workload]
-    found = rows(answer / name)
-    assert found
-    for row in found:
-        for gene in genes:
-            assert row[gene.replace("gene", "name")] == ALL[int(row[gene]) - 1]
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
