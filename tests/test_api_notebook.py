@@ -13,7 +13,6 @@ import pytest
 
 import cuesta
 from cuesta.api.notebook import NotebookObserver
-from cuesta.cli.app import call
 from labkit import ROOT, names
 
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
@@ -63,14 +62,6 @@ def _texts(cell: Any) -> Iterator[str]:
         text = output.get("text") or output.get("data", {}).get("text/plain", "")
         if text:
             yield text
-
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("large") / "pairs.txt"
-    words = "data make clusters --genes 2000 --samples 100 --pairs 200000 --seed 3 -o"
-    assert call([*words.split(), str(path)]) == 0
-    return path
 
 
 @pytest.fixture

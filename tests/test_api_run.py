@@ -206,15 +206,6 @@ def test_importing_cuesta_imports_nothing_of_weight_and_takes_no_time() -> None:
     assert modules == {"cuesta"}
 
 
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Something that a thousand repeats take long to read."""
-    path = tmp_path_factory.mktemp("large") / "pairs.txt"
-    words = "data make clusters --genes 2000 --samples 100 --pairs 200000 --seed 3 -o"
-    assert call([*words.split(), str(path)]) == 0
-    return path
-
-
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_ctrl_c_stops_a_call_within_a_second_and_leaves_nothing(
     command: str, large: Path, temporary: Path

@@ -21,14 +21,6 @@ COMMAND = [sys.executable, "-m", "cuesta"]
 STOP_SECONDS = 5.0
 
 
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("pairs") / "a.txt"
-    words = "data make clusters --genes 2000 --samples 100 --pairs 200000 --seed 3 -o"
-    assert call([*words.split(), str(path)]) == 0
-    return path
-
-
 def start(words: list[str], mark: str) -> subprocess.Popen[str]:
     """A command that has printed `mark` on stderr."""
     process = subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True)
@@ -57,10 +49,10 @@ def stop(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, s
     ],
 )
 def test_a_stopped_run_leaves_nothing(
-    command: str, number: signal.Signals, ending: tuple[int, str], pairs: Path, tmp_path: Path
+    command: str, number: signal.Signals, ending: tuple[int, str], large: Path, tmp_path: Path
 ) -> None:
     engines = ["--engines", "native"] if command == "compare" else []
-    words = [command, "degrees", str(pairs), "--repeat", "1000", *engines]
+    words = [command, "degrees", str(large), "--repeat", "1000", *engines]
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     process = start(
@@ -84,8 +76,8 @@ def test_a_run_that_is_stopped_while_it_is_verified_leaves_nothing(
     assert names(tmp_path) == set()
 
 
-def test_a_killed_run_leaves_only_a_name_that_says_partial(pairs: Path, tmp_path: Path) -> None:
-    words = ["run", "degrees", str(pairs), "--repeat", "1000", "-o", str(tmp_path / "out")]
+def test_a_killed_run_leaves_only_a_name_that_says_partial(large: Path, tmp_path: Path) -> None:
+    words = ["run", "degrees", str(large), "--repeat", "1000", "-o", str(tmp_path / "out")]
     process = start(words, "run 4 of 1000")
     process.kill()
     process.communicate()
@@ -94,9 +86,9 @@ def test_a_killed_run_leaves_only_a_name_that_says_partial(pairs: Path, tmp_path
     assert not list((tmp_path / left).rglob("run.json"))
 
 
-def test_a_stopped_replacement_keeps_the_old_answer(pairs: Path, tmp_path: Path) -> None:
+def test_a_stopped_replacement_keeps_the_old_answer(large: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = ["run", "scan", str(pairs), "--min-abs-score", "0.9", "-o", str(out)]
+    words = ["run", "scan", str(large), "--min-abs-score", "0.9", "-o", str(out)]
     assert call(words) == 0
     before = (out / "run.json").read_text()
     process = start([*words, "--overwrite", "--repeat", "1000"], "run 4 of 1000")
@@ -107,12 +99,12 @@ def test_a_stopped_replacement_keeps_the_old_answer(pairs: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("colour", [True, False])
 def test_on_a_terminal_a_line_moves_and_no_color_is_respected(
-    colour: bool, pairs: Path, tmp_path: Path
+    colour: bool, large: Path, tmp_path: Path
 ) -> None:
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
     environment.pop("NO_COLOR", None)
     environment |= {} if colour else {"NO_COLOR": "1"}
-    words = ["run", "degrees", str(pairs), "--repeat", "20", "-o", str(tmp_path / "out")]
+    words = ["run", "degrees", str(large), "--repeat", "20", "-o", str(tmp_path / "out")]
     text = on_terminal(words, environment)
     assert "run 20 of 20" in text
     assert "degrees on native: verified" in re.sub(r"\x1b\[[0-9;]*m", "", text)
