@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::pages::large_pages;
 use cuesta_core::{Error, Result};
 use cuesta_input::parallel::lock;
 
@@ -136,10 +137,15 @@ impl<'a> Blocks<'a> {
     /// # Errors
     /// `Input` when a block a bucket does not fit in the budget.
     pub fn open(&self) -> Result<Open<'_, 'a>> {
-        let size_bytes = (self.open_bytes() * self.buckets.len()) as u64;
-        let lease = self.budget.take(size_bytes, "a block a bucket for each thread")?;
-        let open = vec![Vec::new(); self.buckets.len()];
-        Ok(Open { to: self, open, failed: None, _lease: lease })
+        let block_bytes = self.open_bytes();
+        let size_bytes = block_bytes * self.buckets.len();
+        let lease = self.budget.take(size_bytes as u64, "a block a bucket for each thread")?;
+        let mut room = vec![0; size_bytes];
+        // Each append is to another block: with small pages each is a miss in the table of pages.
+        large_pages(&mut room);
+        let used = vec![0; self.buckets.len()];
+        let record = Vec::new();
+        Ok(Open { to: self, room, block_bytes, used, record, failed: None, _lease: lease })
     }
 
     /// Bytes of all blocks, wherever they are.
@@ -147,12 +153,12 @@ impl<'a> Blocks<'a> {
         self.written_bytes.load(Ordering::Relaxed) + self.held_bytes.load(Ordering::Relaxed)
     }
 
-    /// Adds a block to a bucket, and empties `block`. One that has no room in memory goes to
-    /// scratch with all that its bucket has there, so that what is read back is in few places.
+    /// Adds a block to a bucket. One that has no room in memory goes to scratch with all that its
+    /// bucket has there, so that what is read back is in few places.
     ///
     /// # Errors
     /// `System`.
-    pub fn add(&self, bucket: usize, block: &mut Vec<u8>) -> Result<()> {
+    pub fn add(&self, bucket: usize, block: &[u8]) -> Result<()> {
         let lease = (self.budget.free_bytes() > self.keep_free_bytes)
             .then(|| self.budget.try_take((block.len() + PADDING) as u64))
             .flatten();
@@ -178,7 +184,6 @@ impl<'a> Blocks<'a> {
                 .map_err(|cause| Error::system(self.operation, "writing", &self.path, &cause))?;
             blocks.push(Block::Written { offset, size_bytes });
         }
-        block.clear();
         Ok(())
     }
 
@@ -254,7 +259,13 @@ impl<'a> Blocks<'a> {
 /// The open blocks of a thread.
 pub struct Open<'s, 'a> {
     to: &'s Blocks<'a>,
-    open: Vec<Vec<u8>>,
+    /// One block after the other, each of so many bytes.
+    room: Vec<u8>,
+    block_bytes: usize,
+    /// Bytes of each that are used.
+    used: Vec<u32>,
+    /// What is appended next.
+    record: Vec<u8>,
     failed: Option<Error>,
     _lease: Lease<'a>,
 }
@@ -264,15 +275,22 @@ impl Open<'_, '_> {
     /// by [`Open::check`].
     #[inline]
     pub fn append(&mut self, bucket: usize, most: usize, append: impl FnOnce(&mut Vec<u8>)) {
-        let block = &mut self.open[bucket];
-        if block.capacity() == 0 {
-            block.reserve_exact(self.to.open_bytes());
+        self.record.clear();
+        append(&mut self.record);
+        let used = self.used[bucket] as usize;
+        let end = used + self.record.len();
+        self.room[bucket * self.block_bytes..][used..end].copy_from_slice(&self.record);
+        self.used[bucket] = end as u32;
+        if end + most > self.block_bytes {
+            self.close(bucket);
         }
-        append(block);
-        if block.len() + most > block.capacity() {
-            let added = self.to.add(bucket, block);
-            self.failed = self.failed.take().or(added.err());
-        }
+    }
+
+    fn close(&mut self, bucket: usize) {
+        let used = std::mem::take(&mut self.used[bucket]) as usize;
+        let block = &self.room[bucket * self.block_bytes..][..used];
+        let added = self.to.add(bucket, block);
+        self.failed = self.failed.take().or(added.err());
     }
 
     /// Whether all was written so far.
@@ -288,10 +306,9 @@ impl Open<'_, '_> {
     /// # Errors
     /// `System`.
     pub fn finish(mut self) -> Result<()> {
-        for bucket in 0..self.open.len() {
-            let mut block = std::mem::take(&mut self.open[bucket]);
-            if !block.is_empty() {
-                self.to.add(bucket, &mut block)?;
+        for bucket in 0..self.used.len() {
+            if self.used[bucket] > 0 {
+                self.close(bucket);
             }
         }
         self.check()

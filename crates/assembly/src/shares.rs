@@ -195,7 +195,6 @@ pub fn part(ask: &Ask, request: &Request, feed: &mut (impl Feed + Exchange)) -> 
     let keep_free = budget.limit_bytes() / 2;
     let buckets = Buckets::new(ask.k, ask.buckets(), (&budget, keep_free), &request.scratch);
     let mut seen = vec![false; ask.buckets()];
-    let mut block = Vec::new();
     let mut tally = Tally::default();
     while let Some(bytes) = feed.next()? {
         let counted = wire::each_block(&bytes, |bucket, found| {
@@ -203,8 +202,7 @@ pub fn part(ask: &Ask, request: &Request, feed: &mut (impl Feed + Exchange)) -> 
                 return Err(crate::compact::internal("a block of no bucket"));
             }
             seen[bucket] = true;
-            block.extend_from_slice(found);
-            buckets.blocks.add(bucket, &mut block)
+            buckets.blocks.add(bucket, found)
         })?;
         tally.add(&counted);
     }

@@ -49,8 +49,14 @@ def _do(job: Job, speaker: Speaker) -> None:
         speaker.send(DONE)
 
 
+_ENDING = threading.Event()
+"""What was begun is being removed; that is not to be interrupted."""
+
+
 def _stop(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt
+    if not _ENDING.is_set():
+        _ENDING.set()
+        raise KeyboardInterrupt
 
 
 def _end_with_caller(ends: socket.socket) -> None:
@@ -85,6 +91,10 @@ class Speaker:
 
     def send(self, *message: object) -> None:
         """Send a message; from any thread."""
-        with self._lock:
-            pickle.dump(message, self._stream)
-            self._stream.flush()
+        try:
+            with self._lock:
+                pickle.dump(message, self._stream)
+                self._stream.flush()
+        except ConnectionError:  # The caller is gone; `_end_with_caller` sees it too.
+            _ENDING.set()
+            raise

@@ -55,30 +55,62 @@ pub struct Follower<'f, 't, 'a> {
 /// Where a k-mer of a read may be looked up, and the hash of its core.
 type Probe = (usize, u64);
 
+/// How far a read is laid along the text.
+#[derive(Clone, Copy, Default)]
+struct Search {
+    /// Its number in the group.
+    read: usize,
+    /// The first k-mer that is not counted yet.
+    next: usize,
+    /// What is looked up next.
+    probe: Option<Probe>,
+}
+
 impl Follower<'_, '_, '_> {
     /// Counts the k-mers of reads that are found in the text; calls `beside` for each stretch of
     /// others, with the words of the read, its first k-mer and the k-mer after its last.
     pub fn follow(&self, group: &Group, mut beside: impl FnMut(&[u64], (usize, usize))) {
-        let mut probes: [Option<Probe>; READS_AT_A_TIME] = [None; READS_AT_A_TIME];
-        let mut places = [0; READS_AT_A_TIME];
+        let mut searches = [Search::default(); READS_AT_A_TIME];
         for reads in group.reads.chunks(READS_AT_A_TIME) {
-            for (&(start, bases), probe) in reads.iter().zip(&mut probes) {
-                let words = &group.words[start..];
-                *probe = self.probe(words, (0, (bases + 1).saturating_sub(self.k)));
+            let words = |read: usize| &group.words[reads[read].0..];
+            for (read, &(_, bases)) in reads.iter().enumerate() {
+                let kmers = (bases + 1).saturating_sub(self.k);
+                let probe = self.probe(words(read), (0, kmers));
+                searches[read] = Search { read, next: 0, probe };
             }
-            for ((&(start, _), probe), place) in reads.iter().zip(&probes).zip(&mut places) {
-                *place = probe
-                    .map_or(0, |(base, core)| self.index.touch(&group.words[start..], base, core));
-            }
-            let texts = self.text.words();
-            let touched = places[..reads.len()]
-                .iter()
-                .map(|&place| texts[place / 32] ^ self.counts.touch(place) as u64);
-            black_box(touched.fold(0, |all, one| all ^ one));
-            for (&(start, bases), &probe) in reads.iter().zip(&probes) {
-                self.read((&group.words[start..], bases), probe, &mut beside);
+            // Those that go on are in front.
+            let mut active = reads.len();
+            while active > 0 {
+                self.touch(&searches[..active], words);
+                let mut left = 0;
+                for index in 0..active {
+                    let mut search = searches[index];
+                    let read = (words(search.read), reads[search.read].1);
+                    self.step(read, &mut search, &mut beside);
+                    if search.probe.is_some() {
+                        searches[left] = search;
+                        left += 1;
+                    }
+                }
+                active = left;
             }
         }
+    }
+
+    /// Reads the memory that the next step of each search needs, so that it comes at once and not
+    /// one after the other.
+    #[inline(always)]
+    fn touch<'g>(&self, searches: &[Search], words: impl Fn(usize) -> &'g [u64]) {
+        let mut places = [0; READS_AT_A_TIME];
+        for (search, place) in searches.iter().zip(&mut places) {
+            if let Some((base, core)) = search.probe {
+                *place = self.index.touch(words(search.read), base, core);
+            }
+        }
+        let touched = places[..searches.len()]
+            .iter()
+            .map(|&place| self.text.touch(place) ^ self.counts.touch(place) as u64);
+        black_box(touched.fold(0, |all, one| all ^ one));
     }
 
     /// The first k-mer of these that is in the index wherever it is in the text.
@@ -94,31 +126,33 @@ impl Follower<'_, '_, '_> {
         found
     }
 
+    /// Looks up the k-mer of a search, and counts along what it is found in; when nothing is left
+    /// to look up, the k-mers that are not counted are given to `beside`.
     #[inline]
-    fn read(
+    fn step(
         &self,
         (words, bases): (&[u64], usize),
-        mut probe: Option<Probe>,
+        search: &mut Search,
         beside: &mut impl FnMut(&[u64], (usize, usize)),
     ) {
         let kmers = (bases + 1).saturating_sub(self.k);
-        // The first k-mer that is not counted yet.
-        let mut next = 0;
-        while let Some((base, core)) = probe {
-            let Some(alignment) = self.index.find(words, base, core) else {
-                probe = self.probe(words, (base + 1, kmers));
-                continue;
-            };
-            let at = self.along((words, bases), (alignment, base), &mut next, beside);
-            // Where a sequence ends another one may begin: its first k-mer is in the index.
-            let following = (at < kmers).then(|| (at, self.index.core().hash(words, at)));
-            probe = match following.filter(|_| at == next) {
-                Some(following) => Some(following),
-                None => self.probe(words, (at, kmers)),
+        if let Some((base, core)) = search.probe {
+            search.probe = match self.index.find(words, base, core) {
+                None => self.probe(words, (base + 1, kmers)),
+                Some(alignment) => {
+                    let next = &mut search.next;
+                    let at = self.along((words, bases), (alignment, base), next, beside);
+                    // Where a sequence ends another one may begin: its first k-mer is in the index.
+                    if at < kmers && at == *next {
+                        Some((at, self.index.core().hash(words, at)))
+                    } else {
+                        self.probe(words, (at, kmers))
+                    }
+                }
             };
         }
-        if next < kmers {
-            beside(words, (next, kmers));
+        if search.probe.is_none() && search.next < kmers {
+            beside(words, (search.next, kmers));
         }
     }
 

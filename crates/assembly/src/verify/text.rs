@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::pages::large_pages;
 use cuesta_core::{Error, Result};
 
 use super::OPERATION;
@@ -62,6 +63,7 @@ impl<'a> Text<'a> {
             _lease: lease,
             _meter: Meter::new(budget, purpose),
         };
+        large_pages(text.words.spare_capacity_mut());
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
         let (mut name, mut end) = (Vec::new(), 0);
         loop {
@@ -112,6 +114,12 @@ impl<'a> Text<'a> {
     /// All bases.
     pub fn words(&self) -> &[u64] {
         &self.words
+    }
+
+    /// Reads the memory of a place, so that what is needed for several places comes at once.
+    #[inline(always)]
+    pub fn touch(&self, place: usize) -> u64 {
+        self.words[place / WORD_BASES] ^ self.start_bits[place / 64]
     }
 
     /// Where a sequence starts, or, after the last one, where that ends.

@@ -1,6 +1,6 @@
 //! The first 64 bytes of a line, classified: where the tabs are and which bytes may stand in
-//! front of the mask; and 64 symbols of a mask as bit planes. Scalar, AVX2 and AVX-512 twins give
-//! the same bits.
+//! front of the mask; and 64 symbols of a mask as bit planes and back. Scalar, AVX2 and AVX-512
+//! twins give the same bits.
 //!
 //! The only file of this crate with `unsafe`: the vector loads.
 #![allow(unsafe_code)]
@@ -15,6 +15,8 @@ pub trait Cpu: Copy {
     fn classify(self, bytes: &[u8; WIDTH]) -> (u64, u64);
     /// Bits 0 to 3 of 64 symbols of a mask, and the bytes whose upper half is not that of a digit.
     fn symbol_bits(self, symbols: &[u8; WIDTH]) -> SymbolBits;
+    /// 64 symbols: the digit 0, with the sum of `values` added whose bit is set for the symbol.
+    fn symbols(self, bits: [u64; 3], values: [u8; 3]) -> [u8; WIDTH];
     /// Position of the n-th (0-based) set bit; 64 when there are fewer.
     fn nth(self, mask: u64, n: u32) -> u32;
     /// Runs `work` compiled for this processor; `work` must be `#[inline(always)]` throughout.
@@ -63,6 +65,18 @@ impl Cpu for Scalar {
     }
 
     #[inline(always)]
+    fn symbols(self, bits: [u64; 3], values: [u8; 3]) -> [u8; WIDTH] {
+        let mut symbols = [0; WIDTH];
+        for (index, eight) in symbols.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            let spread =
+                |(word, value): (u64, u8)| spread((word >> (8 * index)) as u8) * u64::from(value);
+            let sum: u64 = bits.into_iter().zip(values).map(spread).sum();
+            *eight = (LOWEST * u64::from(b'0') + sum).to_le_bytes();
+        }
+        symbols
+    }
+
+    #[inline(always)]
     fn nth(self, mut mask: u64, n: u32) -> u32 {
         for _ in 0..n {
             mask &= mask.wrapping_sub(1);
@@ -84,12 +98,19 @@ fn lowest_bits(word: u64) -> u64 {
     (word & LOWEST).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
+/// Spreads eight bits over the lowest bits of eight bytes.
+#[inline(always)]
+pub fn spread(byte: u8) -> u64 {
+    let copies = (u64::from(byte) * LOWEST) & 0x8040_2010_0804_0201;
+    ((copies + 0x7F7F_7F7F_7F7F_7F7F) >> 7) & LOWEST
+}
+
 #[cfg(target_arch = "x86_64")]
 pub use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Cpu, SymbolBits, WIDTH};
+    use super::{Cpu, LOWEST, SymbolBits, WIDTH};
     use std::arch::x86_64::*;
 
     /// AVX2 with BMI2. Only made after the processor was asked.
@@ -117,6 +138,12 @@ mod x86 {
         fn symbol_bits(self, symbols: &[u8; WIDTH]) -> SymbolBits {
             // SAFETY: `detect` found AVX2; both loads lie inside the 64 bytes.
             unsafe { symbol_bits_avx2(symbols) }
+        }
+
+        #[inline(always)]
+        fn symbols(self, bits: [u64; 3], values: [u8; 3]) -> [u8; WIDTH] {
+            // SAFETY: `detect` found AVX2.
+            unsafe { symbols_avx2(bits, values) }
         }
 
         #[inline(always)]
@@ -158,6 +185,12 @@ mod x86 {
         fn symbol_bits(self, symbols: &[u8; WIDTH]) -> SymbolBits {
             // SAFETY: `detect` found AVX-512; the load is the 64 bytes.
             unsafe { symbol_bits_avx512(symbols) }
+        }
+
+        #[inline(always)]
+        fn symbols(self, bits: [u64; 3], values: [u8; 3]) -> [u8; WIDTH] {
+            // SAFETY: `detect` found AVX-512.
+            unsafe { symbols_avx512(bits, values) }
         }
 
         #[inline(always)]
@@ -246,6 +279,40 @@ mod x86 {
     }
 
     #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn symbols_avx2(bits: [u64; 3], values: [u8; 3]) -> [u8; WIDTH] {
+        let mut symbols = [0; WIDTH];
+        // Byte i of a register gets byte i / 8 of 32 bits, in each half of it, and tests bit i % 8.
+        let place = _mm256_setr_epi64x(0, LOWEST as i64, 2 * LOWEST as i64, 3 * LOWEST as i64);
+        let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
+        for half in 0..2 {
+            let mut sum = _mm256_set1_epi8(b'0' as i8);
+            for (word, value) in bits.into_iter().zip(values) {
+                let copies = _mm256_set1_epi32((word >> (32 * half)) as i32);
+                let bytes = _mm256_and_si256(_mm256_shuffle_epi8(copies, place), bit);
+                let set = _mm256_cmpeq_epi8(bytes, bit);
+                sum = _mm256_add_epi8(sum, _mm256_and_si256(set, _mm256_set1_epi8(value as i8)));
+            }
+            // SAFETY: bytes 0..32 and 32..64 of a 64-byte array.
+            unsafe { _mm256_storeu_si256(symbols.as_mut_ptr().add(32 * half).cast(), sum) };
+        }
+        symbols
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn symbols_avx512(bits: [u64; 3], values: [u8; 3]) -> [u8; WIDTH] {
+        let mut sum = _mm512_set1_epi8(b'0' as i8);
+        for (word, value) in bits.into_iter().zip(values) {
+            sum = _mm512_mask_add_epi8(sum, word, sum, _mm512_set1_epi8(value as i8));
+        }
+        let mut symbols = [0; WIDTH];
+        // SAFETY: the array has 64 bytes.
+        unsafe { _mm512_storeu_si512(symbols.as_mut_ptr().cast(), sum) };
+        symbols
+    }
+
+    #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     unsafe fn symbol_bits_avx512(symbols: &[u8; WIDTH]) -> SymbolBits {
         // SAFETY: the array has 64 bytes.
@@ -302,16 +369,26 @@ mod tests {
                 prop_assert_eq!(digit, u64::from(byte & 0xF));
                 prop_assert_eq!(bits.other >> index & 1 == 1, byte >> 4 != 3);
             }
+            let planes = [bits.digit[0], bits.digit[1], bits.other];
+            let values = [1, 6, n as u8];
+            let symbols = Scalar.symbols(planes, values);
+            for (index, &symbol) in symbols.iter().enumerate() {
+                let bit = |word: u64| (word >> index & 1) as u8;
+                let sum: u8 = planes.into_iter().zip(values).map(|(word, v)| bit(word) * v).sum();
+                prop_assert_eq!(symbol, b'0' + sum);
+            }
             #[cfg(target_arch = "x86_64")]
             {
                 if let Some(cpu) = Avx2::detect() {
                     prop_assert_eq!(cpu.classify(bytes), expected);
                     prop_assert_eq!(cpu.symbol_bits(bytes), bits);
+                    prop_assert_eq!(cpu.symbols(planes, values), symbols);
                     prop_assert_eq!(cpu.nth(expected.1, n), place);
                 }
                 if let Some(cpu) = Avx512::detect() {
                     prop_assert_eq!(cpu.classify(bytes), expected);
                     prop_assert_eq!(cpu.symbol_bits(bytes), bits);
+                    prop_assert_eq!(cpu.symbols(planes, values), symbols);
                     prop_assert_eq!(cpu.nth(expected.1, n), place);
                 }
             }

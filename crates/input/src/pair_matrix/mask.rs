@@ -3,7 +3,7 @@
 //! The planes are bits of the symbols' ASCII codes: plane 0 is the lowest bit, plane 1 is set for
 //! 6 and 7, plane 2 for 8 and 9. In real data planes 1 and 2 are nearly empty and compress away.
 
-use crate::kinc::simd::{Cpu, SymbolBits, WIDTH};
+use crate::kinc::simd::{Cpu, SymbolBits, WIDTH, spread};
 use crate::row::check_mask;
 
 /// Planes of a mask.
@@ -117,33 +117,30 @@ fn tally_here(planes: &[u8]) -> Tally {
 
 /// Replaces `out` by the symbols of a packed mask.
 pub fn unpack(planes: &[u8], samples: usize, out: &mut Vec<u8>) {
-    let bytes = plane_bytes(samples);
-    let (plane0, rest) = planes.split_at(bytes);
-    let (plane1, plane2) = rest.split_at(bytes);
-    out.resize(8 * bytes, 0);
-    let eights = out.as_chunks_mut::<8>().0.iter_mut();
-    for (((out, &low), &six), &eight) in eights.zip(plane0).zip(plane1).zip(plane2) {
-        let one = SPREAD[usize::from(low)];
-        // Most samples are in a cluster or not, and nothing else.
-        let others = match six | eight {
-            0 => 0,
-            _ => (SPREAD[usize::from(six)] * 6) | (SPREAD[usize::from(eight)] * 8),
-        };
-        *out = ((ONES * 0x30) | one | others).to_le_bytes();
-    }
+    let (low, rest) = planes.split_at(plane_bytes(samples));
+    let (six, eight) = rest.split_at(low.len());
+    out.resize(samples.next_multiple_of(WIDTH), 0);
+    crate::with_best_cpu!(cpu => cpu.enter(
+        #[inline(always)]
+        || {
+            for (index, symbols) in out.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
+                let bits = [word_at(low, index), word_at(six, index), word_at(eight, index)];
+                *symbols = cpu.symbols(bits, [1, 6, 8]);
+            }
+        }
+    ));
     out.truncate(samples);
 }
 
-/// By byte, its bits spread over the lowest bits of eight bytes.
-static SPREAD: [u64; 256] = {
-    let mut words = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        words[byte] = spread(byte as u8);
-        byte += 1;
+/// Word `index` of a plane; what is missing of the last one is 0.
+#[inline(always)]
+fn word_at(plane: &[u8], index: usize) -> u64 {
+    let bytes = &plane[8 * index..];
+    match bytes.first_chunk::<8>() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
     }
-    words
-};
+}
 
 /// Replaces `out` by the mask of a pair from the missing samples of its genes: 9 where one is
 /// missing, else 1.
@@ -177,13 +174,6 @@ pub fn pack_flags(flags: &[bool]) -> Vec<u8> {
         byte.iter().enumerate().fold(0, |sum, (bit, &flag)| sum | (u8::from(flag) << bit))
     };
     flags.chunks(8).map(byte_of).collect()
-}
-
-/// Spreads eight bits over the lowest bits of eight bytes.
-#[inline]
-const fn spread(byte: u8) -> u64 {
-    let copies = (byte as u64).wrapping_mul(ONES) & 0x8040_2010_0804_0201;
-    ((copies + 0x7F7F_7F7F_7F7F_7F7F) >> 7) & ONES
 }
 
 #[cfg(test)]
