@@ -102,7 +102,7 @@ proptest! {
         let (before, after) = (blocks(&budget), blocks(&budget));
         prop_assert_eq!(kept.restore(&after).unwrap(), None);
         for (bucket, block) in &added {
-            before.add(*bucket, &mut block.clone()).unwrap();
+            before.add(*bucket, block).unwrap();
         }
         kept.save(&before, &Tally::of([9, 8, 0, 0])).unwrap();
         prop_assert_eq!(kept.restore(&after).unwrap(), Some(Tally::of([9, 8, 0, 0])));
