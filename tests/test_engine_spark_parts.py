@@ -20,7 +20,7 @@ import pyarrow as pa
 from cuesta.engines.spark import SparkEngine, answer, text
 from cuesta.engines.spark.communities import roots_of
 from cuesta.engines.spark.executor import COLUMNS, Part, record_batch
-from cuesta.engines.spark.failures import marked, to_cuesta_error
+from cuesta.engines.spark.failures import is_cut_off, marked, to_cuesta_error
 from cuesta.engines.spark.java import HOW_TO_GET, Java, find_java
 from cuesta.engines.spark.options import options_of, settings_of
 from cuesta.errors import CuestaError, EngineError, InputError
@@ -226,6 +226,11 @@ def test_what_broke_is_one_line_with_the_place_of_the_log(words: str, message: s
 )
 def test_a_jvm_that_died_is_said_whenever_it_died(error: Exception) -> None:
     assert str(told(error)) == "engine spark: the JVM died; its log is /kept.log"
+
+
+def test_an_output_that_nobody_reads_is_no_dead_jvm() -> None:
+    assert not is_cut_off(BrokenPipeError(errno.EPIPE, "Broken pipe"))
+    assert not is_cut_off(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
 
 
 def told(error: Exception, shared: bool = False) -> CuestaError:

@@ -54,9 +54,13 @@ def engine_error(error: Exception, what: str, log: Path | None) -> EngineError:
 
 
 def is_cut_off(error: Exception) -> bool:
-    """Whether nobody answers any more: the JVM has died, between two calls or during one."""
-    is_empty = _text(error).strip().startswith(_CALLING) and "\n" not in _text(error).strip()
-    return isinstance(error, ConnectionError) or is_empty
+    """Whether nobody answers any more: the JVM has died, between two calls or during one.
+
+    Other errors of connections may be those of our own output, whose reader is gone.
+    """
+    text = _text(error).strip()
+    is_empty = text.startswith(_CALLING) and "\n" not in text
+    return isinstance(error, ConnectionRefusedError) or is_empty
 
 
 _CALLING = "An error occurred while calling"
