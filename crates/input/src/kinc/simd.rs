@@ -100,7 +100,7 @@ fn lowest_bits(word: u64) -> u64 {
 
 /// Spreads eight bits over the lowest bits of eight bytes.
 #[inline(always)]
-pub fn spread(byte: u8) -> u64 {
+fn spread(byte: u8) -> u64 {
     let copies = (u64::from(byte) * LOWEST) & 0x8040_2010_0804_0201;
     ((copies + 0x7F7F_7F7F_7F7F_7F7F) >> 7) & LOWEST
 }

@@ -3,13 +3,11 @@
 //! The planes are bits of the symbols' ASCII codes: plane 0 is the lowest bit, plane 1 is set for
 //! 6 and 7, plane 2 for 8 and 9. In real data planes 1 and 2 are nearly empty and compress away.
 
-use crate::kinc::simd::{Cpu, SymbolBits, WIDTH, spread};
+use crate::kinc::simd::{Cpu, SymbolBits, WIDTH};
 use crate::row::check_mask;
 
 /// Planes of a mask.
 pub const PLANES: usize = 3;
-
-const ONES: u64 = 0x0101_0101_0101_0101;
 
 /// How often the symbols 1, 9, 8, 7 and 6 occur: the order of the columns of a row.
 pub type Tally = [u32; 5];
@@ -119,13 +117,19 @@ fn tally_here(planes: &[u8]) -> Tally {
 pub fn unpack(planes: &[u8], samples: usize, out: &mut Vec<u8>) {
     let (low, rest) = planes.split_at(plane_bytes(samples));
     let (six, eight) = rest.split_at(low.len());
+    let bits = |index| [word_at(low, index), word_at(six, index), word_at(eight, index)];
+    unpack_words(bits, samples, out);
+}
+
+/// Replaces `out` by symbols, 64 from each three words of `bits`: of plane 0, 1 and 2.
+#[inline(always)]
+fn unpack_words(bits: impl Fn(usize) -> [u64; PLANES], samples: usize, out: &mut Vec<u8>) {
     out.resize(samples.next_multiple_of(WIDTH), 0);
     crate::with_best_cpu!(cpu => cpu.enter(
         #[inline(always)]
         || {
             for (index, symbols) in out.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
-                let bits = [word_at(low, index), word_at(six, index), word_at(eight, index)];
-                *symbols = cpu.symbols(bits, [1, 6, 8]);
+                *symbols = cpu.symbols(bits(index), [1, 6, 8]);
             }
         }
     ));
@@ -145,12 +149,8 @@ fn word_at(plane: &[u8], index: usize) -> u64 {
 /// Replaces `out` by the mask of a pair from the missing samples of its genes: 9 where one is
 /// missing, else 1.
 pub fn unpack_missing(first: &[u8], second: &[u8], samples: usize, out: &mut Vec<u8>) {
-    out.clear();
-    for (&a, &b) in first.iter().zip(second) {
-        let word = (ONES * 0x31) | (spread(a | b) * 8);
-        out.extend_from_slice(&word.to_le_bytes());
-    }
-    out.truncate(samples);
+    let missing = |index| word_at(first, index) | word_at(second, index);
+    unpack_words(|index| [u64::MAX, 0, missing(index)], samples, out);
 }
 
 /// Whether the planes of a mask can have been packed: every symbol is one, and no bit is set
@@ -210,6 +210,20 @@ mod tests {
             prop_assert_eq!(pack(&mask, &mut Vec::new()).is_ok(), ok);
             let mut planes = vec![0; PLANES * plane_bytes(mask.len())];
             prop_assert_eq!(pack_here(Scalar, &mask, &mut planes).1, ok);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_two_genes_give_their_mask(
+            pairs in proptest::collection::vec((any::<bool>(), any::<bool>()), 0..200),
+        ) {
+            let (first, second): (Vec<bool>, Vec<bool>) = pairs.iter().copied().unzip();
+            let mut mask = vec![b'x'; 3];
+            unpack_missing(&pack_flags(&first), &pack_flags(&second), pairs.len(), &mut mask);
+            let expected: Vec<u8> =
+                pairs.iter().map(|&(one, two)| if one || two { b'9' } else { b'1' }).collect();
+            prop_assert_eq!(mask, expected);
         }
     }
 
