@@ -13,5 +13,6 @@ pub mod mutation;
 pub mod pages;
 pub mod progress;
 pub mod random;
+pub mod sample;
 
 pub use error::{Error, Result};

@@ -12,10 +12,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use cuesta_core::Result;
 use cuesta_core::digest::{Digest, Tag};
-use cuesta_core::fingerprint::Key;
-use cuesta_core::job::{Level, Request, SAMPLED_OF, Verdict, parameters};
+use cuesta_core::job::{Level, Request, Verdict, parameters};
 use cuesta_core::progress::Progress;
-use cuesta_core::random::Stream;
+use cuesta_core::sample::Sample;
 use cuesta_input::parallel;
 
 use crate::kernel::{AXES, UNITS};
@@ -44,7 +43,7 @@ const TASK_LINES: usize = 1 << 8;
 
 /// Verifies the answer in `request.output`.
 ///
-/// [`Level::Sample`] looks at every line, and adds the vectors of one block in [`SAMPLED_OF`].
+/// [`Level::Sample`] looks at every line, and adds the vectors of one block in [`cuesta_core::job::SAMPLED_OF`].
 ///
 /// # Errors
 /// `Input` for a number of a file that no sum is exact with; `System`; `Cancelled`.
@@ -56,8 +55,8 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         Source::Stored(stored) => Vectors::Stored(stored),
     };
     let sampled = request.verify == Level::Sample;
-    let drawn = sampled.then(|| Stream::new(Key::random().salt(), 0));
-    let job = Job { plan: &plan, vectors, drawn, threads: request.threads, progress };
+    let sample = sampled.then(|| Sample::random(plan.blocks));
+    let job = Job { plan: &plan, vectors, sample, threads: request.threads, progress };
     progress.expect(job.vectors_to_add());
     let found = job.look(&mut Table::open(&request.output)?)?;
     let method = if sampled { SAMPLE_METHOD } else { METHOD };
@@ -81,7 +80,7 @@ struct Job<'a> {
     plan: &'a Plan,
     vectors: Vectors<'a>,
     /// What chooses the blocks whose vectors are added; all of them where there is none.
-    drawn: Option<Stream>,
+    sample: Option<Sample>,
     threads: usize,
     progress: &'a Progress,
 }
@@ -131,17 +130,13 @@ struct Room {
 impl Job<'_> {
     /// Whether the vectors of a block are added.
     fn adds(&self, block: u64) -> bool {
-        let one_of = |drawn: &Stream| {
-            let group = block / SAMPLED_OF;
-            let blocks = SAMPLED_OF.min(self.plan.blocks - group * SAMPLED_OF);
-            block % SAMPLED_OF == drawn.below(group, blocks)
-        };
-        self.drawn.as_ref().is_none_or(one_of)
+        self.sample.as_ref().is_none_or(|sample| sample.has(block))
     }
 
     fn vectors_to_add(&self) -> u64 {
-        let some = self.plan.blocks.div_ceil(SAMPLED_OF) * self.plan.block_vectors;
-        if self.drawn.is_some() { some.min(self.plan.vectors) } else { self.plan.vectors }
+        let some =
+            |sample: &Sample| (sample.len() * self.plan.block_vectors).min(self.plan.vectors);
+        self.sample.as_ref().map_or(self.plan.vectors, some)
     }
 
     /// Looks at a whole table, or at its windows up to one that is wrong.

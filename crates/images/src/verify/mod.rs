@@ -15,10 +15,10 @@ use std::sync::Mutex;
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
-use cuesta_core::digest::{Digest, mix};
-use cuesta_core::fingerprint::Key;
-use cuesta_core::job::{Level, Request, SAMPLED_OF, Verdict};
+use cuesta_core::digest::Digest;
+use cuesta_core::job::{Level, Request, Verdict};
 use cuesta_core::progress::Progress;
+use cuesta_core::sample::Sample;
 use cuesta_input::parallel;
 
 use crate::kernel::Found;
@@ -40,7 +40,7 @@ const METHOD: &str = "every threshold by other sums, objects by strips of two ro
 /// Verifies the answer in `request.output`.
 ///
 /// [`Level::Sample`] looks at all of the table, with the sizes of the images from their headers,
-/// but computes the threshold and the counts of one image in [`SAMPLED_OF`] only.
+/// but computes the threshold and the counts of one image in [`cuesta_core::job::SAMPLED_OF`] only.
 ///
 /// # Errors
 /// `Input` when the table cannot be read; `System`; `Cancelled`.
@@ -54,8 +54,8 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let fitting = budget.free_bytes().saturating_sub(beside_bytes) / each_bytes;
     let threads = request.threads.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1);
     let _lease = budget.take(threads as u64 * each_bytes + beside_bytes, "the largest image")?;
-    let sampled = (request.verify == Level::Sample).then(|| Key::random().salt());
-    let job = Job { stack: &stack, plan: &plan, sampled, threads, progress };
+    let sample = (request.verify == Level::Sample).then(|| Sample::random(stack.images));
+    let job = Job { stack: &stack, plan: &plan, sample, threads, progress };
     let mut workers = Vec::new();
     let (mut images, mut ends) = (0, false);
     while images < stack.images && !ends {
@@ -112,7 +112,7 @@ struct Job<'a> {
     stack: &'a Stack,
     plan: &'a Plan,
     /// What chooses the images that are computed, unless all are.
-    sampled: Option<u64>,
+    sample: Option<Sample>,
     threads: usize,
     progress: &'a Progress,
 }
@@ -222,7 +222,7 @@ impl<'a> Job<'a> {
 
     /// Whether the threshold and the counts of an image are computed.
     fn computes(&self, image: u64) -> bool {
-        self.sampled.is_none_or(|salt| mix(image ^ salt).is_multiple_of(SAMPLED_OF))
+        self.sample.as_ref().is_none_or(|sample| sample.has(image))
     }
 
     /// What a row says, if an image of this size may have it.

@@ -43,7 +43,7 @@ const FILES: [&str; 3] = [answer::CENTRES_FILE, answer::ASSIGNMENTS_FILE, answer
 /// Verifies the answer in `request.output`.
 ///
 /// [`Level::Sample`] reads the tables, counts the clusters of all points, and computes for one
-/// point in [`cuesta_core::job::SAMPLED_OF`] whether its cluster is that of the nearest of the
+/// part of the points in [`cuesta_core::job::SAMPLED_OF`] whether its cluster is that of the nearest of the
 /// answer's centres; it does not follow the iterations, so a wrong centre that is the nearest of
 /// the right points, a wrong inertia and a wrong shift pass.
 ///

@@ -4,9 +4,8 @@
 use std::str::FromStr;
 
 use cuesta_core::digest::Digest;
-use cuesta_core::fingerprint::Key;
-use cuesta_core::job::{SAMPLED_OF, Verdict};
-use cuesta_core::random::Stream;
+use cuesta_core::job::Verdict;
+use cuesta_core::sample::Sample;
 use cuesta_core::{Error, Result};
 use cuesta_input::parallel;
 use cuesta_input::points::Coordinate;
@@ -17,7 +16,7 @@ use super::{Job, digest};
 use crate::amounts;
 use crate::answer::{self, Assignments};
 
-/// Points that are sampled or not together.
+/// Points that are in the sample or not together.
 const SOME: u64 = 1 << 10;
 const METHOD: &str =
     "the tables read, clusters counted, a sample of points assigned by the definition";
@@ -46,7 +45,8 @@ pub fn verify<T: Coordinate>(job: &Job<'_>) -> Result<Verdict> {
     let scale = Scale::new(&vec![1.0; dimensions]);
     let right = Centres::new(table.centres.clone(), dimensions, None, scale);
     let file = Assignments::open(&job.request.output, count)?;
-    let chosen = Stream::new(Key::random().salt(), 0);
+    let tasks = count.div_ceil(SOME);
+    let sample = Sample::random(tasks);
     // What a whole verification would do beside.
     let left = u64::from(job.params.iterations) + 1 + u64::from(amounts::draws(job.params));
     job.progress.advance(job.pass.amount.saturating_mul(left))?;
@@ -62,7 +62,7 @@ pub fn verify<T: Coordinate>(job: &Job<'_>) -> Result<Verdict> {
                 None => found.wrong = Some("a point is in a cluster that is not there"),
             }
         }
-        if chosen.below(task as u64, SAMPLED_OF) == 0 {
+        if sample.has(task as u64) {
             let mut rows = vec![T::default(); some * dimensions];
             job.points.read(first, &mut rows, &mut found.bytes)?;
             for (row, &cluster) in rows.chunks_exact(dimensions).zip(&found.clusters) {
@@ -81,8 +81,7 @@ pub fn verify<T: Coordinate>(job: &Job<'_>) -> Result<Verdict> {
         clusters: Vec::new(),
         bytes: Vec::new(),
     };
-    let tasks = count.div_ceil(SOME) as usize;
-    let all = parallel::run(job.request.threads, tasks, make, work, |_| {})?;
+    let all = parallel::run(job.request.threads, tasks as usize, make, work, |_| {})?;
     let (mut given, mut sizes) = (Digest::default(), vec![0; table.sizes.len()]);
     for found in &all {
         given.merge(&found.given);

@@ -1,0 +1,59 @@
+//! Which parts of an answer a verification at [`Level::Sample`](crate::job::Level) computes anew.
+
+use crate::fingerprint::Key;
+use crate::job::SAMPLED_OF;
+use crate::random::Stream;
+
+/// One of every [`SAMPLED_OF`] parts that follow each other, and one of those that remain: however
+/// few parts there are, it is never empty.
+pub struct Sample {
+    stream: Stream,
+    parts: u64,
+}
+
+impl Sample {
+    /// A sample of `parts` parts, drawn from the operating system's random numbers.
+    pub fn random(parts: u64) -> Self {
+        Self { stream: Stream::new(Key::random().salt(), 0), parts }
+    }
+
+    /// How many parts it has.
+    pub fn len(&self) -> u64 {
+        self.parts.div_ceil(SAMPLED_OF)
+    }
+
+    /// Whether there is no part to choose from.
+    pub fn is_empty(&self) -> bool {
+        self.parts == 0
+    }
+
+    /// Whether it has the part number `part`.
+    pub fn has(&self, part: u64) -> bool {
+        let group = part / SAMPLED_OF;
+        let of = SAMPLED_OF.min(self.parts - group * SAMPLED_OF);
+        part % SAMPLED_OF == self.stream.below(group, of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_has_one_part_of_each_group_and_of_the_rest() {
+        for parts in [0, 1, 2, 15, 16, 17, 1000] {
+            let sample = Sample::random(parts);
+            let chosen: Vec<u64> = (0..parts).filter(|&part| sample.has(part)).collect();
+            assert_eq!(chosen.len() as u64, sample.len());
+            let groups: Vec<u64> = chosen.iter().map(|part| part / SAMPLED_OF).collect();
+            assert!(groups.iter().copied().eq(0..sample.len()), "{chosen:?}");
+            assert_eq!(sample.is_empty(), chosen.is_empty());
+        }
+    }
+
+    #[test]
+    fn another_sample_has_other_parts() {
+        let of = |sample: &Sample| (0..10_000).filter(|&part| sample.has(part)).collect::<Vec<_>>();
+        assert_ne!(of(&Sample::random(10_000)), of(&Sample::random(10_000)));
+    }
+}
