@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Phase, Request, Response, timed};
+use cuesta_core::pages::release_freed;
 use cuesta_core::progress::Progress;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +72,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
 pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Result<Response> {
+    release_freed();
     let request = context.request;
     request.require_inputs()?;
     let plan = plan(context)?;

@@ -43,7 +43,8 @@ const TASK_LINES: usize = 1 << 8;
 
 /// Verifies the answer in `request.output`.
 ///
-/// [`Level::Sample`] looks at every line, and adds the vectors of one block in [`cuesta_core::job::SAMPLED_OF`].
+/// [`Level::Sample`] looks at every line, and adds the vectors of one block in
+/// [`cuesta_core::job::SAMPLED_OF`].
 ///
 /// # Errors
 /// `Input` for a number of a file that no sum is exact with; `System`; `Cancelled`.

@@ -43,9 +43,9 @@ const FILES: [&str; 3] = [answer::CENTRES_FILE, answer::ASSIGNMENTS_FILE, answer
 /// Verifies the answer in `request.output`.
 ///
 /// [`Level::Sample`] reads the tables, counts the clusters of all points, and computes for one
-/// part of the points in [`cuesta_core::job::SAMPLED_OF`] whether its cluster is that of the nearest of the
-/// answer's centres; it does not follow the iterations, so a wrong centre that is the nearest of
-/// the right points, a wrong inertia and a wrong shift pass.
+/// part of the points in [`cuesta_core::job::SAMPLED_OF`] whether their clusters are those of the
+/// nearest of the answer's centres; it does not follow the iterations, so a wrong centre that is
+/// the nearest of the right points, a wrong inertia and a wrong shift pass.
 ///
 /// # Errors
 /// `Input` when a file of the answer cannot be read; `System`; `Cancelled`.
