@@ -17,14 +17,18 @@ use serde_json::json;
 
 const DEFAULT: u64 = 400;
 
-/// The doubles of a table, or its text where it is none.
-fn numbers(content: &[u8]) -> Vec<Result<u64, String>> {
+/// The doubles of a table, or the text of what is none, with what ends each.
+fn numbers(content: &[u8]) -> Vec<(Result<u64, String>, String)> {
     let text = String::from_utf8_lossy(content);
     let number = |field: &str| match field.parse::<f64>() {
         Ok(number) if field.contains('.') => Ok(number.to_bits()),
         _ => Err(field.to_owned()),
     };
-    text.split_inclusive(['\t', '\n']).map(|field| number(field.trim_end_matches('\t'))).collect()
+    let both = |field: &str| {
+        let (value, end) = field.split_at(field.trim_end_matches(['\t', '\n']).len());
+        (number(value), end.to_owned())
+    };
+    text.split_inclusive(['\t', '\n']).map(both).collect()
 }
 
 fn passes(request: &Request) -> bool {
