@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 
 LINTS: dict[str, list[str]] = {
-    "clippy": ["cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-Dwarnings"],
+    "clippy": [*"cargo clippy --workspace --all-targets --release --quiet -- -Dwarnings".split()],
     "mypy": [str(BIN / "mypy")],
     "tidy": [str(BIN / "python"), "tools/tidy.py"],
     "stub": [str(BIN / "python"), "tools/generate_api.py", "--check"],
@@ -30,6 +30,14 @@ LINTS: dict[str, list[str]] = {
     "ruff format": [str(BIN / "ruff"), "format", "--check", "--quiet"],
 }
 LINTS_AT_ONCE = 2
+CHECKED = {
+    "CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS": "true",
+    "CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS": "true",
+}
+"""For the Rust tests: release with the checks of a debug build in our crates. What they depend on
+is not compiled once more."""
+SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+"""Two files of tests at a time, in their order, since Spark and TileDB come last in a process."""
 MUTANTS = 10_000
 MUTANT_TESTS = (
     ("cuesta-assembly", "mutants", ""),
@@ -98,12 +106,13 @@ def run_lint(name: str) -> Outcome:
 
 def test(options: Sequence[str]) -> int:
     """Tests in Rust, Scala and Python; the code of the first that failed."""
-    rust = ["cargo", "test", "--workspace", "--quiet"]
+    rust = ["cargo", "test", "--workspace", "--release", "--quiet"]
     scala = [str(BIN / "python"), "tools/scala_jobs.py", "test"]
-    python = [str(BIN / "python"), "-m", "pytest", *options]
+    python = [str(BIN / "python"), "-m", "pytest", *SIDE_BY_SIDE, *options]
     # ScalaTest comes by Maven.
     for command in (rust, scala, python) if shutil.which("mvn") else (rust, python):
-        code = subprocess.run(command, cwd=ROOT, env=environment(), check=False).returncode
+        env = environment() | (CHECKED if command is rust else {})
+        code = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
         if code:
             return code
     return 0
