@@ -20,6 +20,7 @@ from cuesta.engines.dataflow import ANSWER_FILE, KERNELS, plan
 from cuesta.engines.mpi import MpiEngine, c_program
 from cuesta.engines.mpi.dataflow import _reduce, my_blocks
 from cuesta.engines.mpi.launch import launcher
+from cuesta.engines.shares import share_of
 from cuesta.errors import Defect, InputError
 from cuesta.lab.trial import Trial
 from labkit import ROOT, below, record_of, vector_files
@@ -282,3 +283,12 @@ def test_an_option_out_of_range_is_one_line(
     ]:
         assert call(["run", "dataflow", *words, "-o", str(tmp_path / "a")]) == 2
         assert told in capsys.readouterr().err
+
+
+def test_shares_are_even_and_leave_nothing_out() -> None:
+    for count, ranks in [(7, 3), (2, 5), (10**12, 7)]:
+        shares = [share_of(count, rank, ranks) for rank in range(ranks)]
+        ends = [first + size for first, size in shares]
+        assert [first for first, _ in shares] == [0, *ends[:-1]]
+        assert ends[-1] == count
+        assert max(size for _, size in shares) - min(size for _, size in shares) <= 1

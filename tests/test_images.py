@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.engines.images import shares
 from cuesta.engines.mpi import MpiEngine
-from cuesta.engines.shares import FileShare
 from cuesta.workloads.preview import preview
 
 skimage = pytest.importorskip("skimage")
@@ -263,17 +261,3 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert last.startswith("cuesta: "), last
         assert told in last, last
         assert not (tmp_path / "a").exists()
-
-
-def test_shares_have_their_own_files_and_leave_no_image_out() -> None:
-    facts = {"images": 9, "files": [["a", 2], ["b", 6], ["c", 1]]}
-    for parts in (1, 2, 3, 9, 20):
-        seen = []
-        for share in shares(facts, parts):
-            sizes = {"a": (0, 2), "b": (2, 6), "c": (8, 1)}
-            assert share.count == 0 or share.base == sizes[share.inputs[0]][0]
-            there = sum(sizes[name][1] for name in share.inputs)
-            assert share.count == 0 or share.first + share.count <= there
-            seen += [share.base + share.first + at for at in range(share.count)]
-        assert seen == list(range(9)), parts
-    assert shares(facts, 3)[1] == FileShare(inputs=("b",), base=2, first=1, count=3)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.engines.kmeans import PHASES_MAX, ceiling, iterate, shares
+from cuesta.engines.kmeans import ceiling
 from cuesta.engines.mpi import MpiEngine
 from labkit import run_apart
 
@@ -244,30 +244,6 @@ def test_ctrl_c_stops_it_at_once_and_leaves_nothing(points: Path, tmp_path: Path
     assert time.monotonic() - started < 3, said
     assert process.returncode == 130
     assert list(tmp_path.iterdir()) == []
-
-
-def test_shares_are_even_and_leave_no_point_out() -> None:
-    for points, parts in [(7, 3), (2, 5), (200_000, 7), (0, 2)]:
-        found = shares(points, parts)
-        numbers = [number for first, count in found for number in range(first, first + count)]
-        assert numbers == list(range(points))
-        counts = [count for _, count in found]
-        assert max(counts) - min(counts) <= 1
-
-
-def test_iterations_past_the_hundredth_share_a_phase() -> None:
-    from contextlib import contextmanager
-
-    names, steps = [], iter([False] * (PHASES_MAX + 4) + [True])
-
-    @contextmanager
-    def phase(name: str) -> Any:
-        names.append(name)
-        yield
-
-    iterate(lambda: next(steps), phase, "iteration")
-    assert len(names) == PHASES_MAX + 1
-    assert names[-2:] == ["iteration 100", "later iterations"]
 
 
 def test_the_ceiling_of_an_iteration_is_what_bounds_it() -> None:

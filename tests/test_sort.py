@@ -13,14 +13,12 @@ import pytest
 from cuesta.cli.app import call
 from cuesta.engines.mpi import MpiEngine
 from cuesta.engines.mpi.launch import launcher
-from cuesta.engines.shares import share_of
-from cuesta.engines.sort import SORTED_FILE, check_memory
-from cuesta.errors import InputError
 from digests import digest
 from labkit import ROOT, names, record_of, run_apart
 
 KINDS = ("tera", "random", "skewed", "sorted", "reverse", "equal")
 LIMIT_BYTES = 96 << 20
+SORTED_FILE = "sorted.dat"
 needs_mpi = pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
 
 
@@ -171,19 +169,13 @@ def test_the_command_itself_may_be_the_ranks(tmp_path: Path) -> None:
     assert (tmp_path / "a" / SORTED_FILE).read_bytes() == expected(path)
 
 
-def test_ranks_that_cannot_hold_the_records_are_refused() -> None:
-    with pytest.raises(InputError, match="use --engine native"):
-        check_memory(10**8, 4, 1 << 30)
-    check_memory(10**6, 4, 1 << 30)
-
-
-def test_shares_are_even_and_leave_nothing_out() -> None:
-    for count, ranks in [(7, 3), (2, 5), (10**12, 7)]:
-        shares = [share_of(count, rank, ranks) for rank in range(ranks)]
-        ends = [first + size for first, size in shares]
-        assert [first for first, _ in shares] == [0, *ends[:-1]]
-        assert ends[-1] == count
-        assert max(size for _, size in shares) - min(size for _, size in shares) <= 1
+@needs_mpi
+def test_ranks_that_cannot_hold_the_records_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "sort", str(make(tmp_path / "a.dat", 1000)), "--engine", "mpi", "--ranks", "4"]
+    assert call([*words, "--memory", "300MiB", "-o", str(tmp_path / "a")]) == 2
+    assert "use --engine native" in capsys.readouterr().err
 
 
 def test_engines_compare_equal(tmp_path: Path) -> None:

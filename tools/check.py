@@ -20,8 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 
+CLIPPY = ("--workspace", "--all-targets", "--release", "--quiet")
 LINTS: dict[str, list[str]] = {
-    "clippy": [*"cargo clippy --workspace --all-targets --release --quiet -- -Dwarnings".split()],
+    "clippy": ["cargo", "clippy", *CLIPPY, "--", "-Dwarnings"],
     "mypy": [str(BIN / "mypy")],
     "tidy": [str(BIN / "python"), "tools/tidy.py"],
     "stub": [str(BIN / "python"), "tools/generate_api.py", "--check"],

@@ -11,6 +11,7 @@
 pub mod kernel;
 pub mod params;
 pub mod reference;
+pub mod rounds;
 pub mod run;
 pub mod samples;
 pub mod stack;

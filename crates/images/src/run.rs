@@ -23,24 +23,41 @@ use crate::table::{self, Counts, Row};
 pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     plan(request)?;
     let mut response = Response::default();
-    let stack = timed(&mut response, "list", || {
-        let stack = Stack::open(&request.inputs)?;
-        let images = stack.images;
-        Ok((stack, 0, images))
-    })?;
+    let stack = list(request, &mut response)?;
     let rows = timed(&mut response, "images", || {
         let rows = rows(request, &stack, 0..stack.images, progress)?;
         Ok((rows, stack.size_bytes, stack.images))
     })?;
-    let all = timed(&mut response, "reduce", || {
-        let (all, bytes) = write(&request.output, &rows)?;
-        Ok((all, bytes, stack.images))
+    reduce(&request.output, &rows, &mut response)?;
+    Ok(response)
+}
+
+/// Opens the images.
+///
+/// # Errors
+/// `Input` when there is no image or one that can't be read; `System`.
+pub fn list(request: &Request, response: &mut Response) -> Result<Stack> {
+    timed(response, "list", || {
+        let stack = Stack::open(&request.inputs)?;
+        let images = stack.images;
+        Ok((stack, 0, images))
+    })
+}
+
+/// Writes the answer of all images, and counts it.
+///
+/// # Errors
+/// `System`.
+pub fn reduce(folder: &Path, rows: &[Row], response: &mut Response) -> Result<()> {
+    let images = rows.len() as u64;
+    let all = timed(response, "reduce", || {
+        let (all, bytes) = write(folder, rows)?;
+        Ok((all, bytes, images))
     })?;
     let Counts { pixels, objects, largest } = all;
-    let counts = [("images", stack.images), ("pixels", pixels), ("objects", objects)];
-    response.counts.extend(counts);
+    response.counts.extend([("images", images), ("pixels", pixels), ("objects", objects)]);
     response.counts.insert("largest_object", largest);
-    Ok(response)
+    Ok(())
 }
 
 /// The checked parameters of a request.
@@ -111,7 +128,7 @@ pub(crate) fn row(stack: &Stack, image: u64, shape: &Shape, found: &Found) -> Ro
 ///
 /// # Errors
 /// `System`.
-pub fn write(folder: &Path, rows: &[Row]) -> Result<(Counts, u64)> {
+fn write(folder: &Path, rows: &[Row]) -> Result<(Counts, u64)> {
     let mut text = table::HEADER.join("\t");
     text.push('\n');
     let mut all = Counts::default();

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use cuesta_core::digest::{Digest, Tag};
+use serde::{Deserialize, Serialize};
 
 /// The answer file.
 pub const FEATURES_FILE: &str = "features.tsv";
@@ -17,7 +18,7 @@ const NONE: &str = "-";
 const ALL_IMAGES: u64 = u64::MAX;
 
 /// What was found in an image.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Its number.
     pub image: u64,
@@ -36,7 +37,7 @@ pub struct Row {
 }
 
 /// Counts of an image, or of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Pixels of features.
     pub pixels: u64,

@@ -13,7 +13,7 @@ use cuesta_input::scratch;
 
 use crate::amounts::{self, Pass};
 use crate::answer::{self, Assignments, Iteration};
-use crate::kernel::{Grid, Sums};
+use crate::kernel::Grid;
 use crate::params::{KMeansParams, Precision};
 use crate::seeding;
 
@@ -108,13 +108,13 @@ impl Leader {
         Ok(size_bytes)
     }
 
-    /// Writes the tables by the sums of all points; returns their bytes.
+    /// Writes the tables by the sizes and inertias of the clusters; returns their bytes.
     ///
     /// # Errors
     /// `System`.
-    pub fn write(&self, grid: &Grid, last: &Sums) -> Result<u64> {
+    pub fn write(&self, grid: &Grid, sizes: &[i64], inertias: &[i64]) -> Result<u64> {
         let dimensions = self.points.dimensions;
-        let of = |cluster: usize| (last.sizes[cluster], grid.square(last.inertias[cluster]));
+        let of = |cluster: usize| (sizes[cluster], grid.square(inertias[cluster]));
         let text = answer::centres(&self.centres, dimensions, of);
         Ok(answer::write(&self.output, answer::CENTRES_FILE, &text)?
             + answer::write(

@@ -13,6 +13,7 @@ pub mod kernel;
 pub mod leader;
 pub mod params;
 pub mod reference;
+pub mod rounds;
 pub mod run;
 pub mod seeding;
 pub mod share;

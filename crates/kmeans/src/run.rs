@@ -52,7 +52,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     timed(&mut response, "assign", || {
         let bytes = leader.create()?;
         let last = all.finish(&leader.centres, &grid, &request.output, progress)?;
-        Ok(((), bytes + leader.write(&grid, last)?, count))
+        Ok(((), bytes + leader.write(&grid, &last.sizes, &last.inertias)?, count))
     })?;
     response.counts.insert("points", count);
     response.counts.insert("dimensions", points.dimensions as u64);

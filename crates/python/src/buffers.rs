@@ -3,8 +3,11 @@
 //! The only file of this crate with `unsafe`.
 #![allow(unsafe_code)]
 
+use std::ffi::{c_int, c_void};
+
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// What a buffer holds. Callers do not write to it meanwhile.
@@ -37,4 +40,55 @@ fn check<T: Element>(buffer: &PyBuffer<T>) -> PyResult<usize> {
         return Err(PyValueError::new_err("a buffer must be C-contiguous"));
     }
     Ok(buffer.item_count())
+}
+
+/// Bytes of ours that Python sees as a buffer, without a copy.
+#[pyclass(module = "cuesta._native", frozen)]
+pub struct Block(Vec<u8>);
+
+impl Block {
+    /// These bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
+#[pymethods]
+impl Block {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    // SAFETY: called by Python with a view to be filled. The bytes of a frozen object stay where
+    // they are, and the view, which is read-only, holds the object.
+    unsafe fn __getbuffer__(
+        slf: &Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let bytes = &slf.get().0;
+        let start = bytes.as_ptr().cast_mut().cast::<c_void>();
+        // SAFETY: as above.
+        let code = unsafe {
+            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, bytes.len() as isize, 1, flags)
+        };
+        if code == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+    }
+}
+
+/// A buffer of Python that is held, and read wherever.
+pub struct Held(PyBuffer<u8>);
+
+impl Held {
+    /// Errors: `ValueError` for one with gaps.
+    pub fn new(buffer: PyBuffer<u8>) -> PyResult<Self> {
+        check(&buffer)?;
+        Ok(Self(buffer))
+    }
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        slice(&self.0).unwrap_or_default()
+    }
 }

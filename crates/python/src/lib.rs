@@ -5,9 +5,7 @@ mod assembly;
 mod buffers;
 mod convert;
 mod dataflow;
-mod images;
-mod kmeans;
-mod sort;
+mod rounds;
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -36,7 +34,10 @@ mod _native {
     use super::answer::AnswerFiles;
 
     #[pymodule_export]
-    use super::kmeans::{KMeansLeader, KMeansShare};
+    use super::buffers::Block;
+
+    #[pymodule_export]
+    use super::rounds::{Leader, Worker};
 
     #[pymodule_export]
     use super::assembly::{
@@ -208,101 +209,6 @@ mod _native {
     #[pyfunction]
     fn dataflow_fused(py: Python<'_>, seed: u64, vectors: (u64, u64), by: [f64; 3]) -> [i64; 3] {
         dataflow::fused(py, seed, vectors, by)
-    }
-
-    /// The images of a request: how many, bytes, each file with how many it has; JSON in and out.
-    #[pyfunction]
-    fn images_facts(py: Python<'_>, request: &str) -> PyResult<String> {
-        watched(py, None, |_| images::facts(request))
-    }
-
-    /// Lines of `features.tsv` of the images `(first, how many)` of a request (JSON), whose first
-    /// image of all has the number `base`.
-    #[pyfunction]
-    fn images_rows(
-        py: Python<'_>,
-        request: &str,
-        base: u64,
-        images: (u64, u64),
-    ) -> PyResult<String> {
-        watched(py, None, |state| images::rows(request, base, images, state))
-    }
-
-    /// Writes `features.tsv` into a folder from the lines of all images; the counts as JSON.
-    #[pyfunction]
-    fn images_write(py: Python<'_>, folder: PathBuf, lines: &str) -> PyResult<String> {
-        watched(py, None, |_| images::write(&folder, lines))
-    }
-
-    /// How many records the files behind `inputs_json` hold.
-    #[pyfunction]
-    fn sort_records(py: Python<'_>, inputs_json: &str) -> PyResult<u64> {
-        watched(py, None, |_| Ok(sort::files(inputs_json)?.records()))
-    }
-
-    /// Entries of some records of a share (first, how many), 16 bytes each.
-    #[pyfunction]
-    fn sort_sample<'py>(
-        py: Python<'py>,
-        inputs_json: &str,
-        share: (u64, u64),
-        count: u64,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let found = watched(py, None, |state| sort::sample(inputs_json, share, count, state))?;
-        Ok(PyBytes::new(py, &found))
-    }
-
-    /// Entries that divide what was sampled into parts, 16 bytes each.
-    #[pyfunction]
-    fn sort_cuts<'py>(
-        py: Python<'py>,
-        sample: &[u8],
-        parts: usize,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let found = watched(py, None, |_| sort::cuts(sample, parts))?;
-        Ok(PyBytes::new(py, &found))
-    }
-
-    /// How many records of a share (first, how many) each part has.
-    #[pyfunction]
-    fn sort_count(
-        py: Python<'_>,
-        inputs_json: &str,
-        share: (u64, u64),
-        cuts: &[u8],
-    ) -> PyResult<Vec<u64>> {
-        watched(py, None, |state| sort::count(inputs_json, share, cuts, state))
-    }
-
-    /// Fills `out` with the records from number `first` on, part after part; how many each has.
-    #[pyfunction]
-    fn sort_divide(
-        py: Python<'_>,
-        inputs_json: &str,
-        first: u64,
-        cuts: &[u8],
-        out: PyBuffer<u8>,
-    ) -> PyResult<Vec<u64>> {
-        let records = sort::whole_mut(buffers::slice_mut(&out)?)?;
-        watched(py, None, |state| sort::divide(inputs_json, first, cuts, records, state))
-    }
-
-    /// Makes an answer file with room for so many records.
-    #[pyfunction]
-    fn sort_create(py: Python<'_>, folder: PathBuf, records: u64) -> PyResult<()> {
-        watched(py, None, |_| cuesta_sort::run::shares::create(&folder, records))
-    }
-
-    /// Sorts records and writes them to the answer file in `folder` from number `first` on.
-    #[pyfunction]
-    fn sort_write(
-        py: Python<'_>,
-        records: PyBuffer<u8>,
-        folder: PathBuf,
-        first: u64,
-    ) -> PyResult<()> {
-        let records = sort::whole(buffers::slice(&records)?)?;
-        watched(py, None, |state| cuesta_sort::run::shares::write(records, &folder, first, state))
     }
 
     /// Measures a ceiling of this machine; JSON in, JSON out.

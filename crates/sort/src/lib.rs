@@ -14,6 +14,7 @@ mod disk;
 pub mod kernel;
 pub mod params;
 pub mod reference;
+pub mod rounds;
 pub mod run;
 pub mod verify;
 

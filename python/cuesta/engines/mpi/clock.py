@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from time import perf_counter
 from typing import Any
+
+from cuesta.lab.trial import Phase
 
 
 class Clock:
@@ -17,10 +20,14 @@ class Clock:
         self._world = world
 
     @contextmanager
-    def phase(self, name: str, **amounts: int) -> Iterator[None]:
+    def phase(self, name: str, **amounts: Any) -> Iterator[None]:
         """The phase around a piece of work of all ranks."""
         self._world.Barrier()
         self.running, started = name, perf_counter()
         yield
         self._world.Barrier()
         self.phases.append({"name": name, "seconds": perf_counter() - started, **amounts})
+
+    def add(self, phases: Iterable[Phase]) -> None:
+        """Add phases that were timed elsewhere."""
+        self.phases += [asdict(phase) for phase in phases]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cuesta.engines import kmeans, sort
 from cuesta.engines.dataflow import KERNELS, VECTOR_BYTES, kernels_of, plan
 from cuesta.engines.mpi import c_program, launch, world
+from cuesta.engines.rounds import joined
 from cuesta.errors import EngineMissing, InputError
 from cuesta.lab.points import with_arrays
 from cuesta.lab.request import native_module
@@ -22,8 +21,6 @@ _MEMORY_READ = "memory_read_bytes_per_s"
 _CEILINGS = {
     "shift": "memory_copy_bytes_per_s",
     "average": _MEMORY_READ,
-    "read": "file_read_warm_bytes_per_s",
-    "images": "file_read_warm_bytes_per_s",
 }
 """By phase, the ceiling that bounds it."""
 
@@ -83,7 +80,7 @@ class MpiEngine:
 
 def _outcome(response: dict[str, Any], before: tuple[Phase, ...]) -> Outcome:
     return Outcome(
-        phases=(*before, *map(_phase, response["phases"])),
+        phases=joined((*before, *map(_phase, response["phases"]))),
         counts=response["counts"],
         versions=response.get("versions", {}),
     )
@@ -114,12 +111,8 @@ def _ranks(trial: Trial) -> int:
 
 
 def _check_memory(trial: Trial, ranks: int) -> None:
-    """What can be refused before ranks start; `kmeans` streams what it cannot hold."""
-    if trial.workload in ("assemble", "images", "kmeans"):
-        return
-    if trial.workload == "sort":
-        records = native_module().sort_records(json.dumps(trial.inputs))
-        sort.check_memory(records, ranks, trial.memory_bytes)
+    """What `dataflow` can refuse before ranks start."""
+    if trial.workload != "dataflow":
         return
     asked = plan(trial.parameters, trial.seed, trial.inputs)
     if not asked.stores or asked.keep == "disk":
@@ -140,5 +133,5 @@ def _phase(row: dict[str, Any]) -> Phase:
         bytes=row.get("bytes"),
         rows=row.get("rows"),
         flops=row.get("flops"),
-        ceiling=_CEILINGS.get(row["name"]) or kmeans.ceiling(row),
+        ceiling=row.get("ceiling") or _CEILINGS.get(row["name"]),
     )

@@ -1,7 +1,7 @@
 """What every rank runs: `python -m cuesta.engines.mpi.rank REQUEST RESPONSE` under mpiexec.
 
-Each workload is a module of this package with `run(world, request)`. Rank 0 reads the request and
-tells the others; an error of any rank is told by rank 0, and ends all.
+A workload goes in rounds, or is a module of this package with `run(world, request)`. Rank 0 reads
+the request and tells the others; an error of any rank is told by rank 0, and ends all.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cuesta.engines.rounds import WORKLOADS
 from cuesta.errors import CuestaError, Defect, EngineError
 
 
@@ -41,8 +42,9 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     """The request on all ranks; the response, on every rank, holds `error` if any rank had one."""
     response, told = {}, None
     try:
-        workload = import_module(f"cuesta.engines.mpi.{request['workload']}")
-        response = workload.run(world, request)
+        name = request["workload"]
+        module = "rounds" if name in WORKLOADS else name
+        response = import_module(f"cuesta.engines.mpi.{module}").run(world, request)
     except CuestaError as error:
         told = (type(error).__name__, str(error))
     except MemoryError:

@@ -28,6 +28,7 @@ class Measure:
 
     bytes: int | None = None
     rows: int | None = None
+    flops: int | None = None
 
 
 class Context:
@@ -84,6 +85,7 @@ class Context:
                 seconds=time.perf_counter() - started,
                 bytes=measure.bytes,
                 rows=measure.rows,
+                flops=measure.flops,
                 ceiling=ceiling,
             )
         )
@@ -96,12 +98,12 @@ def _watched(
     if progress is None:
         yield
         return
-    done = threading.Event()
+    done, before = threading.Event(), counted()[2]
 
     def watch() -> None:
         while not done.wait(PROGRESS_SECONDS):
             if measure.bytes:
-                progress(min(counted()[2], measure.bytes), measure.bytes)
+                progress(min(counted()[2] - before, measure.bytes), measure.bytes)
 
     watcher = threading.Thread(target=watch, name="cuesta-spark-progress", daemon=True)
     watcher.start()

@@ -140,12 +140,17 @@ class SparkEngine:
 
     def _guarded(self, session: Session, work: Callable[[], T]) -> T:
         """Call `work`; what Spark throws becomes one line, and Ctrl-C ends the JVM."""
-        from cuesta.engines.spark.failures import is_cut_off, to_cuesta_error
         from cuesta.engines.spark.session import quiet
 
+        # Its words too are asked from a JVM that may be gone.
+        with quiet():
+            return self._told_in_a_line(session, work)
+
+    def _told_in_a_line(self, session: Session, work: Callable[[], T]) -> T:
+        from cuesta.engines.spark.failures import is_cut_off, to_cuesta_error
+
         try:
-            with quiet():
-                return work()
+            return work()
         except Exception as error:
             if isinstance(error, (CuestaError, OSError)) and not is_cut_off(error):
                 raise
@@ -167,11 +172,9 @@ def _run(context: Context) -> dict[str, int]:
         communities,
         dataflow,
         degrees,
-        images,
         join,
-        kmeans,
+        rounds,
         scan,
-        sort,
     )
 
     workloads = {
@@ -180,9 +183,6 @@ def _run(context: Context) -> dict[str, int]:
         "degrees": degrees.run,
         "communities": communities.run,
         "dataflow": dataflow.run,
-        "sort": sort.run,
-        "kmeans": kmeans.run,
-        "images": images.run,
         "assemble": assembly.run,
     }
-    return workloads[context.trial.workload](context)
+    return workloads.get(context.trial.workload, rounds.run)(context)

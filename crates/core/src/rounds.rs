@@ -1,0 +1,273 @@
+//! The contract of distributed work. A [`Leader`] plans rounds, one after the other; an engine has
+//! the tasks of each done by [`Worker`]s, wherever and in whatever order, and gives the leader what
+//! they found. A workload writes both, once; an engine knows no workload.
+//!
+//! In a round with parts, tasks send blocks to parts; each part then is a task of its own, which
+//! gets all that was sent to it. Whatever travels is bytes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::Response;
+use crate::progress::Progress;
+use crate::random::Stream;
+use crate::{Error, Result};
+
+/// Tasks for each slot, so that all slots end at about the same time.
+pub const TASKS_A_SLOT: u64 = 3;
+
+/// What an engine offers to a run.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Means {
+    /// How many tasks run at once, at least 1.
+    pub slots: usize,
+    /// Memory of all that do tasks, and of what leads.
+    pub memory_bytes: u64,
+    /// How many tasks there shall be, and how many parts, where that has been said.
+    #[serde(default)]
+    pub tasks: Option<usize>,
+    /// Bytes of the input that a task reads, about, where that has been said.
+    #[serde(default)]
+    pub task_bytes: Option<u64>,
+    /// Whether tasks and parts of one number are done by one worker in all rounds, so that they
+    /// find what they kept.
+    #[serde(default)]
+    pub keeps: bool,
+}
+
+impl Means {
+    /// How many tasks there are, of things of which each is one at least.
+    pub fn tasks(&self, things: u64) -> u64 {
+        let most = TASKS_A_SLOT * self.slots as u64;
+        self.tasks.map_or(things.clamp(1, most), |tasks| tasks as u64)
+    }
+
+    /// Means as JSON says them.
+    ///
+    /// # Errors
+    /// `Input`.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let means: Self =
+            serde_json::from_str(text).map_err(|error| Error::input("arguments", error))?;
+        if means.slots == 0 || means.tasks == Some(0) || means.task_bytes == Some(0) {
+            return Err(Error::input("arguments", "slots, tasks and their bytes are at least 1"));
+        }
+        Ok(means)
+    }
+}
+
+/// Divides numbers below `count` among tasks, as evenly as can be; some may get none.
+pub fn shares(count: u64, tasks: u64) -> impl Iterator<Item = Range<u64>> {
+    let first =
+        move |task: u64| (u128::from(task) * u128::from(count) / u128::from(tasks.max(1))) as u64;
+    (0..tasks).map(move |task| first(task)..first(task + 1))
+}
+
+/// Tasks that know nothing of each other.
+#[derive(Clone, Debug, Default)]
+pub struct Round {
+    /// The phase that it is in the run record.
+    pub phase: String,
+    /// Bytes that it reads or writes, whichever bounds it.
+    pub bytes: u64,
+    /// Rows that it goes through.
+    pub rows: u64,
+    /// Floating-point operations, where they bound it; else 0.
+    pub flops: u64,
+    /// The measured ceiling that bounds it, by its name.
+    pub ceiling: Option<&'static str>,
+    /// Bytes that all tasks and parts get.
+    pub shared: Vec<u8>,
+    /// Bytes for each task.
+    pub tasks: Vec<Vec<u8>>,
+    /// Parts that tasks send blocks to; 0 where they send none.
+    pub parts: usize,
+    /// Whether [`Worker::combine`] makes one of what all found, in any order and grouping. Else the
+    /// leader gets what each task found, in their order, or with parts what each part found.
+    pub combines: bool,
+}
+
+/// What plans the rounds of a run: it decides, and has no data.
+pub trait Leader: Send {
+    /// The next round, from what was `found` in the last one; `None` when the answer is written.
+    /// What it does itself it adds to the phases of `response`, and at the end the counts.
+    ///
+    /// # Errors
+    /// `Input`, `System`, `Cancelled`.
+    fn next(
+        &mut self,
+        found: Vec<Vec<u8>>,
+        response: &mut Response,
+        progress: &Progress,
+    ) -> Result<Option<Round>>;
+}
+
+/// What a task or a part is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// Its number in the round.
+    pub number: usize,
+    /// Bytes that all of the round get.
+    pub shared: &'a [u8],
+    /// Its own bytes; a part has none.
+    pub own: &'a [u8],
+}
+
+/// Blocks for parts: that of part 0, that of part 1, and so on.
+#[derive(Clone, Debug, Default)]
+pub struct Blocks {
+    /// All of them, without a gap.
+    pub bytes: Vec<u8>,
+    /// Where each ends; empty where nothing is sent.
+    pub ends: Vec<u64>,
+}
+
+impl Blocks {
+    /// The block of a part.
+    pub fn of(&self, part: usize) -> &[u8] {
+        let end = |part: usize| self.ends.get(part).copied().unwrap_or_default() as usize;
+        let start = part.checked_sub(1).map_or(0, end);
+        &self.bytes[start..end(part).max(start)]
+    }
+}
+
+/// Bytes of a block, wherever they lie.
+pub type Bytes = Box<dyn AsRef<[u8]> + Send + Sync>;
+
+/// What does tasks: the same whenever and wherever a task is done again. What it keeps from one
+/// round to the next may save work, and changes no answer.
+pub trait Worker: Send {
+    /// Does a task; returns what it found, and what it sends.
+    ///
+    /// # Errors
+    /// `Input`, `System`, `Cancelled`.
+    fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)>;
+
+    /// Takes a block for a part: that of task number `from`, or those of several tasks from there
+    /// on, in their order. Blocks come in any order.
+    ///
+    /// # Errors
+    /// As for a task.
+    fn take(&mut self, part: Task<'_>, from: usize, block: Bytes) -> Result<()> {
+        let _ = (part, from, block);
+        Err(no_such_round())
+    }
+
+    /// Does a part, all of whose blocks it has; returns what it found.
+    ///
+    /// # Errors
+    /// As for a task.
+    fn part(&mut self, part: Task<'_>, progress: &Progress) -> Result<Vec<u8>> {
+        let _ = (part, progress);
+        Err(no_such_round())
+    }
+
+    /// What two tasks found, or parts, as if one had found all of it.
+    ///
+    /// # Errors
+    /// `Input` for what none can have found.
+    fn combine(&self, shared: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
+        let _ = (shared, one, other);
+        Err(no_such_round())
+    }
+}
+
+fn no_such_round() -> Error {
+    Error::input("rounds", "this workload has no such round")
+}
+
+/// An engine for tests, in one thread: does tasks in random order, some of them twice, some by
+/// workers that end in the middle of a round, and combines at random.
+pub struct RandomEngine<'a> {
+    /// Makes a worker.
+    pub worker: &'a dyn Fn() -> Result<Box<dyn Worker>>,
+    /// What is drawn.
+    pub chance: Stream,
+}
+
+impl RandomEngine<'_> {
+    /// Goes through all rounds; the response of the leader.
+    ///
+    /// # Errors
+    /// Those of the leader and of the workers.
+    pub fn run(&self, leader: &mut dyn Leader, progress: &Progress) -> Result<Response> {
+        let mut response = Response::default();
+        let (mut found, mut number) = (Vec::new(), 0);
+        while let Some(round) = leader.next(found, &mut response, progress)? {
+            let chance = Stream::new(self.chance.bits(number), 0);
+            found = self.round(&round, chance, progress)?;
+            number += 1;
+        }
+        Ok(response)
+    }
+
+    fn round(&self, round: &Round, chance: Stream, progress: &Progress) -> Result<Vec<Vec<u8>>> {
+        let of = |number: usize, own| Task { number, shared: &round.shared, own };
+        let (mut found, mut sent) = (BTreeMap::new(), BTreeMap::new());
+        for number in order(round.tasks.len(), chance) {
+            // Somebody who dies: what was done is done again elsewhere.
+            let times = 1 + chance.below(1 << 20 | number as u64, 3) / 2;
+            for _ in 0..times {
+                let task = of(number, &round.tasks[number]);
+                let (one, blocks) = (self.worker)()?.task(task, progress)?;
+                found.insert(number, one);
+                sent.insert(number, blocks);
+            }
+        }
+        if round.parts > 0 {
+            found = BTreeMap::new();
+            for part in order(round.parts, chance) {
+                let times = 1 + chance.below(2 << 20 | part as u64, 3) / 2;
+                for _ in 0..times {
+                    let mut worker = (self.worker)()?;
+                    for number in order(round.tasks.len(), Stream::new(chance.bits(1), times)) {
+                        let block = sent[&number].of(part).to_vec();
+                        worker.take(of(part, &[]), number, Box::new(block))?;
+                    }
+                    found.insert(part, worker.part(of(part, &[]), progress)?);
+                }
+            }
+        }
+        let mut found: Vec<Vec<u8>> = found.into_values().collect();
+        while round.combines && found.len() > 1 {
+            let one = found.swap_remove(chance.below(3, found.len() as u64) as usize);
+            let other = found.swap_remove(chance.below(4, found.len() as u64) as usize);
+            found.push((self.worker)()?.combine(&round.shared, one, &other)?);
+        }
+        Ok(found)
+    }
+}
+
+/// The numbers below `count` in random order.
+fn order(count: usize, chance: Stream) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..count).collect();
+    numbers.sort_by_key(|&number| chance.bits(number as u64));
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_even_and_leave_nothing_out() {
+        for (count, tasks) in [(7, 3), (2, 5), (1_000_000_000_000, 7), (0, 2)] {
+            let all: Vec<Range<u64>> = shares(count, tasks).collect();
+            assert_eq!(all.len() as u64, tasks);
+            assert!(all.windows(2).all(|two| two[0].end == two[1].start));
+            assert_eq!((all[0].start, all[all.len() - 1].end), (0, count));
+            let sizes = || all.iter().map(|share| share.end - share.start);
+            assert!(sizes().max() <= sizes().min().map(|least| least + 1));
+        }
+    }
+
+    #[test]
+    fn blocks_are_told_apart() {
+        let blocks = Blocks { bytes: b"aabccc".to_vec(), ends: vec![2, 2, 3, 6] };
+        let all: Vec<&[u8]> = (0..5).map(|part| blocks.of(part)).collect();
+        assert_eq!(all, [&b"aa"[..], b"", b"b", b"ccc", b""]);
+    }
+}

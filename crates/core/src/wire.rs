@@ -1,0 +1,41 @@
+//! Values as bytes between processes of one version: postcard's format.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{Error, Result};
+
+/// A value as bytes.
+///
+/// # Errors
+/// `Input` for a value that has no such form, such as a path that is no text.
+pub fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+    postcard::to_stdvec(value).map_err(|error| Error::input("wire", error))
+}
+
+/// The value of [`to_bytes`].
+///
+/// # Errors
+/// `Input` for other bytes.
+pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok((_, rest)) => Err(Error::input("wire", format!("{} bytes too many", rest.len()))),
+        Err(error) => Err(Error::input("wire", error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_comes_back_and_nothing_else_is_one() {
+        let value = (vec![1.5f64, f64::MIN], vec![-3i64], "text".to_owned());
+        let bytes = to_bytes(&value).expect("it has a form");
+        assert_eq!(from_bytes::<(Vec<f64>, Vec<i64>, String)>(&bytes).expect("it is one"), value);
+        let cut = &bytes[..bytes.len() - 1];
+        assert!(from_bytes::<(Vec<f64>, Vec<i64>, String)>(cut).is_err());
+        assert!(from_bytes::<Vec<f64>>(&bytes).is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! The workload in rounds: one of them, in which every task has a range of the images and opens the
+//! files that they are in.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use cuesta_core::job::{Request, Response};
+use cuesta_core::progress::Progress;
+use cuesta_core::rounds::{Blocks, Leader, Means, Round, Task, Worker};
+use cuesta_core::{Error, Result, rounds, wire};
+use serde::{Deserialize, Serialize};
+
+use crate::run;
+use crate::stack::Stack;
+use crate::table::Row;
+
+/// The images of a task.
+#[derive(Serialize, Deserialize)]
+struct Share {
+    /// The files that they are in, and no others.
+    files: Vec<PathBuf>,
+    /// Number of the first image in these files.
+    base: u64,
+    /// The first one within these files, and how many there are.
+    first: u64,
+    count: u64,
+}
+
+/// What leads a run in rounds.
+///
+/// # Errors
+/// `Input` naming the option.
+pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+    run::plan(request)?;
+    Ok(Box::new(Steps { request: request.clone(), means, stack: None }))
+}
+
+/// What does the tasks of a run.
+pub fn work(request: &Request) -> Box<dyn Worker> {
+    Box::new(Work { request: request.clone() })
+}
+
+struct Steps {
+    request: Request,
+    means: Means,
+    stack: Option<Stack>,
+}
+
+impl Leader for Steps {
+    fn next(
+        &mut self,
+        found: Vec<Vec<u8>>,
+        response: &mut Response,
+        _: &Progress,
+    ) -> Result<Option<Round>> {
+        if let Some(stack) = &self.stack {
+            let mut rows: Vec<Row> = Vec::new();
+            for some in &found {
+                rows.extend(wire::from_bytes::<Vec<Row>>(some)?);
+            }
+            run::reduce(&self.request.output, &rows, response)?;
+            debug_assert_eq!(rows.len() as u64, stack.images);
+            return Ok(None);
+        }
+        let stack = self.stack.insert(run::list(&self.request, response)?);
+        let tasks = self.means.tasks(stack.images);
+        let own = |images: Range<u64>| wire::to_bytes(&share(stack, images));
+        Ok(Some(Round {
+            phase: "images".to_owned(),
+            bytes: stack.size_bytes,
+            rows: stack.images,
+            ceiling: Some("file_read_warm_bytes_per_s"),
+            tasks: rounds::shares(stack.images, tasks).map(own).collect::<Result<_>>()?,
+            ..Round::default()
+        }))
+    }
+}
+
+fn share(stack: &Stack, Range { start, end }: Range<u64>) -> Share {
+    let mut share = Share { files: Vec::new(), base: 0, first: 0, count: end - start };
+    let mut number = 0;
+    for (path, images) in stack.files() {
+        if number < end && number + images > start {
+            if share.files.is_empty() {
+                share.base = number;
+            }
+            share.files.push(path.to_owned());
+        }
+        number += images;
+    }
+    share.first = start.saturating_sub(share.base);
+    share
+}
+
+struct Work {
+    request: Request,
+}
+
+impl Worker for Work {
+    fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
+        let share: Share = wire::from_bytes(task.own)?;
+        let mut rows = Vec::new();
+        if share.count > 0 {
+            let stack = Stack::open(&share.files)?.numbered_from(share.base);
+            let end = share.first.checked_add(share.count).filter(|&end| end <= stack.images);
+            let end = end.ok_or_else(|| {
+                Error::input("images", format!("there are only {} images", stack.images))
+            })?;
+            rows = run::rows(&self.request, &stack, share.first..end, progress)?;
+        }
+        Ok((wire::to_bytes(&rows)?, Blocks::default()))
+    }
+}

@@ -1,0 +1,40 @@
+//! In rounds, whatever engine does their tasks, the answer is that of the native run.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, levels, proved};
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use cuesta_core::rounds::{Means, RandomEngine};
+use cuesta_images::rounds::{lead, work};
+use serde_json::json;
+
+#[test]
+fn a_random_engine_gives_the_native_answer() {
+    let place = Place::new();
+    let sizes = [2u64, 6, 1];
+    let paths: Vec<_> = sizes
+        .iter()
+        .enumerate()
+        .map(|(index, count)| {
+            let shape = format!("({count}, 8, 9)");
+            place.npy(&format!("{index}.npy"), "|u1", &shape, &levels(72 * *count as usize, 7))
+        })
+        .collect();
+    let inputs: Vec<&std::path::Path> = paths.iter().map(|path| path.as_path()).collect();
+    let request = place.request(&inputs, json!({ "min_pixels": 2 }));
+    proved(&request);
+    let answer = std::fs::read(place.answer()).unwrap();
+    for tasks in [1, 2, 3, 9, 20] {
+        std::fs::remove_file(place.answer()).unwrap();
+        let means = Means { slots: 2, memory_bytes: 1, tasks: Some(tasks), ..Means::default() };
+        let worker = || Ok(work(&request));
+        let engine = RandomEngine { worker: &worker, chance: Stream::new(tasks as u64, 0) };
+        let mut leader = lead(&request, means).unwrap();
+        let response = engine.run(leader.as_mut(), &Progress::default()).unwrap();
+        assert_eq!(response.counts["images"], 9);
+        assert_eq!(std::fs::read(place.answer()).unwrap(), answer, "{tasks} tasks");
+    }
+}

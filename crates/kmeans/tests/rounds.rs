@@ -1,0 +1,79 @@
+//! In rounds, whatever engine does their tasks, the answer is that of the native run.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, clouds, run};
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use cuesta_core::rounds::{Means, RandomEngine};
+use cuesta_kmeans::rounds::{lead, work};
+use proptest::prelude::*;
+use serde_json::json;
+
+fn in_rounds(request: &Request, tasks: usize, seed: u64) -> u64 {
+    let means = Means { slots: 3, memory_bytes: 1 << 30, tasks: Some(tasks), ..Means::default() };
+    let engine = RandomEngine { worker: &|| work(request, means), chance: Stream::new(seed, 0) };
+    let mut leader = lead(request, means).unwrap();
+    engine.run(leader.as_mut(), &Progress::default()).unwrap().counts["iterations"]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_random_engine_gives_the_native_answer(
+        (points, dimensions) in (12usize..3000, 1usize..6),
+        (clusters, iterations) in (1usize..12, 1u32..7),
+        double in any::<bool>(),
+        tasks in 1usize..20,
+        seed in any::<u64>(),
+    ) {
+        let place = Place::new();
+        let rows = clouds(points, dimensions, 4, seed);
+        let path =
+            if double { place.doubles("x.npy", &rows) } else { place.singles("x.npy", &rows) };
+        let parameters =
+            json!({ "clusters": clusters, "iterations": iterations, "init": "kmeans++" });
+        let request = place.request(&[&path], parameters);
+        let counts = run(&request).counts;
+        let answer = place.answer();
+        answer.keys().for_each(|name| std::fs::remove_file(request.output.join(name)).unwrap());
+        prop_assert_eq!(in_rounds(&request, tasks, seed), counts["iterations"]);
+        prop_assert_eq!(place.answer(), answer);
+    }
+}
+
+#[test]
+fn a_worker_that_keeps_points_gives_the_same() {
+    let place = Place::new();
+    let path = place.singles("x.npy", &clouds(5000, 4, 5, 8));
+    let request = place.request(&[&path], json!({ "clusters": 5, "iterations": 120 }));
+    run(&request);
+    let answer = place.answer();
+    let means = Means { slots: 2, memory_bytes: 1 << 30, keeps: true, ..Means::default() };
+    let mut leader = lead(&request, means).unwrap();
+    let mut worker = work(&request, means).unwrap();
+    let (mut found, mut phases) = (Vec::new(), Vec::new());
+    let mut response = cuesta_core::job::Response::default();
+    let progress = Progress::default();
+    while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {
+        let of = |number: usize| cuesta_core::rounds::Task {
+            number,
+            shared: &round.shared,
+            own: &round.tasks[number],
+        };
+        let mut all = (0..round.tasks.len())
+            .map(|number| worker.task(of(number), &progress).unwrap().0)
+            .collect::<Vec<_>>()
+            .into_iter();
+        let first = all.next().unwrap();
+        let both = all.fold(first, |a, b| worker.combine(&round.shared, a, &b).unwrap());
+        found = vec![both];
+        phases.push(round.phase);
+    }
+    assert_eq!(place.answer(), answer);
+    assert!(phases.contains(&"iteration 1".to_owned()), "{phases:?}");
+}

@@ -1,0 +1,100 @@
+//! In rounds, whatever engine does their tasks, the answer is that of the reference.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, made, sorted};
+use cuesta_core::job::Response;
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use cuesta_core::rounds::{Bytes, Means, RandomEngine, Task};
+use cuesta_sort::rounds::{lead, work};
+use proptest::prelude::*;
+
+const PLENTY: u64 = 1 << 30;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn a_random_engine_sorts_as_the_reference_does(
+        count in 0usize..20_000,
+        kind in prop::sample::select(common::KINDS.to_vec()),
+        parts in 1usize..40,
+        task_bytes in 1u64..300_000,
+        seed in any::<u64>(),
+    ) {
+        let place = Place::new();
+        let records = made(kind, count, seed);
+        let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
+        let (tasks, task_bytes) = (Some(parts), Some(task_bytes.max(count as u64)));
+        let means = Means { slots: 2, memory_bytes: PLENTY, tasks, task_bytes, keeps: false };
+        let worker = || work(&request);
+        let engine = RandomEngine { worker: &worker, chance: Stream::new(seed, 0) };
+        let response = engine.run(lead(&request, means).unwrap().as_mut(), &Progress::default());
+        prop_assert_eq!(response.unwrap().counts["records"], count as u64);
+        prop_assert!(place.answer() == sorted(&records));
+    }
+}
+
+/// As ranks do it: each keeps its part.
+#[test]
+fn workers_that_keep_their_parts_sort_as_the_reference_does() {
+    for (count, ranks) in [(30_000, 3), (2, 5), (0, 2), (1000, 1)] {
+        let place = Place::new();
+        let records = made(common::KINDS[2], count, 3);
+        let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
+        let (tasks, memory_bytes) = (Some(ranks), PLENTY);
+        let means = Means { slots: ranks, memory_bytes, tasks, task_bytes: None, keeps: true };
+        let mut leader = lead(&request, means).unwrap();
+        let mut workers: Vec<_> = (0..ranks).map(|_| work(&request).unwrap()).collect();
+        let (mut found, mut response) = (Vec::new(), Response::default());
+        let progress = Progress::default();
+        while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {
+            let task = |number: usize| Task {
+                number,
+                shared: &round.shared,
+                own: round.tasks.get(number).map_or(&[], |own| &own[..]),
+            };
+            let (mut every, mut sent) = (Vec::new(), Vec::new());
+            for number in 0..round.tasks.len() {
+                let (one, blocks) = workers[number % ranks].task(task(number), &progress).unwrap();
+                every.push(one);
+                sent.push(blocks);
+            }
+            found = every;
+            if round.parts > 0 {
+                assert!(round.parts <= ranks);
+                found = Vec::new();
+                for (part, worker) in workers.iter_mut().enumerate().take(round.parts) {
+                    let all: Vec<u8> =
+                        sent.iter().flat_map(|blocks| blocks.of(part).to_vec()).collect();
+                    let block: Bytes = Box::new(all);
+                    worker.take(task(part), 0, block).unwrap();
+                    found.push(worker.part(task(part), &progress).unwrap());
+                }
+            }
+        }
+        assert_eq!(response.counts["records"], count as u64);
+        assert!(place.answer() == sorted(&records), "{count} records on {ranks} ranks");
+    }
+}
+
+#[test]
+fn ranks_that_cannot_hold_the_records_are_refused() {
+    let place = Place::new();
+    let request =
+        place.request(&[&place.write("input", &made(common::KINDS[0], 1000, 3))], 1, PLENTY);
+    let refused = |memory_bytes: u64| {
+        let means = Means { slots: 4, memory_bytes, keeps: true, ..Means::default() };
+        let next = lead(&request, means).unwrap().next(
+            Vec::new(),
+            &mut Response::default(),
+            &Progress::default(),
+        );
+        next.err().map(|error| error.message)
+    };
+    assert!(refused(300 << 20).unwrap().contains("use --engine native"));
+    assert_eq!(refused(400 << 20), None);
+}

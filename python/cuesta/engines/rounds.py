@@ -1,0 +1,134 @@
+"""Rounds, the contract of distributed work: what leads a run plans them, workers do their tasks.
+
+Both are in the native module; an engine only carries bytes between them. See
+`crates/core/src/rounds.rs`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from typing import Any
+
+from cuesta.lab.request import native_module
+from cuesta.lab.trial import Phase
+
+WORKLOADS = frozenset({"images", "kmeans", "sort"})
+"""Those that are described in rounds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """What an engine offers to a run.
+
+    Attributes
+    ----------
+    slots
+        How many tasks run at once.
+    memory_bytes
+        Memory of all of them, and of what leads.
+    tasks, task_bytes
+        How many tasks and parts there shall be, or bytes that a task reads, where that was said.
+    keeps
+        Whether one worker does the tasks and parts of one number in all rounds.
+    """
+
+    slots: int
+    memory_bytes: int
+    tasks: int | None = None
+    task_bytes: int | None = None
+    keeps: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """Tasks that know nothing of each other; with `parts`, they send blocks to these."""
+
+    phase: str
+    size_bytes: int
+    rows: int
+    flops: int
+    ceiling: str | None
+    parts: int
+    combines: bool
+    shared: bytes
+    tasks: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A run as its workers know it: the request of the native module, as JSON, and the means."""
+
+    workload: str
+    request: str
+    means: Means
+
+    def worker(self) -> Any:
+        """Who does tasks."""
+        means = json.dumps(asdict(self.means))
+        return native_module().Worker(self.workload, self.request, means)
+
+
+class Leader:
+    """What leads a run. Errors of its methods: those of the native module."""
+
+    def __init__(self, job: Job) -> None:
+        means = json.dumps(asdict(job.means))
+        self._leader = native_module().Leader(job.workload, job.request, means)
+        self._tasks = 0
+        self.counts: dict[str, int] = {}
+
+    def next(self, found: Sequence[bytes]) -> Round | None:
+        """The next round, from what was found in the last one; None at the end."""
+        planned = self._leader.next(list(found))
+        if planned is None:
+            return None
+        facts, shared, tasks = planned
+        self._tasks = max(self._tasks, len(tasks))
+        return Round(shared=shared, tasks=tuple(tasks), **json.loads(facts))
+
+    def phases(self) -> list[Phase]:
+        """What it has done itself since the last call; at the end, there are the counts too."""
+        told = json.loads(self._leader.told())
+        self.counts = {**told["counts"], "tasks": self._tasks}
+        return [
+            Phase(
+                name=row["name"],
+                seconds=row["seconds"],
+                bytes=row["bytes"] or None,
+                rows=row["rows"] or None,
+                flops=row["flops"] or None,
+            )
+            for row in told["phases"]
+        ]
+
+
+def combined(worker: Any, round_: Round, found: Iterable[bytes]) -> list[bytes]:
+    """What several tasks found, as if one had; nothing of nothing."""
+    each = list(found)
+    if not each:
+        return []
+    return [reduce(lambda one, other: worker.combine(round_.shared, one, other), each)]
+
+
+def joined(phases: Iterable[Phase]) -> tuple[Phase, ...]:
+    """Phases of which those of one name that follow each other are one."""
+    all_: list[Phase] = []
+    for phase in phases:
+        if all_ and all_[-1].name == phase.name:
+            all_[-1] = _sum(all_[-1], phase)
+        else:
+            all_.append(phase)
+    return tuple(all_)
+
+
+def _sum(one: Phase, other: Phase) -> Phase:
+    return replace(
+        one,
+        seconds=one.seconds + other.seconds,
+        bytes=(one.bytes or 0) + (other.bytes or 0),
+        rows=(one.rows or 0) + (other.rows or 0),
+        flops=(one.flops or 0) + (other.flops or 0),
+    )

@@ -1,0 +1,75 @@
+"""Rounds on Spark: a round is a job, with a shuffle where tasks send blocks to parts.
+
+Workers keep nothing from one round to the next: a task may come to any Python process.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cuesta.engines.request import native_request
+from cuesta.engines.rounds import Job, Leader, Means, Round, combined, joined
+from cuesta.engines.spark import rounds_tasks as tasks
+from cuesta.engines.spark.options import options_of
+from cuesta.engines.spark.source import on_disk
+from cuesta.lab.points import with_arrays
+from cuesta.lab.request import to_request
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from cuesta.engines.spark.context import Context
+
+SLICES_A_SLOT = 4
+"""Spark's tasks for each slot, where a round has more: all slots end at about the same time."""
+TASKS_A_SLICE = 16
+"""Most tasks of a round in one of Spark's."""
+
+
+def run(context: Context) -> dict[str, int]:
+    """Go through all rounds; return the counts. Errors: those of the tasks."""
+    trial, converted = with_arrays(on_disk(context), context.scratch)
+    context.phases += converted
+    slots = context.session.slots
+    means = Means(
+        slots=slots,
+        memory_bytes=trial.memory_bytes,
+        tasks=options_of(trial).partitions,
+        task_bytes=context.task_bytes,
+    )
+    asked = json.loads(to_request(trial, context.output, context.scratch))
+    leader = Leader(Job(workload=trial.workload, request=native_request(asked), means=means))
+    request = native_request(asked, threads=1, memory_bytes=asked["memory_bytes"] // slots)
+    job = Job(workload=trial.workload, request=request, means=means)
+    found: list[bytes] = []
+    while (round_ := leader.next(found)) is not None:
+        context.phases += leader.phases()
+        with context.phase(round_.phase, ceiling=round_.ceiling) as measure:
+            measure.bytes, measure.rows = round_.size_bytes or None, round_.rows or None
+            measure.flops = round_.flops or None
+            found = _found(context, job, round_)
+    context.phases += leader.phases()
+    context.phases[:] = joined(context.phases)
+    return leader.counts
+
+
+def _found(context: Context, job: Job, round_: Round) -> list[bytes]:
+    """What the tasks found, or with parts what they did, in the order of their numbers."""
+    count = len(round_.tasks)
+    slots = context.session.slots
+    slices = max(1, min(count, max(SLICES_A_SLOT * slots, count // TASKS_A_SLICE)))
+    numbers = context.session.spark.range(0, count, 1, slices)
+    rows = _mapped(context, job, round_, numbers)
+    found: list[bytes] = rows.toArrow().sort_by("number").column("found").to_pylist()
+    return combined(job.worker(), round_, found) if round_.combines else found
+
+
+def _mapped(context: Context, job: Job, round_: Round, numbers: DataFrame) -> DataFrame:
+    session, known = context.session, (job, round_, context.tally)
+    if not round_.parts:
+        return session.map_arrow(numbers, partial(tasks.do, *known), tasks.FOUND_SCHEMA)
+    blocks = session.map_arrow(numbers, partial(tasks.send, *known), tasks.BLOCK_SCHEMA)
+    blocks = blocks.repartitionById(round_.parts, "part")
+    return session.map_arrow(blocks, partial(tasks.receive, *known), tasks.FOUND_SCHEMA)
