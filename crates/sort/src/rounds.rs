@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cuesta_core::budget::human;
-use cuesta_core::job::{Request, Response, parameters};
+use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::rounds::{Blocks, Bytes, Leader, Means, Round, Task, Worker};
 use cuesta_core::{Error, Result, wire};
@@ -28,6 +28,8 @@ const PART_BYTES: u64 = 32 << 20;
 const PART_SAMPLES: u64 = 128;
 /// The same for parts that are kept, of which each slot has one: within a tenth.
 const KEPT_SAMPLES: u64 = 1024;
+/// Most samples that the leader takes itself: a job of an engine takes longer than these reads.
+const OWN_SAMPLES_MAX: u64 = 1 << 16;
 /// A process that keeps a part, with its libraries.
 const BESIDE_BYTES: u64 = 80 << 20;
 /// Tenths of its share that such a process holds: what it sends and what it receives, parts being
@@ -105,16 +107,17 @@ impl Leader for Steps {
         &mut self,
         found: Vec<Vec<u8>>,
         response: &mut Response,
-        _: &Progress,
+        progress: &Progress,
     ) -> Result<Option<Round>> {
         let next = match self.what {
-            None => {
-                self.open()?;
-                What::Sample
-            }
+            None => match self.open(progress, response)? {
+                Some(mut sample) => self.cut(&mut sample)?,
+                None => What::Sample,
+            },
             Some(What::Sample) => {
-                self.cut(&found)?;
-                if self.means.keeps { What::Keep } else { What::Count }
+                let some: Vec<Vec<Entry>> =
+                    found.iter().map(|some| wire::from_bytes(some)).collect::<Result<_>>()?;
+                self.cut(&mut some.concat())?
             }
             Some(What::Count) => {
                 // Without records there is no task that counts.
@@ -144,8 +147,10 @@ impl Leader for Steps {
 }
 
 impl Steps {
-    fn open(&mut self) -> Result<()> {
-        self.records = RecordFiles::open(&self.request.inputs)?.records();
+    /// Opens the records; returns a sample of them where it is small.
+    fn open(&mut self, progress: &Progress, response: &mut Response) -> Result<Option<Vec<Entry>>> {
+        let files = RecordFiles::open(&self.request.inputs)?;
+        self.records = files.records();
         let (bytes, slots) = (self.records * RECORD_BYTES as u64, self.means.slots as u64);
         if self.means.keeps {
             let needed = bytes * HELD_TENTHS / 10 + slots * BESIDE_BYTES;
@@ -161,18 +166,21 @@ impl Steps {
         }
         let even = slots.max(bytes.div_ceil(PART_BYTES)) as usize;
         self.parts = self.means.tasks.unwrap_or(even).min(PARTS_MAX);
-        Ok(())
+        let samples = PART_SAMPLES * self.parts as u64;
+        if self.means.keeps || samples > OWN_SAMPLES_MAX {
+            return Ok(None);
+        }
+        timed(response, "sample", || {
+            let all = (0, self.records);
+            Ok((Some(shares::sample(&files, all, samples, progress)?), 0, 0))
+        })
     }
 
-    /// Decides where the parts begin and end.
-    fn cut(&mut self, found: &[Vec<u8>]) -> Result<()> {
-        let mut sample: Vec<Entry> = Vec::new();
-        for some in found {
-            sample.extend(wire::from_bytes::<Vec<Entry>>(some)?);
-        }
-        self.cuts = shares::cuts(&mut sample, self.parts)?;
+    /// Decides where the parts begin and end; returns what is next.
+    fn cut(&mut self, sample: &mut [Entry]) -> Result<What> {
+        self.cuts = shares::cuts(sample, self.parts)?;
         self.parts = self.cuts.len() + 1;
-        Ok(())
+        Ok(if self.means.keeps { What::Keep } else { What::Count })
     }
 
     fn round(&self, what: What) -> Result<Round> {
