@@ -36,6 +36,10 @@ class VerificationError(CuestaError):
     exit_code = 1
 
 
+DEFECT = "internal error, please report it"
+"""How the message of a `Defect` begins, also one of the native module."""
+
+
 class Defect(CuestaError):
     """A defect of Cuesta itself, to be reported."""
 
@@ -44,4 +48,4 @@ class Defect(CuestaError):
     @classmethod
     def of(cls, error: BaseException) -> Defect:
         """What to tell of an error that no code expects."""
-        return cls(f"internal error, please report it: {type(error).__name__}: {error}")
+        return cls(f"{DEFECT}: {type(error).__name__}: {error}")

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from tidyrules import Finding, SourceFile, line_of
 
 WORKLOAD_CRATES = frozenset({"network", "assembly", "sort", "kmeans", "dataflow", "images"})
-_FOUNDATIONS = frozenset({"core", "answer", "input", "store", "ceiling"})
+_FOUNDATIONS = frozenset({"core", "runtime", "answer", "input", "store", "ceiling"})
 _OUTER = frozenset({"python", "bench"})
 
 _KERNEL = re.compile(r"^crates/[^/]+/src/(?:.*/)?kernel(?:\.rs$|/)")

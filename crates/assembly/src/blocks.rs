@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::pages::large_pages;
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel::lock;
+use cuesta_runtime::parallel::lock;
 
 use crate::wire;
 

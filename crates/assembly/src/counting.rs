@@ -3,7 +3,7 @@
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use crate::buckets::Buckets;
 use crate::compact::{Compactor, Grain};

@@ -9,7 +9,7 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Blocks, Open, PADDING};

@@ -2,7 +2,7 @@
 
 use cuesta_core::Result;
 use cuesta_core::job::{Context, Response, timed};
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use crate::bridge::Trusted;
 use crate::buckets::{Buckets, Sink};

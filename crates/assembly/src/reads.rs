@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, TryLockError};
 
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel::lock;
+use cuesta_runtime::parallel::lock;
 use flate2::read::MultiGzDecoder;
 use needletail::errors::{ParseError, ParseErrorKind};
 use needletail::{FastxReader, parse_fastx_reader};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use crate::anchors::{Anchors, Located};
 use crate::glue::End;

@@ -15,6 +15,8 @@ pub enum ErrorKind {
     System,
     /// The user asked to stop.
     Cancelled,
+    /// Cuesta itself is wrong (exit code 70).
+    Defect,
 }
 
 /// A failure, told in one line.
@@ -37,6 +39,12 @@ impl Error {
         let remedy = remedy_for(cause);
         let text = format!("{operation}: {doing} {} failed: {cause}{remedy}", path.display());
         Self { kind: ErrorKind::System, message: one_line(&text) }
+    }
+
+    /// What cannot happen unless our own code is wrong: `operation` came to `message`.
+    pub fn defect(operation: &str, message: impl fmt::Display) -> Self {
+        let text = format!("internal error, please report it: {operation}: {message}");
+        Self { kind: ErrorKind::Defect, message: one_line(&text) }
     }
 
     /// The user asked to stop.

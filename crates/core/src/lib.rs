@@ -1,6 +1,6 @@
 //! What every other crate shares: units, errors, counter-based random numbers, digests,
 //! fingerprints, fixed-point scores, the memory budget, progress, and what a job is asked and
-//! tells, the rounds of distributed work. No I/O and no threads.
+//! tells. No I/O and no threads.
 
 pub mod budget;
 pub mod cpu;
@@ -13,8 +13,6 @@ pub mod mutation;
 pub mod pages;
 pub mod progress;
 pub mod random;
-pub mod rounds;
 pub mod sample;
-pub mod wire;
 
 pub use error::{Error, Result};

@@ -1,7 +1,7 @@
 //! The global reduction: the sums of all blocks added to one.
 
 use cuesta_core::Result;
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use crate::kernel::AXES;
 

@@ -8,8 +8,8 @@ use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::job::{Context, Request, Response, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel;
-use cuesta_input::scratch;
+use cuesta_runtime::parallel;
+use cuesta_runtime::scratch;
 
 use crate::kernel::{self, AXES, Vector};
 use crate::params::{DataflowParams, Keep, Plan, Stages};

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use cuesta_core::pages::large_pages;
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel::lock;
+use cuesta_runtime::parallel::lock;
 
 /// Values of a file that are in memory at once.
 const PIECE_VALUES: usize = 3 << 15;

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
-use cuesta_core::rounds::{Blocks, Leader, Means, Round, Task, Worker};
-use cuesta_core::{Error, Result, rounds, wire};
+use cuesta_core::{Error, Result};
+use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::{rounds, wire};
 use serde::{Deserialize, Serialize};
 
 use crate::run;

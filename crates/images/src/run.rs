@@ -8,7 +8,7 @@ use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use crate::kernel::{self, Found, Room};
 use crate::params::{ImagesParams, Plan};

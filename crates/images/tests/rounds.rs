@@ -7,8 +7,8 @@ mod common;
 use common::{Place, levels, proved};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_core::rounds::{Means, RandomEngine};
 use cuesta_images::rounds::{lead, work};
+use cuesta_runtime::rounds::{Means, RandomEngine};
 use serde_json::json;
 
 #[test]

@@ -16,11 +16,12 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
+use cuesta_input::FilterParams;
 use cuesta_input::pair_matrix::{
     Masks, Need, PairMatrix, Query, RowBatch, Walker, Writer, WriterOptions, pairs_of,
 };
 use cuesta_input::row::Row;
-use cuesta_input::{FilterParams, parallel};
+use cuesta_runtime::parallel;
 
 const BATCH_ROWS: u64 = 4096;
 const MEMORY_BYTES: u64 = 1 << 30;

@@ -10,14 +10,11 @@ pub mod limits;
 pub mod matrix;
 pub mod names;
 pub mod npy;
-pub mod ordered;
 pub mod pair_matrix;
-pub mod parallel;
 pub mod points;
 pub mod reader;
 pub mod records;
 pub mod row;
-pub mod scratch;
 pub mod source;
 
 pub use filter::{Filter, FilterParams};

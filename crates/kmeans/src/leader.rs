@@ -9,7 +9,7 @@ use cuesta_core::job::{Request, Response, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::points::{self, Points};
-use cuesta_input::scratch;
+use cuesta_runtime::scratch;
 
 use crate::amounts::{self, Pass};
 use crate::answer::{self, Assignments, Iteration};

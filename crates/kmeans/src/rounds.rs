@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
-use cuesta_core::rounds::{Blocks, Means, Round, Task, Worker};
-use cuesta_core::{Error, Result, rounds, wire};
+use cuesta_core::{Error, Result};
 use cuesta_input::points::Points;
+use cuesta_runtime::rounds::{Blocks, Means, Round, Task, Worker};
+use cuesta_runtime::{rounds, wire};
 use serde::{Deserialize, Serialize};
 
 use crate::amounts::Pass;
@@ -285,5 +286,5 @@ fn sums(sums: &Sums) -> Found {
 }
 
 fn unexpected() -> Error {
-    Error::input("kmeans", "a round found what it was not asked for")
+    Error::defect("kmeans", "a round found what it was not asked for")
 }

@@ -8,8 +8,8 @@ use common::{Place, clouds, run};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_core::rounds::{Means, RandomEngine};
 use cuesta_kmeans::rounds::{lead, work};
+use cuesta_runtime::rounds::{Means, RandomEngine};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -60,7 +60,7 @@ fn a_worker_that_keeps_points_gives_the_same() {
     let mut response = cuesta_core::job::Response::default();
     let progress = Progress::default();
     while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {
-        let of = |number: usize| cuesta_core::rounds::Task {
+        let of = |number: usize| cuesta_runtime::rounds::Task {
             number,
             shared: &round.shared,
             own: &round.tasks[number],

@@ -13,10 +13,10 @@ use std::time::Instant;
 
 use cuesta_core::Result;
 use cuesta_input::generate::matrix::{Params as Make, matrix};
-use cuesta_input::parallel;
 use cuesta_network::kernel::correlate::{
     Counts, Isa, Method, Params, Prepared, Scratch, band, bands,
 };
+use cuesta_runtime::parallel;
 
 /// Fewest runs, and seconds after which no more are begun.
 const RUNS_MIN: usize = 7;

@@ -20,7 +20,7 @@ use cuesta_core::budget::Budget;
 use cuesta_core::job::{self, Context, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel::lock;
+use cuesta_runtime::parallel::lock;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;

@@ -25,7 +25,8 @@ pub fn python_error(py: Python<'_>, error: &Error) -> PyErr {
     if error.kind == ErrorKind::Cancelled {
         return PyKeyboardInterrupt::new_err(error.message.clone());
     }
-    let class = py.import("cuesta.errors").and_then(|module| module.getattr("InputError"));
+    let name = if error.kind == ErrorKind::Defect { "Defect" } else { "InputError" };
+    let class = py.import("cuesta.errors").and_then(|module| module.getattr(name));
     match class.and_then(|class| class.call1((error.message.clone(),))) {
         Ok(value) => PyErr::from_value(value),
         Err(_) => PyRuntimeError::new_err(error.message.clone()),

@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 
 use cuesta_core::job::{self, Request, Response};
-use cuesta_core::rounds::{self, Means, Task};
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel::lock;
+use cuesta_runtime::parallel::lock;
+use cuesta_runtime::rounds::{self, Means, Task};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

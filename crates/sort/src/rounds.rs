@@ -11,9 +11,10 @@ use std::path::PathBuf;
 use cuesta_core::budget::human;
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
-use cuesta_core::rounds::{Blocks, Bytes, Leader, Means, Round, Task, Worker};
-use cuesta_core::{Error, Result, wire};
+use cuesta_core::{Error, Result};
 use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
+use cuesta_runtime::rounds::{Blocks, Bytes, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::Entry;
@@ -359,5 +360,5 @@ fn join(blocks: Vec<Bytes>) -> Vec<u8> {
 }
 
 fn unexpected() -> Error {
-    Error::input("sort", "a round found what it was not asked for")
+    Error::defect("sort", "a round found what it was not asked for")
 }

@@ -8,7 +8,7 @@ use common::{Place, made, sorted};
 use cuesta_core::job::Response;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_core::rounds::{Bytes, Means, RandomEngine, Task};
+use cuesta_runtime::rounds::{Bytes, Means, RandomEngine, Task};
 use cuesta_sort::rounds::{lead, work};
 use proptest::prelude::*;
 

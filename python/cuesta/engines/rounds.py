@@ -1,7 +1,7 @@
 """Rounds, the contract of distributed work: what leads a run plans them, workers do their tasks.
 
 Both are in the native module; an engine only carries bytes between them. See
-`crates/core/src/rounds.rs`.
+`crates/runtime/src/rounds.rs`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use crate::counting;
 use crate::sequences::{Fragments, Piece, Sequences};

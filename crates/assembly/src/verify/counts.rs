@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI8, Ordering};
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::pages::large_pages;
-use cuesta_input::parallel::lock;
+use cuesta_runtime::parallel::lock;
 
 /// Bytes for each base.
 pub const EACH_BYTES: u64 = 1;

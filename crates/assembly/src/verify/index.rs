@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::pages::large_pages;
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use super::packed::{Alignment, WORD_BASES, base, turned, window};
 use super::text::{PLACES_MAX, Text};

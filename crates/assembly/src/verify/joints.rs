@@ -4,7 +4,7 @@
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::progress::Progress;
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use super::evidence::{Adder, Store};
 use super::faults::{Fault, Faults};

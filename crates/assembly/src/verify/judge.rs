@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::progress::Progress;
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use super::evidence::Store;
 use super::faults::{Fault, Faults};

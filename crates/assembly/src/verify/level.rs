@@ -8,7 +8,7 @@ use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use super::OPERATION;
 use super::counts::{self, Counts};

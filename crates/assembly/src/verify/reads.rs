@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel::lock;
+use cuesta_runtime::parallel::lock;
 use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
 

@@ -15,7 +15,7 @@ use cuesta_core::digest::{Digest, Tag};
 use cuesta_core::job::{Level, Request, Verdict, parameters};
 use cuesta_core::progress::Progress;
 use cuesta_core::sample::Sample;
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use crate::kernel::{AXES, UNITS};
 use crate::params::{DataflowParams, Plan};

@@ -19,7 +19,7 @@ use cuesta_core::digest::Digest;
 use cuesta_core::job::{Level, Request, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::sample::Sample;
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use crate::kernel::Found;
 use crate::params::Plan;

@@ -12,9 +12,9 @@ use cuesta_core::{Error, Result};
 use serde::Deserialize;
 
 use crate::limits::{CLUSTERS_MAX, GENES_MAX, SAMPLES_MAX};
-use crate::ordered::OrderedFile;
-use crate::parallel;
 use crate::row::Row;
+use cuesta_runtime::ordered::OrderedFile;
+use cuesta_runtime::parallel;
 
 /// Genes of one module: their pairs score higher.
 const MODULE_GENES: u64 = 40;

@@ -8,8 +8,8 @@ use cuesta_core::{Error, Result, cpu};
 use serde::Deserialize;
 
 use crate::npy::header;
-use crate::ordered::OrderedFile;
-use crate::parallel;
+use cuesta_runtime::ordered::OrderedFile;
+use cuesta_runtime::parallel;
 
 /// Most pixels of a side.
 pub const SIDE_MAX: u64 = 1 << 14;

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use crate::limits::{GENES_MAX, SAMPLES_MAX};
 use crate::matrix::ExpressionMatrix;
-use crate::ordered::OrderedFile;
-use crate::parallel;
+use cuesta_runtime::ordered::OrderedFile;
+use cuesta_runtime::parallel;
 
 /// Genes of one task.
 const TASK_GENES: usize = 64;

@@ -8,9 +8,9 @@ use cuesta_core::{Error, Result, cpu};
 use serde::Deserialize;
 
 use crate::npy::{Element, header};
-use crate::ordered::OrderedFile;
-use crate::parallel;
 use crate::points::DIMENSIONS_MAX;
+use cuesta_runtime::ordered::OrderedFile;
+use cuesta_runtime::parallel;
 
 /// Points of one task, about: at least one.
 const TASK_NUMBERS: u64 = 1 << 16;

@@ -12,9 +12,9 @@ use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
 use serde::Deserialize;
 
-use crate::ordered::OrderedFile;
-use crate::parallel;
 use crate::records::{KEY_BYTES, RECORD_BYTES, Record};
+use cuesta_runtime::ordered::OrderedFile;
+use cuesta_runtime::parallel;
 
 /// Records of one task.
 const TASK_ROWS: u64 = 8192;

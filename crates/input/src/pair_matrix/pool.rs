@@ -9,7 +9,7 @@ use cuesta_core::{Error, Result};
 
 use super::codec::{CRC_BYTES, Encoder, Packing};
 use super::shard::{ShardPath, ShardWriter};
-use crate::parallel::lock;
+use cuesta_runtime::parallel::lock;
 
 /// Consecutive inner chunks of one array, not compressed yet.
 pub struct Part {

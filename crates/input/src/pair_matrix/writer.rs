@@ -15,9 +15,9 @@ use super::publish::{self, Names, Partial};
 use super::rank;
 use super::record::{Facts, RowBatch};
 use crate::limits::{GENES_MAX, SAMPLES_MAX, SCORES_MAX};
-use crate::ordered::Turns;
-use crate::parallel::lock;
 use crate::row::Row;
+use cuesta_runtime::ordered::Turns;
+use cuesta_runtime::parallel::lock;
 
 /// Sample masks of a pair matrix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use cuesta_core::{Error, Result};
 use super::{Coordinate, OPERATION};
 use crate::limits::LINE_BYTES_MAX;
 use crate::npy;
-use crate::ordered::OrderedFile;
-use crate::parallel;
+use cuesta_runtime::ordered::OrderedFile;
+use cuesta_runtime::parallel;
 
 /// Bytes of text of one task.
 const TEXT_BYTES: u64 = 1 << 20;

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel::{self, lock};
 use cuesta_input::points::{Coordinate, Points};
+use cuesta_runtime::parallel::{self, lock};
 
 use super::bounds::Bounds;
 use crate::amounts::Pass;

@@ -7,8 +7,8 @@ use cuesta_core::digest::Digest;
 use cuesta_core::job::Verdict;
 use cuesta_core::sample::Sample;
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel;
 use cuesta_input::points::Coordinate;
+use cuesta_runtime::parallel;
 
 use super::bounds::Scale;
 use super::centres::Centres;

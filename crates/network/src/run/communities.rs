@@ -9,7 +9,7 @@ use cuesta_core::job::{Context, Response, timed};
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::Need;
-use cuesta_input::parallel::lock;
+use cuesta_runtime::parallel::lock;
 
 use super::degrees::{append_line, check_gene, write_file};
 use super::pairs::{Pairs, Visitor, total};

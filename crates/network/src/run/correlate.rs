@@ -10,10 +10,10 @@ use cuesta_core::{Error, Result};
 use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::{self, ExpressionMatrix, Header};
 use cuesta_input::names::{GENES_FILE, write_table};
-use cuesta_input::ordered::{OrderedFile, Turns};
 use cuesta_input::pair_matrix::{ABSENT, Masks, Writer, WriterOptions, pack_flags};
-use cuesta_input::parallel;
 use cuesta_input::row::Row;
+use cuesta_runtime::ordered::{OrderedFile, Turns};
+use cuesta_runtime::parallel;
 
 use super::load::PAIRS_FOLDER;
 use super::scan::PAIRS_FILE;

@@ -5,9 +5,9 @@ use cuesta_core::fixed::{append_integer, append_millionths};
 use cuesta_core::job::{Context, Response, timed};
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
-use cuesta_input::ordered::OrderedFile;
 use cuesta_input::pair_matrix::Need;
-use cuesta_input::parallel;
+use cuesta_runtime::ordered::OrderedFile;
+use cuesta_runtime::parallel;
 
 use super::pairs::{Pairs, Visitor, total};
 use super::sorted::{HANDOVER_ROWS, Sorted, Sorter};

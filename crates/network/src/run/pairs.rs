@@ -10,10 +10,10 @@ use cuesta_input::kinc::Shape;
 use cuesta_input::kinc::block::{self, Counts, Hit};
 use cuesta_input::limits::SPLIT_BYTES;
 use cuesta_input::pair_matrix::{Chunk, Need, PairMatrix, Query, Scratch};
-use cuesta_input::parallel;
 use cuesta_input::reader::{Blocks, located};
 use cuesta_input::row::Row;
 use cuesta_input::source::{Split, TextFile, TextSource};
+use cuesta_runtime::parallel;
 
 /// Gene pairs cut into parts that threads work on.
 pub struct Pairs {

@@ -3,8 +3,8 @@
 use cuesta_core::Result;
 use cuesta_core::job::{Context, Response, timed};
 use cuesta_input::kinc::block::Hit;
-use cuesta_input::ordered::OrderedFile;
 use cuesta_input::pair_matrix::Need;
+use cuesta_runtime::ordered::OrderedFile;
 
 use super::pairs::{Found, Pairs, Visitor, total};
 use crate::params::ScanParams;

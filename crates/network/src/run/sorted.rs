@@ -10,7 +10,7 @@ use std::sync::Mutex;
 
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel::lock;
+use cuesta_runtime::parallel::lock;
 
 use crate::kernel::join::{Keyed, unkey};
 

@@ -12,8 +12,8 @@ use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::ExpressionMatrix;
 use cuesta_input::names::GENES_FILE;
 use cuesta_input::pair_matrix::{MaskKind, Need, PairMatrix, pack_flags, rank_of};
-use cuesta_input::parallel;
 use cuesta_input::row::Row;
+use cuesta_runtime::parallel;
 
 use super::load::audited;
 use super::rows::{Rows, announce};

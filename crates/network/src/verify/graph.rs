@@ -13,8 +13,8 @@ use cuesta_core::job::{Context, Verdict};
 use cuesta_core::{Error, Result};
 use cuesta_input::GeneNames;
 use cuesta_input::limits::SPLIT_BYTES;
-use cuesta_input::parallel;
 use cuesta_input::source::{TextFile, TextSource};
+use cuesta_runtime::parallel;
 
 use super::rows::{Rows, announce, fault};
 use super::table::{Wrong, integer};

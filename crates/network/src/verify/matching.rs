@@ -9,7 +9,7 @@ use cuesta_core::Result;
 use cuesta_core::digest::mix;
 use cuesta_core::fixed::Micro;
 use cuesta_core::job::Context;
-use cuesta_input::parallel;
+use cuesta_runtime::parallel;
 
 use super::join::genes_of;
 use super::store::{Place, Sink, Store};

@@ -12,8 +12,8 @@ use cuesta_core::{Error, Result};
 use cuesta_input::GeneNames;
 use cuesta_input::limits::READ_BYTES;
 use cuesta_input::pair_matrix::Need;
-use cuesta_input::parallel::lock;
 use cuesta_input::row::Row;
+use cuesta_runtime::parallel::lock;
 
 use super::rows::{Rows, announce};
 use super::table::{Wrong, integer};

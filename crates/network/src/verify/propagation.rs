@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
-use cuesta_input::parallel::{self, lock};
+use cuesta_runtime::parallel::{self, lock};
 
 use super::adjacency::{Edges, Neighbours};
 

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
+use cuesta_input::Filter;
 use cuesta_input::kinc;
 use cuesta_input::limits::SPLIT_BYTES;
 use cuesta_input::pair_matrix::{Need, PairMatrix, Query, Scratch};
 use cuesta_input::reader::located;
 use cuesta_input::source::{Split, TextFile, TextSource};
-use cuesta_input::{Filter, parallel};
+use cuesta_runtime::parallel;
 
 use super::text::line::{Found, Notation};
 use super::text::pieces::{Buffer, Pieces};

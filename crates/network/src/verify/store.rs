@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock};
 
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::{Error, Result};
-use cuesta_input::parallel::lock;
+use cuesta_runtime::parallel::lock;
 
 /// Bytes that a thread collects for a partition, at most and at least.
 const BLOCK_BYTES_MAX: u64 = 16 << 10;

@@ -6,8 +6,8 @@ use std::path::Path;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::limits::SPLIT_BYTES;
-use cuesta_input::parallel;
 use cuesta_input::source::{TextFile, TextSource};
+use cuesta_runtime::parallel;
 
 use super::rows::fault;
 use super::text::pieces::{Buffer, Piece, Pieces};

@@ -5,8 +5,8 @@ use cuesta_core::Result;
 use cuesta_core::job::Context;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_input::parallel;
 use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
+use cuesta_runtime::parallel;
 
 use super::parts::Parts;
 use super::plan::{Plan, STRIPE_RECORDS, WRITE_BYTES, buckets};

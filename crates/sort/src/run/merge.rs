@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
-use cuesta_input::parallel;
 use cuesta_input::records::{KEY_BYTES, RECORD_BYTES, Record};
+use cuesta_runtime::parallel;
 
 use super::inmemory::write_records;
 use super::plan::Plan;

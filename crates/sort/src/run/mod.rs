@@ -14,7 +14,7 @@ use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Phase, Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_input::records::{RECORD_BYTES, RecordFiles};
-use cuesta_input::scratch;
+use cuesta_runtime::scratch;
 
 use crate::disk::{Disk, DiskFile};
 use crate::params::SortParams;

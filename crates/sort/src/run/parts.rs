@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use cuesta_input::parallel::lock;
+use cuesta_runtime::parallel::lock;
 
 /// Pieces of a slice; task `index` takes piece `index`, once.
 pub struct Parts<'a, T>(Vec<Mutex<Option<&'a mut [T]>>>);

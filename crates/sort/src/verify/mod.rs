@@ -19,9 +19,9 @@ use cuesta_core::digest::{Digest, mix};
 use cuesta_core::fingerprint::{Fingerprint, Key};
 use cuesta_core::job::{Level, Request, SAMPLED_OF, Verdict, parameters};
 use cuesta_core::progress::Progress;
-use cuesta_input::ordered::Turns;
-use cuesta_input::parallel;
 use cuesta_input::records::{RECORD_BYTES, RecordFiles};
+use cuesta_runtime::ordered::Turns;
+use cuesta_runtime::parallel;
 
 use crate::disk::Disk;
 use crate::kernel::key;

@@ -90,8 +90,10 @@ def _exchanged(world: Any, worker: Any, round_: Round) -> list[bytes]:
         if received.size:
             worker.take((world.rank, first), round_.shared, received)
     is_part = world.rank < round_.parts
-    mine = worker.part(world.rank, round_.shared) if is_part else None
-    return [found for found in world.gather(mine) or [] if found is not None]
+    mine = [worker.part(world.rank, round_.shared)] if is_part else []
+    if round_.combines:
+        return world.reduce(mine, op=partial(_combined, worker, round_)) or []
+    return [found for some in world.gather(mine) or [] for found in some]
 
 
 def _swapped(world: Any, blocks: Any, given: list[int]) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cuesta.errors import CuestaError, EngineError, InputError
+from cuesta.errors import DEFECT, CuestaError, Defect, EngineError, InputError
 
 _OPEN, _CLOSE = "<cuesta-refuses>", "</cuesta-refuses>"
 _MARKED = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
@@ -21,10 +21,10 @@ def marked(message: str) -> str:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """In a task: let the text of an `InputError` through to the driver."""
+    """In a task: let the text of an `InputError` or a `Defect` through to the driver."""
     try:
         yield
-    except InputError as error:
+    except (InputError, Defect) as error:
         raise RuntimeError(marked(str(error))) from None
 
 
@@ -39,6 +39,8 @@ def to_cuesta_error(
     refusal = _MARKED.search(_text(error))
     if refusal:
         message = refusal[1]
+        if message.startswith(DEFECT):
+            return Defect(message)
         if shared and "No such file" in message:
             message += "; every executor opens it, so it must be in a folder that all of them share"
         return InputError(message)

@@ -16,9 +16,9 @@ use cuesta_core::{Error, Result};
 use super::header::MaskKind;
 use super::reader::PairMatrix;
 use super::{CHUNK_PAIRS, damaged};
-use crate::parallel;
 use crate::row::Row;
 use chunk::{Facts, Scratch};
+use cuesta_runtime::parallel;
 
 /// What an audit may use.
 #[derive(Clone, Copy)]

@@ -7,10 +7,10 @@ use std::sync::Mutex;
 use cuesta_core::fixed::{Micro, append_integer, append_text};
 use cuesta_core::job::Context;
 use cuesta_core::{Error, Result};
-use cuesta_input::ordered::OrderedFile;
 use cuesta_input::pair_matrix::Need;
-use cuesta_input::parallel::lock;
 use cuesta_input::{Filter, GeneNames};
+use cuesta_runtime::ordered::OrderedFile;
+use cuesta_runtime::parallel::lock;
 
 use crate::params::{CommunitiesParams, ScanParams};
 use crate::run::pairs::{Found, Pairs, Visitor};

@@ -7,7 +7,7 @@ use cuesta_core::fixed::{append_integer, append_text};
 use cuesta_core::job::{Response, timed};
 use cuesta_core::{Error, Result};
 use cuesta_input::GeneNames;
-use cuesta_input::ordered::OrderedFile;
+use cuesta_runtime::ordered::OrderedFile;
 
 use super::edges::{Edge, Edges, Genes};
 use super::replace;

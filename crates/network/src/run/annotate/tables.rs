@@ -6,10 +6,10 @@ use cuesta_core::job::Context;
 use cuesta_core::{Error, Result};
 use cuesta_input::GeneNames;
 use cuesta_input::limits::SPLIT_BYTES;
-use cuesta_input::ordered::OrderedFile;
-use cuesta_input::parallel;
 use cuesta_input::reader::Blocks;
 use cuesta_input::source::{TextFile, TextSource};
+use cuesta_runtime::ordered::OrderedFile;
+use cuesta_runtime::parallel;
 
 use super::{Table, replace};
 

@@ -3,25 +3,25 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Error, Result};
+use cuesta_core::{Error, Result};
 
 /// A value as bytes.
 ///
 /// # Errors
-/// `Input` for a value that has no such form, such as a path that is no text.
+/// `Defect` for a value that has no such form, such as a path that is no text.
 pub fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>> {
-    postcard::to_stdvec(value).map_err(|error| Error::input("wire", error))
+    postcard::to_stdvec(value).map_err(|error| Error::defect("wire", error))
 }
 
 /// The value of [`to_bytes`].
 ///
 /// # Errors
-/// `Input` for other bytes.
+/// `Defect` for other bytes.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
-        Ok((_, rest)) => Err(Error::input("wire", format!("{} bytes too many", rest.len()))),
-        Err(error) => Err(Error::input("wire", error)),
+        Ok((_, rest)) => Err(Error::defect("wire", format!("{} bytes too many", rest.len()))),
+        Err(error) => Err(Error::defect("wire", error)),
     }
 }
 

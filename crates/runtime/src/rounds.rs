@@ -10,10 +10,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::Response;
-use crate::progress::Progress;
-use crate::random::Stream;
-use crate::{Error, Result};
+use cuesta_core::job::Response;
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use cuesta_core::{Error, Result};
 
 /// Tasks for each slot, so that all slots end at about the same time.
 pub const TASKS_A_SLOT: u64 = 3;
@@ -168,7 +168,7 @@ pub trait Worker: Send {
     /// What two tasks found, or parts, as if one had found all of it.
     ///
     /// # Errors
-    /// `Input` for what none can have found.
+    /// `Defect` for what none can have found.
     fn combine(&self, shared: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
         let _ = (shared, one, other);
         Err(no_such_round())
@@ -176,7 +176,7 @@ pub trait Worker: Send {
 }
 
 fn no_such_round() -> Error {
-    Error::input("rounds", "this workload has no such round")
+    Error::defect("rounds", "this workload has no such round")
 }
 
 /// An engine for tests, in one thread: does tasks in random order, some of them twice, some by
