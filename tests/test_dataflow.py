@@ -7,7 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuesta.cli.app import call
-from cuesta.engines.dataflow import ANSWER_FILE, KERNELS, plan
+from cuesta.engines.dataflow import (
+    ANSWER_FILE,
+    NumpyKernels,
+    add,
+    make_room,
+    plan,
+    sums_of,
+    write_table,
+)
 from cuesta.engines.mpi import MpiEngine, c_program
 from cuesta.engines.mpi.dataflow import _reduce, my_blocks
 from cuesta.engines.mpi.launch import launcher
@@ -32,37 +43,25 @@ needs_mpi = pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is
 
 @given(
     seed=st.integers(0, 2**64 - 1),
-    first=st.integers(0, 2**40),
-    vectors=st.integers(1, 100),
+    shape=st.tuples(st.integers(1, 4), st.integers(1, 100)),
     by=st.tuples(*[st.integers(-65_536_000, 65_536_000).map(lambda units: units / 65_536)] * 3),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_numpy_and_rust_kernels_agree(
-    seed: int, first: int, vectors: int, by: tuple[float, float, float]
+    seed: int, shape: tuple[int, int], by: tuple[float, float, float]
 ) -> None:
-    found = []
-    for kernels in (kind() for kind in KERNELS.values()):
-        block = np.empty(3 * vectors)
-        kernels.generate(block, seed, first)
-        drawn = block.copy()
-        kernels.shift(block, by)
-        found.append((drawn.tobytes(), block.tobytes(), tuple(kernels.sum(block))))
-        assert kernels.fused(seed, first, vectors, by) == found[-1][2]
-    assert found[0] == found[1]
-
-
-def test_a_block_of_another_kind_is_refused() -> None:
-    native = KERNELS["native"]()
-    with pytest.raises(ValueError, match="3 doubles a vector"):
-        native.sum(np.empty(4))
-    with pytest.raises(ValueError, match="C-contiguous"):
-        native.sum(np.empty((4, 6))[:, :3])
-    with pytest.raises((BufferError, ValueError)):
-        native.generate(np.empty(6, dtype=np.float32), 0, 0)
-    fixed = np.empty(6)
-    fixed.setflags(write=False)
-    with pytest.raises((BufferError, ValueError)):
-        native.generate(fixed, 0, 0)
+    blocks, vectors = shape
+    shift = ",".join(map(repr, by))
+    with TemporaryDirectory() as folder:
+        words = ["run", "dataflow", "--blocks", str(blocks), "--block-vectors", str(vectors)]
+        words += ["--seed", str(seed), f"--shift={shift}", "-o", f"{folder}/a"]
+        assert call(words) == 0
+        parameters = trial(blocks=blocks, block_vectors=vectors, shift=shift).parameters
+        asked, kernels = plan(parameters, seed, ()), NumpyKernels()
+        sums = [sums_of(kernels, asked, block, make_room(asked)) for block in range(blocks)]
+        table = Path(folder, "numpy.tsv")
+        write_table(table, sums, reduce(add, sums), asked)
+        assert table.read_bytes() == Path(folder, "a", ANSWER_FILE).read_bytes()
 
 
 def test_the_native_engine_writes_the_golden_table(tmp_path: Path) -> None:
@@ -229,8 +228,11 @@ def trial(**parameters: object) -> Trial:
 
 @needs_mpi
 def test_a_rank_that_fails_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(Defect, match=r"report it: FileNotFoundError"):
+    with pytest.raises(InputError, match=r"answer: writing .*nowhere.* failed: No such file"):
         MpiEngine().run(trial(), tmp_path / "nowhere", tmp_path)
+    defective = replace(trial(), engine_options={"kernels": "numpy"})
+    with pytest.raises(Defect, match=r"report it: FileNotFoundError"):
+        MpiEngine().run(defective, tmp_path / "nowhere", tmp_path)
 
 
 @needs_mpi

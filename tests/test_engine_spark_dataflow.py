@@ -43,7 +43,7 @@ def test_the_table_is_that_of_the_native_engine(
     kept = more.get("keep")
     stages = ["generate", "shift", "average"] if kept else ["pipeline"]
     assert names == [*stages, "reduce", "write"]
-    if kept:
+    if kept and kernels == "numpy":
         where = {"memory": "kept_memory_bytes", "disk": "kept_disk_bytes"}[kept]
         assert outcome.counts[where] > 5 * 100 * 24
 
@@ -83,12 +83,14 @@ def test_a_number_that_is_too_large_is_refused_by_every_kernel(
 @pytest.mark.parametrize("partitions", ["1", "4", "9"])
 def test_the_number_of_partitions_changes_nothing(partitions: str, tmp_path: Path) -> None:
     outcome = same_as_native(trial("dataflow", [], SMALL, partitions=partitions), tmp_path)
-    assert outcome.counts["partitions"] == int(partitions)
+    assert outcome.counts["tasks"] == int(partitions)
 
 
 def test_blocks_too_large_for_rows_are_refused_before_they_are_made(tmp_path: Path) -> None:
-    large = {"blocks": 2, "block_vectors": 1 << 25, "stages": "separate"}
-    with pytest.raises(InputError, match=r"too large for --memory .* smaller --block-vectors"):
+    large = {"blocks": 2, "block_vectors": 1 << 26, "stages": "separate"}
+    with pytest.raises(
+        InputError, match=r"a block of every task at once \(smaller --block-vectors"
+    ):
         run(trial("dataflow", [], large), tmp_path)
 
 
@@ -125,6 +127,5 @@ def test_the_record_has_what_the_event_log_says(tmp_path: Path) -> None:
     assert call([*words, *more]) == 0
     record = json.loads((tmp_path / "a" / "run.json").read_text())
     log = record["engine_log"]
-    # Blocks, the reduction and the table's rows are a job each.
-    assert (log["jobs"], log["stages"], log["tasks"], log["tasks_failed"]) == (3, 3, 12, 0)
+    assert (log["jobs"], log["stages"], log["tasks"], log["tasks_failed"]) == (1, 1, 4, 0)
     assert 0 < log["run_seconds"] <= log["task_seconds"]

@@ -6,10 +6,12 @@
 //! to be exact, so the answer does not depend on the order in which anybody adds. Cost: O(vectors);
 //! bound by arithmetic when the stages are fused and by memory when they are separate.
 
+mod kept;
 pub mod kernel;
 pub mod params;
 mod reduce;
 pub mod reference;
+pub mod rounds;
 pub mod run;
 pub mod source;
 mod stored;

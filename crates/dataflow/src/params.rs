@@ -3,7 +3,7 @@
 use cuesta_core::{Error, Result};
 use serde::Deserialize;
 
-use crate::kernel::{UNITS, Vector};
+use crate::kernel::{AXES, UNITS, Vector};
 
 /// Most vectors of a block: the sums of generated ones stay exact in double precision.
 pub const BLOCK_VECTORS_MAX: u64 = 1 << 26;
@@ -11,6 +11,8 @@ pub const BLOCK_VECTORS_MAX: u64 = 1 << 26;
 pub const BLOCKS_MAX: u64 = 1 << 24;
 /// What the absolute values of a block may add up to for exact sums: 2^53 units.
 const SUM_MAX: f64 = 137_438_953_472.0;
+/// Bytes of a stored vector.
+pub const VECTOR_BYTES: u64 = (AXES * size_of::<f64>()) as u64;
 /// Largest coordinate of the shift, in either direction.
 pub const SHIFT_MAX: f64 = 1000.0;
 
@@ -136,6 +138,21 @@ impl Plan {
     /// Vectors of a block: fewer in the last one, where the vectors of files end.
     pub fn vectors_of(&self, block: u64) -> u64 {
         self.block_vectors.min(self.vectors - self.first(block))
+    }
+
+    /// Numbers of a block.
+    pub fn values_of(&self, block: u64) -> usize {
+        AXES * self.vectors_of(block) as usize
+    }
+
+    /// Bytes of so many vectors in memory.
+    pub fn bytes(&self, vectors: u64) -> u64 {
+        vectors * VECTOR_BYTES
+    }
+
+    /// Whether a whole block is ever in memory.
+    pub fn stores(&self) -> bool {
+        self.stages == Stages::Separate
     }
 
     /// Largest number of a file, in either direction, with which every sum is exact.

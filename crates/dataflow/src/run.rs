@@ -1,29 +1,20 @@
 //! Runs the dataflow on threads and writes its table. Every phase ends when its last thread does.
 
-use std::fs::File;
-use std::io::Write;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::job::{Context, Request, Response, timed};
 use cuesta_core::progress::Progress;
-use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel;
 use cuesta_runtime::scratch;
 
 use crate::kernel::{self, AXES, Vector};
-use crate::params::{DataflowParams, Keep, Plan, Stages};
-use crate::reduce::{self, Total};
-use crate::source::Source;
+use crate::params::{DataflowParams, Keep, Plan, Stages, VECTOR_BYTES};
+use crate::reduce;
+use crate::source::{FUSED_VECTORS, Source};
 use crate::stored::{self, Blocks};
 use crate::table;
-
-/// Vectors of one task of the fused loop: some tens of microseconds.
-const PIECE_VECTORS: u64 = 1 << 16;
-/// Text of the table that is written at once.
-const PART_BYTES: usize = 1 << 20;
-/// Bytes of a stored vector.
-pub const VECTOR_BYTES: u64 = 24;
 
 /// Runs the workload.
 ///
@@ -46,8 +37,8 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
         Ok((total, plan.blocks * VECTOR_BYTES, plan.blocks))
     })?;
     timed(&mut response, "write", || {
-        let bytes = dataflow.write(total)?;
-        Ok(((), bytes, plan.blocks))
+        let sums = |block| dataflow.sums.of(block);
+        Ok(((), table::write(&request.output, &plan, sums, total)?, plan.blocks))
     })?;
     response.counts.insert("blocks", plan.blocks);
     response.counts.insert("vectors", plan.vectors);
@@ -85,11 +76,6 @@ pub(crate) struct Dataflow<'a> {
 }
 
 impl Dataflow<'_> {
-    /// Bytes of all vectors in memory.
-    fn bytes(&self) -> u64 {
-        self.plan.vectors * VECTOR_BYTES
-    }
-
     /// Calls `work` for each block on all threads.
     fn each_block(&self, work: impl Fn(u64) -> Result<()> + Sync) -> Result<()> {
         let task = |_: &mut (), task: usize| {
@@ -102,15 +88,16 @@ impl Dataflow<'_> {
 
     fn fused(&self, response: &mut Response) -> Result<()> {
         let plan = &self.plan;
-        let pieces = plan.block_vectors.div_ceil(PIECE_VECTORS);
+        let pieces = plan.block_vectors.div_ceil(FUSED_VECTORS);
         let threads = self.context.request.threads;
-        let buffers_bytes = threads as u64 * PIECE_VECTORS.min(plan.vectors) * VECTOR_BYTES;
+        let buffers_bytes = threads as u64 * FUSED_VECTORS.min(plan.vectors) * VECTOR_BYTES;
         let _lease = self.context.budget.take(buffers_bytes, "a piece a thread")?;
         self.context.progress.expect(plan.vectors);
         let task = |buffer: &mut Vec<f64>, task: usize| {
-            let (block, start) = (task as u64 / pieces, task as u64 % pieces * PIECE_VECTORS);
-            let vectors = PIECE_VECTORS.min(plan.vectors_of(block).saturating_sub(start));
-            self.sums.add(block, self.fused_piece(plan.first(block) + start, vectors, buffer)?);
+            let (block, start) = (task as u64 / pieces, task as u64 % pieces * FUSED_VECTORS);
+            let vectors = FUSED_VECTORS.min(plan.vectors_of(block).saturating_sub(start));
+            let first = plan.first(block) + start;
+            self.sums.add(block, self.source.fused(first, vectors, plan, buffer)?);
             self.context.progress.advance(vectors)
         };
         timed(response, "pipeline", || {
@@ -120,30 +107,24 @@ impl Dataflow<'_> {
         })
     }
 
-    /// The sum of shifted vectors, of which those of files are in `buffer` meanwhile.
-    fn fused_piece(&self, first: u64, vectors: u64, buffer: &mut Vec<f64>) -> Result<Vector> {
-        if let Source::Drawn(stream) = &self.source {
-            return Ok(kernel::fused(stream, first, vectors, self.plan.shift));
-        }
-        buffer.resize(AXES * vectors as usize, 0.0);
-        self.source.fill(first, buffer, self.plan.limit())?;
-        kernel::shift(buffer, self.plan.shift);
-        Ok(kernel::sum(buffer))
-    }
-
     fn separate(&self, response: &mut Response) -> Result<()> {
         match self.plan.keep {
             Keep::None => self.pipeline(response),
             Keep::Memory => {
                 let purpose = "keeping all blocks in memory (--keep disk does not)";
-                let _lease = self.context.budget.take(self.bytes(), purpose)?;
+                let _lease =
+                    self.context.budget.take(self.plan.bytes(self.plan.vectors), purpose)?;
                 let size = AXES * self.plan.block_vectors as usize;
                 let mut values = vec![0.0; AXES * self.plan.vectors as usize];
                 self.staged(&stored::InMemory::new(&mut values, size), response)
             }
             Keep::Disk => {
                 let folder = &self.context.request.scratch;
-                scratch::check_space(folder, self.bytes(), "keeping all blocks on disk")?;
+                scratch::check_space(
+                    folder,
+                    self.plan.bytes(self.plan.vectors),
+                    "keeping all blocks on disk",
+                )?;
                 self.staged(&stored::OnDisk::new(folder), response)
             }
         }
@@ -158,21 +139,13 @@ impl Dataflow<'_> {
         self.context.progress.expect(plan.vectors);
         let task = |buffer: &mut Vec<f64>, task: usize| {
             let block = task as u64;
-            buffer.resize(self.size(block), 0.0);
-            self.source.fill(plan.first(block), buffer, plan.limit())?;
-            kernel::shift(buffer, plan.shift);
-            self.sums.add(block, kernel::sum(buffer));
+            self.sums.add(block, self.source.separate(block, plan, buffer)?);
             self.context.progress.advance(plan.vectors_of(block))
         };
         timed(response, "pipeline", || {
             parallel::run(threads, plan.blocks as usize, Vec::new, task, |_| {})?;
             Ok(((), self.source.file_bytes(), plan.vectors))
         })
-    }
-
-    /// Numbers of a block.
-    fn size(&self, block: u64) -> usize {
-        AXES * self.plan.vectors_of(block) as usize
     }
 
     /// Every stage over all blocks before the next one.
@@ -182,47 +155,27 @@ impl Dataflow<'_> {
         let drawn = self.source.vectors().is_none();
         timed(response, if drawn { "generate" } else { "load" }, || {
             self.each_block(|block| {
-                blocks.put(block, self.size(block), |start, values| {
+                blocks.put(block, plan.values_of(block), |start, values| {
                     let first = plan.first(block) + (start / AXES) as u64;
                     self.source.fill(first, values, plan.limit())
                 })
             })?;
-            Ok(((), self.source.file_bytes() + self.bytes(), plan.vectors))
+            Ok(((), self.source.file_bytes() + self.plan.bytes(self.plan.vectors), plan.vectors))
         })?;
         timed(response, "shift", || {
             self.each_block(|block| {
-                blocks.change(block, self.size(block), |values| kernel::shift(values, plan.shift))
+                blocks.change(block, plan.values_of(block), |values| {
+                    kernel::shift(values, plan.shift)
+                })
             })?;
-            Ok(((), 2 * self.bytes(), plan.vectors))
+            Ok(((), 2 * self.plan.bytes(self.plan.vectors), plan.vectors))
         })?;
         timed(response, "average", || {
             self.each_block(|block| {
                 let add = |values: &[f64]| self.sums.add(block, kernel::sum(values));
-                blocks.read(block, self.size(block), add)
+                blocks.read(block, plan.values_of(block), add)
             })?;
-            Ok(((), self.bytes(), plan.vectors))
+            Ok(((), self.plan.bytes(self.plan.vectors), plan.vectors))
         })
-    }
-
-    /// Writes the table. Returns its bytes.
-    fn write(&self, total: Total) -> Result<u64> {
-        let path = self.context.request.output.join(table::AVERAGES_FILE);
-        let failed = |cause| Error::system("answer", "writing", &path, &cause);
-        let mut file = File::create(&path).map_err(failed)?;
-        let mut bytes = 0;
-        let mut text = table::HEADER.join("\t");
-        text.push('\n');
-        for block in 0..self.plan.blocks {
-            let sums = self.sums.of(block).map(i128::from);
-            table::append(&mut text, &block.to_string(), self.plan.vectors_of(block), sums);
-            if text.len() >= PART_BYTES {
-                file.write_all(text.as_bytes()).map_err(failed)?;
-                bytes += text.len() as u64;
-                text.clear();
-            }
-        }
-        table::append(&mut text, table::ALL, self.plan.vectors, total);
-        file.write_all(text.as_bytes()).map_err(failed)?;
-        Ok(bytes + text.len() as u64)
     }
 }

@@ -6,8 +6,11 @@ use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
 use cuesta_input::points::{self, Points};
 
-use crate::kernel::{self, AXES, STREAM};
+use crate::kernel::{self, AXES, STREAM, Vector};
+use crate::params::Plan;
 
+/// Vectors that go through all stages in one loop: some tens of microseconds.
+pub const FUSED_VECTORS: u64 = 1 << 16;
 /// Vectors of a read.
 const PIECE_VECTORS: usize = 1 << 15;
 
@@ -68,6 +71,58 @@ impl Source {
     }
 }
 
+impl Source {
+    /// The sums of all stages of a block, with `room` for what is in memory meanwhile.
+    ///
+    /// # Errors
+    /// As [`Source::fill`].
+    pub fn pipeline(&self, block: u64, plan: &Plan, room: &mut Vec<f64>) -> Result<Vector> {
+        if plan.stores() {
+            return self.separate(block, plan, room);
+        }
+        let (mut first, end) = (plan.first(block), plan.first(block) + plan.vectors_of(block));
+        let mut sum = [0.0; AXES];
+        while first < end {
+            let vectors = FUSED_VECTORS.min(end - first);
+            let more = self.fused(first, vectors, plan, room)?;
+            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+            first += vectors;
+        }
+        Ok(sum)
+    }
+
+    /// The sum of shifted vectors in one loop; those of files are in `room` meanwhile.
+    ///
+    /// # Errors
+    /// As [`Source::fill`].
+    pub fn fused(
+        &self,
+        first: u64,
+        vectors: u64,
+        plan: &Plan,
+        room: &mut Vec<f64>,
+    ) -> Result<Vector> {
+        if let Self::Drawn(stream) = self {
+            return Ok(kernel::fused(stream, first, vectors, plan.shift));
+        }
+        room.resize(AXES * vectors as usize, 0.0);
+        self.fill(first, room, plan.limit())?;
+        kernel::shift(room, plan.shift);
+        Ok(kernel::sum(room))
+    }
+
+    /// The sum of a block that is in `room`, each stage in a loop of its own.
+    ///
+    /// # Errors
+    /// As [`Source::fill`].
+    pub fn separate(&self, block: u64, plan: &Plan, room: &mut Vec<f64>) -> Result<Vector> {
+        room.resize(plan.values_of(block), 0.0);
+        self.fill(plan.first(block), room, plan.limit())?;
+        kernel::shift(room, plan.shift);
+        Ok(kernel::sum(room))
+    }
+}
+
 impl Stored {
     /// The vectors of the files behind `inputs`, one file after the other.
     ///
@@ -84,11 +139,6 @@ impl Stored {
             return Err(Error::input("dataflow", text));
         }
         Ok(Self { points })
-    }
-
-    /// The files in order, with how many vectors each has.
-    pub fn files(&self) -> Vec<(PathBuf, u64)> {
-        self.points.files().map(|(path, count)| (path.to_owned(), count)).collect()
     }
 
     /// Bytes of the numbers in the files.

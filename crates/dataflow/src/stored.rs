@@ -96,7 +96,7 @@ impl OnDisk {
 }
 
 /// Calls `work` with the place, in values, and the room for each piece of a block.
-fn pieces(
+pub(crate) fn pieces(
     size: usize,
     mut work: impl FnMut(usize, &mut [f64], &mut [u8]) -> Result<()>,
 ) -> Result<()> {
@@ -110,23 +110,23 @@ fn pieces(
     Ok(())
 }
 
-fn load((path, file): &(PathBuf, File), start: usize, bytes: &mut [u8]) -> Result<()> {
+pub(crate) fn load((path, file): (&Path, &File), start: usize, bytes: &mut [u8]) -> Result<()> {
     file.read_exact_at(bytes, (start * VALUE_BYTES) as u64)
         .map_err(|cause| Error::system("scratch", "reading", path, &cause))
 }
 
-fn save((path, file): &(PathBuf, File), start: usize, bytes: &[u8]) -> Result<()> {
+pub(crate) fn save((path, file): (&Path, &File), start: usize, bytes: &[u8]) -> Result<()> {
     file.write_all_at(bytes, (start * VALUE_BYTES) as u64)
         .map_err(|cause| Error::system("scratch", "writing", path, &cause))
 }
 
-fn to_values(bytes: &[u8], values: &mut [f64]) {
+pub(crate) fn to_values(bytes: &[u8], values: &mut [f64]) {
     for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
         *value = f64::from_le_bytes(*bytes);
     }
 }
 
-fn to_bytes(values: &[f64], bytes: &mut [u8]) {
+pub(crate) fn to_bytes(values: &[f64], bytes: &mut [u8]) {
     for (value, bytes) in values.iter().zip(bytes.as_chunks_mut().0) {
         *bytes = value.to_le_bytes();
     }
@@ -139,29 +139,29 @@ impl Blocks for OnDisk {
         size: usize,
         mut fill: impl FnMut(usize, &mut [f64]) -> Result<()>,
     ) -> Result<()> {
-        let file = self.open(block)?;
+        let (path, file) = &self.open(block)?;
         pieces(size, |start, values, bytes| {
             fill(start, values)?;
             to_bytes(values, bytes);
-            save(&file, start, bytes)
+            save((path, file), start, bytes)
         })
     }
 
     fn change(&self, block: u64, size: usize, mut work: impl FnMut(&mut [f64])) -> Result<()> {
-        let file = self.open(block)?;
+        let (path, file) = &self.open(block)?;
         pieces(size, |start, values, bytes| {
-            load(&file, start, bytes)?;
+            load((path, file), start, bytes)?;
             to_values(bytes, values);
             work(values);
             to_bytes(values, bytes);
-            save(&file, start, bytes)
+            save((path, file), start, bytes)
         })
     }
 
     fn read(&self, block: u64, size: usize, mut look: impl FnMut(&[f64])) -> Result<()> {
-        let file = self.open(block)?;
+        let (path, file) = &self.open(block)?;
         pieces(size, |start, values, bytes| {
-            load(&file, start, bytes)?;
+            load((path, file), start, bytes)?;
             to_values(bytes, values);
             look(values);
             Ok(())

@@ -1,6 +1,15 @@
 //! The answer file: sums and averages of every block, and of all.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+use cuesta_core::{Error, Result};
+
+use crate::kernel::AXES;
+use crate::params::Plan;
+use crate::reduce::Total;
 
 /// The answer file.
 pub const AVERAGES_FILE: &str = "averages.tsv";
@@ -9,8 +18,39 @@ pub const HEADER: [&str; 8] =
     ["block", "vectors", "sum_x", "sum_y", "sum_z", "mean_x", "mean_y", "mean_z"];
 /// What the last line has for a block number: the sums of all blocks.
 pub const ALL: &str = "all";
+/// Text that is written at once.
+const PART_BYTES: usize = 1 << 20;
 /// Decimals of a mean.
 const DECIMALS: u32 = 6;
+
+/// Writes the table of the blocks of a run into a folder; returns its bytes.
+///
+/// # Errors
+/// `System`.
+pub fn write(
+    folder: &Path,
+    plan: &Plan,
+    sums: impl Fn(u64) -> [i64; AXES],
+    total: Total,
+) -> Result<u64> {
+    let path = folder.join(AVERAGES_FILE);
+    let failed = |cause| Error::system("answer", "writing", &path, &cause);
+    let mut file = File::create(&path).map_err(failed)?;
+    let mut bytes = 0;
+    let mut text = HEADER.join("\t");
+    text.push('\n');
+    for block in 0..plan.blocks {
+        append(&mut text, &block.to_string(), plan.vectors_of(block), sums(block).map(i128::from));
+        if text.len() >= PART_BYTES {
+            file.write_all(text.as_bytes()).map_err(failed)?;
+            bytes += text.len() as u64;
+            text.clear();
+        }
+    }
+    append(&mut text, ALL, plan.vectors, total);
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    Ok(bytes + text.len() as u64)
+}
 
 /// Appends a line.
 pub fn append(out: &mut String, block: &str, vectors: u64, sums: [i128; 3]) {

@@ -21,20 +21,6 @@ pub fn slice<T: Element>(buffer: &PyBuffer<T>) -> PyResult<&[T]> {
     Ok(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<T>(), count) })
 }
 
-/// What a buffer holds, to write to. It belongs to the one rank or task that works on it.
-#[allow(clippy::mut_from_ref)]
-pub fn slice_mut<T: Element>(buffer: &PyBuffer<T>) -> PyResult<&mut [T]> {
-    let count = check(buffer)?;
-    if buffer.readonly() {
-        return Err(PyValueError::new_err("the buffer can't be written to"));
-    }
-    if count == 0 {
-        return Ok(&mut []);
-    }
-    // SAFETY: as in `slice`; nobody else uses the memory meanwhile.
-    Ok(unsafe { std::slice::from_raw_parts_mut(buffer.buf_ptr().cast::<T>(), count) })
-}
-
 fn check<T: Element>(buffer: &PyBuffer<T>) -> PyResult<usize> {
     if !buffer.is_c_contiguous() {
         return Err(PyValueError::new_err("a buffer must be C-contiguous"));

@@ -4,7 +4,6 @@ mod answer;
 mod assembly;
 mod buffers;
 mod convert;
-mod dataflow;
 mod rounds;
 
 use std::path::PathBuf;
@@ -16,7 +15,6 @@ use cuesta_core::job;
 use cuesta_core::progress::Progress;
 use cuesta_network as network;
 use cuesta_network::run::split::{Columns, SplitParams};
-use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -162,53 +160,6 @@ mod _native {
     #[pyfunction]
     fn data_make(py: Python<'_>, kind: &str, request_json: &str) -> PyResult<String> {
         watched(py, None, |state| convert::data_make(kind, request_json, state))
-    }
-
-    /// Fills a block (C-contiguous doubles, three a vector) with vectors from number `first` on.
-    #[pyfunction]
-    fn dataflow_generate(
-        py: Python<'_>,
-        block: PyBuffer<f64>,
-        seed: u64,
-        first: u64,
-    ) -> PyResult<()> {
-        dataflow::generate(py, &block, seed, first)
-    }
-
-    /// Files of vectors behind `inputs_json`, with how many each has; bytes of all their numbers.
-    #[pyfunction]
-    fn dataflow_files(py: Python<'_>, inputs_json: &str) -> PyResult<(Vec<(PathBuf, u64)>, u64)> {
-        watched(py, None, |_| dataflow::files(inputs_json))
-    }
-
-    /// Fills a block with the vectors of files from number `first` on, rounded to units.
-    #[pyfunction]
-    fn dataflow_load(
-        py: Python<'_>,
-        block: PyBuffer<f64>,
-        inputs_json: &str,
-        first: u64,
-        limit: f64,
-    ) -> PyResult<()> {
-        dataflow::load(py, &block, inputs_json, (first, limit))
-    }
-
-    /// Adds a vector to each vector of a block.
-    #[pyfunction]
-    fn dataflow_shift(py: Python<'_>, block: PyBuffer<f64>, by: [f64; 3]) -> PyResult<()> {
-        dataflow::shift(py, &block, by)
-    }
-
-    /// The sums of a block, in units of 2^-16.
-    #[pyfunction]
-    fn dataflow_sum(py: Python<'_>, block: PyBuffer<f64>) -> PyResult<[i64; 3]> {
-        dataflow::sum(py, &block)
-    }
-
-    /// The sums of generated and shifted vectors `(first, how many)`, in units of 2^-16.
-    #[pyfunction]
-    fn dataflow_fused(py: Python<'_>, seed: u64, vectors: (u64, u64), by: [f64; 3]) -> [i64; 3] {
-        dataflow::fused(py, seed, vectors, by)
     }
 
     /// Measures a ceiling of this machine; JSON in, JSON out.

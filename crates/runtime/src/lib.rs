@@ -7,4 +7,5 @@ pub mod parallel;
 pub mod rounds;
 pub mod scratch;
 pub mod state;
+pub mod whole;
 pub mod wire;

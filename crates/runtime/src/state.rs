@@ -1,15 +1,15 @@
 //! What the parts of a run keep from one round to the next.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
 
 use crate::rounds::{Bytes, Means};
+use crate::whole::WholeFile;
 
 /// Values by name: in the memory of this worker where a number always comes to the same one, else
 /// in files of a folder that all workers share, where any of them finds them.
@@ -40,17 +40,9 @@ impl State {
         let path = self.folder.join(name);
         let failed = |cause| Error::system("state", "writing", &path, &cause);
         fs::create_dir_all(&self.folder).map_err(failed)?;
-        // A name of this attempt alone, so that nobody sees half a value.
-        static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
-        let attempt = (std::process::id(), ATTEMPTS.fetch_add(1, Ordering::Relaxed));
-        let partial = self.folder.join(format!(".{name}.{}.{}", attempt.0, attempt.1));
-        let written = File::create_new(&partial)
-            .and_then(|mut file| file.write_all(&value))
-            .and_then(|()| fs::rename(&partial, &path));
-        written.map_err(|cause| {
-            let _ = fs::remove_file(&partial);
-            failed(cause)
-        })
+        let mut file = WholeFile::create(&path)?;
+        file.write_all(&value).map_err(failed)?;
+        file.finish()
     }
 
     /// A value that was kept.

@@ -1,16 +1,16 @@
-"""What the engines other than native share for `dataflow`: its plan, its kernels, its table."""
+"""`dataflow` as the papers' programmers write it, `--kernels numpy` and `c`: what the programs of
+both engines share. `--kernels native` is `crates/dataflow`, in rounds.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from cuesta.engines.shares import FileShare, file_share
 from cuesta.errors import InputError
-from cuesta.lab.request import native_module
 from cuesta.lab.trial import Trial
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ def plan(parameters: Mapping[str, Any], seed: int, inputs: Sequence[str]) -> Pla
     vectors, file_bytes = parameters["blocks"] * each, 0
     files: tuple[tuple[str, int], ...] = ()
     if inputs:
-        found, file_bytes = native_module().dataflow_files(json.dumps(list(inputs)))
-        files = tuple((str(path), count) for path, count in found)
+        files, file_bytes = _files(inputs)
         vectors = sum(count for _, count in files)
     blocks = -(-vectors // each)
     if blocks > BLOCKS_MAX:
@@ -133,6 +132,27 @@ def plan(parameters: Mapping[str, Any], seed: int, inputs: Sequence[str]) -> Pla
         keep=parameters["keep"],
         seed=seed,
     )
+
+
+def _files(inputs: Iterable[str]) -> tuple[tuple[tuple[str, int], ...], int]:
+    """The files behind inputs, how many vectors each has, and the bytes of all numbers."""
+    import numpy as np
+
+    files, size_bytes = [], 0
+    for given in map(Path, inputs):
+        for path in sorted(given.glob("*.npy")) if given.is_dir() else [given]:
+            try:
+                array = np.load(path, mmap_mode="r")
+            except (OSError, ValueError) as error:
+                raise InputError(f"dataflow: {path} is no .npy file: {error}") from None
+            if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind != "f":
+                raise InputError(
+                    f"dataflow: {path} has {array.dtype} of shape {array.shape}; give arrays of "
+                    "n x 3 float32 or float64"
+                )
+            files.append((str(path), len(array)))
+            size_bytes += array.nbytes
+    return tuple(files), size_bytes
 
 
 def _shift(text: str) -> tuple[float, float, float]:
@@ -154,61 +174,11 @@ def _rounded(value: float) -> float:
     return (units if value >= 0 else -units) / UNITS
 
 
-class Kernels(Protocol):
-    """The stages on one block: `3 * vectors` doubles, C-contiguous."""
+class NumpyKernels:
+    """The stages on one block, `3 * vectors` doubles, as a good Python programmer writes them."""
 
     def generate(self, block: Block, seed: int, first: int) -> None:
         """Fill the block with the vectors from number `first` on."""
-        ...
-
-    def load(self, block: Block, share: FileShare, limit: float) -> None:
-        """Fill the block with vectors of files, rounded to units. Errors: `InputError`."""
-        ...
-
-    def shift(self, block: Block, by: tuple[float, float, float]) -> None:
-        """Add a vector to each."""
-        ...
-
-    def sum(self, block: Block) -> Sums:
-        """The sums of the block."""
-        ...
-
-    def fused(self, seed: int, first: int, vectors: int, by: tuple[float, float, float]) -> Sums:
-        """All stages without a block."""
-        ...
-
-
-class NativeKernels:
-    """The Rust kernels."""
-
-    def generate(self, block: Block, seed: int, first: int) -> None:
-        """See `Kernels`."""
-        native_module().dataflow_generate(block, seed, first)
-
-    def load(self, block: Block, share: FileShare, limit: float) -> None:
-        """See `Kernels`."""
-        native_module().dataflow_load(block, json.dumps(share.inputs), share.first, limit)
-
-    def shift(self, block: Block, by: tuple[float, float, float]) -> None:
-        """See `Kernels`."""
-        native_module().dataflow_shift(block, by)
-
-    def sum(self, block: Block) -> Sums:
-        """See `Kernels`."""
-        x, y, z = native_module().dataflow_sum(block)
-        return x, y, z
-
-    def fused(self, seed: int, first: int, vectors: int, by: tuple[float, float, float]) -> Sums:
-        """See `Kernels`."""
-        x, y, z = native_module().dataflow_fused(seed, (first, vectors), by)
-        return x, y, z
-
-
-class NumpyKernels:
-    """What a good Python programmer writes without us; `fused` still stores the block."""
-
-    def generate(self, block: Block, seed: int, first: int) -> None:
-        """See `Kernels`."""
         import numpy as np
 
         vectors = block.size // 3
@@ -226,7 +196,7 @@ class NumpyKernels:
         block -= 1000.0
 
     def load(self, block: Block, share: FileShare, limit: float) -> None:
-        """See `Kernels`."""
+        """Fill the block with vectors of files, rounded to units. Errors: `InputError`."""
         import numpy as np
 
         done, first, left = 0, share.first, share.count
@@ -244,17 +214,17 @@ class NumpyKernels:
         block /= UNITS
 
     def shift(self, block: Block, by: tuple[float, float, float]) -> None:
-        """See `Kernels`."""
+        """Add a vector to each."""
         axes = block.reshape(-1, 3)
         axes += by
 
     def sum(self, block: Block) -> Sums:
-        """See `Kernels`."""
+        """The sums of the block."""
         x, y, z = (int(value * UNITS) for value in block.reshape(-1, 3).sum(axis=0))
         return x, y, z
 
     def fused(self, seed: int, first: int, vectors: int, by: tuple[float, float, float]) -> Sums:
-        """See `Kernels`."""
+        """The sums of all stages; the block is stored all the same."""
         import numpy as np
 
         block = np.empty(3 * vectors)
@@ -281,7 +251,7 @@ def _mix_array(words: NDArray[np.uint64]) -> None:
     words ^= words >> np.uint64(31)
 
 
-def make_block(kernels: Kernels, asked: Plan, number: int, room: Block) -> Block:
+def make_block(kernels: NumpyKernels, asked: Plan, number: int, room: Block) -> Block:
     """Block `number`, generated or loaded, at the start of `room`. Errors: `InputError`."""
     first, count = asked.first(number), asked.vectors_of(number)
     block = room[: 3 * count]
@@ -299,7 +269,7 @@ def make_room(asked: Plan) -> Block:
     return np.empty(3 * asked.vectors_of(0) if asked.stores else 0)
 
 
-def sums_of(kernels: Kernels, asked: Plan, number: int, room: Block) -> Sums:
+def sums_of(kernels: NumpyKernels, asked: Plan, number: int, room: Block) -> Sums:
     """All stages of a block."""
     if not asked.stores:
         first, count = asked.first(number), asked.vectors_of(number)
@@ -309,7 +279,7 @@ def sums_of(kernels: Kernels, asked: Plan, number: int, room: Block) -> Sums:
     return kernels.sum(block)
 
 
-KERNELS: Mapping[str, type[Kernels]] = {"native": NativeKernels, "numpy": NumpyKernels}
+KERNELS = ("native", "numpy")
 
 
 def kernels_of(trial: Trial, choices: Iterable[str] = KERNELS) -> str:

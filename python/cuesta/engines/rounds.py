@@ -15,7 +15,7 @@ from typing import Any
 from cuesta.lab.request import native_module
 from cuesta.lab.trial import Phase
 
-WORKLOADS = frozenset({"images", "kmeans", "sort"})
+WORKLOADS = frozenset({"dataflow", "images", "kmeans", "sort"})
 """Those that are described in rounds."""
 
 

@@ -1,4 +1,6 @@
-"""`dataflow` on ranks: each has a range of the blocks; only sums travel, added by `MPI_Reduce`."""
+"""`dataflow` with NumPy on ranks, `--kernels numpy`: each rank has a range of the blocks, and only
+sums travel, added by `MPI_Reduce`.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,7 @@ import numpy as np
 
 from cuesta.engines.dataflow import (
     ANSWER_FILE,
-    KERNELS,
-    Kernels,
+    NumpyKernels,
     Plan,
     Sums,
     make_block,
@@ -37,7 +38,7 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     clock = Clock(world)
     mine = my_blocks(asked.blocks, world.rank, world.size)
     sums = np.zeros((len(mine), 3), dtype=np.int64)
-    kernels = KERNELS[request["kernels"]]()
+    kernels = NumpyKernels()
     if asked.keep == "none":
         with clock.phase("pipeline", **asked.amounts("pipeline")):
             room = make_room(asked)
@@ -74,7 +75,7 @@ def _keeper(asked: Plan, request: dict[str, Any]) -> Callable[[int], Block]:
 
 def _staged(
     clock: Clock,
-    kernels: Kernels,
+    kernels: NumpyKernels,
     asked: Plan,
     work: tuple[range, Any, Callable[[int], Block]],
 ) -> None:

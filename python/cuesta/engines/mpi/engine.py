@@ -52,7 +52,8 @@ class MpiEngine:
             raise EngineMissing(str(error)) from None
         ranks = world.size() if world.is_inside() else _ranks(trial)
         kernels = kernels_of(trial, _KERNELS)
-        _check_memory(trial, ranks)
+        if kernels != "native":
+            _check_memory(trial, ranks)
         if kernels == "c":
             return _run_in_c(trial, ranks, output)
         trial, converted = with_arrays(trial, scratch)
@@ -111,9 +112,7 @@ def _ranks(trial: Trial) -> int:
 
 
 def _check_memory(trial: Trial, ranks: int) -> None:
-    """What `dataflow` can refuse before ranks start."""
-    if trial.workload != "dataflow":
-        return
+    """What can be refused before ranks start."""
     asked = plan(trial.parameters, trial.seed, trial.inputs)
     if not asked.stores or asked.keep == "disk":
         return

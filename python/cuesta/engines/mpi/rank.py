@@ -43,7 +43,7 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     response, told = {}, None
     try:
         name = request["workload"]
-        module = "rounds" if name in WORKLOADS else name
+        module = "rounds" if request["kernels"] == "native" and name in WORKLOADS else name
         response = import_module(f"cuesta.engines.mpi.{module}").run(world, request)
     except CuestaError as error:
         told = (type(error).__name__, str(error))

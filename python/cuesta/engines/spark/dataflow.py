@@ -1,8 +1,5 @@
-"""`dataflow`: blocks and their sums stay in tasks, which add them; the driver writes the table.
-
-With `--kernels native` kept blocks are binary rows of DataFrames and the Rust kernels work on them
-where Arrow put them. With `--kernels numpy` blocks are NumPy arrays in RDDs, as a Python programmer
-writes it who has Spark and nothing else.
+"""`dataflow` as it is written with Spark and NumPy alone, `--kernels numpy`: blocks are arrays in
+RDDs, and sums stay in tasks, which add them; the driver writes the table.
 """
 
 from __future__ import annotations
@@ -15,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 from cuesta.engines.dataflow import (
     ANSWER_FILE,
     VECTOR_BYTES,
-    Kernels,
-    NativeKernels,
     NumpyKernels,
     Plan,
     Sums,
@@ -36,18 +31,13 @@ from cuesta.errors import InputError
 from cuesta.units import format_bytes
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark import RDD
-    from pyspark.sql import DataFrame
 
     from cuesta.engines.dataflow import Block
     from cuesta.engines.spark.session import Session
 
 COPIES = 4
 """Of a block while it goes from the JVM to a Python worker and back."""
-
-BLOCKS = "block long, data binary"
-SUMS = "x long, y long, z long"
 
 
 def run(context: Context) -> dict[str, int]:
@@ -58,7 +48,7 @@ def run(context: Context) -> dict[str, int]:
     tasks = options.partitions or min(asked.blocks, TASKS_A_SLOT * context.session.slots)
     if asked.stores:
         _check_memory(context, asked)
-    stages = (_Arrays if options.kernels == "numpy" else _Frames)(context, asked, tasks)
+    stages = _Stages(context, asked, tasks)
     if asked.keep == "none":
         with _phase(context, asked, "pipeline"):
             sums = _computed(stages.pipeline())
@@ -107,7 +97,7 @@ def _check_memory(context: Context, asked: Plan) -> None:
         )
 
 
-def _staged(context: Context, asked: Plan, stages: _Frames | _Arrays) -> RDD[Sums]:
+def _staged(context: Context, asked: Plan, stages: _Stages) -> RDD[Sums]:
     try:
         with _phase(context, asked, asked.making):
             stages.make()
@@ -119,47 +109,7 @@ def _staged(context: Context, asked: Plan, stages: _Frames | _Arrays) -> RDD[Sum
         stages.forget()
 
 
-class _Frames:
-    """The stages on DataFrames with our kernels."""
-
-    def __init__(self, context: Context, asked: Plan, tasks: int) -> None:
-        self.stored: dict[str, int] = {}
-        self._session = context.session
-        self._asked = asked
-        self._tasks = tasks
-        self._kept: list[DataFrame] = []
-
-    def pipeline(self) -> RDD[Sums]:
-        """The sums of blocks that go through all stages one after the other."""
-        return _pipelines(self._session, NativeKernels(), self._asked, self._tasks)
-
-    def make(self) -> None:
-        """Make the blocks and keep them."""
-        rows = self._session.spark.range(0, self._asked.blocks, 1, self._tasks)
-        self._keep(rows, _generated)
-
-    def shift(self) -> None:
-        """Keep the shifted blocks beside the first ones: a DataFrame can't be changed."""
-        self._keep(self._kept[-1], _shifted)
-
-    def average(self) -> RDD[Sums]:
-        """The sums of the kept blocks."""
-        return self._session.map_arrow(self._kept[-1], _summed, SUMS).rdd.map(tuple)
-
-    def forget(self) -> None:
-        """Give back what was kept."""
-        for frame in self._kept:
-            frame.unpersist(blocking=True)
-
-    def _keep(self, rows: DataFrame, function: Any) -> None:
-        mapped = self._session.map_arrow(rows, partial(function, self._asked), BLOCKS)
-        mapped.persist(_level(self._asked))
-        self._kept.append(mapped)
-        mapped.foreachPartition(_nothing)
-        self.stored |= _stored(self._session)
-
-
-class _Arrays:
+class _Stages:
     """The stages on RDDs of NumPy arrays."""
 
     def __init__(self, context: Context, asked: Plan, tasks: int) -> None:
@@ -170,25 +120,26 @@ class _Arrays:
         self._kept: list[RDD[Any]] = []
 
     def pipeline(self) -> RDD[Sums]:
-        """See `_Frames`."""
-        return _pipelines(self._session, NumpyKernels(), self._asked, self._tasks)
+        """The sums of blocks that go through all stages one after the other."""
+        numbers = _numbers(self._session, self._asked, self._tasks)
+        return numbers.mapPartitions(partial(_all_sums, NumpyKernels(), self._asked))
 
     def make(self) -> None:
-        """See `_Frames`."""
+        """Make the blocks and keep them."""
         numbers = _numbers(self._session, self._asked, self._tasks)
         self._keep(numbers.map(partial(_made, NumpyKernels(), self._asked)))
 
     def shift(self) -> None:
-        """See `_Frames`."""
+        """Keep the shifted blocks beside the first ones: an RDD can't be changed."""
         by = self._asked.shift
         self._keep(self._kept[-1].map(lambda block: (block.reshape(-1, 3) + by).ravel()))
 
     def average(self) -> RDD[Sums]:
-        """See `_Frames`."""
+        """The sums of the kept blocks."""
         return self._kept[-1].map(NumpyKernels().sum)
 
     def forget(self) -> None:
-        """See `_Frames`."""
+        """Give back what was kept."""
         for rdd in self._kept:
             rdd.unpersist(blocking=True)
 
@@ -214,11 +165,7 @@ def _stored(session: Any) -> dict[str, int]:
     }
 
 
-def _nothing(_rows: Iterable[Any]) -> None:
-    return None
-
-
-def _made(kernels: Kernels, asked: Plan, number: int) -> Block:
+def _made(kernels: NumpyKernels, asked: Plan, number: int) -> Block:
     """A block of its own. Errors: what a driver finds again."""
     import numpy as np
 
@@ -230,58 +177,8 @@ def _numbers(session: Session, asked: Plan, tasks: int) -> RDD[int]:
     return session.spark.sparkContext.range(0, asked.blocks, 1, tasks)
 
 
-def _pipelines(session: Session, kernels: Kernels, asked: Plan, tasks: int) -> RDD[Sums]:
-    return _numbers(session, asked, tasks).mapPartitions(partial(_all_sums, kernels, asked))
-
-
-def _all_sums(kernels: Kernels, asked: Plan, numbers: Iterable[int]) -> Iterator[Sums]:
+def _all_sums(kernels: NumpyKernels, asked: Plan, numbers: Iterable[int]) -> Iterator[Sums]:
     with refusing():
         room = make_room(asked)
         for number in numbers:
             yield sums_of(kernels, asked, number, room)
-
-
-def _generated(asked: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    kernels = NativeKernels()
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            yield _block_batch(number, _made(kernels, asked, number))
-
-
-def _shifted(asked: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    kernels = NativeKernels()
-    for number, block in _blocks(batches):
-        moved = block.copy()
-        kernels.shift(moved, asked.shift)
-        yield _block_batch(number, moved)
-
-
-def _summed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    kernels = NativeKernels()
-    for _, block in _blocks(batches):
-        yield _sums_batch(kernels.sum(block))
-
-
-def _blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Block]]:
-    """Blocks on the memory of Arrow, one row at a time."""
-    import numpy as np
-
-    for batch in batches:
-        numbers = batch.column(0).to_pylist()
-        for number, data in zip(numbers, batch.column(1), strict=True):
-            yield number, np.frombuffer(data.as_buffer(), dtype=np.float64)
-
-
-def _block_batch(number: int, block: Block) -> pa.RecordBatch:
-    import numpy as np
-    import pyarrow as pa
-
-    ends = pa.py_buffer(np.array([0, block.nbytes], dtype=np.int32))
-    data = pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(block)])
-    return pa.RecordBatch.from_arrays([pa.array([number], pa.int64()), data], ["block", "data"])
-
-
-def _sums_batch(sums: Sums) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    return pa.RecordBatch.from_pydict({name: [one] for name, one in zip("xyz", sums, strict=True)})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cuesta.engines import Engine, Progress
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
-from cuesta.engines.spark.options import Settings, settings_of
+from cuesta.engines.spark.options import Settings, options_of, settings_of
 from cuesta.errors import CuestaError
 from cuesta.lab.trial import Outcome, Phase, Trial
 
@@ -182,7 +182,8 @@ def _run(context: Context) -> dict[str, int]:
         "join": join.run,
         "degrees": degrees.run,
         "communities": communities.run,
-        "dataflow": dataflow.run,
         "assemble": assembly.run,
     }
+    if options_of(context.trial).kernels == "numpy":
+        return dataflow.run(context)
     return workloads.get(context.trial.workload, rounds.run)(context)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from cuesta.engines.request import native_request
@@ -30,6 +32,12 @@ TASKS_A_SLICE = 16
 
 def run(context: Context) -> dict[str, int]:
     """Go through all rounds; return the counts. Errors: those of the tasks."""
+    with TemporaryDirectory(dir=context.scratch, prefix="rounds-") as scratch:
+        return _run(context, Path(scratch))
+
+
+def _run(context: Context, scratch: Path) -> dict[str, int]:
+    """See `run`; all workers share `scratch`."""
     trial, converted = with_arrays(on_disk(context), context.scratch)
     context.phases += converted
     slots = context.session.slots
@@ -39,7 +47,7 @@ def run(context: Context) -> dict[str, int]:
         tasks=options_of(trial).partitions,
         task_bytes=context.task_bytes,
     )
-    asked = json.loads(to_request(trial, context.output, context.scratch))
+    asked = json.loads(to_request(trial, context.output, scratch))
     leader = Leader(Job(workload=trial.workload, request=native_request(asked), means=means))
     request = native_request(asked, threads=1, memory_bytes=asked["memory_bytes"] // slots)
     job = Job(workload=trial.workload, request=request, means=means)

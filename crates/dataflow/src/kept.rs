@@ -1,0 +1,132 @@
+//! Blocks that a worker keeps from one round to the next. A task may run twice, also after a later
+//! one of the same block has begun elsewhere: each stage of a block is there once, and no stage
+//! changes what another attempt still reads.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use cuesta_core::pages::large_pages;
+use cuesta_core::{Error, Result};
+use cuesta_runtime::whole::WholeFile;
+
+use crate::kernel::{self, AXES, Vector};
+use crate::params::Plan;
+use crate::source::Source;
+use crate::stored::{load, pieces, save, to_bytes, to_values};
+
+/// Where they are.
+pub(crate) enum Kept {
+    /// In memory, and whether they are shifted. What is not there is made again.
+    Memory(BTreeMap<u64, (bool, Vec<f64>)>),
+    /// In a folder, in files.
+    Files(PathBuf),
+}
+
+impl Kept {
+    /// None yet; in files of `folder`, or without one in memory.
+    pub fn new(folder: Option<&Path>) -> Self {
+        match folder {
+            None => Self::Memory(BTreeMap::new()),
+            Some(folder) => Self::Files(folder.to_owned()),
+        }
+    }
+
+    /// Generates or reads a block.
+    ///
+    /// # Errors
+    /// Those of the source; `System`.
+    pub fn make(&mut self, block: u64, plan: &Plan, source: &Source) -> Result<()> {
+        let first = plan.first(block);
+        match self {
+            Self::Memory(_) => self.in_memory(block, plan, source).map(|_| ()),
+            Self::Files(folder) => {
+                let made = WholeFile::create(&made(folder, block))?;
+                pieces(plan.values_of(block), |start, values, bytes| {
+                    source.fill(first + (start / AXES) as u64, values, plan.limit())?;
+                    to_bytes(values, bytes);
+                    save((folder, made.file()), start, bytes)
+                })?;
+                made.finish()
+            }
+        }
+    }
+
+    /// Shifts a block.
+    ///
+    /// # Errors
+    /// As for [`Kept::make`].
+    pub fn shift(&mut self, block: u64, plan: &Plan, source: &Source) -> Result<()> {
+        let Self::Files(folder) = self else {
+            let (shifted, values) = self.in_memory(block, plan, source)?;
+            if !*shifted {
+                kernel::shift(values, plan.shift);
+                *shifted = true;
+            }
+            return Ok(());
+        };
+        let from = opened(&made(folder, block))?;
+        let to = WholeFile::create(&shifted(folder, block))?;
+        pieces(plan.values_of(block), |start, values, bytes| {
+            load((folder, &from), start, bytes)?;
+            to_values(bytes, values);
+            kernel::shift(values, plan.shift);
+            to_bytes(values, bytes);
+            save((folder, to.file()), start, bytes)
+        })?;
+        to.finish()
+    }
+
+    /// The sums of a shifted block.
+    ///
+    /// # Errors
+    /// As for [`Kept::make`].
+    pub fn sum(&mut self, block: u64, plan: &Plan, source: &Source) -> Result<Vector> {
+        let Self::Files(folder) = self else {
+            self.shift(block, plan, source)?;
+            return Ok(kernel::sum(&self.in_memory(block, plan, source)?.1));
+        };
+        let from = opened(&shifted(folder, block))?;
+        let mut sum = [0.0; AXES];
+        pieces(plan.values_of(block), |start, values, bytes| {
+            load((folder, &from), start, bytes)?;
+            to_values(bytes, values);
+            sum.iter_mut().zip(kernel::sum(values)).for_each(|(sum, more)| *sum += more);
+            Ok(())
+        })?;
+        // All blocks are shifted by now, so nobody reads what was made.
+        let _ = fs::remove_file(made(folder, block));
+        Ok(sum)
+    }
+
+    /// A block in memory, and whether it is shifted.
+    fn in_memory(
+        &mut self,
+        block: u64,
+        plan: &Plan,
+        source: &Source,
+    ) -> Result<&mut (bool, Vec<f64>)> {
+        let Self::Memory(blocks) = self else {
+            return Err(Error::defect("dataflow", "a block is looked for in memory"));
+        };
+        if let std::collections::btree_map::Entry::Vacant(place) = blocks.entry(block) {
+            let mut values = vec![0.0; plan.values_of(block)];
+            large_pages(&mut values);
+            source.fill(plan.first(block), &mut values, plan.limit())?;
+            place.insert((false, values));
+        }
+        blocks.get_mut(&block).ok_or_else(|| Error::defect("dataflow", "a block is lost"))
+    }
+}
+
+fn made(folder: &Path, block: u64) -> PathBuf {
+    folder.join(format!("block-{block}.f64"))
+}
+
+fn shifted(folder: &Path, block: u64) -> PathBuf {
+    folder.join(format!("shifted-{block}.f64"))
+}
+
+fn opened(path: &Path) -> Result<File> {
+    File::open(path).map_err(|cause| Error::system("scratch", "opening", path, &cause))
+}

@@ -1,0 +1,124 @@
+//! In rounds, whatever engine does their tasks, the table is that of the native run.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cuesta_core::job::{Request, Response};
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use cuesta_dataflow::rounds::{lead, work};
+use cuesta_dataflow::{run, table};
+use cuesta_input::npy;
+use cuesta_runtime::rounds::{Means, RandomEngine, Task};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn request(folder: &Path, parameters: Value, inputs: Vec<PathBuf>) -> Request {
+    for name in ["answer", "scratch"] {
+        let _ = fs::remove_dir_all(folder.join(name));
+        fs::create_dir(folder.join(name)).unwrap();
+    }
+    Request {
+        inputs,
+        parameters,
+        output: folder.join("answer"),
+        seed: 7,
+        threads: 2,
+        memory_bytes: 1 << 30,
+        scratch: folder.join("scratch"),
+        verify: Default::default(),
+        names: None,
+    }
+}
+
+fn table_of(request: &Request) -> String {
+    fs::read_to_string(request.output.join(table::AVERAGES_FILE)).unwrap()
+}
+
+const MEANS: Means =
+    Means { slots: 3, memory_bytes: 1 << 30, tasks: None, task_bytes: None, keeps: false };
+
+/// By workers that keep everything and do a task of each round twice.
+fn by_one_worker(request: &Request) -> Response {
+    let means = Means { keeps: true, ..MEANS };
+    let (mut leader, mut worker) = (lead(request, means).unwrap(), work(request, means).unwrap());
+    let (mut found, mut response, progress) =
+        (Vec::new(), Response::default(), Progress::default());
+    while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {
+        let mut done = |number: usize| {
+            let task = Task { number, shared: &round.shared, own: &round.tasks[number] };
+            worker.task(task, &progress).unwrap().0
+        };
+        done(round.tasks.len() - 1);
+        found = (0..round.tasks.len()).map(done).collect();
+    }
+    response
+}
+
+fn vectors(folder: &Path, count: usize) -> Vec<PathBuf> {
+    let path = folder.join("vectors.npy");
+    let values: Vec<f64> = (0..3 * count).map(|index| (index * index % 977) as f64 / 3.0).collect();
+    let mut bytes = npy::header("<f8", &format!("({count}, 3)"));
+    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    fs::write(&path, bytes).unwrap();
+    vec![path]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_random_engine_gives_the_native_table(
+        (blocks, block_vectors) in (1u64..9, prop_oneof![1u64..50, 65_530u64..65_545]),
+        way in prop_oneof![
+            Just(("fused", "none")),
+            Just(("separate", "none")),
+            Just(("separate", "memory")),
+            Just(("separate", "disk")),
+        ],
+        stored in any::<bool>(),
+        tasks in prop_oneof![Just(None), (1usize..12).prop_map(Some)],
+        seed in any::<u64>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let parameters = json!({
+            "blocks": blocks, "block_vectors": block_vectors, "shift": "1.5,-999.99,0",
+            "stages": way.0, "keep": way.1,
+        });
+        let inputs = if stored { vectors(folder.path(), 300) } else { Vec::new() };
+        let asked = request(folder.path(), parameters.clone(), inputs.clone());
+        let counts = run(&asked, &Progress::default()).unwrap().counts;
+        let native = table_of(&asked);
+        let asked = request(folder.path(), parameters.clone(), inputs.clone());
+        let means = Means { tasks, ..MEANS };
+        let engine =
+            RandomEngine { worker: &|| work(&asked, means), chance: Stream::new(seed, 0) };
+        let mut leader = lead(&asked, means).unwrap();
+        let response = engine.run(leader.as_mut(), &Progress::default()).unwrap();
+        prop_assert_eq!(table_of(&asked), native.clone());
+        prop_assert_eq!(response.counts, counts.clone());
+        let asked = request(folder.path(), parameters, inputs);
+        prop_assert_eq!(by_one_worker(&asked).counts, counts);
+        prop_assert_eq!(table_of(&asked), native);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_a_block_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    for (keep, keeps, told) in [
+        ("memory", true, "keeping all blocks in memory (--keep disk does not)"),
+        ("none", false, "a block of every task at once (smaller --block-vectors take less)"),
+    ] {
+        let large = json!({
+            "blocks": 64, "block_vectors": 1 << 25, "stages": "separate", "keep": keep,
+        });
+        let asked = request(folder.path(), large, Vec::new());
+        let mut leader = lead(&asked, Means { keeps, ..MEANS }).unwrap();
+        let refused = leader.next(Vec::new(), &mut Response::default(), &Progress::default());
+        let error = refused.unwrap_err();
+        assert!(error.message.contains(told), "{}", error.message);
+    }
+}
