@@ -37,8 +37,11 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
 }
 
 /// What does the tasks of a run.
-pub fn work(request: &Request) -> Box<dyn Worker> {
-    Box::new(Work { request: request.clone() })
+///
+/// # Errors
+/// None of its own.
+pub fn work(request: &Request, _: Means) -> Result<Box<dyn Worker>> {
+    Ok(Box::new(Work { request: request.clone() }))
 }
 
 struct Steps {

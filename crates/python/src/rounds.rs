@@ -156,9 +156,9 @@ fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn round
 fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn rounds::Worker>> {
     match workload {
         "dataflow" => cuesta_dataflow::rounds::work(request, means),
-        "images" => Ok(cuesta_images::rounds::work(request)),
+        "images" => cuesta_images::rounds::work(request, means),
         "kmeans" => cuesta_kmeans::rounds::work(request, means),
-        "sort" => cuesta_sort::rounds::work(request),
+        "sort" => cuesta_sort::rounds::work(request, means),
         _ => Err(without_rounds(workload)),
     }
 }

@@ -86,7 +86,7 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
+pub fn work(request: &Request, _: Means) -> Result<Box<dyn Worker>> {
     let SortParams {} = parameters(&request.parameters)?;
     Ok(Box::new(Work { request: request.clone(), parts: BTreeMap::new() }))
 }

@@ -22,6 +22,7 @@ _CLASSES = {
     "spark": ("cuesta.engines.spark", "SparkEngine"),
     "spark-scala": ("cuesta.engines.spark_scala", "SparkScalaEngine"),
     "mpi": ("cuesta.engines.mpi", "MpiEngine"),
+    "dask": ("cuesta.engines.dask", "DaskEngine"),
     "array": ("cuesta.engines.array", "ArrayEngine"),
 }
 

@@ -7,13 +7,18 @@ Both are in the native module; an engine only carries bytes between them. See
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from cuesta.lab.request import native_module
-from cuesta.lab.trial import Phase
+from cuesta.engines.request import native_request
+from cuesta.lab.points import with_arrays
+from cuesta.lab.request import native_module, to_request
+from cuesta.lab.trial import Outcome, Phase, Trial
 
 WORKLOADS = frozenset({"dataflow", "images", "kmeans", "sort"})
 """Those that are described in rounds."""
@@ -55,6 +60,17 @@ class Round:
     combines: bool
     shared: bytes
     tasks: tuple[bytes, ...]
+
+    def lasted(self, seconds: float) -> Phase:
+        """The phase that it was."""
+        return Phase(
+            name=self.phase,
+            seconds=seconds,
+            bytes=self.size_bytes or None,
+            rows=self.rows or None,
+            flops=self.flops or None,
+            ceiling=self.ceiling,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +119,35 @@ class Leader:
             )
             for row in told["phases"]
         ]
+
+
+def run(
+    trial: Trial,
+    places: tuple[Path, Path],
+    means: Means,
+    engine: Callable[[Job, Round], list[bytes]],
+) -> Outcome:
+    """Lead a run whose tasks `engine` has done; it returns what they found, or what parts did.
+
+    Arguments: `places` are the folders of the answer and of scratch; all workers share them.
+    Errors: those of the leader and of `engine`.
+    """
+    output, scratch = places
+    phases: list[Phase] = []
+    with TemporaryDirectory(dir=scratch, prefix="rounds-") as folder:
+        trial, converted = with_arrays(trial, scratch)
+        asked = json.loads(to_request(trial, output, Path(folder)))
+        leader = Leader(Job(workload=trial.workload, request=native_request(asked), means=means))
+        own = {"threads": 1, "memory_bytes": trial.memory_bytes // means.slots}
+        job = Job(workload=trial.workload, request=native_request(asked, **own), means=means)
+        found: list[bytes] = []
+        while (round_ := leader.next(found)) is not None:
+            phases += leader.phases()
+            started = time.perf_counter()
+            found = engine(job, round_)
+            phases.append(round_.lasted(time.perf_counter() - started))
+        phases += leader.phases()
+    return Outcome(phases=joined((*converted, *phases)), counts=leader.counts)
 
 
 def combined(worker: Any, round_: Round, found: Iterable[bytes]) -> list[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -69,6 +69,10 @@ class Context:
     def counted(self) -> tuple[int, int, int]:
         """Rows read, rows kept and bytes, of the tasks that have ended."""
         return _sum(self.tally.value)
+
+    def watched(self, size_bytes: int) -> AbstractContextManager[None]:
+        """Tell progress through so many bytes, as tasks tell of them."""
+        return _watched(self.progress, self.counted, Measure(bytes=size_bytes))
 
     @contextmanager
     def phase(self, name: str, *, ceiling: str | None = None) -> Iterator[Measure]:

@@ -5,19 +5,14 @@ Workers keep nothing from one round to the next: a task may come to any Python p
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from cuesta.engines.request import native_request
-from cuesta.engines.rounds import Job, Leader, Means, Round, combined, joined
+from cuesta.engines import rounds
+from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.engines.spark import rounds_tasks as tasks
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.source import on_disk
-from cuesta.lab.points import with_arrays
-from cuesta.lab.request import to_request
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,35 +27,23 @@ TASKS_A_SLICE = 16
 
 def run(context: Context) -> dict[str, int]:
     """Go through all rounds; return the counts. Errors: those of the tasks."""
-    with TemporaryDirectory(dir=context.scratch, prefix="rounds-") as scratch:
-        return _run(context, Path(scratch))
-
-
-def _run(context: Context, scratch: Path) -> dict[str, int]:
-    """See `run`; all workers share `scratch`."""
-    trial, converted = with_arrays(on_disk(context), context.scratch)
-    context.phases += converted
-    slots = context.session.slots
+    trial = on_disk(context)
     means = Means(
-        slots=slots,
+        slots=context.session.slots,
         memory_bytes=trial.memory_bytes,
         tasks=options_of(trial).partitions,
         task_bytes=context.task_bytes,
     )
-    asked = json.loads(to_request(trial, context.output, scratch))
-    leader = Leader(Job(workload=trial.workload, request=native_request(asked), means=means))
-    request = native_request(asked, threads=1, memory_bytes=asked["memory_bytes"] // slots)
-    job = Job(workload=trial.workload, request=request, means=means)
-    found: list[bytes] = []
-    while (round_ := leader.next(found)) is not None:
-        context.phases += leader.phases()
-        with context.phase(round_.phase, ceiling=round_.ceiling) as measure:
-            measure.bytes, measure.rows = round_.size_bytes or None, round_.rows or None
-            measure.flops = round_.flops or None
-            found = _found(context, job, round_)
-    context.phases += leader.phases()
-    context.phases[:] = joined(context.phases)
-    return leader.counts
+    places = (context.output, context.scratch)
+    outcome = rounds.run(trial, places, means, partial(_watched, context))
+    context.phases += outcome.phases
+    return dict(outcome.counts)
+
+
+def _watched(context: Context, job: Job, round_: Round) -> list[bytes]:
+    """See `_found`; progress is told meanwhile."""
+    with context.watched(round_.size_bytes):
+        return _found(context, job, round_)
 
 
 def _found(context: Context, job: Job, round_: Round) -> list[bytes]:

@@ -1,0 +1,199 @@
+"""The engine `dask`: rounds as tasks of Dask's distributed scheduler, here or on a cluster.
+
+Blocks for parts go through files of the scratch folder, which all workers share: a worker that dies
+takes none of them with it, and no block is in the memory of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+from cuesta.engines import Engine, Progress, rounds
+from cuesta.engines.rounds import Job, Means, Round, combined
+from cuesta.errors import CuestaError, EngineError, InputError
+from cuesta.lab.trial import Outcome, Trial
+from cuesta.units import format_bytes
+
+LEAST_BYTES = 256 << 20
+"""Memory that a worker needs for Python, Dask and small tasks."""
+COMBINED_AT_ONCE = 16
+"""Results that a task makes one of."""
+RETRIES = 3
+"""How often a task is done again whose worker has died."""
+_OPTIONS = ("scheduler", "tasks")
+
+
+@dataclass
+class _Held:
+    """The client that copies of an engine share, and what it was made for."""
+
+    client: Any = None
+    made_for: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True)
+class DaskEngine:
+    """One process for each thread of a trial, or the workers of `--engine-option scheduler=`."""
+
+    progress: Progress | None = None
+    name: str = "dask"
+    workloads: frozenset[str] = rounds.WORKLOADS
+    _held: _Held = field(default_factory=_Held, repr=False)
+
+    def missing(self) -> str | None:
+        """What to install, or None."""
+        if find_spec("distributed") is None:
+            return "engine dask is not installed; pip install 'cuesta[dask]'"
+        return None
+
+    def with_progress(self, progress: Progress) -> Engine:
+        """The same engine on the same workers, calling `progress` with bytes done and in all."""
+        return replace(self, progress=progress)
+
+    def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
+        """Compute the answer of `trial`. Errors: `InputError`; `EngineError` when workers die."""
+        tasks = _tasks(trial)
+        client = self._client(trial)
+        slots = sum(client.nthreads().values())
+        if not slots:
+            raise EngineError("engine dask: the scheduler has no worker; start some")
+        means = Means(slots=slots, memory_bytes=trial.memory_bytes, tasks=tasks)
+        engine = _Rounds(client, str(scratch), self.progress)
+        try:
+            outcome = rounds.run(trial, (output, scratch), means, engine.found)
+        except (CuestaError, OSError):
+            raise
+        except BaseException as error:
+            self.close()
+            if not isinstance(error, Exception):
+                raise
+            first_line = (str(error).splitlines() or [type(error).__name__])[0]
+            raise EngineError(f"engine dask: Dask failed: {first_line}") from None
+        return replace(outcome, versions={"dask": version("dask")})
+
+    def close(self) -> None:
+        """End the workers that were started here, and leave those that were not."""
+        client, self._held.client = self._held.client, None
+        if client is not None:
+            client.close()
+            if client.cluster is not None:
+                client.cluster.close()
+
+    def _client(self, trial: Trial) -> Any:
+        from distributed import Client, LocalCluster
+
+        scheduler = trial.engine_options.get("scheduler")
+        made_for = (scheduler, trial.threads, trial.memory_bytes)
+        if self._held.client is not None and self._held.made_for == made_for:
+            return self._held.client
+        self.close()
+        each = trial.memory_bytes // (trial.threads + 1)
+        if scheduler is None and each < LEAST_BYTES:
+            least = format_bytes(LEAST_BYTES * (trial.threads + 1))
+            raise InputError(
+                f"engine dask: {trial.threads} workers need {least}; raise --memory, or give fewer "
+                "--threads"
+            )
+        try:
+            where = scheduler or LocalCluster(
+                n_workers=trial.threads,
+                threads_per_worker=1,
+                memory_limit=each,
+                dashboard_address=None,
+                silence_logs=50,
+            )
+            self._held.client = Client(where)
+        except (OSError, ValueError) as error:
+            raise EngineError(f"engine dask: no scheduler at {scheduler}: {error}") from None
+        self._held.made_for = made_for
+        return self._held.client
+
+
+def _tasks(trial: Trial) -> int | None:
+    given = trial.engine_options
+    for name in given:
+        if name not in _OPTIONS:
+            raise InputError(f"engine dask has no option {name}, choose from {', '.join(_OPTIONS)}")
+    tasks = given.get("tasks")
+    if tasks is not None and (not tasks.isdecimal() or int(tasks) < 1):
+        raise InputError(f"--engine-option tasks is {tasks}, give at least 1")
+    return int(tasks) if tasks else None
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """Does the tasks of rounds on the workers of a client."""
+
+    client: Any
+    folder: str
+    progress: Progress | None
+
+    def found(self, job: Job, round_: Round) -> list[bytes]:
+        """What the tasks found, or with parts what they did, in the order of their numbers."""
+        told = self.client.scatter(round_, broadcast=True)
+        if round_.parts:
+            with TemporaryDirectory(dir=self.folder, prefix="blocks-") as folder:
+                sent = self._done(partial(_send, folder), range(len(round_.tasks)), job, told)
+                parts = [
+                    (part, [ends[part : part + 2] for ends in sent]) for part in range(round_.parts)
+                ]
+                found = self._done(partial(_receive, folder), parts, job, told)
+        else:
+            found = self._done(_do, range(len(round_.tasks)), job, told)
+        while round_.combines and len(found) > 1:
+            starts = range(0, len(found), COMBINED_AT_ONCE)
+            some = [found[start : start + COMBINED_AT_ONCE] for start in starts]
+            found = self._done(_combine, some, job, told)
+        return found
+
+    def _done(self, function: Any, items: Sequence[Any], job: Job, told: Any) -> list[Any]:
+        """What a function of the workers returns for each item."""
+        from distributed import as_completed
+
+        futures = self.client.map(
+            partial(function, job), items, round_=told, pure=False, retries=RETRIES
+        )
+        if self.progress:
+            for count, _ in enumerate(as_completed(futures), 1):
+                self.progress(count, len(futures))
+        return list(self.client.gather(futures))
+
+
+def _do(job: Job, number: int, round_: Round) -> bytes:
+    found: bytes = job.worker().task(number, round_.shared, round_.tasks[number])[0]
+    return found
+
+
+def _send(folder: str, job: Job, number: int, round_: Round) -> list[int]:
+    """Write the blocks of a task to a file; where that of each part begins, and the last ends."""
+    _, blocks, ends = job.worker().task(number, round_.shared, round_.tasks[number])
+    path = Path(folder, f"{number}")
+    partial_path = path.with_suffix(f".{uuid4().hex}")
+    partial_path.write_bytes(blocks)
+    partial_path.replace(path)
+    last = ends[-1] if ends else 0
+    return [0, *ends, *[last] * (round_.parts - len(ends))]
+
+
+def _receive(folder: str, job: Job, item: tuple[int, list[list[int]]], round_: Round) -> bytes:
+    part, places = item
+    worker = job.worker()
+    for number, (start, end) in enumerate(places):
+        if start < end:
+            with Path(folder, f"{number}").open("rb") as file:
+                file.seek(start)
+                worker.take((part, number), round_.shared, file.read(end - start))
+    found: bytes = worker.part(part, round_.shared)
+    return found
+
+
+def _combine(job: Job, some: list[bytes], round_: Round) -> bytes:
+    return combined(job.worker(), round_, some)[0]
