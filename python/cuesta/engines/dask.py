@@ -6,9 +6,11 @@ takes none of them with it, and no block is in the memory of two.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +21,7 @@ from uuid import uuid4
 from cuesta.engines import Engine, Progress, rounds
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.errors import CuestaError, EngineError, InputError
-from cuesta.lab.trial import Outcome, Trial
+from cuesta.lab.trial import Outcome, Phase, Trial
 from cuesta.units import format_bytes
 
 LEAST_BYTES = 256 << 20
@@ -61,14 +63,17 @@ class DaskEngine:
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial`. Errors: `InputError`; `EngineError` when workers die."""
         tasks = _tasks(trial)
+        started, before = time.perf_counter(), self._held.client
         client = self._client(trial)
+        seconds = time.perf_counter() - started
+        start = () if client is before else (Phase(name="start", seconds=seconds),)
         slots = sum(client.nthreads().values())
         if not slots:
             raise EngineError("engine dask: the scheduler has no worker; start some")
         means = Means(slots=slots, memory_bytes=trial.memory_bytes, tasks=tasks)
-        engine = _Rounds(client, str(scratch), self.progress)
+        found = partial(_found, client, scratch, self.progress)
         try:
-            outcome = rounds.run(trial, (output, scratch), means, engine.found)
+            outcome = rounds.run(trial, (output, scratch), means, found)
         except (CuestaError, OSError):
             raise
         except BaseException as error:
@@ -77,7 +82,8 @@ class DaskEngine:
                 raise
             first_line = (str(error).splitlines() or [type(error).__name__])[0]
             raise EngineError(f"engine dask: Dask failed: {first_line}") from None
-        return replace(outcome, versions={"dask": version("dask")})
+        versions = {"dask": version("dask")}
+        return replace(outcome, phases=(*start, *outcome.phases), versions=versions)
 
     def close(self) -> None:
         """End the workers that were started here, and leave those that were not."""
@@ -88,8 +94,7 @@ class DaskEngine:
                 client.cluster.close()
 
     def _client(self, trial: Trial) -> Any:
-        from distributed import Client, LocalCluster
-
+        dask: Any = import_module("distributed")
         scheduler = trial.engine_options.get("scheduler")
         made_for = (scheduler, trial.threads, trial.memory_bytes)
         if self._held.client is not None and self._held.made_for == made_for:
@@ -103,14 +108,14 @@ class DaskEngine:
                 "--threads"
             )
         try:
-            where = scheduler or LocalCluster(
+            where = scheduler or dask.LocalCluster(
                 n_workers=trial.threads,
                 threads_per_worker=1,
                 memory_limit=each,
                 dashboard_address=None,
                 silence_logs=50,
             )
-            self._held.client = Client(where)
+            self._held.client = dask.Client(where)
         except (OSError, ValueError) as error:
             raise EngineError(f"engine dask: no scheduler at {scheduler}: {error}") from None
         self._held.made_for = made_for
@@ -128,43 +133,33 @@ def _tasks(trial: Trial) -> int | None:
     return int(tasks) if tasks else None
 
 
-@dataclass(frozen=True)
-class _Rounds:
-    """Does the tasks of rounds on the workers of a client."""
+def _found(
+    client: Any, scratch: Path, progress: Progress | None, job: Job, round_: Round
+) -> list[bytes]:
+    """What the tasks found, or with parts what they did, in the order of their numbers."""
+    told = client.scatter(round_, broadcast=True)
+    completed: Any = import_module("distributed").as_completed
 
-    client: Any
-    folder: str
-    progress: Progress | None
+    def done(function: Callable[..., Any], items: Sequence[Any]) -> list[Any]:
+        call = partial(function, job)
+        futures = client.map(call, items, round_=told, pure=False, retries=RETRIES)
+        if progress and round_.size_bytes:
+            for count, _ in enumerate(completed(futures), 1):
+                progress(round_.size_bytes * count // len(futures), round_.size_bytes)
+        return list(client.gather(futures))
 
-    def found(self, job: Job, round_: Round) -> list[bytes]:
-        """What the tasks found, or with parts what they did, in the order of their numbers."""
-        told = self.client.scatter(round_, broadcast=True)
-        if round_.parts:
-            with TemporaryDirectory(dir=self.folder, prefix="blocks-") as folder:
-                sent = self._done(partial(_send, folder), range(len(round_.tasks)), job, told)
-                parts = [
-                    (part, [ends[part : part + 2] for ends in sent]) for part in range(round_.parts)
-                ]
-                found = self._done(partial(_receive, folder), parts, job, told)
-        else:
-            found = self._done(_do, range(len(round_.tasks)), job, told)
-        while round_.combines and len(found) > 1:
-            starts = range(0, len(found), COMBINED_AT_ONCE)
-            some = [found[start : start + COMBINED_AT_ONCE] for start in starts]
-            found = self._done(_combine, some, job, told)
-        return found
-
-    def _done(self, function: Any, items: Sequence[Any], job: Job, told: Any) -> list[Any]:
-        """What a function of the workers returns for each item."""
-        from distributed import as_completed
-
-        futures = self.client.map(
-            partial(function, job), items, round_=told, pure=False, retries=RETRIES
-        )
-        if self.progress:
-            for count, _ in enumerate(as_completed(futures), 1):
-                self.progress(count, len(futures))
-        return list(self.client.gather(futures))
+    numbers = range(len(round_.tasks))
+    if round_.parts:
+        with TemporaryDirectory(dir=scratch, prefix="blocks-") as folder:
+            sent = done(partial(_send, folder), numbers)
+            places = [[ends[part : part + 2] for ends in sent] for part in range(round_.parts)]
+            found = done(partial(_receive, folder), list(enumerate(places)))
+    else:
+        found = done(_do, numbers)
+    while round_.combines and len(found) > 1:
+        starts = range(0, len(found), COMBINED_AT_ONCE)
+        found = done(_combine, [found[start : start + COMBINED_AT_ONCE] for start in starts])
+    return found
 
 
 def _do(job: Job, number: int, round_: Round) -> bytes:
@@ -176,9 +171,9 @@ def _send(folder: str, job: Job, number: int, round_: Round) -> list[int]:
     """Write the blocks of a task to a file; where that of each part begins, and the last ends."""
     _, blocks, ends = job.worker().task(number, round_.shared, round_.tasks[number])
     path = Path(folder, f"{number}")
-    partial_path = path.with_suffix(f".{uuid4().hex}")
-    partial_path.write_bytes(blocks)
-    partial_path.replace(path)
+    attempt = path.with_suffix(f".{uuid4().hex}")
+    attempt.write_bytes(blocks)
+    attempt.replace(path)
     last = ends[-1] if ends else 0
     return [0, *ends, *[last] * (round_.parts - len(ends))]
 

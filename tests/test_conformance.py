@@ -1,0 +1,99 @@
+"""Every engine gives the answer of the golden cases, and native's on inputs of random sizes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformancekit import Case, RandomThreads, golden_cases, random_case
+from cuesta import _native
+from cuesta.engines import ENGINE_NAMES, get_engine, rounds
+from cuesta.lab.request import to_request
+from sparkkit import engine as spark_engine
+from sparkkit import scala_engine
+
+SEEDS = 3
+MAKE: dict[str, Callable[[], Any]] = {
+    **{name: partial(get_engine, name) for name in ENGINE_NAMES},
+    "spark": spark_engine,
+    "spark-scala": scala_engine,
+    "random": lambda: RandomThreads(1),
+}
+OPTIONS = {
+    "mpi": [{"ranks": "1"}, {"ranks": "3"}, {}],
+    "spark": [{"partitions": "1"}, {"partitions": "5"}, {}],
+    "dask": [{"tasks": "1"}, {"tasks": "7"}, {}],
+}
+"""What is asked of an engine, one after the other for each seed."""
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Callable[[str], Any]]:
+    """Engines by name, each made once; of the two that need a JVM one at a time."""
+    made: dict[str, Any] = {}
+
+    def get(name: str) -> Any:
+        if name not in made:
+            one = made[name] = MAKE[name]()
+            lacking = one.missing() if hasattr(one, "missing") else None
+            if lacking:
+                pytest.skip(lacking)
+            for other in {"spark", "spark-scala"} & made.keys() - {name}:
+                if name.startswith("spark"):
+                    made.pop(other).close()
+        return made[name]
+
+    yield get
+    for one in made.values():
+        if hasattr(one, "close"):
+            one.close()
+
+
+def digest_of(case: Case, engine: Any, folder: Path, **options: str) -> str:
+    """The digest of the verified answer that an engine gives."""
+    trial = case.trial(engine.name, **options)
+    output, scratch = folder / "answer", folder / "scratch"
+    for place in (output, scratch):
+        place.mkdir(parents=True)
+    engine.run(trial, output, scratch)
+    verdict = json.loads(_native.verify(case.workload, to_request(trial, output, scratch)))
+    assert verdict["verified"], verdict["remark"]
+    digest: str = verdict["digest"]
+    return digest
+
+
+def runs(name: str, workload: str) -> bool:
+    """Whether an engine, without being made, can have a workload."""
+    return workload in MAKE[name]().workloads
+
+
+@pytest.mark.parametrize("case", golden_cases(), ids=lambda case: f"{case.workload}-{case.name}")
+@pytest.mark.parametrize("name", MAKE)
+def test_a_golden_case_has_its_answer(
+    name: str, case: Case, engines: Callable[[str], Any], tmp_path: Path
+) -> None:
+    if not runs(name, case.workload) or (case.native_only and name != "native"):
+        pytest.skip("not a workload of this engine")
+    assert digest_of(case, engines(name), tmp_path / "a") == case.digest
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("workload", sorted(rounds.WORKLOADS))
+@pytest.mark.parametrize("name", ["mpi", "spark", "dask", "random"])
+def test_an_input_of_random_size_has_the_answer_of_native(
+    name: str, workload: str, seed: int, engines: Callable[[str], Any], tmp_path: Path
+) -> None:
+    case = random_case(workload, seed, tmp_path)
+    expected = digest_of(case, engines("native"), tmp_path / "native")
+    options = OPTIONS.get(name, [{}])
+    more = options[seed % len(options)]
+    assert digest_of(case, engines(name), tmp_path / name, **more) == expected
+
+
+def test_every_workload_has_golden_cases() -> None:
+    assert {case.workload for case in golden_cases()} == get_engine("native").workloads
