@@ -1,10 +1,9 @@
 //! A stack of images: those of one or many files, numbered from 0, read anywhere.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
+use cuesta_input::storage::Input;
 use cuesta_input::{files, npy};
 
 use crate::kernel;
@@ -81,7 +80,7 @@ impl Stack {
 
     fn add(&mut self, path: PathBuf) -> Result<()> {
         let failed = |cause| Error::system(OPERATION, "reading", &path, &cause);
-        let file = File::open(&path).map_err(failed)?;
+        let file = Input::open(&path).map_err(failed)?;
         let mut start = [0; 8];
         let count = file.read_at(&mut start, 0).map_err(failed)?;
         let (form, images) = if npy::is_npy(&start[..count]) {
@@ -95,7 +94,7 @@ impl Stack {
             let text = format!("{} is {kind}; save it as TIFF or .npy", path.display());
             return Err(Error::input(OPERATION, text));
         };
-        let size_bytes = file.metadata().map_err(failed)?.len();
+        let size_bytes = file.size_bytes().map_err(failed)?;
         self.parts.push(Part { path, form, first: self.images, images, size_bytes });
         self.images += images;
         self.size_bytes += size_bytes;
@@ -190,7 +189,7 @@ fn name_of(start: &[u8]) -> &'static str {
 }
 
 enum Open {
-    Npy(File),
+    Npy(Input),
     Tiff(Box<Pages>),
 }
 
@@ -251,7 +250,7 @@ impl Part {
         Ok(match self.form {
             Form::Tiff => Open::Tiff(Box::new(Pages::open(&self.path)?)),
             Form::Npy { .. } => Open::Npy(
-                File::open(&self.path)
+                Input::open(&self.path)
                     .map_err(|cause| Error::system(OPERATION, "opening", &self.path, &cause))?,
             ),
         })

@@ -1,10 +1,10 @@
 //! TIFF files of any number of pages, by the crate `tiff`.
 
-use std::fs::File;
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
+use cuesta_input::storage::Input;
 use tiff::decoder::{Decoder, DecodingSampleType, Limits};
 use tiff::{ColorType, TiffError};
 
@@ -25,7 +25,7 @@ pub fn is_tiff(start: &[u8]) -> bool {
 /// An open file.
 pub struct Pages {
     path: PathBuf,
-    decoder: Decoder<BufReader<File>>,
+    decoder: Decoder<BufReader<Input>>,
 }
 
 impl Pages {
@@ -35,7 +35,7 @@ impl Pages {
     /// `Input` when it is damaged; `System`.
     pub fn open(path: &Path) -> Result<Self> {
         let file =
-            File::open(path).map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
+            Input::open(path).map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
         let reader = BufReader::with_capacity(READ_BYTES, file);
         let decoder = Decoder::new(reader).map_err(|error| told(path, 0, error))?;
         let mut limits = Limits::unlimited();

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
 
+use crate::storage;
+
 /// The files behind some paths, in the order of the paths, those of a folder by name.
 ///
 /// A path that is a file is always one of them. In a folder those are passed over whose names begin
@@ -35,7 +37,7 @@ pub fn names(paths: &[PathBuf]) -> String {
 
 fn is_folder(operation: &str, path: &Path) -> Result<bool> {
     let failed = |cause| Error::system(operation, "reading", path, &cause);
-    Ok(std::fs::metadata(path).map_err(failed)?.is_dir())
+    Ok(storage::facts(path).map_err(failed)?.is_folder)
 }
 
 fn walk(
@@ -45,12 +47,7 @@ fn walk(
     files: &mut Vec<PathBuf>,
 ) -> Result<()> {
     let failed = |cause| Error::system(operation, "reading", folder, &cause);
-    let mut inner = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        inner.push(entry.map_err(failed)?.path());
-    }
-    inner.sort();
-    for path in inner {
+    for path in storage::list(folder).map_err(failed)? {
         let first = path.file_name().and_then(|name| name.as_encoded_bytes().first());
         if matches!(first, Some(b'.' | b'_')) {
             continue;

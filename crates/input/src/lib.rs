@@ -16,6 +16,7 @@ pub mod reader;
 pub mod records;
 pub mod row;
 pub mod source;
+pub mod storage;
 
 pub use filter::{Filter, FilterParams};
 pub use names::GeneNames;

@@ -11,12 +11,13 @@ mod layout;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::thread;
 
 use cuesta_core::budget::human;
+
+use crate::storage::Input;
 use cuesta_core::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter};
@@ -93,7 +94,7 @@ impl Default for Options {
 /// or samples, and a matrix beyond the memory limit.
 pub fn read(path: &Path, options: &Options) -> Result<ExpressionMatrix> {
     let fail = |cause: std::io::Error| Error::system(OPERATION, "reading", path, &cause);
-    let mut file = File::open(path).map_err(fail)?;
+    let mut file = Input::open(path).map_err(fail)?;
     let limit = options.memory_bytes;
     let mut bytes = Vec::new();
     (&mut file).take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;

@@ -1,10 +1,11 @@
 //! NumPy's `.npy` files: a short text header, then the numbers.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use cuesta_core::{Error, Result};
+
+use crate::storage::Input;
 
 const OPERATION: &str = "input.npy";
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -135,7 +136,7 @@ pub fn open(path: &Path) -> Result<Array> {
 /// `Input` when it is no such file; `System`.
 pub fn read_header(path: &Path) -> Result<Header> {
     let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = Input::open(path).map_err(failed)?;
     let refuse = |what: &str| Error::input(OPERATION, format!("{} {what}", path.display()));
     let mut start = [0; 12];
     file.read_exact(&mut start[..10]).map_err(failed)?;
@@ -155,7 +156,7 @@ pub fn read_header(path: &Path) -> Result<Header> {
     file.read_exact(&mut text).map_err(failed)?;
     let header = parse(&String::from_utf8_lossy(&text), (before + size) as u64)
         .map_err(|what| refuse(&what))?;
-    Ok(Header { file_bytes: file.metadata().map_err(failed)?.len(), ..header })
+    Ok(Header { file_bytes: file.size_bytes().map_err(failed)?, ..header })
 }
 
 fn parse(text: &str, offset: u64) -> std::result::Result<Header, String> {

@@ -3,14 +3,13 @@
 
 mod text;
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
 
 use crate::files;
 use crate::npy::{self, Element};
+use crate::storage::Input;
 
 pub use text::convert;
 
@@ -86,7 +85,7 @@ pub fn list(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 /// `Input` for a compressed or a Parquet file; `System`.
 pub fn is_text(path: &Path) -> Result<bool> {
     let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
-    let file = File::open(path).map_err(failed)?;
+    let file = Input::open(path).map_err(failed)?;
     let mut start = [0; 6];
     let count = file.read_at(&mut start, 0).map_err(failed)?;
     let start = &start[..count];
@@ -102,7 +101,7 @@ pub fn is_text(path: &Path) -> Result<bool> {
 
 struct Part {
     path: PathBuf,
-    file: File,
+    file: Input,
     array: npy::Array,
     first: u64,
 }
@@ -144,7 +143,7 @@ impl Points {
                     format!("{name} has {} dimensions, 1 to {DIMENSIONS_MAX} work", array.columns);
                 return Err(Error::input(OPERATION, text));
             }
-            let file = File::open(path)
+            let file = Input::open(path)
                 .map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
             points.dimensions = array.columns;
             points.parts.push(Part { path: path.clone(), file, array, first: points.count });

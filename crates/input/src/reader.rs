@@ -2,9 +2,7 @@
 //!
 //! The split that a line starts in owns the line, so splits of any size give each line once.
 
-use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
@@ -14,6 +12,7 @@ use crate::kinc::Fault;
 use crate::kinc::block::PADDING;
 use crate::limits::{LINE_BYTES_MAX, READ_BYTES};
 use crate::source::{Split, TextFile, at_line};
+use crate::storage::Input;
 
 /// Whole lines: `bytes[..size_bytes]`, followed by [`PADDING`] readable bytes.
 #[derive(Debug)]
@@ -44,8 +43,8 @@ pub struct Blocks {
 }
 
 enum Bytes {
-    Plain(File),
-    Gzipped(Box<MultiGzDecoder<File>>),
+    Plain(Input),
+    Gzipped(Box<MultiGzDecoder<Input>>),
 }
 
 impl Blocks {
@@ -62,7 +61,7 @@ impl Blocks {
     /// # Errors
     /// `System`.
     pub fn open_with(file: &TextFile, split: &Split, mut buffer: Vec<u8>) -> Result<Self> {
-        let opened = File::open(&file.path)
+        let opened = Input::open(&file.path)
             .map_err(|cause| Error::system("input.kinc", "opening", &file.path, &cause))?;
         let bytes = if file.gzipped {
             Bytes::Gzipped(Box::new(MultiGzDecoder::new(opened)))
@@ -214,7 +213,7 @@ fn line_number(file: &TextFile, offset: u64) -> Result<u64> {
     Ok(number)
 }
 
-fn read_at(file: &File, target: &mut [u8], place: u64) -> std::io::Result<usize> {
+fn read_at(file: &Input, target: &mut [u8], place: u64) -> std::io::Result<usize> {
     loop {
         match file.read_at(target, place) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -223,7 +222,7 @@ fn read_at(file: &File, target: &mut [u8], place: u64) -> std::io::Result<usize>
     }
 }
 
-fn read_some(decoder: &mut MultiGzDecoder<File>, target: &mut [u8]) -> std::io::Result<usize> {
+fn read_some(decoder: &mut MultiGzDecoder<Input>, target: &mut [u8]) -> std::io::Result<usize> {
     let mut count = 0;
     while count < target.len() {
         match decoder.read(&mut target[count..]) {

@@ -1,11 +1,12 @@
 //! Records of the sort benchmarks: 100 bytes, the first ten of which are the key. A dataset is one
 //! file or several, one after the other; a folder stands for the files in it.
 
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
+
+use crate::storage;
 
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 100;
@@ -54,7 +55,7 @@ impl RecordFiles {
     pub fn open(paths: &[PathBuf]) -> Result<Self> {
         let mut found = Self { files: Vec::new(), records: 0 };
         for path in paths {
-            if path.is_dir() {
+            if storage::facts(path).is_ok_and(|facts| facts.is_folder) {
                 files_in(path)?.into_iter().try_for_each(|file| found.add(file))?;
             } else {
                 found.add(path.clone())?;
@@ -69,13 +70,13 @@ impl RecordFiles {
     }
 
     fn add(&mut self, path: PathBuf) -> Result<()> {
-        let facts = fs::metadata(&path)
+        let facts = storage::facts(&path)
             .map_err(|cause| Error::system(OPERATION, "opening", &path, &cause))?;
-        if !facts.is_file() {
+        if !facts.is_file {
             let text = format!("{} is not a regular file; copy it into one", path.display());
             return Err(Error::input(OPERATION, text));
         }
-        let (size_bytes, each) = (facts.len(), RECORD_BYTES as u64);
+        let (size_bytes, each) = (facts.size_bytes, RECORD_BYTES as u64);
         let surplus = size_bytes % each;
         if surplus != 0 {
             let text = format!(
@@ -115,16 +116,12 @@ impl RecordFiles {
 
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let failed = |cause| Error::system(OPERATION, "listing", folder, &cause);
-    let entries = fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
-    let mut files: Vec<PathBuf> = entries
-        .map_err(failed)?
-        .iter()
-        .filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."))
-        .filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"_"))
-        .map(fs::DirEntry::path)
-        .filter(|path| path.is_file())
-        .collect();
-    files.sort();
+    let hidden = |path: &Path| {
+        let first = path.file_name().and_then(|name| name.as_encoded_bytes().first());
+        matches!(first, Some(b'.' | b'_'))
+    };
+    let mut files = storage::list(folder).map_err(failed)?;
+    files.retain(|path| !hidden(path) && storage::facts(path).is_ok_and(|facts| facts.is_file));
     if files.is_empty() {
         let text = format!("{} has no files of records in it", folder.display());
         return Err(Error::input(OPERATION, text));
@@ -135,6 +132,7 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn make(folder: &Path, name: &str, size_bytes: usize) -> PathBuf {
         let path = folder.join(name);

@@ -1,7 +1,6 @@
 //! Where gene pairs come from: one text file, many, gzipped ones, or a KINC `clusters-*/NNN/` tree
 //! whose folder names are value ranges; or a pair matrix. Text is cut into splits.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::fixed::Micro;
@@ -10,6 +9,7 @@ use cuesta_core::{Error, Result};
 use crate::filter::Filter;
 use crate::kinc::{self, Shape};
 use crate::reader::Blocks;
+use crate::storage;
 
 const OPERATION: &str = "input.kinc";
 
@@ -151,21 +151,16 @@ fn may_pass(zone: Zone, filter: &Filter) -> bool {
 
 fn list(path: &Path, files: &mut Vec<TextFile>) -> Result<()> {
     let system = |cause| Error::system(OPERATION, "opening", path, &cause);
-    let metadata = fs::metadata(path).map_err(system)?;
-    if metadata.is_file() {
-        files.push(text_file(path, metadata.len()));
+    let facts = storage::facts(path).map_err(system)?;
+    if facts.is_file {
+        files.push(text_file(path, facts.size_bytes));
         return Ok(());
     }
-    if !metadata.is_dir() {
+    if !facts.is_folder {
         let text = format!("{} is neither a file nor a folder; give KINC text", path.display());
         return Err(Error::input(OPERATION, text));
     }
-    let mut children = Vec::new();
-    for entry in fs::read_dir(path).map_err(system)? {
-        children.push(entry.map_err(system)?.path());
-    }
-    children.sort();
-    for child in children {
+    for child in storage::list(path).map_err(system)? {
         let name = child.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
         let unscored = in_tree(path) && name == "skipped";
@@ -210,6 +205,7 @@ pub fn zone_of(path: &Path) -> Option<Zone> {
 mod tests {
     use super::*;
     use crate::filter::FilterParams;
+    use std::fs;
 
     const LINE: &str = "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711\n";
 

@@ -7,6 +7,7 @@ use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::points;
+use cuesta_input::storage;
 
 use crate::params::{Init, KMeansParams};
 
@@ -36,9 +37,9 @@ impl Pass {
 pub fn announce(request: &Request, params: &KMeansParams, progress: &Progress) -> Result<u64> {
     let mut pass = 0;
     for file in points::list(&request.inputs)? {
-        let facts = std::fs::metadata(&file)
+        let facts = storage::facts(&file)
             .map_err(|cause| Error::system("input.points", "reading", &file, &cause))?;
-        pass += facts.len();
+        pass += facts.size_bytes;
     }
     let seed = if draws(params) { pass } else { 0 };
     // The largest coordinates first; at last each point once more.

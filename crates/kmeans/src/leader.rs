@@ -9,6 +9,7 @@ use cuesta_core::job::{Request, Response, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::points::{self, Points};
+use cuesta_input::storage;
 use cuesta_runtime::scratch;
 
 use crate::amounts::{self, Pass};
@@ -142,9 +143,9 @@ pub fn arrays(
             continue;
         }
         let output = request.scratch.join(format!("points-{number}.npy"));
-        let size = std::fs::metadata(&file)
+        let size = storage::facts(&file)
             .map_err(|cause| Error::system("input.points", "reading", &file, &cause))?
-            .len();
+            .size_bytes;
         // A number and what separates it take two bytes of text at least.
         scratch::check_space(&request.scratch, 4 * size, "the text as numbers")?;
         timed(response, "convert", || {

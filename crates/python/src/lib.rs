@@ -5,6 +5,7 @@ mod assembly;
 mod buffers;
 mod convert;
 mod rounds;
+mod storage;
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -46,6 +47,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        cuesta_input::storage::install(Box::new(storage::Uris));
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
 use cuesta_input::records::{Record, RecordFiles};
+use cuesta_input::storage::Input;
 
 /// The disk; by default the real one.
 #[derive(Debug, Default)]
@@ -23,7 +24,7 @@ pub struct DiskFile<'a> {
     disk: &'a Disk,
     operation: &'static str,
     path: PathBuf,
-    file: File,
+    file: Input,
 }
 
 impl Disk {
@@ -37,7 +38,7 @@ impl Disk {
     /// # Errors
     /// `System`.
     pub fn open(&self, operation: &'static str, path: &Path) -> Result<DiskFile<'_>> {
-        self.opened(operation, path, "opening", OpenOptions::new().read(true))
+        self.opened(operation, path, "opening", || Input::open(path))
     }
 
     /// Makes an empty file to write and read.
@@ -47,7 +48,7 @@ impl Disk {
     pub fn create(&self, operation: &'static str, path: &Path) -> Result<DiskFile<'_>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true);
-        self.opened(operation, path, "creating", &options)
+        self.opened(operation, path, "creating", || options.open(path).map(Input::Local))
     }
 
     /// Opens a file that is there to write.
@@ -55,7 +56,9 @@ impl Disk {
     /// # Errors
     /// `System`.
     pub fn open_to_write(&self, operation: &'static str, path: &Path) -> Result<DiskFile<'_>> {
-        self.opened(operation, path, "opening", OpenOptions::new().write(true))
+        let mut options = OpenOptions::new();
+        options.write(true);
+        self.opened(operation, path, "opening", || options.open(path).map(Input::Local))
     }
 
     /// Fills `records` with those of `files` from number `first` on.
@@ -81,9 +84,9 @@ impl Disk {
         operation: &'static str,
         path: &Path,
         doing: &str,
-        options: &OpenOptions,
+        open: impl FnOnce() -> io::Result<Input>,
     ) -> Result<DiskFile<'_>> {
-        let opened = self.step().and_then(|()| options.open(path));
+        let opened = self.step().and_then(|()| open());
         let file = opened.map_err(|cause| Error::system(operation, doing, path, &cause))?;
         Ok(DiskFile { disk: self, operation, path: path.to_owned(), file })
     }
@@ -112,7 +115,7 @@ impl DiskFile<'_> {
     /// # Errors
     /// `System`.
     pub fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        let written = self.disk.step().and_then(|()| self.file.write_all_at(bytes, offset));
+        let written = self.disk.step().and_then(|()| self.local()?.write_all_at(bytes, offset));
         written.map_err(|cause| self.failed("writing", &cause))
     }
 
@@ -121,8 +124,15 @@ impl DiskFile<'_> {
     /// # Errors
     /// `System`.
     pub fn resize(&self, size_bytes: u64) -> Result<()> {
-        let resized = self.disk.step().and_then(|()| self.file.set_len(size_bytes));
+        let resized = self.disk.step().and_then(|()| self.local()?.set_len(size_bytes));
         resized.map_err(|cause| self.failed("resizing", &cause))
+    }
+
+    fn local(&self) -> io::Result<&File> {
+        match &self.file {
+            Input::Local(file) => Ok(file),
+            Input::Remote(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
     fn failed(&self, doing: &str, cause: &io::Error) -> Error {

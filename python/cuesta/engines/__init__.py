@@ -84,8 +84,18 @@ class HasVariants(Protocol):
 
 
 @runtime_checkable
+class ReadsUris(Protocol):
+    """An engine whose tasks read URIs, such as `hdfs://`, through `cuesta.uris`."""
+
+    @property
+    def reads_uris(self) -> bool:
+        """True."""
+        ...
+
+
+@runtime_checkable
 class ReadsRemote(Protocol):
-    """An engine that can read URIs, such as `hdfs://`, which nothing else here can."""
+    """An engine with a client of its own for URIs, to look at them and to copy them."""
 
     def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
         """Bytes and files at `uri`. Errors: `InputError` when there is nothing."""

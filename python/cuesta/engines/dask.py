@@ -48,6 +48,7 @@ class DaskEngine:
     progress: Progress | None = None
     name: str = "dask"
     workloads: frozenset[str] = rounds.WORKLOADS
+    reads_uris: bool = True
     _held: _Held = field(default_factory=_Held, repr=False)
 
     def missing(self) -> str | None:

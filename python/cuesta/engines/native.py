@@ -32,6 +32,7 @@ class NativeEngine:
     progress: Progress | None = None
     name: str = "native"
     workloads: frozenset[str] = frozenset(WORKLOAD_NAMES)
+    reads_uris: bool = True
 
     def missing(self) -> str | None:
         """None where the native module loads."""

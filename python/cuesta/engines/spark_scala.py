@@ -36,6 +36,7 @@ class SparkScalaEngine(SparkEngine):
     workloads: frozenset[str] = frozenset(
         {"scan", "join", "degrees", "communities", "dataflow", "sort", "kmeans"}
     )
+    reads_uris: bool = False
 
     def missing(self) -> str | None:
         """What to install for Spark, its Java included."""

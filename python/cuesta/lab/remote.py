@@ -1,4 +1,4 @@
-"""Inputs that are no files of this machine: only an engine can say what they are, and copy them.
+"""Inputs that are no files of this machine but at URIs.
 
 An answer to such inputs is verified on copies, which are fetched outside the timed part.
 """
@@ -9,27 +9,30 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from cuesta.engines import Engine, ReadsRemote
-from cuesta.errors import InputError
+from cuesta import uris
+from cuesta.engines import Engine, ReadsRemote, ReadsUris
+from cuesta.errors import EngineMissing, InputError
 from cuesta.lab import inputs, machine
 from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
 from cuesta.lab.trial import Trial
 from cuesta.lab.verify import Verification
 from cuesta.units import format_bytes
 
-
-def is_remote(path: str) -> bool:
-    """Whether an input is a URI, such as `hdfs://`."""
-    return "://" in path
+is_remote = uris.is_uri
 
 
 def check(engine: Engine, paths: Iterable[str], cache: str) -> None:
-    """Errors: `InputError` when `engine` can't read a URI, or its pages can't be dropped."""
+    """Errors: `InputError` when `engine` can't read a URI, or its pages can't be dropped;
+    `EngineMissing` when what reads it is not installed.
+    """
     for path in filter(is_remote, paths):
-        if not isinstance(engine, ReadsRemote):
+        by_tasks = isinstance(engine, ReadsUris) and engine.reads_uris
+        if not by_tasks and not isinstance(engine, ReadsRemote):
             raise InputError(
-                f"engine {engine.name} reads files and folders, not {path}; engine spark does"
+                f"engine {engine.name} reads files and folders, not {path}; engine native does"
             )
+        if by_tasks and (lacking := uris.missing(path)):
+            raise EngineMissing(lacking)
         if cache != CACHE_AS_IS:
             raise InputError(f"--cold: {path} is cached, if at all, on other machines")
 
@@ -67,16 +70,21 @@ def told(verification: Verification, trial: Trial) -> Verification:
 
 
 def _describe(engine: Engine, trial: Trial, path: str, scratch: Path) -> InputFacts:
-    if not is_remote(path) or not isinstance(engine, ReadsRemote):
+    if not is_remote(path):
         return inputs.describe(path)
-    size_bytes, files = engine.remote_facts(trial, path, scratch)
-    return InputFacts(path=path, bytes=size_bytes, files=files)
+    if isinstance(engine, ReadsRemote):
+        size_bytes, files = engine.remote_facts(trial, path, scratch)
+        return InputFacts(path=path, bytes=size_bytes, files=files)
+    sizes = uris.sizes(path)
+    return InputFacts(path=path, bytes=sum(sizes), files=len(sizes))
 
 
 def _fetch(engine: Engine, trial: Trial, number: int, scratch: Path) -> str:
     path = trial.inputs[number]
-    if not is_remote(path) or not isinstance(engine, ReadsRemote):
+    if not is_remote(path):
         return path
     folder = scratch / f"input-{number}"
     folder.mkdir()
-    return str(engine.fetch(trial, path, folder))
+    if isinstance(engine, ReadsRemote):
+        return str(engine.fetch(trial, path, folder))
+    return str(uris.fetch(path, folder))

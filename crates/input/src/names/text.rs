@@ -1,7 +1,6 @@
 //! Reads names from text, line by line: a table, a list or an expression matrix.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::{GENES_HEADER, GeneNames, OPERATION, check};
 use crate::limits::{NAMED_LINE_BYTES_MAX, READ_BYTES};
 use crate::matrix::Layout;
+use crate::storage::Input;
 
 /// A line and its number, counted from 1.
 type Line = (usize, Vec<u8>);
@@ -130,7 +130,7 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     fn open(path: &'a Path) -> Result<Self> {
         let fail = |cause| Error::system(OPERATION, "reading", path, &cause);
-        let mut plain = BufReader::with_capacity(READ_BYTES, File::open(path).map_err(fail)?);
+        let mut plain = BufReader::with_capacity(READ_BYTES, Input::open(path).map_err(fail)?);
         let gzipped = plain.fill_buf().map_err(fail)?.starts_with(&[0x1F, 0x8B]);
         let reader: Box<dyn BufRead> = match gzipped {
             true => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(plain))),

@@ -1,8 +1,7 @@
 //! Text with a point a line, brought into the form of `.npy` files.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +11,7 @@ use cuesta_core::{Error, Result};
 use super::{Coordinate, OPERATION};
 use crate::limits::LINE_BYTES_MAX;
 use crate::npy;
+use crate::storage::Input;
 use cuesta_runtime::ordered::OrderedFile;
 use cuesta_runtime::parallel;
 
@@ -86,15 +86,15 @@ pub fn convert<T: Coordinate>(
 
 struct Text {
     path: PathBuf,
-    file: File,
+    file: Input,
     size_bytes: u64,
 }
 
 impl Text {
     fn open(path: &Path) -> Result<Self> {
         let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
-        let file = File::open(path).map_err(failed)?;
-        let size_bytes = file.metadata().map_err(failed)?.len();
+        let file = Input::open(path).map_err(failed)?;
+        let size_bytes = file.size_bytes().map_err(failed)?;
         Ok(Self { path: path.to_owned(), file, size_bytes })
     }
 

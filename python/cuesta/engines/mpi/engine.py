@@ -31,6 +31,7 @@ class MpiEngine:
 
     name: str = "mpi"
     workloads: frozenset[str] = frozenset({"assemble", "dataflow", "images", "kmeans", "sort"})
+    reads_uris: bool = True
 
     def missing(self) -> str | None:
         """What to install, or None."""

@@ -52,6 +52,7 @@ class SparkEngine:
             "assemble",
         }
     )
+    reads_uris: bool = True
     _held: _Held = field(default_factory=_Held, repr=False)
 
     def missing(self) -> str | None:

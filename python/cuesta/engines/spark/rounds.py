@@ -12,7 +12,6 @@ from cuesta.engines import rounds
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.engines.spark import rounds_tasks as tasks
 from cuesta.engines.spark.options import options_of
-from cuesta.engines.spark.source import on_disk
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,7 +26,7 @@ TASKS_A_SLICE = 16
 
 def run(context: Context) -> dict[str, int]:
     """Go through all rounds; return the counts. Errors: those of the tasks."""
-    trial = on_disk(context)
+    trial = context.trial
     means = Means(
         slots=context.session.slots,
         memory_bytes=trial.memory_bytes,

@@ -1,0 +1,272 @@
+//! Files of inputs, wherever they are: on this machine, or at a URI such as `hdfs://host/file`,
+//! which a [`Storage`] reads that was installed for the process.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Bytes of a URI that are read at once.
+const BLOCK_BYTES: u64 = 4 << 20;
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Bytes of a file.
+    pub size_bytes: u64,
+    /// Whether it is a file, and no device or pipe.
+    pub is_file: bool,
+    /// Whether it is a folder.
+    pub is_folder: bool,
+}
+
+/// Reads URIs.
+pub trait Storage: Send + Sync {
+    /// What is at a URI.
+    ///
+    /// # Errors
+    /// `NotFound`, and whatever keeps it from answering.
+    fn facts(&self, uri: &str) -> io::Result<Facts>;
+
+    /// What is directly in a folder, as URIs.
+    ///
+    /// # Errors
+    /// As for [`Storage::facts`].
+    fn list(&self, uri: &str) -> io::Result<Vec<String>>;
+
+    /// Bytes of a file from `offset` on, all of them.
+    ///
+    /// # Errors
+    /// As for [`Storage::facts`].
+    fn read(&self, uri: &str, offset: u64, into: &mut [u8]) -> io::Result<()>;
+}
+
+static INSTALLED: OnceLock<Box<dyn Storage>> = OnceLock::new();
+
+/// Has URIs read by `storage` from now on; the first one that is installed stays.
+pub fn install(storage: Box<dyn Storage>) {
+    let _ = INSTALLED.set(storage);
+}
+
+fn installed() -> io::Result<&'static dyn Storage> {
+    let none = || io::Error::new(ErrorKind::Unsupported, "nothing here reads URIs");
+    INSTALLED.get().map(|storage| &**storage).ok_or_else(none)
+}
+
+/// The URI that a path is, if it is one.
+pub fn uri(path: &Path) -> Option<&str> {
+    path.to_str().filter(|text| text.contains("://"))
+}
+
+/// What is at a path or URI.
+///
+/// # Errors
+/// Those of the system or of the storage.
+pub fn facts(path: &Path) -> io::Result<Facts> {
+    if let Some(uri) = uri(path) {
+        return installed()?.facts(uri);
+    }
+    let found = fs::metadata(path)?;
+    Ok(Facts { size_bytes: found.len(), is_file: found.is_file(), is_folder: found.is_dir() })
+}
+
+/// What is directly in a folder, by name.
+///
+/// # Errors
+/// As for [`facts`].
+pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found: Vec<PathBuf> = match uri(folder) {
+        Some(uri) => installed()?.list(uri)?.into_iter().map(PathBuf::from).collect(),
+        None => {
+            let entries = fs::read_dir(folder)?;
+            entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?
+        }
+    };
+    found.sort();
+    Ok(found)
+}
+
+/// A file of an input, to be read anywhere or from its start.
+#[derive(Debug)]
+pub enum Input {
+    /// One of this machine.
+    Local(File),
+    /// One at a URI.
+    Remote(Remote),
+}
+
+impl Input {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// As for [`facts`].
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let Some(uri) = uri(path) else { return File::open(path).map(Self::Local) };
+        let size_bytes = installed()?.facts(uri)?.size_bytes;
+        Ok(Self::Remote(Remote {
+            uri: uri.to_owned(),
+            size_bytes,
+            place: 0,
+            block: Mutex::new((0, Vec::new())),
+        }))
+    }
+
+    /// Its size.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn size_bytes(&self) -> io::Result<u64> {
+        match self {
+            Self::Local(file) => Ok(file.metadata()?.len()),
+            Self::Remote(remote) => Ok(remote.size_bytes),
+        }
+    }
+
+    /// Reads some bytes from `offset` on; none at the end.
+    ///
+    /// # Errors
+    /// Those of the system or of the storage.
+    pub fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self {
+            Self::Local(file) => file.read_at(into, offset),
+            Self::Remote(remote) => remote.read_at(into, offset),
+        }
+    }
+
+    /// Fills `into` with the bytes from `offset` on.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` where there are fewer; those of the system or of the storage.
+    pub fn read_exact_at(&self, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
+        if let Self::Local(file) = self {
+            return file.read_exact_at(into, offset);
+        }
+        while !into.is_empty() {
+            let count = self.read_at(into, offset)?;
+            if count == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            into = &mut into[count..];
+            offset += count as u64;
+        }
+        Ok(())
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Local(file) => file.read(into),
+            Self::Remote(remote) => {
+                let count = remote.read_at(into, remote.place)?;
+                remote.place += count as u64;
+                Ok(count)
+            }
+        }
+    }
+}
+
+impl Seek for Input {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::Local(file) => file.seek(to),
+            Self::Remote(remote) => {
+                let place = match to {
+                    SeekFrom::Start(place) => Some(place),
+                    SeekFrom::End(by) => remote.size_bytes.checked_add_signed(by),
+                    SeekFrom::Current(by) => remote.place.checked_add_signed(by),
+                };
+                remote.place = place.ok_or(ErrorKind::InvalidInput)?;
+                Ok(remote.place)
+            }
+        }
+    }
+}
+
+/// A file at a URI, of which one block is kept.
+#[derive(Debug)]
+pub struct Remote {
+    uri: String,
+    size_bytes: u64,
+    place: u64,
+    /// Where the block begins, and its bytes.
+    block: Mutex<(u64, Vec<u8>)>,
+}
+
+impl Remote {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let left = self.size_bytes.saturating_sub(offset);
+        let wanted = left.min(into.len() as u64) as usize;
+        if wanted as u64 >= BLOCK_BYTES {
+            installed()?.read(&self.uri, offset, &mut into[..wanted])?;
+            return Ok(wanted);
+        }
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let mut block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = offset / BLOCK_BYTES * BLOCK_BYTES;
+        if block.0 != start || block.1.is_empty() {
+            block.1.clear();
+            let size_bytes = BLOCK_BYTES.min(self.size_bytes - start) as usize;
+            let mut bytes = std::mem::take(&mut block.1);
+            bytes.resize(size_bytes, 0);
+            installed()?.read(&self.uri, start, &mut bytes)?;
+            *block = (start, bytes);
+        }
+        let held = &block.1[(offset - start) as usize..];
+        let count = wanted.min(held.len());
+        into[..count].copy_from_slice(&held[..count]);
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files whose byte at place i is i modulo 251.
+    struct Made;
+
+    impl Storage for Made {
+        fn facts(&self, uri: &str) -> io::Result<Facts> {
+            let (_, size) = uri.rsplit_once('/').unwrap();
+            let size_bytes = size.parse().map_err(|_| io::Error::from(ErrorKind::NotFound))?;
+            Ok(Facts { size_bytes, is_file: true, is_folder: false })
+        }
+
+        fn list(&self, uri: &str) -> io::Result<Vec<String>> {
+            Ok([10, 2].map(|size| format!("{uri}/{size}")).to_vec())
+        }
+
+        fn read(&self, _: &str, offset: u64, into: &mut [u8]) -> io::Result<()> {
+            into.iter_mut().zip(offset..).for_each(|(byte, place)| *byte = (place % 251) as u8);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_uri_is_read_as_a_file_is() {
+        install(Box::new(Made));
+        let size = 2 * BLOCK_BYTES + 77;
+        let mut input = Input::open(Path::new(&format!("made://x/{size}"))).unwrap();
+        let expected = |place: u64| (place % 251) as u8;
+        for (place, count) in [(0, 5), (BLOCK_BYTES - 2, 4), (size - 3, 3), (1, 5 << 20)] {
+            let mut bytes = vec![0; count];
+            input.read_exact_at(&mut bytes, place).unwrap();
+            assert!(bytes.iter().zip(place..).all(|(&byte, place)| byte == expected(place)));
+        }
+        let mut over = [0; 4];
+        let error = input.read_exact_at(&mut over, size - 3).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+        input.seek(SeekFrom::End(-9)).unwrap();
+        let mut rest = Vec::new();
+        assert_eq!(input.read_to_end(&mut rest).unwrap(), 9);
+        assert_eq!(rest[8], expected(size - 1));
+        let listed = list(Path::new("made://x")).unwrap();
+        assert_eq!(listed, [Path::new("made://x/10"), Path::new("made://x/2")]);
+        let error = Input::open(Path::new("made://x/none")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    }
+}

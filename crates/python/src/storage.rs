@@ -1,0 +1,55 @@
+//! URIs are read by `cuesta.uris`, in whichever process a task runs.
+
+use std::io::{self, ErrorKind};
+
+use cuesta_input::storage::{Facts, Storage};
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+/// The functions of `cuesta.uris`.
+pub struct Uris;
+
+/// Calls into Python with the module; what is raised there is an error of the system.
+fn asked<T>(work: impl FnOnce(&Bound<'_, PyModule>) -> PyResult<T>) -> io::Result<T> {
+    Python::attach(|py| {
+        let done = py.import("cuesta.uris").and_then(|module| work(&module));
+        done.map_err(|error| told(py, &error))
+    })
+}
+
+/// What was raised, as an error of the system.
+fn told(py: Python<'_>, error: &PyErr) -> io::Error {
+    if error.is_instance_of::<PyFileNotFoundError>(py) {
+        return ErrorKind::NotFound.into();
+    }
+    let value = error.value(py);
+    let number = value.getattr("errno").and_then(|number| number.extract::<i32>());
+    match number {
+        Ok(number) if error.is_instance_of::<PyOSError>(py) => io::Error::from_raw_os_error(number),
+        _ => io::Error::other(value.to_string()),
+    }
+}
+
+impl Storage for Uris {
+    fn facts(&self, uri: &str) -> io::Result<Facts> {
+        let (size_bytes, is_folder): (u64, bool) =
+            asked(|module| module.call_method1("facts", (uri,))?.extract())?;
+        Ok(Facts { size_bytes, is_file: !is_folder, is_folder })
+    }
+
+    fn list(&self, uri: &str) -> io::Result<Vec<String>> {
+        asked(|module| module.call_method1("entries", (uri,))?.extract())
+    }
+
+    fn read(&self, uri: &str, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let bytes: PyBackedBytes = asked(|module| {
+            Ok(module.call_method1("read", (uri, offset, into.len()))?.extract()?)
+        })?;
+        if bytes.len() != into.len() {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        into.copy_from_slice(&bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+"""Inputs at URIs, `hdfs://` and whatever else fsspec knows: what is there, and bytes of it.
+
+The native module reads URIs through here, in whichever process a task runs, and only what the task
+needs of them.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import EngineMissing, InputError
+
+_HDFS = "hdfs_native.fsspec.HdfsFileSystem"
+
+
+def is_uri(path: str) -> bool:
+    """Whether an input is at a URI, and no path."""
+    return "://" in path
+
+
+def missing(uri: str) -> str | None:
+    """What to install to read a URI here, or None."""
+    if find_spec("fsspec") is None:
+        return f"{uri} is read by fsspec; pip install 'cuesta[remote]'"
+    if uri.startswith("hdfs://") and find_spec("hdfs_native") is None:
+        return f"{uri} is read by hdfs-native; pip install 'cuesta[remote]'"
+    from fsspec.registry import known_implementations
+
+    scheme = uri.partition("://")[0]
+    if scheme not in known_implementations and scheme != "hdfs":
+        return f"{uri}: no reader of {scheme}:// is known; copy it to a file"
+    return None
+
+
+def facts(uri: str) -> tuple[int, bool]:
+    """Bytes of what is at a URI, and whether it is a folder. Errors: `OSError`."""
+    system, path = _system(uri)
+    found = system.info(path)
+    return int(found["size"] or 0), found["type"] == "directory"
+
+
+def entries(uri: str) -> list[str]:
+    """What is directly in a folder, as URIs. Errors: `OSError`."""
+    system, path = _system(uri)
+    names = (posixpath.basename(name.rstrip("/")) for name in system.ls(path, detail=False))
+    return [f"{uri.rstrip('/')}/{name}" for name in names]
+
+
+def read(uri: str, offset: int, size_bytes: int) -> bytes:
+    """Bytes of a file. Errors: `OSError`."""
+    system, path = _system(uri)
+    found: bytes = system.cat_file(path, start=offset, end=offset + size_bytes)
+    return found
+
+
+def sizes(uri: str) -> list[int]:
+    """Bytes of every file at or under a URI. Errors: `InputError` when there is nothing."""
+    try:
+        size_bytes, is_folder = facts(uri)
+        if not is_folder:
+            return [size_bytes]
+        return [size for inner in entries(uri) if _counts(inner) for size in sizes(inner)]
+    except OSError as error:
+        raise InputError(f"{uri}: {_reason(error)}") from None
+
+
+def fetch(uri: str, folder: Path) -> Path:
+    """Copy a file or a folder into `folder`; return the copy. Errors: `InputError`."""
+    target = folder / (uri.rstrip("/").rpartition("/")[2] or "input")
+    try:
+        system, path = _system(uri)
+        system.get(path, str(target), recursive=True)
+    except OSError as error:
+        raise InputError(f"{uri}: {_reason(error)}") from None
+    return target
+
+
+def _counts(uri: str) -> bool:
+    return not posixpath.basename(uri).startswith((".", "_"))
+
+
+def _reason(error: OSError) -> str:
+    return str(error.strerror or error or type(error).__name__).splitlines()[0]
+
+
+def _system(uri: str) -> tuple[Any, str]:
+    """The file system of a URI and the path there. Errors: `EngineMissing`."""
+    lacking = missing(uri)
+    if lacking:
+        raise EngineMissing(lacking)
+    import fsspec
+
+    fsspec.register_implementation("hdfs", _HDFS, clobber=True)
+    system, path = fsspec.core.url_to_fs(uri)
+    return system, path
