@@ -145,6 +145,9 @@ fn opened<T>(
 
 fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn rounds::Leader>> {
     match workload {
+        "communities" | "correlate" | "degrees" | "join" | "scan" => {
+            cuesta_network::rounds::lead(workload, request, means)
+        }
         "images" => cuesta_images::rounds::lead(request, means),
         "kmeans" => cuesta_kmeans::rounds::lead(request, means),
         "sort" => cuesta_sort::rounds::lead(request, means),
@@ -154,6 +157,9 @@ fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn round
 
 fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn rounds::Worker>> {
     match workload {
+        "communities" | "correlate" | "degrees" | "join" | "scan" => {
+            cuesta_network::rounds::work(workload, request, means)
+        }
         "images" => Ok(cuesta_images::rounds::work(request)),
         "kmeans" => cuesta_kmeans::rounds::work(request, means),
         "sort" => cuesta_sort::rounds::work(request),

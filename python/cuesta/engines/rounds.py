@@ -15,7 +15,9 @@ from typing import Any
 from cuesta.lab.request import native_module
 from cuesta.lab.trial import Phase
 
-WORKLOADS = frozenset({"images", "kmeans", "sort"})
+WORKLOADS = frozenset(
+    {"communities", "correlate", "degrees", "images", "join", "kmeans", "scan", "sort"}
+)
 """Those that are described in rounds."""
 
 
