@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
-import random
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -14,17 +12,12 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
-import numpy as np
-import pyarrow as pa
 
-from cuesta.engines.spark import SparkEngine, answer, text
-from cuesta.engines.spark.communities import roots_of
-from cuesta.engines.spark.executor import COLUMNS, Part, record_batch
+from cuesta.engines.spark import SparkEngine
 from cuesta.engines.spark.failures import is_cut_off, marked, to_cuesta_error
 from cuesta.engines.spark.java import HOW_TO_GET, Java, find_java
 from cuesta.engines.spark.options import options_of, settings_of
 from cuesta.errors import CuestaError, EngineError, InputError
-from cuesta.lab.request import native_module
 from sparkkit import trial
 
 LINE = "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711"
@@ -126,69 +119,6 @@ def test_too_little_memory_says_how_much_is_needed() -> None:
         settings_of(small)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_forests_have_the_smallest_member_as_root(seed: int) -> None:
-    draw = random.Random(seed)
-    genes = draw.choice([5, 40, 300])
-    links = [(draw.randint(1, genes), draw.randint(1, genes)) for _ in range(draw.randrange(200))]
-    if seed == 0:
-        links = [(number + 1, number) for number in range(1, 2000)]
-    label = {gene: gene for link in links for gene in link}
-    changed = True
-    while changed:
-        changed = False
-        for a, b in links:
-            low = min(label[a], label[b])
-            changed = changed or label[a] != low or label[b] != low
-            label[a] = label[b] = low
-    columns = np.array(links, np.int32).reshape(-1, 2)
-    found, roots = roots_of(columns[:, 0], columns[:, 1])
-    assert dict(zip(found.tolist(), roots.tolist(), strict=True)) == label
-
-
-@pytest.mark.parametrize("kind", COLUMNS)
-def test_columns_of_the_kernel_become_arrow_columns_on_the_same_memory(kind: str) -> None:
-    found = native_module().map_bytes(kind, "{}", f"{LINE}\n8{LINE[1:]}\n".encode())
-    batch = record_batch(kind, found)
-    assert batch.schema.names == list(COLUMNS[kind])
-    first = batch.column(0)
-    assert first.buffers()[1].address == pa.py_buffer(found[first_name(kind)]).address
-    rows = {"join": 2, "edges": 2, "degrees": 3, "communities": 2}
-    assert batch.num_rows == rows[kind]
-    assert batch.column(0).to_pylist()[-1] == 8
-
-
-def first_name(kind: str) -> str:
-    return next(iter(COLUMNS[kind]))
-
-
-@pytest.mark.parametrize("block_bytes", [1, 40, 1 << 20])
-def test_lines_come_back_as_blocks_that_never_cross_a_piece(
-    block_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(text, "BLOCK_BYTES", block_bytes)
-    draw = random.Random(block_bytes)
-    places = [("hdfs://h/a%20b", 0), ("hdfs://h/a%20b", 100), ("hdfs://h/c", 100)]
-    rows = [(b"%d\r" % n, *place) for place in places for n in range(draw.randrange(1, 30))]
-    batches = []
-    position = 0
-    while position < len(rows):
-        step = draw.randrange(0, 9)
-        values = zip(*rows[position : position + step], strict=True) if step else ([], [], [])
-        types = (pa.binary(), pa.string(), pa.int64())
-        arrays = [pa.array(list(v), t) for v, t in zip(values, types, strict=True)]
-        batches.append(pa.RecordBatch.from_arrays(arrays, names=["value", "path", "start"]))
-        position += step
-    seen: dict[text.Place, bytes] = {}
-    for block in text.blocks(batches):
-        before = seen.setdefault(block.place, b"")
-        assert block.lines_before == before.count(b"\n")
-        seen[block.place] = before + block.text
-    assert list(seen) == [(path.replace("%20", " "), start) for path, start in places]
-    expected = [b"".join(line + b"\n" for line, *at in rows if tuple(at) == p) for p in places]
-    assert list(seen.values()) == expected
-
-
 def test_a_refusal_is_found_in_any_stack_trace() -> None:
     trace = RuntimeError(f"Job aborted\n at x.y(Z.java)\n {marked('line 3 is bad')}\n at a.b")
     found = told(trace)
@@ -235,36 +165,3 @@ def test_an_output_that_nobody_reads_is_no_dead_jvm() -> None:
 
 def told(error: Exception, shared: bool = False) -> CuestaError:
     return to_cuesta_error(error, shared, lambda: Path("/kept.log"))
-
-
-@pytest.mark.parametrize("refused", [errno.EXDEV, errno.EINVAL, None])
-def test_parts_are_put_together_on_any_file_system(
-    refused: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if refused:
-
-        def copy_file_range(*_: object) -> int:
-            raise OSError(refused, os.strerror(refused))
-
-        monkeypatch.setattr(os, "copy_file_range", copy_file_range)
-    monkeypatch.setattr(answer, "COPY_BYTES", 7)
-    texts = [b"x" * size for size in (0, 1, 7, 30)]
-    parts = [tmp_path / f"part-{number}" for number in range(len(texts))]
-    for part, words in zip(parts, texts, strict=True):
-        part.write_bytes(words)
-    target = tmp_path / "pairs.txt"
-    assert answer.concatenate(target, b"head\n", parts) == 43
-    assert target.read_bytes() == b"head\n" + b"".join(texts)
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_a_part_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
-    part = Part(str(tmp_path), "part-1")
-    part.__enter__().write(b"half")
-    part.__exit__(KeyError)
-    assert not list(tmp_path.iterdir())
-    with Part(str(tmp_path), "part-1") as part:
-        part.write(b"whole")
-        assert not (tmp_path / "part-1").exists()
-    assert part.size_bytes == 5
-    assert (tmp_path / "part-1").read_bytes() == b"whole"

@@ -26,6 +26,14 @@ pub struct TextFile {
     pub zone: Option<Zone>,
 }
 
+impl TextFile {
+    /// A file of so many bytes; its name says whether it is gzipped, that of its folder the zone.
+    pub fn new(path: &Path, size_bytes: u64) -> Self {
+        let gzipped = path.extension().is_some_and(|extension| extension == "gz");
+        Self { path: path.to_owned(), size_bytes, gzipped, zone: zone_of(path) }
+    }
+}
+
 /// Values of |score| a `NNN` folder may hold, in millionths, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
@@ -153,7 +161,7 @@ fn list(path: &Path, files: &mut Vec<TextFile>) -> Result<()> {
     let system = |cause| Error::system(OPERATION, "opening", path, &cause);
     let facts = storage::facts(path).map_err(system)?;
     if facts.is_file {
-        files.push(text_file(path, facts.size_bytes));
+        files.push(TextFile::new(path, facts.size_bytes));
         return Ok(());
     }
     if !facts.is_folder {
@@ -171,11 +179,6 @@ fn list(path: &Path, files: &mut Vec<TextFile>) -> Result<()> {
     Ok(())
 }
 
-fn text_file(path: &Path, size_bytes: u64) -> TextFile {
-    let gzipped = path.extension().is_some_and(|extension| extension == "gz");
-    TextFile { path: path.to_owned(), size_bytes, gzipped, zone: zone_of(path) }
-}
-
 /// Whether `folder` is a `clusters-*` folder.
 fn in_tree(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("clusters-"))
@@ -185,7 +188,7 @@ fn in_tree(folder: &Path) -> bool {
 ///
 /// KINC names the folder `int(|score| * 100)` before it rounds the score to six decimals, so the
 /// range is one millionth wider at its lower end and closed at its upper end.
-pub fn zone_of(path: &Path) -> Option<Zone> {
+fn zone_of(path: &Path) -> Option<Zone> {
     let folder = path.parent()?;
     if !in_tree(folder.parent()?) {
         return None;
@@ -235,7 +238,7 @@ mod tests {
     #[test]
     fn splits_cover_a_file_once() {
         let source = TextSource {
-            files: vec![text_file(Path::new("a.txt"), 25), text_file(Path::new("b.gz"), 9)],
+            files: vec![TextFile::new(Path::new("a.txt"), 25), TextFile::new(Path::new("b.gz"), 9)],
             shape: None,
             files_skipped: 0,
         };

@@ -8,5 +8,6 @@
 pub mod kernel;
 pub mod params;
 pub mod reference;
+pub mod rounds;
 pub mod run;
 pub mod verify;

@@ -127,33 +127,31 @@ mod _native {
         })
     }
 
-    /// Maps one split (path, first byte, bytes) of a file to columns.
+    /// The rows of one split (path, first byte, bytes) of a file as columns.
     #[pyfunction]
     fn map_split<'py>(
         py: Python<'py>,
-        workload: &str,
         parameters_json: &str,
         split: (PathBuf, u64, u64),
     ) -> PyResult<Bound<'py, PyDict>> {
         let (path, offset, size_bytes) = split;
         let mapped = py.detach(|| {
             let params: SplitParams = from_json(parameters_json)?;
-            network::run::split::map_split(workload, &params, &path, (offset, size_bytes))
+            network::run::split::map_split(&params, &path, (offset, size_bytes))
         });
         columns(py, mapped)
     }
 
-    /// Maps a block of whole lines to columns.
+    /// The rows of a block of whole lines as columns.
     #[pyfunction]
     fn map_bytes<'py>(
         py: Python<'py>,
-        workload: &str,
         parameters_json: &str,
         data: &[u8],
     ) -> PyResult<Bound<'py, PyDict>> {
         let mapped = py.detach(|| {
             let params: SplitParams = from_json(parameters_json)?;
-            network::run::split::map_bytes(workload, &params, data)
+            network::run::split::map_bytes(&params, data)
         });
         columns(py, mapped)
     }

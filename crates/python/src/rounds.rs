@@ -145,6 +145,9 @@ fn opened<T>(
 
 fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn rounds::Leader>> {
     match workload {
+        "communities" | "correlate" | "degrees" | "join" | "scan" => {
+            cuesta_network::rounds::lead(workload, request, means)
+        }
         "dataflow" => cuesta_dataflow::rounds::lead(request, means),
         "images" => cuesta_images::rounds::lead(request, means),
         "kmeans" => cuesta_kmeans::rounds::lead(request, means),
@@ -155,6 +158,9 @@ fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn round
 
 fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn rounds::Worker>> {
     match workload {
+        "communities" | "correlate" | "degrees" | "join" | "scan" => {
+            cuesta_network::rounds::work(workload, request, means)
+        }
         "dataflow" => cuesta_dataflow::rounds::work(request, means),
         "images" => cuesta_images::rounds::work(request, means),
         "kmeans" => cuesta_kmeans::rounds::work(request, means),

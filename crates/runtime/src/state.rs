@@ -11,6 +11,9 @@ use cuesta_core::{Error, Result};
 use crate::rounds::{Bytes, Means};
 use crate::whole::WholeFile;
 
+/// The folder in scratch that workers share.
+const FOLDER: &str = "state";
+
 /// Values by name: in the memory of this worker where a number always comes to the same one, else
 /// in files of a folder that all workers share, where any of them finds them.
 ///
@@ -25,7 +28,7 @@ pub struct State {
 impl State {
     /// What is kept by a run whose workers share `scratch`, or keep by `means`.
     pub fn new(means: Means, scratch: &Path) -> Self {
-        Self { held: means.keeps.then(BTreeMap::new), folder: scratch.join("state") }
+        Self { held: means.keeps.then(BTreeMap::new), folder: scratch.join(FOLDER) }
     }
 
     /// Keeps a value.
@@ -81,6 +84,22 @@ impl State {
     }
 }
 
+impl State {
+    /// Removes what workers that share `scratch` have kept there, at the end of a run.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn clear(scratch: &Path) -> Result<()> {
+        let folder = scratch.join(FOLDER);
+        match fs::remove_dir_all(&folder) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => {
+                Err(Error::system("state", "removing", &folder, &cause))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 struct Shared(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for Shared {
@@ -109,6 +128,10 @@ mod tests {
             assert!(error.message.contains("nothing is kept as 3-part-0"), "{}", error.message);
         }
         assert_eq!(fs::read_dir(folder.path().join("state")).unwrap().count(), 0);
+        for _ in 0..2 {
+            State::clear(folder.path()).unwrap();
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
     }
 
     #[test]

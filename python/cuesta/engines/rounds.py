@@ -20,7 +20,9 @@ from cuesta.lab.points import with_arrays
 from cuesta.lab.request import native_module, to_request
 from cuesta.lab.trial import Outcome, Phase, Trial
 
-WORKLOADS = frozenset({"dataflow", "images", "kmeans", "sort"})
+WORKLOADS = frozenset(
+    {"communities", "correlate", "dataflow", "degrees", "images", "join", "kmeans", "scan", "sort"}
+)
 """Those that are described in rounds."""
 
 

@@ -9,8 +9,10 @@ pub mod block;
 pub mod line;
 pub mod simd;
 
+use serde::{Deserialize, Serialize};
+
 /// Which program wrote the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Version {
     /// 11 fields, genes and clusters counted from 1.
     V1,
@@ -29,7 +31,7 @@ impl Version {
 }
 
 /// What all lines of a dataset share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// The layout of a line.
     pub version: Version,

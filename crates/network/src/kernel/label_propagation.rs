@@ -13,7 +13,8 @@ pub fn labels(graph: &Graph, rounds: u32) -> (Vec<u32>, u32) {
     let mut votes = vec![0u32; graph.genes()];
     for round in 0..rounds {
         for (gene, label) in next.iter_mut().enumerate() {
-            *label = winner(graph.neighbours(gene), &labels, &mut votes).unwrap_or(labels[gene]);
+            let neighbours = graph.neighbours(gene).iter().copied();
+            *label = winner(neighbours, &labels, &mut votes).unwrap_or(labels[gene]);
         }
         if next == labels {
             return (smallest_members(&labels), round);
@@ -23,10 +24,15 @@ pub fn labels(graph: &Graph, rounds: u32) -> (Vec<u32>, u32) {
     (smallest_members(&labels), rounds)
 }
 
-/// The most frequent label of `neighbours`, the smallest of several; leaves `votes` all zero.
-fn winner(neighbours: &[u32], labels: &[u32], votes: &mut [u32]) -> Option<u32> {
+/// The most frequent label of `neighbours`, the smallest of several; `votes`, one for each label,
+/// are all zero before and after.
+pub fn winner(
+    neighbours: impl Iterator<Item = u32> + Clone,
+    labels: &[u32],
+    votes: &mut [u32],
+) -> Option<u32> {
     let mut best: Option<(u32, u32)> = None;
-    for &neighbour in neighbours {
+    for neighbour in neighbours.clone() {
         let label = labels[neighbour as usize];
         let count = &mut votes[label as usize];
         *count += 1;
@@ -34,7 +40,7 @@ fn winner(neighbours: &[u32], labels: &[u32], votes: &mut [u32]) -> Option<u32> 
             best = Some((*count, label));
         }
     }
-    for &neighbour in neighbours {
+    for neighbour in neighbours {
         votes[labels[neighbour as usize] as usize] = 0;
     }
     best.map(|(_, label)| label)
@@ -79,10 +85,12 @@ mod tests {
     fn a_tie_goes_to_the_smallest_label() {
         let labels_of_all = [5, 3, 9];
         let mut votes = vec![0; 10];
-        assert_eq!(winner(&[0, 1, 2], &labels_of_all, &mut votes), Some(3));
-        assert_eq!(winner(&[0, 2, 2, 1, 1], &labels_of_all, &mut votes), Some(3));
-        assert_eq!(winner(&[0, 2, 2], &labels_of_all, &mut votes), Some(9));
-        assert_eq!(winner(&[], &labels_of_all, &mut votes), None);
+        let mut winner =
+            |neighbours: &[u32]| winner(neighbours.iter().copied(), &labels_of_all, &mut votes);
+        assert_eq!(winner(&[0, 1, 2]), Some(3));
+        assert_eq!(winner(&[0, 2, 2, 1, 1]), Some(3));
+        assert_eq!(winner(&[0, 2, 2]), Some(9));
+        assert_eq!(winner(&[]), None);
         assert!(votes.iter().all(|&count| count == 0));
     }
 }

@@ -6,4 +6,5 @@ pub mod graph;
 pub mod join;
 pub mod label_propagation;
 pub mod louvain;
+pub mod neighbours;
 pub mod union_find;

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use cuesta_core::Result;
 use cuesta_core::budget::Lease;
 use cuesta_core::job::{Context, Response, timed};
+use cuesta_core::progress::Progress;
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::Need;
@@ -33,13 +34,27 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let filter = params.filter.check()?;
     params.check()?;
     let mut response = Response::default();
-    let (mut labels, counts) = match params.method {
+    let (labels, counts) = match params.method {
         Method::Components => components(context, &params, &filter, &mut response)?,
         _ => on_graph(context, &params, &filter, &mut response)?,
     };
-    pad(&mut labels, params.genes);
-    timed(&mut response, "write", || {
-        let bytes = write(&context.request.output, &labels)?;
+    finish(&context.request.output, params.genes, (labels, counts), &mut response)?;
+    Ok(response)
+}
+
+/// Writes the answer, and tells of it; `labels` count genes from 0.
+///
+/// # Errors
+/// `System`.
+pub fn finish(
+    output: &Path,
+    genes: Option<u32>,
+    (mut labels, counts): (Vec<u32>, Counts),
+    response: &mut Response,
+) -> Result<()> {
+    pad(&mut labels, genes);
+    timed(response, "write", || {
+        let bytes = write(output, &labels)?;
         Ok(((), bytes, labels.len() as u64))
     })?;
     let (communities, grouped, largest) = tally(&labels);
@@ -49,7 +64,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     response.counts.insert("genes_grouped", grouped);
     response.counts.insert("communities", communities);
     response.counts.insert("largest_community", largest);
-    Ok(response)
+    Ok(())
 }
 
 fn components(
@@ -62,23 +77,37 @@ fn components(
         Ok((Pairs::open(&context.request.inputs, filter, Need::Edge)?, 0, 0))
     })?;
     timed(response, "components", || {
-        let visitor = Visitor {
-            keep: &|state: &mut Forest, _, found| {
-                let (gene1, gene2, _) = found.place();
-                check_gene(params.genes, gene1)?;
-                state.join(gene1 - 1, gene2 - 1);
-                Ok(())
-            },
-            flush: &|_, _, _| Ok(()),
-            on_error: &|_| {},
-        };
-        let threads = context.request.threads;
-        let workers = pairs.visit(threads, context.progress, Forest::default, &visitor)?;
-        let (counts, bytes) = total(&workers);
-        let mut forest = Forest::default();
-        workers.iter().for_each(|worker| forest.merge(&worker.state));
+        let (forest, counts, bytes) =
+            forest(&pairs, params.genes, context.request.threads, context.progress)?;
         Ok(((forest.labels(), counts), bytes, counts.rows_read))
     })
+}
+
+/// Joins the genes of each edge; returns the rows and the bytes read too.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn forest(
+    pairs: &Pairs,
+    genes: Option<u32>,
+    threads: usize,
+    progress: &Progress,
+) -> Result<(Forest, Counts, u64)> {
+    let visitor = Visitor {
+        keep: &|state: &mut Forest, _, found| {
+            let (gene1, gene2, _) = found.place();
+            check_gene(genes, gene1)?;
+            state.join(gene1 - 1, gene2 - 1);
+            Ok(())
+        },
+        flush: &|_, _, _| Ok(()),
+        on_error: &|_| {},
+    };
+    let workers = pairs.visit(threads, progress, Forest::default, &visitor)?;
+    let (counts, bytes) = total(&workers);
+    let mut forest = Forest::default();
+    workers.iter().for_each(|worker| forest.merge(&worker.state));
+    Ok((forest, counts, bytes))
 }
 
 fn on_graph(
@@ -87,7 +116,14 @@ fn on_graph(
     filter: &Filter,
     response: &mut Response,
 ) -> Result<(Vec<u32>, Counts)> {
-    let edges = edges(context, filter, params.genes, response)?;
+    let pairs = timed(response, "open", || {
+        Ok((Pairs::open(&context.request.inputs, filter, Need::Edge)?, 0, 0))
+    })?;
+    let edges = timed(response, "read", || {
+        let edges = edges(context, &pairs, params.genes)?;
+        let (bytes, rows) = (edges.bytes, edges.counts.rows_read);
+        Ok((edges, bytes, rows))
+    })?;
     let genes = edges.list.iter().map(|edge| edge.0 as usize + 1).max().unwrap_or(0);
     let graph_bytes = Graph::size_bytes(genes, edges.list.len());
     let _lease = context.budget.take(graph_bytes, "the graph")?;
@@ -117,49 +153,39 @@ pub struct Edges<'a> {
     pub list: Vec<(u32, u32)>,
     /// Rows read and kept.
     pub counts: Counts,
+    /// Bytes read.
+    pub bytes: u64,
     _leases: Vec<Lease<'a>>,
 }
 
-/// Reads the edges of the inputs under the memory budget.
+/// Reads edges under the memory budget.
 ///
 /// # Errors
 /// `Input` also when they do not fit; `System`; `Cancelled`.
-pub fn edges<'a>(
-    context: &Context<'a>,
-    filter: &Filter,
-    genes: Option<u32>,
-    response: &mut Response,
-) -> Result<Edges<'a>> {
-    let pairs = timed(response, "open", || {
-        Ok((Pairs::open(&context.request.inputs, filter, Need::Edge)?, 0, 0))
-    })?;
+pub fn edges<'a>(context: &Context<'a>, pairs: &Pairs, genes: Option<u32>) -> Result<Edges<'a>> {
     let lists = Mutex::new(Vec::new());
-    let counts = timed(response, "read", || {
-        let visitor = Visitor {
-            keep: &|state: &mut Vec<(u32, u32)>, _, found| {
-                let (gene1, gene2, _) = found.place();
-                check_gene(genes, gene1)?;
-                state.push((gene1 - 1, gene2 - 1));
-                Ok(())
-            },
-            flush: &|state, _, last| {
-                if last {
-                    // Twice: once in the thread's list, once in the common one.
-                    let lease = context.budget.take(16 * state.len() as u64, "the edges")?;
-                    lock(&lists).push((lease, std::mem::take(state)));
-                }
-                Ok(())
-            },
-            on_error: &|_| {},
-        };
-        let threads = context.request.threads;
-        let workers = pairs.visit(threads, context.progress, Vec::new, &visitor)?;
-        let (counts, bytes) = total(&workers);
-        Ok((counts, bytes, counts.rows_read))
-    })?;
+    let visitor = Visitor {
+        keep: &|state: &mut Vec<(u32, u32)>, _, found| {
+            let (gene1, gene2, _) = found.place();
+            check_gene(genes, gene1)?;
+            state.push((gene1 - 1, gene2 - 1));
+            Ok(())
+        },
+        flush: &|state, _, last| {
+            if last {
+                // Twice: once in the thread's list, once in the common one.
+                let lease = context.budget.take(16 * state.len() as u64, "the edges")?;
+                lock(&lists).push((lease, std::mem::take(state)));
+            }
+            Ok(())
+        },
+        on_error: &|_| {},
+    };
+    let workers = pairs.visit(context.request.threads, context.progress, Vec::new, &visitor)?;
+    let (counts, bytes) = total(&workers);
     let lists = lists.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let (leases, lists): (Vec<_>, Vec<_>) = lists.into_iter().unzip();
-    Ok(Edges { list: lists.concat(), counts, _leases: leases })
+    Ok(Edges { list: lists.concat(), counts, bytes, _leases: leases })
 }
 
 fn pad(labels: &mut Vec<u32>, genes: Option<u32>) {

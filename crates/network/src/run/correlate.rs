@@ -34,12 +34,7 @@ const MATCH_BYTES: u64 = 32;
 pub fn run(context: &Context<'_>) -> Result<Response> {
     let params: CorrelateParams = context.parameters()?;
     let mut response = Response::default();
-    let matrix = timed(&mut response, "parse", || {
-        let matrix = read(context, &params)?;
-        let bytes = std::fs::metadata(&context.request.inputs[0]).map_or(0, |file| file.len());
-        let rows = matrix.genes.len() as u64;
-        Ok((matrix, bytes, rows))
-    })?;
+    let matrix = parse(context, &params, &mut response)?;
     let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
     let _lease = context.budget.take(memory_bytes(&matrix), "the matrix made ready")?;
     let prepared = timed(&mut response, "prepare", || {
@@ -50,8 +45,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let (counts, bytes) = timed(&mut response, "multiply", || {
         let (counts, bytes) = match params.format {
             Format::Text => {
-                let genes = matrix.genes.iter().map(String::as_str);
-                write_table(&context.request.output.join(GENES_FILE), genes)?;
+                write_genes(context, &matrix)?;
                 job.to_text(&context.request.output.join(PAIRS_FILE))?
             }
             Format::Pairs => job.to_pairs(&context.request.output.join(PAIRS_FOLDER))?,
@@ -61,6 +55,12 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     if let Some(phase) = response.phases.last_mut() {
         phase.flops = 2 * samples as u64 * counts.pairs;
     }
+    tell((genes, samples), counts, bytes, &mut response);
+    Ok(response)
+}
+
+/// Tells of the answer to a matrix of so many genes and samples.
+pub fn tell((genes, samples): (usize, usize), counts: Counts, bytes: u64, response: &mut Response) {
     response.counts.insert("genes", genes as u64);
     response.counts.insert("samples", samples as u64);
     response.counts.insert("pairs", counts.pairs);
@@ -68,7 +68,52 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     response.counts.insert("pairs_undefined", counts.undefined);
     response.counts.insert("pairs_too_few_samples", counts.too_few_samples);
     response.counts.insert("answer_bytes", bytes);
-    Ok(response)
+}
+
+/// Reads the one input as a matrix, in a phase of its own.
+///
+/// # Errors
+/// `Input`, `System`.
+pub fn parse(
+    context: &Context<'_>,
+    params: &CorrelateParams,
+    response: &mut Response,
+) -> Result<ExpressionMatrix> {
+    timed(response, "parse", || {
+        let matrix = read(context, params)?;
+        let bytes = std::fs::metadata(&context.request.inputs[0]).map_or(0, |file| file.len());
+        let rows = matrix.genes.len() as u64;
+        Ok((matrix, bytes, rows))
+    })
+}
+
+/// Writes the names of the genes beside pairs in text.
+///
+/// # Errors
+/// `System`.
+pub fn write_genes(context: &Context<'_>, matrix: &ExpressionMatrix) -> Result<()> {
+    let genes = matrix.genes.iter().map(String::as_str);
+    write_table(&context.request.output.join(GENES_FILE), genes).map(|_| ())
+}
+
+/// Writes the pairs whose first gene, from 0, is in `rows` to a file of text; returns its bytes.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn write_rows(
+    context: &Context<'_>,
+    params: &CorrelateParams,
+    rows: &Range<usize>,
+    path: &Path,
+) -> Result<(Counts, u64)> {
+    let matrix = &read(context, params)?;
+    let _lease = context.budget.take(memory_bytes(matrix), "the matrix made ready")?;
+    let prepared = &Prepared::new(matrix, &kernel_params(params), context.request.threads)?;
+    let inside = |band: &Range<usize>| band.start.max(rows.start)..band.end.min(rows.end);
+    let bands = bands_in(context, matrix.genes.len())?;
+    let bands: Vec<Range<usize>> =
+        bands.iter().map(inside).filter(|band| !band.is_empty()).collect();
+    Job { context, matrix, prepared, bands: &bands }.to_text(path)
 }
 
 /// Reads the one input as a matrix.
@@ -123,7 +168,7 @@ fn bands_in(context: &Context<'_>, genes: usize) -> Result<Vec<Range<usize>>> {
 }
 
 /// Pairs whose first gene is in a band.
-fn pairs_in(rows: &Range<usize>) -> u64 {
+pub fn pairs_in(rows: &Range<usize>) -> u64 {
     rank_of_row(rows.end) - rank_of_row(rows.start)
 }
 

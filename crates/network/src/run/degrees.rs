@@ -4,7 +4,9 @@ use std::path::Path;
 
 use cuesta_core::fixed::append_integer;
 use cuesta_core::job::{Context, Response, timed};
+use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
+use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::Need;
 
 use super::pairs::{Pairs, Visitor, total};
@@ -30,29 +32,57 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let pairs = timed(&mut response, "open", || {
         Ok((Pairs::open(&context.request.inputs, &filter, Need::Edge)?, 0, 0))
     })?;
-    let (mut degrees, counts) = timed(&mut response, "count", || {
-        let visitor = Visitor {
-            keep: &|state: &mut Degrees, _, found| {
-                let (gene1, gene2, _) = found.place();
-                check_gene(params.genes, gene1)?;
-                state.add(gene1, gene2);
-                Ok(())
-            },
-            flush: &|_, _, _| Ok(()),
-            on_error: &|_| {},
-        };
-        let threads = context.request.threads;
-        let workers = pairs.visit(threads, context.progress, Degrees::default, &visitor)?;
-        let (counts, bytes) = total(&workers);
-        let mut degrees = Degrees::default();
-        workers.iter().for_each(|worker| degrees.merge(&worker.state));
+    let (degrees, counts) = timed(&mut response, "count", || {
+        let (degrees, counts, bytes) =
+            count(&pairs, params.genes, context.request.threads, context.progress)?;
         Ok(((degrees, counts), bytes, counts.rows_read))
     })?;
-    if let Some(genes) = params.genes {
+    finish(&context.request.output, params.genes, (degrees, counts), &mut response)?;
+    Ok(response)
+}
+
+/// Counts the edges of each gene; returns the rows and the bytes read too.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn count(
+    pairs: &Pairs,
+    genes: Option<u32>,
+    threads: usize,
+    progress: &Progress,
+) -> Result<(Degrees, Counts, u64)> {
+    let visitor = Visitor {
+        keep: &|state: &mut Degrees, _, found| {
+            let (gene1, gene2, _) = found.place();
+            check_gene(genes, gene1)?;
+            state.add(gene1, gene2);
+            Ok(())
+        },
+        flush: &|_, _, _| Ok(()),
+        on_error: &|_| {},
+    };
+    let workers = pairs.visit(threads, progress, Degrees::default, &visitor)?;
+    let (counts, bytes) = total(&workers);
+    let mut degrees = Degrees::default();
+    workers.iter().for_each(|worker| degrees.merge(&worker.state));
+    Ok((degrees, counts, bytes))
+}
+
+/// Writes the answer, and tells of it.
+///
+/// # Errors
+/// `System`.
+pub fn finish(
+    output: &Path,
+    genes: Option<u32>,
+    (mut degrees, counts): (Degrees, Counts),
+    response: &mut Response,
+) -> Result<()> {
+    if let Some(genes) = genes {
         degrees.genes.resize(genes as usize, Default::default());
     }
-    timed(&mut response, "write", || {
-        let bytes = write(&context.request.output, &degrees)?;
+    timed(response, "write", || {
+        let bytes = write(output, &degrees)?;
         Ok(((), bytes, degrees.genes.len() as u64))
     })?;
     let connected = degrees.genes.iter().filter(|gene| gene.total() > 0).count();
@@ -62,7 +92,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     response.counts.insert("genes_with_edges", connected as u64);
     let most = degrees.genes.iter().map(|gene| gene.total()).max();
     response.counts.insert("largest_degree", most.unwrap_or(0));
-    Ok(response)
+    Ok(())
 }
 
 /// Checks a gene number against `--genes`.

@@ -1,13 +1,17 @@
 //! `join`: two versions of a pair matrix matched on (gene1, gene2, cluster), with differences.
 
-use cuesta_core::Result;
+use std::ops::AddAssign;
+use std::path::{Path, PathBuf};
+
 use cuesta_core::fixed::{append_integer, append_millionths};
-use cuesta_core::job::{Context, Response, timed};
+use cuesta_core::job::{Context, Request, Response, timed};
+use cuesta_core::{Error, Result};
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::Need;
 use cuesta_runtime::ordered::OrderedFile;
 use cuesta_runtime::parallel;
+use serde::{Deserialize, Serialize};
 
 use super::pairs::{Pairs, Visitor, total};
 use super::sorted::{HANDOVER_ROWS, Sorted, Sorter};
@@ -30,37 +34,64 @@ const PART_BYTES: usize = 1 << 20;
 pub fn run(context: &Context<'_>) -> Result<Response> {
     let params: JoinParams = context.parameters()?;
     let filter = params.filter.check()?;
-    let [a, b] = context.request.inputs.as_slice() else {
-        let text = format!("takes two inputs, {} given", context.request.inputs.len());
-        return Err(cuesta_core::Error::input("join", text));
-    };
+    let [a, b] = inputs(context.request)?;
     let mut response = Response::default();
     let (left, left_counts) = read(context, &mut response, ("a", a), &filter)?;
     let (right, right_counts) = read(context, &mut response, ("b", b), &filter)?;
     let tally = timed(&mut response, "join", || {
-        let (tally, bytes) = write(context, &left, &right, params.how)?;
+        let path = context.request.output.join(PAIRS_FILE);
+        let head = format!("{HEADER}\n");
+        let (tally, bytes) = write(context, (&path, &head), (&left, &right), params.how)?;
         Ok((tally, bytes, tally.both + tally.left + tally.right))
     })?;
-    response.counts.insert("rows_read", left_counts.rows_read + right_counts.rows_read);
-    response.counts.insert("rows_kept", left_counts.rows_kept + right_counts.rows_kept);
-    response.counts.insert("both", tally.both);
-    response.counts.insert("left_only", tally.left);
-    response.counts.insert("right_only", tally.right);
+    let mut counts = left_counts;
+    counts.add(right_counts);
+    tell(counts, tally, &mut response);
     Ok(response)
 }
 
 /// Rows of the answer by side.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    both: u64,
-    left: u64,
-    right: u64,
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// In both versions.
+    pub both: u64,
+    /// In the first version only.
+    pub left: u64,
+    /// In the second version only.
+    pub right: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.both += other.both;
+        self.left += other.left;
+        self.right += other.right;
+    }
+}
+
+/// Tells of the rows that were read and of those of the answer.
+pub fn tell(counts: Counts, tally: Tally, response: &mut Response) {
+    response.counts.insert("rows_read", counts.rows_read);
+    response.counts.insert("rows_kept", counts.rows_kept);
+    response.counts.insert("both", tally.both);
+    response.counts.insert("left_only", tally.left);
+    response.counts.insert("right_only", tally.right);
+}
+
+/// The two versions.
+///
+/// # Errors
+/// `Input` for another number of them.
+pub fn inputs(request: &Request) -> Result<&[PathBuf; 2]> {
+    request.inputs.as_slice().try_into().map_err(|_| {
+        Error::input("join", format!("takes two inputs, {} given", request.inputs.len()))
+    })
 }
 
 fn read<'a>(
     context: &Context<'a>,
     response: &mut Response,
-    (name, path): (&'static str, &std::path::PathBuf),
+    (name, path): (&'static str, &PathBuf),
     filter: &Filter,
 ) -> Result<(Sorted<'a>, Counts)> {
     let phase = if name == "a" { "read a" } else { "read b" };
@@ -86,15 +117,18 @@ fn read<'a>(
     })
 }
 
-fn write(
+/// Writes the join of sorted versions to a file that begins with `head`; returns its bytes too.
+///
+/// # Errors
+/// `Input` when a row stands in a version twice; `System`; `Cancelled`.
+pub fn write(
     context: &Context<'_>,
-    left: &Sorted<'_>,
-    right: &Sorted<'_>,
+    (path, head): (&Path, &str),
+    (left, right): (&Sorted<'_>, &Sorted<'_>),
     how: How,
 ) -> Result<(Tally, u64)> {
-    let out = OrderedFile::create(&context.request.output.join(PAIRS_FILE))?;
-    let mut header = format!("{HEADER}\n").into_bytes();
-    out.finish_task(0, &mut header)?;
+    let out = OrderedFile::create(path)?;
+    out.finish_task(0, &mut head.as_bytes().to_vec())?;
     let tally = match (left, right) {
         (Sorted::InMemory { rows: left, .. }, Sorted::InMemory { rows: right, .. }) => {
             in_parallel(context, (left, right), how, &out)?
@@ -134,11 +168,9 @@ fn in_parallel(
     let make = || (Tally::default(), Vec::new());
     let fail = |task| out.fail(task + 1);
     let workers = parallel::run(context.request.threads, cuts.len() + 1, make, work, fail)?;
-    Ok(workers.iter().fold(Tally::default(), |sum, (tally, _)| Tally {
-        both: sum.both + tally.both,
-        left: sum.left + tally.left,
-        right: sum.right + tally.right,
-    }))
+    let mut all = Tally::default();
+    workers.iter().for_each(|(tally, _)| all += *tally);
+    Ok(all)
 }
 
 fn one_by_one(left: &Sorted<'_>, right: &Sorted<'_>, how: How, out: &OrderedFile) -> Result<Tally> {

@@ -8,6 +8,7 @@ pub mod join;
 pub mod load;
 pub mod pairs;
 pub mod scan;
+pub mod share;
 pub mod sorted;
 pub mod split;
 

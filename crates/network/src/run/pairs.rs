@@ -17,12 +17,12 @@ use cuesta_runtime::parallel;
 
 /// Gene pairs cut into parts that threads work on.
 pub struct Pairs {
-    source: Source,
-    filter: Filter,
-    need: Need,
+    pub(super) source: Source,
+    pub(super) filter: Filter,
+    pub(super) need: Need,
 }
 
-enum Source {
+pub(super) enum Source {
     Text { text: TextSource, splits: Vec<Split> },
     Matrix { matrix: Box<PairMatrix>, chunks: Vec<Chunk> },
 }
@@ -242,7 +242,7 @@ fn matrix_source(path: &std::path::Path, filter: &Filter) -> Result<Source> {
 }
 
 /// Bytes of the scores of a chunk: what a scan must at least decode.
-fn chunk_bytes(chunk: &Chunk) -> u64 {
+pub(super) fn chunk_bytes(chunk: &Chunk) -> u64 {
     4 * chunk.pairs as u64
 }
 

@@ -100,15 +100,11 @@ impl<'a> Sorter<'a> {
             return Ok(Sorted::Spilled(Runs { name: self.name.clone(), paths }));
         }
         let leases = std::mem::take(&mut state.leases);
-        let rows = in_order(std::mem::take(&mut state.parts));
-        match rows.windows(2).find(|pair| pair[0].key == pair[1].key) {
-            Some(pair) => Err(repeated(&self.name, pair[0].key)),
-            None => Ok(Sorted::InMemory { rows, leases }),
-        }
+        Sorted::in_memory(&self.name, concat(std::mem::take(&mut state.parts)), leases)
     }
 
     fn spill(&self, state: &mut State<'a>) -> Result<()> {
-        let rows = in_order(std::mem::take(&mut state.parts));
+        let rows = in_order(concat(std::mem::take(&mut state.parts)));
         if rows.is_empty() {
             return Ok(());
         }
@@ -132,7 +128,19 @@ impl Drop for Runs {
     }
 }
 
-impl Sorted<'_> {
+impl<'a> Sorted<'a> {
+    /// Sorts the rows of the version called `name`, whose memory is under `leases`.
+    ///
+    /// # Errors
+    /// `Input` when a row stands in the version twice.
+    pub fn in_memory(name: &str, rows: Vec<Keyed>, leases: Vec<Lease<'a>>) -> Result<Self> {
+        let rows = in_order(rows);
+        match rows.windows(2).find(|pair| pair[0].key == pair[1].key) {
+            Some(pair) => Err(repeated(name, pair[0].key)),
+            None => Ok(Self::InMemory { rows, leases }),
+        }
+    }
+
     /// The rows in order.
     ///
     /// # Errors
@@ -145,12 +153,17 @@ impl Sorted<'_> {
     }
 }
 
-/// Concatenates sorted parts in part order and sorts; a stable sort finds the runs by itself.
-fn in_order(parts: BTreeMap<(usize, usize), Vec<Keyed>>) -> Vec<Keyed> {
+/// Sorted parts one after the other, in part order.
+fn concat(parts: BTreeMap<(usize, usize), Vec<Keyed>>) -> Vec<Keyed> {
     let mut rows = Vec::with_capacity(parts.values().map(Vec::len).sum());
     for part in parts.into_values() {
         rows.extend_from_slice(&part);
     }
+    rows
+}
+
+/// Sorts rows; a stable sort finds the runs in them by itself.
+fn in_order(mut rows: Vec<Keyed>) -> Vec<Keyed> {
     if !rows.is_sorted_by_key(|row| row.key) {
         rows.sort_by_key(|row| row.key);
     }

@@ -1,4 +1,4 @@
-//! One split of a dataset on an executor of another engine: rows in, columns out.
+//! One split of a dataset for an engine that keeps columns: rows in, columns out.
 //!
 //! Columns are little-endian arrays, so that any language can use them without a copy.
 
@@ -9,14 +9,10 @@ use cuesta_input::Filter;
 use cuesta_input::kinc::block::{self, Counts, Hit, PADDING};
 use cuesta_input::kinc::{self, Shape, Version};
 use cuesta_input::reader::{Blocks, located};
-use cuesta_input::source::{Split, TextFile, TextSource, shape_of_file, zone_of};
+use cuesta_input::source::{Split, TextFile, TextSource, shape_of_file};
 use serde::{Deserialize, Serialize};
 
-use super::degrees::check_gene;
 use super::pairs::check_zone;
-use super::scan;
-use crate::kernel::degrees::Degrees;
-use crate::kernel::union_find::Forest;
 use cuesta_input::FilterParams;
 
 /// Named columns of equal or documented length.
@@ -40,8 +36,6 @@ pub struct Plan {
 pub struct SplitParams {
     #[serde(flatten)]
     filter: FilterParams,
-    #[serde(default)]
-    genes: Option<u32>,
     #[serde(default)]
     version: Option<u8>,
     #[serde(default)]
@@ -80,48 +74,42 @@ pub fn plan(inputs: &[PathBuf], params: &SplitParams, split_bytes: u64) -> Resul
 /// # Errors
 /// `Input`, `System`.
 pub fn map_split(
-    kind: &str,
     params: &SplitParams,
     path: &Path,
     (offset, size_bytes): (u64, u64),
 ) -> Result<(Columns, Counts)> {
-    let file = TextFile {
-        path: path.to_owned(),
-        size_bytes,
-        gzipped: path.extension().is_some_and(|extension| extension == "gz"),
-        zone: zone_of(path),
-    };
+    let file = TextFile::new(path, size_bytes);
     let filter = params.filter.check()?;
-    let mut mapper = Mapper::new(kind, params)?;
+    let mut records = Records::default();
     let shape = match params.shape() {
         Some(shape) => Some(shape),
         None => shape_of_file(&file)?,
     };
     let mut counts = Counts::default();
-    let Some(shape) = shape else { return Ok((mapper.columns(), counts)) };
+    let Some(shape) = shape else { return Ok((records.columns(), counts)) };
     let split = Split { file: 0, offset, size_bytes };
     let mut blocks = Blocks::open(&file, &split)?;
     while let Some(found) = blocks.next_block()? {
         let offset = found.offset;
         let keep = |hit: &Hit<'_>| {
             check_zone(&file, &filter, hit)?;
-            mapper.keep(hit)
+            records.keep(hit)
         };
         counts.add(
             block::visit(found.bytes, found.size_bytes, &shape, &filter, keep)
                 .map_err(|fault| located(&file, offset, &fault))?,
         );
     }
-    Ok((mapper.columns(), counts))
+    Ok((records.columns(), counts))
 }
 
 /// Maps whole lines that arrived by other means.
 ///
 /// # Errors
 /// `Input` counting lines from the start of `text`.
-pub fn map_bytes(kind: &str, params: &SplitParams, text: &[u8]) -> Result<(Columns, Counts)> {
+pub fn map_bytes(params: &SplitParams, text: &[u8]) -> Result<(Columns, Counts)> {
     let filter: Filter = params.filter.check()?;
-    let mut mapper = Mapper::new(kind, params)?;
+    let mut records = Records::default();
     let refuse = |offset: usize, what: &str| {
         let number = text[..offset].iter().filter(|&&byte| byte == b'\n').count() + 1;
         Error::input("input.kinc", format!("line {number} of a block of text {what}"))
@@ -131,88 +119,22 @@ pub fn map_bytes(kind: &str, params: &SplitParams, text: &[u8]) -> Result<(Colum
     let shape = match (params.shape(), first) {
         (Some(shape), _) => shape,
         (None, Some(line)) => kinc::shape_of(line).map_err(|what| refuse(0, &what))?,
-        (None, None) => return Ok((mapper.columns(), Counts::default())),
+        (None, None) => return Ok((records.columns(), Counts::default())),
     };
     let mut padded = text.to_vec();
     padded.resize(text.len() + PADDING, 0);
-    let counts = block::visit(&padded, text.len(), &shape, &filter, |hit| mapper.keep(hit))
+    let counts = block::visit(&padded, text.len(), &shape, &filter, |hit| records.keep(hit))
         .map_err(|fault| refuse(fault.offset, &fault.what))?;
-    Ok((mapper.columns(), counts))
+    Ok((records.columns(), counts))
 }
 
-/// Collects what one kind of answer needs.
-enum Mapper {
-    Lines(Vec<u8>),
-    Rows { columns: Box<[Vec<u8>; 4]> },
-    Edges { columns: Box<[Vec<u8>; 2]>, genes: Option<u32> },
-    Records(Box<Records>),
-    Degrees { table: Degrees, genes: Option<u32> },
-    Forest { forest: Forest, genes: Option<u32> },
-}
-
+/// The rows of a split as columns.
 #[derive(Default)]
 struct Records {
     numbers: [Vec<u8>; 9],
     scores: Vec<u8>,
     score_count: Option<usize>,
     mask: Vec<u8>,
-}
-
-impl Mapper {
-    fn new(kind: &str, params: &SplitParams) -> Result<Self> {
-        let genes = params.genes;
-        match kind {
-            "scan" => Ok(Self::Lines(Vec::new())),
-            "join" => Ok(Self::Rows { columns: Box::default() }),
-            "edges" => Ok(Self::Edges { columns: Box::default(), genes }),
-            "records" => Ok(Self::Records(Box::default())),
-            "degrees" => Ok(Self::Degrees { table: Degrees::default(), genes }),
-            "communities" => Ok(Self::Forest { forest: Forest::default(), genes }),
-            other => Err(Error::input("arguments", format!("no split is mapped to {other}"))),
-        }
-    }
-
-    fn keep(&mut self, hit: &Hit<'_>) -> std::result::Result<(), String> {
-        match self {
-            Self::Lines(text) => scan::append(hit, text)?,
-            Self::Rows { columns } => {
-                push(columns.as_mut(), [hit.gene1, hit.gene2, hit.cluster, hit.score as u32]);
-            }
-            Self::Edges { columns, genes } => {
-                check_gene(*genes, hit.gene1)?;
-                push(columns.as_mut(), [hit.gene1, hit.gene2]);
-            }
-            Self::Records(records) => records.keep(hit)?,
-            Self::Degrees { table, genes } => {
-                check_gene(*genes, hit.gene1)?;
-                table.add(hit.gene1, hit.gene2);
-            }
-            Self::Forest { forest, genes } => {
-                check_gene(*genes, hit.gene1)?;
-                forest.join(hit.gene1 - 1, hit.gene2 - 1);
-            }
-        }
-        Ok(())
-    }
-
-    fn columns(self) -> Columns {
-        match self {
-            Self::Lines(text) => vec![("lines", text)],
-            Self::Rows { columns } => {
-                ["gene1", "gene2", "cluster", "score"].into_iter().zip(*columns).collect()
-            }
-            Self::Edges { columns, .. } => ["gene1", "gene2"].into_iter().zip(*columns).collect(),
-            Self::Records(records) => records.columns(),
-            Self::Degrees { table, .. } => degree_columns(&table),
-            Self::Forest { mut forest, .. } => {
-                let mut columns: [Vec<u8>; 2] = Default::default();
-                for (gene, root) in forest.links() {
-                    push(&mut columns, [gene + 1, root + 1]);
-                }
-                ["gene", "label"].into_iter().zip(columns).collect()
-            }
-        }
-    }
 }
 
 impl Records {
@@ -258,16 +180,6 @@ impl Records {
         columns.push(("mask", self.mask));
         columns
     }
-}
-
-fn degree_columns(table: &Degrees) -> Columns {
-    let (mut genes, mut inward, mut outward) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, gene) in table.genes.iter().enumerate().filter(|(_, gene)| gene.total() > 0) {
-        genes.extend_from_slice(&(index as u32 + 1).to_le_bytes());
-        inward.extend_from_slice(&gene.inward.to_le_bytes());
-        outward.extend_from_slice(&gene.outward.to_le_bytes());
-    }
-    vec![("gene", genes), ("in", inward), ("out", outward)]
 }
 
 fn push<const N: usize>(columns: &mut [Vec<u8>; N], values: [u32; N]) {

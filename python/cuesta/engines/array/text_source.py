@@ -159,7 +159,7 @@ def _tasks(text: Text, split_bytes: int) -> Iterator[_Task]:
         if size_bytes == WHOLE_FILE:
             yield from _gzip_tasks(path, text, split_bytes)
             continue
-        parse = partial(map_split, "records", text.parameters, (path, offset, size_bytes))
+        parse = partial(map_split, text.parameters, (path, offset, size_bytes))
         yield _Task(path=path, parse=parse, text_bytes=size_bytes, disk_bytes=size_bytes)
 
 
@@ -203,7 +203,7 @@ def _gzip_blocks(path: str, split_bytes: int) -> Iterator[tuple[bytes, int]]:
 
 def _parse_block(path: str, lines_before: int, parameters: str, block: bytes) -> Columns:
     try:
-        found: Columns = native_module().map_bytes("records", parameters, block)
+        found: Columns = native_module().map_bytes(parameters, block)
     except InputError as error:
         place = _IN_BLOCK.search(str(error))
         if place is None:

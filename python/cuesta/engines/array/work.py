@@ -60,7 +60,7 @@ def _check(trial: Trial) -> None:
     if trial.parameters.get("method") == "louvain":
         raise InputError("array: engine array does not offer --method louvain; use --engine native")
     # The native module says what is wrong with a filter in the words of every engine.
-    native_module().map_bytes("join", json.dumps(filter_parameters(trial.parameters)), b"")
+    native_module().map_bytes(json.dumps(filter_parameters(trial.parameters)), b"")
 
 
 def _load(

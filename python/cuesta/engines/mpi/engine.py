@@ -10,7 +10,7 @@ from typing import Any
 
 from cuesta.engines.dataflow import KERNELS, VECTOR_BYTES, kernels_of, plan
 from cuesta.engines.mpi import c_program, launch, world
-from cuesta.engines.rounds import joined
+from cuesta.engines.rounds import WORKLOADS, joined
 from cuesta.errors import EngineMissing, InputError
 from cuesta.lab.points import with_arrays
 from cuesta.lab.request import native_module
@@ -30,7 +30,7 @@ class MpiEngine:
     """One rank a core, each with one thread; `--ranks` says how many."""
 
     name: str = "mpi"
-    workloads: frozenset[str] = frozenset({"assemble", "dataflow", "images", "kmeans", "sort"})
+    workloads: frozenset[str] = WORKLOADS | {"assemble"}
     reads_uris: bool = True
 
     def missing(self) -> str | None:

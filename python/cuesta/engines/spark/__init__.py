@@ -1,9 +1,8 @@
 """The engine `spark`: the Rust kernels inside the tasks of Apache Spark.
 
 `engine` is what the lab calls. `session` starts and ends Spark with the Java that `java` finds.
-`plan` cuts local files into tasks, `executor` is what runs in them, `hadoop` reads what only Spark
-can. `scan`, `join`, `degrees` and `communities` are the workloads, `answer` writes their files, and
-`failures` turns a stack trace into one line.
+`rounds` has the rounds of a workload done, `rounds_tasks` is what runs in Spark's tasks for them,
+`hadoop` copies what only Spark can read, and `failures` turns a stack trace into one line.
 """
 
 from cuesta.engines.spark.engine import SparkEngine

@@ -43,11 +43,13 @@ class Context:
     task_bytes
         Bytes of text a task reads, where the user has said so.
     tally
-        Accumulator in which tasks say what they have read.
+        Accumulator in which tasks say what they have done.
     phases
         Those that have ended.
     copies
         Folders in scratch with copies of inputs, to be removed after the run.
+    origins
+        The URI of each input that was copied, by the path of its copy.
     """
 
     def __init__(self, session: Session, trial: Trial, output: Path) -> None:
@@ -56,19 +58,16 @@ class Context:
         self.output = output
         self.phases: list[Phase] = []
         self.copies: list[Path] = []
+        self.origins: dict[str, str] = {}
         adding = cast("AccumulatorParam[Tally]", TallyParam())
         self.tally: Accumulator[Tally] = session.spark.sparkContext.accumulator({}, adding)
         self.task_bytes = options_of(trial).task_bytes
         self.progress: Progress | None = None
         self.scratch = output
 
-    def number(self, name: str, default: int = 0) -> int:
-        """A whole-number parameter of the trial; `default` where it is left out."""
-        return int(str(self.trial.parameters.get(name) or default))
-
-    def counted(self) -> tuple[int, int, int]:
-        """Rows read, rows kept and bytes, of the tasks that have ended."""
-        return _sum(self.tally.value)
+    def done_bytes(self) -> int:
+        """Bytes of the tasks that have ended."""
+        return sum(self.tally.value.values())
 
     def watched(self, size_bytes: int) -> AbstractContextManager[None]:
         """Tell progress through so many bytes, as tasks tell of them."""
@@ -81,7 +80,7 @@ class Context:
         started = time.perf_counter()
         # The bytes of an answer are no progress through the input.
         progress = None if name == "write" else self.progress
-        with _watched(progress, self.counted, measure):
+        with _watched(progress, self.done_bytes, measure):
             yield measure
         self.phases.append(
             Phase(
@@ -97,17 +96,17 @@ class Context:
 
 @contextmanager
 def _watched(
-    progress: Progress | None, counted: Callable[[], tuple[int, int, int]], measure: Measure
+    progress: Progress | None, done_bytes: Callable[[], int], measure: Measure
 ) -> Iterator[None]:
     if progress is None:
         yield
         return
-    done, before = threading.Event(), counted()[2]
+    done, before = threading.Event(), done_bytes()
 
     def watch() -> None:
         while not done.wait(PROGRESS_SECONDS):
             if measure.bytes:
-                progress(min(counted()[2] - before, measure.bytes), measure.bytes)
+                progress(min(done_bytes() - before, measure.bytes), measure.bytes)
 
     watcher = threading.Thread(target=watch, name="cuesta-spark-progress", daemon=True)
     watcher.start()
@@ -116,9 +115,3 @@ def _watched(
     finally:
         done.set()
         watcher.join()
-
-
-def _sum(tally: Tally) -> tuple[int, int, int]:
-    rows = list(tally.values())
-    read, kept, size_bytes = (sum(row[index] for row in rows) for index in range(3))
-    return read, kept, size_bytes

@@ -25,7 +25,6 @@ from cuesta.engines.dataflow import (
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.failures import refusing
 from cuesta.engines.spark.options import options_of
-from cuesta.engines.spark.plan import TASKS_A_SLOT
 from cuesta.engines.spark.source import on_disk
 from cuesta.errors import InputError
 from cuesta.units import format_bytes
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
     from cuesta.engines.dataflow import Block
     from cuesta.engines.spark.session import Session
 
+TASKS_A_SLOT = 3
+"""Tasks for each slot, so that all slots end at about the same time."""
 COPIES = 4
 """Of a block while it goes from the JVM to a Python worker and back."""
 

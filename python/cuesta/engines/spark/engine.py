@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from cuesta.engines import Engine, Progress
+from cuesta.engines.rounds import WORKLOADS
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.options import Settings, options_of, settings_of
-from cuesta.errors import CuestaError
+from cuesta.errors import CuestaError, InputError
 from cuesta.lab.trial import Outcome, Phase, Trial
 
 if TYPE_CHECKING:
@@ -39,19 +40,7 @@ class SparkEngine:
 
     progress: Progress | None = None
     name: str = "spark"
-    workloads: frozenset[str] = frozenset(
-        {
-            "scan",
-            "join",
-            "degrees",
-            "communities",
-            "dataflow",
-            "sort",
-            "kmeans",
-            "images",
-            "assemble",
-        }
-    )
+    workloads: frozenset[str] = WORKLOADS | {"assemble"}
     reads_uris: bool = True
     _held: _Held = field(default_factory=_Held, repr=False)
 
@@ -71,24 +60,29 @@ class SparkEngine:
         Errors: `InputError`, also for a line that an executor can't read; `EngineError` when Spark
         does not start or breaks, with the place of its log.
         """
-        from cuesta.engines.spark import communities
         from cuesta.engines.spark.context import Context
 
-        if trial.workload == "communities":
-            communities.check(trial.parameters.get("method"))
         session, phases = self._session(trial, output, scratch)
+        origins: dict[str, str] = {}
 
         def work() -> tuple[Context, dict[str, int]]:
             session.begin()
             context = Context(session, trial, output)
             context.progress, context.scratch = self.progress, scratch
+            context.origins = origins
             try:
                 return context, _run(context)
             finally:
                 for folder in context.copies:
                     shutil.rmtree(folder, ignore_errors=True)
 
-        context, counts = self._guarded(session, work)
+        try:
+            context, counts = self._guarded(session, work)
+        except InputError as error:
+            message = str(error)
+            for copy, uri in origins.items():
+                message = message.replace(copy, uri)
+            raise InputError(message) from None
         return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)
 
     def told(self) -> Mapping[str, float]:
@@ -168,23 +162,9 @@ class SparkEngine:
 
 
 def _run(context: Context) -> dict[str, int]:
-    from cuesta.engines.spark import (
-        assembly,
-        communities,
-        dataflow,
-        degrees,
-        join,
-        rounds,
-        scan,
-    )
+    from cuesta.engines.spark import assembly, dataflow, rounds
 
-    workloads = {
-        "scan": scan.run,
-        "join": join.run,
-        "degrees": degrees.run,
-        "communities": communities.run,
-        "assemble": assembly.run,
-    }
+    workloads = {"assemble": assembly.run}
     if options_of(context.trial).kernels == "numpy":
         return dataflow.run(context)
     return workloads.get(context.trial.workload, rounds.run)(context)

@@ -95,7 +95,7 @@ def _found(number: int, found: bytes) -> pa.RecordBatch:
 
 def _tell(tally: Any, round_: Round, number: int, count: int) -> None:
     """Add an even part of what the round goes over to what is done."""
-    tally.add({(round_.phase, "", number): (0, 0, round_.size_bytes // count)})
+    tally.add({(round_.phase, number): round_.size_bytes // count})
 
 
 def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:

@@ -1,38 +1,16 @@
-"""A version of a dataset as a DataFrame, wherever it is."""
+"""Inputs as files that every executor can open."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cuesta.errors import InputError
 from cuesta.lab import remote
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from cuesta.engines.spark.context import Context
     from cuesta.lab.trial import Trial
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """The columns of every row that passes, to be computed when they are asked for."""
-
-    rows: DataFrame
-    size_bytes: int
-    partitions: int
-
-
-def open_source(context: Context, inputs: tuple[str, ...], kind: str, version: str = "") -> Source:
-    """The columns of `kind` of one version. Errors: `InputError` when it holds no gene pair."""
-    from cuesta.engines.spark import hadoop, plan
-
-    if are_remote(inputs):
-        return hadoop.open_source(context, inputs, kind, version)
-    made = plan.make_plan(context, inputs, kind)
-    rows = plan.read(context, made, kind, version)
-    return Source(rows=rows, size_bytes=made.size_bytes, partitions=len(made.tasks))
 
 
 def on_disk(context: Context) -> Trial:
@@ -41,7 +19,7 @@ def on_disk(context: Context) -> Trial:
     Executors open the copies, so scratch must be a folder that they share. Errors: `InputError`
     when there is no room for them.
     """
-    trial = context.trial
+    trial = replace(context.trial, inputs=tuple(map(_local, context.trial.inputs)))
     if not are_remote(trial.inputs):
         return trial
     from cuesta.engines.spark import hadoop
@@ -50,13 +28,19 @@ def on_disk(context: Context) -> Trial:
         files = [file for uri in trial.inputs for file in hadoop.files_of(context.session, uri)]
         measure.bytes = sum(file.size_bytes for file in files)
         remote.check_room(context.scratch, measure.bytes, f"engine spark copies {trial.inputs[0]}")
-        copies = []
+        copies: list[str] = []
         for number, uri in enumerate(trial.inputs):
             folder = context.scratch / f"fetched-{number}"
             folder.mkdir()
             context.copies.append(folder)
             copies.append(str(hadoop.fetch(context.session, uri, folder)))
+            context.origins[copies[-1]] = uri
     return replace(trial, inputs=tuple(copies))
+
+
+def _local(path: str) -> str:
+    """The path of a `file://` URI, which needs no copy."""
+    return path.removeprefix("file://")
 
 
 def are_remote(inputs: tuple[str, ...]) -> bool:

@@ -1,0 +1,76 @@
+//! `communities` by components: the forests of all tasks are joined.
+
+use cuesta_core::Result;
+use cuesta_core::job::{Request, Response};
+use cuesta_core::progress::Progress;
+use cuesta_input::kinc::block::Counts;
+use cuesta_input::pair_matrix::Need;
+use cuesta_runtime::rounds::{Leader, Means, Worker};
+use cuesta_runtime::wire;
+use serde::{Deserialize, Serialize};
+
+use super::{OnePass, OneRound, Opened, Reading, Rows, add_rows, counts, rows};
+use crate::kernel::union_find::Forest;
+use crate::params::CommunitiesParams;
+use crate::run::communities::{finish, forest};
+use crate::run::pairs::Pairs;
+
+const PHASE: &str = "components";
+
+/// A forest as it travels.
+#[derive(Default, Serialize, Deserialize)]
+struct Found {
+    rows: Rows,
+    /// Genes, from 0, ascending, with the smallest one of their tree where that is another.
+    links: Vec<(u32, u32)>,
+}
+
+pub fn lead(
+    request: &Request,
+    params: &CommunitiesParams,
+    means: Means,
+) -> Result<Box<dyn Leader>> {
+    let (output, genes) = (request.output.clone(), params.genes);
+    let finish = move |_: &Opened, found: Vec<Vec<u8>>, response: &mut Response| {
+        // Without a task nothing is found.
+        let (forest, counts) = found.first().map_or(Ok(Default::default()), |all| unpack(all))?;
+        add_rows(response, PHASE, counts.rows_read);
+        finish(&output, genes, (forest.labels(), counts), response)
+    };
+    let (inputs, filter) = (request.inputs.clone(), params.filter.check()?);
+    Ok(Box::new(OneRound {
+        reading: Reading { inputs, filter, need: Need::Edge },
+        means,
+        phase: PHASE,
+        combines: true,
+        opened: None,
+        finish,
+    }))
+}
+
+pub fn work(request: &Request, params: &CommunitiesParams) -> Result<Box<dyn Worker>> {
+    let (genes, threads) = (params.genes, request.threads);
+    let task = move |pairs: &Pairs, _: usize, progress: &Progress| {
+        let (mut forest, counts, _) = forest(pairs, genes, threads, progress)?;
+        pack(&mut forest, counts)
+    };
+    let combine = |one: Vec<u8>, other: &[u8]| {
+        let ((mut forest, mut counts), (others, more)) = (unpack(&one)?, unpack(other)?);
+        forest.merge(&others);
+        counts.add(more);
+        pack(&mut forest, counts)
+    };
+    let filter = params.filter.check()?;
+    Ok(Box::new(OnePass { filter, need: Need::Edge, task, combine }))
+}
+
+fn pack(forest: &mut Forest, counts: Counts) -> Result<Vec<u8>> {
+    wire::to_bytes(&Found { rows: rows(counts), links: forest.links() })
+}
+
+fn unpack(bytes: &[u8]) -> Result<(Forest, Counts)> {
+    let found: Found = wire::from_bytes(bytes)?;
+    let mut forest = Forest::default();
+    found.links.iter().for_each(|&(gene, root)| forest.join(gene, root));
+    Ok((forest, counts(found.rows)))
+}

@@ -1,0 +1,97 @@
+//! `degrees`: the counts of all tasks are added, and the leader writes the tables.
+
+use cuesta_core::Result;
+use cuesta_core::job::{Request, Response, parameters};
+use cuesta_core::progress::Progress;
+use cuesta_input::Filter;
+use cuesta_input::kinc::block::Counts;
+use cuesta_input::pair_matrix::Need;
+use cuesta_runtime::rounds::{Leader, Means, Worker};
+use cuesta_runtime::wire;
+use serde::{Deserialize, Serialize};
+
+use super::{OnePass, OneRound, Opened, Reading, Rows, add_rows, counts, rows, unexpected};
+use crate::kernel::degrees::{Degree, Degrees};
+use crate::params::{DegreesParams, check_genes};
+use crate::run::degrees::{count, finish};
+use crate::run::pairs::Pairs;
+
+const PHASE: &str = "count";
+
+/// Degrees as they travel.
+#[derive(Default, Serialize, Deserialize)]
+struct Found {
+    rows: Rows,
+    /// Genes that have edges, ascending: distance from the one before, edges in and edges out.
+    genes: Vec<(u32, u64, u64)>,
+}
+
+pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+    let (genes, filter) = params(request)?;
+    let output = request.output.clone();
+    let finish = move |_: &Opened, found: Vec<Vec<u8>>, response: &mut Response| {
+        // Without a task nothing is found.
+        let (degrees, counts) = found.first().map_or(Ok(Default::default()), |all| unpack(all))?;
+        add_rows(response, PHASE, counts.rows_read);
+        finish(&output, genes, (degrees, counts), response)
+    };
+    Ok(Box::new(OneRound {
+        reading: Reading { inputs: request.inputs.clone(), filter, need: Need::Edge },
+        means,
+        phase: PHASE,
+        combines: true,
+        opened: None,
+        finish,
+    }))
+}
+
+pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
+    let (genes, filter) = params(request)?;
+    let threads = request.threads;
+    let task = move |pairs: &Pairs, _: usize, progress: &Progress| {
+        let (degrees, counts, _) = count(pairs, genes, threads, progress)?;
+        pack(&degrees, counts)
+    };
+    let combine = |one: Vec<u8>, other: &[u8]| {
+        let ((mut degrees, mut counts), (others, more)) = (unpack(&one)?, unpack(other)?);
+        degrees.merge(&others);
+        counts.add(more);
+        pack(&degrees, counts)
+    };
+    Ok(Box::new(OnePass { filter, need: Need::Edge, task, combine }))
+}
+
+fn params(request: &Request) -> Result<(Option<u32>, Filter)> {
+    let params: DegreesParams = parameters(&request.parameters)?;
+    check_genes(params.genes)?;
+    Ok((params.genes, params.filter.check()?))
+}
+
+fn pack(degrees: &Degrees, counts: Counts) -> Result<Vec<u8>> {
+    let mut last = 0;
+    let connected = degrees.genes.iter().enumerate().filter(|(_, gene)| gene.total() > 0);
+    let genes = connected.map(|(index, gene)| {
+        let distance = index as u32 - last;
+        last = index as u32;
+        (distance, gene.inward, gene.outward)
+    });
+    wire::to_bytes(&Found { rows: rows(counts), genes: genes.collect() })
+}
+
+fn unpack(bytes: &[u8]) -> Result<(Degrees, Counts)> {
+    let found: Found = wire::from_bytes(bytes)?;
+    let last: u64 = found.genes.iter().map(|&(distance, _, _)| u64::from(distance)).sum();
+    if last > u64::from(u32::MAX) {
+        return Err(unexpected());
+    }
+    let mut degrees = Degrees::default();
+    if !found.genes.is_empty() {
+        degrees.genes.resize(last as usize + 1, Degree::default());
+    }
+    let mut index = 0;
+    for (distance, inward, outward) in found.genes {
+        index += distance as usize;
+        degrees.genes[index] = Degree { inward, outward };
+    }
+    Ok((degrees, counts(found.rows)))
+}

@@ -1,0 +1,276 @@
+//! `join`: a sample of the keys cuts their order into parts; each task sends every part the rows
+//! that belong to it, and a part sorts both versions, and writes its piece of the answer.
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::job::{Context, Request, Response, parameters, timed};
+use cuesta_core::progress::Progress;
+use cuesta_input::Filter;
+use cuesta_input::kinc::block::Counts;
+use cuesta_input::pair_matrix::Need;
+use cuesta_runtime::rounds::{Blocks, Bytes, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::wire;
+use serde::{Deserialize, Serialize};
+
+use super::blocks::{Received, pack, unpack};
+use super::sample::{self, Sample};
+use super::{Reading, Rows, add_rows, counts, part_count, parts, rows, unexpected};
+use crate::kernel::join::{Keyed, key};
+use crate::params::{How, JoinParams};
+use crate::run::join::{HEADER, PAIRS_FILE, Tally, inputs, tell, write};
+use crate::run::pairs::{Pairs, Visitor, total};
+use crate::run::share::Share;
+use crate::run::sorted::Sorted;
+
+/// Windows of each version that the leader reads for a sample.
+const WINDOWS: u64 = 512;
+/// Bytes of the rows of a part, about.
+const PART_BYTES: u64 = 32 << 20;
+/// A row as it travels: its key and its score.
+const ROW_BYTES: usize = 12;
+const VERSIONS: [&str; 2] = ["a", "b"];
+
+/// What all of a round are told.
+#[derive(Serialize, Deserialize)]
+struct Asked {
+    /// The first key of each part but the first; none where a sample is to be taken.
+    cuts: Option<Vec<u64>>,
+}
+
+/// What a task reads: number of the version, and share of it.
+type Own = (u64, Share);
+
+pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+    let (_, filter) = params(request)?;
+    inputs(request)?;
+    Ok(Box::new(Steps {
+        request: request.clone(),
+        filter,
+        means,
+        stage: Stage::Start,
+        tasks: Vec::new(),
+        size_bytes: 0,
+    }))
+}
+
+pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
+    let (how, filter) = params(request)?;
+    Ok(Box::new(Work { request: request.clone(), how, filter, received: Received::default() }))
+}
+
+fn params(request: &Request) -> Result<(How, Filter)> {
+    let params: JoinParams = parameters(&request.parameters)?;
+    Ok((params.how, params.filter.check()?))
+}
+
+struct Steps {
+    request: Request,
+    filter: Filter,
+    means: Means,
+    stage: Stage,
+    tasks: Vec<Vec<u8>>,
+    size_bytes: u64,
+}
+
+enum Stage {
+    Start,
+    Sample,
+    /// Into so many parts.
+    Join(usize),
+}
+
+impl Leader for Steps {
+    fn next(
+        &mut self,
+        found: Vec<Vec<u8>>,
+        response: &mut Response,
+        progress: &Progress,
+    ) -> Result<Option<Round>> {
+        match self.stage {
+            Stage::Start => match self.open(response, progress)? {
+                Some(samples) => self.join(&samples).map(Some),
+                None => {
+                    self.stage = Stage::Sample;
+                    self.round("sample", None, 0).map(Some)
+                }
+            },
+            Stage::Sample => {
+                let samples: Vec<Sample> =
+                    found.iter().map(|some| wire::from_bytes(some)).collect::<Result<_>>()?;
+                self.join(&samples).map(Some)
+            }
+            Stage::Join(parts) => {
+                self.finish(&found, parts, response)?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Steps {
+    /// Cuts the versions into tasks; returns samples of them where that takes little.
+    fn open(
+        &mut self,
+        response: &mut Response,
+        progress: &Progress,
+    ) -> Result<Option<Vec<Sample>>> {
+        let mut samples = Some(Vec::new());
+        let tasks = &mut self.tasks;
+        self.size_bytes = timed(response, "open", || {
+            let mut size_bytes = 0;
+            for (version, input) in self.request.inputs.iter().enumerate() {
+                let (inputs, filter) = (vec![input.clone()], self.filter);
+                let pairs = Reading { inputs, filter, need: Need::Edge }.open()?;
+                size_bytes += pairs.size_bytes();
+                for share in pairs.shares(super::task_bytes(self.means, pairs.size_bytes())) {
+                    let own: Own = (version as u64, share);
+                    tasks.push(wire::to_bytes(&own)?);
+                }
+                let one = pairs.windows(WINDOWS).map(|windows| scaled(&pairs, &windows, progress));
+                samples = samples.take().zip(one).map(|(mut samples, one)| {
+                    samples.push(one);
+                    samples
+                });
+            }
+            Ok((size_bytes, 0, 0))
+        })?;
+        Ok(samples)
+    }
+
+    /// The round that joins, into parts that the samples give.
+    fn join(&mut self, samples: &[Sample]) -> Result<Round> {
+        let bytes = sample::rows(samples) * size_of::<Keyed>() as u64;
+        let cuts = sample::cuts(samples, part_count(self.means, bytes, PART_BYTES));
+        let parts = cuts.len() + 1;
+        self.stage = Stage::Join(parts);
+        self.round("join", Some(cuts), parts)
+    }
+
+    fn round(&self, phase: &str, cuts: Option<Vec<u64>>, parts: usize) -> Result<Round> {
+        Ok(Round {
+            phase: phase.to_owned(),
+            bytes: self.size_bytes,
+            shared: wire::to_bytes(&Asked { cuts })?,
+            tasks: self.tasks.clone(),
+            parts,
+            ..Round::default()
+        })
+    }
+
+    fn finish(&self, found: &[Vec<u8>], parts: usize, response: &mut Response) -> Result<()> {
+        let (mut all, mut tally) = (Counts::default(), Tally::default());
+        for part in found {
+            let (rows, some): (Rows, Tally) = wire::from_bytes(part)?;
+            all.add(counts(rows));
+            tally += some;
+        }
+        add_rows(response, "join", all.rows_kept);
+        timed(response, "write", || {
+            let output = &self.request.output;
+            Ok(((), parts::join(output, parts, &output.join(PAIRS_FILE))?, 0))
+        })?;
+        tell(all, tally, response);
+        Ok(())
+    }
+}
+
+/// A sample of windows, each key of which stands for as many rows of all pairs.
+fn scaled(pairs: &Pairs, windows: &Pairs, progress: &Progress) -> Sample {
+    // A line that is wrong is found by the task that reads it, in the order of the input.
+    let (mut sample, bytes) = sample::take(windows, progress).unwrap_or_default();
+    sample.weight *= pairs.size_bytes().div_ceil(bytes.max(1)).max(1);
+    sample
+}
+
+struct Work {
+    request: Request,
+    how: How,
+    filter: Filter,
+    received: Received,
+}
+
+impl Worker for Work {
+    fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
+        let asked: Asked = wire::from_bytes(task.shared)?;
+        let (version, share): Own = wire::from_bytes(task.own)?;
+        let pairs = Pairs::of_share(share, &self.filter, Need::Edge)?;
+        match asked.cuts {
+            None => {
+                let (sample, _) = sample::take(&pairs, progress)?;
+                Ok((wire::to_bytes(&sample)?, Blocks::default()))
+            }
+            Some(cuts) => Ok((Vec::new(), self.divided((version, &pairs), &cuts, progress)?)),
+        }
+    }
+
+    fn take(&mut self, part: Task<'_>, from: usize, block: Bytes) -> Result<()> {
+        self.received.take(part.number, from, block);
+        Ok(())
+    }
+
+    fn part(&mut self, part: Task<'_>, progress: &Progress) -> Result<Vec<u8>> {
+        let blocks = self.received.all_of(part.number);
+        let (mut lists, mut counts) = ([Vec::new(), Vec::new()], Counts::default());
+        for block in &blocks {
+            for (head, rows) in unpack::<ROW_BYTES>((**block).as_ref())? {
+                counts.add(head.counts);
+                lists.get_mut(head.version as usize).ok_or_else(unexpected)?.push(rows);
+            }
+        }
+        let budget = Budget::new(self.request.memory_bytes);
+        let received = lists.iter().flatten().map(|list| list.len() as u64).sum::<u64>();
+        // Once as they came, and twice while they are sorted.
+        let row_bytes = (ROW_BYTES + 2 * size_of::<Keyed>()) as u64;
+        let _lease = budget.take(received * row_bytes, "the rows of a part")?;
+        let mut versions = Vec::new();
+        for (name, lists) in VERSIONS.into_iter().zip(lists) {
+            let rows = lists.into_iter().flatten().map(unpacked).collect();
+            versions.push(Sorted::in_memory(name, rows, Vec::new())?);
+        }
+        let [left, right] = &versions[..] else { return Err(unexpected()) };
+        let context = Context { request: &self.request, budget: &budget, progress };
+        let head = if part.number == 0 { format!("{HEADER}\n") } else { String::new() };
+        let (tally, _) = parts::write(&self.request.output, part.number, |path| {
+            write(&context, (path, &head), (left, right), self.how)
+        })?;
+        wire::to_bytes(&(rows(counts), tally))
+    }
+}
+
+impl Work {
+    /// The rows of a share for the parts that they belong to.
+    fn divided(
+        &self,
+        (version, pairs): (u64, &Pairs),
+        cuts: &[u64],
+        progress: &Progress,
+    ) -> Result<Blocks> {
+        let visitor = Visitor {
+            keep: &|rows: &mut Vec<Keyed>, _, found| {
+                let (gene1, gene2, cluster) = found.place();
+                rows.push(Keyed { key: key(gene1, gene2, cluster), score: found.score() });
+                Ok(())
+            },
+            flush: &|_, _, _| Ok(()),
+            on_error: &|_| {},
+        };
+        let mut workers = pairs.visit(1, progress, Vec::new, &visitor)?;
+        let (counts, _) = total(&workers);
+        let rows = workers.pop().map(|worker| worker.state).unwrap_or_default();
+        let part_of = |row: &Keyed| cuts.partition_point(|&cut| cut <= row.key);
+        let packed_row = |row: &Keyed| (part_of(row), packed(row));
+        Ok(pack((version, counts), cuts.len() + 1, rows.iter().map(packed_row)))
+    }
+}
+
+fn packed(row: &Keyed) -> [u8; ROW_BYTES] {
+    let mut bytes = [0; ROW_BYTES];
+    bytes[..8].copy_from_slice(&row.key.to_le_bytes());
+    bytes[8..].copy_from_slice(&row.score.to_le_bytes());
+    bytes
+}
+
+fn unpacked(&[a, b, c, d, e, f, g, h, i, j, k, l]: &[u8; ROW_BYTES]) -> Keyed {
+    let key = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    Keyed { key, score: i32::from_le_bytes([i, j, k, l]) }
+}

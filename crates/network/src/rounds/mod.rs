@@ -1,0 +1,227 @@
+//! The workloads in rounds. Every task reads a share of the input, with the code of `run/`; what
+//! tasks find is put together by a leader, or by parts that the tasks send rows to.
+
+mod blocks;
+mod components;
+mod correlate;
+mod degrees;
+mod join;
+mod parts;
+mod propagation;
+mod sample;
+mod scan;
+
+use std::path::PathBuf;
+
+use cuesta_core::job::{Phase, Request, Response, parameters, timed};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_input::Filter;
+use cuesta_input::kinc::block::Counts;
+use cuesta_input::pair_matrix::Need;
+use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, TASKS_A_SLOT, Task, Worker};
+use cuesta_runtime::wire;
+
+use crate::params::{CommunitiesParams, Method};
+use crate::run::pairs::Pairs;
+use crate::run::share::Share;
+
+/// Least bytes of input that a task reads, where that is not said: less is not worth a task.
+const TASK_BYTES_MIN: u64 = 16 << 20;
+/// Most bytes of input that a task reads, where that is not said, so that little is lost with it.
+const TASK_BYTES_MAX: u64 = 256 << 20;
+/// Most parts: each task has a block for each of them.
+const PARTS_MAX: usize = 1 << 12;
+const READ: &str = "file_read_warm_bytes_per_s";
+
+/// What leads a run of `workload` in rounds.
+///
+/// # Errors
+/// `Input` naming the option.
+pub fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+    request.require_inputs()?;
+    match workload {
+        "scan" => scan::lead(request, means),
+        "degrees" => degrees::lead(request, means),
+        "join" => join::lead(request, means),
+        "correlate" => correlate::lead(request, means),
+        "communities" => {
+            let params = communities(request)?;
+            match params.method {
+                Method::LabelPropagation => propagation::lead(request, &params, means),
+                _ => components::lead(request, &params, means),
+            }
+        }
+        other => Err(without_rounds(other)),
+    }
+}
+
+/// What does the tasks of a run of `workload`.
+///
+/// # Errors
+/// `Input` naming the option.
+pub fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn Worker>> {
+    match workload {
+        "scan" => scan::work(request),
+        "degrees" => degrees::work(request),
+        "join" => join::work(request),
+        "correlate" => correlate::work(request),
+        "communities" => {
+            let params = communities(request)?;
+            match params.method {
+                Method::LabelPropagation => propagation::work(request, &params, means),
+                _ => components::work(request, &params),
+            }
+        }
+        other => Err(without_rounds(other)),
+    }
+}
+
+fn communities(request: &Request) -> Result<CommunitiesParams> {
+    let params: CommunitiesParams = parameters(&request.parameters)?;
+    params.check()?;
+    if params.method == Method::Louvain {
+        let text = "--method louvain goes through the genes one by one; run it with --engine \
+                    native, or take components or label-propagation";
+        return Err(Error::input("communities", text));
+    }
+    Ok(params)
+}
+
+fn without_rounds(workload: &str) -> Error {
+    Error::input("arguments", format!("{workload} has no rounds"))
+}
+
+/// Inputs that are read together, and what is wanted of them.
+struct Reading {
+    inputs: Vec<PathBuf>,
+    filter: Filter,
+    need: Need,
+}
+
+/// What is known of inputs once they are open.
+struct Opened {
+    /// A share for each task.
+    tasks: Vec<Vec<u8>>,
+    size_bytes: u64,
+    /// Files or chunks that hold nothing that passes.
+    skipped: u64,
+}
+
+impl Reading {
+    fn open(&self) -> Result<Pairs> {
+        Pairs::open(&self.inputs, &self.filter, self.need)
+    }
+
+    fn shares(&self, means: Means) -> Result<Opened> {
+        let pairs = self.open()?;
+        let size_bytes = pairs.size_bytes();
+        let shares = pairs.shares(task_bytes(means, size_bytes));
+        let tasks = shares.iter().map(wire::to_bytes).collect::<Result<_>>()?;
+        Ok(Opened { tasks, size_bytes, skipped: pairs.skipped() })
+    }
+}
+
+/// Bytes of input that a task reads.
+fn task_bytes(means: Means, size_bytes: u64) -> u64 {
+    let slots = TASKS_A_SLOT * means.slots as u64;
+    let even = match (means.task_bytes, means.tasks) {
+        (Some(said), _) => return said,
+        (None, Some(tasks)) => size_bytes.div_ceil(tasks as u64).max(1),
+        (None, None) => size_bytes.div_ceil(slots).max(TASK_BYTES_MIN),
+    };
+    even.min(TASK_BYTES_MAX)
+}
+
+/// Parts that tasks send rows to, one for each `part_bytes` of `size_bytes`, where it is not said
+/// how many.
+fn part_count(means: Means, size_bytes: u64, part_bytes: u64) -> usize {
+    let even = size_bytes.div_ceil(part_bytes).max(means.slots as u64) as usize;
+    let said = means.tasks.unwrap_or(if means.keeps { means.slots } else { even });
+    said.clamp(1, PARTS_MAX)
+}
+
+/// Tells of rows that were counted in the phase that ended last.
+fn add_rows(response: &mut Response, phase: &'static str, rows: u64) {
+    let phase = Phase { name: phase.into(), seconds: 0.0, bytes: 0, rows, flops: 0 };
+    response.phases.push(phase);
+}
+
+/// Leads a run of one round over the shares of the input.
+struct OneRound<F> {
+    reading: Reading,
+    means: Means,
+    phase: &'static str,
+    combines: bool,
+    opened: Option<Opened>,
+    /// Writes the answer from what was found, and tells of it.
+    finish: F,
+}
+
+impl<F> Leader for OneRound<F>
+where
+    F: FnMut(&Opened, Vec<Vec<u8>>, &mut Response) -> Result<()> + Send,
+{
+    fn next(
+        &mut self,
+        found: Vec<Vec<u8>>,
+        response: &mut Response,
+        _: &Progress,
+    ) -> Result<Option<Round>> {
+        if let Some(opened) = &self.opened {
+            (self.finish)(opened, found, response)?;
+            return Ok(None);
+        }
+        let opened = timed(response, "open", || Ok((self.reading.shares(self.means)?, 0, 0)))?;
+        let round = Round {
+            phase: self.phase.to_owned(),
+            bytes: opened.size_bytes,
+            ceiling: Some(READ),
+            tasks: opened.tasks.clone(),
+            combines: self.combines,
+            ..Round::default()
+        };
+        self.opened = Some(opened);
+        Ok(Some(round))
+    }
+}
+
+/// Does the tasks of such a run.
+struct OnePass<T, C> {
+    filter: Filter,
+    need: Need,
+    /// What is found in the rows of a share, given the number of the task.
+    task: T,
+    combine: C,
+}
+
+impl<T, C> Worker for OnePass<T, C>
+where
+    T: FnMut(&Pairs, usize, &Progress) -> Result<Vec<u8>> + Send,
+    C: Fn(Vec<u8>, &[u8]) -> Result<Vec<u8>> + Send,
+{
+    fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
+        let share: Share = wire::from_bytes(task.own)?;
+        let pairs = Pairs::of_share(share, &self.filter, self.need)?;
+        Ok(((self.task)(&pairs, task.number, progress)?, Blocks::default()))
+    }
+
+    fn combine(&self, _: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
+        (self.combine)(one, other)
+    }
+}
+
+/// Rows read and kept as they travel.
+type Rows = (u64, u64);
+
+fn rows(counts: Counts) -> Rows {
+    (counts.rows_read, counts.rows_kept)
+}
+
+fn counts((rows_read, rows_kept): Rows) -> Counts {
+    Counts { rows_read, rows_kept }
+}
+
+fn unexpected() -> Error {
+    Error::defect("network", "a round found what it was not asked for")
+}

@@ -1,0 +1,130 @@
+//! A sample of the keys of rows, and the cuts that it gives.
+
+use cuesta_core::Result;
+use cuesta_core::progress::Progress;
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::join::key;
+use crate::run::pairs::{Pairs, Visitor, total};
+
+/// Most keys of a sample.
+const KEYS_MAX: usize = 1 << 14;
+
+/// Keys of rows at even distances in the order in which they were read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The keys.
+    pub keys: Vec<u64>,
+    /// How many rows each stands for.
+    pub weight: u64,
+    rows: u64,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self { keys: Vec::new(), weight: 1, rows: 0 }
+    }
+}
+
+impl Sample {
+    fn add(&mut self, key: u64) {
+        if self.rows.is_multiple_of(self.weight) {
+            if self.keys.len() == KEYS_MAX {
+                let mut index = 0;
+                self.keys.retain(|_| {
+                    index += 1;
+                    index % 2 == 1
+                });
+                self.weight *= 2;
+            }
+            if self.rows.is_multiple_of(self.weight) {
+                self.keys.push(key);
+            }
+        }
+        self.rows += 1;
+    }
+}
+
+/// A sample of all rows, and the bytes that were read.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn take(pairs: &Pairs, progress: &Progress) -> Result<(Sample, u64)> {
+    let visitor = Visitor {
+        keep: &|sample: &mut Sample, _, found| {
+            let (gene1, gene2, cluster) = found.place();
+            sample.add(key(gene1, gene2, cluster));
+            Ok(())
+        },
+        flush: &|_, _, _| Ok(()),
+        on_error: &|_| {},
+    };
+    let mut workers = pairs.visit(1, progress, Sample::default, &visitor)?;
+    let (_, bytes) = total(&workers);
+    Ok((workers.pop().map(|worker| worker.state).unwrap_or_default(), bytes))
+}
+
+/// About how many rows the samples stand for.
+pub fn rows(samples: &[Sample]) -> u64 {
+    samples.iter().map(|sample| sample.weight * sample.keys.len() as u64).sum()
+}
+
+/// Keys, ascending, none twice, that cut all rows into at most `parts` parts of about the same
+/// size; the rows with a key of a cut are in the part behind it.
+pub fn cuts(samples: &[Sample], parts: usize) -> Vec<u64> {
+    let weighed = |sample: &Sample| {
+        let weight = sample.weight;
+        sample.keys.iter().map(move |&key| (key, weight)).collect::<Vec<_>>()
+    };
+    let mut keys: Vec<(u64, u64)> = samples.iter().flat_map(weighed).collect();
+    keys.sort_unstable();
+    let all = u128::from(rows(samples));
+    let (mut cuts, mut before, mut next) = (Vec::new(), 0u128, 1);
+    for (key, weight) in keys {
+        if next < parts && before * parts as u128 >= all * next as u128 {
+            if cuts.last() != Some(&key) {
+                cuts.push(key);
+            }
+            while next < parts && before * parts as u128 >= all * next as u128 {
+                next += 1;
+            }
+        }
+        before += u128::from(weight);
+    }
+    cuts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(keys: impl Iterator<Item = u64>) -> Sample {
+        let mut sample = Sample::default();
+        keys.for_each(|key| sample.add(key));
+        sample
+    }
+
+    #[test]
+    fn a_sample_is_at_even_distances_and_cuts_evenly() {
+        let large = sample(0..100_000);
+        assert_eq!(large.weight, 8);
+        assert!(large.keys.iter().enumerate().all(|(index, &key)| key == 8 * index as u64));
+        assert_eq!(rows(std::slice::from_ref(&large)), 100_000);
+        let both = [large, sample((0..1000).map(|key| 100_000 + key * 100))];
+        let cuts = cuts(&both, 4);
+        assert_eq!(cuts.len(), 3);
+        assert!(
+            cuts.iter()
+                .zip([25_250, 50_500, 75_750])
+                .all(|(&cut, even)| { cut >= even && cut < even + 9 })
+        );
+    }
+
+    #[test]
+    fn there_are_never_more_cuts_than_keys() {
+        assert!(cuts(&[], 7).is_empty());
+        assert_eq!(cuts(&[sample([5, 5, 5].into_iter())], 7), [5]);
+        assert!(cuts(&[sample([5, 9].into_iter())], 1).is_empty());
+        assert_eq!(cuts(&[sample([9, 5].into_iter())], 2), [9]);
+    }
+}

@@ -1,0 +1,324 @@
+//! In rounds, whatever engine does their tasks, the answer is that of the native run.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{Place, files, gzip, run_only};
+use cuesta_core::Result;
+use cuesta_core::job::{Request, Response};
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use cuesta_network::rounds::{lead, work};
+use cuesta_runtime::rounds::{Means, RandomEngine, Task};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Gene pairs in forms that a dataset may have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    Text,
+    Tree,
+    Matrix,
+    Mixture,
+}
+
+const FORMS: [Form; 4] = [Form::Text, Form::Tree, Form::Matrix, Form::Mixture];
+
+fn dataset(place: &Place, name: &str, (form, genes): (Form, u32), variant: u64) -> PathBuf {
+    let text = |name: &str, tree| {
+        place.make(name, |params| {
+            (params.genes, params.variant, params.tree) = (genes, variant, tree);
+        })
+    };
+    match form {
+        Form::Text => text(name, false),
+        Form::Tree => text(name, true),
+        Form::Matrix => {
+            let request = place.request(&[&text(&format!("{name}.txt"), false)], json!({}));
+            run_only("load", &request).unwrap();
+            fs::rename(request.output.join("pairs.zarr"), place.path(name)).unwrap();
+            place.path(name)
+        }
+        Form::Mixture => {
+            let text = String::from_utf8(fs::read(text(&format!("{name}.txt"), false)).unwrap());
+            let lines: Vec<String> =
+                text.unwrap().lines().map(|line| format!("{line}\r\n")).collect();
+            let (first, rest) = lines.split_at(lines.len() / 3);
+            let (second, third) = rest.split_at(rest.len() / 2);
+            place.write(&format!("{name}/a/empty.txt"), "");
+            place.write(&format!("{name}/a/packed.txt.gz"), gzip(first.concat().as_bytes()));
+            place.write(&format!("{name}/b.txt"), format!("#Restarted\n\n{}", second.concat()));
+            place.write(&format!("{name}/c.txt"), third.concat().trim_end());
+            place.path(name)
+        }
+    }
+}
+
+/// The inputs of a workload.
+fn inputs(place: &Place, workload: &str, first: (Form, u32), form: Form) -> Vec<PathBuf> {
+    let mut inputs = vec![dataset(place, "a", first, 0)];
+    if workload == "join" {
+        inputs.push(dataset(place, "b", (form, first.1), 1));
+    }
+    inputs
+}
+
+/// Counts and files.
+type Answer = (BTreeMap<&'static str, u64>, Vec<(String, Vec<u8>)>);
+
+/// What the native run gives, and what one in rounds by `engine`.
+fn both(
+    workload: &str,
+    request: &Request,
+    engine: impl FnOnce() -> Result<Response>,
+) -> [Answer; 2] {
+    let native = run_only(workload, request).unwrap().counts;
+    let expected = files(request);
+    fs::remove_dir_all(&request.output).unwrap();
+    fs::create_dir(&request.output).unwrap();
+    let found = engine().unwrap().counts;
+    [(native, expected), (found, files(request))]
+}
+
+fn at_random(workload: &str, request: &Request, means: Means, seed: u64) -> Result<Response> {
+    let worker = || work(workload, request, means);
+    let engine = RandomEngine { worker: &worker, chance: Stream::new(seed, 0) };
+    engine.run(lead(workload, request, means)?.as_mut(), &Progress::default())
+}
+
+fn means(tasks: Option<usize>, task_bytes: Option<u64>) -> Means {
+    Means { slots: 2, memory_bytes: 1 << 30, tasks, task_bytes, keeps: false }
+}
+
+/// As ranks do it: the tasks and parts of one number are always done by the same one.
+fn on_ranks(workload: &str, request: &Request, ranks: usize) -> Result<Response> {
+    let means = Means { slots: ranks, tasks: Some(ranks), keeps: true, ..means(None, None) };
+    let progress = Progress::default();
+    let mut workers = Vec::new();
+    for _ in 0..ranks {
+        workers.push(work(workload, request, means)?);
+    }
+    let mut leader = lead(workload, request, means)?;
+    let (mut found, mut response) = (Vec::new(), Response::default());
+    while let Some(round) = leader.next(found, &mut response, &progress)? {
+        let task = |number: usize| Task {
+            number,
+            shared: &round.shared,
+            own: round.tasks.get(number).map_or(&[], |own| &own[..]),
+        };
+        let mut sent = Vec::new();
+        found = Vec::new();
+        for number in 0..round.tasks.len() {
+            let (one, blocks) = workers[number % ranks].task(task(number), &progress)?;
+            found.push(one);
+            sent.push(blocks);
+        }
+        if round.parts > 0 {
+            assert!(round.parts <= ranks);
+            found = Vec::new();
+            for (part, worker) in workers.iter_mut().enumerate().take(round.parts) {
+                // The blocks of as many tasks as there are ranks come as one.
+                for (wave, some) in sent.chunks(ranks).enumerate() {
+                    let all: Vec<u8> =
+                        some.iter().flat_map(|blocks| blocks.of(part).to_vec()).collect();
+                    worker.take(task(part), wave * ranks, Box::new(all))?;
+                }
+                found.push(worker.part(task(part), &progress)?);
+            }
+        }
+        if round.combines {
+            let combined = found
+                .into_iter()
+                .reduce(|one, other| workers[0].combine(&round.shared, one, &other).unwrap());
+            found = combined.into_iter().collect();
+        }
+    }
+    Ok(response)
+}
+
+fn workloads() -> Vec<(&'static str, Value)> {
+    vec![
+        ("scan", json!({})),
+        ("degrees", json!({})),
+        ("degrees", json!({ "genes": 130 })),
+        ("communities", json!({})),
+        ("communities", json!({ "genes": 130 })),
+        ("communities", json!({ "method": "label-propagation" })),
+        ("communities", json!({ "method": "label-propagation", "genes": 130, "iterations": 2 })),
+        ("join", json!({ "how": "inner" })),
+        ("join", json!({ "how": "left" })),
+        ("join", json!({ "how": "outer" })),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn a_random_engine_gives_the_native_answer(
+        (workload, mut parameters) in prop::sample::select(workloads()),
+        (form, other_form) in
+            (prop::sample::select(FORMS.to_vec()), prop::sample::select(FORMS.to_vec())),
+        (min_abs_score, min_cluster_samples) in
+            (prop_oneof![Just(0.0), 0.0..1.0], prop_oneof![4 => Just(0), 1 => 0..30]),
+        (tasks, task_bytes) in
+            (prop::option::of(1usize..30), prop::option::of(200u64..100_000)),
+        (genes, seed) in (3u32..120, any::<u64>()),
+    ) {
+        let place = Place::new();
+        parameters["min_abs_score"] = json!(min_abs_score);
+        parameters["min_cluster_samples"] = json!(min_cluster_samples);
+        let inputs = inputs(&place, workload, (form, genes), other_form);
+        let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+        let request = place.request(&inputs, parameters);
+        let means = means(tasks, task_bytes);
+        let left_over = place.entries();
+        let [native, found] =
+            both(workload, &request, || at_random(workload, &request, means, seed));
+        prop_assert_eq!(&native.0, &found.0);
+        prop_assert!(native.1 == found.1, "{} of {:?}", workload, form);
+        prop_assert_eq!(place.entries(), left_over);
+    }
+}
+
+#[test]
+fn workers_that_keep_their_parts_give_the_native_answer() {
+    for (form, ranks) in [(Form::Text, 3), (Form::Mixture, 2), (Form::Tree, 1), (Form::Matrix, 4)] {
+        let place = Place::new();
+        let inputs = inputs(&place, "join", (form, 100), Form::Text);
+        for (workload, mut parameters) in workloads() {
+            parameters["min_abs_score"] = json!(0.2);
+            let inputs = if workload == "join" { &inputs[..] } else { &inputs[..1] };
+            let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+            let request = place.request(&inputs, parameters);
+            let [native, found] = both(workload, &request, || on_ranks(workload, &request, ranks));
+            assert_eq!(native.0, found.0, "{workload}");
+            assert!(native.1 == found.1, "{workload} of {form:?} on {ranks} ranks");
+        }
+    }
+}
+
+#[test]
+fn a_join_of_skewed_keys_has_many_parts_of_about_one_size() {
+    let place = Place::new();
+    let input = place.make("a.txt", |params| params.genes = 250);
+    let text = fs::read_to_string(input).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    // In an order that has nothing to do with the keys.
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by_key(|&line| Stream::new(1, 0).bits(line as u64));
+    let lines: Vec<&str> = order.into_iter().map(|line| lines[line]).collect();
+    let input = place.write("shuffled.txt", lines.join("\n"));
+    let request = place.request(&[&input, &input], json!({}));
+    let mut sizes = Vec::new();
+    let means = means(Some(8), Some(100_000));
+    let mut leader = lead("join", &request, means).unwrap();
+    let (mut response, progress) = (Response::default(), Progress::default());
+    let round = leader.next(Vec::new(), &mut response, &progress).unwrap().unwrap();
+    let mut worker = work("join", &request, means).unwrap();
+    for number in 0..round.tasks.len() {
+        let task = Task { number, shared: &round.shared, own: &round.tasks[number] };
+        let (_, blocks) = worker.task(task, &progress).unwrap();
+        sizes.resize(round.parts, 0);
+        sizes.iter_mut().enumerate().for_each(|(part, size)| *size += blocks.of(part).len());
+    }
+    assert_eq!(sizes.len(), 8);
+    let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+    assert!(most < &(2 * least), "{sizes:?}");
+}
+
+#[test]
+fn a_row_that_is_there_twice_is_refused_as_natively() {
+    let place = Place::new();
+    let row = format!("200\t199\t3\t3\t5\t1\t0\t1\t0\t0.5\t{}\n", "1".repeat(21));
+    let text = fs::read_to_string(place.make("a.txt", |_| {})).unwrap();
+    let twice = place.write("twice.txt", format!("{row}{text}{row}"));
+    let once = place.write("once.txt", format!("{text}{row}"));
+    for inputs in [[&*twice, &*once], [&*once, &*twice]] {
+        for how in ["inner", "left", "outer"] {
+            let request = place.request(&inputs, json!({ "how": how }));
+            let native = run_only("join", &request).unwrap_err();
+            assert!(native.message.contains("has gene pair 200 199 cluster 3 twice"), "{native}");
+            let found = at_random("join", &request, means(None, Some(20_000)), 1).unwrap_err();
+            assert_eq!(found, native);
+        }
+    }
+}
+
+#[test]
+fn any_tasks_correlate_as_natively() {
+    let place = Place::new();
+    let mut text = String::new();
+    let chance = Stream::new(5, 0);
+    for gene in 0..150u64 {
+        let value = |sample: u64| match chance.bits(gene * 1000 + sample) % 1000 {
+            bits if gene % 7 == 0 && bits < 50 => "NA".to_owned(),
+            bits => format!("{}.{}", bits % 97, bits / 10 + gene % 5 * sample),
+        };
+        let values: Vec<String> = (0..40).map(value).collect();
+        text.push_str(&format!("g{gene}\t{}\n", values.join("\t")));
+    }
+    let input = place.write("m.txt", text);
+    for (method, min_abs_score) in [("pearson", 0.0), ("spearman", 0.2), ("pearson", 1.0)] {
+        let parameters =
+            json!({ "method": method, "min_abs_score": min_abs_score, "header": "absent" });
+        let request = place.request(&[&input], parameters);
+        for tasks in [1, 2, 5, 30] {
+            let [native, found] = both("correlate", &request, || {
+                at_random("correlate", &request, means(Some(tasks), None), tasks as u64)
+            });
+            assert_eq!(native.0, found.0);
+            assert!(native.1 == found.1, "{method} in {tasks} tasks");
+        }
+        let [native, found] = both("correlate", &request, || on_ranks("correlate", &request, 3));
+        assert!(native == found, "{method} on ranks");
+    }
+    let request = place.request(&[&input], json!({ "format": "pairs", "header": "absent" }));
+    let error = at_random("correlate", &request, means(None, None), 1).unwrap_err();
+    assert!(error.message.contains("for --format pairs take --engine native"), "{error}");
+}
+
+#[test]
+fn what_has_no_rounds_or_does_not_fit_is_refused() {
+    let place = Place::new();
+    let input = place.make("a.txt", |_| {});
+    let refused = |workload: &str, parameters: Value, memory_bytes: u64| {
+        let mut request = place.request(&[&input, &input], parameters);
+        request.memory_bytes = memory_bytes;
+        at_random(workload, &request, means(None, None), 1).unwrap_err().message
+    };
+    let louvain = refused("communities", json!({ "method": "louvain" }), 1 << 30);
+    assert!(louvain.contains("run it with --engine native"), "{louvain}");
+    let propagation = json!({ "method": "label-propagation" });
+    assert!(refused("communities", propagation, 1000).contains("raise --memory"));
+    assert!(refused("join", json!({}), 1000).contains("the rows of a part needs"));
+    assert!(refused("scan", json!({ "min_abs_score": 7 }), 1 << 30).contains("--min-abs-score"));
+    assert!(refused("degrees", json!({ "genes": 10 }), 1 << 30).contains("there are 10"));
+    assert!(refused("nothing", json!({}), 1 << 30).contains("nothing has no rounds"));
+    let request = place.request(&[&input], json!({}));
+    let error = at_random("join", &request, means(None, None), 1).unwrap_err();
+    assert_eq!(error, run_only("join", &request).unwrap_err());
+}
+
+#[test]
+fn bad_lines_are_refused_as_natively() {
+    let place = Place::new();
+    let input = place.make("a.txt", |_| {});
+    let text = fs::read_to_string(input).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[1000] = "7\t3";
+    let input = place.write("damaged.txt", lines.join("\n"));
+    for (workload, parameters) in workloads() {
+        let inputs = if workload == "join" { vec![&*input, &*input] } else { vec![&*input] };
+        let request = place.request(&inputs, parameters);
+        let native = run_only(workload, &request).unwrap_err();
+        assert!(native.message.contains("line 1001 of "), "{native}");
+        let found = at_random(workload, &request, means(None, Some(20_000)), 1).unwrap_err();
+        assert_eq!(found, native);
+    }
+}
