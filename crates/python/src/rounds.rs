@@ -145,6 +145,7 @@ fn opened<T>(
 
 fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn rounds::Leader>> {
     match workload {
+        "assemble" => cuesta_assembly::rounds::lead(request, means),
         "images" => cuesta_images::rounds::lead(request, means),
         "kmeans" => cuesta_kmeans::rounds::lead(request, means),
         "sort" => cuesta_sort::rounds::lead(request, means),
@@ -154,6 +155,7 @@ fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn round
 
 fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn rounds::Worker>> {
     match workload {
+        "assemble" => cuesta_assembly::rounds::work(request, means),
         "images" => Ok(cuesta_images::rounds::work(request)),
         "kmeans" => cuesta_kmeans::rounds::work(request, means),
         "sort" => cuesta_sort::rounds::work(request),

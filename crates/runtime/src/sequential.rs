@@ -107,8 +107,9 @@ impl Running {
         let progress = Arc::new(Progress::default());
         let rounds = Rounds { planned, found: of_function, progress: Arc::clone(&progress) };
         let thread = thread::Builder::new().name("leader".to_owned()).spawn(move || run(&rounds));
-        let thread = thread
-            .map_err(|cause| Error::input("rounds", format!("no thread for the leader: {cause}")))?;
+        let thread = thread.map_err(|cause| {
+            Error::input("rounds", format!("no thread for the leader: {cause}"))
+        })?;
         Ok(Self { planned: of_leader, found: Some(found), progress, thread: Some(thread) })
     }
 

@@ -168,7 +168,6 @@ class SparkEngine:
 
 def _run(context: Context) -> dict[str, int]:
     from cuesta.engines.spark import (
-        assembly,
         communities,
         dataflow,
         degrees,
@@ -183,6 +182,5 @@ def _run(context: Context) -> dict[str, int]:
         "degrees": degrees.run,
         "communities": communities.run,
         "dataflow": dataflow.run,
-        "assemble": assembly.run,
     }
     return workloads.get(context.trial.workload, rounds.run)(context)
