@@ -22,16 +22,26 @@ const OPEN_BYTES: usize = 16 << 20;
 
 /// Those in memory are followed by [`PADDING`] bytes.
 enum Block<'a> {
-    Held(Vec<u8>, #[allow(dead_code)] Lease<'a>),
+    Held(Vec<u8>, #[allow(dead_code)] Option<Lease<'a>>),
     Written { offset: u64, size_bytes: usize },
+}
+
+/// What blocks in memory take their room from.
+#[derive(Clone, Copy, Debug)]
+pub enum Room<'a> {
+    /// A budget, while so many of its bytes are left.
+    Budget(&'a Budget, u64),
+    /// So many bytes that are theirs alone.
+    Own(u64),
 }
 
 /// All blocks, by bucket. Threads add through an [`Open`] each.
 pub struct Blocks<'a> {
     operation: &'static str,
     buckets: Vec<Mutex<Vec<Block<'a>>>>,
-    budget: &'a Budget,
-    keep_free_bytes: u64,
+    room: Room<'a>,
+    /// Bytes in memory, with what a block takes besides those of [`Blocks::held_bytes`].
+    used_bytes: AtomicU64,
     open_bytes: usize,
     path: PathBuf,
     /// The file outlives the run.
@@ -42,19 +52,14 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// `count` empty buckets. Blocks stay in memory while `keep_free_bytes` of the budget are left,
-    /// the others go to `path`; a failure there is told to be one of `operation`.
-    pub fn new(
-        operation: &'static str,
-        count: usize,
-        (budget, keep_free_bytes): (&'a Budget, u64),
-        path: PathBuf,
-    ) -> Self {
+    /// `count` empty buckets. Blocks stay in memory while there is `room`, the others go to `path`;
+    /// a failure there is told to be one of `operation`.
+    pub fn new(operation: &'static str, count: usize, room: Room<'a>, path: PathBuf) -> Self {
         Self {
             operation,
             buckets: (0..count).map(|_| Mutex::default()).collect(),
-            budget,
-            keep_free_bytes,
+            room,
+            used_bytes: AtomicU64::new(0),
             open_bytes: OPEN_BYTES,
             path,
             named: false,
@@ -139,7 +144,12 @@ impl<'a> Blocks<'a> {
     pub fn open(&self) -> Result<Open<'_, 'a>> {
         let block_bytes = self.open_bytes();
         let size_bytes = block_bytes * self.buckets.len();
-        let lease = self.budget.take(size_bytes as u64, "a block a bucket for each thread")?;
+        let lease = match self.room {
+            Room::Budget(budget, _) => {
+                Some(budget.take(size_bytes as u64, "a block a bucket for each thread")?)
+            }
+            Room::Own(_) => None,
+        };
         let mut room = vec![0; size_bytes];
         // Each append is to another block: with small pages each is a miss in the table of pages.
         large_pages(&mut room);
@@ -153,17 +163,35 @@ impl<'a> Blocks<'a> {
         self.written_bytes.load(Ordering::Relaxed) + self.held_bytes.load(Ordering::Relaxed)
     }
 
+    /// Bytes that blocks take in memory.
+    pub fn used_bytes(&self) -> u64 {
+        self.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Room in memory for a block of so many bytes; none where it is to go to scratch.
+    fn take_room(&self, size_bytes: u64) -> Option<Option<Lease<'a>>> {
+        match self.room {
+            Room::Budget(budget, keep_free_bytes) => (budget.free_bytes() > keep_free_bytes)
+                .then(|| budget.try_take(size_bytes))
+                .flatten()
+                .map(Some),
+            Room::Own(limit_bytes) => {
+                (self.used_bytes() + size_bytes <= limit_bytes).then_some(None)
+            }
+        }
+    }
+
     /// Adds a block to a bucket. One that has no room in memory goes to scratch with all that its
     /// bucket has there, so that what is read back is in few places.
     ///
     /// # Errors
     /// `System`.
     pub fn add(&self, bucket: usize, block: &[u8]) -> Result<()> {
-        let lease = (self.budget.free_bytes() > self.keep_free_bytes)
-            .then(|| self.budget.try_take((block.len() + PADDING) as u64))
-            .flatten();
+        let taken_bytes = |bytes: usize| (bytes + PADDING + size_of::<Block<'_>>()) as u64;
+        let room = self.take_room(taken_bytes(block.len()));
         let mut blocks = lock(&self.buckets[bucket]);
-        if let Some(lease) = lease {
+        if let Some(lease) = room {
+            self.used_bytes.fetch_add(taken_bytes(block.len()), Ordering::Relaxed);
             self.held_bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
             let mut held = Vec::with_capacity(block.len() + PADDING);
             held.extend_from_slice(block);
@@ -173,6 +201,8 @@ impl<'a> Blocks<'a> {
             let mut whole = Vec::new();
             for old in blocks.extract_if(.., |block| matches!(block, Block::Held(..))) {
                 if let Block::Held(held, _) = old {
+                    let bytes = held.len() - PADDING;
+                    self.used_bytes.fetch_sub(taken_bytes(bytes), Ordering::Relaxed);
                     whole.extend_from_slice(&held[..held.len() - PADDING]);
                 }
             }
@@ -267,7 +297,7 @@ pub struct Open<'s, 'a> {
     /// What is appended next.
     record: Vec<u8>,
     failed: Option<Error>,
-    _lease: Lease<'a>,
+    _lease: Option<Lease<'a>>,
 }
 
 impl Open<'_, '_> {

@@ -1,14 +1,17 @@
 //! Super-k-mers by bucket.
 
 use std::path::Path;
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
-use crate::blocks::{Blocks, Open, PADDING};
+use crate::blocks::{Blocks, Open, PADDING, Room};
 use crate::packed::{self, Record};
 use crate::scan::SuperKmer;
 
+const OPERATION: &str = "assembly.partition";
 /// Name of the scratch file.
 const FILE: &str = "super-k-mers";
 
@@ -21,9 +24,22 @@ pub struct Buckets<'a> {
 
 impl<'a> Buckets<'a> {
     /// `count` empty buckets. Blocks stay in memory while `keep_free_bytes` of the budget are left.
-    pub fn new(k: usize, count: usize, memory: (&'a Budget, u64), scratch: &Path) -> Self {
-        let path = scratch.join(FILE);
-        Self { k, blocks: Blocks::new("assembly.partition", count, memory, path) }
+    pub fn new(
+        k: usize,
+        count: usize,
+        (budget, keep_free_bytes): (&'a Budget, u64),
+        scratch: &Path,
+    ) -> Self {
+        let (room, path) = (Room::Budget(budget, keep_free_bytes), scratch.join(FILE));
+        Self { k, blocks: Blocks::new(OPERATION, count, room, path) }
+    }
+
+    /// Those of a part, with `memory_bytes` of its own and a scratch file beside those of others.
+    pub fn of_part(k: usize, count: usize, memory_bytes: u64, scratch: &Path) -> Self {
+        static PARTS: AtomicU64 = AtomicU64::new(0);
+        let number = PARTS.fetch_add(1, Ordering::Relaxed);
+        let path = scratch.join(format!("{FILE}.{}.{number}", process::id()));
+        Self { k, blocks: Blocks::new(OPERATION, count, Room::Own(memory_bytes), path) }
     }
 
     /// What a thread adds super-k-mers through.

@@ -33,9 +33,9 @@ pub struct Counted<'b> {
 }
 
 /// What counts, with how many threads.
-pub struct Counting<'a, 'b> {
+pub struct Counting<'a, 's, 'b> {
     /// Super-k-mers.
-    pub buckets: &'a Buckets<'b>,
+    pub buckets: &'a Buckets<'s>,
     /// Those of them that are counted here.
     pub mine: &'a [usize],
     /// Size of k-mers.
@@ -50,7 +50,7 @@ pub struct Counting<'a, 'b> {
     pub text_bytes: u64,
 }
 
-impl<'b> Counting<'_, 'b> {
+impl<'b> Counting<'_, '_, 'b> {
     /// Numbers of k-mers by count, in the buckets that are sampled.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
 use serde::{Deserialize, Serialize};
 
-use crate::blocks::{Blocks, Open, PADDING};
+use crate::blocks::{Blocks, Open, PADDING, Room};
 use crate::kmer::{Base, Kmer, Wide};
 use crate::reads::{Batch, Pairing, Reads};
 use crate::reference::kmers;
@@ -79,7 +79,8 @@ fn counted<K: Kmer>(request: &Request, k: usize, progress: &Progress) -> Result<
     let sorted_bytes = (budget.limit_bytes() / SORTED / request.threads as u64).max(1);
     let parts = (all_bytes / sorted_bytes).clamp(PARTS, PARTS_MAX) as usize;
     let free_bytes = budget.limit_bytes() / HELD;
-    let blocks = Blocks::new("verify", parts, (&budget, free_bytes), request.scratch.join(FILE));
+    let room = Room::Budget(&budget, free_bytes);
+    let blocks = Blocks::new("verify", parts, room, request.scratch.join(FILE));
     let reads = Reads::open(&request.inputs, Pairing::None)?;
     let pairs = AtomicU64::new(0);
     let work = |_: &mut (), _: usize| {

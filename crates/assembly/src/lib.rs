@@ -25,6 +25,7 @@ pub mod reads;
 #[cfg(test)]
 mod reads_text;
 pub mod reference;
+pub mod rounds;
 pub mod run;
 pub mod scan;
 pub mod seen;

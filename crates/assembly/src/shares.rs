@@ -1,26 +1,18 @@
-//! The work of one process among many: shares of the reads become blocks of super-k-mers, and a
-//! part of the buckets becomes fragments.
+//! Shares of the reads, and the super-k-mers of a share in blocks by part.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use cuesta_core::budget::Budget;
-use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::buckets::Buckets;
-use crate::counting::{Counted, Counting, sampled};
+use crate::counting::sampled;
 use crate::packed;
 use crate::reads::{self, Batch, Pairing, Reads};
 use crate::scan::{Scanner, SuperKmer, Tally};
-use crate::spectrum::Spectrum;
-use crate::stage::{Ask, Found};
-use crate::supersteps::control::Control;
-use crate::supersteps::part::spread;
-use crate::supersteps::{self, Exchange};
+use crate::stage::Ask;
 use crate::wire;
 
 const OPERATION: &str = "input.reads";
@@ -55,7 +47,7 @@ pub fn split(paths: &[PathBuf], size_bytes: u64) -> Result<Vec<Share>> {
 }
 
 /// Where super-k-mers go: bucket `b` belongs to part `b` modulo `parts`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Parts {
     /// How many parts there are.
     pub parts: usize,
@@ -70,8 +62,6 @@ pub struct Divided {
     pub bytes: Vec<u8>,
     /// Where those of each part end.
     pub ends: Vec<u64>,
-    /// How many reads there were.
-    pub reads: u64,
 }
 
 /// Divides the super-k-mers of some reads.
@@ -95,7 +85,7 @@ pub fn divide(ask: &Ask, share: &Share, to: Parts, progress: &Progress) -> Resul
             Err(error) => return Err(first_error(ask, share, progress)?.unwrap_or(error)),
         }
     }
-    Ok(Divided { reads: reads.given(), ..blocks.divided(&scanner.tally) })
+    Ok(blocks.divided(&scanner.tally))
 }
 
 /// Divides the super-k-mers of what is trusted.
@@ -165,80 +155,6 @@ impl Open {
         }
         divided
     }
-}
-
-/// What a part is fed with.
-pub trait Feed {
-    /// Some blocks, or nothing when there are no more.
-    ///
-    /// # Errors
-    /// Whatever went wrong.
-    fn next(&mut self) -> Result<Option<Vec<u8>>>;
-
-    /// The count from which on a k-mer is real, by the samples of all parts; nothing where only the
-    /// sample is wanted.
-    ///
-    /// # Errors
-    /// Whatever went wrong.
-    fn min_count(&mut self, sample: &Spectrum) -> Result<Option<u32>>;
-
-    /// How many parts compress chains together; nothing where that is done elsewhere.
-    fn together(&self) -> Option<usize>;
-}
-
-/// Finds the fragments of the buckets of a part, as bytes; or its sample.
-///
-/// # Errors
-/// `Input`, `System`, `Cancelled`; those of `feed`.
-pub fn part(ask: &Ask, request: &Request, feed: &mut (impl Feed + Exchange)) -> Result<Vec<u8>> {
-    let (budget, progress) = (Budget::new(request.memory_bytes), Progress::default());
-    let keep_free = budget.limit_bytes() / 2;
-    let buckets = Buckets::new(ask.k, ask.buckets(), (&budget, keep_free), &request.scratch);
-    let mut seen = vec![false; ask.buckets()];
-    let mut tally = Tally::default();
-    while let Some(bytes) = feed.next()? {
-        let counted = wire::each_block(&bytes, |bucket, found| {
-            if bucket >= seen.len() {
-                return Err(crate::compact::internal("a block of no bucket"));
-            }
-            seen[bucket] = true;
-            buckets.blocks.add(bucket, found)
-        })?;
-        tally.add(&counted);
-    }
-    let mine: Vec<usize> = (0..seen.len()).filter(|&bucket| seen[bucket]).collect();
-    let bucket_bytes = buckets.blocks.bytes();
-    let counting = Counting {
-        buckets: &buckets,
-        mine: &mine,
-        k: ask.k,
-        threads: request.threads,
-        budget: &budget,
-        progress: &progress,
-        text_bytes: 0,
-    };
-    let min_count = match ask.min_count {
-        Some(min_count) => min_count,
-        None => {
-            let sample = counting.sample()?;
-            match feed.min_count(&sample)? {
-                Some(min_count) => min_count,
-                None => return Ok(wire::spectrum_bytes(&sample)),
-            }
-        }
-    };
-    let counted = counting.fragments(min_count, ask.grain())?;
-    let Counted { mut fragments, spectrum, tally: edges } = counted;
-    tally.add(&edges);
-    let mut traffic = None;
-    if let Some((parts, program)) = feed.together().zip(ask.program) {
-        let given = spread(&fragments, parts, |piece| *piece);
-        fragments = fragments.none_yet();
-        let mut control = Control::new(ask.k, program);
-        supersteps::part(&mut control, parts, &given, (&mut fragments, feed))?;
-        traffic = Some(control.traffic);
-    }
-    Ok(wire::found_bytes(&Found { fragments, spectrum, min_count, bucket_bytes, tally, traffic }))
 }
 
 /// Opens the reads of a share.

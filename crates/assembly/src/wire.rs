@@ -72,14 +72,23 @@ pub fn tally(bytes: &[u8]) -> Result<Tally> {
 
 /// What is trusted.
 pub fn trusted_bytes(trusted: &Trusted<'_>) -> Vec<u8> {
-    let mut bytes = Vec::new();
+    trusted_pieces(trusted, usize::MAX).concat()
+}
+
+/// The same in pieces of about so many bytes, each of which is whole sequences.
+pub fn trusted_pieces(trusted: &Trusted<'_>, piece_bytes: usize) -> Vec<Vec<u8>> {
+    let mut pieces: Vec<Vec<u8>> = Vec::new();
     for index in 0..trusted.len() {
         let facts = trusted.facts(index);
+        if pieces.last().is_none_or(|piece| piece.len() >= piece_bytes) {
+            pieces.push(Vec::new());
+        }
+        let Some(bytes) = pieces.last_mut() else { continue };
         bytes.extend(facts.weight.to_le_bytes());
         bytes.push(u8::from(facts.bridge));
-        put_codes(trusted.codes(index), &mut bytes);
+        put_codes(trusted.codes(index), bytes);
     }
-    bytes
+    pieces
 }
 
 /// Calls `take` for each trusted sequence with its weight.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use cuesta_assembly::blocks::Blocks;
+use cuesta_assembly::blocks::{Blocks, Room};
 use cuesta_assembly::kept::Kept;
 use cuesta_assembly::scan::Tally;
 use cuesta_core::Result;
@@ -96,7 +96,7 @@ proptest! {
         let kept = Kept { folder: folder.path(), run: b"this", number: 0 };
         let blocks = |budget| {
             let path = folder.path().join("scratch");
-            Blocks::new("test", 8, (budget, 0), path).kept_in(kept.buckets_path())
+            Blocks::new("test", 8, Room::Budget(budget, 0), path).kept_in(kept.buckets_path())
         };
         let budget = Budget::new(memory_bytes);
         let (before, after) = (blocks(&budget), blocks(&budget));

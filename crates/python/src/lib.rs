@@ -1,7 +1,6 @@
 //! The module `cuesta._native`: converts arguments, releases the GIL, maps errors. No algorithm.
 
 mod answer;
-mod assembly;
 mod buffers;
 mod convert;
 mod rounds;
@@ -37,13 +36,6 @@ mod _native {
 
     #[pymodule_export]
     use super::rounds::{Leader, Worker};
-
-    #[pymodule_export]
-    use super::assembly::{
-        assembly_control, assembly_divide, assembly_divide_trusted, assembly_goes_on,
-        assembly_lead, assembly_left, assembly_min_count, assembly_order, assembly_part,
-        assembly_program, assembly_split, assembly_spread, assembly_step,
-    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

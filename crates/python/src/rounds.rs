@@ -145,6 +145,7 @@ fn opened<T>(
 
 fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn rounds::Leader>> {
     match workload {
+        "assemble" => cuesta_assembly::rounds::lead(request, means),
         "communities" | "correlate" | "degrees" | "join" | "scan" => {
             cuesta_network::rounds::lead(workload, request, means)
         }
@@ -158,6 +159,7 @@ fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn round
 
 fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn rounds::Worker>> {
     match workload {
+        "assemble" => cuesta_assembly::rounds::work(request, means),
         "communities" | "correlate" | "degrees" | "join" | "scan" => {
             cuesta_network::rounds::work(workload, request, means)
         }

@@ -6,6 +6,7 @@ pub mod ordered;
 pub mod parallel;
 pub mod rounds;
 pub mod scratch;
+pub mod sequential;
 pub mod state;
 pub mod whole;
 pub mod wire;

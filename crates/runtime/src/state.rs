@@ -82,6 +82,22 @@ impl State {
             _ => Ok(()),
         }
     }
+
+    /// Forgets all that this worker keeps, or all workers where they share it: the run is over.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn clear(self) -> Result<()> {
+        if self.held.is_some() {
+            return Ok(());
+        }
+        match fs::remove_dir_all(&self.folder) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => {
+                Err(Error::system("state", "removing", &self.folder, &cause))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl State {
@@ -140,5 +156,8 @@ mod tests {
         let means = Means::default();
         State::new(means, folder.path()).put("a", vec![1; 1000]).unwrap();
         assert_eq!((*State::new(means, folder.path()).get("a").unwrap()).as_ref(), [1; 1000]);
+        State::new(means, folder.path()).clear().unwrap();
+        State::new(means, folder.path()).clear().unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -21,7 +21,8 @@ from cuesta.lab.request import native_module, to_request
 from cuesta.lab.trial import Outcome, Phase, Trial
 
 WORKLOADS = frozenset(
-    {"communities", "correlate", "dataflow", "degrees", "images", "join", "kmeans", "scan", "sort"}
+    {"assemble", "communities", "correlate", "dataflow", "degrees"}
+    | {"images", "join", "kmeans", "scan", "sort"}
 )
 """Those that are described in rounds."""
 
@@ -161,21 +162,19 @@ def combined(worker: Any, round_: Round, found: Iterable[bytes]) -> list[bytes]:
 
 
 def joined(phases: Iterable[Phase]) -> tuple[Phase, ...]:
-    """Phases of which those of one name that follow each other are one."""
-    all_: list[Phase] = []
+    """Phases of one name as one, in the order in which they came first."""
+    all_: dict[str, Phase] = {}
     for phase in phases:
-        if all_ and all_[-1].name == phase.name:
-            all_[-1] = _sum(all_[-1], phase)
-        else:
-            all_.append(phase)
-    return tuple(all_)
+        same = all_.get(phase.name)
+        all_[phase.name] = _sum(same, phase) if same else phase
+    return tuple(all_.values())
 
 
 def _sum(one: Phase, other: Phase) -> Phase:
     return replace(
         one,
         seconds=one.seconds + other.seconds,
-        bytes=(one.bytes or 0) + (other.bytes or 0),
-        rows=(one.rows or 0) + (other.rows or 0),
-        flops=(one.flops or 0) + (other.flops or 0),
+        bytes=(one.bytes or 0) + (other.bytes or 0) or None,
+        rows=(one.rows or 0) + (other.rows or 0) or None,
+        flops=(one.flops or 0) + (other.flops or 0) or None,
     )

@@ -123,15 +123,17 @@ pub(super) struct Message<'m> {
 }
 
 /// Messages by whom they are for, whatever the order in which they came.
-pub(super) fn sorted(bytes: &[u8]) -> Result<Vec<Message<'_>>> {
-    let mut reader = Reader(bytes);
+pub(super) fn sorted<'m>(blocks: &[&'m [u8]]) -> Result<Vec<Message<'m>>> {
     let mut found = Vec::new();
-    while !reader.is_empty() {
-        let [kind] = reader.array()?;
-        let to = Name::from_le_bytes(reader.array()?);
-        let size_bytes = reader.u32()? as usize;
-        let kind = Kind::ALL[usize::from(kind) % Kind::ALL.len()];
-        found.push(Message { to, kind, body: reader.bytes(size_bytes)? });
+    for block in blocks {
+        let mut reader = Reader(block);
+        while !reader.is_empty() {
+            let [kind] = reader.array()?;
+            let to = Name::from_le_bytes(reader.array()?);
+            let size_bytes = reader.u32()? as usize;
+            let kind = Kind::ALL[usize::from(kind) % Kind::ALL.len()];
+            found.push(Message { to, kind, body: reader.bytes(size_bytes)? });
+        }
     }
     found.sort_unstable();
     Ok(found)

@@ -20,46 +20,7 @@ use crate::counting;
 use crate::sequences::{Fragments, Piece, Sequences};
 use control::{Control, Order, Told};
 use messages::Outbox;
-use part::{Part, spread};
-
-/// Bytes of a vertex and of the messages about it, besides its bases.
-const VERTEX_BYTES: usize = 768;
-
-/// Who takes messages to other parts.
-pub trait Exchange {
-    /// Gives out what is for other parts; returns what they have for this one.
-    ///
-    /// # Errors
-    /// Whatever went wrong.
-    fn exchange(&mut self, parts: &[Vec<u8>]) -> Result<Vec<u8>>;
-
-    /// Sums over all parts.
-    ///
-    /// # Errors
-    /// Whatever went wrong.
-    fn sum(&mut self, numbers: [u64; Told::NUMBERS]) -> Result<[u64; Told::NUMBERS]>;
-}
-
-/// Runs a program on the vertices `given` to a part among `parts`; what is left of them goes to
-/// `left`. `control` is the same for all parts.
-///
-/// # Errors
-/// `Input`, `System`; those of `others`.
-pub fn part(
-    control: &mut Control,
-    parts: usize,
-    given: &[Vec<u8>],
-    (left, others): (&mut Fragments<'_>, &mut impl Exchange),
-) -> Result<()> {
-    let mut part = Part::begin(control.k, parts, &others.exchange(given)?)?;
-    let mut messages = Vec::new();
-    while let Some(order) = control.order() {
-        let (out, told) = part.step(&order, &messages)?;
-        messages = others.exchange(&out.parts)?;
-        control.goes_on(&Told::of(others.sum(told.numbers())?))?;
-    }
-    part.finish(left)
-}
+use part::{Part, VERTEX_BYTES, spread};
 
 /// Runs a program with a part for each thread of this process; returns what is left of the
 /// vertices.
@@ -76,7 +37,8 @@ pub fn all<'c, T>(
     let lease = budget.take(size_bytes as u64, "the vertices of all supersteps")?;
     let given = spread(&vertices, threads, piece);
     drop(vertices);
-    let begin = |given: &Vec<u8>| Ok(Mutex::new((Part::begin(control.k, threads, given)?, None)));
+    let begin =
+        |given: &Vec<u8>| Ok(Mutex::new((Part::begin(control.k, threads, &[given])?, None)));
     let parts: Vec<_> = given.iter().map(begin).collect::<Result<_>>()?;
     drop(given);
     let mut sent: Vec<Outbox> = Vec::new();
@@ -105,7 +67,7 @@ fn superstep(
     let step = |_: &mut (), index: usize| {
         let (part, found) = &mut *parallel::lock(&parts[index]);
         let messages: Vec<&[u8]> = sent.iter().map(|out| &out.parts[index][..]).collect();
-        *found = Some(part.step(order, &messages.concat())?);
+        *found = Some(part.step(order, &messages)?);
         context.progress.advance(0)
     };
     parallel::run(parts.len(), parts.len(), || (), step, |_| {})?;

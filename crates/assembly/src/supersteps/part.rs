@@ -19,6 +19,9 @@ use crate::kmer::{Base, Mixer};
 use crate::sequences::{Fragments, Piece, Sequences, reverse_complement};
 use crate::wire::{self, Reader};
 
+/// Bytes of a vertex and of the messages about it, besides its bases.
+pub const VERTEX_BYTES: usize = 768;
+
 /// A fragment or path.
 pub(super) struct Vertex {
     pub(super) name: Name,
@@ -68,16 +71,18 @@ impl Part {
     /// With the vertices that [`spread`] has for this part.
     ///
     /// # Errors
-    /// `Input` when bytes are missing, or where two vertices have the same name.
-    pub fn begin(k: usize, parts: usize, vertices: &[u8]) -> Result<Self> {
+    /// `Defect` when bytes are missing, or where two vertices have the same name.
+    pub fn begin(k: usize, parts: usize, blocks: &[&[u8]]) -> Result<Self> {
         let mut part = Self { k, parts, vertices: Vec::new(), done: Vec::new() };
-        let mut reader = Reader(vertices);
-        while !reader.is_empty() {
-            let mut codes = Vec::new();
-            let piece = reader.fragment(&mut codes)?;
-            check(&codes, k)?;
-            let name = name(&piece, &codes);
-            part.vertices.push(Vertex::new(name, piece, codes));
+        for block in blocks {
+            let mut reader = Reader(block);
+            while !reader.is_empty() {
+                let mut codes = Vec::new();
+                let piece = reader.fragment(&mut codes)?;
+                check(&codes, k)?;
+                let name = name(&piece, &codes);
+                part.vertices.push(Vertex::new(name, piece, codes));
+            }
         }
         part.sort()?;
         Ok(part)
@@ -91,11 +96,17 @@ impl Part {
         Ok(())
     }
 
-    /// Takes messages and sends others.
+    /// Bytes of its vertices and of the messages about them.
+    pub fn size_bytes(&self) -> usize {
+        let bytes = |vertex: &Vertex| vertex.codes.len() + VERTEX_BYTES;
+        self.vertices.iter().chain(&self.done).map(bytes).sum()
+    }
+
+    /// Takes messages, in blocks, and sends others.
     ///
     /// # Errors
-    /// `Input` when a message is damaged or its vertex is gone.
-    pub fn step(&mut self, order: &Order, messages: &[u8]) -> Result<(Outbox, Told)> {
+    /// `Defect` when a message is damaged or its vertex is gone.
+    pub fn step(&mut self, order: &Order, messages: &[&[u8]]) -> Result<(Outbox, Told)> {
         let mut out = Outbox::new(self.parts);
         let messages = sorted(messages)?;
         let changed = match order.step {

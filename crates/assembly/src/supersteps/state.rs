@@ -33,7 +33,7 @@ impl Part {
     /// `Input` when bytes are missing.
     pub fn from_bytes(k: usize, parts: usize, bytes: &[u8]) -> Result<Self> {
         if bytes.is_empty() {
-            return Self::begin(k, parts, bytes);
+            return Self::begin(k, parts, &[]);
         }
         let mut reader = Reader(bytes);
         let live = reader.u64()? as usize;

@@ -10,7 +10,7 @@ use super::OPERATION;
 use super::cut::{Buckets, Cutter, KMERS_MAX, Piece};
 use super::packed::unpack;
 use super::text::Text;
-use crate::blocks::{Blocks, Open, PADDING};
+use crate::blocks::{Blocks, Open, PADDING, Room};
 use crate::kmer::{Kmer, complement};
 
 /// Bases of a long sequence that are cut at a time.
@@ -69,8 +69,8 @@ impl<'a> Store<'a> {
     /// An empty one, whose scratch file has this name.
     pub fn new(shape: &Shape<'a, '_>, name: &str) -> Self {
         let Shape { k, buckets, chosen, memory, open_bytes, scratch } = *shape;
-        let path = scratch.join(name);
-        let blocks = Blocks::new(OPERATION, buckets.count(), memory, path).opening(open_bytes);
+        let (room, path) = (Room::Budget(memory.0, memory.1), scratch.join(name));
+        let blocks = Blocks::new(OPERATION, buckets.count(), room, path).opening(open_bytes);
         Self { k, buckets, chosen, blocks }
     }
 

@@ -16,14 +16,13 @@ class Clock:
 
     def __init__(self, world: Any) -> None:
         self.phases: list[dict[str, Any]] = []
-        self.running = ""
         self._world = world
 
     @contextmanager
     def phase(self, name: str, **amounts: Any) -> Iterator[None]:
         """The phase around a piece of work of all ranks."""
         self._world.Barrier()
-        self.running, started = name, perf_counter()
+        started = perf_counter()
         yield
         self._world.Barrier()
         self.phases.append({"name": name, "seconds": perf_counter() - started, **amounts})

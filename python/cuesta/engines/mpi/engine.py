@@ -30,7 +30,7 @@ class MpiEngine:
     """One rank a core, each with one thread; `--ranks` says how many."""
 
     name: str = "mpi"
-    workloads: frozenset[str] = WORKLOADS | {"assemble"}
+    workloads: frozenset[str] = WORKLOADS
     reads_uris: bool = True
 
     def missing(self) -> str | None:

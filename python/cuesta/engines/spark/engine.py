@@ -40,7 +40,7 @@ class SparkEngine:
 
     progress: Progress | None = None
     name: str = "spark"
-    workloads: frozenset[str] = WORKLOADS | {"assemble"}
+    workloads: frozenset[str] = WORKLOADS
     reads_uris: bool = True
     _held: _Held = field(default_factory=_Held, repr=False)
 
@@ -162,9 +162,7 @@ class SparkEngine:
 
 
 def _run(context: Context) -> dict[str, int]:
-    from cuesta.engines.spark import assembly, dataflow, rounds
+    from cuesta.engines.spark import dataflow, rounds
 
-    workloads = {"assemble": assembly.run}
-    if options_of(context.trial).kernels == "numpy":
-        return dataflow.run(context)
-    return workloads.get(context.trial.workload, rounds.run)(context)
+    kernels = options_of(context.trial).kernels
+    return dataflow.run(context) if kernels == "numpy" else rounds.run(context)

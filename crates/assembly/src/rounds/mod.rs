@@ -1,0 +1,127 @@
+//! The workload in rounds. The leader is the code of a run ([`run_with`]), which has fragments and
+//! vertex programs done in rounds: tasks cut shares of the reads into super-k-mers, which go to the
+//! part of their bucket; whoever has all of a part counts and compacts it. A vertex program goes
+//! in a round for each superstep.
+//!
+//! Workers that keep their parts divide the reads once, and sample what they have. For others a
+//! sample of the buckets goes through a round of its own before.
+
+mod part;
+mod remote;
+mod vertices;
+mod worker;
+
+use std::cell::Cell;
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::job::{Context, Request, parameters};
+use cuesta_runtime::rounds::{Leader, Means, Worker};
+use cuesta_runtime::sequential;
+use cuesta_runtime::state::State;
+use serde::{Deserialize, Serialize};
+
+use crate::params::AssembleParams;
+use crate::run::run_with;
+use crate::shares::{Parts, Share};
+use crate::stage::Ask;
+use crate::supersteps::control::Order;
+use remote::Remote;
+
+/// What all of a round are told.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Asked {
+    /// Send super-k-mers to the parts, which do something with them.
+    Divide(Ask, Parts, Then),
+    /// Count and compact a part that was kept.
+    Compact(Ask, Parts, Step),
+    /// Send what was sent in the step before, or vertices, to the parts, which do a superstep.
+    Superstep(Vertices, Order),
+    /// Tell what is left of the vertices.
+    Left(Vertices),
+}
+
+/// What parts do with their super-k-mers.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Then {
+    /// Count a sample of the k-mers, and forget them.
+    Sample,
+    /// Keep them, and count a sample where the smallest count is not known.
+    Keep,
+    /// Count and compact them.
+    Compact(Step),
+}
+
+/// The number of a round in which parts keep vertices or messages.
+type Step = u64;
+
+/// The vertices of a graph that is spread over parts.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Vertices {
+    k: usize,
+    parts: usize,
+    /// The number of this round; what the last one kept has the number before.
+    step: Step,
+}
+
+/// What a task has for itself.
+#[derive(Debug, Serialize, Deserialize)]
+enum Own {
+    /// Reads to divide.
+    Reads(Share),
+    /// Solid sequences to divide.
+    Solid(Vec<u8>),
+    /// Vertices for the part of the number of the task.
+    Vertices(Vec<u8>),
+    /// What the part of the number of the task has kept.
+    Kept,
+}
+
+/// The part of the memory for what leads; the other half is for what does tasks.
+const LEADER_PART: u64 = 2;
+
+/// Memory of what leads, which joins what all have found.
+fn leader_bytes(means: &Means) -> u64 {
+    means.memory_bytes / LEADER_PART
+}
+
+/// Memory of what does one task, of which there is one a slot at a time.
+fn worker_bytes(means: &Means) -> u64 {
+    (means.memory_bytes - leader_bytes(means)) / means.slots as u64
+}
+
+/// What leads a run in rounds.
+///
+/// # Errors
+/// `Input` naming the option.
+pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+    request.require_inputs()?;
+    let _: AssembleParams = parameters(&request.parameters)?;
+    let mut request = request.clone();
+    request.memory_bytes = leader_bytes(&means);
+    if means.keeps {
+        // Whoever does tasks is idle while it leads.
+        request.threads = means.slots;
+    }
+    Ok(sequential::leader(move |rounds| {
+        let budget = Budget::new(request.memory_bytes);
+        let context = Context { request: &request, budget: &budget, progress: rounds.progress() };
+        let steps = Cell::new(0);
+        let remote = Remote { rounds, context: &context, means, steps: &steps };
+        let mut response = run_with(&context, &remote)?;
+        response.counts.insert("parts", remote.parts(usize::MAX)? as u64);
+        State::new(means, &request.scratch).clear()?;
+        Ok(response)
+    }))
+}
+
+/// What does the tasks of a run; it keeps parts in memory where `means` let it find them again.
+///
+/// # Errors
+/// `Input` naming the option.
+pub fn work(request: &Request, means: Means) -> Result<Box<dyn Worker>> {
+    let _: AssembleParams = parameters(&request.parameters)?;
+    let mut request = request.clone();
+    request.memory_bytes = worker_bytes(&means);
+    Ok(Box::new(worker::Work::new(request, means)))
+}

@@ -1,0 +1,99 @@
+//! The super-k-mers of a part: the buckets whose number is that of the part modulo how many there
+//! are.
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+
+use crate::buckets::Buckets;
+use crate::compact::internal;
+use crate::counting::{Counted, Counting};
+use crate::scan::Tally;
+use crate::spectrum::Spectrum;
+use crate::stage::{Ask, Found};
+use crate::wire;
+
+/// Super-k-mers in memory take at most this part of it; the others go to scratch.
+const HELD_PART: u64 = 2;
+
+/// Those of a part, as far as they have come.
+pub(super) struct Part {
+    k: usize,
+    memory_bytes: u64,
+    buckets: Buckets<'static>,
+    /// Buckets that have something.
+    filled: Vec<bool>,
+    tally: Tally,
+}
+
+impl Part {
+    /// Without any, with the memory and scratch folder of a request.
+    pub(super) fn new(ask: &Ask, request: &Request) -> Self {
+        let (memory_bytes, count) = (request.memory_bytes, ask.buckets());
+        let held_bytes = memory_bytes / HELD_PART;
+        Self {
+            k: ask.k,
+            memory_bytes,
+            buckets: Buckets::of_part(ask.k, count, held_bytes, &request.scratch),
+            filled: vec![false; count],
+            tally: Tally::default(),
+        }
+    }
+
+    /// Takes blocks of super-k-mers.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<()> {
+        let tally = wire::each_block(bytes, |bucket, block| {
+            let filled = self.filled.get_mut(bucket);
+            *filled.ok_or_else(|| internal("a block of no bucket"))? = true;
+            self.buckets.blocks.add(bucket, block)
+        })?;
+        self.tally.add(&tally);
+        Ok(())
+    }
+
+    /// Numbers of k-mers by count, in the buckets that are sampled.
+    pub(super) fn sample(&self, progress: &Progress) -> Result<Spectrum> {
+        self.counting(&self.budget(), progress, |counting| counting.sample())
+    }
+
+    /// Memory for tables and fragments: what the blocks do not take.
+    pub(super) fn budget(&self) -> Budget {
+        Budget::new(self.memory_bytes.saturating_sub(self.buckets.blocks.used_bytes()))
+    }
+
+    /// The fragments of the k-mers that are real, and what was counted.
+    pub(super) fn found<'b>(
+        self,
+        ask: &Ask,
+        budget: &'b Budget,
+        progress: &Progress,
+    ) -> Result<Found<'b>> {
+        let min_count = ask.min_count.ok_or_else(|| internal("no smallest count"))?;
+        let bucket_bytes = self.buckets.blocks.bytes();
+        let counted =
+            self.counting(budget, progress, |counting| counting.fragments(min_count, ask.grain()))?;
+        let Counted { fragments, spectrum, tally: edges } = counted;
+        let mut tally = self.tally;
+        tally.add(&edges);
+        Ok(Found { fragments, spectrum, min_count, bucket_bytes, tally, traffic: None })
+    }
+
+    fn counting<'b, T>(
+        &self,
+        budget: &'b Budget,
+        progress: &Progress,
+        work: impl FnOnce(&Counting<'_, 'static, 'b>) -> Result<T>,
+    ) -> Result<T> {
+        let mine: Vec<usize> = (0..self.filled.len()).filter(|&one| self.filled[one]).collect();
+        work(&Counting {
+            buckets: &self.buckets,
+            mine: &mine,
+            k: self.k,
+            threads: 1,
+            budget,
+            progress,
+            text_bytes: 0,
+        })
+    }
+}

@@ -1,0 +1,221 @@
+//! Fragments and vertex programs by the workers of an engine, for the code of a run.
+
+use std::cell::Cell;
+
+use cuesta_core::Result;
+use cuesta_core::budget::Lease;
+use cuesta_core::job::{Context, Response};
+use cuesta_runtime::rounds::{Means, Round};
+use cuesta_runtime::sequential::Rounds;
+use cuesta_runtime::state::State;
+use cuesta_runtime::wire as values;
+
+use super::vertices::forget;
+use super::{Asked, Own, Step, Then, Vertices};
+use crate::bridge::Trusted;
+use crate::compact::internal;
+use crate::counting;
+use crate::kept::Kept;
+use crate::run::input_bytes;
+use crate::sequences::{Fragments, Paths, Piece};
+use crate::shares::{self, Parts};
+use crate::spectrum::Spectrum;
+use crate::stage::{Ask, Found, Workers};
+use crate::supersteps::control::{Control, Told};
+use crate::supersteps::part::spread;
+use crate::wire;
+
+/// Bytes of reads that a task divides, where that was not said; workers that keep their parts get
+/// all blocks of such a round of tasks at once.
+const SHARE_BYTES: u64 = 16 << 20;
+const KEPT_SHARE_BYTES: u64 = 8 << 20;
+/// Bytes of the reads of a part, about, where parts are not kept.
+const PART_BYTES: u64 = 64 << 20;
+/// Packed bytes of solid sequences that a task divides.
+const SOLID_BYTES: usize = 1 << 20;
+
+/// Workers that do rounds.
+pub(super) struct Remote<'r, 'c> {
+    pub(super) rounds: &'r Rounds,
+    pub(super) context: &'c Context<'c>,
+    pub(super) means: Means,
+    /// Rounds so far in which parts kept vertices or messages.
+    pub(super) steps: &'r Cell<Step>,
+}
+
+impl<'c> Workers<'c> for Remote<'_, 'c> {
+    fn fragments(
+        &self,
+        ask: &Ask,
+        trusted: Option<Trusted<'c>>,
+        _: Option<&Kept<'_>>,
+        response: &mut Response,
+    ) -> Result<Found<'c>> {
+        let mut ask = *ask;
+        let parts = self.parts(ask.buckets())?;
+        let tasks = self.tasks(&ask, trusted.as_ref())?;
+        drop(trusted);
+        let to = Parts { parts, only_sampled: false };
+        let step = self.next_step();
+        let found = if self.means.keeps {
+            let sample = self.divide("partition", (&ask, to, Then::Keep), tasks, response)?;
+            self.sampled(&mut ask, &sample)?;
+            let tasks = kept(parts)?;
+            let asked = Asked::Compact(ask, to, step);
+            self.round("compact", (asked, 0), tasks, response)?
+        } else {
+            if ask.min_count.is_none() {
+                let asked = (&ask, to, Then::Sample);
+                let sample = self.divide("sample", asked, tasks.clone(), response)?;
+                self.sampled(&mut ask, &sample)?;
+            }
+            let asked = (&ask, to, Then::Compact(step));
+            self.divide("partition and compact", asked, tasks, response)?
+        };
+        let _lease = self.lease(&found)?;
+        let mut all = wire::nothing(self.context.budget);
+        found.iter().try_for_each(|part| wire::add_found(part, &mut all))?;
+        if let Some(program) = ask.program {
+            let mut control = Control::new(ask.k, program);
+            all.fragments = self.program(&mut control, (parts, kept(parts)?), response)?;
+            all.traffic = Some(control.traffic);
+        }
+        Ok(all)
+    }
+
+    fn supersteps(
+        &self,
+        control: &mut Control,
+        paths: Paths<'c>,
+        response: &mut Response,
+    ) -> Result<Fragments<'c>> {
+        let parts = self.parts(usize::MAX)?;
+        let vertices = spread(&paths, parts, Piece::of);
+        drop(paths);
+        let _lease = self.lease(&vertices)?;
+        let own = |bytes| values::to_bytes(&Own::Vertices(bytes));
+        let tasks = vertices.into_iter().map(own).collect::<Result<_>>()?;
+        self.program(control, (parts, tasks), response)
+    }
+}
+
+impl<'c> Remote<'_, 'c> {
+    /// How many parts there are, of so many buckets.
+    ///
+    /// # Errors
+    /// `System` when the reads are gone.
+    pub(super) fn parts(&self, buckets: usize) -> Result<usize> {
+        let slots = self.means.slots;
+        if self.means.keeps {
+            return Ok(slots.min(buckets));
+        }
+        let read_bytes = input_bytes(&self.context.request.inputs)?;
+        let wanted = slots.max(read_bytes.div_ceil(PART_BYTES) as usize);
+        Ok(self.means.tasks.unwrap_or(wanted).min(buckets))
+    }
+
+    /// Tasks that divide the reads and what is trusted.
+    fn tasks(&self, ask: &Ask, trusted: Option<&Trusted<'_>>) -> Result<Vec<Vec<u8>>> {
+        let share_bytes = if self.means.keeps { KEPT_SHARE_BYTES } else { SHARE_BYTES };
+        let share_bytes = self.means.task_bytes.unwrap_or(share_bytes);
+        let inputs = if ask.only_trusted { &[] } else { &self.context.request.inputs[..] };
+        let reads = shares::split(inputs, share_bytes)?.into_iter().map(Own::Reads);
+        let pieces = trusted.map(|trusted| wire::trusted_pieces(trusted, SOLID_BYTES));
+        let solid = pieces.into_iter().flatten().map(Own::Solid);
+        reads.chain(solid).map(|own| values::to_bytes(&own)).collect()
+    }
+
+    /// A round that divides super-k-mers among parts.
+    fn divide(
+        &self,
+        phase: &str,
+        (ask, to, then): (&Ask, Parts, Then),
+        tasks: Vec<Vec<u8>>,
+        response: &mut Response,
+    ) -> Result<Vec<Vec<u8>>> {
+        self.round(phase, (Asked::Divide(*ask, to, then), to.parts), tasks, response)
+    }
+
+    fn round(
+        &self,
+        phase: &str,
+        (asked, parts): (Asked, usize),
+        tasks: Vec<Vec<u8>>,
+        response: &mut Response,
+    ) -> Result<Vec<Vec<u8>>> {
+        let bytes = match asked {
+            Asked::Divide(ask, ..) if !ask.only_trusted => ask.input_bytes,
+            _ => 0,
+        };
+        let combines = match asked {
+            Asked::Divide(_, _, Then::Compact(_)) => false,
+            Asked::Divide(..) | Asked::Superstep(..) => true,
+            Asked::Compact(..) | Asked::Left(_) => false,
+        };
+        let round = Round {
+            phase: phase.to_owned(),
+            bytes,
+            shared: values::to_bytes(&asked)?,
+            tasks,
+            parts,
+            combines,
+            ..Round::default()
+        };
+        self.rounds.round(round, response)
+    }
+
+    /// The smallest count that a sample says, where none was given.
+    fn sampled(&self, ask: &mut Ask, sample: &[Vec<u8>]) -> Result<()> {
+        let mut spectrum = Spectrum::default();
+        sample.iter().try_for_each(|bytes| wire::add_spectrum(bytes, &mut spectrum))?;
+        ask.min_count.get_or_insert_with(|| spectrum.fit(ask.k).min_count);
+        Ok(())
+    }
+
+    /// Supersteps to the end of a program; what is left of the vertices.
+    fn program(
+        &self,
+        control: &mut Control,
+        (parts, mut tasks): (usize, Vec<Vec<u8>>),
+        response: &mut Response,
+    ) -> Result<Fragments<'c>> {
+        const PHASE: &str = "supersteps";
+        let mut state = State::new(self.means, &self.context.request.scratch);
+        while let Some(order) = control.order() {
+            let place = Vertices { k: control.k, parts, step: self.next_step() };
+            let asked = (Asked::Superstep(place, order), parts);
+            let found = self.round(PHASE, asked, tasks, response)?;
+            let told = found.first().ok_or_else(|| internal("no part told anything"))?;
+            control.goes_on(&Told::of(values::from_bytes(told)?))?;
+            forget(&mut state, place.step - 1, parts)?;
+            tasks = kept(parts)?;
+        }
+        let place = Vertices { k: control.k, parts, step: self.next_step() };
+        let found = self.round(PHASE, (Asked::Left(place), 0), tasks, response)?;
+        forget(&mut state, place.step - 1, parts)?;
+        let _lease = self.lease(&found)?;
+        let mut left = counting::none(self.context.budget);
+        for bytes in &found {
+            wire::each_fragment(bytes, |piece, codes| {
+                left.push(piece, |all| all.extend_from_slice(codes))
+            })?;
+        }
+        Ok(left)
+    }
+
+    fn next_step(&self) -> Step {
+        self.steps.set(self.steps.get() + 1);
+        self.steps.get()
+    }
+
+    /// Memory for bytes on their way to or from parts.
+    fn lease(&self, bytes: &[Vec<u8>]) -> Result<Lease<'c>> {
+        let all = bytes.iter().map(|bytes| bytes.len() as u64).sum();
+        self.context.budget.take(all, "what parts find or are given")
+    }
+}
+
+/// A task for each part, about what it has kept.
+fn kept(parts: usize) -> Result<Vec<Vec<u8>>> {
+    (0..parts).map(|_| values::to_bytes(&Own::Kept)).collect()
+}

@@ -1,0 +1,124 @@
+//! What parts keep from one superstep to the next: their vertices, and what they send.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cuesta_core::Result;
+use cuesta_runtime::rounds::{Blocks, Means};
+use cuesta_runtime::state::State;
+
+use super::{Step, Vertices};
+use crate::compact::internal;
+use crate::supersteps::part::Part;
+use crate::wire::Reader;
+
+/// Names of values, before the number of the step and that of the part.
+const VERTICES: &str = "vertices";
+const SENT: &str = "sent";
+
+/// What the parts of a worker keep, or of all workers where these share it.
+pub(super) enum Kept {
+    /// As it is, where a part always comes to the same worker.
+    Here(BTreeMap<usize, (Option<Part>, Blocks)>),
+    /// As bytes, which any worker finds.
+    Shared(State),
+}
+
+impl Kept {
+    /// Nothing yet.
+    pub(super) fn new(means: Means, scratch: &Path) -> Self {
+        if means.keeps {
+            Self::Here(BTreeMap::new())
+        } else {
+            Self::Shared(State::new(means, scratch))
+        }
+    }
+
+    /// Keeps the vertices of a part, if there are some yet, and what it sends in the next step.
+    pub(super) fn keep(
+        &mut self,
+        step: Step,
+        part: usize,
+        (vertices, sent): (Option<Part>, &[Vec<u8>]),
+    ) -> Result<()> {
+        match self {
+            Self::Here(all) => {
+                all.insert(part, (vertices, blocks(sent)));
+                Ok(())
+            }
+            Self::Shared(state) => {
+                state.put(&name(SENT, step, part), sent_bytes(sent))?;
+                let vertices = vertices.map(|vertices| vertices.to_bytes());
+                vertices.map_or(Ok(()), |bytes| state.put(&name(VERTICES, step, part), bytes))
+            }
+        }
+    }
+
+    /// What a part sends in a step.
+    pub(super) fn sent(&mut self, place: &Vertices, part: usize) -> Result<Blocks> {
+        match self {
+            Self::Here(all) => {
+                let (_, sent) = all.get_mut(&part).ok_or_else(nothing)?;
+                Ok(std::mem::take(sent))
+            }
+            Self::Shared(state) => {
+                let bytes = state.get(&name(SENT, place.step - 1, part))?;
+                sent_blocks((*bytes).as_ref())
+            }
+        }
+    }
+
+    /// The vertices of a part before a step.
+    pub(super) fn vertices(&mut self, place: &Vertices, part: usize) -> Result<Part> {
+        match self {
+            Self::Here(all) => {
+                all.get_mut(&part).and_then(|(vertices, _)| vertices.take()).ok_or_else(nothing)
+            }
+            Self::Shared(state) => {
+                let bytes = state.get(&name(VERTICES, place.step - 1, part))?;
+                Part::from_bytes(place.k, place.parts, (*bytes).as_ref())
+            }
+        }
+    }
+}
+
+/// Forgets what all parts kept in a step, for who leads.
+pub(super) fn forget(state: &mut State, step: Step, parts: usize) -> Result<()> {
+    (0..parts).try_for_each(|part| {
+        state.forget(&name(SENT, step, part))?;
+        state.forget(&name(VERTICES, step, part))
+    })
+}
+
+fn name(what: &str, step: Step, part: usize) -> String {
+    format!("{step}.{what}.{part}")
+}
+
+fn nothing() -> cuesta_core::Error {
+    internal("a part has kept nothing")
+}
+
+fn blocks(sent: &[Vec<u8>]) -> Blocks {
+    let mut end = 0;
+    let ends = sent.iter().map(|block| {
+        end += block.len() as u64;
+        end
+    });
+    Blocks { ends: ends.collect(), bytes: sent.concat() }
+}
+
+/// How many blocks, where each ends, and their bytes.
+fn sent_bytes(sent: &[Vec<u8>]) -> Vec<u8> {
+    let Blocks { bytes, ends } = blocks(sent);
+    let mut all = Vec::with_capacity(bytes.len() + (ends.len() + 1) * size_of::<u64>());
+    all.extend((ends.len() as u64).to_le_bytes());
+    ends.iter().for_each(|end| all.extend(end.to_le_bytes()));
+    all.extend(bytes);
+    all
+}
+
+fn sent_blocks(all: &[u8]) -> Result<Blocks> {
+    let mut reader = Reader(all);
+    let ends = (0..reader.u64()?).map(|_| reader.u64()).collect::<Result<_>>()?;
+    Ok(Blocks { ends, bytes: reader.0.to_vec() })
+}

@@ -1,0 +1,184 @@
+//! What does the tasks and parts of a run.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+use cuesta_runtime::rounds::{Blocks, Bytes, Means, Task, Worker};
+use cuesta_runtime::wire as values;
+
+use super::part::Part;
+use super::vertices::Kept;
+use super::{Asked, Own, Step, Then, Vertices};
+use crate::compact::internal;
+use crate::counting;
+use crate::shares::{self, Divided, Parts};
+use crate::spectrum::Spectrum;
+use crate::stage::Ask;
+use crate::supersteps::control::{Order, Told};
+use crate::supersteps::part::{Part as PartOfVertices, spread};
+use crate::wire;
+
+/// Does tasks; see [`super::work`].
+pub(super) struct Work {
+    /// That of the run, with the memory of a worker.
+    request: Request,
+    /// Super-k-mers by part.
+    parts: BTreeMap<usize, Part>,
+    /// Blocks of vertices or messages by part.
+    received: BTreeMap<usize, Vec<Bytes>>,
+    kept: Kept,
+}
+
+impl Work {
+    pub(super) fn new(request: Request, means: Means) -> Self {
+        let kept = Kept::new(means, &request.scratch);
+        Self { request, parts: BTreeMap::new(), received: BTreeMap::new(), kept }
+    }
+
+    /// The super-k-mers of a part.
+    fn of_part(&mut self, part: usize, ask: &Ask) -> Part {
+        self.parts.remove(&part).unwrap_or_else(|| Part::new(ask, &self.request))
+    }
+
+    /// Counts and compacts a part; what was found, of which a vertex program has the fragments.
+    fn compacted(
+        &mut self,
+        number: usize,
+        (ask, parts, step): (&Ask, usize, Step),
+        progress: &Progress,
+    ) -> Result<Vec<u8>> {
+        let part = self.of_part(number, ask);
+        let budget = part.budget();
+        let found = part.found(ask, &budget, progress)?;
+        if ask.program.is_none() {
+            return Ok(wire::found_bytes(&found));
+        }
+        let vertices = spread(&found.fragments, parts, |piece| *piece);
+        self.kept.keep(step, number, (None, &vertices))?;
+        Ok(wire::facts_bytes(&found))
+    }
+
+    /// A superstep of a part; what it tells.
+    fn superstep(&mut self, part: usize, place: &Vertices, order: &Order) -> Result<Vec<u8>> {
+        let received = self.received.remove(&part).unwrap_or_default();
+        let blocks: Vec<&[u8]> = received.iter().map(|block| (**block).as_ref()).collect();
+        let is_first = order.superstep == 0;
+        let mut vertices = if is_first {
+            PartOfVertices::begin(place.k, place.parts, &blocks)?
+        } else {
+            self.kept.vertices(place, part)?
+        };
+        let budget = Budget::new(self.request.memory_bytes);
+        let _lease = budget.take(vertices.size_bytes() as u64, "a part of the vertices")?;
+        let (sent, told) = vertices.step(order, if is_first { &[] } else { &blocks })?;
+        self.kept.keep(place.step, part, (Some(vertices), &sent.parts))?;
+        values::to_bytes(&told.numbers())
+    }
+
+    /// What is left of the vertices of a part.
+    fn left(&mut self, part: usize, place: &Vertices) -> Result<Vec<u8>> {
+        let budget = Budget::new(self.request.memory_bytes);
+        let mut left = counting::none(&budget);
+        self.kept.vertices(place, part)?.finish(&mut left)?;
+        let mut bytes = Vec::new();
+        for index in 0..left.len() {
+            wire::put_fragment(left.facts(index), left.codes(index), &mut bytes);
+        }
+        Ok(bytes)
+    }
+}
+
+impl Worker for Work {
+    fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
+        let number = task.number;
+        let own: Own = values::from_bytes(task.own)?;
+        let found = match (values::from_bytes(task.shared)?, own) {
+            (Asked::Divide(ask, to, then), own) => {
+                let to = Parts { only_sampled: matches!(then, Then::Sample), ..to };
+                let Divided { bytes, ends } = match own {
+                    Own::Reads(share) => shares::divide(&ask, &share, to, progress)?,
+                    Own::Solid(bytes) => shares::divide_trusted(&ask, &bytes, to)?,
+                    _ => return Err(unexpected()),
+                };
+                return Ok((Vec::new(), Blocks { bytes, ends }));
+            }
+            (Asked::Compact(ask, to, step), _) => {
+                self.compacted(number, (&ask, to.parts, step), progress)?
+            }
+            (Asked::Superstep(..), Own::Vertices(bytes)) => {
+                let ends = (0..=number).map(|part| if part < number { 0 } else { bytes.len() });
+                let ends = ends.map(|end| end as u64).collect();
+                return Ok((Vec::new(), Blocks { ends, bytes }));
+            }
+            (Asked::Superstep(place, _), _) => {
+                return Ok((Vec::new(), self.kept.sent(&place, number)?));
+            }
+            (Asked::Left(place), _) => self.left(number, &place)?,
+        };
+        Ok((found, Blocks::default()))
+    }
+
+    fn take(&mut self, part: Task<'_>, _: usize, block: Bytes) -> Result<()> {
+        match values::from_bytes(part.shared)? {
+            Asked::Divide(ask, ..) => {
+                let of_part = match self.parts.entry(part.number) {
+                    Entry::Occupied(entry) => entry.into_mut(),
+                    Entry::Vacant(entry) => entry.insert(Part::new(&ask, &self.request)),
+                };
+                of_part.take((*block).as_ref())
+            }
+            Asked::Superstep(..) => {
+                self.received.entry(part.number).or_default().push(block);
+                Ok(())
+            }
+            Asked::Compact(..) | Asked::Left(_) => Err(unexpected()),
+        }
+    }
+
+    fn part(&mut self, part: Task<'_>, progress: &Progress) -> Result<Vec<u8>> {
+        let number = part.number;
+        match values::from_bytes(part.shared)? {
+            Asked::Divide(ask, to, Then::Compact(step)) => {
+                self.compacted(number, (&ask, to.parts, step), progress)
+            }
+            Asked::Divide(ask, _, then) => {
+                let of_part = self.of_part(number, &ask);
+                let sample = match ask.min_count {
+                    None => of_part.sample(progress)?,
+                    Some(_) => Spectrum::default(),
+                };
+                if matches!(then, Then::Keep) {
+                    self.parts.insert(number, of_part);
+                }
+                Ok(wire::spectrum_bytes(&sample))
+            }
+            Asked::Superstep(place, order) => self.superstep(number, &place, &order),
+            Asked::Compact(..) | Asked::Left(_) => Err(unexpected()),
+        }
+    }
+
+    fn combine(&self, shared: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
+        match values::from_bytes(shared)? {
+            Asked::Divide(..) => {
+                let mut both = Spectrum::default();
+                wire::add_spectrum(&one, &mut both)?;
+                wire::add_spectrum(other, &mut both)?;
+                Ok(wire::spectrum_bytes(&both))
+            }
+            Asked::Superstep(..) => {
+                let mut both = Told::of(values::from_bytes(&one)?);
+                both.add(&Told::of(values::from_bytes(other)?));
+                values::to_bytes(&both.numbers())
+            }
+            Asked::Compact(..) | Asked::Left(_) => Err(unexpected()),
+        }
+    }
+}
+
+fn unexpected() -> cuesta_core::Error {
+    internal("a round found what it was not asked for")
+}

@@ -1,0 +1,232 @@
+//! In rounds, whatever engine does their tasks, the answer is that of the native run.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use common::{reads, write_reads};
+use cuesta_assembly::rounds::{lead, work};
+use cuesta_core::Result;
+use cuesta_core::job::{Request, Response};
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use cuesta_runtime::rounds::{Means, RandomEngine, Round, Task, Worker};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A folder with reads, one for an answer and one for scratch.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new(reads: &[String]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        write_reads(folder.path(), reads);
+        std::fs::create_dir(folder.path().join("scratch")).unwrap();
+        Self { folder }
+    }
+
+    fn request(&self, answer: &str, parameters: &Value) -> Request {
+        let output = self.folder.path().join(answer);
+        std::fs::create_dir_all(&output).unwrap();
+        Request {
+            inputs: vec![self.folder.path().join("reads.fa")],
+            parameters: parameters.clone(),
+            output,
+            seed: 0,
+            threads: 2,
+            memory_bytes: 1 << 30,
+            scratch: self.folder.path().join("scratch"),
+            verify: Default::default(),
+            names: None,
+        }
+    }
+
+    /// The files of the native answer.
+    fn native(&self, parameters: &Value) -> BTreeMap<String, Vec<u8>> {
+        let request = self.request("native", parameters);
+        cuesta_assembly::run(&request, &Progress::default()).unwrap();
+        files(&request.output)
+    }
+
+    /// The files of an answer in rounds, and what the leader said. Nothing is left in scratch.
+    fn in_rounds(
+        &self,
+        parameters: &Value,
+        engine: impl FnOnce(&Request) -> Result<Response>,
+    ) -> (BTreeMap<String, Vec<u8>>, Response) {
+        let request = self.request("rounds", parameters);
+        let response = engine(&request).unwrap();
+        assert_eq!(std::fs::read_dir(&request.scratch).unwrap().count(), 0);
+        (files(&request.output), response)
+    }
+}
+
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            let inner = files(&path).into_iter();
+            found.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else {
+            found.insert(name, std::fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+/// Workers that keep nothing, do tasks twice and die.
+fn by_chance(request: &Request, means: Means, seed: u64) -> Result<Response> {
+    let engine = RandomEngine { worker: &|| work(request, means), chance: Stream::new(seed, 0) };
+    engine.run(lead(request, means)?.as_mut(), &Progress::default())
+}
+
+/// Workers that keep what they have; that of a number always does its tasks and parts.
+fn by_ranks(request: &Request, means: Means) -> Result<Response> {
+    let ranks = (0..means.slots).map(|_| work(request, means)).collect::<Result<Vec<_>>>();
+    let (mut ranks, mut leader) = (ranks?, lead(request, means)?);
+    let (mut found, mut response) = (Vec::new(), Response::default());
+    while let Some(round) = leader.next(found, &mut response, &Progress::default())? {
+        found = done(&mut ranks, &round)?;
+    }
+    Ok(response)
+}
+
+fn done(ranks: &mut [Box<dyn Worker>], round: &Round) -> Result<Vec<Vec<u8>>> {
+    let (slots, progress) = (ranks.len(), Progress::default());
+    let of = |number: usize, own| Task { number, shared: &round.shared, own };
+    let mut found = Vec::new();
+    for (number, own) in round.tasks.iter().enumerate() {
+        let (one, blocks) = ranks[number % slots].task(of(number, own), &progress)?;
+        found.push(one);
+        for (part, rank) in ranks.iter_mut().enumerate().take(round.parts) {
+            let block = blocks.of(part).to_vec();
+            if !block.is_empty() {
+                rank.take(of(part, &[]), number, Box::new(block))?;
+            }
+        }
+    }
+    if round.parts > 0 {
+        let part = |part: usize| ranks[part].part(of(part, &[]), &progress);
+        found = (0..round.parts).map(part).collect::<Result<_>>()?;
+    }
+    if round.combines {
+        let mut all = found.into_iter();
+        let first = all.next().into_iter();
+        let one = first.map(|one| {
+            all.try_fold(one, |one, other| ranks[0].combine(&round.shared, one, &other))
+        });
+        return one.collect();
+    }
+    Ok(found)
+}
+
+fn means(slots: usize, memory_bytes: u64) -> Means {
+    Means { slots, memory_bytes, ..Means::default() }
+}
+
+/// Sizes of k-mers, and how fragments become unitigs.
+fn parameters() -> impl Strategy<Value = Value> {
+    let sizes = prop::sample::select(vec!["15", "31", "15,21", "21,33", "15,31,65"]);
+    let programs = prop::sample::select(vec![
+        ("default", "auto"),
+        ("default", "auto"),
+        ("none", "auto"),
+        ("default", "ranking"),
+        ("none", "ranking"),
+        ("paper", "auto"),
+    ]);
+    (sizes, programs, prop::option::of(1u32..4)).prop_map(
+        |(sizes, (profile, chains), min_count)| {
+            let is_paper = profile == "paper";
+            let sizes = if is_paper { sizes.split(',').next().unwrap() } else { sizes };
+            json!({
+                "kmer_sizes": sizes, "profile": profile, "chains": chains, "min_count": min_count,
+            })
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_engine_gives_the_native_answer(
+        reads in reads(),
+        parameters in parameters(),
+        (slots, parts) in (1usize..4, 1usize..9),
+        share_bytes in 100u64..5000,
+        seed in any::<u64>(),
+    ) {
+        let first = parameters["kmer_sizes"].as_str().unwrap().split(',').next().unwrap();
+        prop_assume!(reads.iter().any(|read| read.len() >= first.parse().unwrap()));
+        let place = Place::new(&reads);
+        let expected = place.native(&parameters);
+        let shares = Means { task_bytes: Some(share_bytes), ..means(slots, 1 << 30) };
+        let some = Means { tasks: Some(parts), ..shares };
+        let (found, response) =
+            place.in_rounds(&parameters, |request| by_chance(request, some, seed));
+        prop_assert_eq!(&found, &expected);
+        prop_assert_eq!(response.counts["parts"], parts as u64);
+        let kept = Means { keeps: true, ..shares };
+        let (found, response) = place.in_rounds(&parameters, |request| by_ranks(request, kept));
+        prop_assert_eq!(&found, &expected);
+        prop_assert_eq!(response.counts["parts"], slots as u64);
+    }
+}
+
+/// Reads of a genome that is long enough for a peak of counts, and for blocks that do not fit.
+fn long_reads(bases: u64) -> Vec<String> {
+    let chance = Stream::new(3, 4);
+    let letter = |at: u64| char::from(b"ACGT"[(chance.bits(at) & 3) as usize]);
+    let genome: String = (0..bases).map(letter).collect();
+    let last = genome.len() - 100;
+    (0..last).step_by(4).map(|start| genome[start..start + 100].to_owned()).collect()
+}
+
+#[test]
+fn blocks_that_do_not_fit_go_to_scratch() {
+    let place = Place::new(&long_reads(150_000));
+    let parameters = json!({ "kmer_sizes": "31,55" });
+    let expected = place.native(&parameters);
+    for keeps in [false, true] {
+        let tight = Means { keeps, ..means(2, 12 << 20) };
+        let engine = |request: &Request| {
+            if keeps { by_ranks(request, tight) } else { by_chance(request, tight, 5) }
+        };
+        let (found, response) = place.in_rounds(&parameters, engine);
+        assert!(found == expected);
+        let names: Vec<&str> = response.phases.iter().map(|phase| &phase.name[..]).collect();
+        assert_eq!(names, ["glue", "write", "simplify", "glue", "write", "simplify"]);
+        let mut request = place.request("rounds", &parameters);
+        request.scratch = request.scratch.join("missing");
+        let error = engine(&request).unwrap_err();
+        assert!(error.message.contains("missing/super-k-mers"), "{}", error.message);
+    }
+}
+
+#[test]
+fn what_does_not_fit_in_the_memory_of_a_part_is_told() {
+    let place = Place::new(&long_reads(60_000));
+    let request = place.request("rounds", &json!({ "kmer_sizes": "31", "profile": "paper" }));
+    let error = by_chance(&request, means(2, 16 << 20), 5).unwrap_err();
+    assert!(error.message.contains("a part of the vertices needs"), "{}", error.message);
+    assert!(error.message.contains("raise --memory"), "{}", error.message);
+}
+
+#[test]
+fn a_request_without_reads_or_of_other_types_is_refused_at_once() {
+    let place = Place::new(&["A".repeat(40)]);
+    let mut request = place.request("rounds", &json!({ "kmer_sizes": 31 }));
+    assert!(lead(&request, means(1, 1 << 30)).is_err());
+    assert!(work(&request, means(1, 1 << 30)).is_err());
+    (request.parameters, request.inputs) = (json!({}), Vec::new());
+    let error = lead(&request, means(1, 1 << 30)).err().unwrap();
+    assert!(error.message.contains("no input"), "{}", error.message);
+}

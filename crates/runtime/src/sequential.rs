@@ -1,0 +1,262 @@
+//! Leaders written as sequential code: a function that has rounds done one after the other, as if
+//! it called them.
+//!
+//! The function runs on a thread of its own, which waits while an engine does a round, and the
+//! leader waits while the function works.
+
+use std::mem;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use cuesta_core::job::{Phase, Response};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+
+use crate::rounds::{Leader, Round};
+
+/// How often a leader that waits for its function looks whether the run was stopped.
+const TICK: Duration = Duration::from_millis(20);
+
+/// What each task or part of a round found.
+type Found = Vec<Vec<u8>>;
+
+/// Has rounds done, for the function of a leader.
+#[derive(Debug)]
+pub struct Rounds {
+    planned: Sender<(Round, Vec<Phase>)>,
+    found: Receiver<Found>,
+    progress: Arc<Progress>,
+}
+
+impl Rounds {
+    /// Progress of the function, which says when the run was stopped.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Has a round done; returns what it found. The phases of `response` go before that of the
+    /// round.
+    ///
+    /// # Errors
+    /// `Cancelled` when the run has ended.
+    pub fn round(&self, round: Round, response: &mut Response) -> Result<Found> {
+        let phases = mem::take(&mut response.phases);
+        self.planned.send((round, phases)).map_err(|_| Error::cancelled())?;
+        self.found.recv().map_err(|_| Error::cancelled())
+    }
+}
+
+/// A leader that does what `run` does, which returns its last phases and the counts. The thread
+/// ends with the leader at the latest.
+pub fn leader<F>(run: F) -> Box<dyn Leader>
+where
+    F: FnOnce(&Rounds) -> Result<Response> + Send + 'static,
+{
+    Box::new(Sequential { run: Some(run), running: None })
+}
+
+struct Sequential<F> {
+    /// The function, before the first round.
+    run: Option<F>,
+    running: Option<Running>,
+}
+
+impl<F: FnOnce(&Rounds) -> Result<Response> + Send + 'static> Leader for Sequential<F> {
+    fn next(
+        &mut self,
+        found: Found,
+        response: &mut Response,
+        progress: &Progress,
+    ) -> Result<Option<Round>> {
+        if let Some(run) = self.run.take() {
+            self.running = Some(Running::start(run)?);
+        } else if let Some(running) = &self.running {
+            // One that does not wait has ended, which is told below.
+            let _ = running.found.as_ref().map(|to| to.send(found));
+        }
+        let ended = || Error::defect("rounds", "a run that has ended has no more rounds");
+        let running = self.running.as_mut().ok_or_else(ended)?;
+        if let Some((round, phases)) = running.planned(progress) {
+            response.phases.extend(phases);
+            progress.advance(0)?;
+            return Ok(Some(round));
+        }
+        let end = self.running.take().and_then(|mut running| running.thread.take());
+        let told = end.ok_or_else(ended)?.join();
+        let told = told.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        response.phases.extend(told.phases);
+        response.counts.extend(told.counts);
+        Ok(None)
+    }
+}
+
+/// A function under way.
+struct Running {
+    planned: Receiver<(Round, Vec<Phase>)>,
+    /// None once the function is to end.
+    found: Option<Sender<Found>>,
+    progress: Arc<Progress>,
+    thread: Option<JoinHandle<Result<Response>>>,
+}
+
+impl Running {
+    fn start(run: impl FnOnce(&Rounds) -> Result<Response> + Send + 'static) -> Result<Self> {
+        let ((planned, of_leader), (found, of_function)) = (channel(), channel());
+        let progress = Arc::new(Progress::default());
+        let rounds = Rounds { planned, found: of_function, progress: Arc::clone(&progress) };
+        let thread = thread::Builder::new().name("leader".to_owned()).spawn(move || run(&rounds));
+        let thread = thread.map_err(|cause| {
+            Error::input("rounds", format!("no thread for the leader: {cause}"))
+        })?;
+        Ok(Self { planned: of_leader, found: Some(found), progress, thread: Some(thread) })
+    }
+
+    /// The next round and the phases before it; none where the function has ended.
+    fn planned(&self, progress: &Progress) -> Option<(Round, Vec<Phase>)> {
+        loop {
+            match self.planned.recv_timeout(TICK) {
+                Ok(planned) => return Some(planned),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    if progress.advance(0).is_err() {
+                        self.progress.cancel();
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.progress.cancel();
+        self.found = None;
+        if let Some(thread) = self.thread.take() {
+            // Nobody waits for what it says.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::rounds::{Blocks, RandomEngine, Task, Worker};
+    use cuesta_core::job::timed;
+    use cuesta_core::random::Stream;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Doubles the number of its task.
+    struct Doubles;
+
+    impl Worker for Doubles {
+        fn task(&mut self, task: Task<'_>, _: &Progress) -> Result<(Vec<u8>, Blocks)> {
+            Ok((vec![2 * task.own[0]], Blocks::default()))
+        }
+    }
+
+    fn round(numbers: &[u8]) -> Round {
+        let tasks = numbers.iter().map(|&number| vec![number]).collect();
+        Round { phase: "double".to_owned(), tasks, ..Round::default() }
+    }
+
+    /// Doubles numbers until one is above 100; counts the rounds.
+    fn doubled(rounds: &Rounds) -> Result<Response> {
+        let mut response = Response::default();
+        let (mut numbers, mut count) = (vec![1, 2, 3], 0);
+        while numbers.iter().all(|&number| number <= 100) {
+            timed(&mut response, "before", || Ok(((), 0, count)))?;
+            numbers = rounds.round(round(&numbers), &mut response)?.concat();
+            count += 1;
+        }
+        timed(&mut response, "end", || Ok(((), 0, 0)))?;
+        response.counts.insert("rounds", count);
+        Ok(response)
+    }
+
+    #[test]
+    fn a_function_has_its_rounds_done_and_its_phases_are_in_order() {
+        let worker = || -> Result<Box<dyn Worker>> { Ok(Box::new(Doubles)) };
+        let engine = RandomEngine { worker: &worker, chance: Stream::new(1, 2) };
+        let response = engine.run(leader(doubled).as_mut(), &Progress::default()).unwrap();
+        assert_eq!(response.counts["rounds"], 6);
+        let names: Vec<_> = response.phases.iter().map(|phase| &phase.name[..]).collect();
+        assert_eq!(names, [&["before"; 6][..], &["end"]].concat());
+        let before: Vec<u64> = response.phases.iter().map(|phase| phase.rows).collect();
+        assert_eq!(before, [0, 1, 2, 3, 4, 5, 0]);
+    }
+
+    #[test]
+    fn phases_come_with_the_round_that_follows_them() {
+        let (mut leader, progress) = (leader(doubled), Progress::default());
+        let mut response = Response::default();
+        leader.next(Vec::new(), &mut response, &progress).unwrap().unwrap();
+        assert_eq!(response.phases.len(), 1);
+        leader.next(vec![vec![101]], &mut response, &progress).unwrap();
+        assert_eq!(response.phases.len(), 2);
+        let error = leader.next(Vec::new(), &mut response, &progress).unwrap_err();
+        assert!(error.message.contains("has no more rounds"), "{}", error.message);
+    }
+
+    #[test]
+    fn an_error_ends_the_run_once() {
+        let mut leader = leader(|rounds: &Rounds| {
+            rounds.round(round(&[1]), &mut Response::default())?;
+            Err(Error::input("test", "bad reads"))
+        });
+        let (mut response, progress) = (Response::default(), Progress::default());
+        leader.next(Vec::new(), &mut response, &progress).unwrap().unwrap();
+        let error = leader.next(vec![Vec::new()], &mut response, &progress).unwrap_err();
+        assert_eq!(error.message, "test: bad reads");
+        assert!(leader.next(Vec::new(), &mut response, &progress).is_err());
+    }
+
+    #[test]
+    #[should_panic(expected = "a bug of the leader")]
+    fn a_panic_passes_through() {
+        let mut leader = leader(|_: &Rounds| panic!("a bug of the leader"));
+        let _ = leader.next(Vec::new(), &mut Response::default(), &Progress::default());
+    }
+
+    /// Tells when it is dropped, which is when its thread has ended.
+    struct Ended(Arc<AtomicBool>);
+
+    impl Drop for Ended {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_leader_that_is_dropped_takes_its_thread_along() {
+        let ended = Arc::new(AtomicBool::new(false));
+        let guard = Ended(Arc::clone(&ended));
+        let mut leader = leader(move |rounds: &Rounds| {
+            let _guard = guard;
+            rounds.round(round(&[1]), &mut Response::default())?;
+            Ok(Response::default())
+        });
+        let mut response = Response::default();
+        leader.next(Vec::new(), &mut response, &Progress::default()).unwrap().unwrap();
+        assert!(!ended.load(Ordering::SeqCst));
+        drop(leader);
+        assert!(ended.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn a_run_that_is_stopped_stops_its_function() {
+        let mut leader = leader(|rounds: &Rounds| {
+            loop {
+                rounds.progress().advance(1)?;
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let progress = Progress::default();
+        progress.cancel();
+        let found = leader.next(Vec::new(), &mut Response::default(), &progress);
+        assert_eq!(found.unwrap_err(), Error::cancelled());
+    }
+}
