@@ -13,6 +13,8 @@ from typing_extensions import Buffer
 from cuesta.engines.assembly import Feed, Workers
 
 __all__ = [
+    "WITH_ROUNDS",
+    "WORKLOADS",
     "AnswerFiles",
     "Block",
     "Leader",
@@ -44,12 +46,15 @@ __all__ = [
     "gene_names",
     "map_bytes",
     "map_split",
+    "parameters",
     "run",
     "splits",
     "verify",
 ]
 
 __version__: str
+WORKLOADS: list[str]
+WITH_ROUNDS: list[str]
 
 def run(
     workload: str,
@@ -80,6 +85,7 @@ def map_split(
     split: tuple[str, int, int],
 ) -> dict[str, bytes]: ...
 def map_bytes(workload: str, parameters_json: str, data: bytes) -> dict[str, bytes]: ...
+def parameters(workload: str, parameters_json: str) -> str: ...
 def data_make(kind: str, request_json: str) -> str: ...
 def assembly_divide(
     ask: str, share: str, parts: int, only_sampled: bool

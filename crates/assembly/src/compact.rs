@@ -190,5 +190,5 @@ impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
 
 /// Something that cannot be; said rather than answered wrongly.
 pub fn internal(what: &str) -> Error {
-    Error::input("assembly", format!("internal error: {what}; please report it"))
+    Error::defect("assembly", what)
 }

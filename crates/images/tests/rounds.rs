@@ -30,7 +30,7 @@ fn a_random_engine_gives_the_native_answer() {
     for tasks in [1, 2, 3, 9, 20] {
         std::fs::remove_file(place.answer()).unwrap();
         let means = Means { slots: 2, memory_bytes: 1, tasks: Some(tasks), ..Means::default() };
-        let worker = || Ok(work(&request));
+        let worker = || work(&request, means);
         let engine = RandomEngine { worker: &worker, chance: Stream::new(tasks as u64, 0) };
         let mut leader = lead(&request, means).unwrap();
         let response = engine.run(leader.as_mut(), &Progress::default()).unwrap();

@@ -31,7 +31,7 @@ proptest! {
         let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
         let (tasks, task_bytes) = (Some(parts), Some(task_bytes.max(count as u64)));
         let means = Means { slots: 2, memory_bytes: PLENTY, tasks, task_bytes, keeps: false };
-        let worker = || work(&request);
+        let worker = || work(&request, means);
         let engine = RandomEngine { worker: &worker, chance: Stream::new(seed, 0) };
         let response = engine.run(lead(&request, means).unwrap().as_mut(), &Progress::default());
         prop_assert_eq!(response.unwrap().counts["records"], count as u64);
@@ -49,7 +49,7 @@ fn workers_that_keep_their_parts_sort_as_the_reference_does() {
         let (tasks, memory_bytes) = (Some(ranks), PLENTY);
         let means = Means { slots: ranks, memory_bytes, tasks, task_bytes: None, keeps: true };
         let mut leader = lead(&request, means).unwrap();
-        let mut workers: Vec<_> = (0..ranks).map(|_| work(&request).unwrap()).collect();
+        let mut workers: Vec<_> = (0..ranks).map(|_| work(&request, means).unwrap()).collect();
         let (mut found, mut response) = (Vec::new(), Response::default());
         let progress = Progress::default();
         while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {

@@ -326,10 +326,11 @@ def memory_limit(given: str | None) -> int:
     """Bytes that `--memory` allows. Errors: `InputError`."""
     from cuesta.lab.machine import memory_bytes
 
-    least = 16 << 20
+    least, most = 16 << 20, 1 << 60
     size_bytes = memory_bytes() // 2 if given is None else parse_size(given, "--memory")
-    if size_bytes < least:
-        raise InputError(f"--memory is {given}, give at least {format_bytes(least)}")
+    if not least <= size_bytes <= most:
+        bound, end = ("least", least) if size_bytes < least else ("most", most)
+        raise InputError(f"--memory is {given}, give at {bound} {format_bytes(end)}")
     return size_bytes
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import cuesta.errors
-from cuesta.errors import CuestaError, Defect, EngineError, InputError
+from cuesta.errors import CuestaError, Defect, EngineError, InputError, only_ours
 
 STOP_SECONDS = 10.0
 """How long a child may take to clean up before it is killed."""
@@ -100,7 +100,9 @@ def _child(work: Callable[[], None], sender: Connection, held: _HeldSignals) -> 
         sender.send((type(error).__name__, str(error)))
     except KeyboardInterrupt:
         pass
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not only_ours(error):
+            raise
         sender.send((Defect.__name__, str(Defect.of(error))))
 
 

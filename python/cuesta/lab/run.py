@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from cuesta._native import AnswerFiles
 
 REPEATS_MAX = 1000
+SEEDS = 1 << 64
+"""Seeds are whole numbers below this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +159,8 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
     remote.check(engine, trial.inputs, plan.cache)
     if plan.verify not in LEVELS:
         raise InputError(f"--verify is {plan.verify!r}, give one of {', '.join(LEVELS)}")
+    if not 0 <= trial.seed < SEEDS:
+        raise InputError(f"--seed is {trial.seed}, give 0 to 2^64 - 1")
     if not 1 <= plan.repeats <= REPEATS_MAX:
         raise InputError(f"--repeat is {plan.repeats}, give 1 to {REPEATS_MAX}")
     if plan.scratch and not plan.scratch.is_dir():

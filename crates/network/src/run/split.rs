@@ -168,7 +168,7 @@ impl Mapper {
             "records" => Ok(Self::Records(Box::default())),
             "degrees" => Ok(Self::Degrees { table: Degrees::default(), genes }),
             "communities" => Ok(Self::Forest { forest: Forest::default(), genes }),
-            other => Err(Error::input("arguments", format!("no split is mapped to {other}"))),
+            other => Err(Error::defect("arguments", format!("no split is mapped to {other}"))),
         }
     }
 
