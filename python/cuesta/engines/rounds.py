@@ -15,8 +15,10 @@ from typing import Any
 from cuesta.lab.request import native_module
 from cuesta.lab.trial import Phase
 
-WORKLOADS = frozenset({"images", "kmeans", "sort"})
-"""Those that are described in rounds."""
+
+def workloads() -> frozenset[str]:
+    """Those that are described in rounds. Errors: `EngineMissing` without the native module."""
+    return frozenset(native_module().WITH_ROUNDS)
 
 
 @dataclass(frozen=True, kw_only=True)

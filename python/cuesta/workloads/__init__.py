@@ -15,25 +15,16 @@ from typing import Any
 
 from cuesta.errors import InputError
 
-WORKLOAD_NAMES = (
-    "correlate",
-    "scan",
-    "join",
-    "degrees",
-    "communities",
-    "load",
-    "dataflow",
-    "sort",
-    "kmeans",
-    "images",
-    "assemble",
-)
-"""In the order in which a person meets them."""
-
 GENES = "genes"
 """The parameter that says how many genes there are, in whose place names of them may be given."""
 
 _SPEC = Path(__file__).parent.parent / "spec" / "workloads"
+
+WORKLOAD_NAMES = tuple(sorted(page.parent.name for page in _SPEC.glob("*/params.toml")))
+"""Those that have a folder in `spec/workloads`."""
+
+BALANCE_FLOPS_PER_BYTE = 8.0
+"""Where a phase does more than this, arithmetic bounds it, not memory."""
 
 _KINDS = {
     "int": "a whole number", "float": "a number", "text": "a word", "flag": "true or false",
@@ -143,6 +134,9 @@ class Workload:
         of two files may be given with `-1` and `-2` as well. Empty where inputs have no mates.
     answer
         Names the answer's files and folders may have.
+    ceilings
+        By phase, the name of the ceiling that bounds it where an engine says no other; or two: of
+        the bytes that it moves and of its arithmetic, whichever of them takes longer.
     names
         Whether its answers may name genes: `--genes` takes a file of names then, or a whole number
         where there is a parameter `genes`.
@@ -158,6 +152,7 @@ class Workload:
     mates_apart: str
     mates_in_turn: str
     answer: tuple[str, ...]
+    ceilings: Mapping[str, str | list[str]] = field(default_factory=dict)
     names: bool = False
 
     def check(self, given: Mapping[str, object]) -> dict[str, object]:
@@ -169,6 +164,19 @@ class Workload:
         if unknown:
             raise InputError(f"{self.name} has no parameter {unknown[0]!r}")
         return {one.name: one.check(given.get(one.name, one.default)) for one in self.parameters}
+
+    def ceiling(self, phase: Mapping[str, Any]) -> str | None:
+        """The ceiling of a phase: what has `name` and, where they are known, `bytes` and `flops`.
+
+        Phases of one name and different numbers have one ceiling.
+        """
+        name = phase["name"]
+        flops, size_bytes = phase.get("flops") or 0, phase.get("bytes") or 0
+        found = self.ceilings.get(name) or self.ceilings.get(name.rstrip("0123456789 "))
+        if found is None or isinstance(found, str):
+            return found
+        moving, computing = found
+        return computing if flops > BALANCE_FLOPS_PER_BYTE * size_bytes else moving
 
     def apart(self, given: Mapping[str, object]) -> tuple[dict[str, object], str | None]:
         """The parameters, and the file of names that stood in the place of `genes`, if one did."""
@@ -223,6 +231,7 @@ def get_workload(name: str) -> Workload:
         mates_apart=inputs.get("mates_apart", ""),
         mates_in_turn=inputs.get("mates_in_turn", ""),
         answer=tuple(table["answer"]),
+        ceilings=table.get("ceilings", {}),
         names=table.get("names", False),
     )
 

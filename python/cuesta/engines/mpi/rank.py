@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cuesta.engines.rounds import WORKLOADS
-from cuesta.errors import CuestaError, Defect, EngineError
+from cuesta.engines.rounds import workloads
+from cuesta.errors import CuestaError, Defect, EngineError, only_ours
 
 
 def main() -> int:
@@ -43,13 +43,15 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     response, told = {}, None
     try:
         name = request["workload"]
-        module = "rounds" if name in WORKLOADS else name
+        module = "rounds" if name in workloads() else name
         response = import_module(f"cuesta.engines.mpi.{module}").run(world, request)
     except CuestaError as error:
         told = (type(error).__name__, str(error))
     except MemoryError:
         told = ("EngineError", f"mpi: rank {world.rank} has no memory left; use fewer ranks")
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not only_ours(error):
+            raise
         told = (Defect.__name__, str(Defect.of(error)))
     if told is None:
         return response

@@ -7,11 +7,12 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from cuesta.engines import Engine, Progress
+from cuesta.engines import Engine, Progress, rounds
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.options import Settings, settings_of
 from cuesta.errors import CuestaError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_OWN_MODULES = frozenset({"assemble", "communities", "dataflow", "degrees", "join", "scan"})
+"""Workloads that are not described in rounds."""
 _PACKAGES = ("pyspark", "pyarrow", "numpy")
 
 
@@ -39,20 +42,12 @@ class SparkEngine:
 
     progress: Progress | None = None
     name: str = "spark"
-    workloads: frozenset[str] = frozenset(
-        {
-            "scan",
-            "join",
-            "degrees",
-            "communities",
-            "dataflow",
-            "sort",
-            "kmeans",
-            "images",
-            "assemble",
-        }
-    )
     _held: _Held = field(default_factory=_Held, repr=False)
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        """Those in rounds, and those with a module of their own here."""
+        return rounds.workloads() | _OWN_MODULES
 
     def missing(self) -> str | None:
         """What to install for Spark, its Java included."""
@@ -167,22 +162,7 @@ class SparkEngine:
 
 
 def _run(context: Context) -> dict[str, int]:
-    from cuesta.engines.spark import (
-        assembly,
-        communities,
-        dataflow,
-        degrees,
-        join,
-        rounds,
-        scan,
-    )
-
-    workloads = {
-        "scan": scan.run,
-        "join": join.run,
-        "degrees": degrees.run,
-        "communities": communities.run,
-        "dataflow": dataflow.run,
-        "assemble": assembly.run,
-    }
-    return workloads.get(context.trial.workload, rounds.run)(context)
+    name = context.trial.workload
+    module = f"cuesta.engines.spark.{name if name in _OWN_MODULES else 'rounds'}"
+    counts: dict[str, int] = import_module(module).run(context)
+    return counts
