@@ -17,7 +17,7 @@ from cuesta.engines.spark import SparkEngine
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.plan import make_plan
 from cuesta.errors import EngineError, InputError
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 from sparkkit import run, same_as_native, spark, trial
 
 __all__ = ["spark"]

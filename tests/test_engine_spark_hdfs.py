@@ -20,8 +20,8 @@ from cuesta.engines.spark import SparkEngine, hadoop
 from cuesta.engines.spark.context import Context
 from cuesta.errors import InputError
 from cuesta.lab import remote
-from cuesta.lab.request import native_module
 from cuesta.lab.run import Plan, run_trial
+from cuesta.native import native_module
 from hdfskit import BLOCK_BYTES, cluster, cluster_folder, hosts, put
 from sparkkit import engine, run, same_as_native, spark, trial
 from testbed_hdfs import Running
@@ -146,7 +146,7 @@ def test_a_full_disk_is_seen_before_anything_is_copied(
 ) -> None:
     wanted = trial("scan", [f"{hdfs}/a.txt"], {})
     facts = remote.describe(spark, wanted, tmp_path)
-    monkeypatch.setattr("cuesta.lab.machine.free_bytes", lambda _path: 1000)
+    monkeypatch.setattr("cuesta.machine.free_bytes", lambda _path: 1000)
     with pytest.raises(InputError, match="choose another --scratch"):
         remote.with_copies(spark, wanted, facts, tmp_path)
     assert not any(tmp_path.iterdir())

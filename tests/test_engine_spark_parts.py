@@ -24,7 +24,7 @@ from cuesta.engines.spark.failures import is_cut_off, marked, to_cuesta_error
 from cuesta.engines.spark.java import HOW_TO_GET, Java, find_java
 from cuesta.engines.spark.options import options_of, settings_of
 from cuesta.errors import CuestaError, EngineError, InputError
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 from sparkkit import trial
 
 LINE = "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 
 PART_BYTES = 64 << 20
 """Reads whose super-k-mers a part has, about."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cuesta.engines.shares import FileShare, file_share
 from cuesta.errors import InputError
-from cuesta.lab.request import native_module
-from cuesta.lab.trial import Trial
+from cuesta.native import native_module
+from cuesta.trial import Trial
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,9 +9,8 @@ from typing import Any
 
 from cuesta.engines import Engine, Progress
 from cuesta.errors import EngineMissing
-from cuesta.lab.points import with_arrays
-from cuesta.lab.request import from_response, native_module, to_request
-from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.native import from_response, native_module, to_request
+from cuesta.trial import Outcome, Phase, Trial
 from cuesta.workloads import WORKLOAD_NAMES, Workload, get_workload
 
 
@@ -38,7 +37,7 @@ class NativeEngine:
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`. Errors: `InputError`."""
         module, workload = native_module(), get_workload(trial.workload)
-        trial, converted = with_arrays(trial, scratch)
+        trial, converted = workload.readable(trial, scratch)
         request = to_request(trial, output, scratch)
         response = from_response(module.run(trial.workload, request, self.progress))
         return Outcome(

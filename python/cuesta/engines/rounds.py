@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any
 
-from cuesta.lab.request import native_module
-from cuesta.lab.trial import Phase
+from cuesta.native import native_module
+from cuesta.trial import Phase
 
 
 def workloads() -> frozenset[str]:

@@ -18,7 +18,7 @@ from cuesta.engines.spark import scala_jar, scala_options
 from cuesta.engines.spark.engine import SparkEngine
 from cuesta.engines.spark.options import Settings, options_of, settings_of
 from cuesta.errors import InputError
-from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.trial import Outcome, Phase, Trial
 from cuesta.workloads import Workload, get_workload
 
 if TYPE_CHECKING:

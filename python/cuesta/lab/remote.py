@@ -9,26 +9,23 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from cuesta.engines import Engine, ReadsRemote
+from cuesta import machine
+from cuesta.engines import ENGINE_NAMES, Engine, ReadsRemote, get_engine
 from cuesta.errors import InputError
-from cuesta.lab import inputs, machine
+from cuesta.lab import inputs
 from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
-from cuesta.lab.trial import Trial
 from cuesta.lab.verify import Verification
-from cuesta.units import format_bytes
-
-
-def is_remote(path: str) -> bool:
-    """Whether an input is a URI, such as `hdfs://`."""
-    return "://" in path
+from cuesta.trial import Trial, is_remote
 
 
 def check(engine: Engine, paths: Iterable[str], cache: str) -> None:
     """Errors: `InputError` when `engine` can't read a URI, or its pages can't be dropped."""
     for path in filter(is_remote, paths):
         if not isinstance(engine, ReadsRemote):
+            others = (name for name in ENGINE_NAMES if isinstance(get_engine(name), ReadsRemote))
             raise InputError(
-                f"engine {engine.name} reads files and folders, not {path}; engine spark does"
+                f"engine {engine.name} reads files and folders, not {path}; engine "
+                f"{' or '.join(others)} does"
             )
         if cache != CACHE_AS_IS:
             raise InputError(f"--cold: {path} is cached, if at all, on other machines")
@@ -45,18 +42,9 @@ def with_copies(engine: Engine, trial: Trial, facts: Iterable[InputFacts], scrat
     Errors: `InputError` when there is no room for the copies.
     """
     need_bytes = sum(fact.bytes for fact in facts if is_remote(fact.path))
-    check_room(scratch, need_bytes, "the verification copies inputs")
+    machine.check_room(scratch, need_bytes, "the verification copies inputs")
     copies = (_fetch(engine, trial, number, scratch) for number in range(len(trial.inputs)))
     return replace(trial, inputs=tuple(copies))
-
-
-def check_room(scratch: Path, need_bytes: int, what: str) -> None:
-    """Refuse copies for which there is no room. Errors: `InputError`."""
-    if need_bytes > machine.free_bytes(scratch):
-        raise InputError(
-            f"{scratch}: {what}, {format_bytes(need_bytes)}, there, which is more than is free; "
-            "choose another --scratch"
-        )
 
 
 def told(verification: Verification, trial: Trial) -> Verification:

@@ -7,13 +7,18 @@ options, of the checks and of the documentation.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuesta.errors import InputError
+
+if TYPE_CHECKING:
+    from cuesta.trial import Phase, Trial
+    from cuesta.workloads.needs import Needs
 
 GENES = "genes"
 """The parameter that says how many genes there are, in whose place names of them may be given."""
@@ -129,6 +134,10 @@ class Workload:
         How the command line names and explains the inputs.
     inputs_minimum, inputs_maximum
         How many inputs there must be; no maximum when None.
+    converter
+        The module of this package that brings inputs into a form which kernels read; or empty.
+    spills
+        The function of `cuesta.workloads.needs` that says what goes to temporary files.
     mates_apart, mates_in_turn
         Parameters that say that inputs are mates: of two files each, or in turn in each file. Those
         of two files may be given with `-1` and `-2` as well. Empty where inputs have no mates.
@@ -149,9 +158,11 @@ class Workload:
     inputs_help: str
     inputs_minimum: int
     inputs_maximum: int | None
+    converter: str
     mates_apart: str
     mates_in_turn: str
     answer: tuple[str, ...]
+    spills: str = "nothing"
     ceilings: Mapping[str, str | list[str]] = field(default_factory=dict)
     names: bool = False
 
@@ -198,6 +209,25 @@ class Workload:
                     f"{' or '.join(able)}"
                 )
 
+    def readable(self, trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
+        """The trial with copies in `scratch` for inputs that kernels do not read, and the phases.
+
+        Errors: those of the converter.
+        """
+        if not self.converter:
+            return trial, ()
+        found: tuple[Trial, tuple[Phase, ...]] = import_module(
+            f"cuesta.workloads.{self.converter}"
+        ).readable(trial, scratch)
+        return found
+
+    def needs(self, trial: Trial, files: Sequence[tuple[str, int]]) -> Needs:
+        """What a run will need, by the paths and bytes of its input."""
+        from cuesta.workloads import needs
+
+        found: Needs = getattr(needs, self.spills)(trial, files)
+        return found
+
     def option_of(self, name: str) -> str:
         """The option of the parameter called `name`."""
         return next(one.option for one in self.parameters if one.name == name)
@@ -228,9 +258,11 @@ def get_workload(name: str) -> Workload:
         inputs_help=inputs["help"],
         inputs_minimum=inputs["minimum"],
         inputs_maximum=inputs.get("maximum"),
+        converter=inputs.get("converter", ""),
         mates_apart=inputs.get("mates_apart", ""),
         mates_in_turn=inputs.get("mates_in_turn", ""),
         answer=tuple(table["answer"]),
+        spills=table.get("spills", "nothing"),
         ceilings=table.get("ceilings", {}),
         names=table.get("names", False),
     )

@@ -18,7 +18,7 @@ import numpy as np
 from cuesta.engines.assembly import Feed, shares, together
 from cuesta.engines.mpi.clock import Clock
 from cuesta.engines.request import native_request
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 
 SHARE_BYTES = 8 << 20
 """Reads that a rank divides in a round."""

@@ -12,9 +12,8 @@ from cuesta.engines import rounds
 from cuesta.engines.dataflow import KERNELS, VECTOR_BYTES, kernels_of, plan
 from cuesta.engines.mpi import c_program, launch, world
 from cuesta.errors import EngineMissing, InputError
-from cuesta.lab.points import with_arrays
-from cuesta.lab.request import native_module
-from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.native import native_module
+from cuesta.trial import Outcome, Phase, Trial
 from cuesta.workloads import Workload, get_workload
 
 _KERNELS = (*KERNELS, "c")
@@ -56,7 +55,7 @@ class MpiEngine:
         _check_memory(trial, ranks)
         if kernels == "c":
             return _run_in_c(trial, ranks, output)
-        trial, converted = with_arrays(trial, scratch)
+        trial, converted = get_workload(trial.workload).readable(trial, scratch)
         request = {
             "workload": trial.workload,
             "inputs": list(trial.inputs),

@@ -19,8 +19,8 @@ from cuesta.engines.spark.assembly_vertices import Vertices, glued
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.source import on_disk
-from cuesta.lab.request import native_module, to_request
-from cuesta.lab.trial import Phase
+from cuesta.native import native_module, to_request
+from cuesta.trial import Phase
 
 if TYPE_CHECKING:
     from pyspark import Broadcast

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuesta.engines.assembly import Feed
 from cuesta.engines.spark.failures import refusing
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 
 if TYPE_CHECKING:
     import pyarrow as pa

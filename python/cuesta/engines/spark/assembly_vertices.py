@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cuesta.engines.spark import assembly_tasks as tasks
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

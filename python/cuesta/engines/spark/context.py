@@ -14,7 +14,7 @@ from cuesta.engines import Progress
 from cuesta.engines.spark.executor import Tally, TallyParam
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.session import Session
-from cuesta.lab.trial import Phase, Trial
+from cuesta.trial import Phase, Trial
 
 if TYPE_CHECKING:
     from pyspark import Accumulator, AccumulatorParam

@@ -16,7 +16,7 @@ from cuesta.engines import Engine, Progress, rounds
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.options import Settings, settings_of
 from cuesta.errors import CuestaError
-from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.trial import Outcome, Phase, Trial
 
 if TYPE_CHECKING:
     from cuesta.engines.spark.context import Context

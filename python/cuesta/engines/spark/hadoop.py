@@ -23,7 +23,7 @@ from cuesta.engines.spark.failures import first_words
 from cuesta.engines.spark.session import Session
 from cuesta.engines.spark.source import Source
 from cuesta.errors import InputError
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cuesta.engines.spark import executor
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.executor import WHOLE_FILE, Reading, Split
-from cuesta.lab.request import from_response, native_module
+from cuesta.native import from_response, native_module
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -14,8 +14,8 @@ from cuesta.engines.rounds import Job, Leader, Means, Round, combined, joined
 from cuesta.engines.spark import rounds_tasks as tasks
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.source import on_disk
-from cuesta.lab.points import with_arrays
-from cuesta.lab.request import to_request
+from cuesta.native import to_request
+from cuesta.workloads import get_workload
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,7 +30,8 @@ TASKS_A_SLICE = 16
 
 def run(context: Context) -> dict[str, int]:
     """Go through all rounds; return the counts. Errors: those of the tasks."""
-    trial, converted = with_arrays(on_disk(context), context.scratch)
+    workload = get_workload(context.trial.workload)
+    trial, converted = workload.readable(on_disk(context), context.scratch)
     context.phases += converted
     slots = context.session.slots
     means = Means(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from cuesta import machine
 from cuesta.errors import InputError
-from cuesta.lab import remote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cuesta.engines.spark.context import Context
-    from cuesta.lab.trial import Trial
+    from cuesta.trial import Trial
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ def on_disk(context: Context) -> Trial:
     with context.phase("fetch") as measure:
         files = [file for uri in trial.inputs for file in hadoop.files_of(context.session, uri)]
         measure.bytes = sum(file.size_bytes for file in files)
-        remote.check_room(context.scratch, measure.bytes, f"engine spark copies {trial.inputs[0]}")
+        machine.check_room(context.scratch, measure.bytes, f"engine spark copies {trial.inputs[0]}")
         copies = []
         for number, uri in enumerate(trial.inputs):
             folder = context.scratch / f"fetched-{number}"

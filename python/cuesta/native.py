@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from cuesta.errors import EngineMissing, InputError
-from cuesta.lab.trial import Trial
+from cuesta.trial import Trial
 
 
 def native_module() -> ModuleType:
