@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidy
-from tidyrules import SourceFile
+from tidyrules import SourceFile, types
 from tidyrules.functions import functions_of
 
 
@@ -153,3 +153,18 @@ def test_raw_strings_and_lifetimes_do_not_confuse_the_reader(tmp_path: Path) -> 
 def test_this_repository_is_tidy(capsys: pytest.CaptureFixture[str]) -> None:
     code = tidy.main([])
     assert code == 0, capsys.readouterr().out
+
+
+def test_a_public_type_name_of_two_concepts_is_found(tmp_path: Path) -> None:
+    texts = {
+        "a/src/x.rs": "pub struct Plan;\nstruct Own;\npub enum Error {}\npub struct Only;\n",
+        "a/src/y.rs": "struct Own;\n#[cfg(test)]\nmod tests {\n    pub struct Only;\n}\n",
+        "b/src/z.rs": "/// Plan.\npub(crate) enum Plan {}\npub struct Error;\n",
+    }
+    for name, text in texts.items():
+        path = tmp_path / "crates" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    files = [SourceFile(tmp_path, f"crates/{name}") for name in texts]
+    found = [(one.path, one.line) for one in types.repeated(files)]
+    assert found == [("crates/a/src/x.rs", 1), ("crates/b/src/z.rs", 2)]
