@@ -9,8 +9,8 @@ from typing import Any
 
 from cuesta.engines import Engine, get_engine
 from cuesta.engines.array.sizes import Sizes
-from cuesta.lab.trial import Outcome, Trial
 from cuesta.lab.verify import verify
+from cuesta.trial import Outcome, Trial
 from cuesta.workloads import get_workload
 
 TINY = Sizes(split=3000, batch=6000, tile=300, query=1 << 20, wide=2000, narrow=200)

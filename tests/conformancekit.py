@@ -19,7 +19,7 @@ from assemblykit import drawn, reads_of, write_fastq
 from cuesta import _native
 from cuesta.engines import rounds
 from cuesta.engines.rounds import Job, Means, Round
-from cuesta.lab.trial import Outcome, Trial
+from cuesta.trial import Outcome, Trial
 from cuesta.workloads import get_workload
 from labkit import ROOT
 
@@ -172,7 +172,7 @@ class RandomThreads:
     """Does tasks on threads in random order, some twice, some by workers that die half way."""
 
     name = "random threads"
-    workloads = rounds.WORKLOADS
+    workloads = rounds.workloads()
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)

@@ -19,8 +19,8 @@ import pytest
 from cuesta import _native
 from cuesta.lab.audit import BESIDE_ANSWER
 from cuesta.lab.run import Plan
-from cuesta.lab.trial import Outcome, Phase, Trial
 from cuesta.lab.verify import FULL, Verification
+from cuesta.trial import Outcome, Phase, Trial
 from cuesta.workloads import get_workload
 
 ROOT = Path(__file__).resolve().parent.parent

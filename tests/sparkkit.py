@@ -13,7 +13,7 @@ import pytest
 from cuesta.engines import get_engine
 from cuesta.engines.spark import SparkEngine
 from cuesta.engines.spark_scala import SparkScalaEngine
-from cuesta.lab.trial import Outcome, Trial
+from cuesta.trial import Outcome, Trial
 from cuesta.workloads import get_workload
 
 MEMORY_BYTES = 2 << 30

@@ -73,6 +73,8 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
         ("run scan x -o out --threads 0", "--threads is 0, give at least 1"),
         ("run scan x -o out --memory 8gigs", "--memory is '8gigs', give a size such as 8GiB"),
         ("run scan x -o out --memory 1MiB", "--memory is 1MiB, give at least 16 MiB"),
+        ("run scan x -o out --memory 2000PiB", "--memory is 2000PiB, give at most 1024 PiB"),
+        ("run scan x -o out --seed -1", "--seed is -1, give 0 to 2^64 - 1"),
         ("run scan x -o out --cold=deep", "--cold is 'deep', give --cold or --cold=machine"),
         ("run scan x -o out --engine-option a", "--engine-option is 'a', give KEY=VALUE"),
         ("run scan x -o out --engine fast", "engine 'fast' is not known; choose from native"),

@@ -13,7 +13,7 @@ import pytest
 from conformancekit import Case, RandomThreads, golden_cases, random_case
 from cuesta import _native
 from cuesta.engines import ENGINE_NAMES, get_engine, rounds
-from cuesta.lab.request import to_request
+from cuesta.native import to_request
 from sparkkit import engine as spark_engine
 from sparkkit import scala_engine
 
@@ -83,7 +83,7 @@ def test_a_golden_case_has_its_answer(
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-@pytest.mark.parametrize("workload", sorted(rounds.WORKLOADS))
+@pytest.mark.parametrize("workload", sorted(rounds.workloads()))
 @pytest.mark.parametrize("name", ["mpi", "spark", "dask", "random"])
 def test_an_input_of_random_size_has_the_answer_of_native(
     name: str, workload: str, seed: int, engines: Callable[[str], Any], tmp_path: Path

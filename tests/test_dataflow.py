@@ -33,7 +33,7 @@ from cuesta.engines.mpi.dataflow import _reduce, my_blocks
 from cuesta.engines.mpi.launch import launcher
 from cuesta.engines.shares import share_of
 from cuesta.errors import Defect, InputError
-from cuesta.lab.trial import Trial
+from cuesta.trial import Trial
 from labkit import ROOT, below, record_of, vector_files
 
 GOLDEN = (ROOT / "spec/workloads/dataflow/cases/averages.tsv").read_text()

@@ -15,7 +15,7 @@ from cuesta.engines.array import keep
 from cuesta.engines.array.load import Order, load
 from cuesta.engines.array.store import Facts
 from cuesta.errors import InputError
-from cuesta.lab.trial import Outcome
+from cuesta.trial import Outcome
 
 
 def scan(path: str, folder: Path, score_index: int = 0) -> Outcome:

@@ -22,7 +22,7 @@ from cuesta.engines.array import store, work
 from cuesta.engines.array.keys import order_keys, row_keys
 from cuesta.engines.array.sizes import CLUSTER_MAX, GENE_MAX, Extents
 from cuesta.errors import InputError
-from cuesta.lab.trial import Outcome
+from cuesta.trial import Outcome
 
 OPTIONS: list[dict[str, str]] = [
     {"tile": "8"},

@@ -13,8 +13,8 @@ import pytest
 from cuesta.engines import get_engine
 from cuesta.engines.mpi import MpiEngine
 from cuesta.errors import InputError
-from cuesta.lab.request import native_module
-from cuesta.lab.trial import Outcome, Trial
+from cuesta.native import native_module
+from cuesta.trial import Outcome, Trial
 from cuesta.workloads import get_workload
 
 pytestmark = pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")

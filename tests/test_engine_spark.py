@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow")
 from cuesta.engines import get_engine
 from cuesta.engines.spark import SparkEngine
 from cuesta.errors import EngineError, InputError
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 from sparkkit import run, same_as_native, spark, trial
 
 __all__ = ["spark"]

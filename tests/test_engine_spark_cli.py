@@ -16,8 +16,8 @@ pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
 from cuesta.engines import get_engine
-from cuesta.lab.processes import descendants
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
+from cuesta.processes import descendants
 from labkit import names
 
 LACKING = get_engine("spark").missing()

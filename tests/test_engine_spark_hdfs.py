@@ -19,8 +19,8 @@ from cuesta.engines import get_engine
 from cuesta.engines.spark import SparkEngine
 from cuesta.errors import InputError
 from cuesta.lab import remote
-from cuesta.lab.request import native_module
 from cuesta.lab.run import Plan, run_trial
+from cuesta.native import native_module
 from hdfskit import cluster, cluster_folder, put
 from sparkkit import run, same_as_native, spark, trial
 from testbed_hdfs import Running
@@ -118,7 +118,7 @@ def test_a_full_disk_is_seen_before_anything_is_copied(
 ) -> None:
     wanted = trial("scan", [f"{hdfs}/a.txt"], {})
     facts = remote.describe(spark, wanted, tmp_path)
-    monkeypatch.setattr("cuesta.lab.machine.free_bytes", lambda _path: 1000)
+    monkeypatch.setattr("cuesta.machine.free_bytes", lambda _path: 1000)
     with pytest.raises(InputError, match="choose another --scratch"):
         remote.with_copies(spark, wanted, facts, tmp_path)
     assert not any(tmp_path.iterdir())

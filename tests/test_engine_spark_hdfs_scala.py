@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 from hdfskit import BLOCK_BYTES, cluster, cluster_folder, hosts, put
 from sparkkit import run, same_as_native, scala, scala_engine, trial
 from testbed_hdfs import Running

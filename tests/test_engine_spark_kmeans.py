@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 import numpy as np
 
 from cuesta.errors import InputError
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 from sparkkit import run, spark, trial
 
 __all__ = ["spark"]

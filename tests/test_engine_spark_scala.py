@@ -16,7 +16,7 @@ pytest.importorskip("pyspark")
 from cuesta.engines.spark import scala_jar
 from cuesta.engines.spark_scala import SparkScalaEngine
 from cuesta.errors import EngineError, InputError
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 from labkit import vector_files
 from sparkkit import run, same_as_native, scala, trial
 

@@ -10,7 +10,7 @@ pytest.importorskip("pyspark")
 
 from cuesta.cli.app import call
 from cuesta.errors import InputError
-from cuesta.lab.trial import Outcome
+from cuesta.trial import Outcome
 from sparkkit import run, spark, trial
 
 __all__ = ["spark"]

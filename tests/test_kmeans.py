@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.engines.kmeans import ceiling
 from cuesta.engines.mpi import MpiEngine
+from cuesta.workloads import get_workload
 from labkit import run_apart
 
 needs_mpi = pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
@@ -247,6 +247,7 @@ def test_ctrl_c_stops_it_at_once_and_leaves_nothing(points: Path, tmp_path: Path
 
 
 def test_the_ceiling_of_an_iteration_is_what_bounds_it() -> None:
+    ceiling = get_workload("kmeans").ceiling
     few = {"name": "iteration 3", "flops": 500, "bytes": 100}
     assert ceiling(few) == "memory_read_bytes_per_s"
     assert ceiling(few | {"flops": 5000}) == "fma_f32_flops_per_s"

@@ -16,7 +16,7 @@ from cuesta.errors import Defect, EngineError, EngineMissing, InputError, Verifi
 from cuesta.lab import record
 from cuesta.lab.child import run_in_child
 from cuesta.lab.compare import compare, records_of
-from cuesta.lab.trial import Trial
+from cuesta.trial import Trial
 from labkit import CopyEngine, anything, names, plan, scan_trial
 
 

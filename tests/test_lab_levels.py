@@ -13,8 +13,8 @@ from cuesta.cli.app import call
 from cuesta.errors import InputError, VerificationError
 from cuesta.lab.compare import compare
 from cuesta.lab.run import run_trial
-from cuesta.lab.trial import Outcome, Trial
 from cuesta.lab.verify import UNVERIFIED, Verification, strictly
+from cuesta.trial import Outcome, Trial
 from labkit import SCHEMA, CopyEngine, plan, same_as_input, scan_trial
 
 LINE = "3\t1\t1\t1\t4\t0\t0\t0\t0\t0.900000\t1111\n"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from cuesta.lab import machine
+from cuesta import machine
 from cuesta.lab.inputs import describe, drop_cached
 from cuesta.lab.probe import Probe
-from cuesta.lab.processes import descendants, reset_peak, use_of
+from cuesta.processes import descendants, reset_peak, use_of
 
 MIB = 1 << 20
 

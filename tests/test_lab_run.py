@@ -16,8 +16,8 @@ from cuesta.engines import ENGINE_NAMES, Engine, Progress, get_engine
 from cuesta.errors import EngineMissing, InputError, VerificationError
 from cuesta.lab import record
 from cuesta.lab.run import run_trial
-from cuesta.lab.trial import Trial
 from cuesta.lab.verify import Verification
+from cuesta.trial import Trial
 from labkit import SCHEMA, CopyEngine, names, plan, same_as_input, scan_trial
 
 CEILINGS = {"file_read_warm_bytes_per_s": 16.0}

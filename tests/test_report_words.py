@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cuesta.report import numerals, scales
-from cuesta.report.question import question, short_name
+from cuesta import numerals
+from cuesta.report import scales
+from cuesta.workloads.question import question, short_name
 
 
 @pytest.mark.parametrize(

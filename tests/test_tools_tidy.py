@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 
 import tidy
-from tidyrules import SourceFile
+from tidyrules import SourceFile, types
 from tidyrules.functions import functions_of
 
 
 def rules_broken(root: Path, path: str, text: str) -> set[str]:
     """The names of the rules that a file with this text breaks."""
+    for workload in ("kmeans", "load", "scan"):
+        page = root / "spec" / "workloads" / workload / "params.toml"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.touch()
     target = root / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")
@@ -72,6 +76,12 @@ BROKEN = [
     ("python/cuesta/lab/a.py", "from ..engines.native import N\n", "arrow"),
     ("python/cuesta/lab/a.py", 'm = import_module("cuesta.engines.spark")\n', "arrow"),
     ("python/cuesta/store/a.py", "import cuesta.workloads\n", "arrow"),
+    ("python/cuesta/engines/a.py", "from cuesta.lab import run\n", "arrow"),
+    ("python/cuesta/workloads/a.py", "from cuesta.engines import Engine\n", "arrow"),
+    ("python/cuesta/lab/a.py", '"""Brings Parquet along."""\n', "arrow"),
+    ("python/cuesta/lab/a.py", "x = is_at('hdfs://a')\n", "arrow"),
+    ("python/cuesta/report/a.py", "if run.workload == 'kmeans':\n    pass\n", "arrow"),
+    ("python/cuesta/report/a.py", "match w:\n    case 'scan' | 'join':\n        pass\n", "arrow"),
 ]
 CLEAN = [
     ("a.pyi", f"# Written by `a.py` from x; change that instead.\n# {OVER}\n" + "# a\n" * 401),
@@ -97,6 +107,9 @@ CLEAN = [
     ("crates/network/src/kernel/a.rs", "#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n"),
     ("python/cuesta/lab/a.py", "from cuesta.engines import Engine, get_engine\n"),
     ("python/cuesta/cli/a.py", "from cuesta.engines.native import N\n"),
+    ("python/cuesta/engines/a.py", "from cuesta.trial import Trial\n"),
+    ("python/cuesta/report/a.py", "seconds = run.seconds_of('load')\n"),
+    ("python/cuesta/workloads/a.py", "if run.workload == 'kmeans':\n    pass\n"),
 ]
 
 
@@ -140,3 +153,18 @@ def test_raw_strings_and_lifetimes_do_not_confuse_the_reader(tmp_path: Path) -> 
 def test_this_repository_is_tidy(capsys: pytest.CaptureFixture[str]) -> None:
     code = tidy.main([])
     assert code == 0, capsys.readouterr().out
+
+
+def test_a_public_type_name_of_two_concepts_is_found(tmp_path: Path) -> None:
+    texts = {
+        "a/src/x.rs": "pub struct Plan;\nstruct Own;\npub enum Error {}\npub struct Only;\n",
+        "a/src/y.rs": "struct Own;\n#[cfg(test)]\nmod tests {\n    pub struct Only;\n}\n",
+        "b/src/z.rs": "/// Plan.\npub(crate) enum Plan {}\npub struct Error;\n",
+    }
+    for name, text in texts.items():
+        path = tmp_path / "crates" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    files = [SourceFile(tmp_path, f"crates/{name}") for name in texts]
+    found = [(one.path, one.line) for one in types.repeated(files)]
+    assert found == [("crates/a/src/x.rs", 1), ("crates/b/src/z.rs", 2)]

@@ -28,7 +28,7 @@ def test_every_workload_has_its_page_and_its_defaults_pass(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "one"), ALL)
 def test_a_parameter_has_help_and_refuses_what_is_outside_its_range(name: str, one: object) -> None:
-    parameter = next(other for other in get_workload(name).parameters if other is one)
+    parameter = next(other for other in get_workload(name).parameters if other == one)
     assert parameter.help.endswith(".")
     assert parameter.default is not None or parameter.none
     bad: list[object] = []

@@ -1,9 +1,10 @@
 """Hold the repository to its limits: sizes, names of work left, links and forbidden arrows.
 
-    python tools/tidy.py [PATH...]
+    python tools/tidy.py [--types] [PATH...]
 
 Without paths it looks at every file that git tracks or would track. Prints one line a finding and
-exits with 1 when there is any. There is no list of exceptions.
+exits with 1 when there is any. There is no list of exceptions. With `--types` it looks for names of
+public Rust types that several files define, and for nothing else.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tidyrules import Finding, SourceFile, arrows, functions, links, sizes, words
+from tidyrules import Finding, SourceFile, arrows, functions, links, sizes, types, words
 
 _RULES = (sizes.check, functions.check, words.check, links.check, arrows.check)
 
@@ -21,8 +22,11 @@ _RULES = (sizes.check, functions.check, words.check, links.check, arrows.check)
 def main(arguments: list[str]) -> int:
     """Check the named files, or all; the number of findings decides the exit code."""
     root = Path(__file__).resolve().parent.parent
-    paths = arguments or repository_paths(root)
-    found = sorted(set(findings(root, paths)), key=lambda one: (one.path, one.line, one.rule))
+    types_alone = "--types" in arguments
+    paths = [path for path in arguments if path != "--types"] or repository_paths(root)
+    files = (SourceFile(root, path) for path in paths if path.endswith(".rs"))
+    all_ = types.repeated(files) if types_alone else findings(root, paths)
+    found = sorted(set(all_), key=lambda one: (one.path, one.line, one.rule))
     for finding in found:
         print(finding)
     print(f"tidy: {len(paths)} files, {len(found)} findings")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cuesta.engines import Engine, HoldsSession, get_engine
 from cuesta.errors import CuestaError
-from cuesta.lab.trial import Outcome, Trial
+from cuesta.trial import Outcome, Trial
 from cuesta.workloads import get_workload
 from harness.model import MEMORY_BYTES, THREADS, Answer, Contestant, Sample
 from harness.native import Job

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benches import engines, ours, rows
 from cuesta.engines import get_engine
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 from harness import native
 from harness.data import Pairs, pairs_text
 from harness.model import Answer, Case, Contestant, DifferentAnswer, Ratio

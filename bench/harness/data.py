@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 from harness.model import THREADS
 
 SAMPLES = 475

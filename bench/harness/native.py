@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuesta.lab.request import native_module
+from cuesta.native import native_module
 from harness.model import MEMORY_BYTES, THREADS, Sample
 
 _LAUNCHER = """

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from cuesta.lab import machine
+from cuesta import machine
 from cuesta.lab.stats import median_interval
 from harness.measure import Measured
 from harness.model import THREADS, Bar, MemoryLimit, Ratio, Sample

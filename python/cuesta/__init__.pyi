@@ -59,14 +59,21 @@ def assess(
 
 @overload
 def run(
-    workload: Literal["correlate"],
+    workload: Literal["assemble"],
     *inputs: Input | Sequence[Input],
-    method: Literal["pearson", "spearman"] = "pearson",
-    min_abs_score: float = 0.0,
-    min_samples: int = 30,
-    format: Literal["text", "pairs"] = "text",
-    missing: str | float | PathText | None = None,
-    header: Literal["auto", "present", "absent"] = "auto",
+    kmer_sizes: str | float | PathText | None = None,
+    k: str | float | PathText | None = None,
+    min_count: int | None = None,
+    profile: Literal["default", "paper", "none"] = "default",
+    chains: Literal["auto", "buckets", "ranking"] = "auto",
+    min_contig: int = 200,
+    drop_reads_with_n: bool = False,
+    pairs: bool = False,
+    interleaved: bool = False,
+    resume: str | float | PathText | None = None,
+    paper_rounds: int | None = None,
+    paper_jobs: int | None = None,
+    paper_edits: float | None = None,
     engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -83,272 +90,47 @@ def run(
     overwrite: bool = False,
     progress: bool = True,
 ) -> Answer:
-    """Turn an expression matrix into correlated gene pairs.
+    """Assemble short reads into contigs and their graph.
 
     Parameters
     ----------
     inputs
-        Expression matrix: tab-separated text, a row a gene, a column a sample.
-    method
-        The correlation.
-    min_abs_score
-        Keep pairs with |correlation| of at least this. From 0 to 1.
-    min_samples
-        Samples that both genes must have; a pair with fewer has no score. From 2 to 100000 samples.
-    format
-        Write KINC version-1 text, or the binary pair matrix.
-    missing
-        What marks a missing value, besides NA, NaN, nan and an empty field. None: only those.
-    header
-        Whether the first line names the samples; auto finds out from the first two lines.
-    engine
-        Engine to run on: native, spark, spark-scala, mpi, array.
-    threads
-        Cores to use. None: all this process may use.
-    memory
-        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
-        the machine's memory.
-    scratch
-        Folder for what does not fit in memory. None: next to the output.
-    master
-        Spark master. None: local[THREADS].
-    ranks
-        MPI ranks. None: as threads.
-    kernels
-        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
-    engine_option
-        Settings of the engine, by name.
-    seed
-        Seed of whatever is drawn at random.
-    repeat
-        Run so often and give the median.
-    cold
-        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
-        (root only) empty the whole cache.
-    output
-        Answer folder to make. None: a temporary one, which lives as long as the answer.
-    verify
-        How much of the answer to hold against its input by another method.
-    overwrite
-        Replace an answer that is there.
-    progress
-        Whether to show how far it is: in a notebook in its cell, else on stderr.
-    """
-
-@overload
-def run(
-    workload: Literal["scan"],
-    *inputs: Input | Sequence[Input],
-    graph: Literal["none", "graphml"] = "none",
-    min_abs_score: float = 0.0,
-    max_abs_score: float | None = None,
-    score_index: int = 0,
-    min_cluster_samples: int = 0,
-    max_missing: int | None = None,
-    genes: PathText | None = None,
-    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
-    threads: int | None = None,
-    memory: str | int | None = None,
-    scratch: PathText | None = None,
-    master: str | float | PathText | None = None,
-    ranks: int | None = None,
-    kernels: Literal["native", "numpy", "c"] | None = None,
-    engine_option: Mapping[str, object] | None = None,
-    seed: int = 0,
-    repeat: int = 1,
-    cold: bool | Literal["machine"] = False,
-    output: PathText | None = None,
-    verify: Literal["full", "sample", "none"] = "full",
-    overwrite: bool = False,
-    progress: bool = True,
-) -> Answer:
-    """Filter gene pairs by score, cluster size and missing samples.
-
-    Parameters
-    ----------
-    inputs
-        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
-    graph
-        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
-    min_abs_score
-        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
-    max_abs_score
-        Keep rows with |score| of at most this. At least 0. None: no limit.
-    score_index
-        Which score of a row's list decides, counted from 0. From 0 to 7.
-    min_cluster_samples
-        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
-    max_missing
-        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
-    genes
-        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
-        pair matrix. None: the names beside the input, if any.
-    engine
-        Engine to run on: native, spark, spark-scala, mpi, array.
-    threads
-        Cores to use. None: all this process may use.
-    memory
-        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
-        the machine's memory.
-    scratch
-        Folder for what does not fit in memory. None: next to the output.
-    master
-        Spark master. None: local[THREADS].
-    ranks
-        MPI ranks. None: as threads.
-    kernels
-        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
-    engine_option
-        Settings of the engine, by name.
-    seed
-        Seed of whatever is drawn at random.
-    repeat
-        Run so often and give the median.
-    cold
-        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
-        (root only) empty the whole cache.
-    output
-        Answer folder to make. None: a temporary one, which lives as long as the answer.
-    verify
-        How much of the answer to hold against its input by another method.
-    overwrite
-        Replace an answer that is there.
-    progress
-        Whether to show how far it is: in a notebook in its cell, else on stderr.
-    """
-
-@overload
-def run(
-    workload: Literal["join"],
-    *inputs: Input | Sequence[Input],
-    how: Literal["inner", "left", "outer"] = "inner",
-    min_abs_score: float = 0.0,
-    max_abs_score: float | None = None,
-    score_index: int = 0,
-    min_cluster_samples: int = 0,
-    max_missing: int | None = None,
-    genes: PathText | None = None,
-    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
-    threads: int | None = None,
-    memory: str | int | None = None,
-    scratch: PathText | None = None,
-    master: str | float | PathText | None = None,
-    ranks: int | None = None,
-    kernels: Literal["native", "numpy", "c"] | None = None,
-    engine_option: Mapping[str, object] | None = None,
-    seed: int = 0,
-    repeat: int = 1,
-    cold: bool | Literal["machine"] = False,
-    output: PathText | None = None,
-    verify: Literal["full", "sample", "none"] = "full",
-    overwrite: bool = False,
-    progress: bool = True,
-) -> Answer:
-    """Match two versions of a pair matrix by gene 1, gene 2 and cluster.
-
-    Parameters
-    ----------
-    inputs
-        The first and the second version: each a file, a folder of files or a pair matrix.
-    how
-        Rows to give: in both versions, in the first, or in either.
-    min_abs_score
-        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
-    max_abs_score
-        Keep rows with |score| of at most this. At least 0. None: no limit.
-    score_index
-        Which score of a row's list decides, counted from 0. From 0 to 7.
-    min_cluster_samples
-        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
-    max_missing
-        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
-    genes
-        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
-        pair matrix. None: the names beside the input, if any.
-    engine
-        Engine to run on: native, spark, spark-scala, mpi, array.
-    threads
-        Cores to use. None: all this process may use.
-    memory
-        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
-        the machine's memory.
-    scratch
-        Folder for what does not fit in memory. None: next to the output.
-    master
-        Spark master. None: local[THREADS].
-    ranks
-        MPI ranks. None: as threads.
-    kernels
-        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
-    engine_option
-        Settings of the engine, by name.
-    seed
-        Seed of whatever is drawn at random.
-    repeat
-        Run so often and give the median.
-    cold
-        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
-        (root only) empty the whole cache.
-    output
-        Answer folder to make. None: a temporary one, which lives as long as the answer.
-    verify
-        How much of the answer to hold against its input by another method.
-    overwrite
-        Replace an answer that is there.
-    progress
-        Whether to show how far it is: in a notebook in its cell, else on stderr.
-    """
-
-@overload
-def run(
-    workload: Literal["degrees"],
-    *inputs: Input | Sequence[Input],
-    method: Literal["count", "graphx"] = "count",
-    genes: int | PathText | None = None,
-    min_abs_score: float = 0.0,
-    max_abs_score: float | None = None,
-    score_index: int = 0,
-    min_cluster_samples: int = 0,
-    max_missing: int | None = None,
-    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
-    threads: int | None = None,
-    memory: str | int | None = None,
-    scratch: PathText | None = None,
-    master: str | float | PathText | None = None,
-    ranks: int | None = None,
-    kernels: Literal["native", "numpy", "c"] | None = None,
-    engine_option: Mapping[str, object] | None = None,
-    seed: int = 0,
-    repeat: int = 1,
-    cold: bool | Literal["machine"] = False,
-    output: PathText | None = None,
-    verify: Literal["full", "sample", "none"] = "full",
-    overwrite: bool = False,
-    progress: bool = True,
-) -> Answer:
-    """Count the edges of every gene, and the genes of every degree.
-
-    Parameters
-    ----------
-    inputs
-        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
-    method
-        Count the rows, or make a graph of them and ask GraphX (engine spark-scala only).
-    genes
-        Genes in the network, so that genes without an edge are listed too. A number, or a file that
-        names them: genes.tsv, a list with a name a line, an expression matrix or a pair matrix.
-        From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
-        if any.
-    min_abs_score
-        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
-    max_abs_score
-        Keep rows with |score| of at most this. At least 0. None: no limit.
-    score_index
-        Which score of a row's list decides, counted from 0. From 0 to 7.
-    min_cluster_samples
-        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
-    max_missing
-        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+        Reads: FASTQ or FASTA, plain or gzipped, in any number of files.
+    kmer_sizes
+        Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
+        None: from the reads.
+    k
+        Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
+        None: from the reads.
+    min_count
+        Fewest occurrences of a solid k-mer; rarer k-mers count as sequencing errors. From 1 to
+        268435455 times. None: from the spectrum.
+    profile
+        How errors are removed from the graph: by coverage relative to neighbouring paths (default),
+        by PGA, the vertex program of the paper (paper), or not at all (none).
+    chains
+        How chains of k-mers are compacted: in buckets on one machine, or by list ranking in vertex
+        programs on all. Auto: in buckets. PGA has its own way, the coin toss.
+    min_contig
+        Shortest contig in contigs.fa; graph.gfa holds all. From 0 to 1e+09 bases.
+    drop_reads_with_n
+        Leave out reads with ambiguous letters (N, R, Y ...); otherwise they are cut there.
+    pairs
+        The files hold read pairs, two files at a time; pairs resolve repeats longer than a read.
+    interleaved
+        Each file holds read pairs, the two reads of a pair one after the other.
+    resume
+        A folder for checkpoints; the same command continues after the last complete stage. None: no
+        checkpoints.
+    paper_rounds
+        With profile paper: most rounds of the coin toss in a job. At least 1. None: until chains
+        are whole.
+    paper_jobs
+        With profile paper: most jobs; it ends sooner where a job changes nothing. At least 1. None:
+        15, as in its tables.
+    paper_edits
+        With profile paper: most edits between sides of a bubble, as a fraction of the longer. From
+        0 to 1. None: 0.1.
     engine
         Engine to run on: native, spark, spark-scala, mpi, array.
     threads
@@ -475,9 +257,14 @@ def run(
 
 @overload
 def run(
-    workload: Literal["load"],
+    workload: Literal["correlate"],
     *inputs: Input | Sequence[Input],
-    genes: int | PathText | None = None,
+    method: Literal["pearson", "spearman"] = "pearson",
+    min_abs_score: float = 0.0,
+    min_samples: int = 30,
+    format: Literal["text", "pairs"] = "text",
+    missing: str | float | PathText | None = None,
+    header: Literal["auto", "present", "absent"] = "auto",
     engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -494,16 +281,24 @@ def run(
     overwrite: bool = False,
     progress: bool = True,
 ) -> Answer:
-    """Convert gene-pair text to the binary pair matrix.
+    """Turn an expression matrix into correlated gene pairs.
 
     Parameters
     ----------
     inputs
-        Gene-pair files or a clusters-*/NNN/ tree.
-    genes
-        Genes of the matrix. A number, or a file that names them: genes.tsv, a list with a name a
-        line, an expression matrix or a pair matrix. From 2 to 16777215 genes. None: the largest
-        gene of a row, and the names beside the input, if any.
+        Expression matrix: tab-separated text, a row a gene, a column a sample.
+    method
+        The correlation.
+    min_abs_score
+        Keep pairs with |correlation| of at least this. From 0 to 1.
+    min_samples
+        Samples that both genes must have; a pair with fewer has no score. From 2 to 100000 samples.
+    format
+        Write KINC version-1 text, or the binary pair matrix.
+    missing
+        What marks a missing value, besides NA, NaN, nan and an empty field. None: only those.
+    header
+        Whether the first line names the samples; auto finds out from the first two lines.
     engine
         Engine to run on: native, spark, spark-scala, mpi, array.
     threads
@@ -615,8 +410,15 @@ def run(
 
 @overload
 def run(
-    workload: Literal["sort"],
+    workload: Literal["degrees"],
     *inputs: Input | Sequence[Input],
+    method: Literal["count", "graphx"] = "count",
+    genes: int | PathText | None = None,
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
     engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -633,12 +435,183 @@ def run(
     overwrite: bool = False,
     progress: bool = True,
 ) -> Answer:
-    """Sort 100-byte records by their 10-byte keys (TeraSort).
+    """Count the edges of every gene, and the genes of every degree.
 
     Parameters
     ----------
     inputs
-        Files of 100-byte records, or folders of them, taken in the order given.
+        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    method
+        Count the rows, or make a graph of them and ask GraphX (engine spark-scala only).
+    genes
+        Genes in the network, so that genes without an edge are listed too. A number, or a file that
+        names them: genes.tsv, a list with a name a line, an expression matrix or a pair matrix.
+        From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
+        if any.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["images"],
+    *inputs: Input | Sequence[Input],
+    channel: Literal["luma", "red", "green", "blue"] = "luma",
+    threshold: str | float | PathText = "otsu",
+    objects: Literal["bright", "dark"] = "bright",
+    min_pixels: int = 1,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Count the objects above a threshold in every image of a stack.
+
+    Parameters
+    ----------
+    inputs
+        Images: TIFF (any number of pages), .npy (height x width, or a stack), or folders of them.
+    channel
+        Intensity of a colour pixel; grey images have luma only, their own numbers.
+    threshold
+        otsu, for each image its own, or a number in the units of the pixels.
+    objects
+        Objects are pixels above the threshold, or those at or below it.
+    min_pixels
+        Objects with fewer pixels do not count. From 1 to 536870912 pixels.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["join"],
+    *inputs: Input | Sequence[Input],
+    how: Literal["inner", "left", "outer"] = "inner",
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    genes: PathText | None = None,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Match two versions of a pair matrix by gene 1, gene 2 and cluster.
+
+    Parameters
+    ----------
+    inputs
+        The first and the second version: each a file, a folder of files or a pair matrix.
+    how
+        Rows to give: in both versions, in the first, or in either.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    genes
+        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
+        pair matrix. None: the names beside the input, if any.
     engine
         Engine to run on: native, spark, spark-scala, mpi, array.
     threads
@@ -753,12 +726,9 @@ def run(
 
 @overload
 def run(
-    workload: Literal["images"],
+    workload: Literal["load"],
     *inputs: Input | Sequence[Input],
-    channel: Literal["luma", "red", "green", "blue"] = "luma",
-    threshold: str | float | PathText = "otsu",
-    objects: Literal["bright", "dark"] = "bright",
-    min_pixels: int = 1,
+    genes: int | PathText | None = None,
     engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -775,20 +745,16 @@ def run(
     overwrite: bool = False,
     progress: bool = True,
 ) -> Answer:
-    """Count the objects above a threshold in every image of a stack.
+    """Convert gene-pair text to the binary pair matrix.
 
     Parameters
     ----------
     inputs
-        Images: TIFF (any number of pages), .npy (height x width, or a stack), or folders of them.
-    channel
-        Intensity of a colour pixel; grey images have luma only, their own numbers.
-    threshold
-        otsu, for each image its own, or a number in the units of the pixels.
-    objects
-        Objects are pixels above the threshold, or those at or below it.
-    min_pixels
-        Objects with fewer pixels do not count. From 1 to 536870912 pixels.
+        Gene-pair files or a clusters-*/NNN/ tree.
+    genes
+        Genes of the matrix. A number, or a file that names them: genes.tsv, a list with a name a
+        line, an expression matrix or a pair matrix. From 2 to 16777215 genes. None: the largest
+        gene of a row, and the names beside the input, if any.
     engine
         Engine to run on: native, spark, spark-scala, mpi, array.
     threads
@@ -825,21 +791,15 @@ def run(
 
 @overload
 def run(
-    workload: Literal["assemble"],
+    workload: Literal["scan"],
     *inputs: Input | Sequence[Input],
-    kmer_sizes: str | float | PathText | None = None,
-    k: str | float | PathText | None = None,
-    min_count: int | None = None,
-    profile: Literal["default", "paper", "none"] = "default",
-    chains: Literal["auto", "buckets", "ranking"] = "auto",
-    min_contig: int = 200,
-    drop_reads_with_n: bool = False,
-    pairs: bool = False,
-    interleaved: bool = False,
-    resume: str | float | PathText | None = None,
-    paper_rounds: int | None = None,
-    paper_jobs: int | None = None,
-    paper_edits: float | None = None,
+    graph: Literal["none", "graphml"] = "none",
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    genes: PathText | None = None,
     engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -856,6 +816,154 @@ def run(
     overwrite: bool = False,
     progress: bool = True,
 ) -> Answer:
+    """Filter gene pairs by score, cluster size and missing samples.
+
+    Parameters
+    ----------
+    inputs
+        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    graph
+        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    genes
+        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
+        pair matrix. None: the names beside the input, if any.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["sort"],
+    *inputs: Input | Sequence[Input],
+    engine: Literal["native", "spark", "spark-scala", "mpi", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Sort 100-byte records by their 10-byte keys (TeraSort).
+
+    Parameters
+    ----------
+    inputs
+        Files of 100-byte records, or folders of them, taken in the order given.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["assemble"],
+    *inputs: Input | Sequence[Input],
+    kmer_sizes: str | float | PathText | None = None,
+    k: str | float | PathText | None = None,
+    min_count: int | None = None,
+    profile: Literal["default", "paper", "none"] = "default",
+    chains: Literal["auto", "buckets", "ranking"] = "auto",
+    min_contig: int = 200,
+    drop_reads_with_n: bool = False,
+    pairs: bool = False,
+    interleaved: bool = False,
+    resume: str | float | PathText | None = None,
+    paper_rounds: int | None = None,
+    paper_jobs: int | None = None,
+    paper_edits: float | None = None,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
     """Assemble short reads into contigs and their graph.
 
     Parameters
@@ -897,332 +1005,6 @@ def run(
     paper_edits
         With profile paper: most edits between sides of a bubble, as a fraction of the longer. From
         0 to 1. None: 0.1.
-    engine
-        Engine to run on: native, spark, spark-scala, mpi, array.
-    threads
-        Cores to use. None: all this process may use.
-    memory
-        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
-        the machine's memory.
-    scratch
-        Folder for what does not fit in memory. None: next to the output.
-    master
-        Spark master. None: local[THREADS].
-    ranks
-        MPI ranks. None: as threads.
-    kernels
-        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
-    engine_option
-        Settings of the engine, by name.
-    seed
-        Seed of whatever is drawn at random.
-    repeat
-        Run so often and give the median.
-    cold
-        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
-        (root only) empty the whole cache.
-    output
-        Answer folder to make. None: a temporary one, which lives as long as the answer.
-    verify
-        How much of the answer to hold against its input by another method.
-    overwrite
-        Replace an answer that is there.
-    progress
-        Whether to show how far it is: in a notebook in its cell, else on stderr.
-    """
-
-@overload
-def compare(
-    workload: Literal["correlate"],
-    *inputs: Input | Sequence[Input],
-    method: Literal["pearson", "spearman"] = "pearson",
-    min_abs_score: float = 0.0,
-    min_samples: int = 30,
-    format: Literal["text", "pairs"] = "text",
-    missing: str | float | PathText | None = None,
-    header: Literal["auto", "present", "absent"] = "auto",
-    engines: str | Sequence[str] = "native,spark,array",
-    threads: int | None = None,
-    memory: str | int | None = None,
-    scratch: PathText | None = None,
-    master: str | float | PathText | None = None,
-    ranks: int | None = None,
-    kernels: Literal["native", "numpy", "c"] | None = None,
-    engine_option: Mapping[str, object] | None = None,
-    seed: int = 0,
-    repeat: int = 1,
-    cold: bool | Literal["machine"] = False,
-    output: PathText | None = None,
-    verify: Literal["full", "sample", "none"] = "full",
-    overwrite: bool = False,
-    progress: bool = True,
-) -> Comparison:
-    """Turn an expression matrix into correlated gene pairs.
-
-    Parameters
-    ----------
-    inputs
-        Expression matrix: tab-separated text, a row a gene, a column a sample.
-    method
-        The correlation.
-    min_abs_score
-        Keep pairs with |correlation| of at least this. From 0 to 1.
-    min_samples
-        Samples that both genes must have; a pair with fewer has no score. From 2 to 100000 samples.
-    format
-        Write KINC version-1 text, or the binary pair matrix.
-    missing
-        What marks a missing value, besides NA, NaN, nan and an empty field. None: only those.
-    header
-        Whether the first line names the samples; auto finds out from the first two lines.
-    engines
-        Engines, separated by commas.
-    threads
-        Cores to use. None: all this process may use.
-    memory
-        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
-        the machine's memory.
-    scratch
-        Folder for what does not fit in memory. None: next to the output.
-    master
-        Spark master. None: local[THREADS].
-    ranks
-        MPI ranks. None: as threads.
-    kernels
-        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
-    engine_option
-        Settings of the engine, by name.
-    seed
-        Seed of whatever is drawn at random.
-    repeat
-        Run so often and give the median.
-    cold
-        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
-        (root only) empty the whole cache.
-    output
-        Answer folder to make. None: a temporary one, which lives as long as the answer.
-    verify
-        How much of the answer to hold against its input by another method.
-    overwrite
-        Replace an answer that is there.
-    progress
-        Whether to show how far it is: in a notebook in its cell, else on stderr.
-    """
-
-@overload
-def compare(
-    workload: Literal["scan"],
-    *inputs: Input | Sequence[Input],
-    graph: Literal["none", "graphml"] = "none",
-    min_abs_score: float = 0.0,
-    max_abs_score: float | None = None,
-    score_index: int = 0,
-    min_cluster_samples: int = 0,
-    max_missing: int | None = None,
-    genes: PathText | None = None,
-    engines: str | Sequence[str] = "native,spark,array",
-    threads: int | None = None,
-    memory: str | int | None = None,
-    scratch: PathText | None = None,
-    master: str | float | PathText | None = None,
-    ranks: int | None = None,
-    kernels: Literal["native", "numpy", "c"] | None = None,
-    engine_option: Mapping[str, object] | None = None,
-    seed: int = 0,
-    repeat: int = 1,
-    cold: bool | Literal["machine"] = False,
-    output: PathText | None = None,
-    verify: Literal["full", "sample", "none"] = "full",
-    overwrite: bool = False,
-    progress: bool = True,
-) -> Comparison:
-    """Filter gene pairs by score, cluster size and missing samples.
-
-    Parameters
-    ----------
-    inputs
-        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
-    graph
-        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
-    min_abs_score
-        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
-    max_abs_score
-        Keep rows with |score| of at most this. At least 0. None: no limit.
-    score_index
-        Which score of a row's list decides, counted from 0. From 0 to 7.
-    min_cluster_samples
-        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
-    max_missing
-        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
-    genes
-        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
-        pair matrix. None: the names beside the input, if any.
-    engines
-        Engines, separated by commas.
-    threads
-        Cores to use. None: all this process may use.
-    memory
-        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
-        the machine's memory.
-    scratch
-        Folder for what does not fit in memory. None: next to the output.
-    master
-        Spark master. None: local[THREADS].
-    ranks
-        MPI ranks. None: as threads.
-    kernels
-        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
-    engine_option
-        Settings of the engine, by name.
-    seed
-        Seed of whatever is drawn at random.
-    repeat
-        Run so often and give the median.
-    cold
-        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
-        (root only) empty the whole cache.
-    output
-        Answer folder to make. None: a temporary one, which lives as long as the answer.
-    verify
-        How much of the answer to hold against its input by another method.
-    overwrite
-        Replace an answer that is there.
-    progress
-        Whether to show how far it is: in a notebook in its cell, else on stderr.
-    """
-
-@overload
-def compare(
-    workload: Literal["join"],
-    *inputs: Input | Sequence[Input],
-    how: Literal["inner", "left", "outer"] = "inner",
-    min_abs_score: float = 0.0,
-    max_abs_score: float | None = None,
-    score_index: int = 0,
-    min_cluster_samples: int = 0,
-    max_missing: int | None = None,
-    genes: PathText | None = None,
-    engines: str | Sequence[str] = "native,spark,array",
-    threads: int | None = None,
-    memory: str | int | None = None,
-    scratch: PathText | None = None,
-    master: str | float | PathText | None = None,
-    ranks: int | None = None,
-    kernels: Literal["native", "numpy", "c"] | None = None,
-    engine_option: Mapping[str, object] | None = None,
-    seed: int = 0,
-    repeat: int = 1,
-    cold: bool | Literal["machine"] = False,
-    output: PathText | None = None,
-    verify: Literal["full", "sample", "none"] = "full",
-    overwrite: bool = False,
-    progress: bool = True,
-) -> Comparison:
-    """Match two versions of a pair matrix by gene 1, gene 2 and cluster.
-
-    Parameters
-    ----------
-    inputs
-        The first and the second version: each a file, a folder of files or a pair matrix.
-    how
-        Rows to give: in both versions, in the first, or in either.
-    min_abs_score
-        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
-    max_abs_score
-        Keep rows with |score| of at most this. At least 0. None: no limit.
-    score_index
-        Which score of a row's list decides, counted from 0. From 0 to 7.
-    min_cluster_samples
-        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
-    max_missing
-        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
-    genes
-        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
-        pair matrix. None: the names beside the input, if any.
-    engines
-        Engines, separated by commas.
-    threads
-        Cores to use. None: all this process may use.
-    memory
-        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
-        the machine's memory.
-    scratch
-        Folder for what does not fit in memory. None: next to the output.
-    master
-        Spark master. None: local[THREADS].
-    ranks
-        MPI ranks. None: as threads.
-    kernels
-        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
-    engine_option
-        Settings of the engine, by name.
-    seed
-        Seed of whatever is drawn at random.
-    repeat
-        Run so often and give the median.
-    cold
-        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
-        (root only) empty the whole cache.
-    output
-        Answer folder to make. None: a temporary one, which lives as long as the answer.
-    verify
-        How much of the answer to hold against its input by another method.
-    overwrite
-        Replace an answer that is there.
-    progress
-        Whether to show how far it is: in a notebook in its cell, else on stderr.
-    """
-
-@overload
-def compare(
-    workload: Literal["degrees"],
-    *inputs: Input | Sequence[Input],
-    method: Literal["count", "graphx"] = "count",
-    genes: int | PathText | None = None,
-    min_abs_score: float = 0.0,
-    max_abs_score: float | None = None,
-    score_index: int = 0,
-    min_cluster_samples: int = 0,
-    max_missing: int | None = None,
-    engines: str | Sequence[str] = "native,spark,array",
-    threads: int | None = None,
-    memory: str | int | None = None,
-    scratch: PathText | None = None,
-    master: str | float | PathText | None = None,
-    ranks: int | None = None,
-    kernels: Literal["native", "numpy", "c"] | None = None,
-    engine_option: Mapping[str, object] | None = None,
-    seed: int = 0,
-    repeat: int = 1,
-    cold: bool | Literal["machine"] = False,
-    output: PathText | None = None,
-    verify: Literal["full", "sample", "none"] = "full",
-    overwrite: bool = False,
-    progress: bool = True,
-) -> Comparison:
-    """Count the edges of every gene, and the genes of every degree.
-
-    Parameters
-    ----------
-    inputs
-        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
-    method
-        Count the rows, or make a graph of them and ask GraphX (engine spark-scala only).
-    genes
-        Genes in the network, so that genes without an edge are listed too. A number, or a file that
-        names them: genes.tsv, a list with a name a line, an expression matrix or a pair matrix.
-        From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
-        if any.
-    min_abs_score
-        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
-    max_abs_score
-        Keep rows with |score| of at most this. At least 0. None: no limit.
-    score_index
-        Which score of a row's list decides, counted from 0. From 0 to 7.
-    min_cluster_samples
-        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
-    max_missing
-        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
     engines
         Engines, separated by commas.
     threads
@@ -1349,9 +1131,14 @@ def compare(
 
 @overload
 def compare(
-    workload: Literal["load"],
+    workload: Literal["correlate"],
     *inputs: Input | Sequence[Input],
-    genes: int | PathText | None = None,
+    method: Literal["pearson", "spearman"] = "pearson",
+    min_abs_score: float = 0.0,
+    min_samples: int = 30,
+    format: Literal["text", "pairs"] = "text",
+    missing: str | float | PathText | None = None,
+    header: Literal["auto", "present", "absent"] = "auto",
     engines: str | Sequence[str] = "native,spark,array",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -1368,16 +1155,24 @@ def compare(
     overwrite: bool = False,
     progress: bool = True,
 ) -> Comparison:
-    """Convert gene-pair text to the binary pair matrix.
+    """Turn an expression matrix into correlated gene pairs.
 
     Parameters
     ----------
     inputs
-        Gene-pair files or a clusters-*/NNN/ tree.
-    genes
-        Genes of the matrix. A number, or a file that names them: genes.tsv, a list with a name a
-        line, an expression matrix or a pair matrix. From 2 to 16777215 genes. None: the largest
-        gene of a row, and the names beside the input, if any.
+        Expression matrix: tab-separated text, a row a gene, a column a sample.
+    method
+        The correlation.
+    min_abs_score
+        Keep pairs with |correlation| of at least this. From 0 to 1.
+    min_samples
+        Samples that both genes must have; a pair with fewer has no score. From 2 to 100000 samples.
+    format
+        Write KINC version-1 text, or the binary pair matrix.
+    missing
+        What marks a missing value, besides NA, NaN, nan and an empty field. None: only those.
+    header
+        Whether the first line names the samples; auto finds out from the first two lines.
     engines
         Engines, separated by commas.
     threads
@@ -1489,8 +1284,15 @@ def compare(
 
 @overload
 def compare(
-    workload: Literal["sort"],
+    workload: Literal["degrees"],
     *inputs: Input | Sequence[Input],
+    method: Literal["count", "graphx"] = "count",
+    genes: int | PathText | None = None,
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
     engines: str | Sequence[str] = "native,spark,array",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -1507,12 +1309,183 @@ def compare(
     overwrite: bool = False,
     progress: bool = True,
 ) -> Comparison:
-    """Sort 100-byte records by their 10-byte keys (TeraSort).
+    """Count the edges of every gene, and the genes of every degree.
 
     Parameters
     ----------
     inputs
-        Files of 100-byte records, or folders of them, taken in the order given.
+        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    method
+        Count the rows, or make a graph of them and ask GraphX (engine spark-scala only).
+    genes
+        Genes in the network, so that genes without an edge are listed too. A number, or a file that
+        names them: genes.tsv, a list with a name a line, an expression matrix or a pair matrix.
+        From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
+        if any.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["images"],
+    *inputs: Input | Sequence[Input],
+    channel: Literal["luma", "red", "green", "blue"] = "luma",
+    threshold: str | float | PathText = "otsu",
+    objects: Literal["bright", "dark"] = "bright",
+    min_pixels: int = 1,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Count the objects above a threshold in every image of a stack.
+
+    Parameters
+    ----------
+    inputs
+        Images: TIFF (any number of pages), .npy (height x width, or a stack), or folders of them.
+    channel
+        Intensity of a colour pixel; grey images have luma only, their own numbers.
+    threshold
+        otsu, for each image its own, or a number in the units of the pixels.
+    objects
+        Objects are pixels above the threshold, or those at or below it.
+    min_pixels
+        Objects with fewer pixels do not count. From 1 to 536870912 pixels.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["join"],
+    *inputs: Input | Sequence[Input],
+    how: Literal["inner", "left", "outer"] = "inner",
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    genes: PathText | None = None,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Match two versions of a pair matrix by gene 1, gene 2 and cluster.
+
+    Parameters
+    ----------
+    inputs
+        The first and the second version: each a file, a folder of files or a pair matrix.
+    how
+        Rows to give: in both versions, in the first, or in either.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    genes
+        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
+        pair matrix. None: the names beside the input, if any.
     engines
         Engines, separated by commas.
     threads
@@ -1627,12 +1600,9 @@ def compare(
 
 @overload
 def compare(
-    workload: Literal["images"],
+    workload: Literal["load"],
     *inputs: Input | Sequence[Input],
-    channel: Literal["luma", "red", "green", "blue"] = "luma",
-    threshold: str | float | PathText = "otsu",
-    objects: Literal["bright", "dark"] = "bright",
-    min_pixels: int = 1,
+    genes: int | PathText | None = None,
     engines: str | Sequence[str] = "native,spark,array",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -1649,20 +1619,16 @@ def compare(
     overwrite: bool = False,
     progress: bool = True,
 ) -> Comparison:
-    """Count the objects above a threshold in every image of a stack.
+    """Convert gene-pair text to the binary pair matrix.
 
     Parameters
     ----------
     inputs
-        Images: TIFF (any number of pages), .npy (height x width, or a stack), or folders of them.
-    channel
-        Intensity of a colour pixel; grey images have luma only, their own numbers.
-    threshold
-        otsu, for each image its own, or a number in the units of the pixels.
-    objects
-        Objects are pixels above the threshold, or those at or below it.
-    min_pixels
-        Objects with fewer pixels do not count. From 1 to 536870912 pixels.
+        Gene-pair files or a clusters-*/NNN/ tree.
+    genes
+        Genes of the matrix. A number, or a file that names them: genes.tsv, a list with a name a
+        line, an expression matrix or a pair matrix. From 2 to 16777215 genes. None: the largest
+        gene of a row, and the names beside the input, if any.
     engines
         Engines, separated by commas.
     threads
@@ -1699,21 +1665,15 @@ def compare(
 
 @overload
 def compare(
-    workload: Literal["assemble"],
+    workload: Literal["scan"],
     *inputs: Input | Sequence[Input],
-    kmer_sizes: str | float | PathText | None = None,
-    k: str | float | PathText | None = None,
-    min_count: int | None = None,
-    profile: Literal["default", "paper", "none"] = "default",
-    chains: Literal["auto", "buckets", "ranking"] = "auto",
-    min_contig: int = 200,
-    drop_reads_with_n: bool = False,
-    pairs: bool = False,
-    interleaved: bool = False,
-    resume: str | float | PathText | None = None,
-    paper_rounds: int | None = None,
-    paper_jobs: int | None = None,
-    paper_edits: float | None = None,
+    graph: Literal["none", "graphml"] = "none",
+    min_abs_score: float = 0.0,
+    max_abs_score: float | None = None,
+    score_index: int = 0,
+    min_cluster_samples: int = 0,
+    max_missing: int | None = None,
+    genes: PathText | None = None,
     engines: str | Sequence[str] = "native,spark,array",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -1730,47 +1690,87 @@ def compare(
     overwrite: bool = False,
     progress: bool = True,
 ) -> Comparison:
-    """Assemble short reads into contigs and their graph.
+    """Filter gene pairs by score, cluster size and missing samples.
 
     Parameters
     ----------
     inputs
-        Reads: FASTQ or FASTA, plain or gzipped, in any number of files.
-    kmer_sizes
-        Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
-        None: from the reads.
-    k
-        Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
-        None: from the reads.
-    min_count
-        Fewest occurrences of a solid k-mer; rarer k-mers count as sequencing errors. From 1 to
-        268435455 times. None: from the spectrum.
-    profile
-        How errors are removed from the graph: by coverage relative to neighbouring paths (default),
-        by PGA, the vertex program of the paper (paper), or not at all (none).
-    chains
-        How chains of k-mers are compacted: in buckets on one machine, or by list ranking in vertex
-        programs on all. Auto: in buckets. PGA has its own way, the coin toss.
-    min_contig
-        Shortest contig in contigs.fa; graph.gfa holds all. From 0 to 1e+09 bases.
-    drop_reads_with_n
-        Leave out reads with ambiguous letters (N, R, Y ...); otherwise they are cut there.
-    pairs
-        The files hold read pairs, two files at a time; pairs resolve repeats longer than a read.
-    interleaved
-        Each file holds read pairs, the two reads of a pair one after the other.
-    resume
-        A folder for checkpoints; the same command continues after the last complete stage. None: no
-        checkpoints.
-    paper_rounds
-        With profile paper: most rounds of the coin toss in a job. At least 1. None: until chains
-        are whole.
-    paper_jobs
-        With profile paper: most jobs; it ends sooner where a job changes nothing. At least 1. None:
-        15, as in its tables.
-    paper_edits
-        With profile paper: most edits between sides of a bubble, as a fraction of the longer. From
-        0 to 1. None: 0.1.
+        Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
+    graph
+        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
+    min_abs_score
+        Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
+    max_abs_score
+        Keep rows with |score| of at most this. At least 0. None: no limit.
+    score_index
+        Which score of a row's list decides, counted from 0. From 0 to 7.
+    min_cluster_samples
+        Keep rows whose cluster has at least this many samples. From 0 to 1048576 samples.
+    max_missing
+        Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
+    genes
+        File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
+        pair matrix. None: the names beside the input, if any.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["sort"],
+    *inputs: Input | Sequence[Input],
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Sort 100-byte records by their 10-byte keys (TeraSort).
+
+    Parameters
+    ----------
+    inputs
+        Files of 100-byte records, or folders of them, taken in the order given.
     engines
         Engines, separated by commas.
     threads

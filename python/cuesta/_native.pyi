@@ -11,6 +11,8 @@ from typing import final
 from typing_extensions import Buffer
 
 __all__ = [
+    "WITH_ROUNDS",
+    "WORKLOADS",
     "AnswerFiles",
     "Block",
     "Leader",
@@ -23,12 +25,15 @@ __all__ = [
     "gene_names",
     "map_bytes",
     "map_split",
+    "parameters",
     "run",
     "splits",
     "verify",
 ]
 
 __version__: str
+WORKLOADS: list[str]
+WITH_ROUNDS: list[str]
 
 def run(
     workload: str,
@@ -55,6 +60,7 @@ def answer_checksums(
 def splits(inputs_json: str, parameters_json: str, split_bytes: int) -> str: ...
 def map_split(parameters_json: str, split: tuple[str, int, int]) -> dict[str, bytes]: ...
 def map_bytes(parameters_json: str, data: bytes) -> dict[str, bytes]: ...
+def parameters(workload: str, parameters_json: str) -> str: ...
 def data_make(kind: str, request_json: str) -> str: ...
 def ceiling(kind: str, request_json: str) -> str: ...
 

@@ -40,6 +40,11 @@ DEFECT = "internal error, please report it"
 """How the message of a `Defect` begins, also one of the native module."""
 
 
+def only_ours(error: BaseException) -> bool:
+    """Whether nothing but a defect of Cuesta raises such an error: an assertion, a Rust panic."""
+    return isinstance(error, AssertionError) or type(error).__module__ == "pyo3_runtime"
+
+
 class Defect(CuestaError):
     """A defect of Cuesta itself, to be reported."""
 

@@ -16,11 +16,6 @@ from cuesta.errors import EngineMissing, InputError
 _HDFS = "hdfs_native.fsspec.HdfsFileSystem"
 
 
-def is_uri(path: str) -> bool:
-    """Whether an input is at a URI, and no path."""
-    return "://" in path
-
-
 def missing(uri: str) -> str | None:
     """What to install to read a URI here, or None."""
     if find_spec("fsspec") is None:

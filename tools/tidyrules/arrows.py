@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 
 from tidyrules import Finding, SourceFile, line_of
 
-WORKLOAD_CRATES = frozenset({"network", "assembly", "sort", "kmeans", "dataflow", "images"})
 _FOUNDATIONS = frozenset({"core", "runtime", "answer", "input", "store", "ceiling"})
 _OUTER = frozenset({"python", "bench"})
+"""Every other crate has workloads."""
 
 _KERNEL = re.compile(r"^crates/[^/]+/src/(?:.*/)?kernel(?:\.rs$|/)")
 _KERNEL_FORBIDS = re.compile(
@@ -22,10 +22,24 @@ _KERNEL_FORBIDS = re.compile(
     r"|\b(?:log|tracing|rustix|libc|memmap2)::"
 )
 
+_NAMELESS = ("lab", "report")
+"""Packages that name no engine's library and no workload: these contribute by hooks."""
+_LIBRARIES = re.compile(r"(?i)spark|tiledb|parquet|hadoop|hdfs|mpi4py|\bmpi\b")
+_PHASES = frozenset({"load"})
+"""Workloads whose name is that of a phase of any workload too."""
+
 _MODULE_NAME = re.compile(r"cuesta(?:\.\w+)+")
 _PYTHON_FORBIDS = {
     "report": (re.compile(r"^cuesta\.engines\b"), "a report must not import an engine"),
-    "lab": (re.compile(r"^cuesta\.engines\.\w"), "the lab must not import an engine by name"),
+    "lab": (re.compile(r"^cuesta\.engines\.[a-z]"), "the lab must not import an engine by name"),
+    "engines": (
+        re.compile(r"^cuesta\.(?:lab|report|assess|api|cli)\b"),
+        "an engine must not know who runs it; values they share are beside the packages",
+    ),
+    "workloads": (
+        re.compile(r"^cuesta\.(?:lab|report|engines|assess|api|cli)\b"),
+        "a workload must not know who runs it or shows it",
+    ),
     "store": (
         re.compile(r"^cuesta\.(?:workloads|engines)\b"),
         "the store must not know a workload or an engine",
@@ -42,6 +56,30 @@ def check(file: SourceFile) -> Iterator[Finding]:
         yield from _kernel(file)
     if file.suffix == ".py" and path.parts[:2] == ("python", "cuesta"):
         yield from _package(file, path)
+        if path.parts[2] in _NAMELESS:
+            yield from _names(file)
+
+
+def _names(file: SourceFile) -> Iterator[Finding]:
+    """Names of libraries of engines, and of workloads as words of their own."""
+    for found in _LIBRARIES.finditer(file.text):
+        number = line_of(file.text, found.start())
+        yield file.finding(number, "arrow", f"{found[0]}: an engine itself says what it has")
+    folders = file.root.glob("spec/workloads/*/params.toml")
+    workloads = {folder.parent.name for folder in folders} - _PHASES
+    for number, word in _constants(file):
+        if word in workloads:
+            yield file.finding(number, "arrow", f"{word}: a workload says itself what it has")
+
+
+def _constants(file: SourceFile) -> Iterator[tuple[int, str]]:
+    try:
+        tree = ast.parse(file.text)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
 
 
 def _crate(file: SourceFile, crate: str) -> Iterator[Finding]:
@@ -57,9 +95,7 @@ def _crate(file: SourceFile, crate: str) -> Iterator[Finding]:
 
 
 def _forbidden(crate: str, other: str) -> bool:
-    if crate in WORKLOAD_CRATES:
-        return other in WORKLOAD_CRATES | _OUTER
-    return crate in _FOUNDATIONS and other in WORKLOAD_CRATES | _OUTER
+    return crate not in _OUTER and other not in _FOUNDATIONS
 
 
 def _kernel(file: SourceFile) -> Iterator[Finding]:

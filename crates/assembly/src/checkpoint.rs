@@ -149,7 +149,7 @@ impl Checkpoint {
     }
 
     fn write_state(&self, state: &State) -> Result<()> {
-        let text = serde_json::to_vec(state).map_err(|error| Error::input(OPERATION, error))?;
+        let text = serde_json::to_vec(state).map_err(|error| Error::defect(OPERATION, error))?;
         self.write(STATE_FILE, &text)
     }
 

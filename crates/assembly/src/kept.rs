@@ -116,7 +116,7 @@ impl Kept<'_> {
     /// # Errors
     /// `System`.
     pub fn save_left(&self, paths: &Paths<'_>, level: &Level) -> Result<()> {
-        let level = serde_json::to_vec(level).map_err(|error| Error::input(OPERATION, error))?;
+        let level = serde_json::to_vec(level).map_err(|error| Error::defect(OPERATION, error))?;
         self.write(LEFT, |file| {
             put_frame(file, &level)?;
             put_fragments(file, paths, Piece::of)

@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::reads::Pairing;
 use crate::simplify::Rules;
 use crate::supersteps::control::{Paper, Program};
+use crate::table::COUNT_MAX;
 
 /// Asks for sizes of k-mers chosen from the reads.
 const AUTO: &str = "auto";
+/// Largest length that may be asked of a contig, in bases.
+const CONTIG_MAX: u64 = 1_000_000_000;
 /// Shortest k-mer.
 pub const K_MIN: usize = 15;
 /// Longest k-mer.
@@ -29,7 +32,7 @@ const PAPER_EDITS: f64 = 0.1;
 const READ_PART: usize = 82;
 
 /// What is taken for an error in the graph.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Tips, bubbles and weak connections, by relative coverage.
@@ -42,7 +45,7 @@ pub enum Profile {
 }
 
 /// How the fragments of buckets become unitigs, and who takes errors out of the graph.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Joining {
     /// As [`Joining::Buckets`].
@@ -55,7 +58,7 @@ pub enum Joining {
 }
 
 /// Parameters as they come from the command line.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct AssembleParams {
     /// Sizes of k-mers, ascending, separated by commas; where absent or `auto`, by the reads.
@@ -82,6 +85,25 @@ pub struct AssembleParams {
     pub paper_jobs: Option<u64>,
     /// Most edits between the sides of a bubble of the paper, as a part of the longer one.
     pub paper_edits: Option<f64>,
+}
+
+impl Default for AssembleParams {
+    fn default() -> Self {
+        Self {
+            kmer_sizes: None,
+            min_count: None,
+            profile: Profile::Default,
+            chains: Joining::Auto,
+            drop_reads_with_n: false,
+            min_contig: 200,
+            pairs: false,
+            interleaved: false,
+            resume: None,
+            paper_rounds: None,
+            paper_jobs: None,
+            paper_edits: None,
+        }
+    }
 }
 
 /// Checked parameters.
@@ -173,8 +195,14 @@ impl AssembleParams {
     /// # Errors
     /// `Input` naming the option and its range.
     pub fn check(self, read_bases: usize) -> Result<Plan> {
-        if self.min_count == Some(0) {
-            return Err(refusal("--min-count is 0, give at least 1"));
+        if let Some(count) = self.min_count
+            && !(1..=COUNT_MAX).contains(&count)
+        {
+            return Err(refusal(&format!("--min-count is {count}, give 1 to {COUNT_MAX}")));
+        }
+        if self.min_contig > CONTIG_MAX {
+            let given = self.min_contig;
+            return Err(refusal(&format!("--min-contig is {given}, give up to {CONTIG_MAX}")));
         }
         if self.pairs && self.interleaved {
             return Err(refusal(

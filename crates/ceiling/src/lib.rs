@@ -86,11 +86,11 @@ impl Request {
 /// repeat) and `detail`. A copy counts the bytes read and the bytes written.
 ///
 /// # Errors
-/// `Input` for an unknown kind or a value out of range; `System` when a file can't be used, also
-/// where the file system has no direct reads.
+/// `Input` for a value out of range; `Defect` for an unknown kind; `System` when a file can't be
+/// used, also where the file system has no direct reads.
 pub fn measure(kind: &str, request_json: &str) -> Result<String> {
     let request: Request = serde_json::from_str(request_json)
-        .map_err(|error| Error::input("ceiling", format!("the request is not usable: {error}")))?;
+        .map_err(|error| Error::defect("ceiling", format!("the request is not usable: {error}")))?;
     request.check()?;
     let response = match kind {
         "memory_read" => memory::read(&request),
@@ -102,11 +102,11 @@ pub fn measure(kind: &str, request_json: &str) -> Result<String> {
         "random_read" => file::read_random(&request),
         _ => {
             let known = KINDS.join(", ");
-            Err(Error::input("ceiling", format!("kind {kind:?} is not known; use {known}")))
+            Err(Error::defect("ceiling", format!("kind {kind:?} is not known, there are {known}")))
         }
     }?;
     serde_json::to_string(&response)
-        .map_err(|error| Error::input("ceiling", format!("the answer has no JSON: {error}")))
+        .map_err(|error| Error::defect("ceiling", format!("the answer has no JSON: {error}")))
 }
 
 #[cfg(test)]

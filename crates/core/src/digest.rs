@@ -13,26 +13,45 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// What a record describes; keeps equal words of different workloads apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
 pub enum Tag {
     /// A row of a pair file (`scan`, `correlate`, `load`).
-    Pair = 1,
+    Pair,
     /// A row of a join.
-    Join = 2,
+    Join,
     /// The degree of a gene.
-    Degree = 3,
+    Degree,
     /// The community of a gene.
-    Community = 4,
+    Community,
     /// The sums of a block, or of all blocks.
-    Dataflow = 5,
+    Dataflow,
     /// A record at its place in sorted order.
-    Sort = 6,
+    Sort,
     /// The cluster of a point.
-    KMeans = 7,
+    KMeans,
     /// What was found in an image, or in all images.
-    Images = 8,
+    Images,
     /// A unitig or contig.
-    Assembly = 9,
+    Assembly,
+    /// A record of a workload that has no number here: the first bytes of its name, then zeros.
+    Named([u8; 8]),
+}
+
+impl Tag {
+    #[inline]
+    const fn word(self) -> u64 {
+        match self {
+            Self::Pair => 1,
+            Self::Join => 2,
+            Self::Degree => 3,
+            Self::Community => 4,
+            Self::Dataflow => 5,
+            Self::Sort => 6,
+            Self::KMeans => 7,
+            Self::Images => 8,
+            Self::Assembly => 9,
+            Self::Named(name) => u64::from_le_bytes(name),
+        }
+    }
 }
 
 /// Sum over records of a 128-bit hash of each record; independent of the order of the records.
@@ -65,7 +84,7 @@ impl Digest {
         let sums = cpu::fastest(
             #[inline(always)]
             || {
-                let mut lanes = SEEDS.map(|seed| [seed ^ tag as u64; COLUMNS]);
+                let mut lanes = SEEDS.map(|seed| [seed ^ tag.word(); COLUMNS]);
                 for column in words {
                     for hashes in &mut lanes {
                         for (hash, word) in hashes.iter_mut().zip(column) {
@@ -180,7 +199,7 @@ pub struct Record {
 impl Record {
     /// Starts a record.
     pub fn new(tag: Tag) -> Self {
-        Self { lanes: SEEDS.map(|seed| seed ^ tag as u64) }
+        Self { lanes: SEEDS.map(|seed| seed ^ tag.word()) }
     }
 
     /// Appends one word.

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::budget::Budget;
 use crate::digest::Digest;
@@ -21,7 +22,7 @@ pub struct Request {
     pub inputs: Vec<PathBuf>,
     /// Parameters of the workload.
     #[serde(default)]
-    pub parameters: serde_json::Value,
+    pub parameters: Value,
     /// An existing folder for the answer files.
     pub output: PathBuf,
     /// Seed of whatever the workload draws at random.
@@ -104,31 +105,45 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The parameters of the workload, checked for unknown types but not for ranges.
+    /// The parameters of the workload, as [`parameters`] reads them.
     ///
     /// # Errors
-    /// `Input` naming the parameter.
-    pub fn parameters<P: DeserializeOwned>(&self) -> Result<P> {
+    /// `Defect` naming the parameter.
+    pub fn parameters<P: Default + DeserializeOwned + Serialize>(&self) -> Result<P> {
         parameters(&self.request.parameters)
     }
 }
 
-/// Reads parameters from their JSON form.
+/// Reads parameters from their JSON form; their ranges are checked elsewhere. A name that `P` does
+/// not have is refused, also where serde would let it pass, so that no default takes its place.
 ///
 /// # Errors
-/// `Input` naming the parameter.
-pub fn parameters<P: DeserializeOwned>(value: &serde_json::Value) -> Result<P> {
-    let value = if value.is_null() { serde_json::json!({}) } else { value.clone() };
-    serde_json::from_value(value).map_err(|error| Error::input("arguments", error))
+/// `Defect` naming the parameter, for callers have checked them against `spec/`.
+pub fn parameters<P>(value: &Value) -> Result<P>
+where
+    P: Default + DeserializeOwned + Serialize,
+{
+    let known = serde_json::to_value(P::default()).map_err(unreadable)?;
+    let given = if value.is_null() { Value::Object(Map::new()) } else { value.clone() };
+    if let (Value::Object(known), Value::Object(given)) = (&known, &given)
+        && let Some(name) = given.keys().find(|name| !known.contains_key(*name))
+    {
+        let names: Vec<&str> = known.keys().map(String::as_str).collect();
+        return Err(unreadable(format!("unknown parameter {name}, there are {names:?}")));
+    }
+    serde_json::from_value(given).map_err(unreadable)
+}
+
+fn unreadable(why: impl std::fmt::Display) -> Error {
+    Error::defect("arguments", why)
 }
 
 /// Reads a [`Request`] from its JSON form.
 ///
 /// # Errors
-/// `Input`.
+/// `Input` for no threads; `Defect` for what is no request.
 pub fn request(text: &str) -> Result<Request> {
-    let request: Request =
-        serde_json::from_str(text).map_err(|error| Error::input("arguments", error))?;
+    let request: Request = serde_json::from_str(text).map_err(unreadable)?;
     if request.threads == 0 {
         return Err(Error::input("arguments", "--threads is 0, give at least 1"));
     }
@@ -203,6 +218,40 @@ impl Verdict {
         if !holds {
             self.verified = false;
             self.remark = Some(remark.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::error::ErrorKind;
+    use serde_json::json;
+
+    #[derive(Debug, Default, Deserialize, PartialEq, Serialize)]
+    #[serde(default)]
+    struct Inner {
+        least: f64,
+        most: Option<u32>,
+    }
+
+    #[derive(Debug, Default, Deserialize, PartialEq, Serialize)]
+    struct Outer {
+        #[serde(flatten)]
+        inner: Inner,
+        #[serde(default)]
+        genes: Option<u32>,
+    }
+
+    #[test]
+    fn parameters_have_the_names_of_the_struct_and_of_what_is_flattened_into_it() {
+        let read: Outer = parameters(&json!({"least": 1.5, "genes": 3})).unwrap();
+        assert_eq!((read.inner.least, read.inner.most, read.genes), (1.5, None, Some(3)));
+        assert_eq!(parameters::<Outer>(&Value::Null).unwrap(), Outer::default());
+        for given in [json!({"leest": 1}), json!({"inner": {}}), json!({"genes": "x"}), json!([])] {
+            let error = parameters::<Outer>(&given).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Defect, "{given}: {error}");
         }
     }
 }

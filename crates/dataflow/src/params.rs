@@ -1,7 +1,7 @@
 //! Parameters of `dataflow`, with their ranges.
 
 use cuesta_core::{Error, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::kernel::{AXES, UNITS, Vector};
 
@@ -17,7 +17,7 @@ pub const VECTOR_BYTES: u64 = (AXES * size_of::<f64>()) as u64;
 pub const SHIFT_MAX: f64 = 1000.0;
 
 /// Whether the stages of a block run as one loop or one after the other.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stages {
     /// One loop, no vector is ever stored.
@@ -28,7 +28,7 @@ pub enum Stages {
 }
 
 /// What separate stages keep between them.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Keep {
     /// Nothing: a block goes through all stages before the next one starts.
@@ -41,7 +41,7 @@ pub enum Keep {
 }
 
 /// Parameters as they come from the command line.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct DataflowParams {
     /// Blocks to generate, 1 to [`BLOCKS_MAX`]; the vectors of files fill as many as they need.

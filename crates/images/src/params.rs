@@ -1,10 +1,12 @@
 //! Parameters of `images`, with their ranges.
 
 use cuesta_core::{Error, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use crate::stack::PIXELS_MAX;
 
 /// What of a colour image is its intensity.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Channel {
     /// 0.2125 red + 0.7154 green + 0.0721 blue; a grey image's own numbers.
@@ -31,7 +33,7 @@ impl Channel {
 }
 
 /// On which side of the threshold objects are.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Objects {
     /// Above it.
@@ -42,7 +44,7 @@ pub enum Objects {
 }
 
 /// Parameters as they come from the command line.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct ImagesParams {
     /// What of a colour image is its intensity.
@@ -51,7 +53,7 @@ pub struct ImagesParams {
     pub threshold: String,
     /// On which side of the threshold objects are.
     pub objects: Objects,
-    /// Objects with fewer pixels do not count; at least 1.
+    /// Objects with fewer pixels do not count; 1 to [`PIXELS_MAX`].
     pub min_pixels: u64,
 }
 
@@ -97,8 +99,9 @@ impl ImagesParams {
                 }
             },
         };
-        if self.min_pixels == 0 {
-            return Err(Error::input("images", "--min-pixels is 0, give at least 1"));
+        if !(1..=PIXELS_MAX).contains(&self.min_pixels) {
+            let text = format!("--min-pixels is {}, give 1 to {PIXELS_MAX}", self.min_pixels);
+            return Err(Error::input("images", text));
         }
         Ok(Plan {
             channel: self.channel,

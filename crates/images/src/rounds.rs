@@ -39,8 +39,9 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
 /// What does the tasks of a run.
 ///
 /// # Errors
-/// None of its own.
+/// `Input` naming the option.
 pub fn work(request: &Request, _: Means) -> Result<Box<dyn Worker>> {
+    run::plan(request)?;
     Ok(Box::new(Work { request: request.clone() }))
 }
 
@@ -108,7 +109,8 @@ impl Worker for Work {
             let stack = Stack::open(&share.files)?.numbered_from(share.base);
             let end = share.first.checked_add(share.count).filter(|&end| end <= stack.images);
             let end = end.ok_or_else(|| {
-                Error::input("images", format!("there are only {} images", stack.images))
+                let text = format!("there are only {} images now; run again", stack.images);
+                Error::input("images", text)
             })?;
             rows = run::rows(&self.request, &stack, share.first..end, progress)?;
         }

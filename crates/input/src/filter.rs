@@ -2,10 +2,12 @@
 
 use cuesta_core::fixed::{self, Micro};
 use cuesta_core::{Error, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{SAMPLES_MAX, SCORES_MAX};
 
 /// Filter as given by the user; scores in their natural unit.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct FilterParams {
     /// Keep rows with |score| of at least this, 0 to 1.
@@ -68,12 +70,20 @@ impl FilterParams {
                 self.min_abs_score
             ));
         }
-        if self.score_index >= crate::limits::SCORES_MAX {
+        if self.score_index >= SCORES_MAX {
             return refuse(format!(
                 "--score-index is {}, give a number below {}",
-                self.score_index,
-                crate::limits::SCORES_MAX
+                self.score_index, SCORES_MAX
             ));
+        }
+        let samples = [
+            ("--min-cluster-samples", self.min_cluster_samples),
+            ("--max-missing", self.max_missing.unwrap_or(0)),
+        ];
+        for (option, given) in samples {
+            if given as usize > SAMPLES_MAX {
+                return refuse(format!("{option} is {given}, give up to {SAMPLES_MAX}"));
+            }
         }
         Ok(Filter {
             min_abs: fixed::lower_bound(self.min_abs_score),

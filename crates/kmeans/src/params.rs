@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
 use cuesta_input::npy::Element;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Most clusters.
 pub const CLUSTERS_MAX: usize = 1 << 16;
@@ -12,7 +12,7 @@ pub const CLUSTERS_MAX: usize = 1 << 16;
 pub const ITERATIONS_MAX: u32 = 10_000;
 
 /// How the first centres are chosen.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Init {
     /// The first points.
     #[default]
@@ -24,7 +24,7 @@ pub enum Init {
 }
 
 /// The precision of the points in memory.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// That of the files; double for text.
@@ -48,7 +48,7 @@ impl Precision {
 }
 
 /// Parameters of `kmeans`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct KMeansParams {
     /// Clusters, 1 to [`CLUSTERS_MAX`].

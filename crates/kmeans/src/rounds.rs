@@ -224,7 +224,8 @@ impl Work {
     fn open(&self, points: &Arc<Points>, own: &[u8]) -> Result<Box<dyn Share>> {
         let (first, count): (u64, u64) = wire::from_bytes(own)?;
         if first.checked_add(count).is_none_or(|end| end > points.count) {
-            return Err(Error::input("kmeans", format!("there are only {} points", points.count)));
+            let text = format!("there are only {} points now; run again", points.count);
+            return Err(Error::input("kmeans", text));
         }
         let job = Job {
             clusters: self.params.clusters,

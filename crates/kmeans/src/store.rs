@@ -247,7 +247,7 @@ impl<T: Real> Store<T> {
                 }
             }
         }
-        Error::input("kmeans", "a coordinate is no number")
+        Error::defect("kmeans", "every coordinate is a number after all")
     }
 }
 

@@ -3,10 +3,12 @@
 use cuesta_core::{Error, Result};
 use cuesta_input::FilterParams;
 use cuesta_input::limits::GENES_MAX;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::correlate;
 
 /// Parameters of `scan`.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ScanParams {
     /// Which rows to keep.
     #[serde(flatten)]
@@ -16,8 +18,18 @@ pub struct ScanParams {
     pub graph: Graph,
 }
 
+impl ScanParams {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// `Input` naming the option and its range.
+    pub fn check(&self) -> Result<()> {
+        self.filter.check().map(drop)
+    }
+}
+
 /// In which format the network is written beside the answer.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Graph {
     /// It is not written.
@@ -28,7 +40,7 @@ pub enum Graph {
 }
 
 /// What `correlate` writes.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// KINC version-1 text.
@@ -39,7 +51,7 @@ pub enum Format {
 }
 
 /// Whether the first line of a matrix names the samples.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HeaderLine {
     /// Found out from the first two lines.
@@ -52,14 +64,14 @@ pub enum HeaderLine {
 }
 
 /// Parameters of `correlate`.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct CorrelateParams {
     /// Pearson's or Spearman's correlation.
     pub method: Correlation,
     /// Smallest |score| kept, 0 to 1.
     pub min_abs_score: f64,
-    /// Fewest common samples of a scored pair, at least 2.
+    /// Fewest common samples of a scored pair, 2 to [`correlate::SAMPLES_MAX`].
     pub min_samples: usize,
     /// What to write.
     pub format: Format,
@@ -82,8 +94,28 @@ impl Default for CorrelateParams {
     }
 }
 
+impl CorrelateParams {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// `Input` naming the parameter, its value and its range.
+    pub fn check(&self) -> Result<()> {
+        self.kernel().check()
+    }
+
+    /// What the kernel needs of them.
+    pub fn kernel(&self) -> correlate::Params {
+        let method = match self.method {
+            Correlation::Pearson => correlate::Method::Pearson,
+            Correlation::Spearman => correlate::Method::Spearman,
+        };
+        let (min_abs_score, min_samples) = (self.min_abs_score, self.min_samples);
+        correlate::Params { method, min_abs_score, min_samples }
+    }
+}
+
 /// How a pair of genes is scored.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Correlation {
     /// Pearson's correlation.
@@ -94,15 +126,25 @@ pub enum Correlation {
 }
 
 /// Parameters of `load`.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LoadParams {
     /// Genes of the matrix; the largest gene of a row when absent.
     #[serde(default)]
     pub genes: Option<u32>,
 }
 
+impl LoadParams {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// `Input` naming the option and its range.
+    pub fn check(&self) -> Result<()> {
+        check_genes(self.genes)
+    }
+}
+
 /// Which rows of a join to give.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
     /// Rows in both versions.
@@ -115,7 +157,7 @@ pub enum How {
 }
 
 /// Parameters of `join`.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct JoinParams {
     /// Which rows of each version take part.
     #[serde(flatten)]
@@ -125,8 +167,29 @@ pub struct JoinParams {
     pub how: How,
 }
 
+impl JoinParams {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// `Input` naming the option and its range.
+    pub fn check(&self) -> Result<()> {
+        self.filter.check().map(drop)
+    }
+}
+
+/// How edges are counted, which changes no answer: the kernel counts rows, whatever is asked.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Counting {
+    /// Rows are counted.
+    #[default]
+    Count,
+    /// The engine `spark-scala` asks GraphX.
+    Graphx,
+}
+
 /// Parameters of `degrees`.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct DegreesParams {
     /// Which rows are edges.
     #[serde(flatten)]
@@ -134,10 +197,24 @@ pub struct DegreesParams {
     /// Genes of the network; the largest gene of an edge when absent.
     #[serde(default)]
     pub genes: Option<u32>,
+    /// How edges are counted.
+    #[serde(default)]
+    pub method: Counting,
+}
+
+impl DegreesParams {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// `Input` naming the option and its range.
+    pub fn check(&self) -> Result<()> {
+        self.filter.check()?;
+        check_genes(self.genes)
+    }
 }
 
 /// How communities are found.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Connected components.
@@ -150,7 +227,7 @@ pub enum Method {
 }
 
 /// Parameters of `communities`.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct CommunitiesParams {
     /// Which rows are edges.
     #[serde(flatten)]
@@ -173,12 +250,25 @@ fn rounds() -> u32 {
     10
 }
 
+impl Default for CommunitiesParams {
+    fn default() -> Self {
+        Self {
+            filter: FilterParams::default(),
+            genes: None,
+            method: Method::Components,
+            iterations: rounds(),
+            graph: Graph::None,
+        }
+    }
+}
+
 impl CommunitiesParams {
-    /// Checks the ranges that the filter does not.
+    /// Checks the ranges.
     ///
     /// # Errors
     /// `Input` naming the option and its range.
     pub fn check(&self) -> Result<()> {
+        self.filter.check()?;
         check_genes(self.genes)?;
         if (1..=1000).contains(&self.iterations) {
             return Ok(());

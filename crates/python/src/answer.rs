@@ -43,7 +43,7 @@ impl AnswerFiles {
     /// Waits for what `settle` has started; `files`, `disk_seconds`, `checksum_seconds` as JSON.
     fn finish(&mut self, py: Python<'_>) -> PyResult<String> {
         let settling = self.settling.take().ok_or_else(|| {
-            python_error(py, &Error::input("answer", "finish without settle before it"))
+            python_error(py, &Error::defect("answer", "finish without settle before it"))
         })?;
         while !settling.is_finished() {
             // Dropped by an error, which cancels it.

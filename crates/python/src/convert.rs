@@ -1,7 +1,6 @@
 //! JSON and errors on their way between Python and Rust.
 
 use cuesta_core::error::ErrorKind;
-use cuesta_core::job::{Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::generate;
@@ -10,14 +9,14 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Reads JSON that came from Python.
+/// Reads JSON that the package wrote in Python.
 pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| Error::input("arguments", error))
+    serde_json::from_str(text).map_err(|error| Error::defect("arguments", error))
 }
 
 /// Writes JSON for Python.
 pub fn to_json<T: Serialize>(value: &T) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::input("arguments", error))
+    serde_json::to_string(value).map_err(|error| Error::defect("arguments", error))
 }
 
 /// The exception of `cuesta.errors` for an error.
@@ -33,53 +32,34 @@ pub fn python_error(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// Runs a workload of any crate.
-pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Response> {
-    match workload {
-        "assemble" => cuesta_assembly::run(request, progress),
-        "dataflow" => cuesta_dataflow::run(request, progress),
-        "images" => cuesta_images::run(request, progress),
-        "kmeans" => cuesta_kmeans::run(request, progress),
-        "sort" => cuesta_sort::run(request, progress),
-        _ => cuesta_network::run::run(workload, request, progress),
-    }
-}
-
-/// Verifies the answer of a workload of any crate.
-pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<Verdict> {
-    match workload {
-        "assemble" => cuesta_assembly::verify(request, progress),
-        "dataflow" => cuesta_dataflow::verify(request, progress),
-        "images" => cuesta_images::verify(request, progress),
-        "kmeans" => cuesta_kmeans::verify(request, progress),
-        "sort" => cuesta_sort::verify(request, progress),
-        _ => cuesta_network::verify::verify(workload, request, progress),
-    }
-}
-
 /// Makes a synthetic dataset of a kind; returns its counts as JSON.
 pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<String> {
     match kind {
         "clusters" => {
-            let (rows, bytes) = generate::clusters::write(&from_json(request)?, progress)?;
+            let (rows, bytes) = generate::clusters::write(&asked(request)?, progress)?;
             to_json(&serde_json::json!({ "rows": rows, "bytes": bytes }))
         }
         "matrix" => {
-            let (genes, bytes) = generate::matrix::write(&from_json(request)?, progress)?;
+            let (genes, bytes) = generate::matrix::write(&asked(request)?, progress)?;
             to_json(&serde_json::json!({ "genes": genes, "bytes": bytes }))
         }
         "tera" => {
-            let (rows, bytes) = generate::tera::write(&from_json(request)?, progress)?;
+            let (rows, bytes) = generate::tera::write(&asked(request)?, progress)?;
             to_json(&serde_json::json!({ "rows": rows, "bytes": bytes }))
         }
         "points" => {
-            let (points, bytes) = generate::points::write(&from_json(request)?, progress)?;
+            let (points, bytes) = generate::points::write(&asked(request)?, progress)?;
             to_json(&serde_json::json!({ "points": points, "bytes": bytes }))
         }
         "images" => {
-            let (images, bytes) = generate::images::write(&from_json(request)?, progress)?;
+            let (images, bytes) = generate::images::write(&asked(request)?, progress)?;
             to_json(&serde_json::json!({ "images": images, "bytes": bytes }))
         }
-        other => Err(Error::input("data make", format!("no generator is named {other}"))),
+        other => Err(Error::defect("data make", format!("no generator is named {other}"))),
     }
+}
+
+/// Reads what a user asks for, where nobody has checked all of it before.
+fn asked<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| Error::input("arguments", error))
 }

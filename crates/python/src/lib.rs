@@ -3,8 +3,10 @@
 mod answer;
 mod buffers;
 mod convert;
+mod panics;
 mod rounds;
 mod storage;
+mod workloads;
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -19,6 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use convert::{from_json, python_error, to_json};
+use workloads::{ALL, Workload};
 
 /// How often a waiting call looks for Ctrl-C and reports progress.
 const TICK: Duration = Duration::from_millis(50);
@@ -39,8 +42,20 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let with_rounds = ALL.iter().filter(|workload| workload.rounds.is_some());
         cuesta_input::storage::install(Box::new(storage::Uris));
+        panics::listen();
+        module.add("WORKLOADS", named(ALL.iter()))?;
+        module.add("WITH_ROUNDS", named(with_rounds))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// The parameters of a workload with the defaults of those not given, checked; JSON in and out.
+    #[pyfunction]
+    fn parameters(py: Python<'_>, workload: &str, parameters_json: &str) -> PyResult<String> {
+        let read =
+            || to_json(&Workload::named(workload)?.parameters(&from_json(parameters_json)?)?);
+        panics::caught(read).map_err(|error| python_error(py, &error))
     }
 
     /// Runs a workload; JSON in, JSON out.
@@ -53,7 +68,7 @@ mod _native {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
         let request = job::request(request).map_err(|error| python_error(py, &error))?;
-        watched(py, progress, |state| to_json(&convert::run(workload, &request, state)?))
+        watched(py, progress, |state| to_json(&Workload::named(workload)?.run(&request, state)?))
     }
 
     /// Adds names and the network to the answer of any engine; JSON in, JSON out.
@@ -88,7 +103,7 @@ mod _native {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
         let request = job::request(request).map_err(|error| python_error(py, &error))?;
-        watched(py, progress, |state| to_json(&convert::verify(workload, &request, state)?))
+        watched(py, progress, |state| to_json(&Workload::named(workload)?.verify(&request, state)?))
     }
 
     /// Name, bytes and BLAKE3 of the files of a folder, apart from some; JSON out.
@@ -161,6 +176,10 @@ mod _native {
     }
 }
 
+fn named<'a>(workloads: impl Iterator<Item = &'a Workload>) -> Vec<&'static str> {
+    workloads.map(|workload| workload.name).collect()
+}
+
 fn columns(
     py: Python<'_>,
     mapped: Result<(Columns, cuesta_input::kinc::block::Counts)>,
@@ -176,7 +195,8 @@ fn columns(
     Ok(dict)
 }
 
-/// Runs `work` on its own thread; meanwhile reports progress and turns Ctrl-C into a stop.
+/// Runs `work` on its own thread; meanwhile reports progress and turns Ctrl-C into a stop. A panic
+/// there is an error.
 fn watched<T: Send>(
     py: Python<'_>,
     callback: Option<Py<PyAny>>,
@@ -200,7 +220,7 @@ fn watched<T: Send>(
                     }
                 }
             }
-            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            worker.join().unwrap_or_else(|panic| Err(panics::defect(&*panic)))
         })
     });
     match interrupt {

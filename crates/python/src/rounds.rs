@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
+use cuesta_core::Result;
 use cuesta_core::job::{self, Request, Response};
-use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 use cuesta_runtime::rounds::{self, Means, Task};
 use pyo3::buffer::PyBuffer;
@@ -14,7 +14,9 @@ use serde_json::json;
 
 use crate::buffers::{Block, Held};
 use crate::convert::{python_error, to_json};
+use crate::panics::caught;
 use crate::watched;
+use crate::workloads::Workload;
 
 /// What leads a run: plans its rounds from what the last one found.
 #[pyclass(module = "cuesta._native", frozen)]
@@ -32,7 +34,7 @@ type PyRound<'py> = (String, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>);
 impl Leader {
     #[new]
     fn new(py: Python<'_>, workload: &str, request: &str, means: &str) -> PyResult<Self> {
-        let leader = opened(request, means, |request, means| lead(workload, request, means));
+        let leader = opened(workload, request, means, Workload::lead);
         let leader = leader.map_err(|error| python_error(py, &error))?;
         Ok(Self(Mutex::new(Leads { leader, response: Response::default() })))
     }
@@ -79,7 +81,7 @@ type PyDone<'py> = (Bound<'py, PyBytes>, Block, Vec<u64>);
 impl Worker {
     #[new]
     fn new(py: Python<'_>, workload: &str, request: &str, means: &str) -> PyResult<Self> {
-        let worker = opened(request, means, |request, means| work(workload, request, means));
+        let worker = opened(workload, request, means, Workload::work);
         Ok(Self(Mutex::new(worker.map_err(|error| python_error(py, &error))?)))
     }
 
@@ -106,7 +108,7 @@ impl Worker {
     ) -> PyResult<()> {
         let (part, first) = place;
         let (task, block) = (Task { number: part, shared, own: &[] }, Held::new(block)?);
-        let taken = lock(&self.0).take(task, first, Box::new(block));
+        let taken = caught(|| lock(&self.0).take(task, first, Box::new(block)));
         taken.map_err(|error| python_error(py, &error))
     }
 
@@ -130,47 +132,17 @@ impl Worker {
         one: &[u8],
         other: &[u8],
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let both = lock(&self.0).combine(shared, one.to_vec(), other);
+        let both = caught(|| lock(&self.0).combine(shared, one.to_vec(), other));
         Ok(PyBytes::new(py, &both.map_err(|error| python_error(py, &error))?))
     }
 }
 
 fn opened<T>(
+    workload: &str,
     request: &str,
     means: &str,
-    open: impl FnOnce(&Request, Means) -> Result<T>,
+    open: impl FnOnce(&Workload, &Request, Means) -> Result<T>,
 ) -> Result<T> {
-    open(&job::request(request)?, Means::from_json(means)?)
-}
-
-fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn rounds::Leader>> {
-    match workload {
-        "assemble" => cuesta_assembly::rounds::lead(request, means),
-        "communities" | "correlate" | "degrees" | "join" | "scan" => {
-            cuesta_network::rounds::lead(workload, request, means)
-        }
-        "dataflow" => cuesta_dataflow::rounds::lead(request, means),
-        "images" => cuesta_images::rounds::lead(request, means),
-        "kmeans" => cuesta_kmeans::rounds::lead(request, means),
-        "sort" => cuesta_sort::rounds::lead(request, means),
-        _ => Err(without_rounds(workload)),
-    }
-}
-
-fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn rounds::Worker>> {
-    match workload {
-        "assemble" => cuesta_assembly::rounds::work(request, means),
-        "communities" | "correlate" | "degrees" | "join" | "scan" => {
-            cuesta_network::rounds::work(workload, request, means)
-        }
-        "dataflow" => cuesta_dataflow::rounds::work(request, means),
-        "images" => cuesta_images::rounds::work(request, means),
-        "kmeans" => cuesta_kmeans::rounds::work(request, means),
-        "sort" => cuesta_sort::rounds::work(request, means),
-        _ => Err(without_rounds(workload)),
-    }
-}
-
-fn without_rounds(workload: &str) -> Error {
-    Error::input("arguments", format!("{workload} has no rounds"))
+    let means = Means::from_json(means)?;
+    caught(|| open(Workload::named(workload)?, &job::request(request)?, means))
 }

@@ -48,12 +48,12 @@ impl Means {
     /// Means as JSON says them.
     ///
     /// # Errors
-    /// `Input`.
+    /// `Defect`: it is an engine that writes them.
     pub fn from_json(text: &str) -> Result<Self> {
         let means: Self =
-            serde_json::from_str(text).map_err(|error| Error::input("arguments", error))?;
+            serde_json::from_str(text).map_err(|error| Error::defect("arguments", error))?;
         if means.slots == 0 || means.tasks == Some(0) || means.task_bytes == Some(0) {
-            return Err(Error::input("arguments", "slots, tasks and their bytes are at least 1"));
+            return Err(Error::defect("arguments", "slots, tasks and their bytes are at least 1"));
         }
         Ok(means)
     }

@@ -82,38 +82,6 @@ impl State {
             _ => Ok(()),
         }
     }
-
-    /// Forgets all that this worker keeps, or all workers where they share it: the run is over.
-    ///
-    /// # Errors
-    /// `System`.
-    pub fn clear(self) -> Result<()> {
-        if self.held.is_some() {
-            return Ok(());
-        }
-        match fs::remove_dir_all(&self.folder) {
-            Err(cause) if cause.kind() != ErrorKind::NotFound => {
-                Err(Error::system("state", "removing", &self.folder, &cause))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl State {
-    /// Removes what workers that share `scratch` have kept there, at the end of a run.
-    ///
-    /// # Errors
-    /// `System`.
-    pub fn clear(scratch: &Path) -> Result<()> {
-        let folder = scratch.join(FOLDER);
-        match fs::remove_dir_all(&folder) {
-            Err(cause) if cause.kind() != ErrorKind::NotFound => {
-                Err(Error::system("state", "removing", &folder, &cause))
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 struct Shared(Arc<Vec<u8>>);
@@ -144,10 +112,6 @@ mod tests {
             assert!(error.message.contains("nothing is kept as 3-part-0"), "{}", error.message);
         }
         assert_eq!(fs::read_dir(folder.path().join("state")).unwrap().count(), 0);
-        for _ in 0..2 {
-            State::clear(folder.path()).unwrap();
-            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        }
     }
 
     #[test]
@@ -156,8 +120,5 @@ mod tests {
         let means = Means::default();
         State::new(means, folder.path()).put("a", vec![1; 1000]).unwrap();
         assert_eq!((*State::new(means, folder.path()).get("a").unwrap()).as_ref(), [1; 1000]);
-        State::new(means, folder.path()).clear().unwrap();
-        State::new(means, folder.path()).clear().unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -245,8 +245,11 @@ impl Steps {
         if written == self.sizes && self.sizes.iter().sum::<u64>() == self.records {
             return Ok(());
         }
-        let count = written.iter().sum::<u64>();
-        Err(Error::input("sort", format!("{count} of {} records came through", self.records)))
+        let (count, all) = (written.iter().sum::<u64>(), self.records);
+        let text = format!(
+            "{count} of {all} records were written; run again while nobody changes the input"
+        );
+        Err(Error::input("sort", text))
     }
 }
 
@@ -272,7 +275,7 @@ impl Worker for Work {
         let (first, records, samples): (u64, u64, u64) = wire::from_bytes(task.own)?;
         let share: Share = (first, records);
         if first.checked_add(records).is_none_or(|end| end > files.records()) {
-            let text = format!("there are only {} records", files.records());
+            let text = format!("there are only {} records now; run again", files.records());
             return Err(Error::input("sort", text));
         }
         let mut blocks = Blocks::default();
@@ -342,7 +345,10 @@ impl Work {
         };
         if !rest.is_empty() || end - first != records.len() as u64 {
             let (found, wanted) = (records.len(), end - first);
-            return Err(Error::input("sort", format!("a part has {found} records, not {wanted}")));
+            let text = format!(
+                "a part has {found} records, {wanted} before; leave the input alone, run again"
+            );
+            return Err(Error::input("sort", text));
         }
         shares::write(records, &self.request.output, first, progress)?;
         Ok(records.len() as u64)

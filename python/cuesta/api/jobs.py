@@ -20,7 +20,7 @@ from cuesta.api.options import (
 
 if TYPE_CHECKING:
     from cuesta.lab.observer import Observer
-    from cuesta.lab.trial import Trial
+    from cuesta.trial import Trial
 
 
 @dataclass(frozen=True, kw_only=True)

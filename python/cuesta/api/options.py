@@ -21,7 +21,7 @@ from cuesta.workloads import Parameter, Workload
 
 if TYPE_CHECKING:
     from cuesta.lab.run import Plan
-    from cuesta.lab.trial import Trial
+    from cuesta.trial import Trial
 
 WORKLOAD_PANEL = "Workload"
 ENGINE_PANEL = "Engine and machine"
@@ -315,7 +315,7 @@ def _common(values: Mapping[str, Any]) -> Common:
 
 def thread_limit(given: int | None) -> int:
     """Cores that `--threads` allows. Errors: `InputError`."""
-    from cuesta.lab.machine import cores_usable
+    from cuesta.machine import cores_usable
 
     if given is not None and given < 1:
         raise InputError(f"--threads is {given}, give at least 1")
@@ -324,12 +324,13 @@ def thread_limit(given: int | None) -> int:
 
 def memory_limit(given: str | None) -> int:
     """Bytes that `--memory` allows. Errors: `InputError`."""
-    from cuesta.lab.machine import memory_bytes
+    from cuesta.machine import memory_bytes
 
-    least = 16 << 20
+    least, most = 16 << 20, 1 << 60
     size_bytes = memory_bytes() // 2 if given is None else parse_size(given, "--memory")
-    if size_bytes < least:
-        raise InputError(f"--memory is {given}, give at least {format_bytes(least)}")
+    if not least <= size_bytes <= most:
+        bound, end = ("least", least) if size_bytes < least else ("most", most)
+        raise InputError(f"--memory is {given}, give at {bound} {format_bytes(end)}")
     return size_bytes
 
 
@@ -358,7 +359,7 @@ def make_trial(
     workload: Workload, inputs: tuple[str, ...], parameters: dict[str, object], common: Common
 ) -> Trial:
     """The trial that the options ask for, on the first of the engines."""
-    from cuesta.lab.trial import Trial
+    from cuesta.trial import Trial
 
     return Trial(
         workload=workload.name,
@@ -383,8 +384,8 @@ def one_engine(common: Common) -> str:
 def make_plan(common: Common, command: tuple[str, ...]) -> Plan:
     """How the options want it run; `command` are the words of the command line, if it was one."""
     from cuesta.lab import ceilings
-    from cuesta.lab.processes import age_seconds
     from cuesta.lab.run import Plan
+    from cuesta.processes import age_seconds
 
     return Plan(
         output=common.output,

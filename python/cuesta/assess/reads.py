@@ -19,8 +19,7 @@ from typing import Any
 from cuesta.assess import kmers
 from cuesta.engines import get_engine
 from cuesta.errors import EngineMissing, InputError
-from cuesta.lab.remote import is_remote
-from cuesta.lab.trial import Trial
+from cuesta.trial import Trial, is_remote
 from cuesta.workloads import get_workload
 
 K = 21

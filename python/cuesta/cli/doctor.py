@@ -85,7 +85,7 @@ def all_checks() -> Iterator[Check]:
 
 def _native() -> Check:
     from cuesta.errors import EngineMissing
-    from cuesta.lab.request import native_module
+    from cuesta.native import native_module
 
     try:
         module = native_module()
@@ -95,7 +95,7 @@ def _native() -> Check:
 
 
 def _processor() -> Check:
-    from cuesta.lab import machine
+    from cuesta import machine
 
     wanted = ("avx2", "fma", "avx512f", "avx512bw", "avx512_vnni", "asimd", "sve")
     flags = {
@@ -110,7 +110,7 @@ def _processor() -> Check:
 
 
 def _memory() -> Check:
-    from cuesta.lab import machine
+    from cuesta import machine
     from cuesta.units import format_bytes
 
     total, free = machine.memory_bytes(), machine.memory_available_bytes()
@@ -160,7 +160,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _disk(name: str, place: Path) -> Check:
-    from cuesta.lab import machine
+    from cuesta import machine
     from cuesta.units import format_bytes
 
     free = format_bytes(machine.free_bytes(place))
@@ -275,7 +275,7 @@ def _measure(scratch: Path, as_json: bool) -> int:
     """Measure, keep and show the ceilings."""
     from cuesta.errors import InputError
     from cuesta.lab import ceilings
-    from cuesta.lab.request import native_module
+    from cuesta.native import native_module
 
     if not scratch.is_dir():
         raise InputError(f"--scratch is {scratch}, which is no folder; name one that exists")

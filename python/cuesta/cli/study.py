@@ -75,7 +75,7 @@ def _list() -> None:
 def _check(name: _Study) -> None:
     from cuesta.engines import get_engine
     from cuesta.lab import study
-    from cuesta.lab.machine import memory_bytes
+    from cuesta.machine import memory_bytes
 
     asked = study.read(name)
     for series, variant, cores in study.trials(asked):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta.lab.machine import cores_usable
-from cuesta.lab.request import native_module
+from cuesta.machine import cores_usable
+from cuesta.native import native_module
 
 Value = bool | int | float | str | None
 

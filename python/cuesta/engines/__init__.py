@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
 
 from cuesta.errors import InputError
-from cuesta.lab.trial import Outcome, Trial
+from cuesta.trial import Outcome, Trial
 
 Progress = Callable[[int, int], None]
 """Called now and then with (done, total) in bytes or rows; total 0 means unknown."""
@@ -25,6 +25,10 @@ _CLASSES = {
     "dask": ("cuesta.engines.dask", "DaskEngine"),
     "array": ("cuesta.engines.array", "ArrayEngine"),
 }
+
+NEVER_FORKED = {"AwsEventLoop": "TileDB"}
+"""Beginnings of the names of threads whose locks a forked child waits for without end, and whose
+they are. TileDB starts the one named here with its first context and never ends it."""
 
 ENGINE_NAMES: tuple[str, ...] = tuple(_CLASSES)
 

@@ -21,7 +21,7 @@ from uuid import uuid4
 from cuesta.engines import Engine, Progress, rounds
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.errors import CuestaError, EngineError, InputError
-from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.trial import Outcome, Phase, Trial
 from cuesta.units import format_bytes
 
 LEAST_BYTES = 256 << 20
@@ -47,9 +47,13 @@ class DaskEngine:
 
     progress: Progress | None = None
     name: str = "dask"
-    workloads: frozenset[str] = rounds.WORKLOADS
     reads_uris: bool = True
     _held: _Held = field(default_factory=_Held, repr=False)
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        """Those in rounds."""
+        return rounds.workloads()
 
     def missing(self) -> str | None:
         """What to install, or None."""

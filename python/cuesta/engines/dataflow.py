@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuesta.engines.shares import FileShare, file_share
 from cuesta.errors import InputError
-from cuesta.lab.trial import Trial
+from cuesta.trial import Trial, is_remote
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,7 +139,10 @@ def _files(inputs: Iterable[str]) -> tuple[tuple[tuple[str, int], ...], int]:
     import numpy as np
 
     files, size_bytes = [], 0
-    for given in map(Path, inputs):
+    for name in inputs:
+        if is_remote(name):
+            raise InputError(f"dataflow: {name} is no file; --kernels native reads it")
+        given = Path(name)
         for path in sorted(given.glob("*.npy")) if given.is_dir() else [given]:
             try:
                 array = np.load(path, mmap_mode="r")

@@ -16,15 +16,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from cuesta.engines.request import native_request
-from cuesta.lab.points import with_arrays
-from cuesta.lab.request import native_module, to_request
-from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.native import native_module, to_request
+from cuesta.trial import Outcome, Phase, Trial
+from cuesta.workloads import get_workload
 
-WORKLOADS = frozenset(
-    {"assemble", "communities", "correlate", "dataflow", "degrees"}
-    | {"images", "join", "kmeans", "scan", "sort"}
-)
-"""Those that are described in rounds."""
+
+def workloads() -> frozenset[str]:
+    """Those that are described in rounds. Errors: `EngineMissing` without the native module."""
+    return frozenset(native_module().WITH_ROUNDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +137,7 @@ def run(
     output, scratch = places
     phases: list[Phase] = []
     with TemporaryDirectory(dir=scratch, prefix="rounds-") as folder:
-        trial, converted = with_arrays(trial, scratch)
+        trial, converted = get_workload(trial.workload).readable(trial, scratch)
         asked = json.loads(to_request(trial, output, Path(folder)))
         leader = Leader(Job(workload=trial.workload, request=native_request(asked), means=means))
         own = {"threads": 1, "memory_bytes": trial.memory_bytes // means.slots}

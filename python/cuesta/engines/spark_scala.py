@@ -18,14 +18,14 @@ from cuesta.engines.spark import scala_jar, scala_options
 from cuesta.engines.spark.engine import SparkEngine
 from cuesta.engines.spark.options import Settings, options_of, settings_of
 from cuesta.errors import InputError
-from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.trial import Outcome, Phase, Trial
+from cuesta.workloads import Workload, get_workload
 
 if TYPE_CHECKING:
     from cuesta.engines.spark.session import Session
 
-_WARM = "file_read_warm_bytes_per_s"
-_CEILINGS = {"scan": _WARM, "count": _WARM, "read": _WARM, "convert": _WARM}
-"""By phase, the ceiling that bounds it."""
+_JOBS = frozenset({"scan", "join", "degrees", "communities", "dataflow", "sort", "kmeans"})
+"""Those of `Jobs.scala`."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,12 @@ class SparkScalaEngine(SparkEngine):
     """Runs workloads on Spark without Python: in this machine, or on the cluster of `--master`."""
 
     name: str = "spark-scala"
-    workloads: frozenset[str] = frozenset(
-        {"scan", "join", "degrees", "communities", "dataflow", "sort", "kmeans"}
-    )
     reads_uris: bool = False
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        """Those that have a job in Scala."""
+        return _JOBS
 
     def missing(self) -> str | None:
         """What to install for Spark, its Java included."""
@@ -67,8 +69,9 @@ class SparkScalaEngine(SparkEngine):
             "options": told,
         }
         response = self._guarded(session, lambda: _run(session, request))
+        workload = get_workload(trial.workload)
         return Outcome(
-            phases=(*phases, *map(_phase, response["phases"])),
+            phases=(*phases, *(_phase(workload, row) for row in response["phases"])),
             counts=response["counts"],
             versions=session.versions | {"scala": response["scala"]},
         )
@@ -89,11 +92,11 @@ def _run(session: Session, request: dict[str, Any]) -> dict[str, Any]:
     return response
 
 
-def _phase(row: dict[str, Any]) -> Phase:
+def _phase(workload: Workload, row: dict[str, Any]) -> Phase:
     return Phase(
         name=row["name"],
         seconds=row["seconds"],
         bytes=row.get("bytes"),
         rows=row.get("rows"),
-        ceiling=_CEILINGS.get(row["name"]),
+        ceiling=workload.ceiling(row),
     )

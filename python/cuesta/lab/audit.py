@@ -12,9 +12,9 @@ from cuesta.errors import InputError, VerificationError
 from cuesta.lab import inputs, names, record, remote
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
-from cuesta.lab.request import native_module
-from cuesta.lab.trial import Trial
 from cuesta.lab.verify import Verification, strictly, verify
+from cuesta.native import native_module
+from cuesta.trial import Trial, is_remote
 
 BESIDE_ANSWER = (record.FILE_NAME, "assessment.json", "report.html")
 """What may be in an answer folder without being of the answer."""
@@ -87,7 +87,7 @@ def _readable(found: Record, trial: Trial, scratch: Path) -> Trial:
     """
     if found.get("names"):
         names.hold(found["names"])
-    if any(map(remote.is_remote, trial.inputs)):
+    if any(map(is_remote, trial.inputs)):
         engine = get_engine(trial.engine)
         try:
             facts = remote.describe(engine, trial, scratch)

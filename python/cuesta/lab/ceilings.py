@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cuesta import machine
 from cuesta.errors import CuestaError
-from cuesta.lab import machine
 from cuesta.lab.stats import median_interval
 
 SCHEMA = "cuesta.ceilings/1"
@@ -100,19 +100,13 @@ def load(threads: int | None = None) -> dict[str, float] | None:
 
     Arguments: `threads` of the run to compare; all usable cores when None.
     """
-    known = read(cache_file()) if cache_folder().is_dir() else None
+    known = read(cache_file()) if machine.cache_folder().is_dir() else None
     return known.at(threads or machine.cores_usable()) if known else None
 
 
 def cache_file() -> Path:
     """Where the ceilings of this machine are kept."""
-    return cache_folder() / f"ceilings-{fingerprint()}.json"
-
-
-def cache_folder() -> Path:
-    """Where ceilings are kept, of every machine that has this home."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "cuesta"
+    return machine.cache_folder() / f"ceilings-{fingerprint()}.json"
 
 
 def fingerprint() -> str:

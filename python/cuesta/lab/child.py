@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import cuesta.errors
-from cuesta.errors import CuestaError, Defect, EngineError, InputError
+from cuesta.engines import NEVER_FORKED
+from cuesta.errors import CuestaError, Defect, EngineError, InputError, only_ours
 
 STOP_SECONDS = 10.0
 """How long a child may take to clean up before it is killed."""
-
-NEVER_FORKED = {"AwsEventLoop": "TileDB"}
-"""Beginnings of the names of threads whose locks a forked child waits for without end, and whose
-they are. TileDB starts the one named here with its first context and never ends it."""
 
 
 def run_in_child(name: str, work: Callable[[], None]) -> None:
@@ -100,7 +97,9 @@ def _child(work: Callable[[], None], sender: Connection, held: _HeldSignals) -> 
         sender.send((type(error).__name__, str(error)))
     except KeyboardInterrupt:
         pass
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not only_ours(error):
+            raise
         sender.send((Defect.__name__, str(Defect.of(error))))
 
 

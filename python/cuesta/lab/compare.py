@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cuesta.engines import Engine
+from cuesta.engines import ENGINE_NAMES, Engine
 from cuesta.errors import InputError, VerificationError
 from cuesta.lab import leftovers, record
 from cuesta.lab.child import run_in_child
@@ -15,8 +15,8 @@ from cuesta.lab.folder import AnswerFolder
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.record import Record
 from cuesta.lab.run import Plan, check, run_trial
-from cuesta.lab.trial import Trial
 from cuesta.lab.verify import FULL
+from cuesta.trial import Trial
 
 SCHEMA = "cuesta.compare/1"
 FILE_NAME = "compare.json"
@@ -34,7 +34,7 @@ def compare(
     hears = observer or Silent()
     names = [engine.name for engine in engines]
     if not names or len(set(names)) < len(names):
-        raise InputError("--engines takes different engines, such as native,spark,array")
+        raise InputError(f"--engines takes different engines, such as {','.join(ENGINE_NAMES)}")
     if plan.verify != FULL:
         raise InputError(
             f"--verify {plan.verify}: a comparison holds answers equal that are all verified in "

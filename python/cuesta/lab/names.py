@@ -1,7 +1,7 @@
 """Names of genes: given with `--genes FILE`, or found beside the inputs; put into an answer.
 
-Found are the array of a pair matrix, and a `genes.tsv` such as `correlate` and `scan` write, in the
-folder of an input. Names that were found change nothing that is computed; a file that was given
+Found are the array of a pair matrix, and a `genes.tsv` such as runs write, in the folder of an
+input. Names that were found change nothing that is computed; a file that was given
 also says how many genes there are, where a workload has that number and nobody gave it.
 """
 
@@ -15,9 +15,8 @@ from pathlib import Path
 from cuesta.errors import InputError
 from cuesta.lab.observer import Observer
 from cuesta.lab.probe import Probe, Usage
-from cuesta.lab.remote import is_remote
-from cuesta.lab.request import from_response, native_module, to_request
-from cuesta.lab.trial import Trial
+from cuesta.native import from_response, native_module, to_request
+from cuesta.trial import Trial, is_remote
 from cuesta.workloads import GENES, get_workload
 
 FILE_NAME = "genes.tsv"

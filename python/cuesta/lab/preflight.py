@@ -6,26 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuesta import machine
 from cuesta.errors import InputError
-from cuesta.lab import machine
 from cuesta.lab.inputs import InputFacts
-from cuesta.lab.trial import Trial
+from cuesta.trial import Trial
 from cuesta.units import format_bytes, format_seconds
+from cuesta.workloads import get_workload
 
 DISK_LEAST_BYTES = 1 << 20
 """A disk with less than this free is full."""
 
 _READ_CEILING = "file_read_warm_bytes_per_s"
-_SPILLS = frozenset({"join", "load", "sort"})
-
-_GZIP_TIMES = 4
-_BASES_A_BYTE = 0.5
-"""Of FASTQ; a base takes about a byte in super-k-mers, for which half of the memory is."""
-_READS_BYTES_PER_S = 32e6
-"""Text of reads that a thread assembles a second, for one size of k-mers, on a server of 2023."""
-_PAPER_BYTES_PER_S = 0.3e6
-"""The same with the vertex program of the paper."""
-_SIZES_CHOSEN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,16 +51,12 @@ def estimate(
     """Look at the input and the machine; reads no data."""
     read_bytes = sum(one.bytes for one in facts)
     rate = (ceilings or {}).get(_READ_CEILING)
-    spills = trial.workload in _SPILLS and read_bytes > trial.memory_bytes
-    spill_bytes_most, seconds_about = read_bytes if spills else 0, None
-    kept = None
-    if trial.workload == "assemble":
-        super_kmers, seconds_about = _assembly(trial, facts)
-        folder = trial.parameters.get("resume")
-        if folder and trial.engine == "native":
-            kept = (super_kmers, machine.free_bytes(Path(str(folder))))
-        else:
-            spill_bytes_most = max(0, super_kmers - trial.memory_bytes // 2)
+    files = [(one.path, one.bytes) for one in facts]
+    needs = get_workload(trial.workload).needs(trial, files)
+    folder = needs.checkpoints
+    kept = (needs.temporary_bytes, machine.free_bytes(folder)) if folder else None
+    spill_bytes_most = 0 if folder else needs.temporary_bytes
+    seconds_about = needs.seconds
     return Estimate(
         read_bytes=read_bytes,
         files=sum(one.files for one in facts),
@@ -82,19 +69,6 @@ def estimate(
         seconds_about=seconds_about,
         kept=kept,
     )
-
-
-def _assembly(trial: Trial, facts: tuple[InputFacts, ...]) -> tuple[int, float]:
-    """Bytes of super-k-mers, and about how long the sizes of k-mers take."""
-    text = sum(one.bytes * (_GZIP_TIMES if one.path.endswith(".gz") else 1) for one in facts)
-    given = trial.parameters.get("kmer_sizes") or "auto"
-    rate = _READS_BYTES_PER_S
-    if trial.parameters.get("profile") == "paper":
-        sizes, rate = 1, _PAPER_BYTES_PER_S
-    else:
-        sizes = _SIZES_CHOSEN if given == "auto" else len(str(given).split(","))
-    seconds = text * sizes / (rate * trial.threads)
-    return int(text * _BASES_A_BYTE), seconds
 
 
 def check(found: Estimate, output: Path, scratch: Path) -> None:

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, fields
 from types import TracebackType
 
-from cuesta.lab.processes import Use, descendants, peak_resident_bytes, reset_peak, use_of
+from cuesta.processes import Use, descendants, peak_resident_bytes, reset_peak, use_of
 
 POLL_SECONDS = 0.05
 """How often the tree of processes is looked at."""

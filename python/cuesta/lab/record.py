@@ -13,8 +13,8 @@ from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
 from cuesta.lab.names import Names, Naming
 from cuesta.lab.probe import Usage
 from cuesta.lab.stats import median_interval, representative
-from cuesta.lab.trial import Outcome, Phase, Trial
 from cuesta.lab.verify import Verification
+from cuesta.trial import Outcome, Phase, Trial
 
 SCHEMA = "cuesta.run/1"
 FILE_NAME = "run.json"

@@ -9,16 +9,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from cuesta import uris
+from cuesta import machine, uris
 from cuesta.engines import Engine, ReadsRemote, ReadsUris
 from cuesta.errors import EngineMissing, InputError
-from cuesta.lab import inputs, machine
+from cuesta.lab import inputs
 from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
-from cuesta.lab.trial import Trial
 from cuesta.lab.verify import Verification
-from cuesta.units import format_bytes
-
-is_remote = uris.is_uri
+from cuesta.trial import Trial, is_remote
 
 
 def check(engine: Engine, paths: Iterable[str], cache: str) -> None:
@@ -48,18 +45,9 @@ def with_copies(engine: Engine, trial: Trial, facts: Iterable[InputFacts], scrat
     Errors: `InputError` when there is no room for the copies.
     """
     need_bytes = sum(fact.bytes for fact in facts if is_remote(fact.path))
-    check_room(scratch, need_bytes, "the verification copies inputs")
+    machine.check_room(scratch, need_bytes, "the verification copies inputs")
     copies = (_fetch(engine, trial, number, scratch) for number in range(len(trial.inputs)))
     return replace(trial, inputs=tuple(copies))
-
-
-def check_room(scratch: Path, need_bytes: int, what: str) -> None:
-    """Refuse copies for which there is no room. Errors: `InputError`."""
-    if need_bytes > machine.free_bytes(scratch):
-        raise InputError(
-            f"{scratch}: {what}, {format_bytes(need_bytes)}, there, which is more than is free; "
-            "choose another --scratch"
-        )
 
 
 def told(verification: Verification, trial: Trial) -> Verification:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuesta import __version__
+from cuesta import __version__, machine
 from cuesta.engines import (
     Engine,
     HasVariants,
@@ -20,14 +20,12 @@ from cuesta.engines import (
     ReportsProgress,
 )
 from cuesta.errors import EngineMissing, InputError, VerificationError
-from cuesta.lab import inputs, leftovers, machine, names, preflight, record, remote
+from cuesta.lab import inputs, leftovers, names, preflight, record, remote
 from cuesta.lab.beside import Beside
 from cuesta.lab.folder import AnswerFolder, check_output
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.probe import Probe
 from cuesta.lab.record import Context, Ending, Record, Sample
-from cuesta.lab.request import native_module
-from cuesta.lab.trial import Trial
 from cuesta.lab.verify import (
     FULL,
     LEVELS,
@@ -38,6 +36,8 @@ from cuesta.lab.verify import (
     strictly,
     verify,
 )
+from cuesta.native import native_module
+from cuesta.trial import Trial, is_remote
 from cuesta.workloads import get_workload
 from cuesta.workloads.preview import View, preview
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from cuesta._native import AnswerFiles
 
 REPEATS_MAX = 1000
+SEEDS = 1 << 64
+"""Seeds are whole numbers below this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         engine.prepare(hears.note)
     for sentence in leftovers.sweep(plan.output.resolve()):
         hears.note(sentence)
-    local = [path for path in trial.inputs if not remote.is_remote(path)]
+    local = [path for path in trial.inputs if not is_remote(path)]
     _announce(trial, plan, tuple(inputs.describe(path) for path in local), hears)
     context = replace(_context(trial, plan), names=named)
     if isinstance(engine, ReportsProgress):
@@ -157,6 +159,8 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
     remote.check(engine, trial.inputs, plan.cache)
     if plan.verify not in LEVELS:
         raise InputError(f"--verify is {plan.verify!r}, give one of {', '.join(LEVELS)}")
+    if not 0 <= trial.seed < SEEDS:
+        raise InputError(f"--seed is {trial.seed}, give 0 to 2^64 - 1")
     if not 1 <= plan.repeats <= REPEATS_MAX:
         raise InputError(f"--repeat is {plan.repeats}, give 1 to {REPEATS_MAX}")
     if plan.scratch and not plan.scratch.is_dir():
@@ -181,7 +185,7 @@ def _check_resume(trial: Trial, plan: Plan) -> None:
             f"--repeat {plan.repeats} with --resume: a run would go on from what the one before "
             "kept; leave one of them out"
         )
-    away = next((path for path in trial.inputs if remote.is_remote(path)), None)
+    away = next((path for path in trial.inputs if is_remote(path)), None)
     if away:
         raise InputError(
             f"--resume with {away}: a copy there may have changed unseen; copy it here first"
@@ -259,7 +263,7 @@ def _files(ending: Ending) -> list[str]:
 def _context(trial: Trial, plan: Plan) -> Context:
     """Everything around the trial but the sizes of its inputs."""
     places = {"output": plan.output}
-    if trial.inputs and not remote.is_remote(trial.inputs[0]):
+    if trial.inputs and not is_remote(trial.inputs[0]):
         places["input"] = Path(trial.inputs[0])
     places |= {"scratch": plan.scratch} if plan.scratch else {}
     return Context(

@@ -14,14 +14,14 @@ from cuesta.engines import Engine
 from cuesta.errors import InputError, VerificationError
 from cuesta.lab import ceilings, record
 from cuesta.lab.child import run_in_child
-from cuesta.lab.machine import cores_usable
 from cuesta.lab.names import resolved
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.record import Record
 from cuesta.lab.run import Plan, check, lacking, run_trial
 from cuesta.lab.study_file import Input, Series, Study, Variant, names, read
-from cuesta.lab.trial import Trial
 from cuesta.lab.verify import FULL
+from cuesta.machine import cores_usable
+from cuesta.trial import Trial
 
 __all__ = ["Series", "Study", "Variant", "names", "read", "run", "trials"]
 

@@ -23,8 +23,8 @@ from typing import Any
 
 from cuesta.data.make import KINDS
 from cuesta.errors import InputError
-from cuesta.lab.machine import cores_usable
-from cuesta.lab.trial import Trial
+from cuesta.machine import cores_usable
+from cuesta.trial import Trial
 from cuesta.workloads import get_workload
 
 SCALINGS = ("weak", "strong", "none")

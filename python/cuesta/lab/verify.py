@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from cuesta.lab.request import from_response, native_module, to_request
-from cuesta.lab.trial import Trial
+from cuesta.native import from_response, native_module, to_request
+from cuesta.trial import Trial
+from cuesta.workloads import get_workload
 
 FULL, SAMPLE, NONE = LEVELS = ("full", "sample", "none")
 """How much of an answer is held against its input: all; all that can be seen in the answer alone
@@ -97,10 +98,8 @@ def verify(
     Arguments: `level` is `full` or `sample`. Errors: `InputError` when the files or the inputs
     cannot be read.
     """
-    from cuesta.lab.points import with_arrays
-
     started = time.perf_counter()
-    trial, _ = with_arrays(trial, scratch)
+    trial, _ = get_workload(trial.workload).readable(trial, scratch)
     request = to_request(trial, answer, scratch, verify=level)
     response = from_response(native_module().verify(trial.workload, request, progress))
     return Verification(

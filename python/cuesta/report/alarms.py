@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cuesta.report import numerals as n
+from cuesta import numerals as n
 from cuesta.report.findings import CEILING_SLACK, NOISY_SPREAD, Finding, spread
 from cuesta.report.records import Group, Run, number, text
-from cuesta.report.words import ceiling_name, listed
+from cuesta.report.words import ceiling_name
 
 REPEATS_GOOD = 6
 """So many samples are needed before an interval of the median has 95 % confidence."""
@@ -34,7 +34,7 @@ def alarms(group: Group, finding: Finding) -> tuple[Alarm, ...]:
 
 def _answers(group: Group, finding: Finding) -> Iterator[Alarm]:
     if finding.digests_equal is False:
-        digests = listed([f"{label} {run.digest[:8]}" for label, run in group.named()])
+        digests = n.listed([f"{label} {run.digest[:8]}" for label, run in group.named()])
         yield Alarm(text=f"The answers differ: {digests}. Do not compare the times.", grave=True)
     for label, run in group.named():
         if run.verified is False:
@@ -60,14 +60,14 @@ def _samples(group: Group) -> Iterator[Alarm]:
         each = "It was run once" if len(single) == 1 else "Each was run once"
         yield Alarm(text=f"{each}: the times are one sample, without any interval.")
     elif single:
-        yield Alarm(text=f"{_capital(listed(single))} ran once: that time is one sample.")
+        yield Alarm(text=f"{_capital(n.listed(single))} ran once: that time is one sample.")
     noisy = [
         f"{label} by {n.percent(spread(run))}"
         for label, run in group.named()
         if len(run.samples) > 1 and spread(run) > NOISY_SPREAD
     ]
     if noisy:
-        yield Alarm(text=f"The repeats spread widely around their median: {listed(noisy)}.")
+        yield Alarm(text=f"The repeats spread widely around their median: {n.listed(noisy)}.")
 
 
 def _sameness(group: Group) -> Iterator[Alarm]:
@@ -84,7 +84,7 @@ def _sameness(group: Group) -> Iterator[Alarm]:
         if len({str(value) for value in values}) > 1
     ]
     if differ:
-        yield Alarm(text=f"Besides the engine, {listed(differ)} differs between these runs.")
+        yield Alarm(text=f"Besides the engine, {n.listed(differ)} differs between these runs.")
 
 
 def _ceilings(group: Group) -> Iterator[Alarm]:
@@ -126,7 +126,7 @@ def _busy(group: Group) -> Iterator[Alarm]:
         if cores and load and load > BUSY_LOAD * cores:
             loads.append(f"{n.significant(load, 2)} on {n.plural(int(cores), 'core')} for {label}")
     if loads:
-        yield Alarm(text=f"The machine was busy before the run: a load of {listed(loads)}.")
+        yield Alarm(text=f"The machine was busy before the run: a load of {n.listed(loads)}.")
 
 
 def _machine(run: Run) -> tuple[object, ...]:

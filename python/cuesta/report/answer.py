@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from cuesta.report import numerals as n
+from cuesta import numerals as n
 from cuesta.report import plots, scales, shapes, svg
 from cuesta.report.blocks import Block, Cell, Column, Figure, Key, Pair, Pairs, Part, Row, Table
 from cuesta.report.records import Fields, Run, mapping, number, objects, text

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+from cuesta import numerals as n
 from cuesta.report import answer
-from cuesta.report import numerals as n
 from cuesta.report.blocks import Block, Pair, Pairs, Part
 from cuesta.report.findings import Finding
 from cuesta.report.records import Fields, Group, mapping, number, text

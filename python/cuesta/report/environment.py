@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from cuesta.report import numerals as n
+from cuesta import numerals as n
 from cuesta.report.blocks import Beside, Block, Commands, Fold, Pair, Pairs, Part
 from cuesta.report.records import Fields, Group, Run, mapping, number, text
 from cuesta.workloads import WORKLOAD_NAMES, get_workload

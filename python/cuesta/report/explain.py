@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from cuesta import numerals as n
 from cuesta.errors import InputError
-from cuesta.report import numerals as n
 from cuesta.report.alarms import alarms
 from cuesta.report.findings import (
     Finding,
@@ -21,9 +21,9 @@ from cuesta.report.findings import (
     spans,
     whole_seconds,
 )
-from cuesta.report.question import question
 from cuesta.report.records import SETUP_PHASES, Group, Run, read_groups
 from cuesta.report.words import agreement, answer, ceiling_name, limits, typed, verdict
+from cuesta.workloads.question import question
 
 WIDTH_COLUMNS = 80
 BAR_COLUMNS = 24

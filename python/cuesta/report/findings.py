@@ -14,9 +14,6 @@ from cuesta.report.records import SETUP_PHASES, Group, Phase, Run
 OTHER = "other"
 """Name of the time that no phase covers."""
 
-CLUSTER_ENGINES = frozenset({"spark", "spark-scala", "mpi"})
-"""Engines that can run on several machines."""
-
 NEAR_CEILING = 0.7
 """From this share of a ceiling on, the ceiling is what bounds a phase."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuesta.report import numerals as n
+from cuesta import numerals as n
 from cuesta.report import scales, shapes, svg, tables
 from cuesta.report.blocks import Block, Figure, Fold, Key, Part
 from cuesta.report.findings import (

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cuesta import numerals as n
 from cuesta.report import answer, assessment, environment, parts, words
-from cuesta.report import numerals as n
 from cuesta.report.alarms import alarms
 from cuesta.report.blocks import Alert, Mark, Pair, Section
 from cuesta.report.findings import Finding, bounding_phase, find
-from cuesta.report.question import question
 from cuesta.report.records import Group
+from cuesta.workloads.answers import HEADLINE_COUNTS
+from cuesta.workloads.question import question
 
 _CACHE_MARKS = {
     "as-is": "page cache left as it was",
     "input-dropped": "cold: input dropped from the page cache",
     "machine-dropped": "cold: page cache emptied",
-}
-_HEADLINE_COUNTS = {
-    "scan": {"rows_kept": "pairs kept", "rows_read": "pairs read"},
-    "correlate": {"rows_kept": "pairs kept", "genes": "genes"},
-    "join": {"both": "pairs in both", "left_only": "only in the first"},
-    "degrees": {"genes_with_edges": "genes with an edge", "edges": "edges"},
-    "communities": {"communities": "communities", "edges": "edges"},
-    "dataflow": {"blocks": "blocks", "vectors": "vectors"},
-    "sort": {"records": "records"},
-    "kmeans": {"points": "points", "iterations": "iterations"},
-    "images": {"images": "images", "objects": "objects"},
-    "assemble": {"contigs": "contigs", "n50": "bases N50"},
 }
 FACTS_COUNTS_MAX = 2
 
@@ -70,7 +59,7 @@ def section(identifier: str, group: Group) -> Section:
 
 def _kind(group: Group) -> str:
     """What kind of thing this section is: workload and engines."""
-    engines = words.listed(list(group.labels))
+    engines = n.listed(list(group.labels))
     return f"{group.first.workload} on {engines}"
 
 
@@ -121,7 +110,7 @@ def _facts(finding: Finding) -> list[Pair]:
     peak = best.number("peak_resident_bytes")
     if peak:
         pairs.append(Pair(name=f"{finding.best_label}, peak memory", text=n.size(peak)))
-    known = _HEADLINE_COUNTS.get(best.workload) or {
+    known = HEADLINE_COUNTS.get(best.workload) or {
         name: name.replace("_", " ") for name in best.counts if not name.endswith("_bytes")
     }
     counts = [(name, best.counts[key]) for key, name in known.items() if key in best.counts]

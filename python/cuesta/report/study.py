@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cuesta import numerals as n
 from cuesta.errors import InputError
 from cuesta.lab.stats import Statistic, median_interval
-from cuesta.report import numerals as n
-from cuesta.report import plots, scales, shapes, words
+from cuesta.report import plots, scales, shapes
 from cuesta.report.blocks import (
     Alert,
     Cell,
@@ -159,7 +159,7 @@ def _left_out(study: Study) -> list[Alert]:
 
 
 def _section(identifier: str, study: Study, series: Series) -> Section:
-    engines = words.listed([curve.label for curve in series.curves])
+    engines = n.listed([curve.label for curve in series.curves])
     alerts = [Alert(text=one, grave=False) for one in _not_flat(study, series)]
     alerts += _left_out(study)
     parts = [_times(identifier, series), _efficiency(identifier, series), _numbers(series)]
@@ -187,11 +187,11 @@ def _lead(series: Series) -> list[str]:
         times = [
             f"{one.label} {n.ratio(one.points[-1].time.median / best_seconds)}" for one in rest
         ]
-        sentences.append(f"Beside it, {words.listed(times)} as long.")
+        sentences.append(f"Beside it, {n.listed(times)} as long.")
     if series.scaling == "strong":
         costs = [f"{curve.label} {_cost(series, curve)}" for curve in series.curves]
         sentences.append(
-            f"Cores needed to beat one core of {_reference(series).label}: {words.listed(costs)}."
+            f"Cores needed to beat one core of {_reference(series).label}: {n.listed(costs)}."
         )
     return sentences
 
@@ -245,7 +245,7 @@ def _parameters(series: Series) -> list[str]:
     first = series.curves[0].points[0].run
     kept = {key: value for key, value in first.parameters.items() if key != "blocks"}
     said = [f"{key.replace('_', ' ')} {value}" for key, value in kept.items()]
-    return [f"All with {words.listed(said)}."] if said else []
+    return [f"All with {n.listed(said)}."] if said else []
 
 
 def _facts(series: Series) -> list[Pair]:

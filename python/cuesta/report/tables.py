@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuesta.report import numerals as n
+from cuesta import numerals as n
 from cuesta.report.blocks import Cell, Column, Row, Table
 from cuesta.report.findings import (
     Finding,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 
-from cuesta.report import numerals as n
+from cuesta import numerals as n
+from cuesta.engine_names import ON_SEVERAL_MACHINES
 from cuesta.report.findings import (
     BUSY,
     CEILING_SLACK,
-    CLUSTER_ENGINES,
     FAR_FROM_CEILING,
     IDLE,
     NEAR_CEILING,
@@ -19,6 +18,7 @@ from cuesta.report.findings import (
     machines_to_draw_level,
 )
 from cuesta.report.records import Group, Phase, Run, objects
+from cuesta.workloads.answers import outcome
 
 _CEILINGS = {
     "memory_read": "read memory",
@@ -62,74 +62,12 @@ def ceiling_ability(name: str) -> str:
     return _CEILINGS.get(ceiling_key(name), f"do {ceiling_name(name)}")
 
 
-def listed(words: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _contigs(counts: Mapping[str, int]) -> str:
-    if counts["contigs"] == 1:
-        return f"One contig came out, of {_about(counts, 'bases')} bases."
-    return (
-        f"{n.plural(counts['contigs'], 'contig')} have {_about(counts, 'bases')} bases, half of "
-        f"them in contigs of at least {_about(counts, 'n50')}; the largest has "
-        f"{_about(counts, 'largest')}."
-    )
-
-
 def answer(run: Run) -> str:
     """What came out, from the counts; empty when they say nothing known."""
-    counts = run.counts
-    match run.workload:
-        case "scan" | "correlate" if "rows_kept" in counts:
-            return _kept(counts)
-        case "join" if "both" in counts:
-            sides = [f"{_about(counts, 'both')} are in both versions"]
-            sides += [f"{_about(counts, 'left_only')} only in the first"] * (
-                counts.get("left_only", 0) > 0
-            )
-            sides += [f"{_about(counts, 'right_only')} only in the second"] * (
-                counts.get("right_only", 0) > 0
-            )
-            return f"Of the gene pairs, {listed(sides)}."
-        case "degrees" if "genes_with_edges" in counts:
-            return (
-                f"{_about(counts, 'genes_with_edges')} of {_about(counts, 'genes')} genes have at "
-                f"least one of the {_about(counts, 'edges')} edges; the best connected "
-                f"gene{_hub(run)} has {_about(counts, 'largest_degree')}."
-            )
-        case "communities" if "communities" in counts:
-            return (
-                f"{n.plural(counts['communities'], 'community', 'communities')} "
-                f"{'holds' if counts['communities'] == 1 else 'hold'} "
-                f"{_about(counts, 'genes_grouped')} of {_about(counts, 'genes')} genes; the "
-                f"largest has {_about(counts, 'largest_community')}."
-            )
-        case "dataflow" if "vectors" in counts:
-            return f"{_about(counts, 'vectors')} vectors went through all stages."
-        case "sort" if "records" in counts:
-            return f"{_about(counts, 'records')} records are in the order of their keys."
-        case "assemble" if "contigs" in counts:
-            return _contigs(counts)
-        case "kmeans" if "points" in counts:
-            dimensions = n.plural(counts["dimensions"], "dimension")
-            return (
-                f"{_about(counts, 'points')} points of {dimensions} are grouped around "
-                f"{n.plural(counts['clusters'], 'centre')}, after "
-                f"{n.plural(counts['iterations'], 'iteration')}."
-            )
-        case "images" if "objects" in counts:
-            return (
-                f"{n.plural(counts['images'], 'image')} {_show(counts['images'])} "
-                f"{n.plural(counts['objects'], 'object')}; the largest has "
-                f"{n.plural(counts['largest_object'], 'pixel')}."
-            )
-    return ""
+    return outcome(run.workload, run.counts, _best_gene(run))
 
 
-def _hub(run: Run) -> str:
+def _best_gene(run: Run) -> str:
     """The best connected gene by name, set off by commas; empty where genes have no names."""
     tables = (one for one in objects(run.fields.get("preview")) if one.get("kind") == "table")
     rows = next(tables, {}).get("rows")
@@ -145,14 +83,14 @@ def comparison(finding: Finding) -> str:
     if finding.digests_equal is False:
         return "The times below compare different things, because the answers differ."
     clauses = [_faster(other) for other in finding.others]
-    text = f"{_took(finding)}: {listed(clauses)}."
+    text = f"{_took(finding)}: {n.listed(clauses)}."
     changed = [
         f"{n.ratio(other.total_ratio)} faster than {other.label}"
         for other in finding.others
         if not 0.87 < other.total_ratio / (other.work_ratio or 1.0) < 1.15
     ]
     if changed:
-        text += f" With starting up and loading counted it is {listed(changed)}."
+        text += f" With starting up and loading counted it is {n.listed(changed)}."
     return text
 
 
@@ -186,7 +124,7 @@ def typed(name: str, run: Run) -> str:
         ("everything else", spent.rest_seconds),
     ]
     told = [f"{n.duration(seconds)} {what}" for what, seconds in parts if seconds > 0]
-    return f"{_capital(name)} took {n.duration(spent.seconds)} as typed: {listed(told)}."
+    return f"{_capital(name)} took {n.duration(spent.seconds)} as typed: {n.listed(told)}."
 
 
 def bound(finding: Finding) -> str:
@@ -205,7 +143,7 @@ def verdict(finding: Finding) -> str:
     if finding.digests_equal is False or finding.best.verified is not True:
         return ""
     seconds = finding.best.total_seconds
-    if finding.best.engine in CLUSTER_ENGINES:
+    if finding.best.engine in ON_SEVERAL_MACHINES:
         if not finding.others:
             return ""
         return f"{_capital(finding.best.engine)} wins here already on one machine."
@@ -222,7 +160,7 @@ def level(finding: Finding) -> list[str]:
     """How many machines each cluster engine would need to draw level with the fastest run."""
     sentences = []
     for other in finding.others if finding.digests_equal is not False else ():
-        if other.run.engine not in CLUSTER_ENGINES or not other.slower:
+        if other.run.engine not in ON_SEVERAL_MACHINES or not other.slower:
             continue
         machines = machines_to_draw_level(finding.best, other.run)
         ideal = f"{n.count(max(2, math.ceil(other.work_ratio)))} machines like this one"
@@ -283,13 +221,6 @@ def _cores(run: Run, busy: float | None) -> list[str]:
     return [f"Its {cores} were busy {n.percent(busy)} of the time."]
 
 
-def _kept(counts: Mapping[str, int]) -> str:
-    kept, read = counts["rows_kept"], counts.get("rows_read", 0)
-    if read <= 0:
-        return f"{n.about(kept)} gene pairs pass."
-    return f"{n.about(kept)} of {n.about(read)} gene pairs pass ({n.percent(kept / read)})."
-
-
 def _faster(other: Versus) -> str:
     if other.faster and other.work_ratio > 0:
         return f"{n.ratio(1 / other.work_ratio)} slower than {other.label} in the work alone"
@@ -306,15 +237,7 @@ def _setup(run: Run) -> str:
     start, load = run.setup_seconds("start"), run.setup_seconds("load")
     extra = [f"{n.duration(start)} to start up"] * (start > 0)
     extra += [f"{n.duration(load)} to load"] * (load > 0)
-    return f", and {listed(extra)} before that" if extra else ""
-
-
-def _show(images: int) -> str:
-    return "shows" if images == 1 else "show"
-
-
-def _about(counts: Mapping[str, int], name: str) -> str:
-    return n.about(counts.get(name, 0))
+    return f", and {n.listed(extra)} before that" if extra else ""
 
 
 def _capital(words: str) -> str:

@@ -7,33 +7,29 @@ options, of the checks and of the documentation.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuesta.errors import InputError
 
-WORKLOAD_NAMES = (
-    "correlate",
-    "scan",
-    "join",
-    "degrees",
-    "communities",
-    "load",
-    "dataflow",
-    "sort",
-    "kmeans",
-    "images",
-    "assemble",
-)
-"""In the order in which a person meets them."""
+if TYPE_CHECKING:
+    from cuesta.trial import Phase, Trial
+    from cuesta.workloads.needs import Needs
 
 GENES = "genes"
 """The parameter that says how many genes there are, in whose place names of them may be given."""
 
 _SPEC = Path(__file__).parent.parent / "spec" / "workloads"
+
+WORKLOAD_NAMES = tuple(sorted(page.parent.name for page in _SPEC.glob("*/params.toml")))
+"""Those that have a folder in `spec/workloads`."""
+
+BALANCE_FLOPS_PER_BYTE = 8.0
+"""Where a phase does more than this, arithmetic bounds it, not memory."""
 
 _KINDS = {
     "int": "a whole number", "float": "a number", "text": "a word", "flag": "true or false",
@@ -138,11 +134,18 @@ class Workload:
         How the command line names and explains the inputs.
     inputs_minimum, inputs_maximum
         How many inputs there must be; no maximum when None.
+    converter
+        The module of this package that brings inputs into a form which kernels read; or empty.
+    spills
+        The function of `cuesta.workloads.needs` that says what goes to temporary files.
     mates_apart, mates_in_turn
         Parameters that say that inputs are mates: of two files each, or in turn in each file. Those
         of two files may be given with `-1` and `-2` as well. Empty where inputs have no mates.
     answer
         Names the answer's files and folders may have.
+    ceilings
+        By phase, the name of the ceiling that bounds it where an engine says no other; or two: of
+        the bytes that it moves and of its arithmetic, whichever of them takes longer.
     names
         Whether its answers may name genes: `--genes` takes a file of names then, or a whole number
         where there is a parameter `genes`.
@@ -155,9 +158,12 @@ class Workload:
     inputs_help: str
     inputs_minimum: int
     inputs_maximum: int | None
+    converter: str
     mates_apart: str
     mates_in_turn: str
     answer: tuple[str, ...]
+    spills: str = "nothing"
+    ceilings: Mapping[str, str | list[str]] = field(default_factory=dict)
     names: bool = False
 
     def check(self, given: Mapping[str, object]) -> dict[str, object]:
@@ -169,6 +175,19 @@ class Workload:
         if unknown:
             raise InputError(f"{self.name} has no parameter {unknown[0]!r}")
         return {one.name: one.check(given.get(one.name, one.default)) for one in self.parameters}
+
+    def ceiling(self, phase: Mapping[str, Any]) -> str | None:
+        """The ceiling of a phase: what has `name` and, where they are known, `bytes` and `flops`.
+
+        Phases of one name and different numbers have one ceiling.
+        """
+        name = phase["name"]
+        flops, size_bytes = phase.get("flops") or 0, phase.get("bytes") or 0
+        found = self.ceilings.get(name) or self.ceilings.get(name.rstrip("0123456789 "))
+        if found is None or isinstance(found, str):
+            return found
+        moving, computing = found
+        return computing if flops > BALANCE_FLOPS_PER_BYTE * size_bytes else moving
 
     def apart(self, given: Mapping[str, object]) -> tuple[dict[str, object], str | None]:
         """The parameters, and the file of names that stood in the place of `genes`, if one did."""
@@ -189,6 +208,25 @@ class Workload:
                     f"engine {engine} has no {one.option} {value}; take --engine "
                     f"{' or '.join(able)}"
                 )
+
+    def readable(self, trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
+        """The trial with copies in `scratch` for inputs that kernels do not read, and the phases.
+
+        Errors: those of the converter.
+        """
+        if not self.converter:
+            return trial, ()
+        found: tuple[Trial, tuple[Phase, ...]] = import_module(
+            f"cuesta.workloads.{self.converter}"
+        ).readable(trial, scratch)
+        return found
+
+    def needs(self, trial: Trial, files: Sequence[tuple[str, int]]) -> Needs:
+        """What a run will need, by the paths and bytes of its input."""
+        from cuesta.workloads import needs
+
+        found: Needs = getattr(needs, self.spills)(trial, files)
+        return found
 
     def option_of(self, name: str) -> str:
         """The option of the parameter called `name`."""
@@ -220,9 +258,12 @@ def get_workload(name: str) -> Workload:
         inputs_help=inputs["help"],
         inputs_minimum=inputs["minimum"],
         inputs_maximum=inputs.get("maximum"),
+        converter=inputs.get("converter", ""),
         mates_apart=inputs.get("mates_apart", ""),
         mates_in_turn=inputs.get("mates_in_turn", ""),
         answer=tuple(table["answer"]),
+        spills=table.get("spills", "nothing"),
+        ceilings=table.get("ceilings", {}),
         names=table.get("names", False),
     )
 

@@ -18,7 +18,6 @@ use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Request, parameters};
 use cuesta_runtime::rounds::{Leader, Means, Worker};
 use cuesta_runtime::sequential;
-use cuesta_runtime::state::State;
 use serde::{Deserialize, Serialize};
 
 use crate::params::AssembleParams;
@@ -110,7 +109,6 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
         let remote = Remote { rounds, context: &context, means, steps: &steps };
         let mut response = run_with(&context, &remote)?;
         response.counts.insert("parts", remote.parts(usize::MAX)? as u64);
-        State::new(means, &request.scratch).clear()?;
         Ok(response)
     }))
 }

@@ -238,7 +238,7 @@ impl Intake {
         let query = Query { filter: None, need: Need::Row };
         for chunk in 0..matrix.chunk_count() {
             matrix.visit_chunk(chunk, &query, &mut reader, |row| {
-                batch.push(row).map_err(|what| Error::input("output.pairs", what))?;
+                batch.push(row).map_err(|what| Error::defect("output.pairs", what))?;
                 run.push(batch.bytes())?;
                 self.spilled_bytes += batch.size_bytes() as u64;
                 batch.clear();
@@ -278,5 +278,5 @@ impl Intake {
 }
 
 fn broken() -> Error {
-    Error::input("output.pairs", "writing went on after an error; report this")
+    Error::defect("output.pairs", "writing went on after an error")
 }

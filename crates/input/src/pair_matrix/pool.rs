@@ -198,7 +198,7 @@ struct Alarm<'a>(&'a Shared);
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.fail(Error::input("output.pairs", "a thread broke down; please report this"));
+            self.0.fail(Error::defect("output.pairs", "a thread broke down"));
         }
     }
 }

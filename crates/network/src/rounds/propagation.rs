@@ -153,7 +153,6 @@ impl Steps {
 
     fn finish(&self, supersteps: u32, response: &mut Response) -> Result<()> {
         add_rows(response, PHASE, self.counts.rows_kept);
-        State::clear(&self.request.scratch)?;
         response.counts.insert("rounds", u64::from(supersteps));
         let labels = smallest_members(&self.labels);
         finish(&self.request.output, self.params.genes, (labels, self.counts), response)

@@ -17,8 +17,8 @@ use cuesta_runtime::parallel;
 
 use super::load::PAIRS_FOLDER;
 use super::scan::PAIRS_FILE;
-use crate::kernel::correlate::{Counts, Match, Method, Params, Prepared, Scratch, band, bands};
-use crate::params::{CorrelateParams, Correlation, Format, HeaderLine};
+use crate::kernel::correlate::{Counts, Match, Prepared, Scratch, band, bands};
+use crate::params::{CorrelateParams, Format, HeaderLine};
 
 /// Bytes of text that a band collects before it writes them.
 const PART_BYTES: usize = 1 << 20;
@@ -38,7 +38,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
     let _lease = context.budget.take(memory_bytes(&matrix), "the matrix made ready")?;
     let prepared = timed(&mut response, "prepare", || {
-        Ok((Prepared::new(&matrix, &kernel_params(&params), context.request.threads)?, 0, 0))
+        Ok((Prepared::new(&matrix, &params.kernel(), context.request.threads)?, 0, 0))
     })?;
     let bands = bands_in(context, genes)?;
     let job = Job { context, matrix: &matrix, prepared: &prepared, bands: &bands };
@@ -108,7 +108,7 @@ pub fn write_rows(
 ) -> Result<(Counts, u64)> {
     let matrix = &read(context, params)?;
     let _lease = context.budget.take(memory_bytes(matrix), "the matrix made ready")?;
-    let prepared = &Prepared::new(matrix, &kernel_params(params), context.request.threads)?;
+    let prepared = &Prepared::new(matrix, &params.kernel(), context.request.threads)?;
     let inside = |band: &Range<usize>| band.start.max(rows.start)..band.end.min(rows.end);
     let bands = bands_in(context, matrix.genes.len())?;
     let bands: Vec<Range<usize>> =
@@ -136,15 +136,6 @@ pub fn read(context: &Context<'_>, params: &CorrelateParams) -> Result<Expressio
         memory_bytes: context.budget.limit_bytes(),
     };
     matrix::read(path, &options)
-}
-
-fn kernel_params(params: &CorrelateParams) -> Params {
-    let method = match params.method {
-        Correlation::Pearson => Method::Pearson,
-        Correlation::Spearman => Method::Spearman,
-    };
-    let (min_abs_score, min_samples) = (params.min_abs_score, params.min_samples);
-    Params { method, min_abs_score, min_samples }
 }
 
 fn memory_bytes(matrix: &ExpressionMatrix) -> u64 {

@@ -34,6 +34,6 @@ pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Res
         "join" => join::run(&context),
         "degrees" => degrees::run(&context),
         "communities" => communities::run(&context),
-        other => Err(Error::input("arguments", format!("no workload is named {other}"))),
+        other => Err(Error::defect("arguments", format!("no workload is named {other}"))),
     }
 }

@@ -50,7 +50,7 @@ pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<
         "join" => join::join(&context),
         "degrees" => degrees::degrees(&context),
         "communities" => communities::communities(&context),
-        other => Err(Error::input("arguments", format!("no workload is named {other}"))),
+        other => Err(Error::defect("arguments", format!("no workload is named {other}"))),
     }
 }
 

@@ -49,10 +49,10 @@ pub fn sample(
 /// the sample is small.
 ///
 /// # Errors
-/// `Input` for too many parts.
+/// `Defect` for too many parts.
 pub fn cuts(sample: &mut [Entry], parts: usize) -> Result<Vec<Entry>> {
     if !(1..=PARTS_MAX).contains(&parts) {
-        return Err(Error::input("sort", format!("{parts} parts, give 1 to {PARTS_MAX}")));
+        return Err(Error::defect("sort", format!("{parts} parts, not 1 to {PARTS_MAX}")));
     }
     Ok(Splitters::choose(sample, parts).cuts().to_vec())
 }

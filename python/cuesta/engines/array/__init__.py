@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cuesta.engines import Engine, Progress
-from cuesta.lab.trial import Outcome, Trial
+from cuesta.trial import Outcome, Trial
 
 
 @dataclass(frozen=True)

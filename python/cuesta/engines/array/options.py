@@ -17,7 +17,7 @@ from cuesta.engines.array.sizes import (
     Sizes,
 )
 from cuesta.errors import InputError
-from cuesta.lab.trial import Trial
+from cuesta.trial import Trial
 from cuesta.units import format_bytes, parse_size
 
 KEEP_OPTION = "array"

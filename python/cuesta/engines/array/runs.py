@@ -19,7 +19,7 @@ from cuesta.engines.array.options import BUDGET_OPTION
 from cuesta.engines.array.sizes import Sizes, too_little
 from cuesta.engines.array.store import Batch
 from cuesta.errors import InputError
-from cuesta.lab.trial import Phase, Trial
+from cuesta.trial import Phase, Trial
 from cuesta.units import format_bytes
 
 FILE_READ = "file_read_warm_bytes_per_s"

@@ -24,7 +24,7 @@ import numpy as np
 from cuesta.engines.array.sizes import LINE_BYTES_MAX
 from cuesta.engines.array.store import COUNTS, DIMENSIONS, Batch
 from cuesta.errors import InputError
-from cuesta.lab.request import from_response, native_module
+from cuesta.native import from_response, native_module
 
 WHOLE_FILE = (1 << 64) - 1
 """Bytes of the split that is a whole gzipped file."""

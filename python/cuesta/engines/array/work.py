@@ -19,8 +19,8 @@ from cuesta.engines.array.runs import FILE_READ, Clock, Run
 from cuesta.engines.array.sizes import Sizes, sizes
 from cuesta.engines.array.text_source import open_text
 from cuesta.errors import InputError
-from cuesta.lab.request import native_module
-from cuesta.lab.trial import Outcome, Trial
+from cuesta.native import native_module
+from cuesta.trial import Outcome, Trial
 
 _WORKLOADS: dict[str, Callable[[Run], None]] = {
     "scan": scan.run,

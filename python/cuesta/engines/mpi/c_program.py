@@ -18,7 +18,7 @@ from typing import Any
 from cuesta.engines.dataflow import ANSWER_FILE, Plan
 from cuesta.engines.mpi import launch
 from cuesta.errors import EngineError, EngineMissing, InputError
-from cuesta.lab.ceilings import cache_folder
+from cuesta.machine import cache_folder
 
 SOURCE = Path(__file__).with_name("dataflow.c")
 FLAGS = ("-O3",)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from time import perf_counter
 from typing import Any
 
-from cuesta.lab.trial import Phase
+from cuesta.trial import Phase
 
 
 class Clock:

@@ -8,21 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cuesta.engines import rounds
 from cuesta.engines.dataflow import KERNELS, VECTOR_BYTES, kernels_of, plan
 from cuesta.engines.mpi import c_program, launch, world
-from cuesta.engines.rounds import WORKLOADS, joined
 from cuesta.errors import EngineMissing, InputError
-from cuesta.lab.points import with_arrays
-from cuesta.lab.request import native_module
-from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.native import native_module
+from cuesta.trial import Outcome, Phase, Trial
+from cuesta.workloads import Workload, get_workload
 
 _KERNELS = (*KERNELS, "c")
-_MEMORY_READ = "memory_read_bytes_per_s"
-_CEILINGS = {
-    "shift": "memory_copy_bytes_per_s",
-    "average": _MEMORY_READ,
-}
-"""By phase, the ceiling that bounds it."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +24,12 @@ class MpiEngine:
     """One rank a core, each with one thread; `--ranks` says how many."""
 
     name: str = "mpi"
-    workloads: frozenset[str] = WORKLOADS
     reads_uris: bool = True
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        """Those in rounds."""
+        return rounds.workloads()
 
     def missing(self) -> str | None:
         """What to install, or None."""
@@ -57,7 +55,7 @@ class MpiEngine:
             _check_memory(trial, ranks)
         if kernels == "c":
             return _run_in_c(trial, ranks, output)
-        trial, converted = with_arrays(trial, scratch)
+        trial, converted = get_workload(trial.workload).readable(trial, scratch)
         request = {
             "workload": trial.workload,
             "inputs": list(trial.inputs),
@@ -72,7 +70,7 @@ class MpiEngine:
             response = world.run(request)
         else:
             response = launch.run_ranks(ranks, request, scratch)
-        return _outcome(response, converted)
+        return _outcome(trial, response, converted)
 
     def close(self) -> None:
         """Let the ranks that somebody started go home."""
@@ -80,9 +78,10 @@ class MpiEngine:
             world.close()
 
 
-def _outcome(response: dict[str, Any], before: tuple[Phase, ...]) -> Outcome:
+def _outcome(trial: Trial, response: dict[str, Any], before: tuple[Phase, ...]) -> Outcome:
+    workload = get_workload(trial.workload)
     return Outcome(
-        phases=joined((*before, *map(_phase, response["phases"]))),
+        phases=rounds.joined((*before, *(_phase(workload, row) for row in response["phases"]))),
         counts=response["counts"],
         versions=response.get("versions", {}),
     )
@@ -98,7 +97,7 @@ def _run_in_c(trial: Trial, ranks: int, output: Path) -> Outcome:
     program, is_new = c_program.compiled(c_program.FLAGS)
     start = Phase(name="start", seconds=time.perf_counter() - started)
     response = c_program.run(asked, ranks, output, program)
-    return _outcome(response, (start,) if is_new else ())
+    return _outcome(trial, response, (start,) if is_new else ())
 
 
 def _ranks(trial: Trial) -> int:
@@ -126,12 +125,12 @@ def _check_memory(trial: Trial, ranks: int) -> None:
         )
 
 
-def _phase(row: dict[str, Any]) -> Phase:
+def _phase(workload: Workload, row: dict[str, Any]) -> Phase:
     return Phase(
         name=row["name"],
         seconds=row["seconds"],
         bytes=row.get("bytes"),
         rows=row.get("rows"),
         flops=row.get("flops"),
-        ceiling=row.get("ceiling") or _CEILINGS.get(row["name"]),
+        ceiling=row.get("ceiling") or workload.ceiling(row),
     )

@@ -1,6 +1,7 @@
 """What every rank runs: `python -m cuesta.engines.mpi.rank REQUEST RESPONSE` under mpiexec.
 
-A workload goes in rounds, or is a module of this package with `run(world, request)`. Rank 0 reads
+A workload goes in rounds, or with other kernels is a module of this package with
+`run(world, request)`. Rank 0 reads
 the request and tells the others; an error of any rank is told by rank 0, and ends all.
 """
 
@@ -13,8 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cuesta.engines.rounds import WORKLOADS
-from cuesta.errors import CuestaError, Defect, EngineError
+from cuesta.errors import CuestaError, Defect, EngineError, only_ours
 
 
 def main() -> int:
@@ -42,14 +42,15 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     """The request on all ranks; the response, on every rank, holds `error` if any rank had one."""
     response, told = {}, None
     try:
-        name = request["workload"]
-        module = "rounds" if request["kernels"] == "native" and name in WORKLOADS else name
+        module = "rounds" if request["kernels"] == "native" else request["workload"]
         response = import_module(f"cuesta.engines.mpi.{module}").run(world, request)
     except CuestaError as error:
         told = (type(error).__name__, str(error))
     except MemoryError:
         told = ("EngineError", f"mpi: rank {world.rank} has no memory left; use fewer ranks")
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not only_ours(error):
+            raise
         told = (Defect.__name__, str(Defect.of(error)))
     if told is None:
         return response

@@ -14,7 +14,7 @@ from cuesta.engines import Progress
 from cuesta.engines.spark.executor import Tally, TallyParam
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.session import Session
-from cuesta.lab.trial import Phase, Trial
+from cuesta.trial import Phase, Trial
 
 if TYPE_CHECKING:
     from pyspark import Accumulator, AccumulatorParam
@@ -46,10 +46,6 @@ class Context:
         Accumulator in which tasks say what they have done.
     phases
         Those that have ended.
-    copies
-        Folders in scratch with copies of inputs, to be removed after the run.
-    origins
-        The URI of each input that was copied, by the path of its copy.
     """
 
     def __init__(self, session: Session, trial: Trial, output: Path) -> None:
@@ -57,8 +53,6 @@ class Context:
         self.trial = trial
         self.output = output
         self.phases: list[Phase] = []
-        self.copies: list[Path] = []
-        self.origins: dict[str, str] = {}
         adding = cast("AccumulatorParam[Tally]", TallyParam())
         self.tally: Accumulator[Tally] = session.spark.sparkContext.accumulator({}, adding)
         self.task_bytes = options_of(trial).task_bytes
@@ -71,7 +65,7 @@ class Context:
 
     def watched(self, size_bytes: int) -> AbstractContextManager[None]:
         """Tell progress through so many bytes, as tasks tell of them."""
-        return _watched(self.progress, self.counted, Measure(bytes=size_bytes))
+        return _watched(self.progress, self.done_bytes, Measure(bytes=size_bytes))
 
     @contextmanager
     def phase(self, name: str, *, ceiling: str | None = None) -> Iterator[Measure]:

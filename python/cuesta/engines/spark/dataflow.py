@@ -25,7 +25,6 @@ from cuesta.engines.dataflow import (
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.failures import refusing
 from cuesta.engines.spark.options import options_of
-from cuesta.engines.spark.source import on_disk
 from cuesta.errors import InputError
 from cuesta.units import format_bytes
 
@@ -43,7 +42,7 @@ COPIES = 4
 
 def run(context: Context) -> dict[str, int]:
     """Write `averages.tsv`; return the counts."""
-    trial = on_disk(context)
+    trial = context.trial
     asked = plan(trial.parameters, trial.seed, trial.inputs)
     options = options_of(context.trial)
     tasks = options.partitions or min(asked.blocks, TASKS_A_SLOT * context.session.slots)

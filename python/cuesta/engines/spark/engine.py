@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,12 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from cuesta.engines import Engine, Progress
-from cuesta.engines.rounds import WORKLOADS
+from cuesta.engines import Engine, Progress, rounds
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.options import Settings, options_of, settings_of
-from cuesta.errors import CuestaError, InputError
-from cuesta.lab.trial import Outcome, Phase, Trial
+from cuesta.errors import CuestaError
+from cuesta.trial import Outcome, Phase, Trial
 
 if TYPE_CHECKING:
     from cuesta.engines.spark.context import Context
@@ -40,9 +38,13 @@ class SparkEngine:
 
     progress: Progress | None = None
     name: str = "spark"
-    workloads: frozenset[str] = WORKLOADS
     reads_uris: bool = True
     _held: _Held = field(default_factory=_Held, repr=False)
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        """Those in rounds."""
+        return rounds.workloads()
 
     def missing(self) -> str | None:
         """What to install for Spark, its Java included."""
@@ -63,26 +65,14 @@ class SparkEngine:
         from cuesta.engines.spark.context import Context
 
         session, phases = self._session(trial, output, scratch)
-        origins: dict[str, str] = {}
 
         def work() -> tuple[Context, dict[str, int]]:
             session.begin()
             context = Context(session, trial, output)
             context.progress, context.scratch = self.progress, scratch
-            context.origins = origins
-            try:
-                return context, _run(context)
-            finally:
-                for folder in context.copies:
-                    shutil.rmtree(folder, ignore_errors=True)
+            return context, _run(context)
 
-        try:
-            context, counts = self._guarded(session, work)
-        except InputError as error:
-            message = str(error)
-            for copy, uri in origins.items():
-                message = message.replace(copy, uri)
-            raise InputError(message) from None
+        context, counts = self._guarded(session, work)
         return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)
 
     def told(self) -> Mapping[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cuesta.errors import DEFECT, CuestaError, Defect, EngineError, InputError
+from cuesta.errors import DEFECT, CuestaError, Defect, EngineError, InputError, only_ours
 
 _OPEN, _CLOSE = "<cuesta-refuses>", "</cuesta-refuses>"
 _MARKED = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
@@ -26,6 +26,10 @@ def refusing() -> Iterator[None]:
         yield
     except (InputError, Defect) as error:
         raise RuntimeError(marked(str(error))) from None
+    except BaseException as error:
+        if not only_ours(error):
+            raise
+        raise RuntimeError(marked(str(Defect.of(error)))) from None
 
 
 def to_cuesta_error(

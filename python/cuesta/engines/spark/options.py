@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cuesta.engines.dataflow import kernels_of
 from cuesta.engines.spark import scala_options
 from cuesta.errors import InputError
-from cuesta.lab.trial import Trial
+from cuesta.trial import Trial
 from cuesta.units import format_bytes, parse_size
 
 TASK_BYTES_MIN = 1

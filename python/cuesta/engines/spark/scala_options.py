@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cuesta.errors import InputError
-from cuesta.lab.trial import Trial
+from cuesta.trial import Trial
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "cache": ("auto", "none", "inputs", "output", "all"),

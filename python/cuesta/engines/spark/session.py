@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuesta.engines.spark import executor
+from cuesta.engines.spark.eventlog import EventLog, facts
 from cuesta.engines.spark.failures import engine_error
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.options import Settings
 from cuesta.errors import CuestaError, EngineError, EngineMissing
-from cuesta.lab.eventlog import EventLog, facts
-from cuesta.lab.processes import descendants
+from cuesta.processes import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Callable

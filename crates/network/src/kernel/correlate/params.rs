@@ -22,7 +22,7 @@ pub struct Params {
     pub method: Method,
     /// Smallest absolute score of a pair that is kept, 0 to 1; compared in millionths.
     pub min_abs_score: f64,
-    /// Fewest samples that both genes must have for the pair to be scored, at least 2.
+    /// Fewest samples that both genes must have for the pair to be scored, 2 to [`SAMPLES_MAX`].
     pub min_samples: usize,
 }
 
@@ -37,9 +37,9 @@ impl Params {
             let text = format!("min-abs-score is {value}, must be between 0 and 1");
             return Err(Error::input("correlate", text));
         }
-        if self.min_samples < 2 {
+        if !(2..=SAMPLES_MAX).contains(&self.min_samples) {
             let value = self.min_samples;
-            let text = format!("min-samples is {value}, must be at least 2");
+            let text = format!("min-samples is {value}, must be between 2 and {SAMPLES_MAX}");
             return Err(Error::input("correlate", text));
         }
         Ok(())

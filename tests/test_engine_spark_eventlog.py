@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cuesta.lab.eventlog import EventLog, facts
+from cuesta.engines.spark.eventlog import EventLog, facts
 
 
 def job(number: int, stages: list[int], group: str | None) -> dict[str, Any]:

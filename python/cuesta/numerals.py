@@ -7,6 +7,7 @@ ends between them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 NBSP = "\u00a0"
 TIMES = "\u00d7"
@@ -145,3 +146,10 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
     """`1 gene`, `3 genes`; give `nouns` when an s is not enough."""
     word = noun if number == 1 else (nouns or f"{noun}s")
     return f"{count(number)}{NBSP}{word}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cuesta.errors import EngineMissing
-from cuesta.lab.trial import Trial
+from cuesta.errors import EngineMissing, InputError
+from cuesta.trial import Trial
 
 
 def native_module() -> ModuleType:
@@ -24,7 +24,15 @@ def native_module() -> ModuleType:
 
 
 def to_request(trial: Trial, output: Path, scratch: Path, *, verify: str = "full") -> str:
-    """The request for `_native.run` and `_native.verify`."""
+    """The request for `_native.run` and `_native.verify`.
+
+    Errors: `InputError` for a path that JSON cannot hold.
+    """
+    for path in (*trial.inputs, trial.names or "", str(output), str(scratch)):
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{path!r} is not UTF-8; rename the file or the folder") from None
     return json.dumps(
         {
             "inputs": list(trial.inputs),

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from cuesta.errors import InputError
+from cuesta.units import format_bytes
+
 
 def describe(places: dict[str, Path]) -> dict[str, object]:
     """Facts of this machine; `places` names paths whose file system is of interest."""
@@ -18,6 +21,21 @@ def describe(places: dict[str, Path]) -> dict[str, object]:
         "filesystems": {name: filesystem(path) for name, path in places.items()},
         "load_average": os.getloadavg()[0],
     }
+
+
+def cache_folder() -> Path:
+    """Where ceilings are kept, of every machine that has this home."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "cuesta"
+
+
+def check_room(scratch: Path, need_bytes: int, what: str) -> None:
+    """Refuse copies for which there is no room. Errors: `InputError`."""
+    if need_bytes > free_bytes(scratch):
+        raise InputError(
+            f"{scratch}: {what}, {format_bytes(need_bytes)}, there, which is more than is free; "
+            "choose another --scratch"
+        )
 
 
 def cores_usable() -> int:

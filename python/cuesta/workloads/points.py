@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cuesta import machine
 from cuesta.errors import EngineMissing, InputError
-from cuesta.lab import machine
-from cuesta.lab.trial import Phase, Trial
+from cuesta.trial import Phase, Trial, is_remote
 from cuesta.units import format_bytes
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ _SINGLE_IS_EXACT = frozenset({"float", "halffloat", "int8", "int16", "uint8", "u
 _DOUBLE = frozenset({"double", "int32", "int64", "uint32", "uint64"})
 
 
-def with_arrays(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
+def readable(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
     """The trial with `.npy` files in `scratch` for its Parquet files; itself when it has none.
 
     A file that was converted into `scratch` before is not converted again. Errors: `InputError`
     naming the column that holds no numbers; `EngineMissing` without PyArrow.
     """
-    if trial.workload != "kmeans" or any("://" in path for path in trial.inputs):
+    if any(map(is_remote, trial.inputs)):
         return trial, ()
     files = [file for path in trial.inputs for file in _files(Path(path))]
     given = trial.parameters.get("centres")

@@ -93,3 +93,8 @@ class Outcome:
     phases: tuple[Phase, ...]
     counts: Mapping[str, int]
     versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_remote(path: str) -> bool:
+    """Whether an input is a URI, such as `hdfs://`."""
+    return "://" in path

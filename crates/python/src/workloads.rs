@@ -1,0 +1,163 @@
+//! Every workload by its name, with what its crate offers. To add one is to add it to [`ALL`].
+
+use cuesta_core::job::{self, Request, Response, Verdict};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_runtime::rounds::{Leader, Means, Worker};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// What a crate offers of a workload.
+pub struct Workload {
+    /// Its name in `spec/workloads`.
+    pub name: &'static str,
+    /// What describes it in rounds, where something does.
+    pub rounds: Option<Rounds>,
+    parameters: fn(&Value) -> Result<Value>,
+    run: fn(&Request, &Progress) -> Result<Response>,
+    verify: fn(&Request, &Progress) -> Result<Verdict>,
+}
+
+/// What leads the rounds of a workload, and what does their tasks.
+pub struct Rounds {
+    lead: fn(&Request, Means) -> Result<Box<dyn Leader>>,
+    work: fn(&Request, Means) -> Result<Box<dyn Worker>>,
+}
+
+/// The entry of a workload of a crate of its own, with rounds or without.
+macro_rules! workload {
+    ($name:literal, $of:ident, $check:expr) => {
+        Workload {
+            name: $name,
+            rounds: None,
+            parameters: |given| checked(given, $check),
+            run: $of::run,
+            verify: $of::verify,
+        }
+    };
+    ($name:literal, $of:ident, $check:expr, rounds) => {
+        Workload {
+            rounds: Some(Rounds { lead: $of::rounds::lead, work: $of::rounds::work }),
+            ..workload!($name, $of, $check)
+        }
+    };
+}
+
+/// The entry of a workload of the crate of gene networks, with rounds or without.
+macro_rules! network {
+    ($name:literal, $check:expr) => {
+        Workload {
+            name: $name,
+            rounds: None,
+            parameters: |given| checked(given, $check),
+            run: |request, progress| cuesta_network::run::run($name, request, progress),
+            verify: |request, progress| cuesta_network::verify::verify($name, request, progress),
+        }
+    };
+    ($name:literal, $check:expr, rounds) => {
+        Workload {
+            rounds: Some(Rounds {
+                lead: |request, means| cuesta_network::rounds::lead($name, request, means),
+                work: |request, means| cuesta_network::rounds::work($name, request, means),
+            }),
+            ..network!($name, $check)
+        }
+    };
+}
+
+/// Every workload: its name, its crate, and how its parameters are checked.
+pub const ALL: &[Workload] = &[
+    workload!("assemble", cuesta_assembly, check_assemble, rounds),
+    workload!("dataflow", cuesta_dataflow, check_dataflow, rounds),
+    workload!("images", cuesta_images, cuesta_images::params::ImagesParams::check, rounds),
+    workload!("kmeans", cuesta_kmeans, cuesta_kmeans::params::KMeansParams::check, rounds),
+    workload!("sort", cuesta_sort, cuesta_sort::params::SortParams::check, rounds),
+    network!("communities", cuesta_network::params::CommunitiesParams::check, rounds),
+    network!("correlate", cuesta_network::params::CorrelateParams::check, rounds),
+    network!("degrees", cuesta_network::params::DegreesParams::check, rounds),
+    network!("join", cuesta_network::params::JoinParams::check, rounds),
+    network!("load", cuesta_network::params::LoadParams::check),
+    network!("scan", cuesta_network::params::ScanParams::check, rounds),
+];
+
+/// A read so long, in bases, that every size of k-mers fits in it.
+const READ_BASES: usize = 1000;
+
+fn check_assemble(
+    params: &cuesta_assembly::params::AssembleParams,
+) -> Result<cuesta_assembly::params::Plan> {
+    params.clone().check(READ_BASES)
+}
+
+fn check_dataflow(
+    params: &cuesta_dataflow::params::DataflowParams,
+) -> Result<cuesta_dataflow::params::Plan> {
+    params.check(None)
+}
+
+impl Workload {
+    /// The workload of a name.
+    ///
+    /// # Errors
+    /// `Defect`: callers have looked the name up in `spec/`.
+    pub fn named(name: &str) -> Result<&'static Self> {
+        let unknown = || Error::defect("arguments", format!("no workload is named {name}"));
+        ALL.iter().find(|workload| workload.name == name).ok_or_else(unknown)
+    }
+
+    /// Checks parameters; returns all of them, with the defaults of what was not given.
+    ///
+    /// # Errors
+    /// `Input` naming the option and its range; `Defect` for a parameter that there is not.
+    pub fn parameters(&self, given: &Value) -> Result<Value> {
+        (self.parameters)(given)
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Those of the workload.
+    pub fn run(&self, request: &Request, progress: &Progress) -> Result<Response> {
+        (self.run)(request, progress)
+    }
+
+    /// Verifies an answer to it.
+    ///
+    /// # Errors
+    /// Those of the workload.
+    pub fn verify(&self, request: &Request, progress: &Progress) -> Result<Verdict> {
+        (self.verify)(request, progress)
+    }
+
+    /// What leads its rounds.
+    ///
+    /// # Errors
+    /// Those of the workload; `Defect` where it has no rounds.
+    pub fn lead(&self, request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+        (self.in_rounds()?.lead)(request, means)
+    }
+
+    /// What does the tasks of its rounds.
+    ///
+    /// # Errors
+    /// As [`Workload::lead`].
+    pub fn work(&self, request: &Request, means: Means) -> Result<Box<dyn Worker>> {
+        (self.in_rounds()?.work)(request, means)
+    }
+
+    fn in_rounds(&self) -> Result<&Rounds> {
+        let without = || Error::defect("rounds", format!("{} has none", self.name));
+        self.rounds.as_ref().ok_or_else(without)
+    }
+}
+
+/// Reads parameters, checks them and writes them again.
+fn checked<P, T>(given: &Value, check: impl Fn(&P) -> Result<T>) -> Result<Value>
+where
+    P: Default + DeserializeOwned + Serialize,
+{
+    let params: P = job::parameters(given)?;
+    check(&params)?;
+    serde_json::to_value(&params).map_err(|error| Error::defect("arguments", error))
+}

@@ -1,0 +1,98 @@
+"""What came out of a run in words, by its workload, from the counts of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cuesta import numerals as n
+
+HEADLINE_COUNTS = {
+    "scan": {"rows_kept": "pairs kept", "rows_read": "pairs read"},
+    "correlate": {"rows_kept": "pairs kept", "genes": "genes"},
+    "join": {"both": "pairs in both", "left_only": "only in the first"},
+    "degrees": {"genes_with_edges": "genes with an edge", "edges": "edges"},
+    "communities": {"communities": "communities", "edges": "edges"},
+    "dataflow": {"blocks": "blocks", "vectors": "vectors"},
+    "sort": {"records": "records"},
+    "kmeans": {"points": "points", "iterations": "iterations"},
+    "images": {"images": "images", "objects": "objects"},
+    "assemble": {"contigs": "contigs", "n50": "bases N50"},
+}
+"""Counts that sum up an answer, by workload, and what they count."""
+
+
+def outcome(workload: str, counts: Mapping[str, int], best_gene: str = "") -> str:
+    """What came out, from the counts; empty when they say nothing known.
+
+    Arguments: `best_gene` is the first gene of the preview, where it has a name.
+    """
+    match workload:
+        case "scan" | "correlate" if "rows_kept" in counts:
+            return _kept(counts)
+        case "join" if "both" in counts:
+            sides = [f"{_about(counts, 'both')} are in both versions"]
+            sides += [f"{_about(counts, 'left_only')} only in the first"] * (
+                counts.get("left_only", 0) > 0
+            )
+            sides += [f"{_about(counts, 'right_only')} only in the second"] * (
+                counts.get("right_only", 0) > 0
+            )
+            return f"Of the gene pairs, {n.listed(sides)}."
+        case "degrees" if "genes_with_edges" in counts:
+            return (
+                f"{_about(counts, 'genes_with_edges')} of {_about(counts, 'genes')} genes have at "
+                f"least one of the {_about(counts, 'edges')} edges; the best connected "
+                f"gene{best_gene} has {_about(counts, 'largest_degree')}."
+            )
+        case "communities" if "communities" in counts:
+            return (
+                f"{n.plural(counts['communities'], 'community', 'communities')} "
+                f"{'holds' if counts['communities'] == 1 else 'hold'} "
+                f"{_about(counts, 'genes_grouped')} of {_about(counts, 'genes')} genes; the "
+                f"largest has {_about(counts, 'largest_community')}."
+            )
+        case "dataflow" if "vectors" in counts:
+            return f"{_about(counts, 'vectors')} vectors went through all stages."
+        case "sort" if "records" in counts:
+            return f"{_about(counts, 'records')} records are in the order of their keys."
+        case "assemble" if "contigs" in counts:
+            return _contigs(counts)
+        case "kmeans" if "points" in counts:
+            dimensions = n.plural(counts["dimensions"], "dimension")
+            return (
+                f"{_about(counts, 'points')} points of {dimensions} are grouped around "
+                f"{n.plural(counts['clusters'], 'centre')}, after "
+                f"{n.plural(counts['iterations'], 'iteration')}."
+            )
+        case "images" if "objects" in counts:
+            return (
+                f"{n.plural(counts['images'], 'image')} {_show(counts['images'])} "
+                f"{n.plural(counts['objects'], 'object')}; the largest has "
+                f"{n.plural(counts['largest_object'], 'pixel')}."
+            )
+    return ""
+
+
+def _contigs(counts: Mapping[str, int]) -> str:
+    if counts["contigs"] == 1:
+        return f"One contig came out, of {_about(counts, 'bases')} bases."
+    return (
+        f"{n.plural(counts['contigs'], 'contig')} have {_about(counts, 'bases')} bases, half of "
+        f"them in contigs of at least {_about(counts, 'n50')}; the largest has "
+        f"{_about(counts, 'largest')}."
+    )
+
+
+def _show(images: int) -> str:
+    return "shows" if images == 1 else "show"
+
+
+def _about(counts: Mapping[str, int], name: str) -> str:
+    return n.about(counts.get(name, 0))
+
+
+def _kept(counts: Mapping[str, int]) -> str:
+    kept, read = counts["rows_kept"], counts.get("rows_read", 0)
+    if read <= 0:
+        return f"{n.about(kept)} gene pairs pass."
+    return f"{n.about(kept)} of {n.about(read)} gene pairs pass ({n.percent(kept / read)})."
