@@ -18,9 +18,12 @@ from cuesta.lab.points import with_arrays
 from cuesta.lab.request import to_request
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame
 
     from cuesta.engines.spark.context import Context
+    from cuesta.lab.trial import Trial
 
 SLICES_A_SLOT = 4
 """Spark's tasks for each slot, where a round has more: all slots end at about the same time."""
@@ -53,6 +56,13 @@ def run(context: Context) -> dict[str, int]:
     context.phases += leader.phases()
     context.phases[:] = joined(context.phases)
     return leader.counts
+
+
+def check(trial: Trial, output: Path, scratch: Path) -> None:
+    """Refuse what can be refused before Spark starts. Errors: `InputError`."""
+    means = Means(slots=1, memory_bytes=trial.memory_bytes)
+    request = native_request(json.loads(to_request(trial, output, scratch)))
+    Leader(Job(workload=trial.workload, request=request, means=means))
 
 
 def _found(context: Context, job: Job, round_: Round) -> list[bytes]:
