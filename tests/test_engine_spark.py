@@ -202,6 +202,15 @@ def test_what_the_parameters_do_not_allow_is_refused_in_one_line(
     assert "\n" not in found
 
 
+def test_what_can_be_refused_at_once_is_refused_before_spark_starts(
+    pair: list[str], tmp_path: Path
+) -> None:
+    run(trial("degrees", pair[:1], {}), tmp_path)
+    # Another engine cannot start a session beside that of the tests.
+    with pytest.raises(InputError, match="run it with --engine native"):
+        SparkEngine().run(trial("communities", pair[:1], {"method": "louvain"}), tmp_path, tmp_path)
+
+
 @pytest.mark.parametrize("how", ["inner", "left", "outer"])
 @pytest.mark.parametrize("twice", [0, 1])
 def test_a_row_given_twice_is_refused_even_if_the_join_would_drop_it(

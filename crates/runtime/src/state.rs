@@ -51,16 +51,22 @@ impl State {
     /// A value that was kept.
     ///
     /// # Errors
-    /// `Defect` where none was; `System`.
+    /// `Defect` where none was; `Input` where workers do not share the folder; `System`.
     pub fn get(&self, name: &str) -> Result<Bytes> {
-        let missing = || Error::defect("state", format!("nothing is kept as {name}"));
         if let Some(held) = &self.held {
+            let missing = || Error::defect("state", format!("nothing is kept as {name}"));
             return Ok(Box::new(Shared(held.get(name).ok_or_else(missing)?.clone())));
         }
         let path = self.folder.join(name);
         match fs::read(&path) {
             Ok(value) => Ok(Box::new(value)),
-            Err(cause) if cause.kind() == ErrorKind::NotFound => Err(missing()),
+            Err(cause) if cause.kind() == ErrorKind::NotFound => {
+                let place = self.folder.display();
+                let text = format!(
+                    "nothing is kept as {name} in {place}; give a --scratch that all nodes share"
+                );
+                Err(Error::input("state", text))
+            }
             Err(cause) => Err(Error::system("state", "reading", &path, &cause)),
         }
     }

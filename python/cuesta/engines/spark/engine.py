@@ -62,8 +62,11 @@ class SparkEngine:
         Errors: `InputError`, also for a line that an executor can't read; `EngineError` when Spark
         does not start or breaks, with the place of its log.
         """
+        from cuesta.engines.spark import rounds
         from cuesta.engines.spark.context import Context
 
+        if trial.workload in WORKLOADS:
+            rounds.check(trial, output, scratch)
         session, phases = self._session(trial, output, scratch)
 
         def work() -> tuple[Context, dict[str, int]]:
