@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use cuesta_core::{Error, Result};
 use serde::Deserialize;
 
+use crate::kernel::simplify::Rules;
+use crate::kernel::supersteps::control::{Paper, Program};
 use crate::reads::Pairing;
-use crate::simplify::Rules;
-use crate::supersteps::control::{Paper, Program};
 
 /// Asks for sizes of k-mers chosen from the reads.
 const AUTO: &str = "auto";
