@@ -131,6 +131,21 @@ def test_a_module_of_the_engines_counts_as_an_import_by_name(tmp_path: Path) -> 
     assert rules_broken(tmp_path, "python/cuesta/lab/a.py", text) == {"arrow"}
 
 
+def test_rooms_of_a_workload_that_use_each_other_are_found(tmp_path: Path) -> None:
+    source = tmp_path / "crates/sort/src"
+    (source / "reads").mkdir(parents=True)
+    (source / "lib.rs").write_text("//! A workload.\n")
+    (source / "graph.rs").write_text("use crate::pairs::Pair;\n")
+    (source / "pairs.rs").write_text("fn f() { crate::reads::open(); }\n")
+    tests = "#[cfg(test)]\nmod tests {\n    use crate::graph::Graph;\n}\n"
+    (source / "reads/mod.rs").write_text("// crate::graph\n" + tests)
+    assert not list(tidy.findings(tmp_path, ["crates/sort/src/lib.rs"]))
+    (source / "reads/share.rs").write_text("use crate::{graph::Graph, sort};\n")
+    (finding,) = tidy.findings(tmp_path, ["crates/sort/src/lib.rs"])
+    assert finding.rule == "rooms"
+    assert finding.message.startswith("graph and pairs and reads use each other")
+
+
 def test_a_finding_names_file_line_and_rule(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("\n# " + OVER + "\n")
     (finding,) = tidy.findings(tmp_path, ["a.py"])

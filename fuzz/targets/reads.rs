@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use cuesta_assembly::reads::{Batch, Pairing, Reads};
-use cuesta_assembly::scan::code;
-use cuesta_assembly::shares::{open, split};
+use cuesta_assembly::kernel::scan::code;
+use cuesta_assembly::reads::shares::{open, split};
 use cuesta_core::Result;
 use libfuzzer_sys::fuzz_target;
 

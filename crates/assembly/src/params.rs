@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::simplify::Rules;
+use crate::kernel::supersteps::control::{Paper, Program};
 use crate::reads::Pairing;
-use crate::simplify::Rules;
-use crate::supersteps::control::{Paper, Program};
-use crate::table::COUNT_MAX;
+use crate::kernel::table::COUNT_MAX;
 
 /// Asks for sizes of k-mers chosen from the reads.
 const AUTO: &str = "auto";

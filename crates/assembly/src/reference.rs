@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use crate::kmer::{Base, Kmer, KmerMap, KmerSet};
-use crate::sequences::{orient, reverse_complement, rotate};
+use crate::kernel::kmer::{Base, Kmer, KmerMap, KmerSet};
+use crate::kernel::sequences::{orient, reverse_complement, rotate};
 
 /// A unitig: its bases in their one form, the counts of its k-mers added up, and whether it is a
 /// circle.
@@ -74,15 +74,6 @@ pub fn only_after<K: Kmer>(is_solid: impl Fn(&K) -> bool, kmer: K, k: usize) -> 
     }
     let before = (0..4).map(|base| next.prepend(base, k)).filter(&is_solid).count();
     (before == 1).then_some(next)
-}
-
-/// Every k-mer of some bases.
-pub fn kmers<K: Kmer>(codes: &[Base], k: usize) -> impl Iterator<Item = K> {
-    let mut kmer = K::ZERO;
-    codes.iter().enumerate().filter_map(move |(place, &base)| {
-        kmer = kmer.append(base, k);
-        (place + 1 >= k).then_some(kmer)
-    })
 }
 
 /// The links of paths that share k - 1 bases, by comparing every end with every other: for tests.

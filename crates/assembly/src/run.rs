@@ -8,54 +8,21 @@ use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Phase, Request, Response, timed};
 use cuesta_core::pages::release_freed;
 use cuesta_core::progress::Progress;
-use serde::{Deserialize, Serialize};
 
-use crate::bridge::{self, Mates, Trusted};
-use crate::checkpoint::{Checkpoint, Next};
-use crate::depth::Depth;
-use crate::first_stage::FirstStage;
-use crate::kept::Kept;
-use crate::kmer::Wide;
-use crate::local::Local;
+use crate::kernel::depth::Depth;
+use crate::kernel::kmer::with_kmer;
+use crate::kernel::simplify::Graph;
+use crate::pairs::{self, Mates, Trusted};
 use crate::params::{AssembleParams, Plan, Profile};
+use crate::reads::input_bytes;
 use crate::reads::{Batch, Pairing, Reads};
-use crate::simplify::{Graph, Removed};
-use crate::spectrum::Fit;
-use crate::stage::{Stage, Workers};
-use crate::supersteps::control::Traffics;
-use crate::write;
-
-/// Of gzipped reads a byte stands for about so many.
-const GZIP_TIMES: u64 = 4;
-
-/// What was found for one size of k-mers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Level {
-    /// The size.
-    pub k: usize,
-    /// The count from which on a k-mer was taken for real.
-    pub min_count: u32,
-    /// What the spectrum says; after mates, what it said before.
-    pub fit: Fit,
-    /// Distinct k-mers.
-    pub distinct: u64,
-    /// Of these, taken for real.
-    pub solid: u64,
-    /// Bases of the reads, 0 where k-mers come from contigs and bridges alone.
-    pub read_bases: u64,
-    /// What the first stage of the paper would have moved, with its profile.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_stage: Option<FirstStage>,
-    /// What vertex programs took, where they were asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub traffic: Option<Traffics>,
-    /// Unitigs before errors are taken out.
-    pub unitigs: usize,
-    /// What each round took out.
-    pub rounds: Vec<Removed>,
-    /// What mates said, where k-mers come from contigs and bridges alone.
-    pub mates: Option<Mates>,
-}
+use crate::stages::Stage;
+use crate::stages::ask::Workers;
+use crate::stages::checkpoint::stage::Kept;
+use crate::stages::checkpoint::{Checkpoint, Next};
+use crate::stages::level::Level;
+use crate::stages::local::Local;
+use crate::stages::write;
 
 /// Runs the workload on the threads of this process.
 ///
@@ -147,20 +114,6 @@ fn typical_read(paths: &[PathBuf]) -> Result<usize> {
     Ok(longest)
 }
 
-/// Bytes of the reads, those of gzipped files as they may be once unpacked.
-///
-/// # Errors
-/// `System`.
-pub fn input_bytes(paths: &[PathBuf]) -> Result<u64> {
-    let size = |path: &PathBuf| {
-        let found = std::fs::metadata(path)
-            .map_err(|cause| cuesta_core::Error::system("input.reads", "opening", path, &cause))?;
-        let gzipped = path.extension().is_some_and(|suffix| suffix == "gz");
-        Ok(found.len() * if gzipped { GZIP_TIMES } else { 1 })
-    };
-    paths.iter().map(size).sum()
-}
-
 /// A run under way.
 struct Assembly<'p, 'c, W> {
     context: &'c Context<'c>,
@@ -214,7 +167,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         };
         let trusted = match found {
             Some((_, trusted, _)) => trusted,
-            None => bridge::contigs(graph, self.context.budget, k, |_| 0)?,
+            None => pairs::contigs(graph, self.context.budget, k, |_| 0)?,
         };
         Ok(Some(Next { k, trusted: Some(trusted), mates: None }))
     }
@@ -232,7 +185,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         let (context, levels) = (self.context, &self.levels);
         timed(&mut self.response, "mates", || {
             let depth = depth(graph, levels.last());
-            let found = bridge::bridged(context, graph, (next, pairing), depth)?;
+            let found = pairs::bridged(context, graph, (next, pairing), depth)?;
             let pairs = found.as_ref().map_or(0, |(_, _, mates)| mates.pairs);
             Ok((found, 0, pairs))
         })
@@ -246,12 +199,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         }
         let stage = Stage { context, plan, k, only_trusted: mates.is_some(), kept };
         let response = &mut self.response;
-        let (graph, mut level) = match k {
-            0..=31 => stage.run::<u64>(workers, trusted, response),
-            32..=63 => stage.run::<u128>(workers, trusted, response),
-            64..=127 => stage.run::<Wide<2>>(workers, trusted, response),
-            _ => stage.run::<Wide<4>>(workers, trusted, response),
-        }?;
+        let (graph, mut level) = with_kmer!(k, K => stage.run::<K>(workers, trusted, response))?;
         if let (Some(_), Some(before)) = (mates, self.levels.last()) {
             level.fit = before.fit;
         }

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use cuesta_assembly::blocks::{Blocks, Room};
-use cuesta_assembly::kept::Kept;
-use cuesta_assembly::scan::Tally;
+use cuesta_assembly::buckets::blocks::{Blocks, Room};
+use cuesta_assembly::kernel::packed::PADDING;
+use cuesta_assembly::kernel::scan::Tally;
+use cuesta_assembly::stages::checkpoint::stage::Kept;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response};
@@ -109,7 +110,7 @@ proptest! {
         let bytes = |blocks: &Blocks<'_>, bucket| {
             let (mut all, mut buffer) = (Vec::new(), Vec::new());
             blocks.each(bucket, &mut buffer, |block| {
-                all.extend_from_slice(&block[..block.len() - cuesta_assembly::blocks::PADDING]);
+                all.extend_from_slice(&block[..block.len() - PADDING]);
                 Ok(())
             }).unwrap();
             all

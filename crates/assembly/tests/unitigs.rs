@@ -6,11 +6,11 @@ mod common;
 use std::collections::HashSet;
 use std::path::Path;
 
-use cuesta_assembly::glue::End;
-use cuesta_assembly::graph::Links;
-use cuesta_assembly::kmer::{Base, Kmer, Wide};
+use cuesta_assembly::kernel::glue::End;
+use cuesta_assembly::kernel::kmer::{Base, Kmer, Wide, kmers};
+use cuesta_assembly::kernel::links::Links;
+use cuesta_assembly::kernel::sequences::{Path as Facts, Paths};
 use cuesta_assembly::reference::{self, Solid, Unitig};
-use cuesta_assembly::sequences::{Path as Facts, Paths};
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
@@ -80,7 +80,7 @@ fn expected<K: Kmer>(reads: &[String], k: usize, min_count: u32) -> Vec<Unitig> 
     for read in reads {
         for stretch in read.split('N') {
             let codes: Vec<Base> = stretch.bytes().map(code).collect();
-            for kmer in reference::kmers::<K>(&codes, k) {
+            for kmer in kmers::<K>(&codes, k) {
                 *counts.entry(kmer.canonical(k)).or_insert(0) += 1;
             }
         }

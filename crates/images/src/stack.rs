@@ -6,13 +6,11 @@ use cuesta_core::{Error, Result};
 use cuesta_input::storage::Input;
 use cuesta_input::{files, npy};
 
-use crate::kernel;
+use crate::kernel::{self, PIXELS_MAX};
 use crate::samples::{Kind, Samples, Shape};
 use crate::tiffs::{Pages, is_tiff};
 
 const OPERATION: &str = "input.images";
-/// Most pixels of an image: Otsu's threshold stays exact.
-pub const PIXELS_MAX: u64 = 1 << 29;
 /// How the names of files end that are taken from a folder.
 const ENDINGS: [&str; 3] = ["npy", "tif", "tiff"];
 

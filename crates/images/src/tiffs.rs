@@ -8,8 +8,8 @@ use cuesta_input::storage::Input;
 use tiff::decoder::{Decoder, DecodingSampleType, Limits};
 use tiff::{ColorType, TiffError};
 
+use crate::kernel::PIXELS_MAX;
 use crate::samples::{Kind, Samples, Shape};
-use crate::stack::PIXELS_MAX;
 
 const OPERATION: &str = "input.tiff";
 /// Most bytes of a list in a page's directory; a strip has 8 of them.

@@ -6,6 +6,7 @@
 //! Workers that keep their parts divide the reads once, and sample what they have. For others a
 //! sample of the buckets goes through a round of its own before.
 
+mod divide;
 mod part;
 mod remote;
 mod vertices;
@@ -20,11 +21,12 @@ use cuesta_runtime::rounds::{Leader, Means, Worker};
 use cuesta_runtime::sequential;
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::supersteps::control::Order;
 use crate::params::AssembleParams;
+use crate::reads::shares::Share;
 use crate::run::run_with;
-use crate::shares::{Parts, Share};
-use crate::stage::Ask;
-use crate::supersteps::control::Order;
+use crate::stages::ask::Ask;
+use divide::Parts;
 use remote::Remote;
 
 /// What all of a round are told.

@@ -7,12 +7,12 @@ use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 
 use crate::buckets::Buckets;
-use crate::compact::internal;
-use crate::counting::{Counted, Counting};
-use crate::scan::Tally;
-use crate::spectrum::Spectrum;
-use crate::stage::{Ask, Found};
-use crate::wire;
+use crate::buckets::counting::{Counted, Counting};
+use crate::kernel::codec;
+use crate::kernel::internal;
+use crate::kernel::scan::Tally;
+use crate::kernel::spectrum::Spectrum;
+use crate::stages::ask::{Ask, Found};
 
 /// Super-k-mers in memory take at most this part of it; the others go to scratch.
 const HELD_PART: u64 = 2;
@@ -43,7 +43,7 @@ impl Part {
 
     /// Takes blocks of super-k-mers.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<()> {
-        let tally = wire::each_block(bytes, |bucket, block| {
+        let tally = codec::each_block(bytes, |bucket, block| {
             let filled = self.filled.get_mut(bucket);
             *filled.ok_or_else(|| internal("a block of no bucket"))? = true;
             self.buckets.blocks.add(bucket, block)

@@ -10,20 +10,21 @@ use cuesta_runtime::sequential::Rounds;
 use cuesta_runtime::state::State;
 use cuesta_runtime::wire as values;
 
+use super::divide::Parts;
 use super::vertices::forget;
 use super::{Asked, Own, Step, Then, Vertices};
-use crate::bridge::Trusted;
-use crate::compact::internal;
-use crate::counting;
-use crate::kept::Kept;
-use crate::run::input_bytes;
-use crate::sequences::{Fragments, Paths, Piece};
-use crate::shares::{self, Parts};
-use crate::spectrum::Spectrum;
-use crate::stage::{Ask, Found, Workers};
-use crate::supersteps::control::{Control, Told};
-use crate::supersteps::part::spread;
-use crate::wire;
+use crate::kernel::codec;
+use crate::kernel::internal;
+use crate::kernel::sequences::{Fragments, Paths, Piece};
+use crate::kernel::spectrum::Spectrum;
+use crate::kernel::supersteps::control::{Control, Told};
+use crate::kernel::supersteps::part::spread;
+use crate::pairs::Trusted;
+use crate::reads::input_bytes;
+use crate::reads::shares;
+use crate::stages::ask::{Ask, Found, Workers};
+use crate::stages::checkpoint::stage::Kept;
+use crate::stages::wire;
 
 /// Bytes of reads that a task divides, where that was not said; workers that keep their parts get
 /// all blocks of such a round of tasks at once.
@@ -167,7 +168,7 @@ impl<'c> Remote<'_, 'c> {
     /// The smallest count that a sample says, where none was given.
     fn sampled(&self, ask: &mut Ask, sample: &[Vec<u8>]) -> Result<()> {
         let mut spectrum = Spectrum::default();
-        sample.iter().try_for_each(|bytes| wire::add_spectrum(bytes, &mut spectrum))?;
+        sample.iter().try_for_each(|bytes| codec::add_spectrum(bytes, &mut spectrum))?;
         ask.min_count.get_or_insert_with(|| spectrum.fit(ask.k).min_count);
         Ok(())
     }
@@ -194,9 +195,9 @@ impl<'c> Remote<'_, 'c> {
         let found = self.round(PHASE, (Asked::Left(place), 0), tasks, response)?;
         forget(&mut state, place.step - 1, parts)?;
         let _lease = self.lease(&found)?;
-        let mut left = counting::none(self.context.budget);
+        let mut left = Fragments::none(self.context.budget);
         for bytes in &found {
-            wire::each_fragment(bytes, |piece, codes| {
+            codec::each_fragment(bytes, |piece, codes| {
                 left.push(piece, |all| all.extend_from_slice(codes))
             })?;
         }

@@ -8,9 +8,9 @@ use cuesta_runtime::rounds::{Blocks, Means};
 use cuesta_runtime::state::State;
 
 use super::{Step, Vertices};
-use crate::compact::internal;
-use crate::supersteps::part::Part;
-use crate::wire::Reader;
+use crate::kernel::codec::Reader;
+use crate::kernel::internal;
+use crate::kernel::supersteps::part::Part;
 
 /// Names of values, before the number of the step and that of the part.
 const VERTICES: &str = "vertices";

@@ -10,17 +10,19 @@ use cuesta_core::progress::Progress;
 use cuesta_runtime::rounds::{Blocks, Bytes, Means, Task, Worker};
 use cuesta_runtime::wire as values;
 
+use super::divide::{self, Divided, Parts};
 use super::part::Part;
 use super::vertices::Kept;
 use super::{Asked, Own, Step, Then, Vertices};
-use crate::compact::internal;
-use crate::counting;
-use crate::shares::{self, Divided, Parts};
-use crate::spectrum::Spectrum;
-use crate::stage::Ask;
-use crate::supersteps::control::{Order, Told};
-use crate::supersteps::part::{Part as PartOfVertices, spread};
-use crate::wire;
+use crate::kernel::codec;
+use crate::kernel::internal;
+use crate::kernel::sequences::Fragments;
+
+use crate::kernel::spectrum::Spectrum;
+use crate::kernel::supersteps::control::{Order, Told};
+use crate::kernel::supersteps::part::{Part as PartOfVertices, spread};
+use crate::stages::ask::Ask;
+use crate::stages::wire;
 
 /// Does tasks; see [`super::work`].
 pub(super) struct Work {
@@ -82,11 +84,11 @@ impl Work {
     /// What is left of the vertices of a part.
     fn left(&mut self, part: usize, place: &Vertices) -> Result<Vec<u8>> {
         let budget = Budget::new(self.request.memory_bytes);
-        let mut left = counting::none(&budget);
+        let mut left = Fragments::none(&budget);
         self.kept.vertices(place, part)?.finish(&mut left)?;
         let mut bytes = Vec::new();
         for index in 0..left.len() {
-            wire::put_fragment(left.facts(index), left.codes(index), &mut bytes);
+            codec::put_fragment(left.facts(index), left.codes(index), &mut bytes);
         }
         Ok(bytes)
     }
@@ -100,8 +102,8 @@ impl Worker for Work {
             (Asked::Divide(ask, to, then), own) => {
                 let to = Parts { only_sampled: matches!(then, Then::Sample), ..to };
                 let Divided { bytes, ends } = match own {
-                    Own::Reads(share) => shares::divide(&ask, &share, to, progress)?,
-                    Own::Solid(bytes) => shares::divide_trusted(&ask, &bytes, to)?,
+                    Own::Reads(share) => divide::divide(&ask, &share, to, progress)?,
+                    Own::Solid(bytes) => divide::divide_trusted(&ask, &bytes, to)?,
                     _ => return Err(unexpected()),
                 };
                 return Ok((Vec::new(), Blocks { bytes, ends }));
@@ -154,7 +156,7 @@ impl Worker for Work {
                 if matches!(then, Then::Keep) {
                     self.parts.insert(number, of_part);
                 }
-                Ok(wire::spectrum_bytes(&sample))
+                Ok(codec::spectrum_bytes(&sample))
             }
             Asked::Superstep(place, order) => self.superstep(number, &place, &order),
             Asked::Compact(..) | Asked::Left(_) => Err(unexpected()),
@@ -165,9 +167,9 @@ impl Worker for Work {
         match values::from_bytes(shared)? {
             Asked::Divide(..) => {
                 let mut both = Spectrum::default();
-                wire::add_spectrum(&one, &mut both)?;
-                wire::add_spectrum(other, &mut both)?;
-                Ok(wire::spectrum_bytes(&both))
+                codec::add_spectrum(&one, &mut both)?;
+                codec::add_spectrum(other, &mut both)?;
+                Ok(codec::spectrum_bytes(&both))
             }
             Asked::Superstep(..) => {
                 let mut both = Told::of(values::from_bytes(&one)?);

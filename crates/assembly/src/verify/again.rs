@@ -10,7 +10,7 @@ use cuesta_core::{Error, Result};
 
 use super::OPERATION;
 use super::files::Compared;
-use crate::write::BEFORE_FOLDER;
+use crate::stages::write::BEFORE_FOLDER;
 
 const FOLDER: &str = "again";
 const CHUNK_BYTES: usize = 1 << 18;

@@ -16,12 +16,12 @@ use super::links::End;
 use super::packed::{Alignment, base};
 use super::paths::Paths;
 use super::text::Text;
-use crate::depth::Depth;
-use crate::kmer::{Base, complement};
-use crate::run::Level;
-use crate::scan;
-use crate::sequences::rotate;
-use crate::spectrum::Spectrum;
+use crate::kernel::depth::Depth;
+use crate::kernel::kmer::{Base, complement};
+use crate::kernel::scan;
+use crate::kernel::sequences::rotate;
+use crate::kernel::spectrum::Spectrum;
+use crate::stages::level::Level;
 
 /// What a record of the digest is about.
 #[derive(Clone, Copy)]

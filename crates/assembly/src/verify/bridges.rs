@@ -14,12 +14,13 @@ use cuesta_runtime::parallel;
 use super::files::{Compared, put_letters};
 use super::paths::Paths;
 use super::reads::{Block, Source};
-use crate::bridge::Trusted;
-use crate::kmer::{Base, Kmer, KmerMap, complement};
-use crate::reference::kmers;
-use crate::scan;
-use crate::sequences;
-use crate::ways::{OVERLAP_MIN, READS_MIN};
+use crate::kernel::kmer::kmers;
+use crate::kernel::kmer::{Base, Kmer, KmerMap, complement};
+use crate::kernel::path_search::READS_MIN;
+use crate::kernel::placements::OVERLAP_MIN;
+use crate::kernel::scan;
+use crate::kernel::sequences;
+use crate::pairs::Trusted;
 
 /// Bits of the filter before the map of k-mers that are looked for, as a power of two.
 const FILTER_BITS: u32 = 20;

@@ -7,7 +7,7 @@
 use cuesta_core::cpu;
 
 use super::packed::{WORD_BASES, pack_codes, window};
-use crate::kmer::{Base, complement};
+use crate::kernel::kmer::{Base, complement};
 
 /// Codes that are worked on together: their arrays stay in the first-level cache.
 const CHUNK_CODES: usize = 4096;
@@ -264,8 +264,8 @@ impl Minima {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kmer::{Kmer, Wide};
-    use crate::scan::{Scanner, SuperKmer};
+    use crate::kernel::kmer::{Kmer, with_kmer};
+    use crate::kernel::scan::{Scanner, SuperKmer};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -311,7 +311,7 @@ mod tests {
             part.pack(k, &mut bytes);
             bytes.resize(bytes.len() + 64, 0);
             let (kmers, flags) = (part.kmers, part.flags);
-            let record = crate::packed::Record { kmers, flags, weight: 0, bytes: &bytes };
+            let record = crate::kernel::packed::Record { kmers, flags, weight: 0, bytes: &bytes };
             record.each(k, |one: K, two: K, inside| {
                 let left = if one < two { inside & 1 } else { inside >> 1 };
                 if part.bucket == 0 && left == 1 {
@@ -349,11 +349,7 @@ mod tests {
             if with_sample {
                 let of_sample = found.iter().filter(|(_, one)| buckets.is_sampled(one.0));
                 let of_sample: Vec<_> = of_sample.map(|(kmer, _)| kmer.clone()).collect();
-                let expected = match k {
-                    0..=31 => sampled::<u64>(&stretches, k),
-                    32..=63 => sampled::<u128>(&stretches, k),
-                    _ => sampled::<Wide<2>>(&stretches, k),
-                };
+                let expected = with_kmer!(k, K => sampled::<K>(&stretches, k));
                 prop_assert_eq!(of_sample, expected);
             }
         }

@@ -10,8 +10,9 @@ use super::OPERATION;
 use super::cut::{Buckets, Cutter, KMERS_MAX, Piece};
 use super::packed::unpack;
 use super::text::Text;
-use crate::blocks::{Blocks, Open, PADDING, Room};
-use crate::kmer::{Kmer, complement};
+use crate::buckets::blocks::{Blocks, Open, Room};
+use crate::kernel::kmer::{Kmer, complement};
+use crate::kernel::packed::PADDING;
 
 /// Bases of a long sequence that are cut at a time.
 const PART_BASES: usize = 2048;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cuesta_core::{Error, Result};
 
 use super::OPERATION;
-use crate::kmer::Base;
+use crate::kernel::kmer::Base;
 
 const BUFFER_BYTES: usize = 1 << 18;
 const LETTERS: [u8; 4] = *b"ACGT";

@@ -9,7 +9,7 @@ use cuesta_runtime::parallel;
 
 use super::packed::{Alignment, WORD_BASES, base, turned, window};
 use super::text::{PLACES_MAX, Text};
-use crate::kmer::complement;
+use crate::kernel::kmer::complement;
 
 /// One k-mer in so many is in the index, as a power of two.
 const SAMPLE_BITS: u32 = 3;

@@ -11,8 +11,8 @@ use super::faults::{Fault, Faults};
 use super::judge::share;
 use super::packed::Alignment;
 use super::text::Text;
-use crate::compact::internal;
-use crate::kmer::Kmer;
+use crate::kernel::internal;
+use crate::kernel::kmer::Kmer;
 
 /// Unitigs that a thread looks at before it says that it goes on.
 const UNITIGS_AT_A_TIME: usize = 256;

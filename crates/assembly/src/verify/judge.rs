@@ -10,10 +10,10 @@ use cuesta_runtime::parallel;
 
 use super::evidence::Store;
 use super::faults::{Fault, Faults};
-use crate::compact::internal;
-use crate::kmer::Kmer;
-use crate::spectrum::Spectrum;
-use crate::table::COUNT_MAX;
+use crate::kernel::internal;
+use crate::kernel::kmer::Kmer;
+use crate::kernel::spectrum::Spectrum;
+use crate::kernel::table::COUNT_MAX;
 
 /// Least and most bytes in which a thread sorts.
 const SORTED_BYTES_MIN: u64 = 64 << 10;

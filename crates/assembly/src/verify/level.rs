@@ -23,10 +23,10 @@ use super::links::Links;
 use super::packed::are_bases;
 use super::reads::{Block, Source};
 use super::text::{Claim, Text};
-use crate::kmer::Kmer;
-use crate::run::input_bytes;
-use crate::scan;
-use crate::table::COUNT_MAX;
+use crate::kernel::kmer::Kmer;
+use crate::kernel::scan;
+use crate::kernel::table::COUNT_MAX;
+use crate::reads::input_bytes;
 
 /// Bytes of input for a bucket: what of it is not found along the answer fits in a cache.
 const BUCKET_BYTES: u64 = 512 << 10;

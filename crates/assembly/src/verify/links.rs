@@ -6,7 +6,7 @@ use cuesta_core::budget::{Budget, Lease};
 use super::faults::{Fault, Faults};
 use super::packed::unpack;
 use super::text::Text;
-use crate::kmer::Kmer;
+use crate::kernel::kmer::Kmer;
 
 /// An end of a sequence: of number `i`, the left one is `2 i`, the right one `2 i + 1`.
 pub type End = u32;

@@ -40,11 +40,12 @@ use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use serde_json::Value;
 
-use crate::first_stage;
-use crate::kmer::Wide;
+use crate::kernel::kmer::with_kmer;
 use crate::params::{Plan, Profile};
-use crate::run::{self, Level};
-use crate::write::{
+use crate::run;
+use crate::stages::first_stage;
+use crate::stages::level::Level;
+use crate::stages::write::{
     BEFORE_FOLDER, CONTIGS_FILE, GRAPH_FILE, SPECTRUM_FILE, STATS_FILE, UNITIGS_FILE, before_file,
     unitigs_before_file,
 };
@@ -94,12 +95,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let mut state = State::default();
     let mut next = Some(Next { k: plan.kmer_sizes[0], mates: None });
     while let Some(stage) = next.take() {
-        next = match stage.k {
-            0..=31 => verification.stage::<u64>(&stage, &mut state),
-            32..=63 => verification.stage::<u128>(&stage, &mut state),
-            64..=127 => verification.stage::<Wide<2>>(&stage, &mut state),
-            _ => verification.stage::<Wide<4>>(&stage, &mut state),
-        }?;
+        next = with_kmer!(stage.k, K => verification.stage::<K>(&stage, &mut state))?;
     }
     verification.verdict(state)
 }

@@ -3,7 +3,7 @@
 
 use cuesta_core::cpu;
 
-use crate::kmer::Base;
+use crate::kernel::kmer::Base;
 
 /// Bases of a word.
 pub const WORD_BASES: usize = 32;
@@ -181,7 +181,7 @@ impl Alignment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kmer::complement;
+    use crate::kernel::kmer::complement;
     use proptest::prelude::*;
 
     fn packed(codes: &[Base]) -> Vec<u64> {

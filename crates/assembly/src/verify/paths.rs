@@ -8,10 +8,10 @@ use cuesta_core::budget::{Budget, Lease};
 
 use super::links::{End, Links, opposite, sequence};
 use super::text::Text;
-use crate::kmer::{Base, complement};
+use crate::kernel::kmer::{Base, complement};
+use crate::kernel::sequences::rotate;
+use crate::kernel::simplify::Removed;
 use crate::params::Profile;
-use crate::sequences::rotate;
-use crate::simplify::Removed;
 
 const NOWHERE: End = End::MAX;
 const ROUNDS_MAX: usize = 12;
@@ -416,7 +416,7 @@ mod tests {
                     _ => {}
                 }
             }
-            let expected = crate::simplify::similar(&one, (&two, false), EDITS);
+            let expected = crate::kernel::simplify::similar(&one, (&two, false), EDITS);
             prop_assert_eq!(is_similar(&one, &two), expected);
         }
     }

@@ -13,7 +13,7 @@ use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::OPERATION;
-use crate::scan;
+use crate::kernel::scan;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const FASTQ_LINES: usize = 4;
@@ -296,8 +296,8 @@ fn each_fasta(bytes: &[u8], mut take: impl FnMut(&[u8]) -> Result<()>) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reads::text::reads_text;
     use crate::reads::{Batch, Pairing, Reads};
-    use crate::reads_text::reads_text;
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use proptest::prelude::*;

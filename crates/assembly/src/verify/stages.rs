@@ -11,15 +11,15 @@ use super::faults::Fault;
 use super::level::{self, Proven};
 use super::paths::{Bounds, Paths};
 use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
-use crate::bridge::{self, Mates, Trusted};
-use crate::depth::Depth;
-use crate::kmer::Kmer;
+use crate::kernel::depth::Depth;
+use crate::kernel::kmer::Kmer;
+use crate::kernel::sequences;
+use crate::kernel::simplify::Graph;
+use crate::pairs::{self, Mates, Trusted};
 use crate::params::Profile;
 use crate::reads::Pairing;
-use crate::run::Level;
-use crate::sequences;
-use crate::simplify::Graph;
-use crate::write::{
+use crate::stages::level::Level;
+use crate::stages::write::{
     CONTIGS_FILE, GRAPH_FILE, SPECTRUM_FILE, STATS_FILE, UNITIGS_FILE, before_file,
     unitigs_before_file,
 };
@@ -244,7 +244,7 @@ impl<'a> Verification<'_, 'a> {
         let path = self.before(&before_file(size));
         let weight = |count_sum: u64, kmers: u64| match later {
             Some(_) => 0,
-            None => bridge::weight(depth, count_sum, kmers as usize).into(),
+            None => pairs::weight(depth, count_sum, kmers as usize).into(),
         };
         let given = (weight, !self.has_mates());
         let is_same = answer::contigs_before(&path, (paths, k, size), given)?;
@@ -257,11 +257,11 @@ impl<'a> Verification<'_, 'a> {
         let (context, given, later) = (self.context, &self.plan.given, self.later(graph.k));
         let pairing = given.pairing();
         let (size, trusted, mates): (usize, Trusted<'_>, Option<Mates>) =
-            match bridge::bridged(context, graph, (later, pairing), depth)? {
+            match pairs::bridged(context, graph, (later, pairing), depth)? {
                 Some((size, trusted, mates)) => (size, trusted, later.is_none().then_some(mates)),
                 None => {
                     let Some(size) = later else { return Ok(None) };
-                    (size, bridge::contigs(graph, context.budget, size, |_| 0)?, None)
+                    (size, pairs::contigs(graph, context.budget, size, |_| 0)?, None)
                 }
             };
         let path = self.before(&before_file(size));

@@ -10,8 +10,8 @@ use cuesta_core::{Error, Result};
 
 use super::OPERATION;
 use super::packed::{PADDING_WORDS, WORD_BASES, are_bases, pack_letters, unpack};
-use crate::kmer::Base;
-use crate::sequences::Meter;
+use crate::kernel::kmer::Base;
+use crate::kernel::sequences::Meter;
 
 const BUFFER_BYTES: usize = 1 << 18;
 /// Places have 32 bits, and one of them is none.

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use cuesta_assembly::kmer::Base;
+use cuesta_assembly::kernel::kmer::Base;
 use proptest::prelude::*;
 
 pub fn code(letter: u8) -> Base {

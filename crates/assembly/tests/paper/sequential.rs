@@ -4,9 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use cuesta_assembly::supersteps::messages::Name;
-use cuesta_assembly::supersteps::paper::is_tail;
-use cuesta_assembly::supersteps::part::name_of;
+use cuesta_assembly::kernel::supersteps::messages::Name;
+use cuesta_assembly::kernel::supersteps::paper::is_tail;
+use cuesta_assembly::kernel::supersteps::part::name_of;
 
 use crate::common::{code, turned};
 

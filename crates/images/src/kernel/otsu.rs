@@ -3,6 +3,8 @@
 
 use crate::samples::Sample;
 
+/// Most pixels of an image: the threshold stays exact.
+pub const PIXELS_MAX: u64 = 1 << 29;
 /// Bins of a floating-point image.
 pub const BINS: usize = 256;
 /// Levels up to which pixels are counted in several tables, so that equal neighbours do not wait
@@ -76,7 +78,7 @@ impl Division {
 }
 
 /// The first index but the last that divides best; its pixels are of the lower class. There are
-/// pixels at the first and at the last index, at most [`crate::stack::PIXELS_MAX`], and at most
+/// pixels at the first and at the last index, at most [`PIXELS_MAX`], and at most
 /// 2^16 indexes.
 pub fn split(counts: &[u64]) -> usize {
     let sum_to = |counts: &[u64]| {
@@ -142,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_largest_image_does_not_overflow() {
-        let half = crate::stack::PIXELS_MAX / 2;
+        let half = PIXELS_MAX / 2;
         let mut counts = vec![0; 1 << 16];
         counts[0] = half;
         counts[65_534] = 1;

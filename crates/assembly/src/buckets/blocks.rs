@@ -1,0 +1,345 @@
+//! Blocks of bytes by bucket, in memory as far as the budget goes, in one scratch file beyond it.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::pages::large_pages;
+use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
+
+use crate::kernel::codec;
+use crate::kernel::packed::PADDING;
+
+const BLOCK_BYTES_MAX: usize = 16 << 10;
+const BLOCK_BYTES_MIN: usize = 2 << 10;
+/// Open blocks of a thread together take about this.
+const OPEN_BYTES: usize = 16 << 20;
+
+/// Those in memory are followed by [`PADDING`] bytes.
+enum Block<'a> {
+    Held(Vec<u8>, #[allow(dead_code)] Option<Lease<'a>>),
+    Written { offset: u64, size_bytes: usize },
+}
+
+/// What blocks in memory take their room from.
+#[derive(Clone, Copy, Debug)]
+pub enum Room<'a> {
+    /// A budget, while so many of its bytes are left.
+    Budget(&'a Budget, u64),
+    /// So many bytes that are theirs alone.
+    Own(u64),
+}
+
+/// All blocks, by bucket. Threads add through an [`Open`] each.
+pub struct Blocks<'a> {
+    operation: &'static str,
+    buckets: Vec<Mutex<Vec<Block<'a>>>>,
+    room: Room<'a>,
+    /// Bytes in memory, with what a block takes besides those of [`Blocks::held_bytes`].
+    used_bytes: AtomicU64,
+    open_bytes: usize,
+    path: PathBuf,
+    /// The file outlives the run.
+    named: bool,
+    file: Mutex<Option<File>>,
+    written_bytes: AtomicU64,
+    held_bytes: AtomicU64,
+}
+
+impl<'a> Blocks<'a> {
+    /// `count` empty buckets. Blocks stay in memory while there is `room`, the others go to `path`;
+    /// a failure there is told to be one of `operation`.
+    pub fn new(operation: &'static str, count: usize, room: Room<'a>, path: PathBuf) -> Self {
+        Self {
+            operation,
+            buckets: (0..count).map(|_| Mutex::default()).collect(),
+            room,
+            used_bytes: AtomicU64::new(0),
+            open_bytes: OPEN_BYTES,
+            path,
+            named: false,
+            file: Mutex::default(),
+            written_bytes: AtomicU64::new(0),
+            held_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// The open blocks of a thread together take about so many bytes, if a block that is worth
+    /// writing has room in them.
+    pub fn opening(mut self, open_bytes: usize) -> Self {
+        self.open_bytes = open_bytes.min(OPEN_BYTES);
+        self
+    }
+
+    /// The file is this one, which stays; [`Blocks::keep`] puts all into it.
+    pub fn kept_in(mut self, path: PathBuf) -> Self {
+        (self.path, self.named) = (path, true);
+        self
+    }
+
+    /// Brings the file up to all blocks, after which none may be added, and says where they lie in
+    /// it; those in memory stay there too.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn keep(&self) -> Result<Vec<u8>> {
+        let failed = |cause| Error::system(self.operation, "writing", &self.path, &cause);
+        let mut places = Vec::new();
+        let mut end = self.written_bytes.load(Ordering::Relaxed);
+        for blocks in &self.buckets {
+            let blocks = lock(blocks);
+            places.extend((blocks.len() as u64).to_le_bytes());
+            for block in blocks.iter() {
+                let (offset, size_bytes) = match block {
+                    Block::Held(held, _) => {
+                        let (bytes, offset) = (&held[..held.len() - PADDING], end);
+                        self.with_file(|file| file.write_all_at(bytes, offset)).map_err(failed)?;
+                        end += bytes.len() as u64;
+                        (offset, bytes.len())
+                    }
+                    &Block::Written { offset, size_bytes } => (offset, size_bytes),
+                };
+                places.extend(offset.to_le_bytes());
+                places.extend((size_bytes as u64).to_le_bytes());
+            }
+        }
+        self.with_file(File::sync_data).map_err(failed)?;
+        Ok(places)
+    }
+
+    /// Takes the blocks that another run kept in the file.
+    ///
+    /// # Errors
+    /// `System` when the file is gone; `Input` when the places are not those of as many buckets.
+    pub fn restore(&self, places: &[u8]) -> Result<()> {
+        let found = File::open(&self.path)
+            .map_err(|cause| Error::system(self.operation, "reading", &self.path, &cause))?;
+        *lock(&self.file) = Some(found);
+        let mut places = codec::Reader(places);
+        for blocks in &self.buckets {
+            let mut blocks = lock(blocks);
+            for _ in 0..places.u64()? {
+                let (offset, size_bytes) = (places.u64()?, places.u64()?);
+                self.written_bytes.fetch_add(size_bytes, Ordering::Relaxed);
+                blocks.push(Block::Written { offset, size_bytes: size_bytes as usize });
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of an open block, of which a thread has one a bucket.
+    fn open_bytes(&self) -> usize {
+        (self.open_bytes / self.buckets.len()).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX)
+    }
+
+    /// What a thread adds through.
+    ///
+    /// # Errors
+    /// `Input` when a block a bucket does not fit in the budget.
+    pub fn open(&self) -> Result<Open<'_, 'a>> {
+        let block_bytes = self.open_bytes();
+        let size_bytes = block_bytes * self.buckets.len();
+        let lease = match self.room {
+            Room::Budget(budget, _) => {
+                Some(budget.take(size_bytes as u64, "a block a bucket for each thread")?)
+            }
+            Room::Own(_) => None,
+        };
+        let mut room = vec![0; size_bytes];
+        // Each append is to another block: with small pages each is a miss in the table of pages.
+        large_pages(&mut room);
+        let used = vec![0; self.buckets.len()];
+        let record = Vec::new();
+        Ok(Open { to: self, room, block_bytes, used, record, failed: None, _lease: lease })
+    }
+
+    /// Bytes of all blocks, wherever they are.
+    pub fn bytes(&self) -> u64 {
+        self.written_bytes.load(Ordering::Relaxed) + self.held_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that blocks take in memory.
+    pub fn used_bytes(&self) -> u64 {
+        self.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Room in memory for a block of so many bytes; none where it is to go to scratch.
+    fn take_room(&self, size_bytes: u64) -> Option<Option<Lease<'a>>> {
+        match self.room {
+            Room::Budget(budget, keep_free_bytes) => (budget.free_bytes() > keep_free_bytes)
+                .then(|| budget.try_take(size_bytes))
+                .flatten()
+                .map(Some),
+            Room::Own(limit_bytes) => {
+                (self.used_bytes() + size_bytes <= limit_bytes).then_some(None)
+            }
+        }
+    }
+
+    /// Adds a block to a bucket. One that has no room in memory goes to scratch with all that its
+    /// bucket has there, so that what is read back is in few places.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn add(&self, bucket: usize, block: &[u8]) -> Result<()> {
+        let taken_bytes = |bytes: usize| (bytes + PADDING + size_of::<Block<'_>>()) as u64;
+        let room = self.take_room(taken_bytes(block.len()));
+        let mut blocks = lock(&self.buckets[bucket]);
+        if let Some(lease) = room {
+            self.used_bytes.fetch_add(taken_bytes(block.len()), Ordering::Relaxed);
+            self.held_bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
+            let mut held = Vec::with_capacity(block.len() + PADDING);
+            held.extend_from_slice(block);
+            held.resize(block.len() + PADDING, 0);
+            blocks.push(Block::Held(held, lease));
+        } else {
+            let mut whole = Vec::new();
+            for old in blocks.extract_if(.., |block| matches!(block, Block::Held(..))) {
+                if let Block::Held(held, _) = old {
+                    let bytes = held.len() - PADDING;
+                    self.used_bytes.fetch_sub(taken_bytes(bytes), Ordering::Relaxed);
+                    whole.extend_from_slice(&held[..held.len() - PADDING]);
+                }
+            }
+            self.held_bytes.fetch_sub(whole.len() as u64, Ordering::Relaxed);
+            whole.extend_from_slice(block);
+            let size_bytes = whole.len();
+            let offset = self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
+            self.with_file(|file| file.write_all_at(&whole, offset))
+                .map_err(|cause| Error::system(self.operation, "writing", &self.path, &cause))?;
+            blocks.push(Block::Written { offset, size_bytes });
+        }
+        Ok(())
+    }
+
+    /// A scratch file has no name once it is open: whatever happens, nothing of it stays.
+    fn with_file<T>(&self, work: impl FnOnce(&File) -> std::io::Result<T>) -> std::io::Result<T> {
+        let file = {
+            let mut file = lock(&self.file);
+            if file.is_none() {
+                let mut options = File::options();
+                options.read(true).write(true);
+                *file = Some(if self.named {
+                    options.create(true).truncate(true).open(&self.path)?
+                } else {
+                    let made = options.create_new(true).open(&self.path)?;
+                    std::fs::remove_file(&self.path)?;
+                    made
+                });
+            }
+            match &*file {
+                Some(file) => file.try_clone()?,
+                None => return Err(std::io::ErrorKind::NotFound.into()),
+            }
+        };
+        work(&file)
+    }
+
+    /// Calls `take` for each block of a bucket, which is followed by [`PADDING`] bytes.
+    ///
+    /// # Errors
+    /// `System`; those of `take`.
+    pub fn each(
+        &self,
+        bucket: usize,
+        buffer: &mut Vec<u8>,
+        mut take: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        for block in lock(&self.buckets[bucket]).iter() {
+            match block {
+                Block::Held(held, _) => take(held)?,
+                &Block::Written { offset, size_bytes } => {
+                    buffer.resize(size_bytes + PADDING, 0);
+                    let bytes = &mut buffer[..size_bytes];
+                    self.with_file(|file| file.read_exact_at(bytes, offset)).map_err(|cause| {
+                        Error::system(self.operation, "reading", &self.path, &cause)
+                    })?;
+                    take(buffer)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of the blocks of a bucket.
+    pub fn bucket_bytes(&self, bucket: usize) -> usize {
+        let size_bytes = |block: &Block<'_>| match block {
+            Block::Held(held, _) => held.len() - PADDING,
+            Block::Written { size_bytes, .. } => *size_bytes,
+        };
+        lock(&self.buckets[bucket]).iter().map(size_bytes).sum()
+    }
+
+    /// How many buckets there are.
+    pub fn count(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// Forgets a bucket.
+    pub fn clear(&self, bucket: usize) {
+        lock(&self.buckets[bucket]).clear();
+    }
+}
+
+/// The open blocks of a thread.
+pub struct Open<'s, 'a> {
+    to: &'s Blocks<'a>,
+    /// One block after the other, each of so many bytes.
+    room: Vec<u8>,
+    block_bytes: usize,
+    /// Bytes of each that are used.
+    used: Vec<u32>,
+    /// What is appended next.
+    record: Vec<u8>,
+    failed: Option<Error>,
+    _lease: Option<Lease<'a>>,
+}
+
+impl Open<'_, '_> {
+    /// Appends to the block of a bucket what takes at most `most` bytes; a failure to write is told
+    /// by [`Open::check`].
+    #[inline]
+    pub fn append(&mut self, bucket: usize, most: usize, append: impl FnOnce(&mut Vec<u8>)) {
+        self.record.clear();
+        append(&mut self.record);
+        let used = self.used[bucket] as usize;
+        let end = used + self.record.len();
+        self.room[bucket * self.block_bytes..][used..end].copy_from_slice(&self.record);
+        self.used[bucket] = end as u32;
+        if end + most > self.block_bytes {
+            self.close(bucket);
+        }
+    }
+
+    fn close(&mut self, bucket: usize) {
+        let used = std::mem::take(&mut self.used[bucket]) as usize;
+        let block = &self.room[bucket * self.block_bytes..][..used];
+        let added = self.to.add(bucket, block);
+        self.failed = self.failed.take().or(added.err());
+    }
+
+    /// Whether all was written so far.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn check(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Gives up the open blocks.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn finish(mut self) -> Result<()> {
+        for bucket in 0..self.used.len() {
+            if self.used[bucket] > 0 {
+                self.close(bucket);
+            }
+        }
+        self.check()
+    }
+}

@@ -1,0 +1,199 @@
+//! Counts the k-mers of buckets and finds the fragments of unitigs in each.
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::progress::Progress;
+use cuesta_runtime::parallel;
+
+use crate::buckets::Buckets;
+use crate::kernel::compact::{Compactor, Grain};
+use crate::kernel::kmer::{Kmer, with_kmer};
+use crate::kernel::packed::{LEFT_INSIDE, Record};
+use crate::kernel::scan::{REPEATED, TRUSTED, Tally};
+use crate::kernel::sequences::Fragments;
+use crate::kernel::spectrum::Spectrum;
+use crate::kernel::table::Table;
+
+/// One bucket in so many is looked at to choose the smallest count.
+const SAMPLE: usize = 16;
+
+/// How many buckets, the first ones, are looked at to choose the smallest count.
+pub fn sampled(buckets: usize) -> usize {
+    buckets / SAMPLE
+}
+
+/// What was counted in buckets.
+pub struct Counted<'b> {
+    /// The fragments of unitigs.
+    pub fragments: Fragments<'b>,
+    /// K-mers by count.
+    pub spectrum: Spectrum,
+    /// Edges, where they were wanted.
+    pub tally: Tally,
+}
+
+/// What counts, with how many threads.
+pub struct Counting<'a, 's, 'b> {
+    /// Super-k-mers.
+    pub buckets: &'a Buckets<'s>,
+    /// Those of them that are counted here.
+    pub mine: &'a [usize],
+    /// Size of k-mers.
+    pub k: usize,
+    /// Threads.
+    pub threads: usize,
+    /// What tables and fragments take their memory from.
+    pub budget: &'b Budget,
+    /// What hears a stop, and how far it is.
+    pub progress: &'a Progress,
+    /// Bytes of reads by which progress is advanced when all these buckets are counted.
+    pub text_bytes: u64,
+}
+
+impl<'b> Counting<'_, '_, 'b> {
+    /// Numbers of k-mers by count, in the buckets that are sampled.
+    ///
+    /// # Errors
+    /// `Input`, `System`, `Cancelled`.
+    pub fn sample(&self) -> Result<Spectrum> {
+        with_kmer!(self.k, K => self.sample_of::<K>())
+    }
+
+    /// The fragments of the k-mers counted at least `min_count` times, the numbers of all k-mers by
+    /// count, and with [`Grain::Kmer`] the edges between all. Buckets are empty afterwards.
+    ///
+    /// # Errors
+    /// `Input`, `System`, `Cancelled`.
+    pub fn fragments(&self, min_count: u32, grain: Grain) -> Result<Counted<'b>> {
+        with_kmer!(self.k, K => self.fragments_of::<K>((min_count, grain)))
+    }
+
+    fn sample_of<K: Kmer>(&self) -> Result<Spectrum> {
+        let last = sampled(self.buckets.blocks.count());
+        let mine: Vec<usize> = self.mine.iter().copied().filter(|&bucket| bucket < last).collect();
+        let count = |worker: &mut Worker<'_, K>, index: usize| {
+            worker.count(self.buckets, mine[index], (self.k, u32::MAX))
+        };
+        let make = || Worker::new(self.budget, Grain::Path);
+        let workers = parallel::run(self.threads, mine.len(), make, count, |_| {})?;
+        Ok(all_spectra(&workers))
+    }
+
+    fn fragments_of<K: Kmer>(&self, (min_count, grain): (u32, Grain)) -> Result<Counted<'b>> {
+        let work = |worker: &mut Worker<'b, K>, index: usize| {
+            let bucket = self.mine[index];
+            worker.count(self.buckets, bucket, (self.k, min_count))?;
+            self.buckets.blocks.clear(bucket);
+            Compactor::new(&mut worker.table, self.k, (min_count, grain))
+                .run(&worker.solid, &mut worker.fragments)?;
+            self.progress.advance(self.text_bytes / self.mine.len() as u64)
+        };
+        let make = || Worker::new(self.budget, grain);
+        let workers = parallel::run(self.threads, self.mine.len(), make, work, |_| {})?;
+        let spectrum = all_spectra(&workers);
+        let mut tally = Tally::default();
+        workers.iter().for_each(|worker| tally.add(&worker.tally));
+        let mut workers = workers.into_iter().map(|worker| worker.fragments);
+        let mut fragments = workers.next().unwrap_or_else(|| Fragments::none(self.budget));
+        workers.try_for_each(|more| fragments.append(more))?;
+        Ok(Counted { fragments, spectrum, tally })
+    }
+}
+
+struct Worker<'a, K> {
+    table: Table<'a, K>,
+    buffer: Vec<u8>,
+    spectrum: Spectrum,
+    solid: Vec<usize>,
+    fragments: Fragments<'a>,
+    tally: Tally,
+    grain: Grain,
+}
+
+impl<'a, K: Kmer> Worker<'a, K> {
+    fn new(budget: &'a Budget, grain: Grain) -> Self {
+        let table = match grain {
+            Grain::Path => Table::new(budget),
+            Grain::Kmer => Table::with_edges(budget),
+        };
+        Self {
+            table,
+            tally: Tally::default(),
+            grain,
+            buffer: Vec::new(),
+            spectrum: Spectrum::default(),
+            solid: Vec::new(),
+            fragments: Fragments::none(budget),
+        }
+    }
+
+    fn count(
+        &mut self,
+        buckets: &Buckets<'_>,
+        bucket: usize,
+        (k, min_count): (usize, u32),
+    ) -> Result<()> {
+        let table = &mut self.table;
+        table.clear()?;
+        buckets.each(bucket, &mut self.buffer, |record| {
+            table.reserve(record.kmers)?;
+            if record.flags & TRUSTED != 0 {
+                record.each(k, |one: K, two: K, inside| {
+                    let (key, inside) = canonical(one, two, inside);
+                    table.trust(key, inside, u32::from(record.weight));
+                });
+            } else if self.grain == Grain::Kmer || record.flags & REPEATED != 0 {
+                add_with_edges(table, record, k);
+            } else {
+                record.each(k, |one: K, two: K, inside| {
+                    let (key, inside) = canonical(one, two, inside);
+                    table.add(key, inside);
+                });
+            }
+            Ok(())
+        })?;
+        let (followed, edges) = table.edges();
+        self.tally.add(&Tally { followed, edges, ..Tally::default() });
+        table.slots(&mut self.solid);
+        let mut kept = 0;
+        for index in 0..self.solid.len() {
+            let slot = self.solid[index];
+            // A k-mer of two buckets counts in that of its left end.
+            if table.inside(slot) & LEFT_INSIDE != 0 && table.count(slot) > 0 {
+                self.spectrum.add(table.count(slot));
+            }
+            self.solid[kept] = slot;
+            kept += usize::from(table.solid(slot, min_count));
+        }
+        self.solid.truncate(kept);
+        Ok(())
+    }
+}
+
+/// Counts the k-mers of a super-k-mer, but not a repeated one, and notes what follows them.
+fn add_with_edges<K: Kmer>(table: &mut Table<'_, K>, record: &Record<'_>, k: usize) {
+    let mut is_counted = record.flags & REPEATED != 0;
+    let mut before: Option<(K, bool)> = None;
+    record.each(k, |one: K, two: K, inside| {
+        let (key, inside) = canonical(one, two, inside);
+        if !std::mem::take(&mut is_counted) {
+            table.add(key, inside);
+        }
+        if let Some((before, forward)) = before {
+            table.follow(before, forward, one.last_but(0));
+        }
+        before = Some((key, one == key));
+    });
+}
+
+/// The canonical form of a k-mer, and its ends inside as that form has them.
+#[inline(always)]
+fn canonical<K: Kmer>(one: K, two: K, inside: u32) -> (K, u32) {
+    if one <= two { (one, inside) } else { (two, inside >> 1 | (inside & 1) << 1) }
+}
+
+fn all_spectra<K>(workers: &[Worker<'_, K>]) -> Spectrum {
+    let mut all = Spectrum::default();
+    workers.iter().for_each(|worker| all.merge(&worker.spectrum));
+    all
+}

@@ -1,0 +1,96 @@
+//! Super-k-mers by bucket.
+
+pub mod blocks;
+pub mod counting;
+
+use std::path::Path;
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+
+use crate::buckets::blocks::{Blocks, Open, Room};
+use crate::kernel::packed::PADDING;
+use crate::kernel::packed::{self, Record};
+use crate::kernel::scan::SuperKmer;
+
+const OPERATION: &str = "assembly.partition";
+/// Name of the scratch file.
+const FILE: &str = "super-k-mers";
+
+/// All super-k-mers of a run, by bucket. Threads add through a [`Sink`] each.
+pub struct Buckets<'a> {
+    k: usize,
+    /// Whole records.
+    pub blocks: Blocks<'a>,
+}
+
+impl<'a> Buckets<'a> {
+    /// `count` empty buckets. Blocks stay in memory while `keep_free_bytes` of the budget are left.
+    pub fn new(
+        k: usize,
+        count: usize,
+        (budget, keep_free_bytes): (&'a Budget, u64),
+        scratch: &Path,
+    ) -> Self {
+        let (room, path) = (Room::Budget(budget, keep_free_bytes), scratch.join(FILE));
+        Self { k, blocks: Blocks::new(OPERATION, count, room, path) }
+    }
+
+    /// Those of a part, with `memory_bytes` of its own and a scratch file beside those of others.
+    pub fn of_part(k: usize, count: usize, memory_bytes: u64, scratch: &Path) -> Self {
+        static PARTS: AtomicU64 = AtomicU64::new(0);
+        let number = PARTS.fetch_add(1, Ordering::Relaxed);
+        let path = scratch.join(format!("{FILE}.{}.{number}", process::id()));
+        Self { k, blocks: Blocks::new(OPERATION, count, Room::Own(memory_bytes), path) }
+    }
+
+    /// What a thread adds super-k-mers through.
+    ///
+    /// # Errors
+    /// `Input` when a block a bucket does not fit in the budget.
+    pub fn sink(&self) -> Result<Sink<'_, 'a>> {
+        Ok(Sink { k: self.k, open: self.blocks.open()? })
+    }
+
+    /// Calls `take` for each super-k-mer of a bucket.
+    ///
+    /// # Errors
+    /// `System`; those of `take`.
+    pub fn each(
+        &self,
+        bucket: usize,
+        buffer: &mut Vec<u8>,
+        mut take: impl FnMut(&Record<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.blocks.each(bucket, buffer, |block| {
+            packed::records(block, block.len() - PADDING, self.k).try_for_each(|one| take(&one))
+        })
+    }
+}
+
+/// The open blocks of a thread.
+pub struct Sink<'s, 'a> {
+    k: usize,
+    /// To be checked, and finished in the end.
+    pub open: Open<'s, 'a>,
+}
+
+impl Sink<'_, '_> {
+    /// Adds a super-k-mer of a read.
+    #[inline]
+    pub fn add(&mut self, part: &SuperKmer<'_>) {
+        let k = self.k;
+        let most = packed::record_bytes_max(k);
+        self.open.append(part.bucket, most, |block| packed::append(part, k, block));
+    }
+
+    /// Adds a trusted one.
+    pub fn add_trusted(&mut self, part: &SuperKmer<'_>, weight: u16) {
+        let k = self.k;
+        let most = packed::record_bytes_max(k);
+        let append = |block: &mut Vec<u8>| packed::append_trusted(part, weight, k, block);
+        self.open.append(part.bucket, most, append);
+    }
+}

@@ -1,0 +1,220 @@
+//! Sequences, k-mers by count and blocks of super-k-mers as little-endian bytes.
+
+use cuesta_core::Result;
+
+use super::internal;
+use super::kmer::Base;
+use super::scan::Tally;
+use super::sequences::Piece;
+use super::spectrum::Spectrum;
+
+/// Bases of a byte.
+const PACKED: usize = 4;
+const LEFT_OPEN: u8 = 1;
+const RIGHT_OPEN: u8 = 2;
+const CIRCULAR: u8 = 4;
+/// Stands in the place of a bucket's number before what was counted in the reads.
+const NO_BUCKET: u32 = u32::MAX;
+
+/// Appends a block of a bucket.
+pub fn put_block(bucket: usize, block: &[u8], bytes: &mut Vec<u8>) {
+    bytes.extend((bucket as u32).to_le_bytes());
+    bytes.extend((block.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(block);
+}
+
+/// Appends what was counted in the reads whose blocks these are.
+pub fn put_tally(tally: &Tally, bytes: &mut Vec<u8>) {
+    let counted = tally_bytes(tally);
+    bytes.extend(NO_BUCKET.to_le_bytes());
+    bytes.extend((counted.len() as u32).to_le_bytes());
+    bytes.extend(counted);
+}
+
+/// Calls `take` for each block with its bucket; what was counted in their reads.
+///
+/// # Errors
+/// `Input` when bytes are missing; those of `take`.
+pub fn each_block(bytes: &[u8], mut take: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<Tally> {
+    let mut reader = Reader(bytes);
+    let mut all = Tally::default();
+    while !reader.0.is_empty() {
+        let bucket = reader.u32()?;
+        let size_bytes = reader.u32()? as usize;
+        let content = reader.bytes(size_bytes)?;
+        if bucket == NO_BUCKET {
+            all.add(&tally(content)?);
+        } else {
+            take(bucket as usize, content)?;
+        }
+    }
+    Ok(all)
+}
+
+/// What was counted in reads, as bytes.
+pub fn tally_bytes(tally: &Tally) -> Vec<u8> {
+    tally.numbers().into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+/// What [`tally_bytes`] gave.
+///
+/// # Errors
+/// `Input` when bytes are missing.
+pub fn tally(bytes: &[u8]) -> Result<Tally> {
+    Reader(bytes).tally()
+}
+
+/// Numbers of k-mers by count.
+pub fn spectrum_bytes(spectrum: &Spectrum) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_spectrum(spectrum, &mut bytes);
+    bytes
+}
+
+/// Adds numbers of k-mers by count.
+///
+/// # Errors
+/// `Input` when bytes are missing.
+pub fn add_spectrum(bytes: &[u8], spectrum: &mut Spectrum) -> Result<()> {
+    Reader(bytes).spectrum(spectrum)
+}
+
+/// Appends a fragment.
+pub fn put_fragment(piece: &Piece, codes: &[Base], bytes: &mut Vec<u8>) {
+    let circular = if piece.circular { CIRCULAR } else { 0 };
+    let left = if piece.left_open { LEFT_OPEN } else { 0 };
+    let right = if piece.right_open { RIGHT_OPEN } else { 0 };
+    bytes.push(left | right | circular);
+    bytes.extend(piece.count_sum.to_le_bytes());
+    bytes.extend(piece.first_count.to_le_bytes());
+    bytes.extend(piece.last_count.to_le_bytes());
+    bytes.extend(piece.merges.to_le_bytes());
+    put_codes(codes, bytes);
+}
+
+/// Calls `take` for each fragment.
+///
+/// # Errors
+/// `Input` when bytes are missing; those of `take`.
+pub fn each_fragment(
+    bytes: &[u8],
+    mut take: impl FnMut(Piece, &[Base]) -> Result<()>,
+) -> Result<()> {
+    let mut reader = Reader(bytes);
+    let mut codes = Vec::new();
+    while !reader.0.is_empty() {
+        codes.clear();
+        let piece = reader.fragment(&mut codes)?;
+        take(piece, &codes)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn put_codes(codes: &[Base], bytes: &mut Vec<u8>) {
+    bytes.extend((codes.len() as u32).to_le_bytes());
+    bytes.extend(
+        codes.chunks(PACKED).map(|four| four.iter().rev().fold(0, |byte, &code| byte << 2 | code)),
+    );
+}
+
+/// Only counts that there are.
+pub(crate) fn put_spectrum(spectrum: &Spectrum, bytes: &mut Vec<u8>) {
+    let kmers = spectrum.kmers().iter().enumerate().filter(|(_, kmers)| **kmers > 0);
+    bytes.extend((kmers.clone().count() as u32).to_le_bytes());
+    for (count, kmers) in kmers {
+        bytes.extend((count as u32).to_le_bytes());
+        bytes.extend(kmers.to_le_bytes());
+    }
+}
+
+/// What reads bytes one value after the other; each fails where bytes are missing.
+pub(crate) struct Reader<'b>(pub(crate) &'b [u8]);
+
+impl<'b> Reader<'b> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A fragment, whose bases are appended to `codes`.
+    pub(crate) fn fragment(&mut self, codes: &mut Vec<Base>) -> Result<Piece> {
+        let [flags] = self.array()?;
+        let piece = Piece {
+            count_sum: self.u64()?,
+            first_count: self.u32()?,
+            last_count: self.u32()?,
+            merges: self.u32()?,
+            left_open: flags & LEFT_OPEN != 0,
+            right_open: flags & RIGHT_OPEN != 0,
+            circular: flags & CIRCULAR != 0,
+        };
+        self.codes(codes)?;
+        Ok(piece)
+    }
+
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'b [u8]> {
+        let (found, rest) = self
+            .0
+            .split_at_checked(count)
+            .ok_or_else(|| internal("bytes of a message are gone"))?;
+        self.0 = rest;
+        Ok(found)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.bytes(N)?.try_into().map_err(|_| internal("bytes of a message are gone"))
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn codes(&mut self, codes: &mut Vec<Base>) -> Result<()> {
+        let count = self.u32()? as usize;
+        let end = codes.len() + count;
+        for &byte in self.bytes(count.div_ceil(PACKED))? {
+            codes.extend((0..PACKED).map(|place| byte >> (2 * place) & 3));
+        }
+        codes.truncate(end);
+        Ok(())
+    }
+
+    pub(crate) fn tally(&mut self) -> Result<Tally> {
+        Ok(Tally::of([self.u64()?, self.u64()?, self.u64()?, self.u64()?]))
+    }
+
+    pub(crate) fn spectrum(&mut self, spectrum: &mut Spectrum) -> Result<()> {
+        for _ in 0..self.u32()? {
+            let count = self.u32()?;
+            spectrum.add_many(count, self.u64()?);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn blocks_arrive(blocks in prop::collection::vec((0usize..99, any::<Vec<u8>>()), 0..9)) {
+            let mut bytes = Vec::new();
+            blocks.iter().for_each(|(bucket, block)| put_block(*bucket, block, &mut bytes));
+            put_tally(&Tally::of([5, 1, 2, 3]), &mut bytes);
+            put_tally(&Tally::of([6, 10, 20, 30]), &mut bytes);
+            let mut found = Vec::new();
+            let tally = each_block(&bytes, |bucket, block| {
+                found.push((bucket, block.to_vec()));
+                Ok(())
+            })
+            .unwrap();
+            prop_assert_eq!(found, blocks);
+            prop_assert_eq!(tally, Tally::of([11, 11, 22, 33]));
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Joins sequences whose ends belong together, each end to one other at most.
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+
+use crate::kernel::internal;
+use crate::kernel::kmer::{Base, Kmer};
+use crate::kernel::sequences::{
+    Fragments, Path, Paths, Sequences, orient, reverse_complement, rotate,
+};
+
+/// The left end of sequence `i` is `2 i`, the right end `2 i + 1`.
+pub type End = u32;
+/// No end.
+pub const NOWHERE: End = End::MAX;
+/// Most sequences whose ends have numbers.
+const SEQUENCES_MAX: usize = (End::MAX / 2) as usize;
+
+/// A sequence in a chain, and whether it is read backwards.
+type Link = (usize, bool);
+
+/// Calls `found` for each chain of sequences, with whether it is a circle. `partner` has the end
+/// that each end is joined to; sequences for which `alive` is false are passed over.
+fn chains(
+    partner: &[End],
+    alive: impl Fn(usize) -> bool,
+    mut found: impl FnMut(&[Link], bool) -> Result<()>,
+) -> Result<()> {
+    let count = partner.len() / 2;
+    let mut seen = vec![false; count];
+    let mut chain = Vec::new();
+    for circles in [false, true] {
+        for start in 0..count {
+            if seen[start] || !alive(start) {
+                continue;
+            }
+            let free = |side: usize| partner[2 * start + side] == NOWHERE;
+            if !circles && !free(0) && !free(1) {
+                continue;
+            }
+            chain.clear();
+            let (mut at, mut turned) = (start, !circles && !free(0));
+            loop {
+                seen[at] = true;
+                chain.push((at, turned));
+                let next = partner[2 * at + usize::from(!turned)];
+                if next == NOWHERE || (next / 2) as usize == start {
+                    break;
+                }
+                (at, turned) = ((next / 2) as usize, next % 2 == 1);
+                if seen[at] {
+                    return Err(internal("two chains meet"));
+                }
+            }
+            found(&chain, circles)?;
+        }
+    }
+    Ok(())
+}
+
+/// The bases of a chain whose neighbours share `overlap` bases; of a circle as many as it has
+/// k-mers, then its first k - 1 again. In the one form that either strand gives.
+fn joined<T>(
+    from: &Sequences<'_, T>,
+    chain: &[Link],
+    (overlap, k, circular): (usize, usize, bool),
+    codes: &mut Vec<Base>,
+) {
+    codes.clear();
+    for (place, &(index, turned)) in chain.iter().enumerate() {
+        let piece = from.codes(index);
+        let skip = if place == 0 { 0 } else { overlap };
+        if turned {
+            codes.extend(reverse_complement(piece).skip(skip));
+        } else {
+            codes.extend_from_slice(&piece[skip..]);
+        }
+    }
+    if circular {
+        codes.truncate(codes.len() - overlap);
+        close(codes, k);
+    } else {
+        orient(codes);
+    }
+}
+
+/// Turns the bases of a circle into its one form, and repeats its first k - 1.
+fn close(codes: &mut Vec<Base>, k: usize) {
+    rotate(codes);
+    let count = codes.len();
+    for place in 0..k - 1 {
+        codes.push(codes[place % count]);
+    }
+}
+
+/// Joins fragments into unitigs: two that are open at the same k-mer share it.
+///
+/// # Errors
+/// `Input` when the unitigs do not fit in the budget.
+pub fn unitigs<'a, K: Kmer>(
+    fragments: &Fragments<'_>,
+    k: usize,
+    budget: &'a Budget,
+) -> Result<Paths<'a>> {
+    let _lease = budget.take(
+        (fragments.len() * (2 * size_of::<End>() + size_of::<(K, End)>())) as u64,
+        "joining the fragments of unitigs",
+    )?;
+    let partner = partners::<K>(fragments, k)?;
+    let mut paths = Paths::new(budget, "the unitigs");
+    let mut codes = Vec::new();
+    chains(
+        &partner,
+        |_| true,
+        |chain, closed| {
+            let circular = closed || (chain.len() == 1 && fragments.facts(chain[0].0).circular);
+            let overlap = if closed { k } else { k - 1 };
+            if circular && !closed {
+                joined(fragments, chain, (overlap, k, true), &mut codes);
+            } else {
+                joined(fragments, chain, (k, k, circular), &mut codes);
+            }
+            let joints = if closed { chain.len() } else { chain.len() - 1 };
+            let twice: u64 = chain[..joints]
+                .iter()
+                .map(|&(index, turned)| {
+                    let piece = fragments.facts(index);
+                    u64::from(if turned { piece.first_count } else { piece.last_count })
+                })
+                .sum();
+            let sum: u64 = chain.iter().map(|&(index, _)| fragments.facts(index).count_sum).sum();
+            let merges = chain.iter().map(|&(index, _)| fragments.facts(index).merges).sum();
+            paths.push(Path { count_sum: sum - twice, circular, merges }, |all| {
+                all.extend_from_slice(&codes)
+            })
+        },
+    )?;
+    Ok(paths)
+}
+
+/// Finds for each open end the one that is open at the same k-mer.
+fn partners<K: Kmer>(fragments: &Fragments<'_>, k: usize) -> Result<Vec<End>> {
+    if fragments.len() > SEQUENCES_MAX {
+        return Err(internal("more fragments than can be numbered"));
+    }
+    let mut open: Vec<(K, End)> = Vec::new();
+    for index in 0..fragments.len() {
+        let (piece, codes) = (fragments.facts(index), fragments.codes(index));
+        if piece.left_open {
+            open.push((K::of(codes, k).canonical(k), 2 * index as End));
+        }
+        if piece.right_open {
+            let last = &codes[codes.len() - k..];
+            open.push((K::of(last, k).canonical(k), 2 * index as End + 1));
+        }
+    }
+    open.sort_unstable();
+    let mut partner = vec![NOWHERE; 2 * fragments.len()];
+    for pair in open.chunks(2) {
+        let [(one_kmer, one), (two_kmer, two)] = *pair else {
+            return Err(internal("an open end has no counterpart"));
+        };
+        if one_kmer != two_kmer {
+            return Err(internal("an open end has no counterpart"));
+        }
+        partner[one as usize] = two;
+        partner[two as usize] = one;
+    }
+    Ok(partner)
+}
+
+/// Joins paths that share k - 1 bases, where `partner` says so; those not `alive` are left out.
+///
+/// # Errors
+/// `Input` when the new paths do not fit in the budget.
+pub fn merge<'a>(
+    paths: &Paths<'_>,
+    partner: &[End],
+    alive: &[bool],
+    (k, budget): (usize, &'a Budget),
+) -> Result<Paths<'a>> {
+    let mut merged = Paths::new(budget, "the contigs");
+    let mut codes = Vec::new();
+    chains(
+        partner,
+        |index| alive[index],
+        |chain, closed| {
+            let alone = chain.len() == 1 && !closed;
+            let circular = closed || paths.facts(chain[0].0).circular;
+            if alone {
+                codes.clear();
+                codes.extend_from_slice(paths.codes(chain[0].0));
+            } else {
+                joined(paths, chain, (k - 1, k, closed), &mut codes);
+            }
+            let count_sum = chain.iter().map(|&(index, _)| paths.facts(index).count_sum).sum();
+            let merges = chain.iter().map(|&(index, _)| paths.facts(index).merges).sum();
+            merged.push(Path { count_sum, circular, merges }, |all| all.extend_from_slice(&codes))
+        },
+    )?;
+    Ok(merged)
+}

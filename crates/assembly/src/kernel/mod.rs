@@ -1,0 +1,25 @@
+//! What the workload computes, on slices and budgets: no file, clock or thread is known here.
+
+pub mod anchors;
+pub mod codec;
+pub mod compact;
+pub mod depth;
+pub mod glue;
+pub mod kmer;
+pub mod links;
+pub mod packed;
+pub mod path_search;
+pub mod placements;
+pub mod scan;
+pub mod sequences;
+pub mod simplify;
+pub mod spectrum;
+pub mod supersteps;
+pub mod table;
+
+use cuesta_core::Error;
+
+/// Something that cannot be; said rather than answered wrongly.
+pub fn internal(what: &str) -> Error {
+    Error::defect("assembly", what)
+}

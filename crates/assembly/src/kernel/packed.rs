@@ -1,0 +1,96 @@
+//! Super-k-mers as bytes: how many k-mers, flags, a weight where they are trusted, then the bases,
+//! four a byte.
+
+use crate::kernel::kmer::{Base, Kmer};
+use crate::kernel::scan::{KMERS_MAX, LEFT_OUTSIDE, RIGHT_OUTSIDE, SuperKmer, TRUSTED};
+
+/// Readable bytes after those of a block.
+pub const PADDING: usize = 72;
+/// Bytes before the bases, and before those of a trusted one.
+const HEADER_BYTES: usize = 2;
+const TRUSTED_HEADER_BYTES: usize = 4;
+
+/// Most bytes of a record while it is being appended.
+pub fn record_bytes_max(k: usize) -> usize {
+    TRUSTED_HEADER_BYTES + (KMERS_MAX + k).div_ceil(4) + size_of::<u64>()
+}
+
+/// The left end of a k-mer, as it stands in the record, is inside the bucket.
+pub const LEFT_INSIDE: u32 = 1;
+/// Its right end is.
+pub const RIGHT_INSIDE: u32 = 2;
+
+/// A super-k-mer inside a block.
+pub struct Record<'a> {
+    /// How many k-mers.
+    pub kmers: usize,
+    /// The flags of [`crate::kernel::scan`].
+    pub flags: u8,
+    /// How often its k-mers count as seen, where it is trusted.
+    pub weight: u16,
+    /// Its bases, then at least [`PADDING`] bytes.
+    pub bytes: &'a [u8],
+}
+
+/// Appends a super-k-mer of a read to a block.
+#[inline]
+pub fn append(part: &SuperKmer<'_>, k: usize, block: &mut Vec<u8>) {
+    block.extend_from_slice(&[part.kmers as u8, part.flags]);
+    part.pack(k, block);
+}
+
+/// Appends a trusted super-k-mer, whose k-mers count as seen `weight` times.
+pub fn append_trusted(part: &SuperKmer<'_>, weight: u16, k: usize, block: &mut Vec<u8>) {
+    block.extend_from_slice(&[part.kmers as u8, part.flags | TRUSTED]);
+    block.extend_from_slice(&weight.to_le_bytes());
+    part.pack(k, block);
+}
+
+/// The records of a block of `size_bytes`, which is followed by [`PADDING`] readable bytes.
+pub fn records(block: &[u8], size_bytes: usize, k: usize) -> impl Iterator<Item = Record<'_>> {
+    let mut place = 0;
+    std::iter::from_fn(move || {
+        if place >= size_bytes {
+            return None;
+        }
+        let kmers = usize::from(block[place]);
+        let flags = block[place + 1];
+        let (mut weight, mut header_bytes) = (0, HEADER_BYTES);
+        if flags & TRUSTED != 0 {
+            weight = u16::from_le_bytes([block[place + 2], block[place + 3]]);
+            header_bytes = TRUSTED_HEADER_BYTES;
+        }
+        let bytes = &block[place + header_bytes..];
+        place += header_bytes + (kmers + k - 1).div_ceil(4);
+        Some(Record { kmers, flags, weight, bytes })
+    })
+}
+
+impl Record<'_> {
+    /// Calls `take` for each k-mer with its reverse complement and the ends that are inside.
+    #[inline(always)]
+    pub fn each<K: Kmer>(&self, k: usize, mut take: impl FnMut(K, K, u32)) {
+        let mut forward = K::unpack(self.bytes, k);
+        let mut backward = forward.reverse_complement(k);
+        for index in 0..self.kmers {
+            if index > 0 {
+                let base = self.base(index + k - 1);
+                forward = forward.append(base, k);
+                backward = backward.prepend(3 - base, k);
+            }
+            let mut inside = LEFT_INSIDE | RIGHT_INSIDE;
+            if index == 0 && self.flags & LEFT_OUTSIDE != 0 {
+                inside &= !LEFT_INSIDE;
+            }
+            if index + 1 == self.kmers && self.flags & RIGHT_OUTSIDE != 0 {
+                inside &= !RIGHT_INSIDE;
+            }
+            take(forward, backward, inside);
+        }
+    }
+
+    #[inline(always)]
+    fn base(&self, index: usize) -> Base {
+        self.bytes[index / 4] >> (6 - 2 * (index % 4)) & 3
+    }
+}

@@ -1,0 +1,183 @@
+//! Ways from one path of a graph to another.
+
+use std::collections::HashMap;
+
+use crate::kernel::glue::End;
+use crate::kernel::kmer::kmers;
+use crate::kernel::kmer::{Base, Kmer};
+use crate::kernel::placements::{Ends, Joint, OVERLAP_MIN, Seen};
+use crate::kernel::sequences::reverse_complement;
+use crate::kernel::simplify::Graph;
+
+/// Paths that are looked at for a way before it is given up.
+const STEPS_MAX: usize = 400;
+/// Bytes of a k-mer at an end and of the map that finds it.
+const PLACE_BYTES: u64 = 40;
+/// Reads that show how two paths meet whose k-mers do not, and their part of all that join both.
+pub const READS_MIN: u32 = 2;
+const READS_PART: f64 = 0.7;
+
+/// A path that is entered, and how it meets the one before.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The end by which it is entered.
+    pub entered: End,
+    /// How it meets the path before.
+    pub joint: Joint,
+}
+
+impl Step {
+    /// Bases that this joint adds.
+    fn bases(&self) -> i64 {
+        match &self.joint {
+            Joint::Shared(bases) => -(*bases as i64),
+            Joint::Between(bases) => bases.len() as i64,
+        }
+    }
+}
+
+/// By the end that is left, steps that are no links of the graph.
+pub type Steps = HashMap<End, Vec<Step>>;
+
+/// Where a path that no link leaves goes on by what reads say: too few for k-mers, but exact.
+pub fn spanned(graph: &Graph<'_>, seen: &Seen) -> Vec<(Ends, Joint)> {
+    let mut found = Vec::new();
+    for (&(one, two), joints) in &seen.spans {
+        if !graph.links.after(one).is_empty() && !graph.links.after(two).is_empty() {
+            continue;
+        }
+        let all: u64 = joints.values().sum();
+        let best = joints.iter().max_by(|one, two| one.1.cmp(two.1).then(two.0.cmp(one.0)));
+        let Some((joint, &reads)) = best else { continue };
+        let agree = reads >= u64::from(READS_MIN) && reads as f64 >= READS_PART * all as f64;
+        let fits = match joint {
+            Joint::Shared(bases) => shares(graph, one, two, *bases),
+            Joint::Between(_) => true,
+        };
+        if agree && fits {
+            found.push(((one, two), joint.clone()));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whether the last bases of the path left by `left` are the first of the one entered by `entered`.
+fn shares(graph: &Graph<'_>, left: End, entered: End, bases: usize) -> bool {
+    let last = graph.last(left, bases);
+    last.len() == bases && last == graph.first(entered, bases)
+}
+
+/// Bytes that [`weak`] takes, about: a place in a map for most bases of every end.
+pub fn weak_bytes(graph: &Graph<'_>) -> u64 {
+    (2 * graph.paths.len() * graph.k) as u64 * PLACE_BYTES
+}
+
+/// Steps by what reads say, in both directions, and by overlaps of [`OVERLAP_MIN`] to k - 2 bases,
+/// of two ends the longest one.
+pub fn weak(graph: &Graph<'_>, spanned: &[(Ends, Joint)]) -> Steps {
+    let mut found = overlaps(graph);
+    for ((one, two), joint) in spanned {
+        for (left, entered) in [(*one, *two), (*two, *one)] {
+            let joint = match joint {
+                Joint::Between(bases) if left != *one => {
+                    Joint::Between(reverse_complement(bases).collect())
+                }
+                other => other.clone(),
+            };
+            let steps = found.entry(left).or_default();
+            steps.retain(|step| step.entered != entered);
+            steps.push(Step { entered, joint });
+        }
+    }
+    found
+}
+
+fn overlaps(graph: &Graph<'_>) -> Steps {
+    let longest = graph.k - 2;
+    let mut begins: HashMap<u64, Vec<(End, usize)>> = HashMap::new();
+    let ends = 0..2 * graph.paths.len() as End;
+    for end in ends.clone() {
+        let first = graph.first(end, longest);
+        for (place, kmer) in kmers::<u64>(&first, OVERLAP_MIN).enumerate() {
+            begins.entry(kmer).or_default().push((end, place + OVERLAP_MIN));
+        }
+    }
+    let mut found = Steps::new();
+    for end in ends {
+        let last = graph.last(end, OVERLAP_MIN);
+        if last.len() < OVERLAP_MIN {
+            continue;
+        }
+        let last = u64::of(&last, OVERLAP_MIN);
+        let mut steps: Vec<Step> = Vec::new();
+        for &(entered, shared) in begins.get(&last).map_or(&[][..], Vec::as_slice) {
+            if entered != end && shares(graph, end, entered, shared) {
+                steps.retain(|step| step.entered != entered);
+                steps.push(Step { entered, joint: Joint::Shared(shared) });
+            }
+        }
+        found.insert(end, steps);
+    }
+    found
+}
+
+/// The one way from the path left by `from` to the one entered by `to` whose paths in between have
+/// `range` bases more than they share with their neighbours; none where there are several.
+pub fn only_way(
+    graph: &Graph<'_>,
+    weak: Option<&Steps>,
+    (from, to): Ends,
+    (least, most): (i64, i64),
+) -> Option<Vec<Step>> {
+    let mut found: Vec<Vec<Step>> = Vec::new();
+    let mut seen = 0;
+    let mut open: Vec<(Vec<Step>, i64)> = vec![(Vec::new(), 0)];
+    while let Some((way, bases)) = open.pop() {
+        let left = way.last().map_or(from, |step| step.entered ^ 1);
+        let link = |&entered: &End| Step { entered, joint: Joint::Shared(graph.k - 1) };
+        let weak = weak.and_then(|all| all.get(&left)).map_or(&[][..], Vec::as_slice);
+        for step in graph.links.after(left).iter().map(link).chain(weak.iter().cloned()) {
+            seen += 1;
+            if seen > STEPS_MAX {
+                return None;
+            }
+            let entered = step.entered;
+            let bases = bases + step.bases();
+            let mut further = way.clone();
+            further.push(step);
+            if entered == to && (least..=most).contains(&bases) {
+                found.push(further.clone());
+            }
+            let bases = bases + graph.paths.codes((entered / 2) as usize).len() as i64;
+            if bases - graph.k as i64 <= most {
+                open.push((further, bases));
+            }
+        }
+    }
+    found.sort_by_key(Vec::len);
+    match &found[..] {
+        [_] => found.pop(),
+        [one, two, ..] if one.len() < two.len() && one.len() == 1 => Some(found.swap_remove(0)),
+        _ => None,
+    }
+}
+
+/// The bases of a way that begins in the path left by `from`, of its first and last path at most
+/// `most` each.
+pub fn spelled(graph: &Graph<'_>, from: End, way: &[Step], most: usize) -> Vec<Base> {
+    let mut codes = graph.last(from, most);
+    for (place, step) in way.iter().enumerate() {
+        let most = if place + 1 == way.len() { most } else { usize::MAX };
+        let next = graph.first(step.entered, most);
+        let start = match &step.joint {
+            Joint::Shared(bases) => *bases,
+            Joint::Between(bases) => {
+                codes.extend_from_slice(bases);
+                0
+            }
+        };
+        codes.extend_from_slice(&next[start.min(next.len())..]);
+    }
+    codes
+}

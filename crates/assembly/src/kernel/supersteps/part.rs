@@ -1,0 +1,390 @@
+//! Some of the vertices of a graph that is spread over parts, as Pregel runs it: vertices know
+//! their neighbours and nothing else; in supersteps they take messages, change, and send messages.
+//!
+//! Names and coins are made of the bases, so that supersteps and messages do not depend on who
+//! holds which vertex.
+
+use std::borrow::Cow;
+use std::hash::Hasher;
+
+use cuesta_core::Result;
+
+use super::control::{Order, Step, Told};
+use super::messages::{
+    Edge, Kind, Message, Name, Neighbour, Outbox, Side, put_neighbour, read_neighbour, sorted,
+};
+use super::ranking::Rank;
+use crate::kernel::codec::{self, Reader};
+use crate::kernel::internal;
+use crate::kernel::kmer::{Base, Mixer};
+use crate::kernel::sequences::{Fragments, Piece, Sequences, reverse_complement};
+
+/// Bytes of a vertex and of the messages about it, besides its bases.
+pub const VERTEX_BYTES: usize = 768;
+
+/// A fragment or path.
+pub(super) struct Vertex {
+    pub(super) name: Name,
+    pub(super) next: [Neighbour; 2],
+    pub(super) piece: Piece,
+    pub(super) codes: Vec<Base>,
+    /// How far the ends of its chain are, while that is being found.
+    pub(super) ranks: Option<Box<[Rank; 2]>>,
+    /// Where its sides lead, in the program of the paper.
+    pub(super) edges: [Vec<Edge>; 2],
+    /// It is gone before the next superstep.
+    pub(super) leaves: bool,
+}
+
+/// What a vertex grows by: a neighbour, by the side of it that is joined.
+pub(super) struct Grown {
+    pub(super) side: Side,
+    pub(super) piece: Piece,
+    pub(super) codes: Vec<Base>,
+}
+
+/// The vertices for each part.
+pub fn spread<T>(
+    sequences: &Sequences<'_, T>,
+    parts: usize,
+    piece: impl Fn(&T) -> Piece,
+) -> Vec<Vec<u8>> {
+    let mut found = vec![Vec::new(); parts];
+    for index in 0..sequences.len() {
+        let facts = piece(sequences.facts(index));
+        let (piece, codes) = oriented(&facts, sequences.codes(index));
+        let part = (name(&piece, &codes) % parts as u128) as usize;
+        codec::put_fragment(&piece, &codes, &mut found[part]);
+    }
+    found
+}
+
+/// Some of the vertices, in the order of their names, and those that have no work left.
+pub struct Part {
+    pub(super) k: usize,
+    pub(super) parts: usize,
+    pub(super) vertices: Vec<Vertex>,
+    pub(super) done: Vec<Vertex>,
+}
+
+impl Part {
+    /// With the vertices that [`spread`] has for this part.
+    ///
+    /// # Errors
+    /// `Defect` when bytes are missing, or where two vertices have the same name.
+    pub fn begin(k: usize, parts: usize, blocks: &[&[u8]]) -> Result<Self> {
+        let mut part = Self { k, parts, vertices: Vec::new(), done: Vec::new() };
+        for block in blocks {
+            let mut reader = Reader(block);
+            while !reader.is_empty() {
+                let mut codes = Vec::new();
+                let piece = reader.fragment(&mut codes)?;
+                check(&codes, k)?;
+                let name = name(&piece, &codes);
+                part.vertices.push(Vertex::new(name, piece, codes));
+            }
+        }
+        part.sort()?;
+        Ok(part)
+    }
+
+    fn sort(&mut self) -> Result<()> {
+        self.vertices.sort_unstable_by_key(|vertex| vertex.name);
+        if self.vertices.windows(2).any(|two| two[0].name == two[1].name) {
+            return Err(internal("two vertices have one name"));
+        }
+        Ok(())
+    }
+
+    /// Bytes of its vertices and of the messages about them.
+    pub fn size_bytes(&self) -> usize {
+        let bytes = |vertex: &Vertex| vertex.codes.len() + VERTEX_BYTES;
+        self.vertices.iter().chain(&self.done).map(bytes).sum()
+    }
+
+    /// Takes messages, in blocks, and sends others.
+    ///
+    /// # Errors
+    /// `Defect` when a message is damaged or its vertex is gone.
+    pub fn step(&mut self, order: &Order, messages: &[&[u8]]) -> Result<(Outbox, Told)> {
+        let mut out = Outbox::new(self.parts);
+        let messages = sorted(messages)?;
+        let changed = match order.step {
+            Step::Tell => self.tell(&mut out),
+            Step::Pair => pair(&messages, &mut out)?,
+            Step::Meet(what) => {
+                self.begin_again()?;
+                self.meet(Some(what), order, &mut out)
+            }
+            Step::Judge(what) => {
+                super::junctions::judge(&messages, what, (self.k, order), &mut out)?
+            }
+            Step::Leave(what) => self.leave(&messages, what, order)?,
+            Step::MeetAgain => self.meet(None, order, &mut out),
+            Step::Join => super::junctions::join(&messages, &mut out)?,
+            Step::Point => {
+                self.take(&messages)?;
+                self.settle(order.shared);
+                self.point(&mut out)
+            }
+            Step::Double => self.double(&messages, &mut out)?,
+            Step::Cut => self.cut(&mut out),
+            Step::Send => self.send(&mut out),
+            Step::Gather => self.gather(&messages, order.shared)?,
+            _ => self.step_of_paper(order, &messages, &mut out)?,
+        };
+        let told = Told { messages: out.messages, bytes: out.bytes(), changed, ..self.told() };
+        Ok((out, told))
+    }
+
+    fn step_of_paper(
+        &mut self,
+        order: &Order,
+        messages: &[Message<'_>],
+        out: &mut Outbox,
+    ) -> Result<u64> {
+        let Some(paper) = &order.paper else { return Err(internal("no rules of the paper")) };
+        Ok(match order.step {
+            Step::Link => super::junctions::link(messages, out)?,
+            Step::Merge => self.merge(messages, order.round, out)?,
+            Step::PopBubbles => self.pop_bubbles(messages, paper, out)?,
+            _ => {
+                self.receive(messages)?;
+                match order.step {
+                    Step::Toss => self.toss(order.round, out),
+                    Step::FindTips => self.find_tips(paper, out),
+                    Step::FindBubbles => self.find_bubbles(paper, out),
+                    _ => 0,
+                }
+            }
+        })
+    }
+
+    fn told(&self) -> Told {
+        let mut told = Told {
+            live: self.vertices.iter().filter(|vertex| vertex.is_live()).count() as u64,
+            ..Told::default()
+        };
+        for vertex in self.vertices.iter().chain(&self.done) {
+            told.kmers += (vertex.codes.len() + 1 - self.k) as u64;
+            told.count_sum += vertex.piece.count_sum;
+        }
+        told
+    }
+
+    /// Vertices that had no work left have some again.
+    fn begin_again(&mut self) -> Result<()> {
+        self.vertices.append(&mut self.done);
+        self.sort()
+    }
+
+    /// Each open end goes to who decides about its k-mer.
+    fn tell(&self, out: &mut Outbox) -> u64 {
+        for vertex in &self.vertices {
+            let open = [vertex.piece.left_open, vertex.piece.right_open];
+            for side in Side::BOTH.into_iter().filter(|&side| open[side as usize]) {
+                let ends = [&vertex.codes[..self.k], &vertex.codes[vertex.codes.len() - self.k..]];
+                let turned: Vec<Base> = reverse_complement(ends[side as usize]).collect();
+                let kmer = ends[side as usize].min(&turned);
+                out.add(hashed(kmer, 0), Kind::End, |body| {
+                    body.extend(vertex.name.to_le_bytes());
+                    body.push(side as u8);
+                });
+            }
+        }
+        0
+    }
+
+    /// Calls `deliver` for each message with the vertex that it is for.
+    pub(super) fn each(
+        &mut self,
+        messages: &[Message<'_>],
+        mut deliver: impl FnMut(&mut Vertex, Kind, Reader<'_>) -> Result<()>,
+    ) -> Result<()> {
+        // In the order of the vertices, which is faster than to search for each.
+        let mut vertices = self.vertices.iter_mut().peekable();
+        for message in messages {
+            while vertices.peek().is_some_and(|vertex| vertex.name < message.to) {
+                vertices.next();
+            }
+            let vertex = vertices.peek_mut().filter(|vertex| vertex.name == message.to);
+            let vertex = vertex.ok_or_else(|| internal("a message for a vertex that is gone"))?;
+            deliver(vertex, message.kind, Reader(message.body))?;
+        }
+        Ok(())
+    }
+
+    /// Changes neighbours.
+    fn take(&mut self, messages: &[Message<'_>]) -> Result<()> {
+        self.each(messages, |vertex, kind, mut body| {
+            let [side] = body.array()?;
+            let next = if kind == Kind::Joined { read_neighbour(&mut body)? } else { None };
+            vertex.next[Side::of(side) as usize] = next;
+            Ok(())
+        })
+    }
+
+    /// Puts aside what has no neighbour but itself.
+    fn settle(&mut self, shared: usize) {
+        let alone = |vertex: &mut Vertex| match vertex.next {
+            [None, None] => vertex.ranks.is_none(),
+            [Some((name, _)), _] => name == vertex.name,
+            _ => false,
+        };
+        for mut vertex in self.vertices.extract_if(.., alone) {
+            if vertex.next[0].is_some() {
+                vertex.close(self.k, shared);
+            }
+            self.done.push(vertex.at_rest());
+        }
+    }
+
+    /// Appends what is left in the end to `fragments`.
+    ///
+    /// # Errors
+    /// `Input` when they do not fit in the budget, or something has work left.
+    pub fn finish(self, fragments: &mut Fragments<'_>) -> Result<()> {
+        if self.vertices.iter().any(Vertex::is_live) {
+            return Err(internal("a chain is not compressed"));
+        }
+        for vertex in self.vertices.into_iter().chain(self.done) {
+            let circular = vertex.piece.circular || vertex.is_loop();
+            let (piece, codes) = (Piece { circular, ..vertex.piece }, vertex.codes);
+            fragments.push(piece, |all| all.extend_from_slice(&codes))?;
+        }
+        Ok(())
+    }
+}
+
+impl Vertex {
+    fn new(name: Name, piece: Piece, codes: Vec<Base>) -> Self {
+        let edges = Default::default();
+        Self { name, next: [None; 2], piece, codes, ranks: None, edges, leaves: false }
+    }
+
+    /// Whether it has a neighbour and is not done with it.
+    fn is_live(&self) -> bool {
+        let is_ranked = |ranks: &[Rank; 2]| ranks.iter().all(Rank::is_end);
+        self.next != [None; 2] && !self.ranks.as_deref().is_some_and(is_ranked)
+    }
+
+    /// Takes a neighbour in on one side.
+    pub(super) fn grow(
+        &mut self,
+        side: Side,
+        tail: Grown,
+        (k, shared): (usize, usize),
+    ) -> Result<()> {
+        let Grown { side: its_side, piece, codes } = tail;
+        check(&codes, k)?;
+        let far_count = if its_side == Side::Left { piece.last_count } else { piece.first_count };
+        let own = match side {
+            Side::Left => &mut self.piece.first_count,
+            Side::Right => &mut self.piece.last_count,
+        };
+        let twice = if shared == k { u64::from(*own) } else { 0 };
+        self.piece.count_sum += piece.count_sum - twice;
+        *own = far_count;
+        // Its joined side must face this one.
+        let turned = side == its_side;
+        let codes = if turned { reverse_complement(&codes).collect() } else { codes };
+        if side == Side::Right {
+            self.codes.extend_from_slice(&codes[shared..]);
+        } else {
+            self.codes.splice(..shared, codes);
+        }
+        Ok(())
+    }
+
+    /// Makes a circle of what ends as it begins.
+    pub(super) fn close(&mut self, k: usize, shared: usize) {
+        if shared == k {
+            // The first k bases are the last k too.
+            self.codes.truncate(self.codes.len() - 1);
+            self.piece.count_sum -= u64::from(self.piece.last_count);
+        }
+        self.piece.circular = true;
+    }
+
+    /// Without neighbours, on the strand whose bases come first.
+    pub(super) fn at_rest(self) -> Self {
+        let piece = Piece { left_open: false, right_open: false, ..self.piece };
+        let (piece, codes) = match oriented(&piece, &self.codes) {
+            (piece, Cow::Owned(codes)) => (piece, codes),
+            (piece, Cow::Borrowed(_)) => (piece, self.codes),
+        };
+        Self { next: [None; 2], ranks: None, piece, codes, ..self }
+    }
+
+    /// To the other strand.
+    pub(super) fn turn(&mut self) {
+        self.codes = reverse_complement(&self.codes).collect();
+        self.piece = self.piece.turned();
+        self.next.swap(0, 1);
+    }
+}
+
+/// Refuses what is shorter than a k-mer.
+pub(super) fn check(codes: &[Base], k: usize) -> Result<()> {
+    if codes.len() < k { Err(internal("a vertex without k-mers")) } else { Ok(()) }
+}
+
+/// Two ends that are open at one k-mer are joined.
+fn pair(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
+    for pair in messages.chunks(2) {
+        let [one, two] = pair else { return Err(internal("an open end has no counterpart")) };
+        if one.to != two.to {
+            return Err(internal("an open end has no counterpart"));
+        }
+        let end = |message: &Message<'_>| -> Result<(Name, Side)> {
+            let mut body = Reader(message.body);
+            let name = Name::from_le_bytes(body.array()?);
+            let [side] = body.array()?;
+            Ok((name, Side::of(side)))
+        };
+        join_ends(end(one)?, end(two)?, out);
+    }
+    Ok(0)
+}
+
+/// Tells two ends of each other.
+pub(super) fn join_ends(one: (Name, Side), two: (Name, Side), out: &mut Outbox) {
+    for ((to, side), next) in [(one, two), (two, one)] {
+        out.add(to, Kind::Joined, |body| {
+            body.push(side as u8);
+            put_neighbour(Some(next), body);
+        });
+    }
+}
+
+/// A fragment on the strand whose bases come first.
+fn oriented<'f>(piece: &Piece, codes: &'f [Base]) -> (Piece, Cow<'f, [Base]>) {
+    let turned: Vec<Base> = reverse_complement(codes).collect();
+    if *codes <= *turned {
+        (*piece, Cow::Borrowed(codes))
+    } else {
+        (piece.turned(), Cow::Owned(turned))
+    }
+}
+
+/// The name of a vertex that is no open fragment, by its bases on the strand that comes first.
+pub fn name_of(codes: &[Base]) -> Name {
+    name(&Piece::default(), codes)
+}
+
+/// The name of an oriented fragment.
+fn name(piece: &Piece, codes: &[Base]) -> Name {
+    hashed(codes, 1 + u8::from(piece.left_open) + 2 * u8::from(piece.right_open))
+}
+
+/// 128 bits of some bases.
+pub(super) fn hashed(codes: &[Base], kind: u8) -> Name {
+    let half = |seed: u8| {
+        let mut mixer = Mixer::default();
+        mixer.write(&[seed, kind]);
+        mixer.write(codes);
+        mixer.write_u64(codes.len() as u64);
+        mixer.finish()
+    };
+    u128::from(half(1)) << 64 | u128::from(half(2))
+}

@@ -1,0 +1,246 @@
+//! Counts of the k-mers of one bucket: open addressing, linear probing, small enough for a cache.
+
+use cuesta_core::Result;
+use cuesta_core::budget::{Budget, Lease};
+
+use crate::kernel::kmer::{Base, Kmer};
+
+/// Most that is counted; more is the same.
+pub const COUNT_MAX: u32 = (1 << 28) - 1;
+const INSIDE_SHIFT: u32 = 30;
+const SEEN: u32 = 1 << 29;
+const TRUSTED: u32 = 1 << 28;
+const SLOTS_MIN: usize = 1 << 12;
+
+/// A table from canonical k-mers to their counts and to the ends of theirs that are in the bucket.
+pub struct Table<'a, K> {
+    keys: Vec<K>,
+    /// Two bits for the ends inside, one for having been visited, one for being trusted, then the
+    /// count.
+    facts: Vec<u32>,
+    /// The bases that follow a k-mer in reads, a bit each, where they are wanted: of its canonical
+    /// form in the lower four bits, of the other strand in the upper ones.
+    after: Option<Vec<u8>>,
+    used: usize,
+    budget: &'a Budget,
+    lease: Option<Lease<'a>>,
+}
+
+impl<'a, K: Kmer> Table<'a, K> {
+    /// An empty table.
+    pub fn new(budget: &'a Budget) -> Self {
+        let (keys, facts) = (Vec::new(), Vec::new());
+        Self { keys, facts, after: None, used: 0, budget, lease: None }
+    }
+
+    /// An empty one that knows what follows its k-mers in reads.
+    pub fn with_edges(budget: &'a Budget) -> Self {
+        Self { after: Some(Vec::new()), ..Self::new(budget) }
+    }
+
+    /// Forgets all k-mers.
+    ///
+    /// # Errors
+    /// `Input` when the smallest table does not fit in the budget.
+    pub fn clear(&mut self) -> Result<()> {
+        self.used = 0;
+        if self.keys.is_empty() {
+            return self.resize(SLOTS_MIN);
+        }
+        self.keys.fill(K::NONE);
+        if let Some(after) = &mut self.after {
+            after.fill(0);
+        }
+        Ok(())
+    }
+
+    fn resize(&mut self, slots: usize) -> Result<()> {
+        let each = size_of::<K>() + size_of::<u32>() + usize::from(self.after.is_some());
+        let size_bytes = slots * each;
+        let purpose = "the k-mers of a bucket, which have a minimizer in common,";
+        let lease = self.budget.take(size_bytes as u64, purpose)?;
+        let keys = std::mem::replace(&mut self.keys, vec![K::NONE; slots]);
+        let facts = std::mem::replace(&mut self.facts, vec![0; slots]);
+        let after = self.after.as_mut().map(|after| std::mem::replace(after, vec![0; slots]));
+        for (old, (key, facts)) in keys.into_iter().zip(facts).enumerate() {
+            if key != K::NONE {
+                let slot = self.slot(key);
+                (self.keys[slot], self.facts[slot]) = (key, facts);
+                if let (Some(new), Some(after)) = (&mut self.after, &after) {
+                    new[slot] = after[old];
+                }
+            }
+        }
+        self.lease = Some(lease);
+        Ok(())
+    }
+
+    /// Where `key` is, or the empty place where it would be.
+    #[inline(always)]
+    fn slot(&self, key: K) -> usize {
+        let mask = self.keys.len() - 1;
+        let mut slot = key.mixed() as usize & mask;
+        while self.keys[slot] != key && self.keys[slot] != K::NONE {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+
+    /// Makes room for `more` k-mers that may be new.
+    ///
+    /// # Errors
+    /// `Input` when that does not fit in the budget.
+    #[inline]
+    pub fn reserve(&mut self, more: usize) -> Result<()> {
+        while 8 * (self.used + more) > 5 * self.keys.len() {
+            self.resize(2 * self.keys.len())?;
+        }
+        Ok(())
+    }
+
+    /// Counts a canonical k-mer; its ends `inside` are known from now on. There must be room.
+    #[inline(always)]
+    pub fn add(&mut self, key: K, inside: u32) {
+        let slot = self.insert(key);
+        let facts = self.facts[slot] | inside << INSIDE_SHIFT;
+        self.facts[slot] = facts + u32::from(facts & COUNT_MAX < COUNT_MAX);
+    }
+
+    /// A base follows a k-mer that is there, as `forward` reads it or its other strand.
+    pub fn follow(&mut self, key: K, forward: bool, base: Base) {
+        let slot = self.slot(key);
+        if let Some(after) = &mut self.after {
+            after[slot] |= 1 << (base + if forward { 0 } else { 4 });
+        }
+    }
+
+    /// How many k-mers are followed by others, and by how many altogether, on the strands that were
+    /// read.
+    pub fn edges(&self) -> (u64, u64) {
+        let after = self.after.iter().flatten();
+        let strands = after.flat_map(|&bits| [bits & 15, bits >> 4]).filter(|&bits| bits > 0);
+        strands.fold((0, 0), |(followed, edges), bits| {
+            (followed + 1, edges + u64::from(bits.count_ones()))
+        })
+    }
+
+    /// Trusts a canonical k-mer, whatever its count, which is at least `weight` then. There must be
+    /// room. Where weights are not 0 no k-mer may be counted by [`Table::add`] too.
+    pub fn trust(&mut self, key: K, inside: u32, weight: u32) {
+        let slot = self.insert(key);
+        let facts = self.facts[slot];
+        let more = weight.saturating_sub(facts & COUNT_MAX);
+        self.facts[slot] = (facts | inside << INSIDE_SHIFT | TRUSTED) + more;
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: K) -> usize {
+        let slot = self.slot(key);
+        if self.keys[slot] == K::NONE {
+            self.keys[slot] = key;
+            self.facts[slot] = 0;
+            self.used += 1;
+        }
+        slot
+    }
+
+    /// The slots that hold k-mers, into `found`.
+    pub fn slots(&self, found: &mut Vec<usize>) {
+        found.clear();
+        found.resize(self.used + 1, 0);
+        // Without a branch: nothing tells which slots are free.
+        let mut count = 0;
+        for (slot, key) in self.keys.iter().enumerate() {
+            found[count] = slot;
+            count += usize::from(*key != K::NONE);
+        }
+        found.truncate(count);
+    }
+
+    /// The slot of a k-mer.
+    #[inline(always)]
+    pub fn find(&self, key: K) -> Option<usize> {
+        let slot = self.slot(key);
+        (self.keys[slot] != K::NONE).then_some(slot)
+    }
+
+    /// The k-mer of a slot.
+    #[inline(always)]
+    pub fn key(&self, slot: usize) -> K {
+        self.keys[slot]
+    }
+
+    /// Its count.
+    #[inline(always)]
+    pub fn count(&self, slot: usize) -> u32 {
+        self.facts[slot] & COUNT_MAX
+    }
+
+    /// Whether it is trusted or counted at least so often.
+    #[inline(always)]
+    pub fn solid(&self, slot: usize, min_count: u32) -> bool {
+        self.count(slot) >= min_count || self.facts[slot] & TRUSTED != 0
+    }
+
+    /// The ends of its canonical form that are inside the bucket.
+    #[inline(always)]
+    pub fn inside(&self, slot: usize) -> u32 {
+        self.facts[slot] >> INSIDE_SHIFT
+    }
+
+    /// Marks it; returns whether it was marked before.
+    #[inline(always)]
+    pub fn visit(&mut self, slot: usize) -> bool {
+        let before = self.facts[slot] & SEEN != 0;
+        self.facts[slot] |= SEEN;
+        before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn counts_are_those_of_a_map(
+            added in prop::collection::vec((0u64..3000, 0u32..4), 0..8000),
+        ) {
+            let budget = Budget::new(1 << 30);
+            let mut table = Table::new(&budget);
+            table.clear().unwrap();
+            let mut expected = BTreeMap::new();
+            for (key, inside) in added {
+                table.reserve(1).unwrap();
+                table.add(key, inside);
+                let entry = expected.entry(key).or_insert((0, 0));
+                *entry = (entry.0 | inside, entry.1 + 1);
+            }
+            let mut slots = Vec::new();
+            table.slots(&mut slots);
+            let found: BTreeMap<_, _> = slots
+                .into_iter()
+                .map(|slot| (table.key(slot), (table.inside(slot), table.count(slot))))
+                .collect();
+            prop_assert_eq!(table.used, expected.len());
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn a_kmer_can_be_trusted_and_a_table_stops_at_the_budget() {
+        let budget = Budget::new(100 << 10);
+        let mut table = Table::new(&budget);
+        table.clear().unwrap();
+        table.add(7u64, 1);
+        table.trust(9, 2, 5);
+        table.trust(9, 2, 3);
+        let [seven, nine] = [7, 9].map(|key| table.find(key).unwrap());
+        assert!(!table.solid(seven, 2) && table.solid(seven, 1));
+        assert_eq!((table.solid(nine, 2), table.count(nine), table.inside(nine)), (true, 5, 2));
+        assert!(!table.visit(seven) && table.visit(seven));
+        assert!(table.reserve(1 << 20).unwrap_err().message.contains("raise --memory"));
+    }
+}

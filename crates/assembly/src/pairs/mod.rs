@@ -1,0 +1,153 @@
+//! What mates say about the graph: where the two lie on different paths, and one way through the
+//! graph alone is as long as mates are apart, that way is a bridge. Contigs and bridges then make
+//! a graph of longer k-mers than reads have.
+
+pub mod place;
+
+use std::collections::{BTreeMap, HashMap};
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::job::Context;
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::depth::Depth;
+use crate::kernel::glue::End;
+use crate::kernel::path_search::{self, Step};
+use crate::kernel::placements::Ends;
+use crate::kernel::sequences::Sequences;
+use crate::kernel::simplify::Graph;
+use crate::reads::Pairing;
+
+/// Fewer pairs than this do not say how far mates are apart.
+const PAIRS_MIN: u64 = 1000;
+/// Pairs that a bridge needs, and the part of the pairs of the most crossed bridge at its ends.
+const SUPPORT_MIN: u64 = 3;
+const SUPPORT_PART: u64 = 10;
+/// Longest k-mer of contigs and bridges.
+const SPANNED_MAX: usize = 255;
+/// A k-mer of contigs and bridges is at most this part of what mates span.
+const SPAN_PART: f64 = 0.6;
+
+/// What is known of a sequence whose k-mers are solid.
+#[derive(Clone, Copy, Debug)]
+pub struct Trust {
+    /// How often its k-mers count as seen.
+    pub weight: u16,
+    /// Whether mates showed it, not reads.
+    pub bridge: bool,
+}
+
+/// Sequences whose k-mers are solid.
+pub type Trusted<'a> = Sequences<'a, Trust>;
+
+/// What the mates said.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Mates {
+    /// Median length of what a pair spans, in bases.
+    pub insert: f64,
+    /// Its standard deviation, from the quantiles.
+    pub deviation: f64,
+    /// Pairs on one path.
+    pub pairs: u64,
+    /// Bridges found.
+    pub bridges: u64,
+}
+
+/// What is trusted at the `next` size of k-mers, or at the size that mates allow, and that size;
+/// nothing where that is not larger than those of `graph`, or mates say nothing.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn bridged<'a>(
+    context: &Context<'a>,
+    graph: &Graph<'_>,
+    (next, pairing): (Option<usize>, Pairing),
+    depth: Depth,
+) -> Result<Option<(usize, Trusted<'a>, Mates)>> {
+    let k = graph.k;
+    let seen = place::place(context, graph, pairing)?;
+    let pairs: u64 = seen.inserts.iter().sum();
+    let insert = seen.quantile(0.5);
+    let spanned = (((insert * SPAN_PART) as usize).saturating_sub(1) | 1).min(SPANNED_MAX);
+    let longer = next.unwrap_or(spanned);
+    let weight = |path: usize| match next {
+        Some(_) => 0,
+        None => {
+            let kmers = graph.paths.codes(path).len() + 1 - k;
+            weight(depth, graph.paths.facts(path).count_sum, kmers)
+        }
+    };
+    if pairs < PAIRS_MIN || longer <= k {
+        return Ok(None);
+    }
+    let deviation = (seen.quantile(0.841) - seen.quantile(0.159)) / 2.0;
+    let mut mates = Mates { insert, deviation, pairs, bridges: 0 };
+    let mut trusted = contigs(graph, context.budget, longer, weight)?;
+    let across: BTreeMap<_, _> = seen.across.iter().map(|(&ends, &sums)| (ends, sums)).collect();
+    let mut most: HashMap<End, u64> = HashMap::new();
+    for (&(one, two), &(pairs, _)) in &across {
+        for end in [one, two] {
+            let before = most.entry(end).or_insert(0);
+            *before = pairs.max(*before);
+        }
+    }
+    let spanned = path_search::spanned(graph, &seen);
+    let _lease =
+        context.budget.take(path_search::weak_bytes(graph), "where contigs may overlap")?;
+    let weak = path_search::weak(graph, &spanned);
+    let mut add = |(one, two): Ends, way: &[Step]| {
+        let codes = path_search::spelled(graph, one, way, longer + k);
+        let weight = [one, two].map(|end| weight((end / 2) as usize));
+        let facts = Trust { weight: weight[0].min(weight[1]), bridge: true };
+        mates.bridges += 1;
+        trusted.push(facts, |all| all.extend_from_slice(&codes))
+    };
+    for (ends, joint) in spanned {
+        add(ends, &[Step { entered: ends.1, joint }])?;
+    }
+    for (&(one, two), &(pairs, bases)) in &across {
+        let enough = SUPPORT_MIN.max(most[&one].max(most[&two]) / SUPPORT_PART);
+        if pairs < enough {
+            continue;
+        }
+        let gap = insert - bases as f64 / pairs as f64;
+        let slack = deviation / 2.0 + 3.0 * deviation / (pairs as f64).sqrt() + 5.0;
+        let range = ((gap - slack) as i64, (gap + slack) as i64);
+        let way = path_search::only_way(graph, None, (one, two), range)
+            .or_else(|| path_search::only_way(graph, Some(&weak), (one, two), range));
+        if let Some(way) = way {
+            add((one, two), &way)?;
+        }
+    }
+    Ok(Some((longer, trusted, mates)))
+}
+
+/// All paths of a graph, each with a weight. A circle goes on from its end to its beginning until
+/// it has as many k-mers of size `next` as of the graph's.
+///
+/// # Errors
+/// `Input` when they do not fit in the budget.
+pub fn contigs<'a>(
+    graph: &Graph<'_>,
+    budget: &'a Budget,
+    next: usize,
+    weight: impl Fn(usize) -> u16,
+) -> Result<Trusted<'a>> {
+    let mut trusted = Trusted::new(budget, "contigs and bridges");
+    for index in 0..graph.paths.len() {
+        let codes = graph.paths.codes(index);
+        let kmers = codes.len() + 1 - graph.k;
+        let goes_on = graph.paths.facts(index).circular && kmers >= next;
+        let bases = if goes_on { kmers + next - 1 } else { codes.len() };
+        trusted.push(Trust { weight: weight(index), bridge: false }, |all| {
+            all.extend((0..bases).map(|place| codes[if goes_on { place % kmers } else { place }]));
+        })?;
+    }
+    Ok(trusted)
+}
+
+/// The depth of a path as a count of its k-mers.
+pub fn weight(depth: Depth, count_sum: u64, kmers: usize) -> u16 {
+    depth.of(count_sum, kmers).round().clamp(1.0, f64::from(u16::MAX)) as u16
+}

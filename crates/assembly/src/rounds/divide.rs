@@ -1,0 +1,156 @@
+//! The super-k-mers of a share of the reads, or of solid sequences, in blocks by part.
+
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::buckets::counting::sampled;
+use crate::kernel::codec;
+use crate::kernel::packed;
+use crate::kernel::scan::{Scanner, SuperKmer, Tally};
+use crate::reads::shares::{self, Share};
+use crate::reads::{Batch, Pairing, Reads};
+use crate::stages::ask::Ask;
+use crate::stages::wire;
+
+/// Where super-k-mers go: bucket `b` belongs to part `b` modulo `parts`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Parts {
+    /// How many parts there are.
+    pub parts: usize,
+    /// Only the buckets that are sampled.
+    pub only_sampled: bool,
+}
+
+/// Blocks of super-k-mers, those of part 0 first.
+#[derive(Debug, Default)]
+pub struct Divided {
+    /// The blocks.
+    pub bytes: Vec<u8>,
+    /// Where those of each part end.
+    pub ends: Vec<u64>,
+}
+
+/// Divides the super-k-mers of some reads.
+///
+/// # Errors
+/// `Input` naming the file and the record; `System`; `Cancelled`.
+pub fn divide(ask: &Ask, share: &Share, to: Parts, progress: &Progress) -> Result<Divided> {
+    let mut blocks = Open::new(ask, to);
+    let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
+    let reads = shares::open(share)?;
+    let mut batch = Batch::default();
+    loop {
+        let more = reads.next(&mut batch).and_then(|more| {
+            reads.scan(&batch, &mut scanner, &mut |part| blocks.add(part))?;
+            Ok(more)
+        });
+        match more {
+            Ok(true) => progress.advance(batch.text_bytes())?,
+            Ok(false) => break,
+            // A share does not know how many records are before it; the whole file does.
+            Err(error) => return Err(first_error(ask, share, progress)?.unwrap_or(error)),
+        }
+    }
+    Ok(blocks.divided(&scanner.tally))
+}
+
+/// Divides the super-k-mers of what is trusted.
+///
+/// # Errors
+/// `Input` when bytes are missing.
+pub fn divide_trusted(ask: &Ask, trusted: &[u8], to: Parts) -> Result<Divided> {
+    let mut open = Open::new(ask, to);
+    let mut scanner = Scanner::new(ask.k, ask.bits, false);
+    wire::each_trusted(trusted, |trust, codes| {
+        let mut emit = |part: &SuperKmer<'_>| open.add_trusted(part, trust.weight);
+        scanner.take_codes(codes, &mut emit);
+        scanner.flush(&mut emit);
+    })?;
+    Ok(open.divided(&scanner.tally))
+}
+
+/// What is wrong with a file, told as when it is read from its beginning.
+fn first_error(ask: &Ask, share: &Share, progress: &Progress) -> Result<Option<Error>> {
+    let reads = Reads::open(std::slice::from_ref(&share.path), Pairing::None)?;
+    let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
+    let mut batch = Batch::default();
+    while reads.next(&mut batch)? {
+        reads.scan(&batch, &mut scanner, &mut |_| ())?;
+        progress.advance(0)?;
+    }
+    Ok(None)
+}
+
+/// Open blocks, one a bucket.
+struct Open {
+    k: usize,
+    to: Parts,
+    blocks: Vec<Vec<u8>>,
+    last: usize,
+}
+
+impl Open {
+    fn new(ask: &Ask, to: Parts) -> Self {
+        let last = if to.only_sampled { sampled(ask.buckets()) } else { ask.buckets() };
+        Self { k: ask.k, to, blocks: vec![Vec::new(); last], last }
+    }
+
+    fn add(&mut self, part: &SuperKmer<'_>) {
+        if part.bucket < self.last {
+            packed::append(part, self.k, &mut self.blocks[part.bucket]);
+        }
+    }
+
+    fn add_trusted(&mut self, part: &SuperKmer<'_>, weight: u16) {
+        if part.bucket < self.last {
+            packed::append_trusted(part, weight, self.k, &mut self.blocks[part.bucket]);
+        }
+    }
+
+    /// By part; the first one is given what was counted, too.
+    fn divided(self, tally: &Tally) -> Divided {
+        let mut divided = Divided::default();
+        codec::put_tally(tally, &mut divided.bytes);
+        for part in 0..self.to.parts {
+            for bucket in (part..self.last).step_by(self.to.parts) {
+                if !self.blocks[bucket].is_empty() {
+                    codec::put_block(bucket, &self.blocks[bucket], &mut divided.bytes);
+                }
+            }
+            divided.ends.push(divided.bytes.len() as u64);
+        }
+        divided
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_record_is_told_as_by_the_whole_file() {
+        let good = "@r\nACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIII\n".repeat(50);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("reads.fq");
+        let text = format!("{good}@r\nACGTELVISACGTACGTACG\n+\n{}\n", "I".repeat(20));
+        std::fs::write(&path, text).unwrap();
+        let all = shares::split(std::slice::from_ref(&path), 300).unwrap();
+        let ask = Ask {
+            k: 15,
+            bits: 6,
+            min_count: None,
+            drop_reads_with_n: false,
+            only_trusted: false,
+            pairing: Pairing::None,
+            input_bytes: 2300,
+            program: None,
+        };
+        let to = Parts { parts: 3, only_sampled: false };
+        let last = all.last().unwrap();
+        let divided: Vec<_> =
+            all.iter().map(|share| divide(&ask, share, to, &Progress::default())).collect();
+        let error = divided.into_iter().find_map(std::result::Result::err).unwrap();
+        assert!(error.message.contains("record 51, base 5"), "{} {last:?}", error.message);
+    }
+}

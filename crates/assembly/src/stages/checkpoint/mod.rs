@@ -1,0 +1,209 @@
+//! What a run keeps to go on from after it was ended: what is trusted at the next size of k-mers,
+//! and what is whole of that size ([`Kept`]).
+
+pub mod stage;
+
+use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use cuesta_core::budget::Budget;
+use cuesta_core::job::Request;
+use cuesta_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::pairs::{Mates, Trusted};
+use crate::stages::checkpoint::stage::{Kept, write_whole};
+use crate::stages::level::Level;
+use crate::stages::wire;
+use crate::stages::write::{self, SPECTRUM_FILE};
+
+const OPERATION: &str = "assembly.resume";
+const STATE_FILE: &str = "state.json";
+const LOCK_FILE: &str = "lock";
+/// Parameters that may differ: they change nothing that is kept.
+const FREE: [&str; 2] = ["resume", "min_contig"];
+
+/// A size of k-mers that is to come.
+pub struct Next<'c> {
+    /// The size.
+    pub k: usize,
+    /// What is solid there.
+    pub trusted: Option<Trusted<'c>>,
+    /// Where k-mers come from contigs and bridges alone, what mates said.
+    pub mates: Option<Mates>,
+}
+
+/// The state of a run between two sizes.
+#[derive(Serialize, Deserialize)]
+struct State {
+    /// Inputs and parameters.
+    run: Value,
+    /// Sizes with a file, the last of which comes next; none where the first size does.
+    sizes: Vec<usize>,
+    mates: Option<Mates>,
+    levels: Vec<Level>,
+}
+
+/// A folder with states, of which one run has hold.
+pub struct Checkpoint {
+    folder: PathBuf,
+    run: Value,
+    run_bytes: Vec<u8>,
+    _lock: File,
+}
+
+impl Checkpoint {
+    /// The folder, made where it is missing.
+    ///
+    /// # Errors
+    /// `Input` when another run has hold of it; `System`.
+    pub fn open(folder: &Path, request: &Request) -> Result<Self> {
+        let failed = |cause| Error::system(OPERATION, "creating", folder, &cause);
+        fs::create_dir_all(folder).map_err(failed)?;
+        let path = folder.join(LOCK_FILE);
+        let failed = |cause| Error::system(OPERATION, "locking", &path, &cause);
+        let lock = File::create(&path).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(refused(folder, "is in use by another run; wait for it, or"));
+            }
+            // Some parallel file systems have no locks.
+            Err(TryLockError::Error(cause)) if cause.kind() == ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+        }
+        let run = described(request)?;
+        let run_bytes = run.to_string().into_bytes();
+        Ok(Self { folder: folder.to_owned(), run, run_bytes, _lock: lock })
+    }
+
+    /// What is kept of the size that comes after so many.
+    pub fn stage(&self, number: usize) -> Kept<'_> {
+        Kept { folder: &self.folder, run: &self.run_bytes, number }
+    }
+
+    /// What comes next, and what was found so far; nothing where the first size comes next. Brings
+    /// the files of the answer that were written before into `output`.
+    ///
+    /// # Errors
+    /// `Input` when the folder is of another run; `System`.
+    pub fn load<'c>(
+        &self,
+        output: &Path,
+        budget: &'c Budget,
+    ) -> Result<Option<(Next<'c>, Vec<Level>)>> {
+        if !self.folder.join(STATE_FILE).exists() {
+            self.write_state(&State {
+                run: self.run.clone(),
+                sizes: Vec::new(),
+                mates: None,
+                levels: Vec::new(),
+            })?;
+            return Ok(None);
+        }
+        let text = self.read(STATE_FILE)?;
+        let refuse = |what: &str| refused(&self.folder, &format!("{what}; delete it, or"));
+        let state: State = serde_json::from_slice(&text).map_err(|_| refuse("holds no run"))?;
+        if state.run != self.run {
+            return Err(refuse("is of other reads or parameters"));
+        }
+        let Some((&k, before)) = state.sizes.split_last() else { return Ok(None) };
+        let copied = output.join(SPECTRUM_FILE);
+        fs::copy(self.folder.join(SPECTRUM_FILE), &copied)
+            .map_err(|cause| Error::system(OPERATION, "writing", &copied, &cause))?;
+        for &k in before {
+            write::before(output, k, &self.trusted(k, budget)?)?;
+        }
+        for level in &state.levels {
+            let name = write::unitigs_before_file(level.k);
+            write::restore_unitigs(output, level.k, &self.read(&name)?)?;
+        }
+        let next = Next { k, trusted: Some(self.trusted(k, budget)?), mates: state.mates };
+        Ok(Some((next, state.levels)))
+    }
+
+    /// Keeps what comes next; the state before is good until this one is whole.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn save(&self, next: &Next<'_>, levels: &[Level], output: &Path) -> Result<()> {
+        let Some(trusted) = &next.trusted else { return Ok(()) };
+        let sizes = levels.iter().skip(1).map(|level| level.k).chain([next.k]).collect();
+        let state =
+            State { run: self.run.clone(), sizes, mates: next.mates, levels: levels.to_vec() };
+        self.write(&trusted_file(next.k), &wire::trusted_bytes(trusted))?;
+        let spectrum = output.join(SPECTRUM_FILE);
+        let spectrum = fs::read(&spectrum)
+            .map_err(|cause| Error::system(OPERATION, "reading", &spectrum, &cause))?;
+        self.write(SPECTRUM_FILE, &spectrum)?;
+        if let Some(level) = levels.last() {
+            let name = write::unitigs_before_file(level.k);
+            let path = output.join(write::BEFORE_FOLDER).join(&name);
+            let unitigs = fs::read(&path)
+                .map_err(|cause| Error::system(OPERATION, "reading", &path, &cause))?;
+            self.write(&name, &unitigs)?;
+        }
+        self.write_state(&state)?;
+        self.stage(levels.len() - 1).clear()
+    }
+
+    fn write_state(&self, state: &State) -> Result<()> {
+        let text = serde_json::to_vec(state).map_err(|error| Error::defect(OPERATION, error))?;
+        self.write(STATE_FILE, &text)
+    }
+
+    fn trusted<'c>(&self, k: usize, budget: &'c Budget) -> Result<Trusted<'c>> {
+        let mut trusted = Trusted::new(budget, "contigs and bridges");
+        let bytes = self.read(&trusted_file(k))?;
+        let mut failed = Ok(());
+        wire::each_trusted(&bytes, |facts, codes| {
+            if failed.is_ok() {
+                failed = trusted.push(facts, |all| all.extend_from_slice(codes));
+            }
+        })?;
+        failed.map(|()| trusted)
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let path = self.folder.join(name);
+        fs::read(&path).map_err(|cause| Error::system(OPERATION, "reading", &path, &cause))
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        write_whole(&self.folder.join(name), |file| file.write_all(bytes))
+    }
+}
+
+/// A folder that this run may not go on from.
+fn refused(folder: &Path, what: &str) -> Error {
+    Error::input(OPERATION, format!("{} {what} give another --resume", folder.display()))
+}
+
+fn trusted_file(k: usize) -> String {
+    format!("{k}.trusted")
+}
+
+/// What must be the same for a run to go on: this version of Cuesta, sizes and times of the inputs,
+/// and the parameters.
+fn described(request: &Request) -> Result<Value> {
+    let mut inputs = Vec::new();
+    for path in &request.inputs {
+        let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
+        let found = fs::metadata(path).map_err(failed)?;
+        let changed = found.modified().map_err(failed)?.duration_since(UNIX_EPOCH);
+        let changed = changed.map_or(0, |since| since.as_nanos()).to_string();
+        inputs.push(json!([path, found.len(), changed]));
+    }
+    let mut parameters = request.parameters.clone();
+    if let Some(parameters) = parameters.as_object_mut() {
+        FREE.iter().for_each(|name| _ = parameters.remove(*name));
+    }
+    Ok(json!({
+        "cuesta": env!("CARGO_PKG_VERSION"),
+        "inputs": inputs,
+        "parameters": parameters,
+    }))
+}

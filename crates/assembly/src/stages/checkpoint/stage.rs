@@ -1,0 +1,252 @@
+//! What is kept of a size of k-mers under way: super-k-mers when all are in their buckets, then
+//! what was found in these, then the paths that are left without errors.
+//!
+//! Each file begins with the run it is of, and has its name only once it is whole.
+
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use cuesta_core::budget::Budget;
+use cuesta_core::{Error, Result};
+
+use crate::buckets::blocks::Blocks;
+use crate::kernel::codec;
+use crate::kernel::internal;
+use crate::kernel::scan::Tally;
+use crate::kernel::sequences::{self, Paths, Piece, Sequences};
+use crate::stages::ask::Found;
+use crate::stages::level::Level;
+use crate::stages::wire;
+
+const OPERATION: &str = "assembly.resume";
+/// Bytes of fragments that are written and read at a time.
+const FRAME_BYTES: usize = 1 << 20;
+const BUCKETS: &str = "super-k-mers";
+const PLACES: &str = "super-k-mers.places";
+const FOUND: &str = "fragments";
+const LEFT: &str = "paths";
+
+/// The files of one size of k-mers.
+pub struct Kept<'k> {
+    /// Where they are.
+    pub folder: &'k Path,
+    /// Which run they are of.
+    pub run: &'k [u8],
+    /// How many sizes came before.
+    pub number: usize,
+}
+
+impl Kept<'_> {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{}.{name}", self.number))
+    }
+
+    /// Where the super-k-mers of all buckets go.
+    pub fn buckets_path(&self) -> PathBuf {
+        self.path(BUCKETS)
+    }
+
+    /// Gives `blocks` what was saved of them, if all of it was; what was counted on the way.
+    ///
+    /// # Errors
+    /// `System`, `Input`.
+    pub fn restore(&self, blocks: &Blocks<'_>) -> Result<Option<Tally>> {
+        let Some(mut frames) = self.frames(PLACES)? else { return Ok(None) };
+        blocks.restore(frames.next()?)?;
+        codec::tally(frames.next()?).map(Some)
+    }
+
+    /// Saves all blocks, and what was counted when they were filled.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn save(&self, blocks: &Blocks<'_>, tally: &Tally) -> Result<()> {
+        let places = blocks.keep()?;
+        self.write(PLACES, |file| {
+            put_frame(file, &places)?;
+            put_frame(file, &codec::tally_bytes(tally))
+        })
+    }
+
+    /// What was found in the buckets, once that was kept.
+    ///
+    /// # Errors
+    /// `System`, `Input`.
+    pub fn found<'c>(&self, budget: &'c Budget) -> Result<Option<Found<'c>>> {
+        let Some(mut frames) = self.frames(FOUND)? else { return Ok(None) };
+        let mut found = wire::nothing(budget);
+        wire::add_found(frames.next()?, &mut found)?;
+        frames.fragments(&mut found.fragments, |piece| piece)?;
+        Ok(Some(found))
+    }
+
+    /// Keeps what was found; the super-k-mers are not needed any more.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn save_found(&self, found: &Found<'_>) -> Result<()> {
+        self.write(FOUND, |file| {
+            put_frame(file, &wire::facts_bytes(found))?;
+            put_fragments(file, &found.fragments, |piece| *piece)
+        })?;
+        remove(&self.path(PLACES))?;
+        remove(&self.buckets_path())
+    }
+
+    /// The paths left without errors, and what is told of them, once that was kept.
+    ///
+    /// # Errors
+    /// `System`, `Input`.
+    pub fn left<'c>(&self, budget: &'c Budget) -> Result<Option<(Paths<'c>, Level)>> {
+        let Some(mut frames) = self.frames(LEFT)? else { return Ok(None) };
+        let level = serde_json::from_slice(frames.next()?)
+            .map_err(|_| internal("a file that was kept whole is not"))?;
+        let mut paths = Paths::new(budget, "the contigs");
+        let path = |piece: Piece| sequences::Path {
+            count_sum: piece.count_sum,
+            circular: piece.circular,
+            merges: piece.merges,
+        };
+        frames.fragments(&mut paths, path)?;
+        Ok(Some((paths, level)))
+    }
+
+    /// Keeps the paths left without errors.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn save_left(&self, paths: &Paths<'_>, level: &Level) -> Result<()> {
+        let level = serde_json::to_vec(level).map_err(|error| Error::defect(OPERATION, error))?;
+        self.write(LEFT, |file| {
+            put_frame(file, &level)?;
+            put_fragments(file, paths, Piece::of)
+        })
+    }
+
+    /// Forgets all: the next size has begun.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn clear(&self) -> Result<()> {
+        [PLACES, BUCKETS, FOUND, LEFT].iter().try_for_each(|name| remove(&self.path(name)))
+    }
+
+    fn write(
+        &self,
+        name: &str,
+        content: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+    ) -> Result<()> {
+        write_whole(&self.path(name), |file| {
+            put_frame(file, self.run)?;
+            content(file)
+        })
+    }
+
+    /// A file of this run; none where it is missing or of another one.
+    fn frames(&self, name: &str) -> Result<Option<Frames>> {
+        let path = self.path(name);
+        let file = match File::open(&path) {
+            Ok(file) => BufReader::new(file),
+            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(cause) => return Err(Error::system(OPERATION, "opening", &path, &cause)),
+        };
+        let mut frames = Frames { file, path, bytes: Vec::new() };
+        let is_of_this = frames.next()? == self.run;
+        Ok(is_of_this.then_some(frames))
+    }
+}
+
+/// Writes a file whole or not at all.
+///
+/// # Errors
+/// `System`.
+pub fn write_whole(
+    path: &Path,
+    content: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+) -> Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let written = File::create(&partial).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        content(&mut file)?;
+        file.into_inner()?.sync_all()
+    });
+    written
+        .and_then(|()| fs::rename(&partial, path))
+        .map_err(|cause| Error::system(OPERATION, "writing", path, &cause))
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => {
+            Err(Error::system(OPERATION, "removing", path, &cause))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn put_frame(file: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
+    file.write_all(&(bytes.len() as u64).to_le_bytes())?;
+    file.write_all(bytes)
+}
+
+/// Frames of fragments, then an empty one.
+fn put_fragments<T>(
+    file: &mut impl Write,
+    all: &Sequences<'_, T>,
+    piece: impl Fn(&T) -> Piece,
+) -> std::io::Result<()> {
+    let mut bytes = Vec::new();
+    for index in 0..all.len() {
+        codec::put_fragment(&piece(all.facts(index)), all.codes(index), &mut bytes);
+        if bytes.len() >= FRAME_BYTES {
+            put_frame(file, &bytes)?;
+            bytes.clear();
+        }
+    }
+    if !bytes.is_empty() {
+        put_frame(file, &bytes)?;
+    }
+    put_frame(file, &[])
+}
+
+/// A file that is read frame by frame.
+struct Frames {
+    file: BufReader<File>,
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Frames {
+    fn next(&mut self) -> Result<&[u8]> {
+        let mut length = [0; 8];
+        let read = self.file.read_exact(&mut length).and_then(|()| {
+            let length = u64::from_le_bytes(length);
+            self.bytes.clear();
+            self.file.by_ref().take(length).read_to_end(&mut self.bytes)?;
+            let whole = self.bytes.len() as u64 == length;
+            if whole { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
+        });
+        match read {
+            Ok(()) => Ok(&self.bytes),
+            Err(cause) => Err(Error::system(OPERATION, "reading", &self.path, &cause)),
+        }
+    }
+
+    fn fragments<T>(
+        &mut self,
+        to: &mut Sequences<'_, T>,
+        facts: impl Fn(Piece) -> T,
+    ) -> Result<()> {
+        loop {
+            let bytes = self.next()?;
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            codec::each_fragment(bytes, |piece, codes| {
+                to.push(facts(piece), |all| all.extend_from_slice(codes))
+            })?;
+        }
+    }
+}

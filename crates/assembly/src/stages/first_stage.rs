@@ -1,0 +1,131 @@
+//! What the first stage of the paper would have moved: its mappers turn reads into text, a k-mer
+//! and the next one on a line; its reducers write a line with each k-mer and all that follow it.
+//!
+//! A run counts that on the way, in the tables of its buckets. [`recounted`] sorts all pairs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+use cuesta_runtime::parallel;
+use serde::{Deserialize, Serialize};
+
+use crate::buckets::blocks::{Blocks, Open, Room};
+use crate::kernel::kmer::{Base, Kmer, kmers, with_kmer};
+use crate::kernel::packed::PADDING;
+use crate::kernel::scan::{self, Tally};
+use crate::reads::input_bytes;
+use crate::reads::{Batch, Pairing, Reads};
+
+/// Parts of the pairs, each sorted by one thread.
+const PARTS: u64 = 64;
+const PARTS_MAX: u64 = 4096;
+/// Name of the scratch file.
+const FILE: &str = "pairs";
+/// The part of the memory that pairs are held in, and that of what is sorted at a time.
+const HELD: u64 = 2;
+const SORTED: u64 = 16;
+
+/// How much that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstStage {
+    /// Lines of the mappers.
+    pub pairs: u64,
+    /// Their bytes.
+    pub pair_bytes: u64,
+    /// Lines of the reducers.
+    pub vertices: u64,
+    /// K-mers on these lines that follow the first one.
+    pub edges: u64,
+    /// Bytes of these lines.
+    pub adjacency_bytes: u64,
+}
+
+impl FirstStage {
+    /// By what was counted in reads and buckets. A byte is after each k-mer: a tab or an end of
+    /// line.
+    pub fn of(k: usize, tally: &Tally) -> Self {
+        let Tally { pairs, followed: vertices, edges, .. } = *tally;
+        let word_bytes = k as u64 + 1;
+        Self {
+            pairs,
+            pair_bytes: 2 * pairs * word_bytes,
+            vertices,
+            edges,
+            adjacency_bytes: (vertices + edges) * word_bytes,
+        }
+    }
+}
+
+/// The same from the reads alone, for a verifier: each pair is a (k+1)-mer, and all are sorted.
+/// Pairs that do not fit in the memory go to scratch.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn recounted(request: &Request, k: usize, progress: &Progress) -> Result<FirstStage> {
+    let tally = with_kmer!(k + 1, K => counted::<K>(request, k, progress))?;
+    Ok(FirstStage::of(k, &tally))
+}
+
+fn counted<K: Kmer>(request: &Request, k: usize, progress: &Progress) -> Result<Tally> {
+    let budget = Budget::new(request.memory_bytes);
+    let all_bytes = input_bytes(&request.inputs)? * size_of::<K>() as u64;
+    let sorted_bytes = (budget.limit_bytes() / SORTED / request.threads as u64).max(1);
+    let parts = (all_bytes / sorted_bytes).clamp(PARTS, PARTS_MAX) as usize;
+    let free_bytes = budget.limit_bytes() / HELD;
+    let room = Room::Budget(&budget, free_bytes);
+    let blocks = Blocks::new("verify", parts, room, request.scratch.join(FILE));
+    let reads = Reads::open(&request.inputs, Pairing::None)?;
+    let pairs = AtomicU64::new(0);
+    let work = |_: &mut (), _: usize| {
+        let mut open = blocks.open()?;
+        let mut batch = Batch::default();
+        while reads.next(&mut batch)? {
+            pairs.fetch_add(add::<K>(&batch, k, (&mut open, parts)), Ordering::Relaxed);
+            open.check()?;
+            progress.advance(0)?;
+        }
+        open.finish()
+    };
+    parallel::run(request.threads, request.threads, || (), work, |_| {})?;
+    let sorting = |tally: &mut Tally, part: usize| {
+        let size_bytes = blocks.bucket_bytes(part);
+        let _lease = budget.take(size_bytes as u64, "sorting a part of the pairs of k-mers")?;
+        let mut found: Vec<K> = Vec::with_capacity(size_bytes / size_of::<K>());
+        blocks.each(part, &mut Vec::new(), |block| {
+            found.extend(block[..block.len() - PADDING].chunks_exact(size_of::<K>()).map(K::take));
+            Ok(())
+        })?;
+        found.sort_unstable();
+        found.dedup();
+        tally.edges += found.len() as u64;
+        tally.followed += found.chunk_by(|one, two| one.prefix() == two.prefix()).count() as u64;
+        blocks.clear(part);
+        progress.advance(0)
+    };
+    let tallies = parallel::run(request.threads, parts, Tally::default, sorting, |_| {})?;
+    let mut all = Tally { pairs: pairs.into_inner(), ..Tally::default() };
+    tallies.iter().for_each(|one| all.add(one));
+    Ok(all)
+}
+
+/// Adds the pairs of the reads that are made of A, C, G and T alone; how many.
+fn add<K: Kmer>(batch: &Batch, k: usize, (open, parts): (&mut Open<'_, '_>, usize)) -> u64 {
+    let (mut pairs, mut codes) = (0, Vec::<Base>::new());
+    for read in batch.reads() {
+        codes.clear();
+        codes.extend(read.iter().map(|&letter| scan::code(letter)));
+        if codes.iter().any(|&code| code > 3) {
+            continue;
+        }
+        for pair in kmers::<K>(&codes, k + 1) {
+            // All that follows a k-mer is in one part.
+            let part = (pair.prefix().mixed() >> 20) as usize % parts;
+            open.append(part, size_of::<K>(), |block| pair.put(block));
+            pairs += 1;
+        }
+    }
+    pairs
+}

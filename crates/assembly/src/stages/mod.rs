@@ -1,0 +1,183 @@
+//! One size of k-mers: fragments from whoever finds them, then glue and simplify.
+
+pub mod ask;
+pub mod checkpoint;
+pub mod first_stage;
+pub mod level;
+pub mod local;
+mod programs;
+pub mod wire;
+pub mod write;
+
+use cuesta_core::Result;
+use cuesta_core::job::{Context, Response, timed};
+
+use crate::kernel::glue;
+use crate::pairs::Trusted;
+use ask::{Ask, Found, Workers};
+use checkpoint::stage::Kept;
+use first_stage::FirstStage;
+use level::Level;
+
+use crate::kernel::kmer::Kmer;
+use crate::kernel::simplify::{Graph, Rules};
+use crate::kernel::supersteps::control::{Control, add_traffic};
+use crate::params::{Plan, Profile};
+use crate::reads::input_bytes;
+
+/// Bases of a bucket: its table fits in a second-level cache.
+const BUCKET_BASES: u64 = 256 << 10;
+const BUCKET_BITS_MIN: u32 = 6;
+const BUCKET_BITS_MAX: u32 = 13;
+/// Smallest count at sizes of k-mers but the first: contigs speak for what is seen less often.
+const LATER_MIN_COUNT: u32 = 2;
+
+/// A size of k-mers.
+pub struct Stage<'p, 'c> {
+    /// What to run with.
+    pub context: &'c Context<'c>,
+    /// Parameters.
+    pub plan: &'p Plan,
+    /// The size.
+    pub k: usize,
+    /// K-mers come from what is trusted, not from reads; nothing is taken out then.
+    pub only_trusted: bool,
+    /// What is kept of it.
+    pub kept: Option<Kept<'p>>,
+}
+
+impl<'c> Stage<'_, 'c> {
+    /// The simplified graph, and what is told about it.
+    ///
+    /// # Errors
+    /// `Input`, `System`, `Cancelled`.
+    pub fn run<K: Kmer>(
+        &self,
+        workers: &impl Workers<'c>,
+        trusted: Option<Trusted<'c>>,
+        response: &mut Response,
+    ) -> Result<(Graph<'c>, Level)> {
+        let (k, budget) = (self.k, self.context.budget);
+        let ask = self.ask()?;
+        let Found { fragments, spectrum, min_count, tally, traffic, .. } =
+            self.found(workers, &ask, trusted, response)?;
+        let graph = timed(response, "glue", || {
+            let count = fragments.len() as u64;
+            let unitigs = glue::unitigs::<K>(&fragments, k, budget)?;
+            drop(fragments);
+            let graph = Graph::new::<K>(unitigs.sorted(budget)?, k, budget)?;
+            Ok((graph, 0, count))
+        })?;
+        // The paper's chains end before a branch; unitigs do not.
+        let joined = if ask.is_of_paper() { Some(graph.joined::<K>()?) } else { None };
+        let unitigs = joined.as_ref().unwrap_or(&graph);
+        let level = Level {
+            k,
+            min_count,
+            fit: spectrum.fit(k),
+            distinct: spectrum.distinct(1),
+            solid: spectrum.distinct(min_count),
+            read_bases: tally.bases,
+            first_stage: ask.is_of_paper().then(|| FirstStage::of(k, &tally)),
+            traffic,
+            unitigs: unitigs.paths.len(),
+            rounds: Vec::new(),
+            mates: None,
+        };
+        let output = &self.context.request.output;
+        timed(response, "write", || {
+            let mut bytes = write::unitigs(output, unitigs)?;
+            if k == self.plan.kmer_sizes[0] {
+                bytes += write::spectrum(output, &spectrum)?;
+            }
+            Ok(((), bytes, unitigs.paths.len() as u64))
+        })?;
+        drop(joined);
+        let given = &self.plan.given;
+        if self.only_trusted || given.profile == Profile::None {
+            return Ok((graph, level));
+        }
+        if let Some(kept) = &self.kept
+            && let Some((paths, level)) = kept.left(budget)?
+        {
+            return Ok((Graph::new::<K>(paths, k, budget)?, level));
+        }
+        let (graph, level) = match given.simplifying(k) {
+            Some(program) => {
+                let control = Control::new(k, program);
+                self.simplified::<K>(workers, control, (graph, level), response)?
+            }
+            None => simplified_here::<K>(&Rules::default_for(k), (graph, level), response)?,
+        };
+        if let Some(kept) = &self.kept {
+            timed(response, "keep", || Ok((kept.save_left(&graph.paths, &level)?, 0, 0)))?;
+        }
+        Ok((graph, level))
+    }
+
+    /// What workers find, or found before.
+    fn found(
+        &self,
+        workers: &impl Workers<'c>,
+        ask: &Ask,
+        trusted: Option<Trusted<'c>>,
+        response: &mut Response,
+    ) -> Result<Found<'c>> {
+        let Some(kept) = &self.kept else {
+            return workers.fragments(ask, trusted, None, response);
+        };
+        if let Some(found) = kept.found(self.context.budget)? {
+            return Ok(found);
+        }
+        let found = workers.fragments(ask, trusted, Some(kept), response)?;
+        timed(response, "keep", || Ok((kept.save_found(&found)?, 0, 0)))?;
+        Ok(found)
+    }
+
+    /// Without errors, which workers take out by supersteps.
+    fn simplified<K: Kmer>(
+        &self,
+        workers: &impl Workers<'c>,
+        mut control: Control,
+        (graph, mut level): (Graph<'c>, Level),
+        response: &mut Response,
+    ) -> Result<(Graph<'c>, Level)> {
+        let (k, budget) = (self.k, self.context.budget);
+        let left = workers.supersteps(&mut control, graph.paths, response)?;
+        let paths = glue::unitigs::<K>(&left, k, budget)?;
+        let graph = Graph::new::<K>(paths.sorted(budget)?, k, budget)?;
+        level.rounds = control.rounds;
+        add_traffic(level.traffic.get_or_insert_default(), &control.traffic);
+        Ok((graph, level))
+    }
+
+    fn ask(&self) -> Result<Ask> {
+        let input_bytes = input_bytes(&self.context.request.inputs)?;
+        let given = &self.plan.given;
+        let first = self.k == self.plan.kmer_sizes[0];
+        let bits = (input_bytes / BUCKET_BASES).max(1).ilog2();
+        Ok(Ask {
+            k: self.k,
+            bits: bits.clamp(BUCKET_BITS_MIN, BUCKET_BITS_MAX),
+            min_count: given.min_count.or((!first).then_some(LATER_MIN_COUNT)),
+            drop_reads_with_n: given.drop_reads_with_n,
+            only_trusted: self.only_trusted,
+            pairing: given.pairing(),
+            input_bytes,
+            program: given.joining(self.k),
+        })
+    }
+}
+
+/// Without errors, which one thread takes out.
+fn simplified_here<'c, K: Kmer>(
+    rules: &Rules,
+    (mut graph, mut level): (Graph<'c>, Level),
+    response: &mut Response,
+) -> Result<(Graph<'c>, Level)> {
+    timed(response, "simplify", || {
+        level.rounds = graph.simplify::<K>(rules)?;
+        Ok(((), 0, level.unitigs as u64))
+    })?;
+    Ok((graph, level))
+}

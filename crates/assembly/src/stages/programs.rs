@@ -1,0 +1,72 @@
+//! Vertex programs with a part for each thread of this process.
+
+use std::sync::{Mutex, PoisonError};
+
+use cuesta_core::Result;
+use cuesta_core::job::Context;
+use cuesta_runtime::parallel;
+
+use crate::kernel::sequences::{Fragments, Piece, Sequences};
+use crate::kernel::supersteps::control::{Control, Order, Told};
+use crate::kernel::supersteps::messages::Outbox;
+use crate::kernel::supersteps::part::{Part, VERTEX_BYTES, spread};
+
+/// Runs a program with a part for each thread of this process; returns what is left of the
+/// vertices.
+///
+/// # Errors
+/// `Input` when the vertices do not fit in the budget; `Cancelled`.
+pub fn all<'c, T>(
+    context: &Context<'c>,
+    control: &mut Control,
+    (vertices, piece): (Sequences<'c, T>, impl Fn(&T) -> Piece),
+) -> Result<Fragments<'c>> {
+    let (threads, budget) = (context.request.threads, context.budget);
+    let size_bytes = vertices.bases() + vertices.len() * VERTEX_BYTES;
+    let lease = budget.take(size_bytes as u64, "the vertices of all supersteps")?;
+    let given = spread(&vertices, threads, piece);
+    drop(vertices);
+    let begin =
+        |given: &Vec<u8>| Ok(Mutex::new((Part::begin(control.k, threads, &[given])?, None)));
+    let parts: Vec<_> = given.iter().map(begin).collect::<Result<_>>()?;
+    drop(given);
+    let mut sent: Vec<Outbox> = Vec::new();
+    while let Some(order) = control.order() {
+        let told = superstep(context, &parts, &order, &mut sent)?;
+        control.goes_on(&told)?;
+    }
+    drop(lease);
+    let mut left = Fragments::none(budget);
+    for part in parts {
+        let (part, _) = part.into_inner().unwrap_or_else(PoisonError::into_inner);
+        part.finish(&mut left)?;
+    }
+    Ok(left)
+}
+
+type Place = Mutex<(Part, Option<(Outbox, Told)>)>;
+
+/// All parts take what was sent to them, and send more; what they tell.
+fn superstep(
+    context: &Context<'_>,
+    parts: &[Place],
+    order: &Order,
+    sent: &mut Vec<Outbox>,
+) -> Result<Told> {
+    let step = |_: &mut (), index: usize| {
+        let (part, found) = &mut *parallel::lock(&parts[index]);
+        let messages: Vec<&[u8]> = sent.iter().map(|out| &out.parts[index][..]).collect();
+        *found = Some(part.step(order, &messages)?);
+        context.progress.advance(0)
+    };
+    parallel::run(parts.len(), parts.len(), || (), step, |_| {})?;
+    let mut all = Told::default();
+    sent.clear();
+    for part in parts {
+        if let Some((out, told)) = parallel::lock(part).1.take() {
+            all.add(&told);
+            sent.push(out);
+        }
+    }
+    Ok(all)
+}

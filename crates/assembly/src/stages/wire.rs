@@ -1,0 +1,167 @@
+//! What is solid, and what was found, as little-endian bytes.
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+
+use super::ask::Found;
+use crate::kernel::codec::{
+    Reader, each_fragment, put_codes, put_fragment, put_spectrum, tally_bytes,
+};
+use crate::kernel::internal;
+use crate::kernel::kmer::Base;
+use crate::kernel::scan::Tally;
+use crate::kernel::sequences::Fragments;
+use crate::kernel::spectrum::Spectrum;
+use crate::kernel::supersteps::control::Traffic;
+use crate::pairs::{Trust, Trusted};
+
+/// What is trusted.
+pub fn trusted_bytes(trusted: &Trusted<'_>) -> Vec<u8> {
+    trusted_pieces(trusted, usize::MAX).concat()
+}
+
+/// The same in pieces of about so many bytes, each of which is whole sequences.
+pub fn trusted_pieces(trusted: &Trusted<'_>, piece_bytes: usize) -> Vec<Vec<u8>> {
+    let mut pieces: Vec<Vec<u8>> = Vec::new();
+    for index in 0..trusted.len() {
+        let facts = trusted.facts(index);
+        if pieces.last().is_none_or(|piece| piece.len() >= piece_bytes) {
+            pieces.push(Vec::new());
+        }
+        let Some(bytes) = pieces.last_mut() else { continue };
+        bytes.extend(facts.weight.to_le_bytes());
+        bytes.push(u8::from(facts.bridge));
+        put_codes(trusted.codes(index), bytes);
+    }
+    pieces
+}
+
+/// Calls `take` for each trusted sequence with its weight.
+///
+/// # Errors
+/// `Input` when bytes are missing.
+pub fn each_trusted(bytes: &[u8], mut take: impl FnMut(Trust, &[Base])) -> Result<()> {
+    let mut reader = Reader(bytes);
+    let mut codes = Vec::new();
+    while !reader.is_empty() {
+        let weight = u16::from_le_bytes(reader.array()?);
+        let [bridge] = reader.array()?;
+        codes.clear();
+        reader.codes(&mut codes)?;
+        take(Trust { weight, bridge: bridge != 0 }, &codes);
+    }
+    Ok(())
+}
+
+/// What was found.
+pub fn found_bytes(found: &Found<'_>) -> Vec<u8> {
+    let mut bytes = facts_bytes(found);
+    for index in 0..found.fragments.len() {
+        put_fragment(found.fragments.facts(index), found.fragments.codes(index), &mut bytes);
+    }
+    bytes
+}
+
+/// What was found, without the fragments.
+pub fn facts_bytes(found: &Found<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend(found.min_count.to_le_bytes());
+    bytes.extend(found.bucket_bytes.to_le_bytes());
+    bytes.extend(tally_bytes(&found.tally));
+    let traffic = found.traffic.iter().flatten();
+    bytes.extend((traffic.clone().count() as u32).to_le_bytes());
+    for (name, traffic) in traffic {
+        bytes.extend((name.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(name.as_bytes());
+        for number in [traffic.supersteps, traffic.messages, traffic.bytes] {
+            bytes.extend(number.to_le_bytes());
+        }
+    }
+    put_spectrum(&found.spectrum, &mut bytes);
+    bytes
+}
+
+/// Nothing found yet.
+pub fn nothing(budget: &Budget) -> Found<'_> {
+    Found {
+        fragments: Fragments::none(budget),
+        spectrum: Spectrum::default(),
+        min_count: 0,
+        bucket_bytes: 0,
+        tally: Tally::default(),
+        traffic: None,
+    }
+}
+
+/// Adds what was found elsewhere.
+///
+/// # Errors
+/// `Input` when bytes are missing or the fragments do not fit in the budget.
+pub fn add_found(bytes: &[u8], found: &mut Found<'_>) -> Result<()> {
+    let mut reader = Reader(bytes);
+    let min_count = reader.u32()?;
+    if found.min_count != 0 && found.min_count != min_count {
+        return Err(internal("workers differ in the smallest count"));
+    }
+    found.min_count = min_count;
+    found.bucket_bytes += reader.u64()?;
+    found.tally.add(&reader.tally()?);
+    for _ in 0..reader.u32()? {
+        let count = reader.u32()? as usize;
+        let name = String::from_utf8_lossy(reader.bytes(count)?).into_owned();
+        let (supersteps, messages, bytes) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        let traffic = Traffic { supersteps, messages, bytes };
+        found.traffic.get_or_insert_default().insert(name, traffic);
+    }
+    reader.spectrum(&mut found.spectrum)?;
+    each_fragment(reader.0, |piece, codes| {
+        found.fragments.push(piece, |all| all.extend_from_slice(codes))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::sequences::Piece;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_was_found_arrives(
+            pieces in prop::collection::vec(
+                (prop::collection::vec(0u8..4, 1..40), any::<[bool; 3]>(), any::<[u32; 3]>()),
+                0..9,
+            ),
+            counts in prop::collection::vec(0u32..20_000, 0..9),
+        ) {
+            let budget = Budget::new(1 << 30);
+            let mut found = nothing(&budget);
+            (found.min_count, found.bucket_bytes, found.tally) = (3, 99, Tally::of([77, 5, 4, 3]));
+            counts.iter().for_each(|&count| found.spectrum.add(count));
+            for (codes, ends, [sum, first_count, last_count]) in &pieces {
+                let [left_open, right_open, circular] = ends;
+                let piece = Piece {
+                    count_sum: u64::from(*sum) << 8,
+                    first_count: *first_count,
+                    last_count: *last_count,
+                    merges: *first_count / 2,
+                    left_open: *left_open,
+                    right_open: *right_open,
+                    circular: *circular,
+                };
+                found.fragments.push(piece, |all| all.extend_from_slice(codes)).unwrap();
+            }
+            let bytes = found_bytes(&found);
+            let mut again = nothing(&budget);
+            add_found(&bytes, &mut again).unwrap();
+            prop_assert_eq!(found_bytes(&again), bytes.clone());
+            prop_assert_eq!(again.spectrum.kmers(), found.spectrum.kmers());
+            for (index, (codes, ..)) in pieces.iter().enumerate() {
+                prop_assert_eq!(again.fragments.codes(index), &codes[..]);
+            }
+            for cut in 0..bytes.len().min(60) {
+                let _ = add_found(&bytes[..cut], &mut nothing(&budget));
+            }
+        }
+    }
+}

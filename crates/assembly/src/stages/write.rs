@@ -1,0 +1,279 @@
+//! The answer files: unitigs, contigs, their graph, the spectrum, and numbers about them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path as FilePath;
+
+use cuesta_core::{Error, Result};
+use serde_json::json;
+
+use crate::kernel::depth::Depth;
+use crate::kernel::glue::End;
+use crate::kernel::kmer::Base;
+use crate::kernel::sequences::Paths;
+use crate::kernel::simplify::Graph;
+use crate::kernel::spectrum::Spectrum;
+use crate::pairs::Trusted;
+use crate::stages::level::Level;
+
+/// Unitigs with their links, in the form of BCALM.
+pub const UNITIGS_FILE: &str = "unitigs.fa";
+/// The contigs.
+pub const CONTIGS_FILE: &str = "contigs.fa";
+/// All paths of the simplified graph, GFA 1.
+pub const GRAPH_FILE: &str = "graph.gfa";
+/// For each size of k-mers but the first, what is trusted: the contigs of the size before, and
+/// bridges.
+pub const BEFORE_FOLDER: &str = "before";
+/// Numbers of distinct k-mers by count.
+pub const SPECTRUM_FILE: &str = "spectrum.tsv";
+/// Numbers about the contigs and how they came about.
+pub const STATS_FILE: &str = "stats.json";
+const LETTERS: [u8; 4] = *b"ACGT";
+
+struct Output {
+    path: std::path::PathBuf,
+    file: BufWriter<File>,
+    bytes: u64,
+}
+
+impl Output {
+    fn create(folder: &FilePath, name: &str) -> Result<Self> {
+        let path = folder.join(name);
+        let file = File::create(&path)
+            .map_err(|cause| Error::system("answer", "creating", &path, &cause))?;
+        Ok(Self { path, file: BufWriter::with_capacity(1 << 20, file), bytes: 0 })
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.file
+            .write_all(bytes)
+            .map_err(|cause| Error::system("answer", "writing", &self.path, &cause))
+    }
+
+    /// Writes a name, which begins with `>`, and bases, on a line each.
+    fn put_sequence(&mut self, name: &str, codes: &[Base]) -> Result<()> {
+        let mut text = format!("{name}\n").into_bytes();
+        letters(codes, &mut text);
+        text.push(b'\n');
+        self.put(&text)
+    }
+
+    fn finish(mut self) -> Result<u64> {
+        self.file
+            .flush()
+            .map_err(|cause| Error::system("answer", "writing", &self.path, &cause))?;
+        Ok(self.bytes)
+    }
+}
+
+fn letters(codes: &[Base], text: &mut Vec<u8>) {
+    text.extend(codes.iter().map(|&base| LETTERS[usize::from(base)]));
+}
+
+/// `+` where the path of `end` is read forwards when it is left there.
+fn sign(end: End, left: bool) -> char {
+    if (end % 2 == 1) == left { '+' } else { '-' }
+}
+
+/// Writes the unitigs; returns the bytes.
+///
+/// # Errors
+/// `System`.
+pub fn unitigs(folder: &FilePath, graph: &Graph<'_>) -> Result<u64> {
+    let mut output = Output::create(folder, UNITIGS_FILE)?;
+    for index in 0..graph.paths.len() {
+        let codes = graph.paths.codes(index);
+        let facts = graph.paths.facts(index);
+        let mut name = format!(
+            ">{index} LN:i:{} KC:i:{} km:f:{:.1}",
+            codes.len(),
+            facts.count_sum,
+            facts.count_sum as f64 / (codes.len() + 1 - graph.k) as f64
+        );
+        for end in [2 * index as End + 1, 2 * index as End] {
+            for &next in graph.links.after(end) {
+                let (from, to) = (sign(end, true), sign(next, false));
+                name.push_str(&format!(" L:{from}:{}:{to}", next / 2));
+            }
+        }
+        if facts.circular {
+            name.push_str(" TP:Z:circular");
+        }
+        output.put_sequence(&name, codes)?;
+    }
+    output.finish()
+}
+
+/// Writes the contigs of at least `min_contig` bases, and the graph; returns the bytes.
+///
+/// # Errors
+/// `System`.
+pub fn contigs(
+    folder: &FilePath,
+    graph: &Graph<'_>,
+    (depth, min_contig): (Depth, u64),
+) -> Result<u64> {
+    let mut output = Output::create(folder, CONTIGS_FILE)?;
+    let mut gfa = Output::create(folder, GRAPH_FILE)?;
+    gfa.put(b"H\tVN:Z:1.0\n")?;
+    let mut segment = Vec::new();
+    for index in 0..graph.paths.len() {
+        let codes = graph.paths.codes(index);
+        let facts = graph.paths.facts(index);
+        let (length, name) = (codes.len(), index + 1);
+        let depth = depth.of(facts.count_sum, length + 1 - graph.k);
+        let (mark, tag) =
+            if facts.circular { (" circular=true", "\tTP:Z:circular") } else { ("", "") };
+        if length as u64 >= min_contig {
+            let head = format!(">contig_{name} length={length} depth={depth:.1}{mark}");
+            output.put_sequence(&head, codes)?;
+        }
+        segment.clear();
+        segment.extend_from_slice(format!("S\tcontig_{name}\t").as_bytes());
+        letters(codes, &mut segment);
+        let count = facts.count_sum;
+        let tags = format!("\tLN:i:{length}\tKC:i:{count}\tDP:f:{depth:.1}{tag}\n");
+        segment.extend_from_slice(tags.as_bytes());
+        gfa.put(&segment)?;
+    }
+    let mut lines = Vec::new();
+    graph.links.each(|end, next| {
+        lines.push(format!(
+            "L\tcontig_{}\t{}\tcontig_{}\t{}\t{}M\n",
+            end / 2 + 1,
+            sign(end, true),
+            next / 2 + 1,
+            sign(next, false),
+            graph.k - 1
+        ));
+    });
+    lines.iter().try_for_each(|line| gfa.put(line.as_bytes()))?;
+    Ok(output.finish()? + gfa.finish()?)
+}
+
+/// Writes what is trusted at the size `k` of k-mers.
+///
+/// # Errors
+/// `System`.
+pub fn before(folder: &FilePath, k: usize, trusted: &Trusted<'_>) -> Result<u64> {
+    let folder = folder.join(BEFORE_FOLDER);
+    std::fs::create_dir_all(&folder)
+        .map_err(|cause| Error::system("answer", "creating", &folder, &cause))?;
+    let mut output = Output::create(&folder, &before_file(k))?;
+    for index in 0..trusted.len() {
+        let facts = trusted.facts(index);
+        let mark = if facts.bridge { " bridge" } else { "" };
+        let name = format!(">{index} weight={}{mark}", facts.weight);
+        output.put_sequence(&name, trusted.codes(index))?;
+    }
+    output.finish()
+}
+
+/// Moves the unitigs of a size of k-mers that is not the last one to [`BEFORE_FOLDER`].
+///
+/// # Errors
+/// `System`.
+pub fn keep_unitigs(folder: &FilePath, k: usize) -> Result<()> {
+    let to = folder.join(BEFORE_FOLDER);
+    std::fs::create_dir_all(&to)
+        .and_then(|()| std::fs::rename(folder.join(UNITIGS_FILE), to.join(unitigs_before_file(k))))
+        .map_err(|cause| Error::system("answer", "creating", &to, &cause))
+}
+
+/// Writes what [`keep_unitigs`] moved in another run.
+///
+/// # Errors
+/// `System`.
+pub fn restore_unitigs(folder: &FilePath, k: usize, bytes: &[u8]) -> Result<()> {
+    let path = folder.join(BEFORE_FOLDER).join(unitigs_before_file(k));
+    std::fs::create_dir_all(folder.join(BEFORE_FOLDER))
+        .and_then(|()| std::fs::write(&path, bytes))
+        .map_err(|cause| Error::system("answer", "writing", &path, &cause))
+}
+
+/// The file of [`BEFORE_FOLDER`] with the unitigs of a size of k-mers.
+pub fn unitigs_before_file(k: usize) -> String {
+    format!("{k}.unitigs.fa")
+}
+
+/// The file of [`BEFORE_FOLDER`] with what is trusted at a size of k-mers.
+pub fn before_file(k: usize) -> String {
+    format!("{k}.fa")
+}
+
+/// Writes the spectrum up to its last count; returns the bytes.
+///
+/// # Errors
+/// `System`.
+pub fn spectrum(folder: &FilePath, spectrum: &Spectrum) -> Result<u64> {
+    let mut output = Output::create(folder, SPECTRUM_FILE)?;
+    output.put(b"count\tkmers\n")?;
+    for (count, &kmers) in spectrum.kmers().iter().enumerate().skip(1) {
+        if kmers > 0 {
+            output.put(format!("{count}\t{kmers}\n").as_bytes())?;
+        }
+    }
+    output.finish()
+}
+
+/// Writes numbers about the contigs of at least `min_contig` bases; returns the counts.
+///
+/// # Errors
+/// `System`.
+pub fn stats(
+    folder: &FilePath,
+    contigs: &Paths<'_>,
+    levels: &[Level],
+    min_contig: u64,
+) -> Result<BTreeMap<&'static str, u64>> {
+    let chosen: Vec<&[u8]> = (0..contigs.len())
+        .map(|index| contigs.codes(index))
+        .filter(|codes| codes.len() as u64 >= min_contig)
+        .collect();
+    let mut lengths: Vec<u64> = chosen.iter().map(|codes| codes.len() as u64).collect();
+    lengths.sort_unstable_by(|one, two| two.cmp(one));
+    let bases: u64 = lengths.iter().sum();
+    let (n50, l50) = half_of(&lengths, bases);
+    let squares: u128 = lengths.iter().map(|&length| u128::from(length).pow(2)).sum();
+    let strong =
+        |codes: &&[u8]| codes.iter().filter(|&&base| base == 1 || base == 2).count() as u64;
+    let gc: u64 = chosen.iter().map(strong).sum();
+    let per = |part: f64| if bases == 0 { 0.0 } else { part / bases as f64 };
+    let mut output = Output::create(folder, STATS_FILE)?;
+    let numbers = json!({
+        "contigs": lengths.len(),
+        "bases": bases,
+        "largest": lengths.first(),
+        "n50": n50,
+        "l50": l50,
+        "aun": per(squares as f64),
+        "gc": per(gc as f64),
+        "min_contig": min_contig,
+        "levels": levels,
+    });
+    output.put(format!("{numbers:#}\n").as_bytes())?;
+    output.finish()?;
+    Ok(BTreeMap::from([
+        ("contigs", lengths.len() as u64),
+        ("bases", bases),
+        ("largest", lengths.first().copied().unwrap_or(0)),
+        ("n50", n50),
+        ("unitigs", levels.last().map_or(0, |level| level.unitigs as u64)),
+        ("kmers", levels.last().map_or(0, |level| level.solid)),
+    ]))
+}
+
+/// The length of the contig at which half of all bases are reached, and its place.
+fn half_of(lengths: &[u64], bases: u64) -> (u64, usize) {
+    let mut sum = 0;
+    for (place, &length) in lengths.iter().enumerate() {
+        sum += length;
+        if 2 * sum >= bases {
+            return (length, place + 1);
+        }
+    }
+    (0, 0)
+}

@@ -1,0 +1,61 @@
+"""The rooms of a workload crate, its modules at the top, use each other without circles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from tidyrules import Finding, SourceFile
+from tidyrules.arrows import WORKLOAD_CRATES
+
+_USED = re.compile(r"\bcrate::(?:(\w+)|\{([^;]*)\})")
+
+
+def check(file: SourceFile) -> Iterator[Finding]:
+    """The rooms of a crate that are in circles; told of its `lib.rs`."""
+    parts = PurePosixPath(file.path).parts
+    if len(parts) != 4 or parts[0] != "crates" or parts[2:] != ("src", "lib.rs"):
+        return
+    if parts[1] not in WORKLOAD_CRATES:
+        return
+    uses = _uses(file.root, PurePosixPath(file.path).parent)
+    for circle in circles(uses):
+        names = " and ".join(sorted(circle))
+        yield file.finding(1, "rooms", f"{names} use each other; let one be below the other")
+
+
+def circles(uses: Mapping[str, set[str]]) -> list[frozenset[str]]:
+    """Rooms that reach each other, by what each uses; none is in two circles."""
+    reached = {room: _reached(room, uses) for room in uses}
+    found = {
+        frozenset(other for other in reached[room] if room in reached.get(other, ()))
+        for room in uses
+    }
+    return sorted((circle for circle in found if len(circle) > 1), key=sorted)
+
+
+def _reached(room: str, uses: Mapping[str, set[str]]) -> set[str]:
+    reached: set[str] = set()
+    ahead = [room]
+    while ahead:
+        for other in uses.get(ahead.pop(), set()) - reached:
+            reached.add(other)
+            ahead.append(other)
+    return reached
+
+
+def _uses(root: Path, source: PurePosixPath) -> dict[str, set[str]]:
+    """By room, those that its files name, tests left out."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((root / source).rglob("*.rs")):
+        inner = path.relative_to(root / source)
+        room = inner.parts[0].removesuffix(".rs")
+        if room in ("lib", "main"):
+            continue
+        code = SourceFile(root, path.relative_to(root).as_posix()).code_without_tests
+        named = found.setdefault(room, set())
+        for one, several in _USED.findall(code):
+            named.update([one] if one else re.findall(r"(?:^|,)\s*(\w+)", several))
+        named.discard(room)
+    return {room: named & found.keys() for room, named in found.items()}
