@@ -6,13 +6,12 @@ Both are in the native module; an engine only carries bytes between them. See
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any
 
-from cuesta.native import native_module
+from cuesta.native import from_response, native_module, to_json
 from cuesta.trial import Phase
 
 
@@ -69,7 +68,7 @@ class Job:
 
     def worker(self) -> Any:
         """Who does tasks."""
-        means = json.dumps(asdict(self.means))
+        means = to_json(asdict(self.means))
         return native_module().Worker(self.workload, self.request, means)
 
 
@@ -77,7 +76,7 @@ class Leader:
     """What leads a run. Errors of its methods: those of the native module."""
 
     def __init__(self, job: Job) -> None:
-        means = json.dumps(asdict(job.means))
+        means = to_json(asdict(job.means))
         self._leader = native_module().Leader(job.workload, job.request, means)
         self._tasks = 0
         self.counts: dict[str, int] = {}
@@ -89,11 +88,11 @@ class Leader:
             return None
         facts, shared, tasks = planned
         self._tasks = max(self._tasks, len(tasks))
-        return Round(shared=shared, tasks=tuple(tasks), **json.loads(facts))
+        return Round(shared=shared, tasks=tuple(tasks), **from_response(facts))
 
     def phases(self) -> list[Phase]:
         """What it has done itself since the last call; at the end, there are the counts too."""
-        told = json.loads(self._leader.told())
+        told = from_response(self._leader.told())
         self.counts = {**told["counts"], "tasks": self._tasks}
         return [
             Phase(

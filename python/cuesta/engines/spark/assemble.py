@@ -19,7 +19,7 @@ from cuesta.engines.spark.assembly_vertices import Vertices, glued
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.source import on_disk
-from cuesta.native import native_module, to_request
+from cuesta.native import native_module, request_fields
 from cuesta.trial import Phase
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SHARE_BYTES = 16 << 20
 
 def run(context: Context) -> dict[str, int]:
     """Write the answer; return the counts. Errors: `InputError`."""
-    asked = json.loads(to_request(on_disk(context), context.output, context.scratch))
+    asked = request_fields(on_disk(context), context.output, context.scratch)
     # The driver needs memory for what all parts have found.
     leads = native_request(asked, memory_bytes=asked["memory_bytes"] // 2)
     before = len(context.phases)

@@ -5,7 +5,6 @@ Workers keep nothing from one round to the next: a task may come to any Python p
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from cuesta.engines.rounds import Job, Leader, Means, Round, combined, joined
 from cuesta.engines.spark import rounds_tasks as tasks
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.source import on_disk
-from cuesta.native import to_request
+from cuesta.native import request_fields
 from cuesta.workloads import get_workload
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def run(context: Context) -> dict[str, int]:
         tasks=options_of(trial).partitions,
         task_bytes=context.task_bytes,
     )
-    asked = json.loads(to_request(trial, context.output, context.scratch))
+    asked = request_fields(trial, context.output, context.scratch)
     leader = Leader(Job(workload=trial.workload, request=native_request(asked), means=means))
     request = native_request(asked, threads=1, memory_bytes=asked["memory_bytes"] // slots)
     job = Job(workload=trial.workload, request=request, means=means)
