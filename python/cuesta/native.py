@@ -24,7 +24,12 @@ def native_module() -> ModuleType:
 
 
 def to_request(trial: Trial, output: Path, scratch: Path, *, verify: str = "full") -> str:
-    """The request for `_native.run` and `_native.verify`.
+    """The request for `_native.run` and `_native.verify`. Errors: as `request_fields`."""
+    return to_json(request_fields(trial, output, scratch) | {"verify": verify})
+
+
+def request_fields(trial: Trial, output: Path, scratch: Path) -> dict[str, Any]:
+    """What a request says, for engines that change some of it.
 
     Errors: `InputError` for a path that JSON cannot hold.
     """
@@ -33,19 +38,21 @@ def to_request(trial: Trial, output: Path, scratch: Path, *, verify: str = "full
             path.encode()
         except UnicodeEncodeError:
             raise InputError(f"{path!r} is not UTF-8; rename the file or the folder") from None
-    return json.dumps(
-        {
-            "inputs": list(trial.inputs),
-            "parameters": dict(trial.parameters),
-            "names": trial.names,
-            "output": str(output),
-            "seed": trial.seed,
-            "threads": trial.threads,
-            "memory_bytes": trial.memory_bytes,
-            "scratch": str(scratch),
-            "verify": verify,
-        }
-    )
+    return {
+        "inputs": list(trial.inputs),
+        "parameters": dict(trial.parameters),
+        "names": trial.names,
+        "output": str(output),
+        "seed": trial.seed,
+        "threads": trial.threads,
+        "memory_bytes": trial.memory_bytes,
+        "scratch": str(scratch),
+    }
+
+
+def to_json(value: object) -> str:
+    """What the native module is asked or given."""
+    return json.dumps(value)
 
 
 def from_response(response: str) -> dict[str, Any]:

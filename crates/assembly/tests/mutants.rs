@@ -142,7 +142,7 @@ fn no_mutant_passes(name: &str, answer: &Answer) {
 
 fn single(k: &str, more: &Value, bases: usize, count: u64) -> Answer {
     let chance = Stream::new(3, bases as u64);
-    let mut parameters = json!({ "kmer_sizes": k });
+    let mut parameters = json!({ "kmer_sizes": k, "min_contig": 0 });
     parameters.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     answer(&parameters, &reads(&chance, &genome(&chance, bases), (count, 60), None))
 }
@@ -166,7 +166,7 @@ fn no_wrong_answer_with_mates_passes() {
     let chance = Stream::new(5, 6);
     let genome = genome(&chance, 2400);
     let reads = reads(&chance, &genome, (4000, 45), Some(140));
-    let parameters = json!({ "kmer_sizes": "21,31", "interleaved": true });
+    let parameters = json!({ "kmer_sizes": "21,31", "interleaved": true, "min_contig": 0 });
     let answer = answer(&parameters, &reads);
     let stats = fs::read_to_string(answer.request.output.join("stats.json")).unwrap();
     assert!(stats.contains("\"insert\""), "{stats}");

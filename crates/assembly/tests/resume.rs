@@ -48,7 +48,7 @@ const BUCKETS: (&str, &str) = ("default", "buckets");
 fn kept(folder: &Path, (profile, chains): (&str, &str), min_count: u32) -> Value {
     json!({
         "kmer_sizes": "15", "min_count": min_count, "profile": profile, "chains": chains,
-        "resume": folder.join("kept"),
+        "resume": folder.join("kept"), "min_contig": 0,
     })
 }
 

@@ -45,6 +45,7 @@ fn run(
     write_reads(folder.path(), reads);
     let parameters = json!({
         "kmer_sizes": k.to_string(), "min_count": min_count, "profile": profile, "chains": chains,
+        "min_contig": 0,
     });
     let request = request(folder.path(), &parameters, threads, memory);
     let progress = Progress::default();

@@ -94,7 +94,7 @@ fn an_answer_is_verified_at_the_least_memory_of_its_run() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("reads.fa"), errors).unwrap();
     for (sizes, min_count) in [("31", 1), ("31", 3), ("21,41", 2), ("65", 1)] {
-        let parameters = json!({ "kmer_sizes": sizes, "min_count": min_count });
+        let parameters = json!({ "kmer_sizes": sizes, "min_count": min_count, "min_contig": 0 });
         for threads in [1, 2] {
             let at =
                 |memory_bytes: u64| request(folder.path(), &parameters, (threads, memory_bytes));

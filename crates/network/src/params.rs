@@ -180,7 +180,7 @@ impl JoinParams {
 /// How edges are counted, which changes no answer: the kernel counts rows, whatever is asked.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Counting {
+pub enum DegreesMethod {
     /// Rows are counted.
     #[default]
     Count,
@@ -199,7 +199,7 @@ pub struct DegreesParams {
     pub genes: Option<u32>,
     /// How edges are counted.
     #[serde(default)]
-    pub method: Counting,
+    pub method: DegreesMethod,
 }
 
 impl DegreesParams {

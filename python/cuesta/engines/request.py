@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+from cuesta.native import to_json
 
 _REQUEST = ("inputs", "parameters", "output", "seed", "threads", "memory_bytes", "scratch")
 
 
 def native_request(given: Mapping[str, Any], **other: object) -> str:
     """The request for the native module, with some fields changed."""
-    return json.dumps({name: (dict(given) | other)[name] for name in _REQUEST})
+    return to_json({name: (dict(given) | other)[name] for name in _REQUEST})

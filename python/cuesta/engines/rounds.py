@@ -6,7 +6,6 @@ Both are in the native module; an engine only carries bytes between them. See
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from cuesta.engines.request import native_request
-from cuesta.native import native_module, to_request
+from cuesta.native import from_response, native_module, request_fields, to_json
 from cuesta.trial import Outcome, Phase, Trial
 from cuesta.workloads import get_workload
 
@@ -85,7 +84,7 @@ class Job:
 
     def worker(self) -> Any:
         """Who does tasks."""
-        means = json.dumps(asdict(self.means))
+        means = to_json(asdict(self.means))
         return native_module().Worker(self.workload, self.request, means)
 
 
@@ -93,7 +92,7 @@ class Leader:
     """What leads a run. Errors of its methods: those of the native module."""
 
     def __init__(self, job: Job) -> None:
-        means = json.dumps(asdict(job.means))
+        means = to_json(asdict(job.means))
         self._leader = native_module().Leader(job.workload, job.request, means)
         self._tasks = 0
         self.counts: dict[str, int] = {}
@@ -105,11 +104,11 @@ class Leader:
             return None
         facts, shared, tasks = planned
         self._tasks = max(self._tasks, len(tasks))
-        return Round(shared=shared, tasks=tuple(tasks), **json.loads(facts))
+        return Round(shared=shared, tasks=tuple(tasks), **from_response(facts))
 
     def phases(self) -> list[Phase]:
         """What it has done itself since the last call; at the end, there are the counts too."""
-        told = json.loads(self._leader.told())
+        told = from_response(self._leader.told())
         self.counts = {**told["counts"], "tasks": self._tasks}
         return [
             Phase(
@@ -121,6 +120,13 @@ class Leader:
             )
             for row in told["phases"]
         ]
+
+
+def check(trial: Trial, places: tuple[Path, Path]) -> None:
+    """Refuse what can be refused before an engine starts. Errors: `InputError`."""
+    means = Means(slots=1, memory_bytes=trial.memory_bytes)
+    request = native_request(request_fields(trial, *places))
+    Leader(Job(workload=trial.workload, request=request, means=means))
 
 
 def run(
@@ -138,7 +144,7 @@ def run(
     phases: list[Phase] = []
     with TemporaryDirectory(dir=scratch, prefix="rounds-") as folder:
         trial, converted = get_workload(trial.workload).readable(trial, scratch)
-        asked = json.loads(to_request(trial, output, Path(folder)))
+        asked = request_fields(trial, output, Path(folder))
         leader = Leader(Job(workload=trial.workload, request=native_request(asked), means=means))
         own = {"threads": 1, "memory_bytes": trial.memory_bytes // means.slots}
         job = Job(workload=trial.workload, request=native_request(asked, **own), means=means)

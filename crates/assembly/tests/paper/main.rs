@@ -28,6 +28,7 @@ fn assembled(reads: &[String], bounds: Bounds, threads: usize) -> Left {
         parameters: json!({
             "profile": "paper", "kmer_sizes": bounds.k.to_string(), "min_count": bounds.min_count,
             "paper_rounds": bounds.rounds, "paper_jobs": bounds.jobs, "paper_edits": EDITS,
+            "min_contig": 0,
         }),
         output: folder.path().to_owned(),
         seed: 0,

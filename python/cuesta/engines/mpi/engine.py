@@ -12,7 +12,7 @@ from cuesta.engines import rounds
 from cuesta.engines.dataflow import KERNELS, VECTOR_BYTES, kernels_of, plan
 from cuesta.engines.mpi import c_program, launch, world
 from cuesta.errors import EngineMissing, InputError
-from cuesta.native import native_module
+from cuesta.native import native_module, request_fields
 from cuesta.trial import Outcome, Phase, Trial
 from cuesta.workloads import Workload, get_workload
 
@@ -56,16 +56,8 @@ class MpiEngine:
         if kernels == "c":
             return _run_in_c(trial, ranks, output)
         trial, converted = get_workload(trial.workload).readable(trial, scratch)
-        request = {
-            "workload": trial.workload,
-            "inputs": list(trial.inputs),
-            "parameters": dict(trial.parameters),
-            "kernels": kernels,
-            "seed": trial.seed,
-            "memory_bytes": trial.memory_bytes,
-            "output": str(output),
-            "scratch": str(scratch),
-        }
+        request = request_fields(trial, output, scratch)
+        request |= {"workload": trial.workload, "kernels": kernels}
         if world.is_inside():
             response = world.run(request)
         else:

@@ -66,7 +66,7 @@ class SparkEngine:
         from cuesta.engines.spark.context import Context
 
         if trial.workload in WORKLOADS:
-            rounds.check(trial, output, scratch)
+            rounds.check(trial, (output, scratch))
         session, phases = self._session(trial, output, scratch)
 
         def work() -> tuple[Context, dict[str, int]]:

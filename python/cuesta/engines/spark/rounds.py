@@ -14,12 +14,9 @@ from cuesta.engines.spark import rounds_tasks as tasks
 from cuesta.engines.spark.options import options_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import DataFrame
 
     from cuesta.engines.spark.context import Context
-    from cuesta.lab.trial import Trial
 
 SLICES_A_SLOT = 4
 """Spark's tasks for each slot, where a round has more: all slots end at about the same time."""
@@ -46,13 +43,6 @@ def _watched(context: Context, job: Job, round_: Round) -> list[bytes]:
     """See `_found`; progress is told meanwhile."""
     with context.watched(round_.size_bytes):
         return _found(context, job, round_)
-
-
-def check(trial: Trial, output: Path, scratch: Path) -> None:
-    """Refuse what can be refused before Spark starts. Errors: `InputError`."""
-    means = Means(slots=1, memory_bytes=trial.memory_bytes)
-    request = native_request(json.loads(to_request(trial, output, scratch)))
-    Leader(Job(workload=trial.workload, request=request, means=means))
 
 
 def _found(context: Context, job: Job, round_: Round) -> list[bytes]:
