@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from tidyrules import Finding, SourceFile, line_of
 
-_FOUNDATIONS = frozenset({"core", "runtime", "answer", "input", "store", "ceiling"})
+_FOUNDATIONS = frozenset({"core", "runtime", "answer", "input", "store", "ceiling", "testkit"})
 _OUTER = frozenset({"python", "bench"})
 """Every other crate has workloads."""
 
@@ -92,6 +92,11 @@ def _crate(file: SourceFile, crate: str) -> Iterator[Finding]:
         if name != other and _forbidden(crate, other):
             number = line_of(file.text, max(0, file.text.find(name, file.text.find("depend"))))
             yield file.finding(number, "arrow", f"crate {crate} must not depend on {other}")
+
+
+def is_workload(crate: str) -> bool:
+    """Whether a crate is that of a workload family."""
+    return crate not in _FOUNDATIONS | _OUTER
 
 
 def _forbidden(crate: str, other: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from tidyrules import Finding, SourceFile
-from tidyrules.arrows import WORKLOAD_CRATES
+from tidyrules.arrows import is_workload
 
 _USED = re.compile(r"\bcrate::(?:(\w+)|\{([^;]*)\})")
 
@@ -17,7 +17,7 @@ def check(file: SourceFile) -> Iterator[Finding]:
     parts = PurePosixPath(file.path).parts
     if len(parts) != 4 or parts[0] != "crates" or parts[2:] != ("src", "lib.rs"):
         return
-    if parts[1] not in WORKLOAD_CRATES:
+    if not is_workload(parts[1]):
         return
     uses = _uses(file.root, PurePosixPath(file.path).parent)
     for circle in circles(uses):

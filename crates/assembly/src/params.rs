@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::simplify::Rules;
 use crate::kernel::supersteps::control::{Paper, Program};
-use crate::reads::Pairing;
 use crate::kernel::table::COUNT_MAX;
+use crate::reads::Pairing;
 
 /// Asks for sizes of k-mers chosen from the reads.
 const AUTO: &str = "auto";

@@ -3,7 +3,7 @@
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::stack::PIXELS_MAX;
+use crate::kernel::PIXELS_MAX;
 
 /// What of a colour image is its intensity.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]

@@ -62,10 +62,9 @@ class SparkEngine:
         Errors: `InputError`, also for a line that an executor can't read; `EngineError` when Spark
         does not start or breaks, with the place of its log.
         """
-        from cuesta.engines.spark import rounds
         from cuesta.engines.spark.context import Context
 
-        if trial.workload in WORKLOADS:
+        if options_of(trial).kernels == "native":
             rounds.check(trial, (output, scratch))
         session, phases = self._session(trial, output, scratch)
 
@@ -155,7 +154,8 @@ class SparkEngine:
 
 
 def _run(context: Context) -> dict[str, int]:
-    from cuesta.engines.spark import dataflow, rounds
+    from cuesta.engines.spark import dataflow
+    from cuesta.engines.spark import rounds as in_rounds
 
     kernels = options_of(context.trial).kernels
-    return dataflow.run(context) if kernels == "numpy" else rounds.run(context)
+    return dataflow.run(context) if kernels == "numpy" else in_rounds.run(context)
