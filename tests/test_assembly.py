@@ -228,16 +228,16 @@ def test_files_of_mates_without_their_other_are_refused(
 ) -> None:
     out = ["-o", str(tmp_path / "answer")]
     for words, told in [
-        ("-1 a.fq", "-1 has 1 file and -2 no files; give every file of mates with its other"),
-        ("-2 a.fq", "-1 has no files and -2 1 file; give every file of mates with its other"),
-        ("-1 a -2 b -2 c", "-1 has 1 file and -2 2 files; give every file of mates with its other"),
+        ("-1 a.fq", "-1 has 1 file and -2 no files; give both files of every pair"),
+        ("-2 a.fq", "-1 has no files and -2 1 file; give both files of every pair"),
+        ("-1 a -2 b -2 c", "-1 has 1 file and -2 2 files; give both files of every pair"),
         ("-1 a -2 b c", "c is neither -1 nor -2; write one of them before every file"),
-        ("-1 a -2 b --interleaved", "-1 and -2 take mates in two files, --interleaved in one"),
+        ("-1 a -2 b --interleaved", "-1 and -2 take read pairs in two files, --interleaved in one"),
         ("", "assemble takes at least 1 input"),
     ]:
         assert told in refusal(capsys, *words.split(), *out)
     assert call(["compare", "assemble", "-1", "a", "--engines", "native,mpi", *out]) == 2
-    assert "give every file of mates with its other" in capsys.readouterr().err
+    assert "give both files of every pair" in capsys.readouterr().err
     assert call(["run", "scan", "-1", "a", "-2", "b", *out]) == 2
     assert "No such option: -1" in capsys.readouterr().err
 

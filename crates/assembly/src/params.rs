@@ -73,9 +73,9 @@ pub struct AssembleParams {
     pub drop_reads_with_n: bool,
     /// Shortest contig that is written, in bases.
     pub min_contig: u64,
-    /// The files are mates, two by two.
+    /// The files hold read pairs, two files at a time.
     pub pairs: bool,
-    /// Reads that follow one another are mates, two by two.
+    /// Reads that follow one another are pairs.
     pub interleaved: bool,
     /// The folder in which a run is kept to go on from.
     pub resume: Option<PathBuf>,
@@ -116,7 +116,7 @@ pub struct Plan {
 }
 
 impl AssembleParams {
-    /// Which reads are mates.
+    /// Which reads are pairs.
     pub fn pairing(&self) -> Pairing {
         match (self.pairs, self.interleaved) {
             (true, _) => Pairing::InTwoFiles,
@@ -206,7 +206,7 @@ impl AssembleParams {
         }
         if self.pairs && self.interleaved {
             return Err(refusal(
-                "--pairs takes mates in two files, --interleaved in one; give one",
+                "--pairs takes read pairs in two files, --interleaved in one; give one",
             ));
         }
         self.check_profile()?;

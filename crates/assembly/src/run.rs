@@ -1,5 +1,5 @@
-//! Runs the workload: a stage for each size of k-mers, one more for what mates bridge, then the
-//! answer.
+//! Runs the workload: a stage for each size of k-mers, one more for what read pairs bridge, then
+//! the answer.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use cuesta_core::progress::Progress;
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::with_kmer;
 use crate::kernel::simplify::Graph;
-use crate::pairs::{self, Mates, Trusted};
+use crate::pairs::{self, PairFacts, SolidSequences};
 use crate::params::{AssembleParams, Plan, Profile};
 use crate::reads::input_bytes;
 use crate::reads::{Batch, Pairing, Reads};
 use crate::stages::Stage;
 use crate::stages::ask::Workers;
-use crate::stages::checkpoint::stage::Kept;
+use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::checkpoint::{Checkpoint, Next};
 use crate::stages::level::Level;
 use crate::stages::local::Local;
@@ -80,7 +80,9 @@ pub fn plan(context: &Context<'_>) -> Result<Plan> {
 /// What the counts of the k-mers of a graph say of the depth of the reads.
 fn depth(graph: &Graph<'_>, level: Option<&Level>) -> Depth {
     match level {
-        Some(level) if level.mates.is_none() => Depth::of_reads(level.read_bases, &graph.paths),
+        Some(level) if level.pair_facts.is_none() => {
+            Depth::of_reads(level.read_bases, &graph.paths)
+        }
         _ => Depth::counted(),
     }
 }
@@ -129,20 +131,20 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
     /// The graph of the last stage.
     fn run(&mut self) -> Result<Graph<'c>> {
         let request = self.context.request;
-        let kept = match &self.plan.given.resume {
+        let checkpoint = match &self.plan.given.resume {
             Some(folder) => Some(Checkpoint::open(folder, request)?),
             None => None,
         };
         let first = self.plan.kmer_sizes[0];
-        let mut next = Next { k: first, trusted: None, mates: None };
-        if let Some(kept) = &kept
-            && let Some(found) = kept.load(&request.output, self.context.budget)?
+        let mut next = Next { k: first, solid: None, pair_facts: None };
+        if let Some(checkpoint) = &checkpoint
+            && let Some(found) = checkpoint.load(&request.output, self.context.budget)?
         {
             (next, self.levels) = found;
         }
         loop {
-            let last = next.mates.is_some();
-            let stage = kept.as_ref().map(|kept| kept.stage(self.levels.len()));
+            let last = next.pair_facts.is_some();
+            let stage = checkpoint.as_ref().map(|checkpoint| checkpoint.stage(self.levels.len()));
             let graph = self.stage(next, stage)?;
             if last {
                 return Ok(graph);
@@ -151,8 +153,8 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
             next = found;
             write::keep_unitigs(&request.output, graph.k)?;
             drop(graph);
-            if let Some(kept) = &kept {
-                kept.save(&next, &self.levels, &request.output)?;
+            if let Some(checkpoint) = &checkpoint {
+                checkpoint.save(&next, &self.levels, &request.output)?;
             }
         }
     }
@@ -162,63 +164,71 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         let later = self.plan.kmer_sizes.iter().find(|&&k| k > graph.k);
         let found = self.bridged(graph, later.copied())?;
         let Some(&k) = later else {
-            let last = |(k, trusted, mates)| Next { k, trusted: Some(trusted), mates: Some(mates) };
+            let last = |(k, solid, pair_facts)| Next {
+                k,
+                solid: Some(solid),
+                pair_facts: Some(pair_facts),
+            };
             return Ok(found.map(last));
         };
-        let trusted = match found {
-            Some((_, trusted, _)) => trusted,
+        let solid = match found {
+            Some((_, solid, _)) => solid,
             None => pairs::contigs(graph, self.context.budget, k, |_| 0)?,
         };
-        Ok(Some(Next { k, trusted: Some(trusted), mates: None }))
+        Ok(Some(Next { k, solid: Some(solid), pair_facts: None }))
     }
 
-    /// What is trusted after `graph`, by what mates say.
+    /// What is solid after `graph`, by what read pairs say.
     fn bridged(
         &mut self,
         graph: &Graph<'_>,
         next: Option<usize>,
-    ) -> Result<Option<(usize, Trusted<'c>, Mates)>> {
+    ) -> Result<Option<(usize, SolidSequences<'c>, PairFacts)>> {
         let pairing = self.plan.given.pairing();
-        if !self.places_mates() {
+        if !self.places_pairs() {
             return Ok(None);
         }
         let (context, levels) = (self.context, &self.levels);
-        timed(&mut self.response, "mates", || {
+        timed(&mut self.response, "pairs", || {
             let depth = depth(graph, levels.last());
             let found = pairs::bridged(context, graph, (next, pairing), depth)?;
-            let pairs = found.as_ref().map_or(0, |(_, _, mates)| mates.pairs);
+            let pairs = found.as_ref().map_or(0, |(_, _, pair_facts)| pair_facts.pairs);
             Ok((found, 0, pairs))
         })
     }
 
-    fn stage(&mut self, next: Next<'c>, kept: Option<Kept<'_>>) -> Result<Graph<'c>> {
-        let Next { k, trusted, mates } = next;
+    fn stage(
+        &mut self,
+        next: Next<'c>,
+        checkpoint: Option<StageCheckpoint<'_>>,
+    ) -> Result<Graph<'c>> {
+        let Next { k, solid, pair_facts } = next;
         let (context, plan, workers) = (self.context, self.plan, self.workers);
-        if let Some(trusted) = &trusted {
-            write::before(&context.request.output, k, trusted)?;
+        if let Some(solid) = &solid {
+            write::before(&context.request.output, k, solid)?;
         }
-        let stage = Stage { context, plan, k, only_trusted: mates.is_some(), kept };
+        let stage = Stage { context, plan, k, only_solid: pair_facts.is_some(), checkpoint };
         let response = &mut self.response;
-        let (graph, mut level) = with_kmer!(k, K => stage.run::<K>(workers, trusted, response))?;
-        if let (Some(_), Some(before)) = (mates, self.levels.last()) {
+        let (graph, mut level) = with_kmer!(k, K => stage.run::<K>(workers, solid, response))?;
+        if let (Some(_), Some(before)) = (pair_facts, self.levels.last()) {
             level.fit = before.fit;
         }
-        level.mates = mates;
+        level.pair_facts = pair_facts;
         self.levels.push(level);
         let sizes = plan.kmer_sizes.iter().filter(|&&size| size <= k).count();
-        let placed = if self.places_mates() { self.text_bytes } else { 0 };
+        let placed = if self.places_pairs() { self.text_bytes } else { 0 };
         context.progress.reach(self.text_bytes_until(sizes).saturating_sub(placed));
         Ok(graph)
     }
 
     /// What progress counts until so many sizes are done: reads are read, counted, and placed where
-    /// they are mates.
+    /// they are pairs.
     fn text_bytes_until(&self, sizes: usize) -> u64 {
-        self.text_bytes * sizes as u64 * if self.places_mates() { 3 } else { 2 }
+        self.text_bytes * sizes as u64 * if self.places_pairs() { 3 } else { 2 }
     }
 
-    /// Whether mates are placed after each size.
-    fn places_mates(&self) -> bool {
+    /// Whether pairs are placed after each size.
+    fn places_pairs(&self) -> bool {
         self.plan.given.pairing() != Pairing::None && self.plan.given.profile == Profile::Default
     }
 }

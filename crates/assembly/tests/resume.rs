@@ -10,7 +10,7 @@ use std::path::Path;
 use cuesta_assembly::buckets::blocks::{Blocks, Room};
 use cuesta_assembly::kernel::packed::PADDING;
 use cuesta_assembly::kernel::scan::Tally;
-use cuesta_assembly::stages::checkpoint::stage::Kept;
+use cuesta_assembly::stages::checkpoint::stage::StageCheckpoint;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response};
@@ -94,7 +94,7 @@ proptest! {
         memory_bytes in 0u64..20_000,
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Kept { folder: folder.path(), run: b"this", number: 0 };
+        let kept = StageCheckpoint { folder: folder.path(), run: b"this", number: 0 };
         let blocks = |budget| {
             let path = folder.path().join("scratch");
             Blocks::new("test", 8, Room::Budget(budget, 0), path).kept_in(kept.buckets_path())

@@ -32,7 +32,7 @@ _TYPES: dict[str, type] = {"float": float, "int": int, "flag": bool}
 _ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels": ("spark", "mpi")}
 """Engines that each flag for engines is for."""
 _MATES = {"-1": "first_mates", "-2": "second_mates"}
-"""Names in the signature of the options that take files of mates."""
+"""Names in the signature of the options that take files of read pairs."""
 _CACHES = {"": "as-is", "input": "input-dropped", "machine": "machine-dropped"}
 _CACHE_HELP = (
     "Run cold: before every repeat drop the input's pages from the page cache, or with "
@@ -170,13 +170,13 @@ def _main_file(path: str) -> str:
 
 
 def _mates_options(workload: Workload) -> list[Option]:
-    """`-1` and `-2`, where inputs may be mates of two files."""
+    """`-1` and `-2`, where inputs may be read pairs in two files."""
     if not workload.mates_apart:
         return []
     instead = f"{workload.inputs_metavar} with {workload.option_of(workload.mates_apart)}"
     texts = {
-        "-1": f"First mates, instead of {instead}; may be repeated.",
-        "-2": "Second mates: each file is that of the -1 at the same place.",
+        "-1": f"First reads of the pairs, instead of {instead}; may be repeated.",
+        "-2": "Second reads of the pairs: each file is that of the -1 at the same place.",
     }
     return [
         Option(
@@ -193,16 +193,16 @@ def _two_by_two(
     plain: list[str],
     mates: Mapping[str, list[str]],
 ) -> list[str]:
-    """Files of mates as the workload takes them. Errors: `InputError`."""
+    """Files of read pairs as the workload takes them. Errors: `InputError`."""
     first, second = mates.values()
     if plain:
         raise InputError(f"{plain[0]} is neither -1 nor -2; write one of them before every file")
     if parameters.get(workload.mates_in_turn):
         other = workload.option_of(workload.mates_in_turn)
-        raise InputError(f"-1 and -2 take mates in two files, {other} in one; give one")
+        raise InputError(f"-1 and -2 take read pairs in two files, {other} in one; give one")
     if len(first) != len(second):
         count = f"-1 has {_files(len(first))} and -2 {_files(len(second))}"
-        raise InputError(f"{count}; give every file of mates with its other")
+        raise InputError(f"{count}; give both files of every pair")
     return [path for pair in zip(first, second, strict=True) for path in pair]
 
 

@@ -9,7 +9,7 @@ use crate::buckets::Buckets;
 use crate::kernel::compact::{Compactor, Grain};
 use crate::kernel::kmer::{Kmer, with_kmer};
 use crate::kernel::packed::{LEFT_INSIDE, Record};
-use crate::kernel::scan::{REPEATED, TRUSTED, Tally};
+use crate::kernel::scan::{REPEATED, SOLID, Tally};
 use crate::kernel::sequences::Fragments;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::table::Table;
@@ -137,10 +137,10 @@ impl<'a, K: Kmer> Worker<'a, K> {
         table.clear()?;
         buckets.each(bucket, &mut self.buffer, |record| {
             table.reserve(record.kmers)?;
-            if record.flags & TRUSTED != 0 {
+            if record.flags & SOLID != 0 {
                 record.each(k, |one: K, two: K, inside| {
                     let (key, inside) = canonical(one, two, inside);
-                    table.trust(key, inside, u32::from(record.weight));
+                    table.mark_solid(key, inside, u32::from(record.weight));
                 });
             } else if self.grain == Grain::Kmer || record.flags & REPEATED != 0 {
                 add_with_edges(table, record, k);

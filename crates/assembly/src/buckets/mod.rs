@@ -86,11 +86,11 @@ impl Sink<'_, '_> {
         self.open.append(part.bucket, most, |block| packed::append(part, k, block));
     }
 
-    /// Adds a trusted one.
-    pub fn add_trusted(&mut self, part: &SuperKmer<'_>, weight: u16) {
+    /// Adds a solid one.
+    pub fn add_solid(&mut self, part: &SuperKmer<'_>, weight: u16) {
         let k = self.k;
         let most = packed::record_bytes_max(k);
-        let append = |block: &mut Vec<u8>| packed::append_trusted(part, weight, k, block);
+        let append = |block: &mut Vec<u8>| packed::append_solid(part, weight, k, block);
         self.open.append(part.bucket, most, append);
     }
 }

@@ -42,7 +42,7 @@ impl<'a> Anchors<'a> {
     /// `Input` when the anchors do not fit in the budget.
     pub fn new(paths: &Paths<'_>, budget: &'a Budget) -> Result<Self> {
         let bytes = paths.bases() as u64 / SAMPLE * ANCHOR_BYTES;
-        let _lease = budget.take(bytes, "placing mates on contigs")?;
+        let _lease = budget.take(bytes, "placing reads on contigs")?;
         let mut places = KmerMap::default();
         for index in 0..paths.len() {
             each_anchor(paths.codes(index).iter().copied(), |start, kmer, turned| {

@@ -1,18 +1,18 @@
-//! Super-k-mers as bytes: how many k-mers, flags, a weight where they are trusted, then the bases,
+//! Super-k-mers as bytes: how many k-mers, flags, a weight where they are solid, then the bases,
 //! four a byte.
 
 use crate::kernel::kmer::{Base, Kmer};
-use crate::kernel::scan::{KMERS_MAX, LEFT_OUTSIDE, RIGHT_OUTSIDE, SuperKmer, TRUSTED};
+use crate::kernel::scan::{KMERS_MAX, LEFT_OUTSIDE, RIGHT_OUTSIDE, SOLID, SuperKmer};
 
 /// Readable bytes after those of a block.
 pub const PADDING: usize = 72;
-/// Bytes before the bases, and before those of a trusted one.
+/// Bytes before the bases, and before those of a solid one.
 const HEADER_BYTES: usize = 2;
-const TRUSTED_HEADER_BYTES: usize = 4;
+const SOLID_HEADER_BYTES: usize = 4;
 
 /// Most bytes of a record while it is being appended.
 pub fn record_bytes_max(k: usize) -> usize {
-    TRUSTED_HEADER_BYTES + (KMERS_MAX + k).div_ceil(4) + size_of::<u64>()
+    SOLID_HEADER_BYTES + (KMERS_MAX + k).div_ceil(4) + size_of::<u64>()
 }
 
 /// The left end of a k-mer, as it stands in the record, is inside the bucket.
@@ -26,7 +26,7 @@ pub struct Record<'a> {
     pub kmers: usize,
     /// The flags of [`crate::kernel::scan`].
     pub flags: u8,
-    /// How often its k-mers count as seen, where it is trusted.
+    /// How often its k-mers count as seen, where it is solid.
     pub weight: u16,
     /// Its bases, then at least [`PADDING`] bytes.
     pub bytes: &'a [u8],
@@ -39,9 +39,9 @@ pub fn append(part: &SuperKmer<'_>, k: usize, block: &mut Vec<u8>) {
     part.pack(k, block);
 }
 
-/// Appends a trusted super-k-mer, whose k-mers count as seen `weight` times.
-pub fn append_trusted(part: &SuperKmer<'_>, weight: u16, k: usize, block: &mut Vec<u8>) {
-    block.extend_from_slice(&[part.kmers as u8, part.flags | TRUSTED]);
+/// Appends a solid super-k-mer, whose k-mers count as seen `weight` times.
+pub fn append_solid(part: &SuperKmer<'_>, weight: u16, k: usize, block: &mut Vec<u8>) {
+    block.extend_from_slice(&[part.kmers as u8, part.flags | SOLID]);
     block.extend_from_slice(&weight.to_le_bytes());
     part.pack(k, block);
 }
@@ -56,9 +56,9 @@ pub fn records(block: &[u8], size_bytes: usize, k: usize) -> impl Iterator<Item 
         let kmers = usize::from(block[place]);
         let flags = block[place + 1];
         let (mut weight, mut header_bytes) = (0, HEADER_BYTES);
-        if flags & TRUSTED != 0 {
+        if flags & SOLID != 0 {
             weight = u16::from_le_bytes([block[place + 2], block[place + 3]]);
-            header_bytes = TRUSTED_HEADER_BYTES;
+            header_bytes = SOLID_HEADER_BYTES;
         }
         let bytes = &block[place + header_bytes..];
         place += header_bytes + (kmers + k - 1).div_ceil(4);

@@ -1,11 +1,11 @@
-//! Ways from one path of a graph to another.
+//! Searches a graph for paths from one contig to another.
 
 use std::collections::HashMap;
 
 use crate::kernel::glue::End;
 use crate::kernel::kmer::kmers;
 use crate::kernel::kmer::{Base, Kmer};
-use crate::kernel::placements::{Ends, Joint, OVERLAP_MIN, Seen};
+use crate::kernel::placements::{Ends, Joint, OVERLAP_MIN, Placements};
 use crate::kernel::sequences::reverse_complement;
 use crate::kernel::simplify::Graph;
 
@@ -40,9 +40,9 @@ impl Step {
 pub type Steps = HashMap<End, Vec<Step>>;
 
 /// Where a path that no link leaves goes on by what reads say: too few for k-mers, but exact.
-pub fn spanned(graph: &Graph<'_>, seen: &Seen) -> Vec<(Ends, Joint)> {
+pub fn spanned(graph: &Graph<'_>, placements: &Placements) -> Vec<(Ends, Joint)> {
     let mut found = Vec::new();
-    for (&(one, two), joints) in &seen.spans {
+    for (&(one, two), joints) in &placements.spans {
         if !graph.links.after(one).is_empty() && !graph.links.after(two).is_empty() {
             continue;
         }
@@ -124,27 +124,27 @@ fn overlaps(graph: &Graph<'_>) -> Steps {
 
 /// The one way from the path left by `from` to the one entered by `to` whose paths in between have
 /// `range` bases more than they share with their neighbours; none where there are several.
-pub fn only_way(
+pub fn only_path(
     graph: &Graph<'_>,
     weak: Option<&Steps>,
     (from, to): Ends,
     (least, most): (i64, i64),
 ) -> Option<Vec<Step>> {
     let mut found: Vec<Vec<Step>> = Vec::new();
-    let mut seen = 0;
+    let mut visited = 0;
     let mut open: Vec<(Vec<Step>, i64)> = vec![(Vec::new(), 0)];
-    while let Some((way, bases)) = open.pop() {
-        let left = way.last().map_or(from, |step| step.entered ^ 1);
+    while let Some((path, bases)) = open.pop() {
+        let left = path.last().map_or(from, |step| step.entered ^ 1);
         let link = |&entered: &End| Step { entered, joint: Joint::Shared(graph.k - 1) };
         let weak = weak.and_then(|all| all.get(&left)).map_or(&[][..], Vec::as_slice);
         for step in graph.links.after(left).iter().map(link).chain(weak.iter().cloned()) {
-            seen += 1;
-            if seen > STEPS_MAX {
+            visited += 1;
+            if visited > STEPS_MAX {
                 return None;
             }
             let entered = step.entered;
             let bases = bases + step.bases();
-            let mut further = way.clone();
+            let mut further = path.clone();
             further.push(step);
             if entered == to && (least..=most).contains(&bases) {
                 found.push(further.clone());
@@ -165,10 +165,10 @@ pub fn only_way(
 
 /// The bases of a way that begins in the path left by `from`, of its first and last path at most
 /// `most` each.
-pub fn spelled(graph: &Graph<'_>, from: End, way: &[Step], most: usize) -> Vec<Base> {
+pub fn spelled(graph: &Graph<'_>, from: End, path: &[Step], most: usize) -> Vec<Base> {
     let mut codes = graph.last(from, most);
-    for (place, step) in way.iter().enumerate() {
-        let most = if place + 1 == way.len() { most } else { usize::MAX };
+    for (place, step) in path.iter().enumerate() {
+        let most = if place + 1 == path.len() { most } else { usize::MAX };
         let next = graph.first(step.entered, most);
         let start = match &step.joint {
             Joint::Shared(bases) => *bases,

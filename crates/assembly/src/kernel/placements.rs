@@ -10,7 +10,7 @@ use super::simplify::Graph;
 
 /// Fewest bases that two paths share where only pairs say that they meet.
 pub const OVERLAP_MIN: usize = 31;
-/// Mates further apart than this are not taken for mates.
+/// Reads further apart than this are not taken for a pair.
 const INSERT_MAX: i64 = 2000;
 
 /// Two ends that paths are left by, the smaller one first.
@@ -25,8 +25,8 @@ pub enum Joint {
     Between(Vec<Base>),
 }
 
-/// What reads and mates say.
-pub struct Seen {
+/// What reads and read pairs say.
+pub struct Placements {
     /// By length of what a pair on one path spans.
     pub inserts: Vec<u64>,
     /// Pairs on two paths, and the bases from reads to ends added up.
@@ -35,7 +35,7 @@ pub struct Seen {
     pub spans: HashMap<Ends, HashMap<Joint, u64>>,
 }
 
-impl Default for Seen {
+impl Default for Placements {
     fn default() -> Self {
         Self {
             inserts: vec![0; INSERT_MAX as usize + 1],
@@ -45,7 +45,7 @@ impl Default for Seen {
     }
 }
 
-impl Seen {
+impl Placements {
     /// Adds a pair by where its reads lie.
     pub fn add_pair(&mut self, anchors: &Anchors<'_>, one: Located, two: Located) {
         let both = one.left + two.left;

@@ -27,7 +27,7 @@ pub const LEFT_OUTSIDE: u8 = 1;
 /// The last k-mer has its right end in another bucket.
 pub const RIGHT_OUTSIDE: u8 = 2;
 /// From a contig, not from a read.
-pub const TRUSTED: u8 = 4;
+pub const SOLID: u8 = 4;
 /// The first k-mer is the last one of the super-k-mer before, which was too long.
 pub const REPEATED: u8 = 8;
 

@@ -9,13 +9,13 @@ use crate::kernel::kmer::{Base, Kmer};
 pub const COUNT_MAX: u32 = (1 << 28) - 1;
 const INSIDE_SHIFT: u32 = 30;
 const SEEN: u32 = 1 << 29;
-const TRUSTED: u32 = 1 << 28;
+const SOLID: u32 = 1 << 28;
 const SLOTS_MIN: usize = 1 << 12;
 
 /// A table from canonical k-mers to their counts and to the ends of theirs that are in the bucket.
 pub struct Table<'a, K> {
     keys: Vec<K>,
-    /// Two bits for the ends inside, one for having been visited, one for being trusted, then the
+    /// Two bits for the ends inside, one for having been visited, one for being solid, then the
     /// count.
     facts: Vec<u32>,
     /// The bases that follow a k-mer in reads, a bit each, where they are wanted: of its canonical
@@ -124,13 +124,13 @@ impl<'a, K: Kmer> Table<'a, K> {
         })
     }
 
-    /// Trusts a canonical k-mer, whatever its count, which is at least `weight` then. There must be
-    /// room. Where weights are not 0 no k-mer may be counted by [`Table::add`] too.
-    pub fn trust(&mut self, key: K, inside: u32, weight: u32) {
+    /// Marks a canonical k-mer as solid, whatever its count, which is at least `weight` then. There
+    /// must be room. Where weights are not 0 no k-mer may be counted by [`Table::add`] too.
+    pub fn mark_solid(&mut self, key: K, inside: u32, weight: u32) {
         let slot = self.insert(key);
         let facts = self.facts[slot];
         let more = weight.saturating_sub(facts & COUNT_MAX);
-        self.facts[slot] = (facts | inside << INSIDE_SHIFT | TRUSTED) + more;
+        self.facts[slot] = (facts | inside << INSIDE_SHIFT | SOLID) + more;
     }
 
     #[inline(always)]
@@ -176,10 +176,10 @@ impl<'a, K: Kmer> Table<'a, K> {
         self.facts[slot] & COUNT_MAX
     }
 
-    /// Whether it is trusted or counted at least so often.
+    /// Whether it is marked as solid or counted at least so often.
     #[inline(always)]
     pub fn solid(&self, slot: usize, min_count: u32) -> bool {
-        self.count(slot) >= min_count || self.facts[slot] & TRUSTED != 0
+        self.count(slot) >= min_count || self.facts[slot] & SOLID != 0
     }
 
     /// The ends of its canonical form that are inside the bucket.
@@ -235,8 +235,8 @@ mod tests {
         let mut table = Table::new(&budget);
         table.clear().unwrap();
         table.add(7u64, 1);
-        table.trust(9, 2, 5);
-        table.trust(9, 2, 3);
+        table.mark_solid(9, 2, 5);
+        table.mark_solid(9, 2, 3);
         let [seven, nine] = [7, 9].map(|key| table.find(key).unwrap());
         assert!(!table.solid(seven, 2) && table.solid(seven, 1));
         assert_eq!((table.solid(nine, 2), table.count(nine), table.inside(nine)), (true, 5, 2));

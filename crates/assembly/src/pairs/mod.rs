@@ -1,6 +1,6 @@
-//! What mates say about the graph: where the two lie on different paths, and one way through the
-//! graph alone is as long as mates are apart, that way is a bridge. Contigs and bridges then make
-//! a graph of longer k-mers than reads have.
+//! What read pairs say about the graph: where the two reads lie on different contigs, and one path
+//! alone between these is as long as the reads of a pair are apart, that path is a bridge. Contigs
+//! and bridges then make a graph of longer k-mers than reads have.
 
 pub mod place;
 
@@ -19,31 +19,31 @@ use crate::kernel::sequences::Sequences;
 use crate::kernel::simplify::Graph;
 use crate::reads::Pairing;
 
-/// Fewer pairs than this do not say how far mates are apart.
+/// Fewer pairs than this do not say how far the reads of a pair are apart.
 const PAIRS_MIN: u64 = 1000;
 /// Pairs that a bridge needs, and the part of the pairs of the most crossed bridge at its ends.
 const SUPPORT_MIN: u64 = 3;
 const SUPPORT_PART: u64 = 10;
 /// Longest k-mer of contigs and bridges.
 const SPANNED_MAX: usize = 255;
-/// A k-mer of contigs and bridges is at most this part of what mates span.
+/// A k-mer of contigs and bridges is at most this part of what read pairs span.
 const SPAN_PART: f64 = 0.6;
 
 /// What is known of a sequence whose k-mers are solid.
 #[derive(Clone, Copy, Debug)]
-pub struct Trust {
+pub struct SolidFacts {
     /// How often its k-mers count as seen.
     pub weight: u16,
-    /// Whether mates showed it, not reads.
+    /// Whether read pairs showed it, not reads.
     pub bridge: bool,
 }
 
 /// Sequences whose k-mers are solid.
-pub type Trusted<'a> = Sequences<'a, Trust>;
+pub type SolidSequences<'a> = Sequences<'a, SolidFacts>;
 
-/// What the mates said.
+/// What read pairs said.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Mates {
+pub struct PairFacts {
     /// Median length of what a pair spans, in bases.
     pub insert: f64,
     /// Its standard deviation, from the quantiles.
@@ -54,8 +54,8 @@ pub struct Mates {
     pub bridges: u64,
 }
 
-/// What is trusted at the `next` size of k-mers, or at the size that mates allow, and that size;
-/// nothing where that is not larger than those of `graph`, or mates say nothing.
+/// What is solid at the `next` size of k-mers, or at the size that read pairs allow, and that size;
+/// nothing where that is not larger than those of `graph`, or read pairs say nothing.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -64,11 +64,11 @@ pub fn bridged<'a>(
     graph: &Graph<'_>,
     (next, pairing): (Option<usize>, Pairing),
     depth: Depth,
-) -> Result<Option<(usize, Trusted<'a>, Mates)>> {
+) -> Result<Option<(usize, SolidSequences<'a>, PairFacts)>> {
     let k = graph.k;
-    let seen = place::place(context, graph, pairing)?;
-    let pairs: u64 = seen.inserts.iter().sum();
-    let insert = seen.quantile(0.5);
+    let placements = place::place(context, graph, pairing)?;
+    let pairs: u64 = placements.inserts.iter().sum();
+    let insert = placements.quantile(0.5);
     let spanned = (((insert * SPAN_PART) as usize).saturating_sub(1) | 1).min(SPANNED_MAX);
     let longer = next.unwrap_or(spanned);
     let weight = |path: usize| match next {
@@ -81,10 +81,11 @@ pub fn bridged<'a>(
     if pairs < PAIRS_MIN || longer <= k {
         return Ok(None);
     }
-    let deviation = (seen.quantile(0.841) - seen.quantile(0.159)) / 2.0;
-    let mut mates = Mates { insert, deviation, pairs, bridges: 0 };
-    let mut trusted = contigs(graph, context.budget, longer, weight)?;
-    let across: BTreeMap<_, _> = seen.across.iter().map(|(&ends, &sums)| (ends, sums)).collect();
+    let deviation = (placements.quantile(0.841) - placements.quantile(0.159)) / 2.0;
+    let mut pair_facts = PairFacts { insert, deviation, pairs, bridges: 0 };
+    let mut solid = contigs(graph, context.budget, longer, weight)?;
+    let across: BTreeMap<_, _> =
+        placements.across.iter().map(|(&ends, &sums)| (ends, sums)).collect();
     let mut most: HashMap<End, u64> = HashMap::new();
     for (&(one, two), &(pairs, _)) in &across {
         for end in [one, two] {
@@ -92,16 +93,16 @@ pub fn bridged<'a>(
             *before = pairs.max(*before);
         }
     }
-    let spanned = path_search::spanned(graph, &seen);
+    let spanned = path_search::spanned(graph, &placements);
     let _lease =
         context.budget.take(path_search::weak_bytes(graph), "where contigs may overlap")?;
     let weak = path_search::weak(graph, &spanned);
-    let mut add = |(one, two): Ends, way: &[Step]| {
-        let codes = path_search::spelled(graph, one, way, longer + k);
+    let mut add = |(one, two): Ends, path: &[Step]| {
+        let codes = path_search::spelled(graph, one, path, longer + k);
         let weight = [one, two].map(|end| weight((end / 2) as usize));
-        let facts = Trust { weight: weight[0].min(weight[1]), bridge: true };
-        mates.bridges += 1;
-        trusted.push(facts, |all| all.extend_from_slice(&codes))
+        let facts = SolidFacts { weight: weight[0].min(weight[1]), bridge: true };
+        pair_facts.bridges += 1;
+        solid.push(facts, |all| all.extend_from_slice(&codes))
     };
     for (ends, joint) in spanned {
         add(ends, &[Step { entered: ends.1, joint }])?;
@@ -114,13 +115,13 @@ pub fn bridged<'a>(
         let gap = insert - bases as f64 / pairs as f64;
         let slack = deviation / 2.0 + 3.0 * deviation / (pairs as f64).sqrt() + 5.0;
         let range = ((gap - slack) as i64, (gap + slack) as i64);
-        let way = path_search::only_way(graph, None, (one, two), range)
-            .or_else(|| path_search::only_way(graph, Some(&weak), (one, two), range));
-        if let Some(way) = way {
-            add((one, two), &way)?;
+        let path = path_search::only_path(graph, None, (one, two), range)
+            .or_else(|| path_search::only_path(graph, Some(&weak), (one, two), range));
+        if let Some(path) = path {
+            add((one, two), &path)?;
         }
     }
-    Ok(Some((longer, trusted, mates)))
+    Ok(Some((longer, solid, pair_facts)))
 }
 
 /// All paths of a graph, each with a weight. A circle goes on from its end to its beginning until
@@ -133,18 +134,18 @@ pub fn contigs<'a>(
     budget: &'a Budget,
     next: usize,
     weight: impl Fn(usize) -> u16,
-) -> Result<Trusted<'a>> {
-    let mut trusted = Trusted::new(budget, "contigs and bridges");
+) -> Result<SolidSequences<'a>> {
+    let mut solid = SolidSequences::new(budget, "contigs and bridges");
     for index in 0..graph.paths.len() {
         let codes = graph.paths.codes(index);
         let kmers = codes.len() + 1 - graph.k;
-        let goes_on = graph.paths.facts(index).circular && kmers >= next;
-        let bases = if goes_on { kmers + next - 1 } else { codes.len() };
-        trusted.push(Trust { weight: weight(index), bridge: false }, |all| {
-            all.extend((0..bases).map(|place| codes[if goes_on { place % kmers } else { place }]));
+        let wraps = graph.paths.facts(index).circular && kmers >= next;
+        let bases = if wraps { kmers + next - 1 } else { codes.len() };
+        solid.push(SolidFacts { weight: weight(index), bridge: false }, |all| {
+            all.extend((0..bases).map(|place| codes[if wraps { place % kmers } else { place }]));
         })?;
     }
-    Ok(trusted)
+    Ok(solid)
 }
 
 /// The depth of a path as a count of its k-mers.

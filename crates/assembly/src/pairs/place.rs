@@ -6,7 +6,7 @@ use cuesta_runtime::parallel;
 
 use crate::kernel::anchors::Anchors;
 use crate::kernel::kmer::{Base, complement};
-use crate::kernel::placements::Seen;
+use crate::kernel::placements::Placements;
 use crate::kernel::scan;
 use crate::kernel::simplify::Graph;
 use crate::reads::{Batch, Pairing, Reads};
@@ -15,10 +15,10 @@ use crate::reads::{Batch, Pairing, Reads};
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
-pub fn place(context: &Context<'_>, graph: &Graph<'_>, pairing: Pairing) -> Result<Seen> {
+pub fn place(context: &Context<'_>, graph: &Graph<'_>, pairing: Pairing) -> Result<Placements> {
     let anchors = Anchors::new(&graph.paths, context.budget)?;
     let reads = Reads::open(&context.request.inputs, pairing)?;
-    let work = |seen: &mut Seen, _: usize| {
+    let work = |placements: &mut Placements, _: usize| {
         let mut batch = Batch::default();
         let (mut codes, mut turned) = (Vec::new(), Vec::new());
         while reads.next(&mut batch)? {
@@ -33,13 +33,13 @@ pub fn place(context: &Context<'_>, graph: &Graph<'_>, pairing: Pairing) -> Resu
                     turned.extend(codes.iter().rev().map(turn));
                     let two = anchors.locate(&turned);
                     if let Some(two) = two.filter(|two| two.end / 2 != one.end / 2) {
-                        seen.add_span(graph, &codes, one, two);
+                        placements.add_span(graph, &codes, one, two);
                     }
                 }
                 if index % 2 == 0 {
                     mate = found;
                 } else if let Some((one, two)) = mate.take().zip(found) {
-                    seen.add_pair(&anchors, one, two);
+                    placements.add_pair(&anchors, one, two);
                 }
             }
             context.progress.advance(batch.text_bytes())?;
@@ -47,8 +47,9 @@ pub fn place(context: &Context<'_>, graph: &Graph<'_>, pairing: Pairing) -> Resu
         Ok(())
     };
     let threads = context.request.threads;
-    let mut workers = parallel::run(threads, threads, Seen::default, work, |_| {})?.into_iter();
-    let mut seen = workers.next().unwrap_or_else(Seen::default);
-    workers.for_each(|other| seen.merge(other));
-    Ok(seen)
+    let mut workers =
+        parallel::run(threads, threads, Placements::default, work, |_| {})?.into_iter();
+    let mut placements = workers.next().unwrap_or_else(Placements::default);
+    workers.for_each(|other| placements.merge(other));
+    Ok(placements)
 }

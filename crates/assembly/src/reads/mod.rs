@@ -68,7 +68,7 @@ pub struct Reads {
     sources: Vec<Source>,
 }
 
-/// Which reads are mates.
+/// Which reads are pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pairing {
     /// None.
@@ -80,7 +80,7 @@ pub enum Pairing {
     InTurn,
 }
 
-/// A file, or two whose reads are mates: a batch has mates next to each other.
+/// A file, or two whose reads are pairs: a batch has the reads of a pair next to each other.
 struct Source {
     paths: Vec<PathBuf>,
     /// Reads of each file that are next to each other in a batch.

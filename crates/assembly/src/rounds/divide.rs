@@ -55,15 +55,15 @@ pub fn divide(ask: &Ask, share: &Share, to: Parts, progress: &Progress) -> Resul
     Ok(blocks.divided(&scanner.tally))
 }
 
-/// Divides the super-k-mers of what is trusted.
+/// Divides the super-k-mers of what is solid.
 ///
 /// # Errors
 /// `Input` when bytes are missing.
-pub fn divide_trusted(ask: &Ask, trusted: &[u8], to: Parts) -> Result<Divided> {
+pub fn divide_solid(ask: &Ask, solid: &[u8], to: Parts) -> Result<Divided> {
     let mut open = Open::new(ask, to);
     let mut scanner = Scanner::new(ask.k, ask.bits, false);
-    wire::each_trusted(trusted, |trust, codes| {
-        let mut emit = |part: &SuperKmer<'_>| open.add_trusted(part, trust.weight);
+    wire::each_solid(solid, |trust, codes| {
+        let mut emit = |part: &SuperKmer<'_>| open.add_solid(part, trust.weight);
         scanner.take_codes(codes, &mut emit);
         scanner.flush(&mut emit);
     })?;
@@ -102,9 +102,9 @@ impl Open {
         }
     }
 
-    fn add_trusted(&mut self, part: &SuperKmer<'_>, weight: u16) {
+    fn add_solid(&mut self, part: &SuperKmer<'_>, weight: u16) {
         if part.bucket < self.last {
-            packed::append_trusted(part, weight, self.k, &mut self.blocks[part.bucket]);
+            packed::append_solid(part, weight, self.k, &mut self.blocks[part.bucket]);
         }
     }
 
@@ -141,7 +141,7 @@ mod tests {
             bits: 6,
             min_count: None,
             drop_reads_with_n: false,
-            only_trusted: false,
+            only_solid: false,
             pairing: Pairing::None,
             input_bytes: 2300,
             program: None,

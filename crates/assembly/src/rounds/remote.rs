@@ -17,13 +17,13 @@ use crate::kernel::codec;
 use crate::kernel::internal;
 use crate::kernel::sequences::{Fragments, Paths, Piece};
 use crate::kernel::spectrum::Spectrum;
-use crate::kernel::supersteps::control::{Control, Told};
+use crate::kernel::supersteps::control::{Aggregates, Control};
 use crate::kernel::supersteps::part::spread;
-use crate::pairs::Trusted;
+use crate::pairs::SolidSequences;
 use crate::reads::input_bytes;
 use crate::reads::shares;
 use crate::stages::ask::{Ask, Found, Workers};
-use crate::stages::checkpoint::stage::Kept;
+use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::wire;
 
 /// Bytes of reads that a task divides, where that was not said; workers that keep their parts get
@@ -48,14 +48,14 @@ impl<'c> Workers<'c> for Remote<'_, 'c> {
     fn fragments(
         &self,
         ask: &Ask,
-        trusted: Option<Trusted<'c>>,
-        _: Option<&Kept<'_>>,
+        solid: Option<SolidSequences<'c>>,
+        _: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
     ) -> Result<Found<'c>> {
         let mut ask = *ask;
         let parts = self.parts(ask.buckets())?;
-        let tasks = self.tasks(&ask, trusted.as_ref())?;
-        drop(trusted);
+        let tasks = self.tasks(&ask, solid.as_ref())?;
+        drop(solid);
         let to = Parts { parts, only_sampled: false };
         let step = self.next_step();
         let found = if self.means.keeps {
@@ -115,13 +115,13 @@ impl<'c> Remote<'_, 'c> {
         Ok(self.means.tasks.unwrap_or(wanted).min(buckets))
     }
 
-    /// Tasks that divide the reads and what is trusted.
-    fn tasks(&self, ask: &Ask, trusted: Option<&Trusted<'_>>) -> Result<Vec<Vec<u8>>> {
+    /// Tasks that divide the reads and what is solid.
+    fn tasks(&self, ask: &Ask, solid: Option<&SolidSequences<'_>>) -> Result<Vec<Vec<u8>>> {
         let share_bytes = if self.means.keeps { KEPT_SHARE_BYTES } else { SHARE_BYTES };
         let share_bytes = self.means.task_bytes.unwrap_or(share_bytes);
-        let inputs = if ask.only_trusted { &[] } else { &self.context.request.inputs[..] };
+        let inputs = if ask.only_solid { &[] } else { &self.context.request.inputs[..] };
         let reads = shares::split(inputs, share_bytes)?.into_iter().map(Own::Reads);
-        let pieces = trusted.map(|trusted| wire::trusted_pieces(trusted, SOLID_BYTES));
+        let pieces = solid.map(|solid| wire::solid_pieces(solid, SOLID_BYTES));
         let solid = pieces.into_iter().flatten().map(Own::Solid);
         reads.chain(solid).map(|own| values::to_bytes(&own)).collect()
     }
@@ -145,7 +145,7 @@ impl<'c> Remote<'_, 'c> {
         response: &mut Response,
     ) -> Result<Vec<Vec<u8>>> {
         let bytes = match asked {
-            Asked::Divide(ask, ..) if !ask.only_trusted => ask.input_bytes,
+            Asked::Divide(ask, ..) if !ask.only_solid => ask.input_bytes,
             _ => 0,
         };
         let combines = match asked {
@@ -186,8 +186,8 @@ impl<'c> Remote<'_, 'c> {
             let place = Vertices { k: control.k, parts, step: self.next_step() };
             let asked = (Asked::Superstep(place, order), parts);
             let found = self.round(PHASE, asked, tasks, response)?;
-            let told = found.first().ok_or_else(|| internal("no part told anything"))?;
-            control.goes_on(&Told::of(values::from_bytes(told)?))?;
+            let aggregates = found.first().ok_or_else(|| internal("no part told anything"))?;
+            control.advance(&Aggregates::of(values::from_bytes(aggregates)?))?;
             forget(&mut state, place.step - 1, parts)?;
             tasks = kept(parts)?;
         }

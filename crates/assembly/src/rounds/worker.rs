@@ -19,7 +19,7 @@ use crate::kernel::internal;
 use crate::kernel::sequences::Fragments;
 
 use crate::kernel::spectrum::Spectrum;
-use crate::kernel::supersteps::control::{Order, Told};
+use crate::kernel::supersteps::control::{Aggregates, Order};
 use crate::kernel::supersteps::part::{Part as PartOfVertices, spread};
 use crate::stages::ask::Ask;
 use crate::stages::wire;
@@ -76,9 +76,9 @@ impl Work {
         };
         let budget = Budget::new(self.request.memory_bytes);
         let _lease = budget.take(vertices.size_bytes() as u64, "a part of the vertices")?;
-        let (sent, told) = vertices.step(order, if is_first { &[] } else { &blocks })?;
+        let (sent, aggregates) = vertices.step(order, if is_first { &[] } else { &blocks })?;
         self.kept.keep(place.step, part, (Some(vertices), &sent.parts))?;
-        values::to_bytes(&told.numbers())
+        values::to_bytes(&aggregates.numbers())
     }
 
     /// What is left of the vertices of a part.
@@ -103,7 +103,7 @@ impl Worker for Work {
                 let to = Parts { only_sampled: matches!(then, Then::Sample), ..to };
                 let Divided { bytes, ends } = match own {
                     Own::Reads(share) => divide::divide(&ask, &share, to, progress)?,
-                    Own::Solid(bytes) => divide::divide_trusted(&ask, &bytes, to)?,
+                    Own::Solid(bytes) => divide::divide_solid(&ask, &bytes, to)?,
                     _ => return Err(unexpected()),
                 };
                 return Ok((Vec::new(), Blocks { bytes, ends }));
@@ -172,8 +172,8 @@ impl Worker for Work {
                 Ok(codec::spectrum_bytes(&both))
             }
             Asked::Superstep(..) => {
-                let mut both = Told::of(values::from_bytes(&one)?);
-                both.add(&Told::of(values::from_bytes(other)?));
+                let mut both = Aggregates::of(values::from_bytes(&one)?);
+                both.add(&Aggregates::of(values::from_bytes(other)?));
                 values::to_bytes(&both.numbers())
             }
             Asked::Compact(..) | Asked::Left(_) => Err(unexpected()),

@@ -4,13 +4,13 @@ use cuesta_core::Result;
 use cuesta_core::job::Response;
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::stage::Kept;
+use super::checkpoint::stage::StageCheckpoint;
 use crate::kernel::compact::Grain;
 use crate::kernel::scan::Tally;
 use crate::kernel::sequences::{Fragments, Paths};
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Control, Program, Traffics};
-use crate::pairs::Trusted;
+use crate::pairs::SolidSequences;
 use crate::reads::Pairing;
 
 /// What workers are asked for.
@@ -24,9 +24,9 @@ pub struct Ask {
     pub min_count: Option<u32>,
     /// Leaves out reads with letters that stand for more than one base.
     pub drop_reads_with_n: bool,
-    /// K-mers come from what is trusted alone.
-    pub only_trusted: bool,
-    /// Which reads are mates.
+    /// K-mers come from what is solid alone.
+    pub only_solid: bool,
+    /// Which reads are pairs.
     pub pairing: Pairing,
     /// Bytes of the reads, about.
     pub input_bytes: u64,
@@ -67,7 +67,7 @@ pub struct Found<'c> {
     pub traffic: Option<Traffics>,
 }
 
-/// Who turns reads and what is trusted into fragments of unitigs.
+/// Who turns reads and what is solid into fragments of unitigs.
 pub trait Workers<'c> {
     /// All fragments of one size of k-mers. What is whole of that before may be in `kept`.
     ///
@@ -76,8 +76,8 @@ pub trait Workers<'c> {
     fn fragments(
         &self,
         ask: &Ask,
-        trusted: Option<Trusted<'c>>,
-        kept: Option<&Kept<'_>>,
+        solid: Option<SolidSequences<'c>>,
+        checkpoint: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
     ) -> Result<Found<'c>>;
 

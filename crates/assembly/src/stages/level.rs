@@ -6,7 +6,7 @@ use super::first_stage::FirstStage;
 use crate::kernel::simplify::Removed;
 use crate::kernel::spectrum::Fit;
 use crate::kernel::supersteps::control::Traffics;
-use crate::pairs::Mates;
+use crate::pairs::PairFacts;
 
 /// What was found for one size of k-mers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct Level {
     pub k: usize,
     /// The count from which on a k-mer was taken for real.
     pub min_count: u32,
-    /// What the spectrum says; after mates, what it said before.
+    /// What the spectrum says; after read pairs, what it said before.
     pub fit: Fit,
     /// Distinct k-mers.
     pub distinct: u64,
@@ -33,6 +33,7 @@ pub struct Level {
     pub unitigs: usize,
     /// What each round took out.
     pub rounds: Vec<Removed>,
-    /// What mates said, where k-mers come from contigs and bridges alone.
-    pub mates: Option<Mates>,
+    /// What read pairs said, where k-mers come from contigs and bridges alone.
+    #[serde(rename = "mates")]
+    pub pair_facts: Option<PairFacts>,
 }

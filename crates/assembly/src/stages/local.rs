@@ -10,10 +10,10 @@ use crate::buckets::{Buckets, Sink};
 use crate::kernel::scan::{Scanner, SuperKmer, Tally};
 use crate::kernel::sequences::{Fragments, Paths, Piece, Sequences};
 use crate::kernel::supersteps::control::Control;
-use crate::pairs::Trusted;
+use crate::pairs::SolidSequences;
 use crate::reads::{Batch, Reads};
 use crate::stages::ask::{Ask, Found, Workers};
-use crate::stages::checkpoint::stage::Kept;
+use crate::stages::checkpoint::stage::StageCheckpoint;
 
 /// Part of the budget that is left for tables and graphs.
 const KEEP_FREE: u64 = 2;
@@ -28,11 +28,11 @@ impl<'c> Workers<'c> for Local<'c> {
     fn fragments(
         &self,
         ask: &Ask,
-        trusted: Option<Trusted<'c>>,
-        kept: Option<&Kept<'_>>,
+        solid: Option<SolidSequences<'c>>,
+        checkpoint: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
     ) -> Result<Found<'c>> {
-        let (buckets, mut tally) = self.filled(ask, trusted, kept, response)?;
+        let (buckets, mut tally) = self.filled(ask, solid, checkpoint, response)?;
         let mine: Vec<usize> = (0..buckets.blocks.count()).collect();
         let bucket_bytes = buckets.blocks.bytes();
         let (counted, min_count) = timed(response, "compact", || {
@@ -43,7 +43,7 @@ impl<'c> Workers<'c> for Local<'c> {
                 threads: self.context.request.threads,
                 budget: self.context.budget,
                 progress: self.context.progress,
-                text_bytes: if ask.only_trusted { 0 } else { ask.input_bytes },
+                text_bytes: if ask.only_solid { 0 } else { ask.input_bytes },
             };
             let min_count = match ask.min_count {
                 Some(min_count) => min_count,
@@ -93,44 +93,44 @@ impl<'c> Local<'c> {
     fn filled(
         &self,
         ask: &Ask,
-        trusted: Option<Trusted<'c>>,
-        kept: Option<&Kept<'_>>,
+        solid: Option<SolidSequences<'c>>,
+        checkpoint: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
     ) -> Result<(Buckets<'c>, Tally)> {
         let (request, budget) = (self.context.request, self.context.budget);
         let keep_free = budget.limit_bytes() / KEEP_FREE;
         let mut buckets = Buckets::new(ask.k, ask.buckets(), (budget, keep_free), &request.scratch);
-        let Some(kept) = kept else {
-            let tally = self.partition(ask, trusted, &buckets, response)?;
+        let Some(checkpoint) = checkpoint else {
+            let tally = self.partition(ask, solid, &buckets, response)?;
             return Ok((buckets, tally));
         };
-        buckets.blocks = buckets.blocks.kept_in(kept.buckets_path());
-        if let Some(tally) = kept.restore(&buckets.blocks)? {
+        buckets.blocks = buckets.blocks.kept_in(checkpoint.buckets_path());
+        if let Some(tally) = checkpoint.restore(&buckets.blocks)? {
             return Ok((buckets, tally));
         }
-        let tally = self.partition(ask, trusted, &buckets, response)?;
-        timed(response, "keep", || {
-            Ok((kept.save(&buckets.blocks, &tally)?, buckets.blocks.bytes(), 0))
+        let tally = self.partition(ask, solid, &buckets, response)?;
+        timed(response, "checkpoint", || {
+            Ok((checkpoint.save(&buckets.blocks, &tally)?, buckets.blocks.bytes(), 0))
         })?;
         Ok((buckets, tally))
     }
 
-    /// Puts the super-k-mers of reads and of what is trusted into buckets.
+    /// Puts the super-k-mers of reads and of what is solid into buckets.
     fn partition(
         &self,
         ask: &Ask,
-        trusted: Option<Trusted<'c>>,
+        solid: Option<SolidSequences<'c>>,
         buckets: &Buckets<'c>,
         response: &mut Response,
     ) -> Result<Tally> {
         let request = self.context.request;
-        let inputs = if ask.only_trusted { &[] } else { &request.inputs[..] };
+        let inputs = if ask.only_solid { &[] } else { &request.inputs[..] };
         let reads = Reads::open(inputs, ask.pairing)?;
         let work = |tally: &mut Tally, task: usize| {
             let mut sink = buckets.sink()?;
             let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
-            if let Some(trusted) = trusted.as_ref().filter(|_| task == 0) {
-                add_trusted(trusted, &mut scanner, &mut sink);
+            if let Some(solid) = solid.as_ref().filter(|_| task == 0) {
+                add_solid(solid, &mut scanner, &mut sink);
             }
             add_reads(&reads, &mut scanner, &mut sink, self.context)?;
             tally.add(&scanner.tally);
@@ -140,7 +140,7 @@ impl<'c> Local<'c> {
         timed(response, "partition", || {
             let found =
                 parallel::run(request.threads, request.threads, Tally::default, work, |_| {})?;
-            if !ask.only_trusted {
+            if !ask.only_solid {
                 self.context.progress.reach(before + ask.input_bytes);
             }
             let mut tally = Tally::default();
@@ -165,11 +165,11 @@ fn add_reads(
     Ok(())
 }
 
-fn add_trusted(trusted: &Trusted<'_>, scanner: &mut Scanner, sink: &mut Sink<'_, '_>) {
-    for index in 0..trusted.len() {
-        let weight = trusted.facts(index).weight;
-        let mut emit = |part: &SuperKmer<'_>| sink.add_trusted(part, weight);
-        scanner.take_codes(trusted.codes(index), &mut emit);
+fn add_solid(solid: &SolidSequences<'_>, scanner: &mut Scanner, sink: &mut Sink<'_, '_>) {
+    for index in 0..solid.len() {
+        let weight = solid.facts(index).weight;
+        let mut emit = |part: &SuperKmer<'_>| sink.add_solid(part, weight);
+        scanner.take_codes(solid.codes(index), &mut emit);
         scanner.flush(&mut emit);
     }
 }

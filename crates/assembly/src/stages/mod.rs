@@ -13,9 +13,9 @@ use cuesta_core::Result;
 use cuesta_core::job::{Context, Response, timed};
 
 use crate::kernel::glue;
-use crate::pairs::Trusted;
+use crate::pairs::SolidSequences;
 use ask::{Ask, Found, Workers};
-use checkpoint::stage::Kept;
+use checkpoint::stage::StageCheckpoint;
 use first_stage::FirstStage;
 use level::Level;
 
@@ -40,10 +40,10 @@ pub struct Stage<'p, 'c> {
     pub plan: &'p Plan,
     /// The size.
     pub k: usize,
-    /// K-mers come from what is trusted, not from reads; nothing is taken out then.
-    pub only_trusted: bool,
+    /// K-mers come from what is solid, not from reads; nothing is taken out then.
+    pub only_solid: bool,
     /// What is kept of it.
-    pub kept: Option<Kept<'p>>,
+    pub checkpoint: Option<StageCheckpoint<'p>>,
 }
 
 impl<'c> Stage<'_, 'c> {
@@ -54,13 +54,13 @@ impl<'c> Stage<'_, 'c> {
     pub fn run<K: Kmer>(
         &self,
         workers: &impl Workers<'c>,
-        trusted: Option<Trusted<'c>>,
+        solid: Option<SolidSequences<'c>>,
         response: &mut Response,
     ) -> Result<(Graph<'c>, Level)> {
         let (k, budget) = (self.k, self.context.budget);
         let ask = self.ask()?;
         let Found { fragments, spectrum, min_count, tally, traffic, .. } =
-            self.found(workers, &ask, trusted, response)?;
+            self.found(workers, &ask, solid, response)?;
         let graph = timed(response, "glue", || {
             let count = fragments.len() as u64;
             let unitigs = glue::unitigs::<K>(&fragments, k, budget)?;
@@ -82,7 +82,7 @@ impl<'c> Stage<'_, 'c> {
             traffic,
             unitigs: unitigs.paths.len(),
             rounds: Vec::new(),
-            mates: None,
+            pair_facts: None,
         };
         let output = &self.context.request.output;
         timed(response, "write", || {
@@ -94,11 +94,11 @@ impl<'c> Stage<'_, 'c> {
         })?;
         drop(joined);
         let given = &self.plan.given;
-        if self.only_trusted || given.profile == Profile::None {
+        if self.only_solid || given.profile == Profile::None {
             return Ok((graph, level));
         }
-        if let Some(kept) = &self.kept
-            && let Some((paths, level)) = kept.left(budget)?
+        if let Some(checkpoint) = &self.checkpoint
+            && let Some((paths, level)) = checkpoint.left(budget)?
         {
             return Ok((Graph::new::<K>(paths, k, budget)?, level));
         }
@@ -109,8 +109,10 @@ impl<'c> Stage<'_, 'c> {
             }
             None => simplified_here::<K>(&Rules::default_for(k), (graph, level), response)?,
         };
-        if let Some(kept) = &self.kept {
-            timed(response, "keep", || Ok((kept.save_left(&graph.paths, &level)?, 0, 0)))?;
+        if let Some(checkpoint) = &self.checkpoint {
+            timed(response, "checkpoint", || {
+                Ok((checkpoint.save_left(&graph.paths, &level)?, 0, 0))
+            })?;
         }
         Ok((graph, level))
     }
@@ -120,17 +122,17 @@ impl<'c> Stage<'_, 'c> {
         &self,
         workers: &impl Workers<'c>,
         ask: &Ask,
-        trusted: Option<Trusted<'c>>,
+        solid: Option<SolidSequences<'c>>,
         response: &mut Response,
     ) -> Result<Found<'c>> {
-        let Some(kept) = &self.kept else {
-            return workers.fragments(ask, trusted, None, response);
+        let Some(checkpoint) = &self.checkpoint else {
+            return workers.fragments(ask, solid, None, response);
         };
-        if let Some(found) = kept.found(self.context.budget)? {
+        if let Some(found) = checkpoint.found(self.context.budget)? {
             return Ok(found);
         }
-        let found = workers.fragments(ask, trusted, Some(kept), response)?;
-        timed(response, "keep", || Ok((kept.save_found(&found)?, 0, 0)))?;
+        let found = workers.fragments(ask, solid, Some(checkpoint), response)?;
+        timed(response, "checkpoint", || Ok((checkpoint.save_found(&found)?, 0, 0)))?;
         Ok(found)
     }
 
@@ -161,7 +163,7 @@ impl<'c> Stage<'_, 'c> {
             bits: bits.clamp(BUCKET_BITS_MIN, BUCKET_BITS_MAX),
             min_count: given.min_count.or((!first).then_some(LATER_MIN_COUNT)),
             drop_reads_with_n: given.drop_reads_with_n,
-            only_trusted: self.only_trusted,
+            only_solid: self.only_solid,
             pairing: given.pairing(),
             input_bytes,
             program: given.joining(self.k),

@@ -7,7 +7,7 @@ use cuesta_core::job::Context;
 use cuesta_runtime::parallel;
 
 use crate::kernel::sequences::{Fragments, Piece, Sequences};
-use crate::kernel::supersteps::control::{Control, Order, Told};
+use crate::kernel::supersteps::control::{Aggregates, Control, Order};
 use crate::kernel::supersteps::messages::Outbox;
 use crate::kernel::supersteps::part::{Part, VERTEX_BYTES, spread};
 
@@ -32,8 +32,8 @@ pub fn all<'c, T>(
     drop(given);
     let mut sent: Vec<Outbox> = Vec::new();
     while let Some(order) = control.order() {
-        let told = superstep(context, &parts, &order, &mut sent)?;
-        control.goes_on(&told)?;
+        let aggregates = superstep(context, &parts, &order, &mut sent)?;
+        control.advance(&aggregates)?;
     }
     drop(lease);
     let mut left = Fragments::none(budget);
@@ -44,7 +44,7 @@ pub fn all<'c, T>(
     Ok(left)
 }
 
-type Place = Mutex<(Part, Option<(Outbox, Told)>)>;
+type Place = Mutex<(Part, Option<(Outbox, Aggregates)>)>;
 
 /// All parts take what was sent to them, and send more; what they tell.
 fn superstep(
@@ -52,7 +52,7 @@ fn superstep(
     parts: &[Place],
     order: &Order,
     sent: &mut Vec<Outbox>,
-) -> Result<Told> {
+) -> Result<Aggregates> {
     let step = |_: &mut (), index: usize| {
         let (part, found) = &mut *parallel::lock(&parts[index]);
         let messages: Vec<&[u8]> = sent.iter().map(|out| &out.parts[index][..]).collect();
@@ -60,11 +60,11 @@ fn superstep(
         context.progress.advance(0)
     };
     parallel::run(parts.len(), parts.len(), || (), step, |_| {})?;
-    let mut all = Told::default();
+    let mut all = Aggregates::default();
     sent.clear();
     for part in parts {
-        if let Some((out, told)) = parallel::lock(part).1.take() {
-            all.add(&told);
+        if let Some((out, aggregates)) = parallel::lock(part).1.take() {
+            all.add(&aggregates);
             sent.push(out);
         }
     }

@@ -13,34 +13,34 @@ use crate::kernel::scan::Tally;
 use crate::kernel::sequences::Fragments;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::Traffic;
-use crate::pairs::{Trust, Trusted};
+use crate::pairs::{SolidFacts, SolidSequences};
 
-/// What is trusted.
-pub fn trusted_bytes(trusted: &Trusted<'_>) -> Vec<u8> {
-    trusted_pieces(trusted, usize::MAX).concat()
+/// What is solid.
+pub fn solid_bytes(solid: &SolidSequences<'_>) -> Vec<u8> {
+    solid_pieces(solid, usize::MAX).concat()
 }
 
 /// The same in pieces of about so many bytes, each of which is whole sequences.
-pub fn trusted_pieces(trusted: &Trusted<'_>, piece_bytes: usize) -> Vec<Vec<u8>> {
+pub fn solid_pieces(solid: &SolidSequences<'_>, piece_bytes: usize) -> Vec<Vec<u8>> {
     let mut pieces: Vec<Vec<u8>> = Vec::new();
-    for index in 0..trusted.len() {
-        let facts = trusted.facts(index);
+    for index in 0..solid.len() {
+        let facts = solid.facts(index);
         if pieces.last().is_none_or(|piece| piece.len() >= piece_bytes) {
             pieces.push(Vec::new());
         }
         let Some(bytes) = pieces.last_mut() else { continue };
         bytes.extend(facts.weight.to_le_bytes());
         bytes.push(u8::from(facts.bridge));
-        put_codes(trusted.codes(index), bytes);
+        put_codes(solid.codes(index), bytes);
     }
     pieces
 }
 
-/// Calls `take` for each trusted sequence with its weight.
+/// Calls `take` for each solid sequence with its weight.
 ///
 /// # Errors
 /// `Input` when bytes are missing.
-pub fn each_trusted(bytes: &[u8], mut take: impl FnMut(Trust, &[Base])) -> Result<()> {
+pub fn each_solid(bytes: &[u8], mut take: impl FnMut(SolidFacts, &[Base])) -> Result<()> {
     let mut reader = Reader(bytes);
     let mut codes = Vec::new();
     while !reader.is_empty() {
@@ -48,7 +48,7 @@ pub fn each_trusted(bytes: &[u8], mut take: impl FnMut(Trust, &[Base])) -> Resul
         let [bridge] = reader.array()?;
         codes.clear();
         reader.codes(&mut codes)?;
-        take(Trust { weight, bridge: bridge != 0 }, &codes);
+        take(SolidFacts { weight, bridge: bridge != 0 }, &codes);
     }
     Ok(())
 }

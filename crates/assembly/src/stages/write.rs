@@ -14,7 +14,7 @@ use crate::kernel::kmer::Base;
 use crate::kernel::sequences::Paths;
 use crate::kernel::simplify::Graph;
 use crate::kernel::spectrum::Spectrum;
-use crate::pairs::Trusted;
+use crate::pairs::SolidSequences;
 use crate::stages::level::Level;
 
 /// Unitigs with their links, in the form of BCALM.
@@ -23,7 +23,7 @@ pub const UNITIGS_FILE: &str = "unitigs.fa";
 pub const CONTIGS_FILE: &str = "contigs.fa";
 /// All paths of the simplified graph, GFA 1.
 pub const GRAPH_FILE: &str = "graph.gfa";
-/// For each size of k-mers but the first, what is trusted: the contigs of the size before, and
+/// For each size of k-mers but the first, what is solid: the contigs of the size before, and
 /// bridges.
 pub const BEFORE_FOLDER: &str = "before";
 /// Numbers of distinct k-mers by count.
@@ -154,20 +154,20 @@ pub fn contigs(
     Ok(output.finish()? + gfa.finish()?)
 }
 
-/// Writes what is trusted at the size `k` of k-mers.
+/// Writes what is solid at the size `k` of k-mers.
 ///
 /// # Errors
 /// `System`.
-pub fn before(folder: &FilePath, k: usize, trusted: &Trusted<'_>) -> Result<u64> {
+pub fn before(folder: &FilePath, k: usize, solid: &SolidSequences<'_>) -> Result<u64> {
     let folder = folder.join(BEFORE_FOLDER);
     std::fs::create_dir_all(&folder)
         .map_err(|cause| Error::system("answer", "creating", &folder, &cause))?;
     let mut output = Output::create(&folder, &before_file(k))?;
-    for index in 0..trusted.len() {
-        let facts = trusted.facts(index);
+    for index in 0..solid.len() {
+        let facts = solid.facts(index);
         let mark = if facts.bridge { " bridge" } else { "" };
         let name = format!(">{index} weight={}{mark}", facts.weight);
-        output.put_sequence(&name, trusted.codes(index))?;
+        output.put_sequence(&name, solid.codes(index))?;
     }
     output.finish()
 }
@@ -199,7 +199,7 @@ pub fn unitigs_before_file(k: usize) -> String {
     format!("{k}.unitigs.fa")
 }
 
-/// The file of [`BEFORE_FOLDER`] with what is trusted at a size of k-mers.
+/// The file of [`BEFORE_FOLDER`] with what is solid at a size of k-mers.
 pub fn before_file(k: usize) -> String {
     format!("{k}.fa")
 }

@@ -1,5 +1,5 @@
-//! What mates say, worked out once more on the graph that was proven; and whether bridges are made
-//! of contigs or of what several reads have.
+//! What read pairs say, worked out once more on the graph that was proven; and whether bridges are
+//! made of contigs or of what several reads have.
 
 use std::collections::hash_map::Entry;
 use std::path::Path as FilePath;
@@ -20,13 +20,13 @@ use crate::kernel::path_search::READS_MIN;
 use crate::kernel::placements::OVERLAP_MIN;
 use crate::kernel::scan;
 use crate::kernel::sequences;
-use crate::pairs::Trusted;
+use crate::pairs::SolidSequences;
 
 /// Bits of the filter before the map of k-mers that are looked for, as a power of two.
 const FILTER_BITS: u32 = 20;
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// All paths with their bases, for those who place mates on them.
+/// All paths with their bases, for those who place reads on them.
 ///
 /// # Errors
 /// `Input` when they do not fit in the budget.
@@ -47,15 +47,15 @@ pub fn spelled<'a>(paths: &Paths<'_, '_>, budget: &'a Budget) -> Result<sequence
 ///
 /// # Errors
 /// `System`.
-pub fn is_file_of(path: &FilePath, trusted: &Trusted<'_>) -> Result<bool> {
+pub fn is_file_of(path: &FilePath, solid: &SolidSequences<'_>) -> Result<bool> {
     let mut file = Compared::open(path)?;
     let mut row = Vec::new();
-    for index in 0..trusted.len() {
-        let facts = trusted.facts(index);
+    for index in 0..solid.len() {
+        let facts = solid.facts(index);
         let mark = if facts.bridge { " bridge" } else { "" };
         row.clear();
         row.extend_from_slice(format!(">{index} weight={}{mark}\n", facts.weight).as_bytes());
-        put_letters(trusted.codes(index), &mut row);
+        put_letters(solid.codes(index), &mut row);
         row.push(b'\n');
         file.put(&row)?;
     }
@@ -68,16 +68,16 @@ pub fn is_file_of(path: &FilePath, trusted: &Trusted<'_>) -> Result<bool> {
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
 pub fn are_supported(
-    trusted: &Trusted<'_>,
+    solid: &SolidSequences<'_>,
     (k, drop_ambiguous): (usize, bool),
     request: &Request,
     progress: &Progress,
 ) -> Result<bool> {
     let size = OVERLAP_MIN.min(k);
     let all = |is_bridge: bool| {
-        (0..trusted.len())
-            .filter(move |&index| trusted.facts(index).bridge == is_bridge)
-            .flat_map(move |index| kmers::<u64>(trusted.codes(index), size))
+        (0..solid.len())
+            .filter(move |&index| solid.facts(index).bridge == is_bridge)
+            .flat_map(move |index| kmers::<u64>(solid.codes(index), size))
             .map(move |kmer| kmer.canonical(size))
     };
     let mut wanted = Wanted::new(size);

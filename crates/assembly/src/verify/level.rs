@@ -73,7 +73,7 @@ pub struct Level<'l, 'a> {
     /// What is solid whatever its count.
     pub trusted: Option<PathBuf>,
     /// K-mers are those of what is trusted alone.
-    pub only_trusted: bool,
+    pub only_solid: bool,
 }
 
 /// What is known of a level afterwards.
@@ -124,7 +124,7 @@ impl<'a> Level<'_, 'a> {
         let claimed = Store::new(&shape, "verify-claims");
         let trusted = self.trusted.as_ref().map(|_| Store::new(&shape, "verify-trusted"));
         let mut read_bases = 0;
-        let counts = if self.only_trusted {
+        let counts = if self.only_solid {
             None
         } else {
             let (counts, bases) = self.follow(&text, &reads)?;

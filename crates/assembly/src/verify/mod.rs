@@ -93,7 +93,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         faults: Faults::default(),
     };
     let mut state = State::default();
-    let mut next = Some(Next { k: plan.kmer_sizes[0], mates: None });
+    let mut next = Some(Next { k: plan.kmer_sizes[0], pair_facts: None });
     while let Some(stage) = next.take() {
         next = with_kmer!(stage.k, K => verification.stage::<K>(&stage, &mut state))?;
     }

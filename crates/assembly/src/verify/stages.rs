@@ -15,7 +15,7 @@ use crate::kernel::depth::Depth;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::sequences;
 use crate::kernel::simplify::Graph;
-use crate::pairs::{self, Mates, Trusted};
+use crate::pairs::{self, PairFacts, SolidSequences};
 use crate::params::Profile;
 use crate::reads::Pairing;
 use crate::stages::level::Level;
@@ -28,16 +28,16 @@ use crate::stages::write::{
 pub struct Next {
     /// The size.
     pub k: usize,
-    /// Where k-mers come from contigs and bridges alone, what mates said.
-    pub mates: Option<Mates>,
+    /// Where k-mers come from contigs and bridges alone, what read pairs said.
+    pub pair_facts: Option<PairFacts>,
 }
 
 /// What comes after a size of k-mers.
 enum After<'a> {
     /// Another size, or nothing.
     Next(Option<Next>),
-    /// What mates say about these paths.
-    Mates { spelled: sequences::Paths<'a>, depth: Depth },
+    /// What read pairs say about these paths.
+    PairFacts { spelled: sequences::Paths<'a>, depth: Depth },
 }
 
 impl<'a> Verification<'_, 'a> {
@@ -48,7 +48,7 @@ impl<'a> Verification<'_, 'a> {
     pub fn stage<K: Kmer>(&self, stage: &Next, state: &mut State) -> Result<Option<Next>> {
         match self.held::<K>(stage, state)? {
             After::Next(next) => Ok(next),
-            After::Mates { spelled, depth } => {
+            After::PairFacts { spelled, depth } => {
                 let graph = Graph::new::<K>(spelled, stage.k, self.context.budget)?;
                 self.bridged(&graph, depth, state)
             }
@@ -82,16 +82,18 @@ impl<'a> Verification<'_, 'a> {
             let level = self.level(stage, (claimed, state.levels.last()), &proven);
             state.levels.push(level);
             let next = self.claimed.get(place + 1);
-            return Ok(After::Next(next.map(|next| Next { k: next.k, mates: next.mates })));
+            return Ok(After::Next(
+                next.map(|next| Next { k: next.k, pair_facts: next.pair_facts }),
+            ));
         }
         let graph = (&proven.text, &proven.links);
         let mut paths = Paths::new(graph, k, &proven.sums, self.context.budget)?;
-        let bounds = Bounds::of(self.plan.given.profile, k).filter(|_| stage.mates.is_none());
+        let bounds = Bounds::of(self.plan.given.profile, k).filter(|_| stage.pair_facts.is_none());
         let rounds = bounds.map_or(Vec::new(), |bounds| paths.simplify(&bounds));
         let mut level = self.level(stage, (claimed, state.levels.last()), &proven);
         level.rounds = rounds;
         state.levels.push(level);
-        let depth = match stage.mates {
+        let depth = match stage.pair_facts {
             Some(_) => Depth::counted(),
             None => {
                 let counts = paths.all.iter().map(|path| path.count_sum).sum();
@@ -101,12 +103,12 @@ impl<'a> Verification<'_, 'a> {
         if is_last {
             self.graph((&paths, k), depth, state)?;
         }
-        if stage.mates.is_some() || self.later(k).is_none() && !self.has_mates() {
+        if stage.pair_facts.is_some() || self.later(k).is_none() && !self.has_mates() {
             return Ok(After::Next(None));
         }
         if self.has_mates() && self.is_whole() {
             let spelled = bridges::spelled(&paths, self.context.budget)?;
-            return Ok(After::Mates { spelled, depth });
+            return Ok(After::PairFacts { spelled, depth });
         }
         self.claimed_next((&paths, k, depth), is_last, state).map(After::Next)
     }
@@ -121,7 +123,7 @@ impl<'a> Verification<'_, 'a> {
         self.plan.given.joining(self.plan.kmer_sizes[0]).is_some()
     }
 
-    /// Whether mates are asked for bridges.
+    /// Whether read pairs are asked for bridges.
     fn has_mates(&self) -> bool {
         let given = &self.plan.given;
         given.pairing() != Pairing::None && given.profile == Profile::Default
@@ -134,7 +136,7 @@ impl<'a> Verification<'_, 'a> {
         (place, claimed): (usize, &Level),
         unitigs: &Path,
     ) -> Result<Proven<'a>> {
-        let is_read = stage.mates.is_none();
+        let is_read = stage.pair_facts.is_none();
         let proof = level::Level {
             request: self.context.request,
             budget: self.context.budget,
@@ -148,7 +150,7 @@ impl<'a> Verification<'_, 'a> {
             chosen: self.chosen,
             unitigs: unitigs.to_owned(),
             trusted: (place > 0).then(|| self.before(&before_file(stage.k))),
-            only_trusted: !is_read,
+            only_solid: !is_read,
         };
         proof.prove::<K>(&self.faults)
     }
@@ -188,7 +190,7 @@ impl<'a> Verification<'_, 'a> {
             (None, None) if self.is_whole() => spectra.sample.fit(k).min_count,
             (None, None) => claimed.min_count,
         };
-        let fit = match (stage.mates, before) {
+        let fit = match (stage.pair_facts, before) {
             (Some(_), Some(before)) => before.fit,
             _ if is_known => spectra.all.fit(k),
             _ => claimed.fit,
@@ -204,7 +206,7 @@ impl<'a> Verification<'_, 'a> {
             traffic: None,
             unitigs: proven.text.len(),
             rounds: Vec::new(),
-            mates: stage.mates,
+            pair_facts: stage.pair_facts,
         }
     }
 
@@ -221,8 +223,8 @@ impl<'a> Verification<'_, 'a> {
         Ok(())
     }
 
-    /// The next size of k-mers where mates say nothing, or are believed; all contigs must be solid
-    /// there.
+    /// The next size of k-mers where read pairs say nothing, or are believed; all contigs must be
+    /// solid there.
     fn claimed_next(
         &self,
         (paths, k, depth): (&Paths<'_, '_>, usize, Depth),
@@ -232,13 +234,13 @@ impl<'a> Verification<'_, 'a> {
         let claimed = self.claimed.get(state.levels.len());
         let later = self.later(k);
         if is_last {
-            // Mates may say nothing; a size of k-mers that is left out is a fault.
+            // PairFacts may say nothing; a size of k-mers that is left out is a fault.
             state.require(later.is_none(), || format!("{STATS_FILE} lacks a size of k-mers"));
             return Ok(None);
         }
-        let (size, mates) = match (later, claimed) {
+        let (size, pair_facts) = match (later, claimed) {
             (Some(later), _) => (later, None),
-            (None, Some(level)) => (level.k, level.mates),
+            (None, Some(level)) => (level.k, level.pair_facts),
             (None, None) => return Ok(None),
         };
         let path = self.before(&before_file(size));
@@ -249,28 +251,30 @@ impl<'a> Verification<'_, 'a> {
         let given = (weight, !self.has_mates());
         let is_same = answer::contigs_before(&path, (paths, k, size), given)?;
         state.require(is_same, || wrong_file(&path));
-        Ok(Some(Next { k: size, mates }))
+        Ok(Some(Next { k: size, pair_facts }))
     }
 
-    /// Works out once more what mates say.
+    /// Works out once more what read pairs say.
     fn bridged(&self, graph: &Graph<'_>, depth: Depth, state: &mut State) -> Result<Option<Next>> {
         let (context, given, later) = (self.context, &self.plan.given, self.later(graph.k));
         let pairing = given.pairing();
-        let (size, trusted, mates): (usize, Trusted<'_>, Option<Mates>) =
+        let (size, solid, pair_facts): (usize, SolidSequences<'_>, Option<PairFacts>) =
             match pairs::bridged(context, graph, (later, pairing), depth)? {
-                Some((size, trusted, mates)) => (size, trusted, later.is_none().then_some(mates)),
+                Some((size, solid, pair_facts)) => {
+                    (size, solid, later.is_none().then_some(pair_facts))
+                }
                 None => {
                     let Some(size) = later else { return Ok(None) };
                     (size, pairs::contigs(graph, context.budget, size, |_| 0)?, None)
                 }
             };
         let path = self.before(&before_file(size));
-        let is_same = bridges::is_file_of(&path, &trusted)?;
+        let is_same = bridges::is_file_of(&path, &solid)?;
         state.require(is_same, || wrong_file(&path));
         let shape = (graph.k, given.drop_reads_with_n);
         let are_supported =
-            bridges::are_supported(&trusted, shape, context.request, context.progress)?;
+            bridges::are_supported(&solid, shape, context.request, context.progress)?;
         state.require(are_supported, || "a bridge is made neither of contigs nor of reads".into());
-        Ok(Some(Next { k: size, mates }))
+        Ok(Some(Next { k: size, pair_facts }))
     }
 }

@@ -139,7 +139,7 @@ pub struct Order {
 
 /// What a part, or all of them, tell of a superstep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Aggregates {
     /// Messages sent.
     pub messages: u64,
     /// Their bytes.
@@ -154,7 +154,7 @@ pub struct Told {
     pub count_sum: u64,
 }
 
-impl Told {
+impl Aggregates {
     /// How many numbers these are.
     pub const NUMBERS: usize = 6;
 
@@ -279,22 +279,22 @@ impl Control {
     ///
     /// # Errors
     /// `Input` when there is no end of it.
-    pub fn goes_on(&mut self, told: &Told) -> Result<()> {
+    pub fn advance(&mut self, aggregates: &Aggregates) -> Result<()> {
         let Some(step) = self.step else { return Ok(()) };
         let name = match self.program {
             Program::Glue => "chains",
             Program::Simplify(_) => self.what.name(),
             Program::Compress(_) | Program::Jobs(_) => self.work_of_paper(step),
         };
-        let one = Traffic { supersteps: 1, messages: told.messages, bytes: told.bytes };
+        let one = Traffic { supersteps: 1, messages: aggregates.messages, bytes: aggregates.bytes };
         self.traffic.entry(name.to_owned()).or_default().add(&one);
         self.superstep += 1;
         if self.superstep > SUPERSTEPS_MAX {
             return Err(internal("the supersteps do not end"));
         }
-        (self.kmers, self.count_sum) = (told.kmers, told.count_sum);
+        (self.kmers, self.count_sum) = (aggregates.kmers, aggregates.count_sum);
         if let Program::Compress(paper) | Program::Jobs(paper) = self.program {
-            self.step = self.after_of_paper(step, told, &paper);
+            self.step = self.after_of_paper(step, aggregates, &paper);
             return Ok(());
         }
         self.step = match step {
@@ -302,14 +302,18 @@ impl Control {
             Step::Meet(what) => Some(Step::Judge(what)),
             Step::Judge(what) => Some(Step::Leave(what)),
             Step::Leave(what) => {
-                self.count(what, told.changed);
-                if told.changed > 0 { Some(Step::MeetAgain) } else { return self.after(what) }
+                self.count(what, aggregates.changed);
+                if aggregates.changed > 0 {
+                    Some(Step::MeetAgain)
+                } else {
+                    return self.after(what);
+                }
             }
             Step::MeetAgain => Some(Step::Join),
             Step::Pair | Step::Join => Some(Step::Point),
-            Step::Point if told.live > 0 => Some(Step::Double),
-            Step::Double if told.changed > 0 => Some(Step::Double),
-            Step::Double if told.live > 0 => Some(Step::Cut),
+            Step::Point if aggregates.live > 0 => Some(Step::Double),
+            Step::Double if aggregates.changed > 0 => Some(Step::Double),
+            Step::Double if aggregates.live > 0 => Some(Step::Cut),
             Step::Double => Some(Step::Send),
             Step::Cut => Some(Step::Point),
             Step::Send => Some(Step::Gather),

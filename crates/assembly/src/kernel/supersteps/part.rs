@@ -9,7 +9,7 @@ use std::hash::Hasher;
 
 use cuesta_core::Result;
 
-use super::control::{Order, Step, Told};
+use super::control::{Aggregates, Order, Step};
 use super::messages::{
     Edge, Kind, Message, Name, Neighbour, Outbox, Side, put_neighbour, read_neighbour, sorted,
 };
@@ -106,7 +106,7 @@ impl Part {
     ///
     /// # Errors
     /// `Defect` when a message is damaged or its vertex is gone.
-    pub fn step(&mut self, order: &Order, messages: &[&[u8]]) -> Result<(Outbox, Told)> {
+    pub fn step(&mut self, order: &Order, messages: &[&[u8]]) -> Result<(Outbox, Aggregates)> {
         let mut out = Outbox::new(self.parts);
         let messages = sorted(messages)?;
         let changed = match order.step {
@@ -133,8 +133,9 @@ impl Part {
             Step::Gather => self.gather(&messages, order.shared)?,
             _ => self.step_of_paper(order, &messages, &mut out)?,
         };
-        let told = Told { messages: out.messages, bytes: out.bytes(), changed, ..self.told() };
-        Ok((out, told))
+        let aggregates =
+            Aggregates { messages: out.messages, bytes: out.bytes(), changed, ..self.aggregates() };
+        Ok((out, aggregates))
     }
 
     fn step_of_paper(
@@ -160,16 +161,16 @@ impl Part {
         })
     }
 
-    fn told(&self) -> Told {
-        let mut told = Told {
+    fn aggregates(&self) -> Aggregates {
+        let mut aggregates = Aggregates {
             live: self.vertices.iter().filter(|vertex| vertex.is_live()).count() as u64,
-            ..Told::default()
+            ..Aggregates::default()
         };
         for vertex in self.vertices.iter().chain(&self.done) {
-            told.kmers += (vertex.codes.len() + 1 - self.k) as u64;
-            told.count_sum += vertex.piece.count_sum;
+            aggregates.kmers += (vertex.codes.len() + 1 - self.k) as u64;
+            aggregates.count_sum += vertex.piece.count_sum;
         }
-        told
+        aggregates
     }
 
     /// Vertices that had no work left have some again.

@@ -1,13 +1,13 @@
 //! The supersteps of PGA: chains in rounds of two, tips in two, bubbles in two, job after job.
 
-use super::control::{Control, Paper, Program, Step, Told};
+use super::control::{Aggregates, Control, Paper, Program, Step};
 
 impl Control {
     /// What comes after a superstep of the paper's program; nothing at its end.
     pub(super) fn after_of_paper(
         &mut self,
         step: Step,
-        told: &Told,
+        aggregates: &Aggregates,
         paper: &Paper,
     ) -> Option<Step> {
         match step {
@@ -18,7 +18,7 @@ impl Control {
             Step::Merge => {
                 self.round += 1;
                 self.rounds_of_job += 1;
-                let is_whole = told.changed == 0;
+                let is_whole = aggregates.changed == 0;
                 let is_cut = paper.rounds_max.is_some_and(|most| self.rounds_of_job >= most);
                 if !is_whole && !is_cut {
                     return Some(Step::Toss);
@@ -34,14 +34,14 @@ impl Control {
                 }
             }
             Step::FindTips => {
-                self.now.tips = told.changed;
+                self.now.tips = aggregates.changed;
                 Some(Step::Receive)
             }
             Step::Receive if self.is_ending => None,
             Step::Receive => Some(Step::FindBubbles),
             Step::FindBubbles => Some(Step::PopBubbles),
             Step::PopBubbles => {
-                self.now.bubbles = told.changed;
+                self.now.bubbles = aggregates.changed;
                 self.after_job(paper)
             }
             _ => None,

@@ -1,5 +1,5 @@
-//! What a run keeps to go on from after it was ended: what is trusted at the next size of k-mers,
-//! and what is whole of that size ([`Kept`]).
+//! What a run keeps to go on from after it was ended: what is solid at the next size of k-mers,
+//! and what is whole of that size ([`StageCheckpoint`]).
 
 pub mod stage;
 
@@ -14,8 +14,8 @@ use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::pairs::{Mates, Trusted};
-use crate::stages::checkpoint::stage::{Kept, write_whole};
+use crate::pairs::{PairFacts, SolidSequences};
+use crate::stages::checkpoint::stage::{StageCheckpoint, write_whole};
 use crate::stages::level::Level;
 use crate::stages::wire;
 use crate::stages::write::{self, SPECTRUM_FILE};
@@ -31,9 +31,9 @@ pub struct Next<'c> {
     /// The size.
     pub k: usize,
     /// What is solid there.
-    pub trusted: Option<Trusted<'c>>,
-    /// Where k-mers come from contigs and bridges alone, what mates said.
-    pub mates: Option<Mates>,
+    pub solid: Option<SolidSequences<'c>>,
+    /// Where k-mers come from contigs and bridges alone, what read pairs said.
+    pub pair_facts: Option<PairFacts>,
 }
 
 /// The state of a run between two sizes.
@@ -43,7 +43,8 @@ struct State {
     run: Value,
     /// Sizes with a file, the last of which comes next; none where the first size does.
     sizes: Vec<usize>,
-    mates: Option<Mates>,
+    #[serde(rename = "mates")]
+    pair_facts: Option<PairFacts>,
     levels: Vec<Level>,
 }
 
@@ -81,8 +82,8 @@ impl Checkpoint {
     }
 
     /// What is kept of the size that comes after so many.
-    pub fn stage(&self, number: usize) -> Kept<'_> {
-        Kept { folder: &self.folder, run: &self.run_bytes, number }
+    pub fn stage(&self, number: usize) -> StageCheckpoint<'_> {
+        StageCheckpoint { folder: &self.folder, run: &self.run_bytes, number }
     }
 
     /// What comes next, and what was found so far; nothing where the first size comes next. Brings
@@ -99,7 +100,7 @@ impl Checkpoint {
             self.write_state(&State {
                 run: self.run.clone(),
                 sizes: Vec::new(),
-                mates: None,
+                pair_facts: None,
                 levels: Vec::new(),
             })?;
             return Ok(None);
@@ -115,13 +116,13 @@ impl Checkpoint {
         fs::copy(self.folder.join(SPECTRUM_FILE), &copied)
             .map_err(|cause| Error::system(OPERATION, "writing", &copied, &cause))?;
         for &k in before {
-            write::before(output, k, &self.trusted(k, budget)?)?;
+            write::before(output, k, &self.solid(k, budget)?)?;
         }
         for level in &state.levels {
             let name = write::unitigs_before_file(level.k);
             write::restore_unitigs(output, level.k, &self.read(&name)?)?;
         }
-        let next = Next { k, trusted: Some(self.trusted(k, budget)?), mates: state.mates };
+        let next = Next { k, solid: Some(self.solid(k, budget)?), pair_facts: state.pair_facts };
         Ok(Some((next, state.levels)))
     }
 
@@ -130,11 +131,15 @@ impl Checkpoint {
     /// # Errors
     /// `System`.
     pub fn save(&self, next: &Next<'_>, levels: &[Level], output: &Path) -> Result<()> {
-        let Some(trusted) = &next.trusted else { return Ok(()) };
+        let Some(solid) = &next.solid else { return Ok(()) };
         let sizes = levels.iter().skip(1).map(|level| level.k).chain([next.k]).collect();
-        let state =
-            State { run: self.run.clone(), sizes, mates: next.mates, levels: levels.to_vec() };
-        self.write(&trusted_file(next.k), &wire::trusted_bytes(trusted))?;
+        let state = State {
+            run: self.run.clone(),
+            sizes,
+            pair_facts: next.pair_facts,
+            levels: levels.to_vec(),
+        };
+        self.write(&solid_file(next.k), &wire::solid_bytes(solid))?;
         let spectrum = output.join(SPECTRUM_FILE);
         let spectrum = fs::read(&spectrum)
             .map_err(|cause| Error::system(OPERATION, "reading", &spectrum, &cause))?;
@@ -155,16 +160,16 @@ impl Checkpoint {
         self.write(STATE_FILE, &text)
     }
 
-    fn trusted<'c>(&self, k: usize, budget: &'c Budget) -> Result<Trusted<'c>> {
-        let mut trusted = Trusted::new(budget, "contigs and bridges");
-        let bytes = self.read(&trusted_file(k))?;
+    fn solid<'c>(&self, k: usize, budget: &'c Budget) -> Result<SolidSequences<'c>> {
+        let mut solid = SolidSequences::new(budget, "contigs and bridges");
+        let bytes = self.read(&solid_file(k))?;
         let mut failed = Ok(());
-        wire::each_trusted(&bytes, |facts, codes| {
+        wire::each_solid(&bytes, |facts, codes| {
             if failed.is_ok() {
-                failed = trusted.push(facts, |all| all.extend_from_slice(codes));
+                failed = solid.push(facts, |all| all.extend_from_slice(codes));
             }
         })?;
-        failed.map(|()| trusted)
+        failed.map(|()| solid)
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>> {
@@ -182,7 +187,7 @@ fn refused(folder: &Path, what: &str) -> Error {
     Error::input(OPERATION, format!("{} {what} give another --resume", folder.display()))
 }
 
-fn trusted_file(k: usize) -> String {
+fn solid_file(k: usize) -> String {
     format!("{k}.trusted")
 }
 

@@ -28,7 +28,7 @@ const FOUND: &str = "fragments";
 const LEFT: &str = "paths";
 
 /// The files of one size of k-mers.
-pub struct Kept<'k> {
+pub struct StageCheckpoint<'k> {
     /// Where they are.
     pub folder: &'k Path,
     /// Which run they are of.
@@ -37,7 +37,7 @@ pub struct Kept<'k> {
     pub number: usize,
 }
 
-impl Kept<'_> {
+impl StageCheckpoint<'_> {
     fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{}.{name}", self.number))
     }
@@ -101,7 +101,7 @@ impl Kept<'_> {
     pub fn left<'c>(&self, budget: &'c Budget) -> Result<Option<(Paths<'c>, Level)>> {
         let Some(mut frames) = self.frames(LEFT)? else { return Ok(None) };
         let level = serde_json::from_slice(frames.next()?)
-            .map_err(|_| internal("a file that was kept whole is not"))?;
+            .map_err(|_| internal("a file that was checkpoint whole is not"))?;
         let mut paths = Paths::new(budget, "the contigs");
         let path = |piece: Piece| sequences::Path {
             count_sum: piece.count_sum,
