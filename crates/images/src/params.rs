@@ -3,7 +3,8 @@
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::PIXELS_MAX;
+/// Most pixels of an image: the threshold stays exact.
+pub const PIXELS_MAX: u64 = 1 << 29;
 
 /// What of a colour image is its intensity.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]

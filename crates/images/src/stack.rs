@@ -6,7 +6,8 @@ use cuesta_core::{Error, Result};
 use cuesta_input::storage::Input;
 use cuesta_input::{files, npy};
 
-use crate::kernel::{self, PIXELS_MAX};
+use crate::kernel;
+use crate::params::PIXELS_MAX;
 use crate::samples::{Kind, Samples, Shape};
 use crate::tiffs::{Pages, is_tiff};
 

@@ -8,7 +8,7 @@ use cuesta_input::storage::Input;
 use tiff::decoder::{Decoder, DecodingSampleType, Limits};
 use tiff::{ColorType, TiffError};
 
-use crate::kernel::PIXELS_MAX;
+use crate::params::PIXELS_MAX;
 use crate::samples::{Kind, Samples, Shape};
 
 const OPERATION: &str = "input.tiff";

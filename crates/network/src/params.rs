@@ -6,6 +6,7 @@ use cuesta_input::limits::GENES_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::correlate;
+pub use crate::kernel::join::How;
 
 /// Parameters of `scan`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -141,19 +142,6 @@ impl LoadParams {
     pub fn check(&self) -> Result<()> {
         check_genes(self.genes)
     }
-}
-
-/// Which rows of a join to give.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum How {
-    /// Rows in both versions.
-    #[default]
-    Inner,
-    /// Rows of the first version.
-    Left,
-    /// Rows of either version.
-    Outer,
 }
 
 /// Parameters of `join`.

@@ -4,12 +4,12 @@ pub mod shares;
 #[cfg(test)]
 pub(crate) mod text;
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, TryLockError};
 
 use cuesta_core::{Error, Result};
+use cuesta_input::storage::{self, Input};
 use cuesta_runtime::parallel::lock;
 use flate2::read::MultiGzDecoder;
 use needletail::errors::{ParseError, ParseErrorKind};
@@ -127,7 +127,7 @@ impl Reads {
         let mut readers: Vec<Box<dyn FastxReader>> = Vec::new();
         if start < end {
             let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
-            let mut file = File::open(path).map_err(failed)?;
+            let mut file = Input::open(path).map_err(failed)?;
             file.seek(SeekFrom::Start(start)).map_err(failed)?;
             let reader = parse_fastx_reader(file.take(end - start));
             readers.push(reader.map_err(|error| refusal(path, 0, &error))?);
@@ -273,7 +273,7 @@ impl Source {
 pub fn is_gzipped(path: &Path) -> Result<bool> {
     let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
     let mut start = Vec::new();
-    File::open(path).map_err(failed)?.take(2).read_to_end(&mut start).map_err(failed)?;
+    Input::open(path).map_err(failed)?.take(2).read_to_end(&mut start).map_err(failed)?;
     Ok(start == GZIP_MAGIC)
 }
 
@@ -283,17 +283,17 @@ pub fn is_gzipped(path: &Path) -> Result<bool> {
 /// `System`.
 pub fn input_bytes(paths: &[PathBuf]) -> Result<u64> {
     let size = |path: &PathBuf| {
-        let found = std::fs::metadata(path)
+        let found = storage::facts(path)
             .map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
         let gzipped = path.extension().is_some_and(|suffix| suffix == "gz");
-        Ok(found.len() * if gzipped { GZIP_TIMES } else { 1 })
+        Ok(found.size_bytes * if gzipped { GZIP_TIMES } else { 1 })
     };
     paths.iter().map(size).sum()
 }
 
 fn open(path: &Path) -> Result<Box<dyn FastxReader>> {
     let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = Input::open(path).map_err(failed)?;
     let mut start = Vec::new();
     (&mut file).take(2).read_to_end(&mut start).map_err(failed)?;
     if start.is_empty() {

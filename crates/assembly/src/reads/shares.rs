@@ -1,10 +1,10 @@
 //! Shares of the reads, for tasks that read them.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
+use cuesta_input::storage::{self, Input};
 use serde::{Deserialize, Serialize};
 
 use super::{self as reads, Reads};
@@ -30,7 +30,7 @@ pub fn split(paths: &[PathBuf], size_bytes: u64) -> Result<Vec<Share>> {
     let mut shares = Vec::new();
     for path in paths {
         let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
-        let whole = std::fs::metadata(path).map_err(failed)?.len();
+        let whole = storage::facts(path).map_err(failed)?.size_bytes;
         let step = if reads::is_gzipped(path)? { whole.max(1) } else { size_bytes.max(1) };
         shares.extend((0..whole).step_by(step as usize).map(|start| {
             let end = whole.min(start + step);
@@ -67,7 +67,7 @@ fn record_start(path: &Path, place: u64) -> std::io::Result<u64> {
     if place == 0 {
         return Ok(0);
     }
-    let mut file = File::open(path)?;
+    let mut file = Input::open(path)?;
     let mut first = [0];
     std::io::Read::read(&mut file, &mut first)?;
     // The byte before tells whether a line begins here.

@@ -8,6 +8,7 @@ use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
+use cuesta_input::storage;
 use cuesta_runtime::parallel;
 
 use super::OPERATION;
@@ -318,9 +319,9 @@ impl Reader<'_, '_> {
 /// `System`.
 pub fn file_bytes(request: &Request) -> Result<u64> {
     let size = |path: &PathBuf| {
-        let found = std::fs::metadata(path)
+        let found = storage::facts(path)
             .map_err(|cause| Error::system(OPERATION, "reading", path, &cause))?;
-        Ok(found.len())
+        Ok(found.size_bytes)
     };
     request.inputs.iter().map(size).sum()
 }

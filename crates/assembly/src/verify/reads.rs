@@ -1,13 +1,13 @@
 //! The reads of FASTQ and FASTA files, plain or gzipped: blocks of text are given out to threads,
 //! which find the records in them.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
 use cuesta_core::{Error, Result};
+use cuesta_input::storage::Input;
 use cuesta_runtime::parallel::lock;
 use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
@@ -60,7 +60,7 @@ struct Stream {
 
 /// A file that counts what is read of it.
 struct Counted {
-    file: File,
+    file: Input,
     position: Arc<AtomicU64>,
 }
 
@@ -111,7 +111,7 @@ impl Stream {
     fn open(path: &Path) -> Result<Self> {
         let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
         let position = Arc::<AtomicU64>::default();
-        let mut file = File::open(path).map_err(failed)?;
+        let mut file = Input::open(path).map_err(failed)?;
         let mut start = Vec::new();
         (&mut file).take(2).read_to_end(&mut start).map_err(failed)?;
         let is_gzipped = start == GZIP_MAGIC;

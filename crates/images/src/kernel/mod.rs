@@ -6,7 +6,6 @@ mod otsu;
 
 pub use intensity::{Refused, VALUE_MAX};
 pub use objects::Forest;
-pub use otsu::PIXELS_MAX;
 #[cfg(test)]
 pub(crate) use otsu::{bin, threshold};
 

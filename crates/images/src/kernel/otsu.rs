@@ -3,8 +3,6 @@
 
 use crate::samples::Sample;
 
-/// Most pixels of an image: the threshold stays exact.
-pub const PIXELS_MAX: u64 = 1 << 29;
 /// Bins of a floating-point image.
 pub const BINS: usize = 256;
 /// Levels up to which pixels are counted in several tables, so that equal neighbours do not wait
@@ -78,7 +76,7 @@ impl Division {
 }
 
 /// The first index but the last that divides best; its pixels are of the lower class. There are
-/// pixels at the first and at the last index, at most [`PIXELS_MAX`], and at most
+/// pixels at the first and at the last index, at most [`crate::params::PIXELS_MAX`], and at most
 /// 2^16 indexes.
 pub fn split(counts: &[u64]) -> usize {
     let sum_to = |counts: &[u64]| {
@@ -120,6 +118,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::params::PIXELS_MAX;
 
     proptest! {
         #[test]

@@ -318,7 +318,7 @@ mod tests {
     fn ties_go_to_the_first_and_the_largest_image_does_not_overflow() {
         assert_eq!((best(&[5, 0, 0, 5]), best(&[1, 1, 1]), best(&[9, 1, 1, 9])), (0, 0, 1));
         assert_eq!((best(&[7]), best(&[])), (0, 0));
-        let half = (crate::kernel::PIXELS_MAX / 2) as u32;
+        let half = (crate::params::PIXELS_MAX / 2) as u32;
         let mut counts = vec![0; 1 << 16];
         (counts[0], counts[65_534], counts[65_535]) = (half, 1, half - 1);
         assert_eq!(best(&counts), 0);

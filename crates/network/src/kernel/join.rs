@@ -3,8 +3,20 @@
 use std::cmp::Ordering;
 
 use cuesta_core::fixed::Micro;
+use serde::{Deserialize, Serialize};
 
-use crate::params::How;
+/// Which rows of a join to give.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    /// Rows in both versions.
+    #[default]
+    Inner,
+    /// Rows of the first version.
+    Left,
+    /// Rows of either version.
+    Outer,
+}
 
 /// One row of a version: its key and its score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,14 +3,13 @@
 //! A line belongs to the split that its first byte lies in, so splits of any size give each line
 //! once. All bytes are read: nothing is jumped over.
 
-use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
 use cuesta_input::limits::LINE_BYTES_MAX;
 use cuesta_input::source::{Split, TextFile};
+use cuesta_input::storage::Input;
 use flate2::read::MultiGzDecoder;
 
 use super::line::FRONT;
@@ -40,8 +39,8 @@ pub struct Piece<'a> {
 }
 
 enum Bytes {
-    Plain(File),
-    Gzipped(Box<MultiGzDecoder<File>>),
+    Plain(Input),
+    Gzipped(Box<MultiGzDecoder<Input>>),
 }
 
 /// The pieces of a split, in order.
@@ -67,7 +66,7 @@ impl<'a> Pieces<'a> {
     /// # Errors
     /// `System`.
     pub fn open(file: &TextFile, split: &Split, buffer: &'a mut Buffer) -> Result<Self> {
-        let opened = File::open(&file.path)
+        let opened = Input::open(&file.path)
             .map_err(|cause| Error::system("verify", "opening", &file.path, &cause))?;
         let bytes = match file.gzipped {
             true => Bytes::Gzipped(Box::new(MultiGzDecoder::new(opened))),

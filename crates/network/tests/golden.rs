@@ -1,0 +1,27 @@
+//! The answers that `spec/workloads/*/cases` holds for gene pairs, natively and in rounds.
+
+use cuesta_network::{rounds, run, verify};
+use cuesta_testkit::{Workload, golden};
+
+/// The test of a workload.
+macro_rules! has_its_answers {
+    ($test:ident, $name:literal) => {
+        #[test]
+        fn $test() {
+            golden(&Workload {
+                name: $name,
+                run: |request, progress| run::run($name, request, progress),
+                verify: |request, progress| verify::verify($name, request, progress),
+                lead: |request, means| rounds::lead($name, request, means),
+                work: |request, means| rounds::work($name, request, means),
+            });
+        }
+    };
+}
+
+has_its_answers!(every_case_of_scan, "scan");
+has_its_answers!(every_case_of_join, "join");
+has_its_answers!(every_case_of_degrees, "degrees");
+has_its_answers!(every_case_of_communities, "communities");
+has_its_answers!(every_case_of_correlate, "correlate");
+has_its_answers!(every_case_of_load, "load");
