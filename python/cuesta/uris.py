@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from cuesta.errors import EngineMissing, InputError
@@ -60,17 +59,6 @@ def sizes(uri: str) -> list[int]:
         return [size for inner in entries(uri) if _counts(inner) for size in sizes(inner)]
     except OSError as error:
         raise InputError(f"{uri}: {_reason(error)}") from None
-
-
-def fetch(uri: str, folder: Path) -> Path:
-    """Copy a file or a folder into `folder`; return the copy. Errors: `InputError`."""
-    target = folder / (uri.rstrip("/").rpartition("/")[2] or "input")
-    try:
-        system, path = _system(uri)
-        system.get(path, str(target), recursive=True)
-    except OSError as error:
-        raise InputError(f"{uri}: {_reason(error)}") from None
-    return target
 
 
 def _counts(uri: str) -> bool:

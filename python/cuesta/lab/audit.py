@@ -47,7 +47,7 @@ def audit(folder: Path, scratch: Path, hears: Observer) -> Audit:
     hears.stage("verifying")
     readable = _readable(found, trial, scratch)
     verification = verify(readable, folder, scratch, progress=hears.progress)
-    verification = remote.told(verification, trial)
+    verification = remote.told(verification, trial, readable)
     answer = found["answer"]
     verification = strictly(verification, files, [answer["counts"]])
     recorded = answer["digest"]

@@ -127,7 +127,9 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         ending, views = _end(readable, plan, folder, files, hears)
         told = [sample.outcome.counts for sample in samples]
         told += [naming.counts] if naming else []
-        verification = strictly(remote.told(ending.verification, trial), _files(ending), told)
+        verification = strictly(
+            remote.told(ending.verification, trial, readable), _files(ending), told
+        )
         ending = replace(ending, verification=verification, naming=naming)
         result = record.build(trial, context, samples, ending)
         as_typed_seconds = plan.startup_seconds + time.perf_counter() - began

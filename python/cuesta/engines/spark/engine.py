@@ -82,21 +82,6 @@ class SparkEngine:
         session = self._held.session
         return self._guarded(session, session.told) if session else {}
 
-    def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
-        """Bytes and files at a URI that only Spark can read. Errors: as `run`."""
-        from cuesta.engines.spark import hadoop
-
-        session = self._for_files(trial, scratch)
-        files = self._guarded(session, lambda: hadoop.files_of(session, uri))
-        return sum(file.size_bytes for file in files), len(files)
-
-    def fetch(self, trial: Trial, uri: str, scratch: Path) -> Path:
-        """Copy what is at a URI into `scratch`, not through the reader that runs use."""
-        from cuesta.engines.spark import hadoop
-
-        session = self._for_files(trial, scratch)
-        return self._guarded(session, lambda: hadoop.fetch(session, uri, scratch))
-
     def close(self) -> None:
         """End the session, if there is one."""
         if self._held.session:
@@ -105,9 +90,6 @@ class SparkEngine:
 
     def _settings(self, trial: Trial) -> Settings:
         return settings_of(trial)
-
-    def _for_files(self, trial: Trial, scratch: Path) -> Session:
-        return self._session(trial, scratch, scratch)[0]
 
     def _session(
         self, trial: Trial, output: Path, scratch: Path
