@@ -167,7 +167,10 @@ def _disk(name: str, place: Path) -> Check:
     return Check(name=name, state=OK, found=f"{free} free on {machine.filesystem(place)}, {place}")
 
 
-_PACKAGES = {"spark": "pyspark", "spark-scala": "pyspark", "mpi": "mpi4py", "array": "tiledb"}
+_PACKAGES = {
+    "spark": "pyspark", "spark-scala": "pyspark", "mpi": "mpi4py", "dask": "distributed",
+    "array": "tiledb",
+}  # fmt: skip
 """By engine, the package whose version tells most."""
 
 

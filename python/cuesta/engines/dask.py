@@ -28,6 +28,8 @@ LEAST_BYTES = 256 << 20
 """Memory that a worker needs for Python, Dask and small tasks."""
 COMBINED_AT_ONCE = 16
 """Results that a task makes one of."""
+CONNECTS_SECONDS = 10
+"""How long a scheduler may take to answer."""
 RETRIES = 3
 """How often a task is done again whose worker has died."""
 _OPTIONS = ("scheduler", "tasks")
@@ -120,7 +122,7 @@ class DaskEngine:
                 dashboard_address=None,
                 silence_logs=50,
             )
-            self._held.client = dask.Client(where)
+            self._held.client = dask.Client(where, timeout=CONNECTS_SECONDS)
         except (OSError, ValueError) as error:
             raise EngineError(f"engine dask: no scheduler at {scheduler}: {error}") from None
         self._held.made_for = made_for

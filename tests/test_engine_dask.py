@@ -1,0 +1,146 @@
+"""What is Dask's own: options, memory, a scheduler of others, workers that die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed")
+
+from cuesta import _native
+from cuesta.cli.app import call
+from cuesta.engines.dask import DaskEngine
+from cuesta.errors import EngineError, InputError
+from cuesta.native import to_json
+from cuesta.trial import Trial
+from labkit import record_of
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[DaskEngine]:
+    """The engine, whose workers all tests share."""
+    made = DaskEngine()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    """A file to sort."""
+    path = tmp_path / "a.dat"
+    _native.data_make(
+        "tera", to_json({"output": str(path), "rows": 300_000, "threads": 1, "seed": 1})
+    )
+    return path
+
+
+def trial(path: Path, memory_bytes: int = 2 << 30, **options: str) -> Trial:
+    """Sort a file on two threads."""
+    return Trial(
+        workload="sort",
+        engine="dask",
+        inputs=(str(path),),
+        parameters={},
+        threads=2,
+        memory_bytes=memory_bytes,
+        engine_options=options,
+    )
+
+
+def places(folder: Path) -> tuple[Path, Path]:
+    """New folders for an answer and for scratch."""
+    found = folder / "answer", folder / "scratch"
+    for place in found:
+        place.mkdir(parents=True)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"tasks": "0"}, "--engine-option tasks is 0, give at least 1"),
+        ({"workers": "2"}, "engine dask has no option workers, choose from scheduler, tasks"),
+    ],
+    ids=str,
+)
+def test_a_wrong_option_is_named(
+    engine: DaskEngine, records: Path, options: dict[str, str], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=told):
+        engine.run(replace(trial(records), engine_options=options), *places(tmp_path / "a"))
+
+
+def test_too_little_memory_is_told_before_workers_start(
+    engine: DaskEngine, records: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="2 workers need 768 MiB; raise --memory"):
+        engine.run(trial(records, memory_bytes=512 << 20), *places(tmp_path / "a"))
+
+
+def test_a_scheduler_that_is_not_there_is_one_line(
+    engine: DaskEngine, records: Path, tmp_path: Path
+) -> None:
+    away = trial(records, scheduler="tcp://127.0.0.1:9")
+    with pytest.raises(EngineError, match=r"no scheduler at tcp://127\.0\.0\.1:9"):
+        engine.run(away, *places(tmp_path / "a"))
+
+
+def test_a_worker_that_is_killed_is_replaced(
+    engine: DaskEngine, records: Path, tmp_path: Path
+) -> None:
+    wanted = trial(records, tasks="40")
+    client = engine._client(wanted)
+    victim = next(iter(client.run(os.getpid).values()))
+    killer = threading.Timer(0.3, lambda: os.kill(victim, signal.SIGKILL))
+    killer.start()
+    output, scratch = places(tmp_path / "a")
+    engine.run(wanted, output, scratch)
+    killer.join()
+    found = (output / "sorted.dat").read_bytes()
+    rows = sorted(records.read_bytes()[at : at + 100] for at in range(0, 30_000_000, 100))
+    assert found == b"".join(rows)
+    assert not any(scratch.iterdir())
+
+
+def test_the_command_runs_on_a_scheduler_that_somebody_started(
+    records: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "scheduler"
+    script = (
+        "import os, sys, time\n"
+        "from distributed import LocalCluster\n"
+        "if __name__ == '__main__':\n"
+        "    made = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)\n"
+        "    open(sys.argv[1] + '.new', 'w').write(made.scheduler_address)\n"
+        "    os.rename(sys.argv[1] + '.new', sys.argv[1])\n"
+        "    time.sleep(600)\n"
+    )
+    (tmp_path / "cluster.py").write_text(script)
+    cluster = subprocess.Popen(
+        [sys.executable, str(tmp_path / "cluster.py"), str(file)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        end = time.monotonic() + 60
+        while not file.exists():
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        words = ["run", "sort", str(records), "--engine", "dask", "-o", str(tmp_path / "a")]
+        assert call([*words, "--engine-option", f"scheduler={file.read_text()}"]) == 0
+        assert record_of(tmp_path / "a")["engine_options"]["scheduler"] == file.read_text()
+        assert cluster.poll() is None
+    finally:
+        # With its workers, which would stay.
+        os.killpg(cluster.pid, signal.SIGKILL)
+        cluster.wait()
