@@ -122,7 +122,7 @@ class DaskEngine:
                 dashboard_address=None,
                 silence_logs=50,
             )
-            self._held.client = dask.Client(where, timeout=CONNECTS_SECONDS)
+            self._held.client = dask.Client(where, timeout=CONNECTS_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise EngineError(f"engine dask: no scheduler at {scheduler}: {error}") from None
         self._held.made_for = made_for
@@ -144,7 +144,8 @@ def _found(
     client: Any, scratch: Path, progress: Progress | None, job: Job, round_: Round
 ) -> list[bytes]:
     """What the tasks found, or with parts what they did, in the order of their numbers."""
-    told = client.scatter(round_, broadcast=True)
+    # A task's result, and not scattered: it is made again when the worker that has it dies.
+    told = client.submit(_itself, round_, pure=False, retries=RETRIES)
     completed: Any = import_module("distributed").as_completed
 
     def done(function: Callable[..., Any], items: Sequence[Any]) -> list[Any]:
@@ -167,6 +168,10 @@ def _found(
         starts = range(0, len(found), COMBINED_AT_ONCE)
         found = done(_combine, [found[start : start + COMBINED_AT_ONCE] for start in starts])
     return found
+
+
+def _itself(round_: Round) -> Round:
+    return round_
 
 
 def _do(job: Job, number: int, round_: Round) -> bytes:
