@@ -122,7 +122,7 @@ class DaskEngine:
                 dashboard_address=None,
                 silence_logs=50,
             )
-            self._held.client = dask.Client(where, timeout=CONNECTS_SECONDS, set_as_default=False)
+            self._held.client = dask.Client(where, timeout=CONNECTS_SECONDS)
         except (OSError, ValueError) as error:
             raise EngineError(f"engine dask: no scheduler at {scheduler}: {error}") from None
         self._held.made_for = made_for
