@@ -7,6 +7,7 @@ needs of them.
 from __future__ import annotations
 
 import posixpath
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -71,11 +72,20 @@ def _reason(error: OSError) -> str:
 
 def _system(uri: str) -> tuple[Any, str]:
     """The file system of a URI and the path there. Errors: `EngineMissing`."""
-    lacking = missing(uri)
+    _find_reader(uri.partition("://")[0])
+    from fsspec.core import url_to_fs
+
+    system, path = url_to_fs(uri)
+    return system, path
+
+
+@cache
+def _find_reader(scheme: str) -> None:
+    """Errors: `EngineMissing`."""
+    lacking = missing(f"{scheme}://")
     if lacking:
         raise EngineMissing(lacking)
-    import fsspec
+    if scheme == "hdfs":
+        from fsspec import register_implementation
 
-    fsspec.register_implementation("hdfs", _HDFS, clobber=True)
-    system, path = fsspec.core.url_to_fs(uri)
-    return system, path
+        register_implementation("hdfs", _HDFS, clobber=True)

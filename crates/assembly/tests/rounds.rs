@@ -12,7 +12,8 @@ use cuesta_core::Result;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_runtime::rounds::{Means, RandomEngine, Round, Task, Worker};
+use cuesta_runtime::rounds::{Means, RandomEngine};
+use cuesta_testkit::ranks;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -53,7 +54,8 @@ impl Place {
         files(&request.output)
     }
 
-    /// The files of an answer in rounds, and what the leader said. Nothing is left in scratch.
+    /// The files of an answer in rounds, and what the leader said. Nothing is left in scratch but
+    /// what workers kept there for each other, which the engine removes.
     fn in_rounds(
         &self,
         parameters: &Value,
@@ -61,7 +63,7 @@ impl Place {
     ) -> (BTreeMap<String, Vec<u8>>, Response) {
         let request = self.request("rounds", parameters);
         let response = engine(&request).unwrap();
-        assert_eq!(std::fs::read_dir(&request.scratch).unwrap().count(), 0);
+        assert!(files(&request.scratch).keys().all(|name| name.starts_with("state/")));
         (files(&request.output), response)
     }
 }
@@ -87,44 +89,10 @@ fn by_chance(request: &Request, means: Means, seed: u64) -> Result<Response> {
     engine.run(lead(request, means)?.as_mut(), &Progress::default())
 }
 
-/// Workers that keep what they have; that of a number always does its tasks and parts.
+/// Workers that keep what they have.
 fn by_ranks(request: &Request, means: Means) -> Result<Response> {
-    let ranks = (0..means.slots).map(|_| work(request, means)).collect::<Result<Vec<_>>>();
-    let (mut ranks, mut leader) = (ranks?, lead(request, means)?);
-    let (mut found, mut response) = (Vec::new(), Response::default());
-    while let Some(round) = leader.next(found, &mut response, &Progress::default())? {
-        found = done(&mut ranks, &round)?;
-    }
-    Ok(response)
-}
-
-fn done(ranks: &mut [Box<dyn Worker>], round: &Round) -> Result<Vec<Vec<u8>>> {
-    let (slots, progress) = (ranks.len(), Progress::default());
-    let of = |number: usize, own| Task { number, shared: &round.shared, own };
-    let mut found = Vec::new();
-    for (number, own) in round.tasks.iter().enumerate() {
-        let (one, blocks) = ranks[number % slots].task(of(number, own), &progress)?;
-        found.push(one);
-        for (part, rank) in ranks.iter_mut().enumerate().take(round.parts) {
-            let block = blocks.of(part).to_vec();
-            if !block.is_empty() {
-                rank.take(of(part, &[]), number, Box::new(block))?;
-            }
-        }
-    }
-    if round.parts > 0 {
-        let part = |part: usize| ranks[part].part(of(part, &[]), &progress);
-        found = (0..round.parts).map(part).collect::<Result<_>>()?;
-    }
-    if round.combines {
-        let mut all = found.into_iter();
-        let first = all.next().into_iter();
-        let one = first.map(|one| {
-            all.try_fold(one, |one, other| ranks[0].combine(&round.shared, one, &other))
-        });
-        return one.collect();
-    }
-    Ok(found)
+    let workers: Result<Vec<_>> = (0..means.slots).map(|_| work(request, means)).collect();
+    ranks::run(lead(request, means)?.as_mut(), &mut workers?)
 }
 
 fn means(slots: usize, memory_bytes: u64) -> Means {

@@ -175,7 +175,7 @@ mod tests {
             ("memory_read", r#"{"threads": 1, "repeats": 1, "seconds_min": 99}"#, "seconds_min"),
             ("memory_read", r#"{"threads": 1, "repeats": 1, "seconds_min": 0}"#, "bytes is 0"),
             ("memory_read", "[]", "not usable"),
-            ("disk", r#"{"threads": 1, "repeats": 1, "seconds_min": 0}"#, "use memory_read,"),
+            ("disk", r#"{"threads": 1, "repeats": 1, "seconds_min": 0}"#, "there are memory_read,"),
         ];
         for (kind, request, expected) in cases {
             let error = measure(kind, request).unwrap_err();

@@ -15,6 +15,7 @@ use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_network::rounds::{lead, work};
 use cuesta_runtime::rounds::{Means, RandomEngine, Task};
+use cuesta_testkit::ranks;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -96,49 +97,10 @@ fn means(tasks: Option<usize>, task_bytes: Option<u64>) -> Means {
 }
 
 /// As ranks do it: the tasks and parts of one number are always done by the same one.
-fn on_ranks(workload: &str, request: &Request, ranks: usize) -> Result<Response> {
-    let means = Means { slots: ranks, tasks: Some(ranks), keeps: true, ..means(None, None) };
-    let progress = Progress::default();
-    let mut workers = Vec::new();
-    for _ in 0..ranks {
-        workers.push(work(workload, request, means)?);
-    }
-    let mut leader = lead(workload, request, means)?;
-    let (mut found, mut response) = (Vec::new(), Response::default());
-    while let Some(round) = leader.next(found, &mut response, &progress)? {
-        let task = |number: usize| Task {
-            number,
-            shared: &round.shared,
-            own: round.tasks.get(number).map_or(&[], |own| &own[..]),
-        };
-        let mut sent = Vec::new();
-        found = Vec::new();
-        for number in 0..round.tasks.len() {
-            let (one, blocks) = workers[number % ranks].task(task(number), &progress)?;
-            found.push(one);
-            sent.push(blocks);
-        }
-        if round.parts > 0 {
-            assert!(round.parts <= ranks);
-            found = Vec::new();
-            for (part, worker) in workers.iter_mut().enumerate().take(round.parts) {
-                // The blocks of as many tasks as there are ranks come as one.
-                for (wave, some) in sent.chunks(ranks).enumerate() {
-                    let all: Vec<u8> =
-                        some.iter().flat_map(|blocks| blocks.of(part).to_vec()).collect();
-                    worker.take(task(part), wave * ranks, Box::new(all))?;
-                }
-                found.push(worker.part(task(part), &progress)?);
-            }
-        }
-        if round.combines {
-            let combined = found
-                .into_iter()
-                .reduce(|one, other| workers[0].combine(&round.shared, one, &other).unwrap());
-            found = combined.into_iter().collect();
-        }
-    }
-    Ok(response)
+fn on_ranks(workload: &str, request: &Request, slots: usize) -> Result<Response> {
+    let means = Means { slots, tasks: Some(slots), keeps: true, ..means(None, None) };
+    let workers: Result<Vec<_>> = (0..slots).map(|_| work(workload, request, means)).collect();
+    ranks::run(lead(workload, request, means)?.as_mut(), &mut workers?)
 }
 
 fn workloads() -> Vec<(&'static str, Value)> {
@@ -299,7 +261,7 @@ fn what_has_no_rounds_or_does_not_fit_is_refused() {
     assert!(refused("join", json!({}), 1000).contains("the rows of a part needs"));
     assert!(refused("scan", json!({ "min_abs_score": 7 }), 1 << 30).contains("--min-abs-score"));
     assert!(refused("degrees", json!({ "genes": 10 }), 1 << 30).contains("there are 10"));
-    assert!(refused("nothing", json!({}), 1 << 30).contains("nothing has no rounds"));
+    assert!(refused("nothing", json!({}), 1 << 30).contains("nothing has none"));
     let request = place.request(&[&input], json!({}));
     let error = at_random("join", &request, means(None, None), 1).unwrap_err();
     assert_eq!(error, run_only("join", &request).unwrap_err());

@@ -7,13 +7,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
 
-/// A file under a name of its own until [`finish`](Self::finish); nobody ever sees half of it, and
-/// of two that write the same, the last one wins. Dropped before, it is removed.
+/// Has `write` write a file under a name of its own, which becomes `path` when it is whole: nobody
+/// ever sees half of it, and of two attempts, wherever they are, the last one wins.
+///
+/// # Errors
+/// Those of `write`; `System`.
+pub fn write<T>(path: &Path, write: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
+    let partial = Partial::of(path);
+    let value = write(&partial.path)?;
+    partial.finish(path)?;
+    Ok(value)
+}
+
+/// A file under a name of its own until [`finish`](Self::finish), as [`write`] has it. Dropped
+/// before, it is removed.
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
     path: PathBuf,
-    partial: Option<PathBuf>,
+    partial: Partial,
 }
 
 impl WholeFile {
@@ -22,16 +34,10 @@ impl WholeFile {
     /// # Errors
     /// `System`.
     pub fn create(path: &Path) -> Result<Self> {
-        static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
-        let host = rustix::system::uname();
-        let host = host.nodename().to_string_lossy();
-        let partial =
-            path.with_file_name(format!(".{name}.{host}.{}.{attempt}", std::process::id()));
-        let opened = File::options().read(true).write(true).create_new(true).open(&partial);
+        let partial = Partial::of(path);
+        let opened = File::options().read(true).write(true).create_new(true).open(&partial.path);
         let file = opened.map_err(|cause| Error::system("answer", "writing", path, &cause))?;
-        Ok(Self { file, path: path.to_owned(), partial: Some(partial) })
+        Ok(Self { file, path: path.to_owned(), partial })
     }
 
     /// The file.
@@ -43,10 +49,8 @@ impl WholeFile {
     ///
     /// # Errors
     /// `System`.
-    pub fn finish(mut self) -> Result<()> {
-        let Some(partial) = self.partial.take() else { return Ok(()) };
-        fs::rename(&partial, &self.path)
-            .map_err(|cause| Error::system("answer", "renaming", &partial, &cause))
+    pub fn finish(self) -> Result<()> {
+        self.partial.finish(&self.path)
     }
 }
 
@@ -60,12 +64,33 @@ impl Write for WholeFile {
     }
 }
 
-impl Drop for WholeFile {
+/// A name that no other attempt has, on any node; what has it is removed when this is dropped.
+#[derive(Debug)]
+struct Partial {
+    path: PathBuf,
+}
+
+impl Partial {
+    fn of(path: &Path) -> Self {
+        static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
+        let host = rustix::system::uname();
+        let host = host.nodename().to_string_lossy();
+        let process = std::process::id();
+        Self { path: path.with_file_name(format!(".{name}.{host}.{process}.{attempt}")) }
+    }
+
+    fn finish(self, path: &Path) -> Result<()> {
+        fs::rename(&self.path, path)
+            .map_err(|cause| Error::system("answer", "renaming", &self.path, &cause))
+    }
+}
+
+impl Drop for Partial {
     fn drop(&mut self) {
-        if let Some(partial) = &self.partial {
-            // Nothing is lost with it: it has no name that anybody looks for.
-            let _ = fs::remove_file(partial);
-        }
+        // Nothing is lost with it: it has no name that anybody looks for, or got its own.
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -90,6 +115,23 @@ mod tests {
         first.finish().unwrap();
         last.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"same");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+    #[test]
+    fn what_fails_to_write_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part-0");
+        let died: Result<()> = write(&path, |partial| {
+            fs::write(partial, "half").unwrap();
+            Err(Error::cancelled())
+        });
+        assert!(died.is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let four = write(&path, |partial| {
+            fs::write(partial, "full").unwrap();
+            Ok(4)
+        });
+        assert_eq!((four.unwrap(), fs::read(&path).unwrap()), (4, b"full".to_vec()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

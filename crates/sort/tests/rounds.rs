@@ -8,8 +8,9 @@ use common::{Place, made, sorted};
 use cuesta_core::job::Response;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_runtime::rounds::{Bytes, Means, RandomEngine, Task};
+use cuesta_runtime::rounds::{Means, RandomEngine};
 use cuesta_sort::rounds::{lead, work};
+use cuesta_testkit::ranks;
 use proptest::prelude::*;
 
 const PLENTY: u64 = 1 << 30;
@@ -42,43 +43,17 @@ proptest! {
 /// As ranks do it: each keeps its part.
 #[test]
 fn workers_that_keep_their_parts_sort_as_the_reference_does() {
-    for (count, ranks) in [(30_000, 3), (2, 5), (0, 2), (1000, 1)] {
+    for (count, slots) in [(30_000, 3), (2, 5), (0, 2), (1000, 1)] {
         let place = Place::new();
         let records = made(common::KINDS[2], count, 3);
         let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
-        let (tasks, memory_bytes) = (Some(ranks), PLENTY);
-        let means = Means { slots: ranks, memory_bytes, tasks, task_bytes: None, keeps: true };
+        let (tasks, memory_bytes) = (Some(slots), PLENTY);
+        let means = Means { slots, memory_bytes, tasks, task_bytes: None, keeps: true };
         let mut leader = lead(&request, means).unwrap();
-        let mut workers: Vec<_> = (0..ranks).map(|_| work(&request, means).unwrap()).collect();
-        let (mut found, mut response) = (Vec::new(), Response::default());
-        let progress = Progress::default();
-        while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {
-            let task = |number: usize| Task {
-                number,
-                shared: &round.shared,
-                own: round.tasks.get(number).map_or(&[], |own| &own[..]),
-            };
-            let (mut every, mut sent) = (Vec::new(), Vec::new());
-            for number in 0..round.tasks.len() {
-                let (one, blocks) = workers[number % ranks].task(task(number), &progress).unwrap();
-                every.push(one);
-                sent.push(blocks);
-            }
-            found = every;
-            if round.parts > 0 {
-                assert!(round.parts <= ranks);
-                found = Vec::new();
-                for (part, worker) in workers.iter_mut().enumerate().take(round.parts) {
-                    let all: Vec<u8> =
-                        sent.iter().flat_map(|blocks| blocks.of(part).to_vec()).collect();
-                    let block: Bytes = Box::new(all);
-                    worker.take(task(part), 0, block).unwrap();
-                    found.push(worker.part(task(part), &progress).unwrap());
-                }
-            }
-        }
+        let mut workers: Vec<_> = (0..slots).map(|_| work(&request, means).unwrap()).collect();
+        let response = ranks::run(leader.as_mut(), &mut workers).unwrap();
         assert_eq!(response.counts["records"], count as u64);
-        assert!(place.answer() == sorted(&records), "{count} records on {ranks} ranks");
+        assert!(place.answer() == sorted(&records), "{count} records on {slots} ranks");
     }
 }
 

@@ -36,23 +36,22 @@ fn done(
         assert!(round.parts <= ranks, "{} parts for {ranks} workers", round.parts);
         found.clear();
         for (part, worker) in workers.iter_mut().enumerate().take(round.parts) {
-            for (number, blocks) in sent.iter().enumerate() {
-                worker.take(of(part, &[]), number, Box::new(blocks.of(part).to_vec()))?;
+            // The blocks of as many tasks as there are ranks come as one.
+            for (wave, some) in sent.chunks(ranks).enumerate() {
+                let blocks = some.iter().map(|blocks| blocks.of(part)).collect::<Vec<_>>().concat();
+                if !blocks.is_empty() {
+                    worker.take(of(part, &[]), wave * ranks, Box::new(blocks))?;
+                }
             }
             found.push(worker.part(of(part, &[]), progress)?);
         }
     }
-    if !round.combines || found.is_empty() {
+    if !round.combines {
         return Ok(found);
     }
-    let both = |one, other: Vec<u8>| workers[0].combine(&round.shared, one, &other);
-    Ok(vec![
-        found
-            .into_iter()
-            .try_fold(None, |all, one| match all {
-                None => Ok(Some(one)),
-                Some(all) => both(all, one).map(Some),
-            })?
-            .unwrap_or_default(),
-    ])
+    let mut all = found.into_iter();
+    let first = all.next().into_iter();
+    first
+        .map(|one| all.try_fold(one, |one, other| workers[0].combine(&round.shared, one, &other)))
+        .collect()
 }

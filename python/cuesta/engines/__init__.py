@@ -99,7 +99,10 @@ class ReadsUris(Protocol):
 
 @runtime_checkable
 class ReadsRemote(Protocol):
-    """An engine with a client of its own for URIs, to look at them and to copy them."""
+    """An engine with a client of its own for URIs, to look at them and to copy them.
+
+    It comes before `ReadsUris` where an engine is both.
+    """
 
     def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
         """Bytes and files at `uri`. Errors: `InputError` when there is nothing."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cuesta.engines import Engine, Progress
 from cuesta.errors import EngineMissing
 from cuesta.native import from_response, native_module, to_request
-from cuesta.trial import Outcome, Phase, Trial
-from cuesta.workloads import WORKLOAD_NAMES, Workload, get_workload
+from cuesta.trial import Outcome, Trial
+from cuesta.workloads import WORKLOAD_NAMES, get_workload
 
 
 @dataclass(frozen=True)
@@ -42,19 +40,7 @@ class NativeEngine:
         request = to_request(trial, output, scratch)
         response = from_response(module.run(trial.workload, request, self.progress))
         return Outcome(
-            phases=(*converted, *(_phase(workload, row) for row in response["phases"])),
+            phases=(*converted, *map(workload.phase, response["phases"])),
             counts=response["counts"],
             versions={"cuesta-native": module.__version__},
         )
-
-
-def _phase(workload: Workload, row: Mapping[str, Any]) -> Phase:
-    """A phase as the native module tells it; 0 stands for a measure it does not have."""
-    return Phase(
-        name=row["name"],
-        seconds=row["seconds"],
-        bytes=row.get("bytes") or None,
-        rows=row.get("rows") or None,
-        flops=row.get("flops") or None,
-        ceiling=workload.ceiling(row),
-    )

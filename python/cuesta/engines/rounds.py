@@ -94,6 +94,7 @@ class Leader:
     def __init__(self, job: Job) -> None:
         means = to_json(asdict(job.means))
         self._leader = native_module().Leader(job.workload, job.request, means)
+        self._workload = get_workload(job.workload)
         self._tasks = 0
         self.counts: dict[str, int] = {}
 
@@ -110,16 +111,7 @@ class Leader:
         """What it has done itself since the last call; at the end, there are the counts too."""
         told = from_response(self._leader.told())
         self.counts = {**told["counts"], "tasks": self._tasks}
-        return [
-            Phase(
-                name=row["name"],
-                seconds=row["seconds"],
-                bytes=row["bytes"] or None,
-                rows=row["rows"] or None,
-                flops=row["flops"] or None,
-            )
-            for row in told["phases"]
-        ]
+        return [self._workload.phase(row) for row in told["phases"]]
 
 
 def check(trial: Trial, places: tuple[Path, Path]) -> None:

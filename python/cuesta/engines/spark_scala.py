@@ -18,8 +18,8 @@ from cuesta.engines.spark import scala_jar, scala_options
 from cuesta.engines.spark.engine import SparkEngine
 from cuesta.engines.spark.options import Settings, options_of, settings_of
 from cuesta.errors import InputError
-from cuesta.trial import Outcome, Phase, Trial
-from cuesta.workloads import Workload, get_workload
+from cuesta.trial import Outcome, Trial
+from cuesta.workloads import get_workload
 
 if TYPE_CHECKING:
     from cuesta.engines.spark.session import Session
@@ -33,7 +33,6 @@ class SparkScalaEngine(SparkEngine):
     """Runs workloads on Spark without Python: in this machine, or on the cluster of `--master`."""
 
     name: str = "spark-scala"
-    reads_uris: bool = False
 
     @property
     def workloads(self) -> frozenset[str]:
@@ -71,7 +70,7 @@ class SparkScalaEngine(SparkEngine):
         response = self._guarded(session, lambda: _run(session, request))
         workload = get_workload(trial.workload)
         return Outcome(
-            phases=(*phases, *(_phase(workload, row) for row in response["phases"])),
+            phases=(*phases, *map(workload.phase, response["phases"])),
             counts=response["counts"],
             versions=session.versions | {"scala": response["scala"]},
         )
@@ -108,13 +107,3 @@ def _run(session: Session, request: dict[str, Any]) -> dict[str, Any]:
     spark: Any = session.spark._jsparkSession
     response: dict[str, Any] = json.loads(jvm.cuesta.spark.Jobs.run(spark, json.dumps(request)))
     return response
-
-
-def _phase(workload: Workload, row: dict[str, Any]) -> Phase:
-    return Phase(
-        name=row["name"],
-        seconds=row["seconds"],
-        bytes=row.get("bytes"),
-        rows=row.get("rows"),
-        ceiling=workload.ceiling(row),
-    )

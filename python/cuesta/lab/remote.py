@@ -24,19 +24,14 @@ def check(engine: Engine, paths: Iterable[str], cache: str) -> None:
     `EngineMissing` when what reads it is not installed.
     """
     for path in filter(is_remote, paths):
-        by_tasks = _by_tasks(engine)
-        if not by_tasks and not isinstance(engine, ReadsRemote):
+        if not isinstance(engine, ReadsRemote | ReadsUris):
             raise InputError(
                 f"engine {engine.name} reads files and folders, not {path}; engine native does"
             )
-        if by_tasks and (lacking := uris.missing(path)):
+        if not isinstance(engine, ReadsRemote) and (lacking := uris.missing(path)):
             raise EngineMissing(lacking)
         if cache != CACHE_AS_IS:
             raise InputError(f"--cold: {path} is cached, if at all, on other machines")
-
-
-def _by_tasks(engine: Engine) -> bool:
-    return isinstance(engine, ReadsUris) and engine.reads_uris
 
 
 def describe(engine: Engine, trial: Trial, scratch: Path) -> tuple[InputFacts, ...]:
@@ -49,11 +44,14 @@ def with_copies(engine: Engine, trial: Trial, facts: Iterable[InputFacts], scrat
 
     Errors: `InputError` when there is no room for the copies.
     """
-    if _by_tasks(engine) or not any(map(is_remote, trial.inputs)):
+    if not isinstance(engine, ReadsRemote) or not any(map(is_remote, trial.inputs)):
         return trial
     need_bytes = sum(fact.bytes for fact in facts if is_remote(fact.path))
     machine.check_room(scratch, need_bytes, "the verification copies inputs")
-    copies = (_fetch(engine, trial, number, scratch) for number in range(len(trial.inputs)))
+    copies = (
+        _fetch(engine, trial, number, scratch) if is_remote(path) else path
+        for number, path in enumerate(trial.inputs)
+    )
     return replace(trial, inputs=tuple(copies))
 
 
@@ -67,17 +65,14 @@ def told(verification: Verification, trial: Trial, readable: Trial) -> Verificat
 def _describe(engine: Engine, trial: Trial, path: str, scratch: Path) -> InputFacts:
     if not is_remote(path):
         return inputs.describe(path)
-    if not _by_tasks(engine) and isinstance(engine, ReadsRemote):
+    if isinstance(engine, ReadsRemote):
         size_bytes, files = engine.remote_facts(trial, path, scratch)
         return InputFacts(path=path, bytes=size_bytes, files=files)
     sizes = uris.sizes(path)
     return InputFacts(path=path, bytes=sum(sizes), files=len(sizes))
 
 
-def _fetch(engine: Engine, trial: Trial, number: int, scratch: Path) -> str:
-    path = trial.inputs[number]
-    if not is_remote(path) or not isinstance(engine, ReadsRemote):
-        return path
+def _fetch(engine: ReadsRemote, trial: Trial, number: int, scratch: Path) -> str:
     folder = scratch / f"input-{number}"
     folder.mkdir()
-    return str(engine.fetch(trial, path, folder))
+    return str(engine.fetch(trial, trial.inputs[number], folder))

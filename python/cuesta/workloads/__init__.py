@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuesta.errors import InputError
+from cuesta.trial import Phase
 
 if TYPE_CHECKING:
-    from cuesta.trial import Phase, Trial
+    from cuesta.trial import Trial
     from cuesta.workloads.needs import Needs
 
 GENES = "genes"
@@ -188,6 +189,17 @@ class Workload:
             return found
         moving, computing = found
         return computing if flops > BALANCE_FLOPS_PER_BYTE * size_bytes else moving
+
+    def phase(self, row: Mapping[str, Any]) -> Phase:
+        """A phase as a response tells it; 0 stands for a measure that it does not have."""
+        return Phase(
+            name=row["name"],
+            seconds=row["seconds"],
+            bytes=row.get("bytes") or None,
+            rows=row.get("rows") or None,
+            flops=row.get("flops") or None,
+            ceiling=row.get("ceiling") or self.ceiling(row),
+        )
 
     def apart(self, given: Mapping[str, object]) -> tuple[dict[str, object], str | None]:
         """The parameters, and the file of names that stood in the place of `genes`, if one did."""

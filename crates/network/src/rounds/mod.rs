@@ -89,7 +89,7 @@ fn communities(request: &Request) -> Result<CommunitiesParams> {
 }
 
 fn without_rounds(workload: &str) -> Error {
-    Error::input("arguments", format!("{workload} has no rounds"))
+    Error::defect("rounds", format!("{workload} has none"))
 }
 
 /// Inputs that are read together, and what is wanted of them.

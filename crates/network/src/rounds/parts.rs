@@ -1,11 +1,11 @@
 //! Files that tasks write beside the answer, put together by the leader.
 
 use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
+use cuesta_runtime::whole;
 
 /// Has `write` write the file of a part, which gets its name when it is whole: whichever attempt
 /// of a task writes it, on any node that shares the folder of the answer.
@@ -13,21 +13,10 @@ use cuesta_core::{Error, Result};
 /// # Errors
 /// Those of `write`; `System`.
 pub fn write<T>(output: &Path, part: usize, write: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
-    let path = place(output, part);
     let folder = output.join(FOLDER);
     fs::create_dir_all(&folder)
         .map_err(|cause| Error::system("answer", "creating", &folder, &cause))?;
-    // Attempts of one part, which may be on two nodes, each have a name of their own.
-    let attempt = RandomState::new().hash_one(std::process::id());
-    let partial = folder.join(format!(".{part}.{attempt:016x}"));
-    let written = write(&partial).and_then(|value| {
-        fs::rename(&partial, &path)
-            .map_err(|cause| Error::system("answer", "renaming", &partial, &cause))?;
-        Ok(value)
-    });
-    written.inspect_err(|_| {
-        let _ = fs::remove_file(&partial);
-    })
+    whole::write(&place(output, part), write)
 }
 
 /// Makes one file of the parts 0 to `count`, which are removed; returns its bytes.

@@ -11,10 +11,10 @@ from typing import Any
 from cuesta.engines import rounds
 from cuesta.engines.dataflow import KERNELS, VECTOR_BYTES, kernels_of, plan
 from cuesta.engines.mpi import c_program, launch, world
-from cuesta.errors import EngineMissing, InputError
+from cuesta.errors import InputError
 from cuesta.native import native_module, request_fields
 from cuesta.trial import Outcome, Phase, Trial
-from cuesta.workloads import Workload, get_workload
+from cuesta.workloads import get_workload
 
 _KERNELS = (*KERNELS, "c")
 
@@ -45,10 +45,7 @@ class MpiEngine:
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial`. Errors: `InputError`, `EngineError` when a rank dies."""
-        try:
-            native_module()
-        except EngineMissing as error:
-            raise EngineMissing(str(error)) from None
+        native_module()
         ranks = world.size() if world.is_inside() else _ranks(trial)
         kernels = kernels_of(trial, _KERNELS)
         if kernels != "native":
@@ -73,7 +70,7 @@ class MpiEngine:
 def _outcome(trial: Trial, response: dict[str, Any], before: tuple[Phase, ...]) -> Outcome:
     workload = get_workload(trial.workload)
     return Outcome(
-        phases=rounds.joined((*before, *(_phase(workload, row) for row in response["phases"]))),
+        phases=rounds.joined((*before, *map(workload.phase, response["phases"]))),
         counts=response["counts"],
         versions=response.get("versions", {}),
     )
@@ -115,14 +112,3 @@ def _check_memory(trial: Trial, ranks: int) -> None:
             f"memory: {blocks} blocks need {needed >> 20} MiB, the limit is "
             f"{trial.memory_bytes >> 20} MiB; raise --memory or give --keep disk"
         )
-
-
-def _phase(workload: Workload, row: dict[str, Any]) -> Phase:
-    return Phase(
-        name=row["name"],
-        seconds=row["seconds"],
-        bytes=row.get("bytes"),
-        rows=row.get("rows"),
-        flops=row.get("flops"),
-        ceiling=row.get("ceiling") or workload.ceiling(row),
-    )

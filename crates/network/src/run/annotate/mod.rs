@@ -5,14 +5,13 @@ mod edges;
 mod graph;
 mod tables;
 
-use std::path::{Path, PathBuf};
-
+use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::job::{Context, Request, Response, timed};
 use cuesta_core::progress::Progress;
-use cuesta_core::{Error, Result};
 use cuesta_input::GeneNames;
 use cuesta_input::names::{GENES_FILE, write_table};
+use cuesta_runtime::whole;
 
 use super::{communities, degrees, join};
 use crate::params::{CommunitiesParams, Graph, ScanParams};
@@ -109,8 +108,9 @@ fn scan(context: &Context<'_>, response: &mut Response) -> Result<()> {
     let kept = edges::Edges::of_scan(context, &params)?;
     if let Some(names) = names {
         timed(response, "name", || {
-            let rows = replace(&output.join(EDGES_FILE), |path| kept.write(path, names))?;
-            let table = replace(&output.join(GENES_FILE), |path| write_table(path, names.iter()))?;
+            let rows = whole::write(&output.join(EDGES_FILE), |path| kept.write(path, names))?;
+            let table =
+                whole::write(&output.join(GENES_FILE), |path| write_table(path, names.iter()))?;
             Ok(((), table + rows, names.len() as u64))
         })?;
     }
@@ -137,24 +137,4 @@ fn communities(context: &Context<'_>, response: &mut Response) -> Result<()> {
         let table = Table { file: communities::COMMUNITIES_FILE, header, genes: 1 };
         Ok(((), tables::add_names(context, &table, &path, names)?, 0))
     })
-}
-
-/// Writes a file under another name and gives it its own when it is whole.
-fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<u64>) -> Result<u64> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let partial = Partial(path.with_file_name(format!(".{name}.partial-{}", std::process::id())));
-    let bytes = write(&partial.0)?;
-    std::fs::rename(&partial.0, path)
-        .map_err(|cause| Error::system("annotate", "naming", path, &cause))?;
-    Ok(bytes)
-}
-
-/// A file that is removed when it did not get its name.
-struct Partial(PathBuf);
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // It is gone when it got its name.
-        let _ = std::fs::remove_file(&self.0);
-    }
 }

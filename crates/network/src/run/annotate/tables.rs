@@ -9,9 +9,9 @@ use cuesta_input::limits::SPLIT_BYTES;
 use cuesta_input::reader::Blocks;
 use cuesta_input::source::{TextFile, TextSource};
 use cuesta_runtime::ordered::OrderedFile;
-use cuesta_runtime::parallel;
+use cuesta_runtime::{parallel, whole};
 
-use super::{Table, replace};
+use super::Table;
 
 /// Adds the names of the genes to every line of a table; returns its bytes.
 ///
@@ -33,7 +33,7 @@ pub fn add_names(
     if splits.is_empty() {
         return Err(foreign(path));
     }
-    replace(path, |partial| {
+    whole::write(path, |partial| {
         let out = OrderedFile::create(partial)?;
         let make = || (Vec::new(), Vec::new());
         let work = |(buffer, text): &mut (Vec<u8>, Vec<u8>), task: usize| {
