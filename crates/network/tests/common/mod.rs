@@ -70,8 +70,11 @@ impl Place {
         self.write("names.tsv", format!("gene\tname\n{table}"))
     }
 
+    /// How many files and folders there are beside what workers keep for each other, which the
+    /// engine removes.
     pub fn entries(&self) -> usize {
-        fs::read_dir(self.folder.path()).unwrap().count()
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        entries.filter(|entry| entry.as_ref().unwrap().file_name() != "state").count()
     }
 }
 
