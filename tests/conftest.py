@@ -1,7 +1,7 @@
 """Order of the tests, and an input that several files of them share.
 
-A comparison forks a process for each engine. A process in which TileDB or Spark has started threads
-must not be forked, so tests that run those engines inside pytest come last.
+A comparison forks a process for each engine. A process in which TileDB, Spark or Dask has started
+threads must not be forked, so tests that run those engines inside pytest come last.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ import pytest
 
 from cuesta.cli.app import call
 
-LAST = ("test_engine_array", "test_engine_spark", "test_bench")
+LAST = (
+    "test_conformance",
+    "test_engine_array",
+    "test_engine_dask",
+    "test_engine_spark",
+    "test_bench",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

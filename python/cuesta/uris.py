@@ -7,13 +7,18 @@ needs of them.
 from __future__ import annotations
 
 import posixpath
+import socket
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlsplit
 
 from cuesta.errors import EngineMissing, InputError
 
 _HDFS = "hdfs_native.fsspec.HdfsFileSystem"
+CONNECT_SECONDS = 10.0
+"""How long the host of a URI may take to answer."""
 
 
 def missing(uri: str) -> str | None:
@@ -71,21 +76,41 @@ def _reason(error: OSError) -> str:
 
 
 def _system(uri: str) -> tuple[Any, str]:
-    """The file system of a URI and the path there. Errors: `EngineMissing`."""
-    _find_reader(uri.partition("://")[0])
-    from fsspec.core import url_to_fs
-
-    system, path = url_to_fs(uri)
+    """The file system of a URI and the path there. Errors: `EngineMissing`, `OSError`."""
+    address = urlsplit(uri)
+    if address.scheme == "hdfs":
+        _reach(address.netloc)
+    try:
+        system, path = _opener()(uri)
+    except (ImportError, ValueError):
+        lacking = missing(uri)
+        if lacking:
+            raise EngineMissing(lacking) from None
+        raise
     return system, path
 
 
 @cache
-def _find_reader(scheme: str) -> None:
-    """Errors: `EngineMissing`."""
-    lacking = missing(f"{scheme}://")
-    if lacking:
-        raise EngineMissing(lacking)
-    if scheme == "hdfs":
-        from fsspec import register_implementation
+def _reach(authority: str) -> None:
+    """Say at once that a host does not answer, which hdfs-native tries for minutes.
 
-        register_implementation("hdfs", _HDFS, clobber=True)
+    Errors: `OSError`.
+    """
+    host, _, port = authority.rpartition("@")[2].rpartition(":")
+    # Without a port it may be a name service of the configuration.
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise ConnectionError(f"{_reason(error)}; check the address") from None
+
+
+@cache
+def _opener() -> Callable[[str], tuple[Any, str]]:
+    from fsspec import register_implementation
+    from fsspec.core import url_to_fs
+
+    register_implementation("hdfs", _HDFS, clobber=True)
+    opener: Callable[[str], tuple[Any, str]] = url_to_fs
+    return opener
