@@ -6,9 +6,9 @@ needs of them.
 
 from __future__ import annotations
 
+import os
 import posixpath
 import socket
-from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -78,19 +78,33 @@ def _reason(error: OSError) -> str:
 def _system(uri: str) -> tuple[Any, str]:
     """The file system of a URI and the path there. Errors: `EngineMissing`, `OSError`."""
     address = urlsplit(uri)
-    if address.scheme == "hdfs":
-        _reach(address.netloc)
-    try:
-        system, path = _opener()(uri)
-    except (ImportError, ValueError):
-        lacking = missing(uri)
-        if lacking:
-            raise EngineMissing(lacking) from None
-        raise
-    return system, path
+    system = _opened(os.getpid(), address.scheme, address.netloc)
+    return system, system._strip_protocol(uri)
 
 
 @cache
+def _opened(_process: int, scheme: str, authority: str) -> Any:
+    """A file system, opened once in each process.
+
+    fsspec would keep it too, and would drop it in a forked child, which then waits for threads that
+    it does not have.
+
+    Errors: `EngineMissing`, `OSError`.
+    """
+    uri = f"{scheme}://{authority}/"
+    lacking = missing(uri)
+    if lacking:
+        raise EngineMissing(lacking)
+    from fsspec import register_implementation
+    from fsspec.core import url_to_fs
+
+    if scheme == "hdfs":
+        _reach(authority)
+        register_implementation(scheme, _HDFS, clobber=True)
+    system, _ = url_to_fs(uri, skip_instance_cache=True)
+    return system
+
+
 def _reach(authority: str) -> None:
     """Say at once that a host does not answer, which hdfs-native tries for minutes.
 
@@ -104,13 +118,3 @@ def _reach(authority: str) -> None:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
     except OSError as error:
         raise ConnectionError(f"{_reason(error)}; check the address") from None
-
-
-@cache
-def _opener() -> Callable[[str], tuple[Any, str]]:
-    from fsspec import register_implementation
-    from fsspec.core import url_to_fs
-
-    register_implementation("hdfs", _HDFS, clobber=True)
-    opener: Callable[[str], tuple[Any, str]] = url_to_fs
-    return opener

@@ -26,9 +26,9 @@ _CLASSES = {
     "array": ("cuesta.engines.array", "ArrayEngine"),
 }
 
-NEVER_FORKED = {"AwsEventLoop": "TileDB"}
+NEVER_FORKED = {"AwsEventLoop": "TileDB", "tokio-rt-worker": "hdfs-native"}
 """Beginnings of the names of threads whose locks a forked child waits for without end, and whose
-they are. TileDB starts the one named here with its first context and never ends it."""
+they are. They start with the first context or client, and never end."""
 
 ENGINE_NAMES: tuple[str, ...] = tuple(_CLASSES)
 

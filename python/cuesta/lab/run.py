@@ -119,11 +119,12 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             readable = trial
             if plan.verify != NONE or names.wants_graph(trial):
                 readable = remote.with_copies(engine, trial, context.inputs, folder.scratch)
-            naming = names.annotate(readable, folder.answer, folder.scratch, hears)
-            files.settle()
         finally:
             if isinstance(engine, HoldsSession):
                 engine.close()
+        # Names and verification have the memory that the session had.
+        naming = names.annotate(readable, folder.answer, folder.scratch, hears)
+        files.settle()
         ending, views = _end(readable, plan, folder, files, hears)
         told = [sample.outcome.counts for sample in samples]
         told += [naming.counts] if naming else []
