@@ -4,8 +4,10 @@ sums travel, added by `MPI_Reduce`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +23,6 @@ from cuesta.engines.dataflow import (
     sums_of,
     write_table,
 )
-from cuesta.engines.mpi.clock import Clock
 from cuesta.engines.shares import share_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _LOW = (1 << 32) - 1
 def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     """All stages; rank 0 writes the table. The response is that of `_native.run`."""
     asked = plan(request["parameters"], request["seed"], request["inputs"])
-    clock = Clock(world)
+    clock = _Clock(world)
     mine = my_blocks(asked.blocks, world.rank, world.size)
     sums = np.zeros((len(mine), 3), dtype=np.int64)
     kernels = NumpyKernels()
@@ -74,7 +75,7 @@ def _keeper(asked: Plan, request: dict[str, Any]) -> Callable[[int], Block]:
 
 
 def _staged(
-    clock: Clock,
+    clock: _Clock,
     kernels: NumpyKernels,
     asked: Plan,
     work: tuple[range, Any, Callable[[int], Block]],
@@ -115,3 +116,20 @@ def _write(world: Any, asked: Plan, found: tuple[Any, Sums], output: Path) -> No
     if every is not None:
         rows = ((int(x), int(y), int(z)) for x, y, z in every)
         write_table(output / ANSWER_FILE, rows, total, asked)
+
+
+class _Clock:
+    """Times phases on rank 0; a phase ends when the last rank has ended it."""
+
+    def __init__(self, world: Any) -> None:
+        self.phases: list[dict[str, Any]] = []
+        self._world = world
+
+    @contextmanager
+    def phase(self, name: str, **amounts: Any) -> Iterator[None]:
+        """The phase around a piece of work of all ranks."""
+        self._world.Barrier()
+        started = perf_counter()
+        yield
+        self._world.Barrier()
+        self.phases.append({"name": name, "seconds": perf_counter() - started, **amounts})

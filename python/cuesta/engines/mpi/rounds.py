@@ -5,17 +5,19 @@ What a round sends goes in waves of one task a rank, so that no rank holds the b
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from itertools import pairwise
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from cuesta.engines.mpi.clock import Clock
 from cuesta.engines.request import native_request
 from cuesta.engines.rounds import Job, Leader, Means, Round, combined
 from cuesta.errors import InputError
+from cuesta.trial import Phase
 from cuesta.units import format_bytes
 
 WAVE_BYTES_MAX = (1 << 31) - 1
@@ -26,7 +28,7 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     """All rounds. The response is that of `_native.run`."""
     size, memory_bytes = world.size, request["memory_bytes"]
     means = Means(slots=size, memory_bytes=memory_bytes, tasks=size, keeps=True)
-    clock = Clock(world)
+    phases: list[Phase] = []
     with TemporaryDirectory(dir=request["scratch"], prefix=f"rank-{world.rank}-") as scratch:
         own = {"threads": 1, "memory_bytes": memory_bytes // size}
         given = request if world.rank == 0 else request | {"scratch": scratch}
@@ -36,20 +38,16 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
         found: list[bytes] = []
         while True:
             round_: Round | None = world.bcast(leader.next(found) if leader else None)
-            if leader:
-                clock.add(leader.phases())
+            phases += leader.phases() if leader else []
             if round_ is None:
                 break
-            with clock.phase(round_.phase, **_amounts(round_)):
-                found = _found(world, worker, round_)
+            # All ranks have begun with the round before rank 0 has what they found.
+            started = perf_counter()
+            found = _found(world, worker, round_)
+            phases.append(round_.lasted(perf_counter() - started))
     counts = leader.counts if leader else {}
     counts.pop("tasks", None)
-    return {"phases": clock.phases, "counts": counts | {"ranks": size}}
-
-
-def _amounts(round_: Round) -> dict[str, Any]:
-    amounts = {"bytes": round_.size_bytes, "rows": round_.rows, "flops": round_.flops}
-    return {name: value for name, value in amounts.items() if value} | {"ceiling": round_.ceiling}
+    return {"phases": [asdict(phase) for phase in phases], "counts": counts | {"ranks": size}}
 
 
 def _found(world: Any, worker: Any, round_: Round) -> list[bytes]:
