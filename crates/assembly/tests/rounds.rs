@@ -83,16 +83,25 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
+/// Half of the memory for what leads, the other half for what does tasks.
+fn divided(request: &Request, means: Means) -> (Request, Request, Means) {
+    let (means, memory_bytes) = means.divided(2);
+    let leading = Request { memory_bytes, ..request.clone() };
+    (leading, Request { memory_bytes: means.worker_bytes(), ..request.clone() }, means)
+}
+
 /// Workers that keep nothing, do tasks twice and die.
 fn by_chance(request: &Request, means: Means, seed: u64) -> Result<Response> {
-    let engine = RandomEngine { worker: &|| work(request, means), chance: Stream::new(seed, 0) };
-    engine.run(lead(request, means)?.as_mut(), &Progress::default())
+    let (leading, working, means) = divided(request, means);
+    let engine = RandomEngine { worker: &|| work(&working, means), chance: Stream::new(seed, 0) };
+    engine.run(lead(&leading, means)?.as_mut(), &Progress::default())
 }
 
 /// Workers that keep what they have.
 fn by_ranks(request: &Request, means: Means) -> Result<Response> {
-    let workers: Result<Vec<_>> = (0..means.slots).map(|_| work(request, means)).collect();
-    ranks::run(lead(request, means)?.as_mut(), &mut workers?)
+    let (leading, working, means) = divided(request, means);
+    let workers: Result<Vec<_>> = (0..means.slots).map(|_| work(&working, means)).collect();
+    ranks::run(lead(&leading, means)?.as_mut(), &mut workers?)
 }
 
 fn means(slots: usize, memory_bytes: u64) -> Means {

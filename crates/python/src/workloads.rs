@@ -21,6 +21,8 @@ pub struct Workload {
 
 /// What leads the rounds of a workload, and what does their tasks.
 pub struct Rounds {
+    /// What leads has one part in so many of the memory.
+    leader_part: u64,
     lead: fn(&Request, Means) -> Result<Box<dyn Leader>>,
     work: fn(&Request, Means) -> Result<Box<dyn Worker>>,
 }
@@ -36,9 +38,13 @@ macro_rules! workload {
             verify: $of::verify,
         }
     };
-    ($name:literal, $of:ident, $check:expr, rounds) => {
+    ($name:literal, $of:ident, $check:expr, $leader_part:expr) => {
         Workload {
-            rounds: Some(Rounds { lead: $of::rounds::lead, work: $of::rounds::work }),
+            rounds: Some(Rounds {
+                leader_part: $leader_part,
+                lead: $of::rounds::lead,
+                work: $of::rounds::work,
+            }),
             ..workload!($name, $of, $check)
         }
     };
@@ -55,9 +61,10 @@ macro_rules! network {
             verify: |request, progress| cuesta_network::verify::verify($name, request, progress),
         }
     };
-    ($name:literal, $check:expr, rounds) => {
+    ($name:literal, $check:expr, $leader_part:expr) => {
         Workload {
             rounds: Some(Rounds {
+                leader_part: $leader_part,
                 lead: |request, means| cuesta_network::rounds::lead($name, request, means),
                 work: |request, means| cuesta_network::rounds::work($name, request, means),
             }),
@@ -66,19 +73,25 @@ macro_rules! network {
     };
 }
 
-/// Every workload: its name, its crate, and how its parameters are checked.
+/// The part of the memory for a leader that plans and adds up.
+const PLANS: u64 = 16;
+/// That for one which has what all tasks are given, or puts together what all have found.
+const JOINS: u64 = 2;
+
+/// Every workload: its name, its crate, how its parameters are checked, and where it has rounds the
+/// part of the memory for what leads.
 pub const ALL: &[Workload] = &[
-    workload!("assemble", cuesta_assembly, check_assemble, rounds),
-    workload!("dataflow", cuesta_dataflow, check_dataflow, rounds),
-    workload!("images", cuesta_images, cuesta_images::params::ImagesParams::check, rounds),
-    workload!("kmeans", cuesta_kmeans, cuesta_kmeans::params::KMeansParams::check, rounds),
-    workload!("sort", cuesta_sort, cuesta_sort::params::SortParams::check, rounds),
-    network!("communities", cuesta_network::params::CommunitiesParams::check, rounds),
-    network!("correlate", cuesta_network::params::CorrelateParams::check, rounds),
-    network!("degrees", cuesta_network::params::DegreesParams::check, rounds),
-    network!("join", cuesta_network::params::JoinParams::check, rounds),
+    workload!("assemble", cuesta_assembly, check_assemble, JOINS),
+    workload!("dataflow", cuesta_dataflow, check_dataflow, PLANS),
+    workload!("images", cuesta_images, cuesta_images::params::ImagesParams::check, PLANS),
+    workload!("kmeans", cuesta_kmeans, cuesta_kmeans::params::KMeansParams::check, PLANS),
+    workload!("sort", cuesta_sort, cuesta_sort::params::SortParams::check, PLANS),
+    network!("communities", cuesta_network::params::CommunitiesParams::check, PLANS),
+    network!("correlate", cuesta_network::params::CorrelateParams::check, JOINS),
+    network!("degrees", cuesta_network::params::DegreesParams::check, PLANS),
+    network!("join", cuesta_network::params::JoinParams::check, PLANS),
     network!("load", cuesta_network::params::LoadParams::check),
-    network!("scan", cuesta_network::params::ScanParams::check, rounds),
+    network!("scan", cuesta_network::params::ScanParams::check, PLANS),
 ];
 
 /// A read so long, in bases, that every size of k-mers fits in it.
@@ -135,15 +148,20 @@ impl Workload {
     /// # Errors
     /// Those of the workload; `Defect` where it has no rounds.
     pub fn lead(&self, request: &Request, means: Means) -> Result<Box<dyn Leader>> {
-        (self.in_rounds()?.lead)(request, means)
+        let rounds = self.in_rounds()?;
+        let (means, memory_bytes) = means.divided(rounds.leader_part);
+        (rounds.lead)(&Request { memory_bytes, ..request.clone() }, means)
     }
 
-    /// What does the tasks of its rounds.
+    /// What does the tasks of its rounds, each in one thread.
     ///
     /// # Errors
     /// As [`Workload::lead`].
     pub fn work(&self, request: &Request, means: Means) -> Result<Box<dyn Worker>> {
-        (self.in_rounds()?.work)(request, means)
+        let rounds = self.in_rounds()?;
+        let (means, _) = means.divided(rounds.leader_part);
+        let memory_bytes = means.worker_bytes();
+        (rounds.work)(&Request { memory_bytes, threads: 1, ..request.clone() }, means)
     }
 
     fn in_rounds(&self) -> Result<&Rounds> {

@@ -24,7 +24,7 @@ pub const TASKS_A_SLOT: u64 = 3;
 pub struct Means {
     /// How many tasks run at once, at least 1.
     pub slots: usize,
-    /// Memory of all that do tasks, and of what leads.
+    /// Memory of all that do tasks; of what leads too until it is [`divided`](Self::divided).
     pub memory_bytes: u64,
     /// How many tasks there shall be, and how many parts, where that has been said.
     #[serde(default)]
@@ -43,6 +43,17 @@ impl Means {
     pub fn tasks(&self, things: u64) -> u64 {
         let most = TASKS_A_SLOT * self.slots as u64;
         self.tasks.map_or(things.clamp(1, most), |tasks| tasks as u64)
+    }
+
+    /// Gives what leads one part in `part` of the memory: the means without it, and its bytes.
+    pub fn divided(self, part: u64) -> (Self, u64) {
+        let leader_bytes = self.memory_bytes / part;
+        (Self { memory_bytes: self.memory_bytes - leader_bytes, ..self }, leader_bytes)
+    }
+
+    /// Memory of one that does tasks.
+    pub fn worker_bytes(&self) -> u64 {
+        self.memory_bytes / self.slots as u64
     }
 
     /// Means as JSON says them.
@@ -262,6 +273,15 @@ mod tests {
             let sizes = || all.iter().map(|share| share.end - share.start);
             assert!(sizes().max() <= sizes().min().map(|least| least + 1));
         }
+    }
+
+    #[test]
+    fn memory_is_divided_without_a_rest_that_nobody_counts() {
+        let means = Means { slots: 3, memory_bytes: 1000, ..Means::default() };
+        let (left, leader_bytes) = means.divided(16);
+        assert_eq!((left.memory_bytes, leader_bytes), (938, 62));
+        assert_eq!(left.worker_bytes(), 312);
+        assert!(leader_bytes + 3 * left.worker_bytes() <= means.memory_bytes);
     }
 
     #[test]

@@ -31,8 +31,8 @@ const PART_SAMPLES: u64 = 128;
 const KEPT_SAMPLES: u64 = 1024;
 /// Most samples that the leader takes itself: a job of an engine takes longer than these reads.
 const OWN_SAMPLES_MAX: u64 = 1 << 16;
-/// A process that keeps a part, with its libraries.
-const BESIDE_BYTES: u64 = 80 << 20;
+/// Buffers of a process that keeps a part.
+const BESIDE_BYTES: u64 = 16 << 20;
 /// Tenths of its share that such a process holds: what it sends and what it receives, parts being
 /// uneven.
 const HELD_TENTHS: u64 = 25;

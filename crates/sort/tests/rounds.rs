@@ -71,6 +71,6 @@ fn ranks_that_cannot_hold_the_records_are_refused() {
         );
         next.err().map(|error| error.message)
     };
-    assert!(refused(300 << 20).unwrap().contains("use --engine native"));
-    assert_eq!(refused(400 << 20), None);
+    assert!(refused(64 << 20).unwrap().contains("use --engine native"));
+    assert_eq!(refused(65 << 20), None);
 }

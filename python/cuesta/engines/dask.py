@@ -24,6 +24,8 @@ from cuesta.errors import CuestaError, EngineError, InputError
 from cuesta.trial import Outcome, Phase, Trial
 from cuesta.units import format_bytes
 
+PYTHON_BYTES = 128 << 20
+"""A process of Dask without a task."""
 LEAST_BYTES = 256 << 20
 """Memory that a worker needs for Python, Dask and small tasks."""
 COMBINED_AT_ONCE = 16
@@ -77,7 +79,10 @@ class DaskEngine:
         slots = sum(client.nthreads().values())
         if not slots:
             raise EngineError("engine dask: the scheduler has no worker; start some")
-        means = Means(slots=slots, memory_bytes=trial.memory_bytes, tasks=tasks)
+        # Each worker, and this process with the scheduler.
+        beside = 0 if trial.engine_options.get("scheduler") else (slots + 1) * PYTHON_BYTES
+        memory_bytes = rounds.memory_left(trial, beside, slots)
+        means = Means(slots=slots, memory_bytes=memory_bytes, tasks=tasks)
         found = partial(_found, client, scratch, self.progress)
         try:
             outcome = rounds.run(trial, (output, scratch), means, found)

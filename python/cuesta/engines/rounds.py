@@ -15,9 +15,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from cuesta.engines.request import native_request
+from cuesta.errors import InputError
 from cuesta.native import from_response, native_module, request_fields, to_json
 from cuesta.trial import Outcome, Phase, Trial
+from cuesta.units import format_bytes
 from cuesta.workloads import get_workload
+
+SLOT_BYTES_MIN = 16 << 20
+"""Least memory for a task, and for what leads."""
 
 
 def workloads() -> frozenset[str]:
@@ -34,7 +39,7 @@ class Means:
     slots
         How many tasks run at once.
     memory_bytes
-        Memory of all of them, and of what leads.
+        Memory of all of them, and of what leads: what the processes themselves leave of the limit.
     tasks, task_bytes
         How many tasks and parts there shall be, or bytes that a task reads, where that was said.
     keeps
@@ -114,6 +119,20 @@ class Leader:
         return [self._workload.phase(row) for row in told["phases"]]
 
 
+def memory_left(trial: Trial, beside_bytes: int, slots: int) -> int:
+    """What is left of the limit beside processes that take so many bytes without a task.
+
+    Errors: `InputError` when that is not enough for so many slots.
+    """
+    least = beside_bytes + (slots + 1) * SLOT_BYTES_MIN
+    if trial.memory_bytes < least:
+        raise InputError(
+            f"--memory is {format_bytes(trial.memory_bytes)}, engine {trial.engine} needs at least "
+            f"{format_bytes(least)} for {slots} tasks at once"
+        )
+    return trial.memory_bytes - beside_bytes
+
+
 def check(trial: Trial, places: tuple[Path, Path]) -> None:
     """Refuse what can be refused before an engine starts. Errors: `InputError`."""
     means = Means(slots=1, memory_bytes=trial.memory_bytes)
@@ -137,9 +156,8 @@ def run(
     with TemporaryDirectory(dir=scratch, prefix="rounds-") as folder:
         trial, converted = get_workload(trial.workload).readable(trial, scratch)
         asked = request_fields(trial, output, Path(folder))
-        leader = Leader(Job(workload=trial.workload, request=native_request(asked), means=means))
-        own = {"threads": 1, "memory_bytes": trial.memory_bytes // means.slots}
-        job = Job(workload=trial.workload, request=native_request(asked, **own), means=means)
+        job = Job(workload=trial.workload, request=native_request(asked), means=means)
+        leader = Leader(job)
         found: list[bytes] = []
         while (round_ := leader.next(found)) is not None:
             phases += leader.phases()

@@ -78,19 +78,6 @@ enum Own {
     Kept,
 }
 
-/// The part of the memory for what leads; the other half is for what does tasks.
-const LEADER_PART: u64 = 2;
-
-/// Memory of what leads, which joins what all have found.
-fn leader_bytes(means: &Means) -> u64 {
-    means.memory_bytes / LEADER_PART
-}
-
-/// Memory of what does one task, of which there is one a slot at a time.
-fn worker_bytes(means: &Means) -> u64 {
-    (means.memory_bytes - leader_bytes(means)) / means.slots as u64
-}
-
 /// What leads a run in rounds.
 ///
 /// # Errors
@@ -99,7 +86,6 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
     request.require_inputs()?;
     let _: AssembleParams = parameters(&request.parameters)?;
     let mut request = request.clone();
-    request.memory_bytes = leader_bytes(&means);
     if means.keeps {
         // Whoever does tasks is idle while it leads.
         request.threads = means.slots;
@@ -121,7 +107,5 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
 /// `Input` naming the option.
 pub fn work(request: &Request, means: Means) -> Result<Box<dyn Worker>> {
     let _: AssembleParams = parameters(&request.parameters)?;
-    let mut request = request.clone();
-    request.memory_bytes = worker_bytes(&means);
-    Ok(Box::new(worker::Work::new(request, means)))
+    Ok(Box::new(worker::Work::new(request.clone(), means)))
 }

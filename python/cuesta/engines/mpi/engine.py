@@ -16,6 +16,8 @@ from cuesta.native import native_module, request_fields
 from cuesta.trial import Outcome, Phase, Trial
 from cuesta.workloads import get_workload
 
+RANK_BYTES = 32 << 20
+"""A rank without a task: Python, NumPy and MPI."""
 _KERNELS = (*KERNELS, "c")
 
 
@@ -54,6 +56,10 @@ class MpiEngine:
             return _run_in_c(trial, ranks, output)
         trial, converted = get_workload(trial.workload).readable(trial, scratch)
         request = request_fields(trial, output, scratch)
+        if kernels == "native":
+            here = world.on_this_node() if world.is_inside() else ranks
+            left = rounds.memory_left(trial, here * RANK_BYTES, here)
+            request["memory_bytes"] = left // here * ranks
         request |= {"workload": trial.workload, "kernels": kernels}
         if world.is_inside():
             response = world.run(request)

@@ -26,13 +26,12 @@ WAVE_BYTES_MAX = (1 << 31) - 1
 
 def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     """All rounds. The response is that of `_native.run`."""
-    size, memory_bytes = world.size, request["memory_bytes"]
-    means = Means(slots=size, memory_bytes=memory_bytes, tasks=size, keeps=True)
+    size = world.size
+    means = Means(slots=size, memory_bytes=request["memory_bytes"], tasks=size, keeps=True)
     phases: list[Phase] = []
     with TemporaryDirectory(dir=request["scratch"], prefix=f"rank-{world.rank}-") as scratch:
-        own = {"threads": 1, "memory_bytes": memory_bytes // size}
         given = request if world.rank == 0 else request | {"scratch": scratch}
-        job = Job(workload=request["workload"], request=native_request(given, **own), means=means)
+        job = Job(workload=request["workload"], request=native_request(given), means=means)
         leader = Leader(job) if world.rank == 0 else None
         worker = job.worker()
         found: list[bytes] = []

@@ -10,6 +10,7 @@ from typing import Any
 
 _RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 _SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
+_LOCAL_VARIABLES = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 
 
 def is_inside() -> bool:
@@ -30,6 +31,12 @@ def size() -> int:
 
     found: int = MPI.COMM_WORLD.size
     return found
+
+
+def on_this_node() -> int:
+    """How many ranks are on the node of this one, as its launcher says; else all of them."""
+    told = (os.environ[name] for name in _LOCAL_VARIABLES if name in os.environ)
+    return next((int(count) for count in told), None) or size()
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:

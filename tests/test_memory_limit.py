@@ -1,0 +1,87 @@
+"""`--memory` holds for all processes of a run together: the system itself holds them to it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from assemblykit import drawn, reads_of, write_fastq
+from cuesta.cli.app import call
+from cuesta.engines import get_engine
+from harness import limits
+
+MIB = 1 << 20
+LIMITS = {"native": 64 * MIB, "mpi": 256 * MIB}
+PYTHON_BYTES = 32 * MIB
+"""Beside the limit of engine `native`: the interpreter of the command."""
+
+
+def made(words: str, folder: Path) -> str:
+    """What `cuesta data make` makes."""
+    path = folder / words.split()[0]
+    assert call(["data", "make", *words.split(), "--seed", "3", "-o", str(path)]) == 0
+    return str(path)
+
+
+def reads(folder: Path) -> str:
+    genome = drawn(100_000, 3)
+    return str(write_fastq(folder / "reads.fq", reads_of(genome, 40, 0.002, 4)))
+
+
+pairs = partial(made, "clusters --genes 900 --samples 90 --pairs 200000")
+matrix = partial(made, "matrix --genes 900 --samples 60")
+records = partial(made, "tera --rows 400000")
+points = partial(made, "points --rows 600000 --dimensions 20")
+images = partial(made, "images --images 24 --height 1024 --width 1024")
+
+QUESTIONS: dict[str, tuple[str, list[Callable[[Path], str]]]] = {
+    "scan": ("--min-abs-score 0.3", [pairs]),
+    "join": ("--min-abs-score 0.3", [pairs, pairs]),
+    "degrees": ("", [pairs]),
+    "communities": ("--method label-propagation", [pairs]),
+    "load": ("", [pairs]),
+    "correlate": ("--min-abs-score 0.5", [matrix]),
+    "sort": ("", [records]),
+    "kmeans": ("--clusters 8 --iterations 3", [points]),
+    "dataflow": ("--blocks 32 --block-vectors 262144", []),
+    "images": ("", [images]),
+    "assemble": ("-k 31", [reads]),
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Path], str]], str]:
+    """Inputs by what makes them, each made once."""
+    folder, known = tmp_path_factory.mktemp("inputs"), {}
+
+    def get(make: Callable[[Path], str]) -> str:
+        if make not in known:
+            known[make] = make(folder)
+        return known[make]
+
+    return get
+
+
+@pytest.mark.parametrize("workload", QUESTIONS)
+@pytest.mark.parametrize("name", LIMITS)
+def test_all_processes_of_a_run_stay_within_the_limit(
+    name: str, workload: str, inputs: Callable[[Callable[[Path], str]], str], tmp_path: Path
+) -> None:
+    engine = get_engine(name)
+    if workload not in engine.workloads:
+        pytest.skip("not a workload of this engine")
+    if missing := engine.missing():
+        pytest.skip(missing)
+    with limits.control_group(LIMITS[name]) as group:
+        if group is None:
+            pytest.skip("no control group may be made here")
+    options, makers = QUESTIONS[workload]
+    words = [str(Path(sys.executable).with_name("cuesta")), "run", workload]
+    words += [*map(inputs, makers), *options.split(), "--engine", name, "--threads", "2"]
+    words += ["--memory", str(LIMITS[name]), "-o", str(tmp_path / "answer")]
+    beside = PYTHON_BYTES if name == "native" else 0
+    limits.run(words, LIMITS[name] + beside, data_segment=False)
