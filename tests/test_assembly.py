@@ -96,7 +96,7 @@ def test_threads_memory_and_order_change_no_byte(reads: Path, tmp_path: Path, si
     [
         ("1", "1GiB", ["-k", "31"]),
         ("3", "1GiB", ["-k", "31,55,79"]),
-        ("2", "64MiB", ["-k", "21,41"]),
+        ("2", "128MiB", ["-k", "21,41"]),
         ("2", "1GiB", ["-k", "31", "--min-count", "4", "--profile", "paper"]),
         ("3", "1GiB", ["-k", "31,55", "--chains", "ranking"]),
     ],
