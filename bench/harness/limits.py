@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ from pathlib import Path
 from harness.model import Sample
 
 _GROUPS = Path("/sys/fs/cgroup")
+ENDING_SECONDS = 5.0
+"""How long processes of a group may take to end behind the command."""
 _LAUNCHER = """
 import os, resource, sys, time
 limit, data, group = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -61,7 +64,19 @@ def control_group(limit_bytes: int) -> Iterator[Path | None]:
         yield group
     finally:
         if group:
-            group.rmdir()
+            _remove(group)
+
+
+def _remove(group: Path) -> None:
+    """Remove a group whose last process may be ending yet. Errors: `OSError`."""
+    until = time.monotonic() + ENDING_SECONDS
+    while True:
+        try:
+            return group.rmdir()
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
 
 
 def _made(limit_bytes: int) -> Path | None:
