@@ -173,16 +173,8 @@ def test_the_command_itself_may_be_the_ranks(tmp_path: Path) -> None:
 def test_ranks_that_cannot_hold_the_records_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [
-        "run",
-        "sort",
-        str(make(tmp_path / "a.dat", 400_000)),
-        "--engine",
-        "mpi",
-        "--ranks",
-        "4",
-    ]
-    assert call([*words, "--memory", "256MiB", "-o", str(tmp_path / "a")]) == 2
+    words = ["run", "sort", str(make(tmp_path / "a.dat", 400_000)), "-o", str(tmp_path / "a")]
+    assert call([*words, "--engine", "mpi", "--ranks", "4", "--memory", "256MiB"]) == 2
     assert "use --engine native" in capsys.readouterr().err
 
 

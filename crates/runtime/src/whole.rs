@@ -117,6 +117,7 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"same");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
+
     #[test]
     fn what_fails_to_write_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
