@@ -65,7 +65,7 @@ def _list(name: str) -> None:
     _add(
         OFFERS,
         r"^    workload!\(.*\),$",
-        f'    workload!("{name}", cuesta_{name}, {check}, rounds),',
+        f'    workload!("{name}", cuesta_{name}, {check}, PLANS),',
     )
     # The second one writes the lock file.
     for words in (["fmt", "--all"], ["metadata", "--format-version=1", "--offline"]):
