@@ -46,34 +46,40 @@ proptest! {
     }
 }
 
+/// Phases of a run in one task by a worker that keeps its points where `memory_bytes` let it.
+fn kept_in(place: &Place, request: &Request, memory_bytes: u64) -> Vec<String> {
+    run(request);
+    let answer = place.answer();
+    let means = Means { slots: 1, memory_bytes: 1 << 30, keeps: true, ..Means::default() };
+    let mut leader = lead(request, Means { tasks: Some(1), ..means }).unwrap();
+    let mut worker = work(&Request { memory_bytes, ..request.clone() }, means).unwrap();
+    let (mut found, mut phases) = (Vec::new(), Vec::new());
+    let mut response = cuesta_core::job::Response::default();
+    let progress = Progress::default();
+    while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {
+        let task =
+            cuesta_runtime::rounds::Task { number: 0, shared: &round.shared, own: &round.tasks[0] };
+        found = vec![worker.task(task, &progress).unwrap().0];
+        phases.push(round.phase);
+    }
+    assert_eq!(place.answer(), answer);
+    phases
+}
+
 #[test]
 fn a_worker_that_keeps_points_gives_the_same() {
     let place = Place::new();
     let path = place.singles("x.npy", &clouds(5000, 4, 5, 8));
     let request = place.request(&[&path], json!({ "clusters": 5, "iterations": 120 }));
-    run(&request);
-    let answer = place.answer();
-    let means = Means { slots: 2, memory_bytes: 1 << 30, keeps: true, ..Means::default() };
-    let mut leader = lead(&request, means).unwrap();
-    let mut worker = work(&request, means).unwrap();
-    let (mut found, mut phases) = (Vec::new(), Vec::new());
-    let mut response = cuesta_core::job::Response::default();
-    let progress = Progress::default();
-    while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {
-        let of = |number: usize| cuesta_runtime::rounds::Task {
-            number,
-            shared: &round.shared,
-            own: &round.tasks[number],
-        };
-        let mut all = (0..round.tasks.len())
-            .map(|number| worker.task(of(number), &progress).unwrap().0)
-            .collect::<Vec<_>>()
-            .into_iter();
-        let first = all.next().unwrap();
-        let both = all.fold(first, |a, b| worker.combine(&round.shared, a, &b).unwrap());
-        found = vec![both];
-        phases.push(round.phase);
-    }
-    assert_eq!(place.answer(), answer);
+    let phases = kept_in(&place, &request, 1 << 30);
     assert!(phases.contains(&"iteration 1".to_owned()), "{phases:?}");
+}
+
+#[test]
+fn a_worker_without_the_memory_for_its_points_reads_them_anew() {
+    let place = Place::new();
+    let path = place.singles("x.npy", &clouds(120_000, 4, 5, 8));
+    let request = place.request(&[&path], json!({ "clusters": 5, "iterations": 3 }));
+    let phases = kept_in(&place, &request, 4 << 20);
+    assert!(phases.contains(&"streamed iteration 1".to_owned()), "{phases:?}");
 }
