@@ -27,6 +27,7 @@ def test_a_killed_executor_is_replaced_and_the_answer_is_that_of_native(tmp_path
     assert call(["run", "dataflow", *BLOCKS, "-o", str(tmp_path / "native")]) == 0
     words = [sys.executable, "-m", "cuesta", "run", "dataflow", *BLOCKS, "--engine", "spark"]
     words += ["--master", "local-cluster[2,1,1024]", "--engine-option", "partitions=30"]
+    words += ["--memory", "1536MiB"]
     process = subprocess.Popen([*words, "-o", str(tmp_path / "spark")])
     try:
         os.kill(an_executor_at_work(process.pid), signal.SIGKILL)

@@ -109,13 +109,13 @@ def test_options_reach_the_session_and_task_bytes_does_not_end_it() -> None:
     cluster = settings_of(replace(wanted, engine_options=given))
     assert not cluster.options.is_local
     assert cluster.options.spark == (("spark.executor.memory", "2g"),)
-    assert cluster.heap_bytes > settings_of(wanted).heap_bytes
+    assert cluster.heap_bytes == settings_of(wanted).heap_bytes
 
 
 def test_too_little_memory_says_how_much_is_needed() -> None:
     wanted = trial("scan", ["a"], {})
     small = replace(wanted, memory_bytes=1 << 30)
-    with pytest.raises(InputError, match=r"engine spark needs at least 1\.25 GiB for 2 threads"):
+    with pytest.raises(InputError, match=r"engine spark needs at least 1\.42 GiB for 2 threads"):
         settings_of(small)
 
 

@@ -15,7 +15,7 @@ from cuesta.engines import get_engine
 from harness import limits
 
 MIB = 1 << 20
-LIMITS = {"native": 64 * MIB, "mpi": 256 * MIB}
+LIMITS = {"native": 64 * MIB, "mpi": 256 * MIB, "spark": 1536 * MIB}
 PYTHON_BYTES = 32 * MIB
 """Beside the limit of engine `native`: the interpreter of the command."""
 

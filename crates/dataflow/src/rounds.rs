@@ -97,7 +97,7 @@ impl Steps {
         let source = Source::open(&self.request.inputs, self.request.seed)?;
         let plan = self.params.check(source.vectors())?;
         let amounts = Amounts { files: source.file_bytes(), memory: plan.bytes(plan.vectors) };
-        let budget = Budget::new(self.means.memory_bytes);
+        let budget = Budget::new(self.means.all_bytes());
         let at_once = plan.blocks.min(self.means.slots as u64);
         match (plan.keep, self.means.keeps) {
             (Keep::Memory, true) => {

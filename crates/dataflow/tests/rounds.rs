@@ -37,8 +37,14 @@ fn table_of(request: &Request) -> String {
     fs::read_to_string(request.output.join(table::AVERAGES_FILE)).unwrap()
 }
 
-const MEANS: Means =
-    Means { slots: 3, memory_bytes: 1 << 30, tasks: None, task_bytes: None, keeps: false };
+const MEANS: Means = Means {
+    slots: 3,
+    nodes: 1,
+    memory_bytes: 1 << 30,
+    tasks: None,
+    task_bytes: None,
+    keeps: false,
+};
 
 /// By workers that keep everything and do a task of each round twice.
 fn by_one_worker(request: &Request) -> Response {

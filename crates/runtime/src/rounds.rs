@@ -24,7 +24,11 @@ pub const TASKS_A_SLOT: u64 = 3;
 pub struct Means {
     /// How many tasks run at once, at least 1.
     pub slots: usize,
-    /// Memory of all that do tasks; of what leads too until it is [`divided`](Self::divided).
+    /// Nodes that they are on; 0 is one.
+    #[serde(default)]
+    pub nodes: usize,
+    /// Memory of all that do tasks on a node; of what leads too until it is
+    /// [`divided`](Self::divided).
     pub memory_bytes: u64,
     /// How many tasks there shall be, and how many parts, where that has been said.
     #[serde(default)]
@@ -53,7 +57,12 @@ impl Means {
 
     /// Memory of one that does tasks.
     pub fn worker_bytes(&self) -> u64 {
-        self.memory_bytes / self.slots as u64
+        self.all_bytes() / self.slots as u64
+    }
+
+    /// Memory of all that do tasks, on whatever nodes.
+    pub fn all_bytes(&self) -> u64 {
+        self.memory_bytes.saturating_mul(self.nodes.max(1) as u64)
     }
 
     /// Means as JSON says them.
@@ -282,6 +291,8 @@ mod tests {
         assert_eq!((left.memory_bytes, leader_bytes), (938, 62));
         assert_eq!(left.worker_bytes(), 312);
         assert!(leader_bytes + 3 * left.worker_bytes() <= means.memory_bytes);
+        let nodes = Means { slots: 6, nodes: 2, ..left };
+        assert_eq!((nodes.worker_bytes(), nodes.all_bytes()), (312, 2 * 938));
     }
 
     #[test]

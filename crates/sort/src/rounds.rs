@@ -155,11 +155,11 @@ impl Steps {
         let (bytes, slots) = (self.records * RECORD_BYTES as u64, self.means.slots as u64);
         if self.means.keeps {
             let needed = bytes * HELD_TENTHS / 10 + slots * BESIDE_BYTES;
-            if needed > self.means.memory_bytes {
+            if needed > self.means.all_bytes() {
                 let (all, needed) = (human(bytes), human(needed));
-                let limit = human(self.means.memory_bytes);
+                let limit = human(self.means.all_bytes());
                 let text = format!(
-                    "{slots} ranks that sort {all} hold up to {needed}, the limit is {limit}; \
+                    "{slots} ranks that sort {all} hold up to {needed}, the limit leaves them {limit}; \
                      raise --memory, or use --engine native, which sorts in runs on disk"
                 );
                 return Err(Error::input("memory", text));

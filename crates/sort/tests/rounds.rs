@@ -31,7 +31,7 @@ proptest! {
         let records = made(kind, count, seed);
         let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
         let (tasks, task_bytes) = (Some(parts), Some(task_bytes.max(count as u64)));
-        let means = Means { slots: 2, memory_bytes: PLENTY, tasks, task_bytes, keeps: false };
+        let means = Means { slots: 2, nodes: 1, memory_bytes: PLENTY, tasks, task_bytes, keeps: false };
         let worker = || work(&request, means);
         let engine = RandomEngine { worker: &worker, chance: Stream::new(seed, 0) };
         let response = engine.run(lead(&request, means).unwrap().as_mut(), &Progress::default());
@@ -48,7 +48,7 @@ fn workers_that_keep_their_parts_sort_as_the_reference_does() {
         let records = made(common::KINDS[2], count, 3);
         let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
         let (tasks, memory_bytes) = (Some(slots), PLENTY);
-        let means = Means { slots, memory_bytes, tasks, task_bytes: None, keeps: true };
+        let means = Means { slots, nodes: 1, memory_bytes, tasks, task_bytes: None, keeps: true };
         let mut leader = lead(&request, means).unwrap();
         let mut workers: Vec<_> = (0..slots).map(|_| work(&request, means).unwrap()).collect();
         let response = ranks::run(leader.as_mut(), &mut workers).unwrap();

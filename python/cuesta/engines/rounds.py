@@ -38,8 +38,11 @@ class Means:
     ----------
     slots
         How many tasks run at once.
+    nodes
+        How many nodes they are on.
     memory_bytes
-        Memory of all of them, and of what leads: what the processes themselves leave of the limit.
+        Memory of all of them on a node, and of what leads: what the processes themselves leave of
+        the limit.
     tasks, task_bytes
         How many tasks and parts there shall be, or bytes that a task reads, where that was said.
     keeps
@@ -48,6 +51,7 @@ class Means:
 
     slots: int
     memory_bytes: int
+    nodes: int = 1
     tasks: int | None = None
     task_bytes: int | None = None
     keeps: bool = False

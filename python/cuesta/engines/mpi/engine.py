@@ -58,8 +58,8 @@ class MpiEngine:
         request = request_fields(trial, output, scratch)
         if kernels == "native":
             here = world.on_this_node() if world.is_inside() else ranks
-            left = rounds.memory_left(trial, here * RANK_BYTES, here)
-            request["memory_bytes"] = left // here * ranks
+            request["memory_bytes"] = rounds.memory_left(trial, here * RANK_BYTES, here)
+            request["nodes"] = max(1, ranks // here)
         request |= {"workload": trial.workload, "kernels": kernels}
         if world.is_inside():
             response = world.run(request)

@@ -27,7 +27,13 @@ WAVE_BYTES_MAX = (1 << 31) - 1
 def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     """All rounds. The response is that of `_native.run`."""
     size = world.size
-    means = Means(slots=size, memory_bytes=request["memory_bytes"], tasks=size, keeps=True)
+    means = Means(
+        slots=size,
+        nodes=request["nodes"],
+        memory_bytes=request["memory_bytes"],
+        tasks=size,
+        keeps=True,
+    )
     phases: list[Phase] = []
     with TemporaryDirectory(dir=request["scratch"], prefix=f"rank-{world.rank}-") as scratch:
         given = request if world.rank == 0 else request | {"scratch": scratch}

@@ -5,6 +5,7 @@ Everything here is found by name on the executors, which have this package too.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,10 @@ def version() -> str:
 
 
 def greet(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """One row an executor's slot: its version."""
+    """One row an executor's slot: its version, and the node that it is on."""
     import pyarrow as pa
 
     for batch in batches:
-        yield pa.RecordBatch.from_pydict({"version": [version()] * batch.num_rows})
+        rows = batch.num_rows
+        found = {"version": [version()] * rows, "node": [platform.node()] * rows}
+        yield pa.RecordBatch.from_pydict(found)

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass, replace
 
 from cuesta.engines.dataflow import kernels_of
+from cuesta.engines.rounds import SLOT_BYTES_MIN
 from cuesta.engines.spark import scala_options
 from cuesta.errors import InputError
 from cuesta.trial import Trial
@@ -17,6 +18,8 @@ PARTITIONS_MAX = 1 << 20
 
 JVM_BESIDE_HEAP_BYTES = 384 << 20
 """Code, threads and network buffers of the JVM."""
+DRIVER_BYTES = 128 << 20
+"""The driver's Python with its libraries."""
 WORKER_BYTES = 192 << 20
 """A Python worker with its libraries and the rows of one split."""
 HEAP_BYTES_MIN = 512 << 20
@@ -58,10 +61,21 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a session depends on: two trials with equal settings share one."""
+    """What a session depends on: two trials with equal settings share one.
+
+    Attributes
+    ----------
+    options
+        The user's, but those of a trial alone.
+    heap_bytes, beside_bytes
+        The limit of memory, as the heap of a JVM and as what its node has beside that.
+    jar
+        The workloads of an engine without Python workers.
+    """
 
     options: Options
     heap_bytes: int
+    beside_bytes: int
     jar: str = ""
 
 
@@ -72,14 +86,36 @@ def settings_of(trial: Trial, jar: str = "") -> Settings:
     """
     scala = bool(jar)
     options = replace(options_of(trial, scala=scala), task_bytes=None, partitions=None, kernels="")
-    workers = trial.threads if options.is_local and not jar else 0
-    beside = JVM_BESIDE_HEAP_BYTES + workers * WORKER_BYTES
-    if trial.memory_bytes < beside + HEAP_BYTES_MIN:
+    heap_bytes = _divided(trial, scala=scala)[0]
+    beside_bytes = trial.memory_bytes - heap_bytes
+    return Settings(options=options, heap_bytes=heap_bytes, beside_bytes=beside_bytes, jar=jar)
+
+
+def tasks_bytes(trial: Trial) -> int:
+    """Memory for the tasks of rounds and for what leads them: as much as the heap has.
+
+    Errors: `InputError` when the limit is too low.
+    """
+    return _divided(trial, scala=False)[1]
+
+
+def _divided(trial: Trial, *, scala: bool) -> tuple[int, int]:
+    """The heap, and what Python processes have for tasks: all of it in Scala, else half each.
+
+    On a cluster it is so on each node, whose Python workers are as many as `trial` has threads.
+    """
+    beside, least = JVM_BESIDE_HEAP_BYTES, HEAP_BYTES_MIN
+    if not scala:
+        beside += DRIVER_BYTES + trial.threads * WORKER_BYTES
+        least += (trial.threads + 1) * SLOT_BYTES_MIN
+    left = trial.memory_bytes - beside
+    if left < least:
         raise InputError(
             f"--memory is {format_bytes(trial.memory_bytes)}, engine {trial.engine} needs at least "
-            f"{format_bytes(beside + HEAP_BYTES_MIN)} for {trial.threads} threads"
+            f"{format_bytes(beside + least)} for {trial.threads} threads"
         )
-    return Settings(options=options, heap_bytes=trial.memory_bytes - beside, jar=jar)
+    heap = left if scala else max(HEAP_BYTES_MIN, left // 2)
+    return heap, left - heap
 
 
 def options_of(trial: Trial, *, scala: bool = False) -> Options:

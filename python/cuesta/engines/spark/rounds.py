@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cuesta.engines import rounds
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.engines.spark import rounds_tasks as tasks
-from cuesta.engines.spark.options import options_of
+from cuesta.engines.spark.options import options_of, tasks_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,7 +29,8 @@ def run(context: Context) -> dict[str, int]:
     trial = context.trial
     means = Means(
         slots=context.session.slots,
-        memory_bytes=trial.memory_bytes,
+        nodes=context.session.nodes,
+        memory_bytes=tasks_bytes(trial),
         tasks=options_of(trial).partitions,
         task_bytes=context.task_bytes,
     )

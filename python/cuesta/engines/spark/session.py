@@ -34,6 +34,8 @@ STOP_SECONDS = 10.0
 """How long the JVM may take to end before it is killed."""
 LOG_MILLISECONDS = 10_000
 """How long the event log may lag behind."""
+GREETING = "version string, node string"
+"""What an executor tells of itself."""
 ARROW_ROWS = 65_536
 ARROW_BYTES = 16 << 20
 """Bounds of a batch on its way between the JVM and a Python worker."""
@@ -69,8 +71,8 @@ class Session:
         The session of PySpark.
     settings
         What it was started with.
-    slots
-        Tasks that run at once.
+    slots, nodes
+        Tasks that run at once, and nodes that they run on.
     versions
         Of Spark and of its Java.
     """
@@ -80,6 +82,7 @@ class Session:
         self.spark = spark
         self.settings = settings
         self.slots = max(1, context.defaultParallelism)
+        self.nodes = 1
         self.versions = {"spark": spark.version, "java": _jvm_version(spark)}
         self.places = places
         self._gateway: Any = context._gateway
@@ -223,7 +226,13 @@ def _configuration(settings: Settings, places: Places) -> dict[str, str]:
     java_options = f"-XX:ErrorFile={folder}/java-crash.log"
     given = dict(settings.options.spark)
     given_java_options = given.pop("spark.driver.extraJavaOptions", "")
-    local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if settings.options.is_local:
+        place = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    else:
+        place = {
+            "spark.executor.memory": f"{settings.heap_bytes >> 20}m",
+            "spark.executor.memoryOverhead": f"{settings.beside_bytes >> 20}m",
+        }
     return {
         "spark.app.name": "cuesta",
         "spark.master": settings.options.master,
@@ -241,7 +250,7 @@ def _configuration(settings: Settings, places: Places) -> dict[str, str]:
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
         # A row twice must be found before anything is filtered out by the other side.
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
-        **(local if settings.options.is_local else {}),
+        **place,
         **_jar(settings.jar),
         **given,
     }
@@ -262,7 +271,8 @@ def _greet(session: Session) -> None:
     """Start the Python workers and see that they have this very package."""
     slots = session.slots
     range_of_slots = session.spark.range(0, slots, 1, slots)
-    found = session.map_arrow(range_of_slots, executor.greet, "version string").toArrow()
+    found = session.map_arrow(range_of_slots, executor.greet, GREETING).toArrow()
+    session.nodes = len(set(found.column("node").to_pylist()))
     session.spark.conf.set("spark.sql.shuffle.partitions", str(2 * slots))
     ours = executor.version()
     others = sorted(set(found.column("version").to_pylist()) - {ours})
