@@ -159,8 +159,8 @@ impl Steps {
                 let (all, needed) = (human(bytes), human(needed));
                 let limit = human(self.means.all_bytes());
                 let text = format!(
-                    "{slots} ranks that sort {all} hold up to {needed}, the limit leaves them {limit}; \
-                     raise --memory, or use --engine native, which sorts in runs on disk"
+                    "{slots} ranks that sort {all} hold up to {needed}, the limit leaves them \
+                     {limit}; raise --memory, or use --engine native, which sorts in runs on disk"
                 );
                 return Err(Error::input("memory", text));
             }

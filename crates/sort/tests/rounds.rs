@@ -30,8 +30,9 @@ proptest! {
         let place = Place::new();
         let records = made(kind, count, seed);
         let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
-        let (tasks, task_bytes) = (Some(parts), Some(task_bytes.max(count as u64)));
-        let means = Means { slots: 2, nodes: 1, memory_bytes: PLENTY, tasks, task_bytes, keeps: false };
+        let task_bytes = Some(task_bytes.max(count as u64));
+        let means = Means { slots: 2, memory_bytes: PLENTY, task_bytes, ..Means::default() };
+        let means = Means { tasks: Some(parts), ..means };
         let worker = || work(&request, means);
         let engine = RandomEngine { worker: &worker, chance: Stream::new(seed, 0) };
         let response = engine.run(lead(&request, means).unwrap().as_mut(), &Progress::default());
