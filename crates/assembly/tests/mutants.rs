@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cuesta_assembly::verify;
-use cuesta_core::job::{Level, Request};
-use cuesta_core::mutation::{Rows, mutant};
+use cuesta_core::job::{Request, VerificationLevel};
+use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use serde_json::{Value, json};
@@ -94,7 +94,7 @@ fn answer(parameters: &Value, reads: &[String]) -> Answer {
         threads: 1,
         memory_bytes: 64 << 20,
         scratch: folder.path().to_owned(),
-        verify: Level::Full,
+        verify: VerificationLevel::Full,
         names: None,
     };
     cuesta_assembly::run(&request, &Progress::default()).unwrap();
@@ -128,7 +128,9 @@ fn no_mutant_passes(name: &str, answer: &Answer) {
     while made.values().sum::<u64>() < wanted {
         for path in &all {
             let content = fs::read(path).unwrap();
-            let Some((what, wrong)) = mutant(&content, Rows::Lines, 7, index) else { continue };
+            let Some((what, wrong)) = mutant(&content, RowFormat::Lines, 7, index) else {
+                continue;
+            };
             fs::write(path, wrong).unwrap();
             let passes = verify(request, &Progress::default()).is_ok_and(|found| found.verified);
             assert!(!passes, "{name}: {} passes with {what}", path.display());

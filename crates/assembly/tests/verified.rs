@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 
 use cuesta_core::Result;
-use cuesta_core::job::{Level, Request, Verdict};
+use cuesta_core::job::{Request, Verdict, VerificationLevel};
 use cuesta_core::progress::Progress;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn request(folder: &Path, parameters: &Value, (threads, memory_bytes): (usize, u
         threads,
         memory_bytes,
         scratch: folder.to_owned(),
-        verify: Level::Full,
+        verify: VerificationLevel::Full,
         names: None,
     }
 }
@@ -68,7 +68,7 @@ proptest! {
         let mut request = request(folder.path(), &parameters, means);
         run(&request).unwrap();
         let full = verified(&request);
-        request.verify = Level::Sample;
+        request.verify = VerificationLevel::Sample;
         let sample = verified(&request);
         prop_assert_eq!(full.digest, sample.digest);
         prop_assert_eq!(full.files, sample.files);

@@ -36,7 +36,7 @@ pub struct Request {
     pub scratch: PathBuf,
     /// How much of the answer a verification holds against the input.
     #[serde(default)]
-    pub verify: Level,
+    pub verify: VerificationLevel,
     /// A file that names the genes, for workloads on genes.
     #[serde(default)]
     pub names: Option<PathBuf>,
@@ -45,7 +45,7 @@ pub struct Request {
 /// How much of an answer is held against the input.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum VerificationLevel {
     /// All of it.
     #[default]
     Full,
@@ -54,7 +54,7 @@ pub enum Level {
     Sample,
 }
 
-/// One part in so many is verified by [`Level::Sample`].
+/// One part in so many is verified by [`VerificationLevel::Sample`].
 pub const SAMPLED_OF: u64 = 16;
 
 impl Request {

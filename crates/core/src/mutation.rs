@@ -5,7 +5,7 @@ use crate::random::Stream;
 
 /// How a file is divided into rows.
 #[derive(Clone, Copy, Debug)]
-pub enum Rows {
+pub enum RowFormat {
     /// Lines of fields between tabs.
     Lines,
     /// Records of so many bytes.
@@ -17,7 +17,7 @@ const KINDS: u64 = 8;
 
 /// The mutant number `index` of `content`, and what was done; `None` where that changes nothing,
 /// for example because the two rows that would change places are equal.
-pub fn mutant(content: &[u8], rows: Rows, seed: u64, index: u64) -> Option<(String, Vec<u8>)> {
+pub fn mutant(content: &[u8], rows: RowFormat, seed: u64, index: u64) -> Option<(String, Vec<u8>)> {
     let chance = Stream::new(seed, index);
     let mut parts = split(content, rows);
     let count = parts.len() as u64;
@@ -76,17 +76,24 @@ fn changed(before: &[u8], after: Vec<u8>, what: String) -> Option<(String, Vec<u
     (before != after).then_some((what, after))
 }
 
-fn split(content: &[u8], rows: Rows) -> Vec<Vec<u8>> {
+fn split(content: &[u8], rows: RowFormat) -> Vec<Vec<u8>> {
     match rows {
-        Rows::Lines => content.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect(),
-        Rows::Fixed(size) => content.chunks(size).map(<[u8]>::to_vec).collect(),
+        RowFormat::Lines => {
+            content.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect()
+        }
+        RowFormat::Fixed(size) => content.chunks(size).map(<[u8]>::to_vec).collect(),
     }
 }
 
 /// Two rows with one field of each in the other's place: a column of text, or eight bytes.
-fn exchange(left: &[u8], right: &[u8], rows: Rows, which: usize) -> Option<(Vec<u8>, Vec<u8>)> {
+fn exchange(
+    left: &[u8],
+    right: &[u8],
+    rows: RowFormat,
+    which: usize,
+) -> Option<(Vec<u8>, Vec<u8>)> {
     match rows {
-        Rows::Lines => {
+        RowFormat::Lines => {
             let fields = |row: &[u8]| -> Vec<Vec<u8>> {
                 let row = row.strip_suffix(b"\n").unwrap_or(row);
                 row.split(|&byte| byte == b'\t').map(<[u8]>::to_vec).collect()
@@ -97,7 +104,7 @@ fn exchange(left: &[u8], right: &[u8], rows: Rows, which: usize) -> Option<(Vec<
             let join = |fields: Vec<Vec<u8>>| [fields.join(&b'\t'), b"\n".to_vec()].concat();
             Some((join(a), join(b)))
         }
-        Rows::Fixed(_) => {
+        RowFormat::Fixed(_) => {
             let (mut a, mut b) = (left.to_vec(), right.to_vec());
             let words = a.len().min(b.len()) / 8;
             let place = 8 * (which % words.max(1));
@@ -117,7 +124,7 @@ mod tests {
         let text = b"gene\tin\n1\t20\n2\t30\n3\t40\n";
         let mut seen = std::collections::BTreeSet::new();
         for index in 0..800 {
-            if let Some((_, bytes)) = mutant(text, Rows::Lines, 1, index) {
+            if let Some((_, bytes)) = mutant(text, RowFormat::Lines, 1, index) {
                 assert_ne!(bytes, text);
                 seen.insert(index % KINDS);
             }
@@ -128,14 +135,15 @@ mod tests {
     #[test]
     fn records_of_fixed_size_keep_it_when_fields_change_places() {
         let bytes: Vec<u8> = (0..100).collect();
-        let (_, swapped) =
-            (0..80).find_map(|index| mutant(&bytes, Rows::Fixed(20), 3, 8 * index + 4)).unwrap();
+        let (_, swapped) = (0..80)
+            .find_map(|index| mutant(&bytes, RowFormat::Fixed(20), 3, 8 * index + 4))
+            .unwrap();
         assert_eq!(swapped.len(), 100);
     }
 
     #[test]
     fn the_same_number_makes_the_same_mutant() {
         let text = b"1\t2\n3\t4\n";
-        assert_eq!(mutant(text, Rows::Lines, 5, 12), mutant(text, Rows::Lines, 5, 12));
+        assert_eq!(mutant(text, RowFormat::Lines, 5, 12), mutant(text, RowFormat::Lines, 5, 12));
     }
 }

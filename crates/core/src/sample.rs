@@ -1,4 +1,5 @@
-//! Which parts of an answer a verification at [`Level::Sample`](crate::job::Level) computes anew.
+//! Which parts of an answer a verification at
+//! [`VerificationLevel::Sample`](crate::job::VerificationLevel) computes anew.
 
 use crate::fingerprint::Key;
 use crate::job::SAMPLED_OF;

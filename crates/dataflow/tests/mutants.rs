@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::Path;
 
-use cuesta_core::job::{Level, Request};
-use cuesta_core::mutation::{Rows, mutant};
+use cuesta_core::job::{Request, VerificationLevel};
+use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
 use cuesta_dataflow::{run, table, verify};
 use cuesta_input::npy;
@@ -30,7 +30,7 @@ fn answered(folder: &Path, parameters: Value, values: &[f64]) -> Request {
         threads: 1,
         memory_bytes: 1 << 30,
         scratch: folder.to_owned(),
-        verify: Level::Full,
+        verify: VerificationLevel::Full,
         names: None,
     };
     if !values.is_empty() {
@@ -64,7 +64,7 @@ fn no_mutant_of_an_answer_passes() {
         assert!(passes(&request));
         while made < wanted * (case as u64 + 1) / 3 {
             index += 1;
-            let Some((what, wrong)) = mutant(&right, Rows::Lines, 7, index) else {
+            let Some((what, wrong)) = mutant(&right, RowFormat::Lines, 7, index) else {
                 continue;
             };
             fs::write(&path, wrong).unwrap();

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cuesta_core::job::{Level, Request, Verdict};
+use cuesta_core::job::{Request, Verdict, VerificationLevel};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_dataflow::{run, table, verify};
@@ -133,7 +133,7 @@ fn every_wrong_block_is_found_and_a_sample_finds_one_in_sixteen() {
     let other = of_another_seed(&mut asked);
     let good = table_of(&asked);
     let path = asked.output.join(table::AVERAGES_FILE);
-    asked.verify = Level::Sample;
+    asked.verify = VerificationLevel::Sample;
     assert!(judged(&asked).unwrap().verified);
     // All lines agree with one another, and every sum is wrong.
     fs::write(&path, &other).unwrap();
@@ -146,7 +146,7 @@ fn every_wrong_block_is_found_and_a_sample_finds_one_in_sixteen() {
     let mut asked = request(folder.path(), one_block, 2);
     let other = of_another_seed(&mut asked);
     table_of(&asked);
-    for level in [Level::Full, Level::Sample] {
+    for level in [VerificationLevel::Full, VerificationLevel::Sample] {
         asked.verify = level;
         assert!(judged(&asked).unwrap().verified);
         fs::write(asked.output.join(table::AVERAGES_FILE), &other).unwrap();

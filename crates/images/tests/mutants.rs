@@ -8,8 +8,8 @@ mod common;
 use std::fs;
 
 use common::{Page, Place, levels, proved, run, tiff, verify};
-use cuesta_core::job::{Level, Request};
-use cuesta_core::mutation::{Rows, mutant};
+use cuesta_core::job::{Request, VerificationLevel};
+use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
 use serde_json::{Value, json};
 use tiff::encoder::Compression;
@@ -46,7 +46,7 @@ fn no_mutant_of_an_answer_passes() {
         let until = made + wanted.div_ceil(2);
         while made < until {
             index += 1;
-            let Some((what, wrong)) = mutant(&right, Rows::Lines, 3, index) else { continue };
+            let Some((what, wrong)) = mutant(&right, RowFormat::Lines, 3, index) else { continue };
             fs::write(place.answer(), wrong).unwrap();
             assert!(!passes(&request), "mutant {index}: {what}");
             made += 1;
@@ -63,7 +63,7 @@ fn a_sample_shows_all_that_can_be_seen_without_pixels() {
     let path = place.npy("stack.npy", "|u1", "(200, 8, 9)", &levels(200 * 72, 7));
     let mut request = place.request(&[&path], json!({ "min_pixels": 2 }));
     let full = proved(&request);
-    request.verify = Level::Sample;
+    request.verify = VerificationLevel::Sample;
     let verdict = verify(&request);
     assert!(verdict.verified, "{verdict:?}");
     assert_eq!((verdict.digest, verdict.counts), (full.digest, full.counts));
@@ -148,7 +148,7 @@ fn progress_reaches_what_was_expected_at_the_start() {
     let place = Place::new();
     let mut request = request(&place, json!({}));
     run(&request);
-    for level in [Level::Full, Level::Sample] {
+    for level in [VerificationLevel::Full, VerificationLevel::Sample] {
         request.verify = level;
         let progress = Progress::default();
         assert!(cuesta_images::verify(&request, &progress).unwrap().verified);

@@ -8,8 +8,8 @@ mod common;
 use std::fs;
 
 use common::{Place, clouds, proved, run, verify};
-use cuesta_core::job::{Level, Request};
-use cuesta_core::mutation::{Rows, mutant};
+use cuesta_core::job::{Request, VerificationLevel};
+use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ fn no_mutant_of_an_answer_passes() {
     assert_eq!(answer.len(), 3);
     let (mut made, mut equal) = (0, 0);
     for (name, right) in &answer {
-        let rows = if name.ends_with(".npy") { Rows::Fixed(4) } else { Rows::Lines };
+        let rows = if name.ends_with(".npy") { RowFormat::Fixed(4) } else { RowFormat::Lines };
         let mut index = 0;
         let mut of_file = 0;
         while of_file < wanted.div_ceil(3) {
@@ -95,7 +95,7 @@ fn progress_reaches_what_was_expected_at_the_start() {
     for path in [numbers, text] {
         let parameters = json!({ "clusters": 3, "init": "kmeans++", "iterations": 300 });
         let mut request = place.request(&[&path], parameters);
-        for level in [None, Some(Level::Full), Some(Level::Sample)] {
+        for level in [None, Some(VerificationLevel::Full), Some(VerificationLevel::Sample)] {
             let progress = Progress::default();
             match level {
                 None => drop(cuesta_kmeans::run(&request, &progress).unwrap()),
@@ -116,7 +116,7 @@ fn a_sample_shows_wrong_sizes_and_many_wrong_clusters() {
     let path = place.singles("x.npy", &clouds(40_000, 3, 4, 1));
     let mut request = place.request(&[&path], json!({ "clusters": 5, "iterations": 3 }));
     let full = proved(&request);
-    request.verify = Level::Sample;
+    request.verify = VerificationLevel::Sample;
     let verdict = verify(&request);
     assert!(verdict.verified, "{verdict:?}");
     assert_eq!((verdict.digest, verdict.counts), (full.digest, full.counts));

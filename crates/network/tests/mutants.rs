@@ -11,7 +11,7 @@ use std::path::Path;
 
 use common::{Place, run_and_verify};
 use cuesta_core::job::Request;
-use cuesta_core::mutation::{Rows, mutant};
+use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
 use cuesta_input::generate::matrix;
 use cuesta_network::verify::verify;
@@ -42,7 +42,7 @@ fn check(workload: &str, request: &Request, reorders: bool) {
     let (mut made, mut equal) = (0, 0);
     for (name, right) in &files {
         let in_matrix = name.contains(".zarr/");
-        let rows = if in_matrix { Rows::Fixed(16) } else { Rows::Lines };
+        let rows = if in_matrix { RowFormat::Fixed(16) } else { RowFormat::Lines };
         // Some numbers give no mutant; the files of a workload get as many each.
         let mutants = (0..).filter_map(|index| mutant(right, rows, 5, index)).take(each as usize);
         let path = request.output.join(name);

@@ -9,7 +9,7 @@ use std::fs;
 
 use common::{KINDS, Place, made, sorted};
 use cuesta_core::job::Request;
-use cuesta_core::mutation::{Rows, mutant};
+use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
 use cuesta_input::records::{RECORD_BYTES, Record};
 
@@ -39,7 +39,8 @@ fn no_mutant_of_an_answer_passes() {
         let until = made_in_all + wanted.div_ceil(3);
         while made_in_all < until {
             index += 1;
-            let Some((what, wrong)) = mutant(&right, Rows::Fixed(RECORD_BYTES), 7, index) else {
+            let Some((what, wrong)) = mutant(&right, RowFormat::Fixed(RECORD_BYTES), 7, index)
+            else {
                 continue;
             };
             fs::write(&answer, wrong).unwrap();

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{KINDS, Place, made, run, sorted, verify};
-use cuesta_core::job::Level;
+use cuesta_core::job::VerificationLevel;
 use cuesta_core::progress::Progress;
 use cuesta_input::records::{RECORD_BYTES, Record};
 use proptest::prelude::*;
@@ -150,14 +150,14 @@ fn a_sample_shows_what_is_wrong_with_order_and_with_many_records() {
     let records = made(common::KINDS[2], 50_000, 9);
     let path = place.write("input", &records);
     let mut request = place.request(&[&path], 2, PLENTY);
-    request.verify = Level::Sample;
+    request.verify = VerificationLevel::Sample;
     let right = sorted(&records);
     place.write("answer/sorted.dat", &right);
     let verdict = verify(&request);
     assert!(verdict.verified, "{verdict:?}");
-    request.verify = Level::Full;
+    request.verify = VerificationLevel::Full;
     assert_eq!(verify(&request).digest, verdict.digest);
-    request.verify = Level::Sample;
+    request.verify = VerificationLevel::Sample;
     let mut wrong = right.clone();
     wrong.swap(0, 49_999);
     place.write("answer/sorted.dat", &wrong);

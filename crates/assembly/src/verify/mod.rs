@@ -78,8 +78,8 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let amount = level::file_bytes(request)?;
     progress.expect(amount * claimed.len() as u64);
     let chosen = match request.verify {
-        job::Level::Full => Chosen::ALL,
-        job::Level::Sample => {
+        job::VerificationLevel::Full => Chosen::ALL,
+        job::VerificationLevel::Sample => {
             let of = SAMPLED_OF as usize;
             Chosen { of, which: (Key::random().salt() % SAMPLED_OF) as usize }
         }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use cuesta_core::Result;
 use cuesta_core::digest::{Digest, Tag};
-use cuesta_core::job::{Level, Request, Verdict, parameters};
+use cuesta_core::job::{Request, Verdict, VerificationLevel, parameters};
 use cuesta_core::progress::Progress;
 use cuesta_core::sample::Sample;
 use cuesta_runtime::parallel;
@@ -43,7 +43,7 @@ const TASK_LINES: usize = 1 << 8;
 
 /// Verifies the answer in `request.output`.
 ///
-/// [`Level::Sample`] looks at every line, and adds the vectors of one block in
+/// [`VerificationLevel::Sample`] looks at every line, and adds the vectors of one block in
 /// [`cuesta_core::job::SAMPLED_OF`].
 ///
 /// # Errors
@@ -55,7 +55,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         Source::Drawn(_) => Vectors::Drawn(Words::new(request.seed)),
         Source::Stored(stored) => Vectors::Stored(stored),
     };
-    let sampled = request.verify == Level::Sample;
+    let sampled = request.verify == VerificationLevel::Sample;
     let sample = sampled.then(|| Sample::random(plan.blocks));
     let job = Job { plan: &plan, vectors, sample, threads: request.threads, progress };
     progress.expect(job.vectors_to_add());

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::digest::Digest;
-use cuesta_core::job::{Level, Request, Verdict};
+use cuesta_core::job::{Request, Verdict, VerificationLevel};
 use cuesta_core::progress::Progress;
 use cuesta_core::sample::Sample;
 use cuesta_runtime::parallel;
@@ -39,8 +39,9 @@ const METHOD: &str = "every threshold by other sums, objects by strips of two ro
 
 /// Verifies the answer in `request.output`.
 ///
-/// [`Level::Sample`] looks at all of the table, with the sizes of the images from their headers,
-/// but computes the threshold and the counts of one image in [`cuesta_core::job::SAMPLED_OF`] only.
+/// [`VerificationLevel::Sample`] looks at all of the table, with the sizes of the images from their
+/// headers, but computes the threshold and the counts of one image in
+/// [`cuesta_core::job::SAMPLED_OF`] only.
 ///
 /// # Errors
 /// `Input` when the table cannot be read; `System`; `Cancelled`.
@@ -54,7 +55,8 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let fitting = budget.free_bytes().saturating_sub(beside_bytes) / each_bytes;
     let threads = request.threads.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1);
     let _lease = budget.take(threads as u64 * each_bytes + beside_bytes, "the largest image")?;
-    let sample = (request.verify == Level::Sample).then(|| Sample::random(stack.images));
+    let sample =
+        (request.verify == VerificationLevel::Sample).then(|| Sample::random(stack.images));
     let job = Job { stack: &stack, plan: &plan, sample, threads, progress };
     let mut workers = Vec::new();
     let (mut images, mut ends) = (0, false);

@@ -15,7 +15,7 @@ mod tables;
 
 use cuesta_core::cpu;
 use cuesta_core::digest::{COLUMNS, Digest, Tag};
-use cuesta_core::job::{Level, Request, Response, Verdict, parameters};
+use cuesta_core::job::{Request, Response, Verdict, VerificationLevel, parameters};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::npy::Element;
@@ -42,10 +42,10 @@ const FILES: [&str; 3] = [answer::CENTRES_FILE, answer::ASSIGNMENTS_FILE, answer
 
 /// Verifies the answer in `request.output`.
 ///
-/// [`Level::Sample`] reads the tables, counts the clusters of all points, and computes for one
-/// part of the points in [`cuesta_core::job::SAMPLED_OF`] whether their clusters are those of the
-/// nearest of the answer's centres; it does not follow the iterations, so a wrong centre that is
-/// the nearest of the right points, a wrong inertia and a wrong shift pass.
+/// [`VerificationLevel::Sample`] reads the tables, counts the clusters of all points, and computes
+/// for one part of the points in [`cuesta_core::job::SAMPLED_OF`] whether their clusters are those
+/// of the nearest of the answer's centres; it does not follow the iterations, so a wrong centre
+/// that is the nearest of the right points, a wrong inertia and a wrong shift pass.
 ///
 /// # Errors
 /// `Input` when a file of the answer cannot be read; `System`; `Cancelled`.
@@ -61,10 +61,10 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let job = Job { request, params: &params, points: &points, pass, progress };
     let single = params.dtype.of(points.element()) == Element::F32;
     let found = match (request.verify, single) {
-        (Level::Full, true) => job.full::<f32>(),
-        (Level::Full, false) => job.full::<f64>(),
-        (Level::Sample, true) => sample::verify::<f32>(&job),
-        (Level::Sample, false) => sample::verify::<f64>(&job),
+        (VerificationLevel::Full, true) => job.full::<f32>(),
+        (VerificationLevel::Full, false) => job.full::<f64>(),
+        (VerificationLevel::Sample, true) => sample::verify::<f32>(&job),
+        (VerificationLevel::Sample, false) => sample::verify::<f64>(&job),
     };
     let mut verdict = found?.covers(&FILES);
     verdict.counts.insert("points", points.count);

@@ -4,7 +4,7 @@
 use cuesta_core::digest::mix;
 use cuesta_core::fingerprint::Key;
 use cuesta_core::fixed::NAN;
-use cuesta_core::job::{Level, SAMPLED_OF};
+use cuesta_core::job::{SAMPLED_OF, VerificationLevel};
 use cuesta_input::FilterParams;
 use cuesta_input::limits::{CLUSTERS_MAX, GENES_MAX};
 use cuesta_input::row::Row;
@@ -51,8 +51,8 @@ impl Wanted {
 
     /// At the level `sample`, one pair of genes in [`SAMPLED_OF`], which the key chooses.
     #[must_use]
-    pub fn at(self, level: Level, key: &Key) -> Self {
-        Self { salt: (level == Level::Sample).then(|| key.salt()), ..self }
+    pub fn at(self, level: VerificationLevel, key: &Key) -> Self {
+        Self { salt: (level == VerificationLevel::Sample).then(|| key.salt()), ..self }
     }
 
     /// Whether only some pairs of genes are wanted.
@@ -155,12 +155,12 @@ mod tests {
     #[test]
     fn about_one_pair_in_sixteen_is_sampled_and_every_key_takes_others() {
         let chosen = |key: &Key| -> Vec<u32> {
-            let wanted = Wanted::answer().at(Level::Sample, key);
+            let wanted = Wanted::answer().at(VerificationLevel::Sample, key);
             (2..10_000).filter(|&gene1| wanted.sampled(gene1, 1)).collect()
         };
         let (one, other) = (chosen(&Key::of_seed(1)), chosen(&Key::of_seed(2)));
         assert!((500..750).contains(&one.len()), "{}", one.len());
         assert_ne!(one, other);
-        assert!(!Wanted::answer().at(Level::Full, &Key::of_seed(1)).samples());
+        assert!(!Wanted::answer().at(VerificationLevel::Full, &Key::of_seed(1)).samples());
     }
 }

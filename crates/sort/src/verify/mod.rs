@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuesta_core::Result;
 use cuesta_core::digest::{Digest, mix};
 use cuesta_core::fingerprint::{Fingerprint, Key};
-use cuesta_core::job::{Level, Request, SAMPLED_OF, Verdict, parameters};
+use cuesta_core::job::{Request, SAMPLED_OF, Verdict, VerificationLevel, parameters};
 use cuesta_core::progress::Progress;
 use cuesta_input::records::{RECORD_BYTES, RecordFiles};
 use cuesta_runtime::ordered::Turns;
@@ -38,7 +38,7 @@ const KEYS_MIN: u64 = 2 * TASK_RECORDS;
 
 /// Verifies the answer in `request.output`.
 ///
-/// [`Level::Sample`] looks at the whole answer, and compares the records of one key in
+/// [`VerificationLevel::Sample`] looks at the whole answer, and compares the records of one key in
 /// [`SAMPLED_OF`] with those of the input.
 ///
 /// # Errors
@@ -60,7 +60,7 @@ pub fn verify_on(resident_bytes: u64, request: &Request, progress: &Progress) ->
     let memory = Memory { limit_bytes: request.memory_bytes, resident_bytes };
     let job = Job {
         secret: Key::random(),
-        sampled: request.verify == Level::Sample,
+        sampled: request.verify == VerificationLevel::Sample,
         keys_max: (memory.usable_bytes() / 2 / KEY_ROOM_BYTES).max(KEYS_MIN),
         threads: request.threads,
         disk: Disk::default(),

@@ -1,6 +1,6 @@
 //! An audit gives the rows that were written, and notices whatever is changed in any file.
 
-use cuesta_core::mutation::{Rows, mutant};
+use cuesta_core::mutation::{RowFormat, mutant};
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn nothing_can_be_changed_in_any_file() {
         write(&path, options(&kind, folder.path()), 400 * MIB, &rows_of(&kind, 2)).unwrap();
         for (name, bytes) in files(&path) {
             for index in 0..9 {
-                let Some((what, wrong)) = mutant(&bytes, Rows::Fixed(16), 9, index) else {
+                let Some((what, wrong)) = mutant(&bytes, RowFormat::Fixed(16), 9, index) else {
                     continue;
                 };
                 fs::write(path.join(&name), wrong).unwrap();
