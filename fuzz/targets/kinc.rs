@@ -3,7 +3,7 @@
 
 use cuesta_input::kinc::block::{PADDING, visit};
 use cuesta_input::kinc::line::{is_blank, parse};
-use cuesta_input::kinc::{Shape, shape_of};
+use cuesta_input::kinc::{LineShape, shape_of};
 use cuesta_input::{Filter, FilterParams};
 use libfuzzer_sys::fuzz_target;
 
@@ -36,7 +36,7 @@ fn filter(choice: u8) -> Filter {
 
 type Found = (u32, u32, u32, i32);
 
-fn compare(block: &[u8], size_bytes: usize, shape: &Shape, filter: &Filter) {
+fn compare(block: &[u8], size_bytes: usize, shape: &LineShape, filter: &Filter) {
     let mut found: Vec<Found> = Vec::new();
     let seen = visit(block, size_bytes, shape, filter, |hit| {
         let row = hit.parse();

@@ -1,12 +1,13 @@
 //! Expression matrices: any text is refused with one line or read the same with any threads.
 #![no_main]
 
-use cuesta_input::matrix::{Header, Options, parse};
+use cuesta_input::matrix::{HeaderPresence, Options, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, text)) = data.split_first() else { return };
-    let header = [Header::Auto, Header::Present, Header::Absent][usize::from(choice % 3)];
+    let header = [HeaderPresence::Auto, HeaderPresence::Present, HeaderPresence::Absent]
+        [usize::from(choice % 3)];
     let missing = (choice & 64 != 0).then(|| "-9".to_owned());
     let options = Options { header, missing, ..Options::default() };
     let alone = parse("the file", text, &options);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
-use cuesta_input::points::{self, Points};
+use cuesta_input::points::{self, PointFiles};
 
 use crate::kernel::{self, AXES, STREAM, Vector};
 use crate::params::Plan;
@@ -24,7 +24,7 @@ pub enum Source {
 
 /// Vectors of files.
 pub struct Stored {
-    points: Points,
+    points: PointFiles,
 }
 
 impl Source {
@@ -129,7 +129,7 @@ impl Stored {
     /// # Errors
     /// As [`Source::open`].
     pub fn open(inputs: &[PathBuf]) -> Result<Self> {
-        let points = Points::open(&points::list(inputs)?)?;
+        let points = PointFiles::open(&points::list(inputs)?)?;
         if points.dimensions != AXES {
             let text = format!(
                 "the points of {} have {} dimensions; dataflow takes arrays of n x {AXES} numbers",

@@ -25,7 +25,7 @@ use memchr::{memchr, memchr_iter};
 use crate::names;
 
 use decimal::decimal;
-pub(crate) use layout::Layout;
+pub(crate) use layout::LineLayout;
 
 const OPERATION: &str = "input.matrix";
 
@@ -57,7 +57,7 @@ impl ExpressionMatrix {
 
 /// Does the first line name the samples?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Header {
+pub enum HeaderPresence {
     /// Found out from the first two lines; an error where both answers are possible.
     #[default]
     Auto,
@@ -73,7 +73,7 @@ pub struct Options {
     /// Stands for a missing value, besides `NA`, `NaN`, `nan` and the empty field.
     pub missing: Option<String>,
     /// Whether there is a header.
-    pub header: Header,
+    pub header: HeaderPresence,
     /// Threads to parse with.
     pub threads: usize,
     /// Most memory for the text and the values together.
@@ -82,7 +82,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { missing: None, header: Header::Auto, threads: 1, memory_bytes: u64::MAX }
+        Self { missing: None, header: HeaderPresence::Auto, threads: 1, memory_bytes: u64::MAX }
     }
 }
 
@@ -192,10 +192,10 @@ impl Table<'_> {
         let width = lines.get(1).map(|row| self.fields(row.text).len());
         let shorter = width == Some(fields.len() + 1);
         let is_header = match self.options.header {
-            Header::Present => Some(true),
-            Header::Absent => Some(false),
-            Header::Auto if shorter || fields[0].is_empty() => Some(true),
-            Header::Auto => {
+            HeaderPresence::Present => Some(true),
+            HeaderPresence::Absent => Some(false),
+            HeaderPresence::Auto if shorter || fields[0].is_empty() => Some(true),
+            HeaderPresence::Auto => {
                 let values = fields[1..].iter().all(|field| self.number(field).is_some());
                 (!values).then_some(true)
             }
@@ -410,7 +410,7 @@ mod tests {
     /// first line of one field made it none, and splitting the values into rows of none panicked.
     #[test]
     fn a_first_gene_without_values_is_refused() {
-        let options = Options { header: Header::Absent, ..Options::default() };
+        let options = Options { header: HeaderPresence::Absent, ..Options::default() };
         let error = parse("m.txt", b"a\nb\t1\n", &options).unwrap_err();
         assert!(error.message.contains("line 1 of m.txt has a gene without values"), "{error}");
     }
@@ -420,9 +420,9 @@ mod tests {
         let text = b"a\t1\t2\nb\t3\t4\n";
         assert!(message(text).contains("line 1 of m.txt may be a header or a gene"));
         let read = |header| parse("m", text, &Options { header, ..Options::default() }).unwrap();
-        assert_eq!(names(&read(Header::Absent).genes), ["a", "b"]);
-        assert_eq!(names(&read(Header::Absent).samples), ["1", "2"]);
-        assert_eq!(names(&read(Header::Present).genes), ["b"]);
+        assert_eq!(names(&read(HeaderPresence::Absent).genes), ["a", "b"]);
+        assert_eq!(names(&read(HeaderPresence::Absent).samples), ["1", "2"]);
+        assert_eq!(names(&read(HeaderPresence::Present).genes), ["b"]);
     }
 
     #[test]

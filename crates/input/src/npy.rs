@@ -56,7 +56,7 @@ pub struct Array {
 
 /// What a file says of its array, which is in row order and may have any dimensions and numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct NpyHeader {
     /// NumPy's name for what its numbers are, e.g. `<f4`.
     pub descr: String,
     /// Sizes of the dimensions, the slowest first.
@@ -67,7 +67,7 @@ pub struct Header {
     pub file_bytes: u64,
 }
 
-impl Header {
+impl NpyHeader {
     /// The shape as in Python, e.g. `(3, 2)` or `(6,)`.
     pub fn shape_text(&self) -> String {
         let comma = if self.shape.len() == 1 { "," } else { "" };
@@ -134,7 +134,7 @@ pub fn open(path: &Path) -> Result<Array> {
 ///
 /// # Errors
 /// `Input` when it is no such file; `System`.
-pub fn read_header(path: &Path) -> Result<Header> {
+pub fn read_header(path: &Path) -> Result<NpyHeader> {
     let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
     let mut file = Input::open(path).map_err(failed)?;
     let refuse = |what: &str| Error::input(OPERATION, format!("{} {what}", path.display()));
@@ -156,10 +156,10 @@ pub fn read_header(path: &Path) -> Result<Header> {
     file.read_exact(&mut text).map_err(failed)?;
     let header = parse(&String::from_utf8_lossy(&text), (before + size) as u64)
         .map_err(|what| refuse(&what))?;
-    Ok(Header { file_bytes: file.size_bytes().map_err(failed)?, ..header })
+    Ok(NpyHeader { file_bytes: file.size_bytes().map_err(failed)?, ..header })
 }
 
-fn parse(text: &str, offset: u64) -> std::result::Result<Header, String> {
+fn parse(text: &str, offset: u64) -> std::result::Result<NpyHeader, String> {
     let value = |key: &str| {
         let start = text.find(&format!("'{key}'"))? + key.len() + 2;
         Some(text[start..].trim_start().strip_prefix(':')?.trim_start())
@@ -174,7 +174,7 @@ fn parse(text: &str, offset: u64) -> std::result::Result<Header, String> {
     let shape = sizes
         .map(|size| size.parse().map_err(|_| format!("has the shape ({inside}), no sizes")))
         .collect::<std::result::Result<_, _>>()?;
-    Ok(Header { descr, shape, offset, file_bytes: 0 })
+    Ok(NpyHeader { descr, shape, offset, file_bytes: 0 })
 }
 
 /// The header of an array: `shape` as in Python, e.g. `(3, 2)`; always [`HEADER_BYTES`] long.

@@ -107,7 +107,7 @@ struct Part {
 }
 
 /// Points of one or many `.npy` files, one after the other.
-pub struct Points {
+pub struct PointFiles {
     parts: Vec<Part>,
     /// How many points.
     pub count: u64,
@@ -115,7 +115,7 @@ pub struct Points {
     pub dimensions: usize,
 }
 
-impl Points {
+impl PointFiles {
     /// Opens files that all are `.npy`.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use cuesta_core::{Error, Result};
 use flate2::read::MultiGzDecoder;
 
-use crate::kinc::Fault;
+use crate::kinc::LineFault;
 use crate::kinc::block::PADDING;
 use crate::limits::{LINE_BYTES_MAX, READ_BYTES};
 use crate::source::{Split, TextFile, at_line};
@@ -16,7 +16,7 @@ use crate::storage::Input;
 
 /// Whole lines: `bytes[..size_bytes]`, followed by [`PADDING`] readable bytes.
 #[derive(Debug)]
-pub struct Block<'a> {
+pub struct LineBlock<'a> {
     /// The lines and the padding.
     pub bytes: &'a [u8],
     /// Bytes of lines.
@@ -26,7 +26,7 @@ pub struct Block<'a> {
 }
 
 /// The blocks of one split, in order.
-pub struct Blocks {
+pub struct LineBlocks {
     path: PathBuf,
     bytes: Bytes,
     buffer: Vec<u8>,
@@ -47,7 +47,7 @@ enum Bytes {
     Gzipped(Box<MultiGzDecoder<Input>>),
 }
 
-impl Blocks {
+impl LineBlocks {
     /// Opens a split of `file`.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Blocks {
         Self::open_with(file, split, Vec::new())
     }
 
-    /// Like [`Blocks::open`], with a buffer from [`Blocks::into_buffer`].
+    /// Like [`LineBlocks::open`], with a buffer from [`LineBlocks::into_buffer`].
     ///
     /// # Errors
     /// `System`.
@@ -94,9 +94,9 @@ impl Blocks {
     ///
     /// # Errors
     /// `System`, also for a gzipped file that is cut short; `Input` for a line that is too long.
-    pub fn next_block(&mut self) -> Result<Option<Block<'_>>> {
+    pub fn next_block(&mut self) -> Result<Option<LineBlock<'_>>> {
         let Some((start, stop)) = self.advance()? else { return Ok(None) };
-        Ok(Some(Block {
+        Ok(Some(LineBlock {
             bytes: &self.buffer[start..],
             size_bytes: stop - start,
             offset: self.offset + start as u64,
@@ -192,7 +192,7 @@ impl Blocks {
 
 /// Turns a fault of a block into the error the user sees; finds the line number by reading the
 /// file again up to it.
-pub fn located(file: &TextFile, block_offset: u64, fault: &Fault) -> Error {
+pub fn located(file: &TextFile, block_offset: u64, fault: &LineFault) -> Error {
     match line_number(file, block_offset + fault.offset as u64) {
         Ok(number) => at_line(&file.path, number, &fault.what),
         Err(error) => error,
@@ -201,7 +201,7 @@ pub fn located(file: &TextFile, block_offset: u64, fault: &Fault) -> Error {
 
 fn line_number(file: &TextFile, offset: u64) -> Result<u64> {
     let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
-    let mut blocks = Blocks::open(file, &whole)?;
+    let mut blocks = LineBlocks::open(file, &whole)?;
     let mut number = 1;
     while let Some(block) = blocks.next_block()? {
         let before = offset.saturating_sub(block.offset).min(block.size_bytes as u64) as usize;
@@ -248,7 +248,7 @@ mod tests {
     }
 
     fn lines_of(file: &TextFile, split: &Split) -> Vec<Vec<u8>> {
-        let mut blocks = Blocks::open(file, split).unwrap();
+        let mut blocks = LineBlocks::open(file, split).unwrap();
         let mut lines = Vec::new();
         while let Some(block) = blocks.next_block().unwrap() {
             let text = &block.bytes[..block.size_bytes];
@@ -317,7 +317,7 @@ mod tests {
         let file = file_of(&path, true);
         assert_eq!(lines_of(&file, &whole), [&b"one"[..], b"two", b"three"]);
         std::fs::write(&path, &bytes[..bytes.len() - 6]).unwrap();
-        let mut blocks = Blocks::open(&file, &whole).unwrap();
+        let mut blocks = LineBlocks::open(&file, &whole).unwrap();
         let error = loop {
             match blocks.next_block() {
                 Ok(Some(_)) => {}
@@ -334,7 +334,7 @@ mod tests {
         let path = folder.path().join("x.txt");
         std::fs::write(&path, vec![b'x'; LINE_BYTES_MAX + READ_BYTES]).unwrap();
         let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
-        let mut blocks = Blocks::open(&file_of(&path, false), &whole).unwrap();
+        let mut blocks = LineBlocks::open(&file_of(&path, false), &whole).unwrap();
         assert!(blocks.next_block().unwrap_err().message.contains("longer than"));
     }
 }

@@ -36,7 +36,7 @@ struct RecordFile {
 
 /// What of one file is part of a range of records.
 #[derive(Debug)]
-pub struct Piece<'a> {
+pub struct FileRange<'a> {
     /// The file.
     pub path: &'a Path,
     /// Its first byte of the piece.
@@ -98,14 +98,14 @@ impl RecordFiles {
     }
 
     /// The pieces of the files that hold records `first..first + count`.
-    pub fn pieces(&self, first: u64, count: usize) -> impl Iterator<Item = Piece<'_>> {
+    pub fn pieces(&self, first: u64, count: usize) -> impl Iterator<Item = FileRange<'_>> {
         let end = first + count as u64;
         let start = self.files.partition_point(|file| file.first + file.records <= first);
         let held = self.files[start..].iter().take_while(move |file| file.first < end);
         held.filter(|file| file.records > 0).map(move |file| {
             let from = first.max(file.first);
             let to = end.min(file.first + file.records);
-            Piece {
+            FileRange {
                 path: &file.path,
                 offset: (from - file.first) * RECORD_BYTES as u64,
                 range: (from - first) as usize..(to - first) as usize,

@@ -7,8 +7,8 @@ use cuesta_core::fixed::Micro;
 use cuesta_core::{Error, Result};
 
 use crate::filter::Filter;
-use crate::kinc::{self, Shape};
-use crate::reader::Blocks;
+use crate::kinc::{self, LineShape};
+use crate::reader::LineBlocks;
 use crate::storage;
 
 const OPERATION: &str = "input.kinc";
@@ -23,7 +23,7 @@ pub struct TextFile {
     /// Whether it is gzipped.
     pub gzipped: bool,
     /// The values its rows may have, from the name of its folder.
-    pub zone: Option<Zone>,
+    pub zone: Option<FolderRange>,
 }
 
 impl TextFile {
@@ -36,7 +36,7 @@ impl TextFile {
 
 /// Values of |score| a `NNN` folder may hold, in millionths, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Zone {
+pub struct FolderRange {
     /// Smallest |score|.
     pub min: Micro,
     /// Largest |score|.
@@ -60,7 +60,7 @@ pub struct TextSource {
     /// The files that may hold rows that pass the filter, in the order of the paths.
     pub files: Vec<TextFile>,
     /// What all lines share; `None` when no file holds a row.
-    pub shape: Option<Shape>,
+    pub shape: Option<LineShape>,
     /// Files left out because their folder's range cannot pass the filter.
     pub files_skipped: usize,
 }
@@ -120,9 +120,9 @@ impl TextSource {
 ///
 /// # Errors
 /// `Input` when the line has no known layout; `System`.
-pub fn shape_of_file(file: &TextFile) -> Result<Option<Shape>> {
+pub fn shape_of_file(file: &TextFile) -> Result<Option<LineShape>> {
     let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
-    let mut blocks = Blocks::open(file, &whole)?;
+    let mut blocks = LineBlocks::open(file, &whole)?;
     let mut line_number = 0;
     while let Some(block) = blocks.next_block()? {
         for line in block.bytes[..block.size_bytes].split(|&byte| byte == b'\n') {
@@ -142,7 +142,7 @@ pub fn at_line(path: &Path, line_number: u64, what: &str) -> Error {
     Error::input(OPERATION, format!("line {line_number} of {} {what}", path.display()))
 }
 
-fn first_shape(files: &[TextFile]) -> Result<Option<Shape>> {
+fn first_shape(files: &[TextFile]) -> Result<Option<LineShape>> {
     for file in files {
         if let Some(shape) = shape_of_file(file)? {
             return Ok(Some(shape));
@@ -151,7 +151,7 @@ fn first_shape(files: &[TextFile]) -> Result<Option<Shape>> {
     Ok(None)
 }
 
-fn may_pass(zone: Zone, filter: &Filter) -> bool {
+fn may_pass(zone: FolderRange, filter: &Filter) -> bool {
     filter.keeps_everything()
         || filter.score_index != 0
         || (zone.max >= filter.min_abs && zone.min <= filter.max_abs)
@@ -188,20 +188,20 @@ fn in_tree(folder: &Path) -> bool {
 ///
 /// KINC names the folder `int(|score| * 100)` before it rounds the score to six decimals, so the
 /// range is one millionth wider at its lower end and closed at its upper end.
-fn zone_of(path: &Path) -> Option<Zone> {
+fn zone_of(path: &Path) -> Option<FolderRange> {
     let folder = path.parent()?;
     if !in_tree(folder.parent()?) {
         return None;
     }
     let name = folder.file_name()?.to_str()?;
     if name == "nan" {
-        return Some(Zone { min: Micro::MAX, max: Micro::MAX });
+        return Some(FolderRange { min: Micro::MAX, max: Micro::MAX });
     }
     if name.len() != 3 || !name.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let hundredths: Micro = name.parse().ok().filter(|&value| value <= 100)?;
-    Some(Zone { min: hundredths * 10_000 - 1, max: (hundredths + 1) * 10_000 })
+    Some(FolderRange { min: hundredths * 10_000 - 1, max: (hundredths + 1) * 10_000 })
 }
 
 #[cfg(test)]

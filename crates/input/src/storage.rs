@@ -12,7 +12,7 @@ const BLOCK_BYTES: u64 = 4 << 20;
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct FileMetadata {
     /// Bytes of a file.
     pub size_bytes: u64,
     /// Whether it is a file, and no device or pipe.
@@ -27,7 +27,7 @@ pub trait Storage: Send + Sync {
     ///
     /// # Errors
     /// `NotFound`, and whatever keeps it from answering.
-    fn facts(&self, uri: &str) -> io::Result<Facts>;
+    fn facts(&self, uri: &str) -> io::Result<FileMetadata>;
 
     /// What is directly in a folder, as URIs.
     ///
@@ -63,12 +63,16 @@ pub fn uri(path: &Path) -> Option<&str> {
 ///
 /// # Errors
 /// Those of the system or of the storage.
-pub fn facts(path: &Path) -> io::Result<Facts> {
+pub fn facts(path: &Path) -> io::Result<FileMetadata> {
     if let Some(uri) = uri(path) {
         return installed()?.facts(uri);
     }
     let found = fs::metadata(path)?;
-    Ok(Facts { size_bytes: found.len(), is_file: found.is_file(), is_folder: found.is_dir() })
+    Ok(FileMetadata {
+        size_bytes: found.len(),
+        is_file: found.is_file(),
+        is_folder: found.is_dir(),
+    })
 }
 
 /// What is directly in a folder, by name.
@@ -93,7 +97,7 @@ pub enum Input {
     /// One of this machine.
     Local(File),
     /// One at a URI.
-    Remote(Remote),
+    Remote(RemoteFile),
 }
 
 impl Input {
@@ -104,7 +108,7 @@ impl Input {
     pub fn open(path: &Path) -> io::Result<Self> {
         let Some(uri) = uri(path) else { return File::open(path).map(Self::Local) };
         let size_bytes = installed()?.facts(uri)?.size_bytes;
-        Ok(Self::Remote(Remote {
+        Ok(Self::Remote(RemoteFile {
             uri: uri.to_owned(),
             size_bytes,
             place: 0,
@@ -186,7 +190,7 @@ impl Seek for Input {
 
 /// A file at a URI, of which one block is kept.
 #[derive(Debug)]
-pub struct Remote {
+pub struct RemoteFile {
     uri: String,
     size_bytes: u64,
     place: u64,
@@ -194,7 +198,7 @@ pub struct Remote {
     block: Mutex<(u64, Vec<u8>)>,
 }
 
-impl Remote {
+impl RemoteFile {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         let left = self.size_bytes.saturating_sub(offset);
         let wanted = left.min(into.len() as u64) as usize;
@@ -230,10 +234,10 @@ mod tests {
     struct Made;
 
     impl Storage for Made {
-        fn facts(&self, uri: &str) -> io::Result<Facts> {
+        fn facts(&self, uri: &str) -> io::Result<FileMetadata> {
             let (_, size) = uri.rsplit_once('/').unwrap();
             let size_bytes = size.parse().map_err(|_| io::Error::from(ErrorKind::NotFound))?;
-            Ok(Facts { size_bytes, is_file: true, is_folder: false })
+            Ok(FileMetadata { size_bytes, is_file: true, is_folder: false })
         }
 
         fn list(&self, uri: &str) -> io::Result<Vec<String>> {

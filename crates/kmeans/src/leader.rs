@@ -8,7 +8,7 @@ use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_input::points::{self, Points};
+use cuesta_input::points::{self, PointFiles};
 use cuesta_input::storage;
 use cuesta_runtime::scratch;
 
@@ -23,7 +23,7 @@ pub struct Leader {
     /// The parameters.
     pub params: KMeansParams,
     /// The points.
-    pub points: Arc<Points>,
+    pub points: Arc<PointFiles>,
     /// The files of the points, all `.npy`.
     pub arrays: Vec<PathBuf>,
     /// The centres so far, row after row; none before they were chosen.
@@ -48,7 +48,7 @@ impl Leader {
         params.check()?;
         let pass_amount = amounts::announce(request, &params, progress)?;
         let arrays = arrays(request, &params, progress, response)?;
-        let points = Points::open(&arrays)?;
+        let points = PointFiles::open(&arrays)?;
         params.check_points(points.count)?;
         Ok(Self {
             params,

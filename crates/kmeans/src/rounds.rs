@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_input::points::Points;
+use cuesta_input::points::PointFiles;
 use cuesta_runtime::rounds::{Blocks, Means, Round, Task, Worker};
 use cuesta_runtime::{rounds, wire};
 use serde::{Deserialize, Serialize};
@@ -221,7 +221,7 @@ struct Work {
 }
 
 impl Work {
-    fn open(&self, points: &Arc<Points>, own: &[u8]) -> Result<Box<dyn Share>> {
+    fn open(&self, points: &Arc<PointFiles>, own: &[u8]) -> Result<Box<dyn Share>> {
         let (first, count): (u64, u64) = wire::from_bytes(own)?;
         if first.checked_add(count).is_none_or(|end| end > points.count) {
             let text = format!("there are only {} points now; run again", points.count);
@@ -241,7 +241,7 @@ impl Work {
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         let asked: Asked = wire::from_bytes(task.shared)?;
-        let points = Arc::new(Points::open(&asked.arrays)?);
+        let points = Arc::new(PointFiles::open(&asked.arrays)?);
         let mut share = match self.shares.remove(&task.number) {
             Some(kept) => kept,
             None => self.open(&points, task.own)?,

@@ -6,7 +6,7 @@ use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
 use cuesta_input::npy::Element;
-use cuesta_input::points::{self, Coordinate, Points};
+use cuesta_input::points::{self, Coordinate, PointFiles};
 
 use crate::amounts::Pass;
 use crate::params::{Init, KMeansParams};
@@ -24,7 +24,7 @@ const STREAM: u64 = 1;
 /// # Errors
 /// `Input` when the file of centres does not fit; `System`; `Cancelled`.
 pub fn centres(
-    points: &Points,
+    points: &PointFiles,
     params: &KMeansParams,
     seeds: (u64, &Path),
     progress: (&Progress, u64),
@@ -52,7 +52,7 @@ pub fn centres(
 }
 
 /// Bytes of memory that [`centres`] takes, about.
-pub fn size_bytes(points: &Points, params: &KMeansParams) -> u64 {
+pub fn size_bytes(points: &PointFiles, params: &KMeansParams) -> u64 {
     let drawn = match (&params.centres, params.init) {
         (None, Init::PlusPlus) => sample(points, params),
         _ => 0,
@@ -62,11 +62,11 @@ pub fn size_bytes(points: &Points, params: &KMeansParams) -> u64 {
 }
 
 /// Points from which k-means++ draws.
-fn sample(points: &Points, params: &KMeansParams) -> u64 {
+fn sample(points: &PointFiles, params: &KMeansParams) -> u64 {
     points.count.min(SAMPLE.max(SAMPLE_PER_CENTRE * params.clusters as u64))
 }
 
-fn rows(points: &Points, which: impl Iterator<Item = u64>, single: bool) -> Result<Vec<f64>> {
+fn rows(points: &PointFiles, which: impl Iterator<Item = u64>, single: bool) -> Result<Vec<f64>> {
     let mut all = Vec::new();
     let mut row = vec![0.0; points.dimensions];
     let mut bytes = Vec::new();
@@ -118,7 +118,12 @@ fn spread(
     }
 }
 
-fn from_file(path: &Path, points: &Points, clusters: usize, scratch: &Path) -> Result<Vec<f64>> {
+fn from_file(
+    path: &Path,
+    points: &PointFiles,
+    clusters: usize,
+    scratch: &Path,
+) -> Result<Vec<f64>> {
     let converted = scratch.join("centres.npy");
     let files = points::list(&[path.to_owned()])?;
     let mut arrays = Vec::new();
@@ -130,7 +135,7 @@ fn from_file(path: &Path, points: &Points, clusters: usize, scratch: &Path) -> R
             arrays.push(file);
         }
     }
-    let found = Points::open(&arrays)?;
+    let found = PointFiles::open(&arrays)?;
     let (wanted, dimensions) = (clusters as u64, points.dimensions);
     if found.count != wanted || found.dimensions != dimensions {
         let text = format!(

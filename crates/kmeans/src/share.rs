@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cuesta_core::Result;
 use cuesta_core::progress::Progress;
 use cuesta_input::npy::Element;
-use cuesta_input::points::Points;
+use cuesta_input::points::PointFiles;
 
 use crate::answer::Assignments;
 use crate::kernel::simd::Level;
@@ -59,7 +59,7 @@ pub trait Share: Send {
 /// # Errors
 /// `Input` when the memory limit is too low.
 pub fn share(
-    points: &Arc<Points>,
+    points: &Arc<PointFiles>,
     range: Range<u64>,
     precision: Precision,
     job: &Job,
@@ -80,7 +80,7 @@ struct Of<T> {
 }
 
 impl<T: Real> Of<T> {
-    fn new(points: &Arc<Points>, range: Range<u64>, job: &Job) -> Result<Self> {
+    fn new(points: &Arc<PointFiles>, range: Range<u64>, job: &Job) -> Result<Self> {
         let (clusters, dimensions) = (job.clusters, points.dimensions);
         Ok(Self {
             store: Store::new(Arc::clone(points), range, job)?,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_input::points::Points;
+use cuesta_input::points::PointFiles;
 use cuesta_runtime::parallel::{self, lock};
 
 use crate::amounts::Pass;
@@ -58,7 +58,7 @@ impl<T> Default for Chunk<T> {
 
 /// Some or all points of a run.
 pub struct Store<T> {
-    points: Arc<Points>,
+    points: Arc<PointFiles>,
     range: Range<u64>,
     chunk_points: u64,
     /// Empty when points are read anew for every pass.
@@ -79,7 +79,7 @@ impl<T: Real> Store<T> {
     ///
     /// # Errors
     /// `Input` when not even a chunk for each thread fits.
-    pub fn new(points: Arc<Points>, range: Range<u64>, job: &Job) -> Result<Self> {
+    pub fn new(points: Arc<PointFiles>, range: Range<u64>, job: &Job) -> Result<Self> {
         let row_bytes = points.dimensions * size_of::<T>() + 4;
         let beside = 2 * Sums::size_bytes(job.clusters, points.dimensions);
         let reserved = RESERVED_BYTES.min(job.memory_bytes / 2);

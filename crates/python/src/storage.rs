@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use cuesta_input::storage::{Facts, Storage};
+use cuesta_input::storage::{FileMetadata, Storage};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -32,10 +32,10 @@ fn told(py: Python<'_>, error: &PyErr) -> io::Error {
 }
 
 impl Storage for Uris {
-    fn facts(&self, uri: &str) -> io::Result<Facts> {
+    fn facts(&self, uri: &str) -> io::Result<FileMetadata> {
         let (size_bytes, is_folder): (u64, bool) =
             asked(|module| module.call_method1("facts", (uri,))?.extract())?;
-        Ok(Facts { size_bytes, is_file: !is_folder, is_folder })
+        Ok(FileMetadata { size_bytes, is_file: !is_folder, is_folder })
     }
 
     fn list(&self, uri: &str) -> io::Result<Vec<String>> {

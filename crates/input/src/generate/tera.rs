@@ -29,7 +29,7 @@ const INCREMENT: u128 = 0x4A69_6D47_7261_7952_4950_2020_2020_2001;
 /// What the keys are like.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum KeyDistribution {
     /// TeraGen's records; there is no seed.
     #[default]
     Tera,
@@ -58,7 +58,7 @@ pub struct Params {
     pub first: u64,
     /// What the keys are like.
     #[serde(default)]
-    pub kind: Kind,
+    pub kind: KeyDistribution,
     /// Seed of everything random but TeraGen's records.
     #[serde(default)]
     pub seed: u64,
@@ -111,7 +111,7 @@ pub fn write(params: &Params, progress: &Progress) -> Result<(u64, u64)> {
 
 /// Fills `records` with records number `first` and on, of the kind and seed of `params`.
 pub fn fill(params: &Params, first: u64, records: &mut [Record]) {
-    if params.kind == Kind::Tera {
+    if params.kind == KeyDistribution::Tera {
         let mut number = state_after(first);
         for (row, record) in (first..).zip(records) {
             number = number.wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT);
@@ -125,14 +125,14 @@ pub fn fill(params: &Params, first: u64, records: &mut [Record]) {
         let drawn = u128::from(high) << 64 | u128::from(low);
         let place = u128::from(row) << 64 | u128::from(high);
         let number = match params.kind {
-            Kind::Tera | Kind::Random => drawn,
-            Kind::Skewed => skewed(&stream, drawn),
-            Kind::Sorted => place,
-            Kind::Reverse => u128::from(!row) << 64 | u128::from(high),
-            Kind::Equal => u128::from(stream.bits(u64::MAX)) << 64 | u128::from(low),
+            KeyDistribution::Tera | KeyDistribution::Random => drawn,
+            KeyDistribution::Skewed => skewed(&stream, drawn),
+            KeyDistribution::Sorted => place,
+            KeyDistribution::Reverse => u128::from(!row) << 64 | u128::from(high),
+            KeyDistribution::Equal => u128::from(stream.bits(u64::MAX)) << 64 | u128::from(low),
         };
         put(record, number, row);
-        if params.kind == Kind::Equal {
+        if params.kind == KeyDistribution::Equal {
             record[8..KEY_BYTES].fill(0);
         }
     }
@@ -187,7 +187,7 @@ fn hexadecimal(number: u128) -> u8 {
 mod tests {
     use super::*;
 
-    fn params(kind: Kind) -> Params {
+    fn params(kind: KeyDistribution) -> Params {
         Params { output: PathBuf::new(), rows: 0, first: 0, kind, seed: 5, threads: 1 }
     }
 
@@ -206,14 +206,20 @@ mod tests {
                 include_bytes!("../../../../spec/workloads/sort/cases/teragen-4294967290.dat"),
             ),
         ] {
-            let records = made(&params(Kind::Tera), first, golden.len() / RECORD_BYTES);
+            let records = made(&params(KeyDistribution::Tera), first, golden.len() / RECORD_BYTES);
             assert_eq!(records.as_flattened(), golden);
         }
     }
 
     #[test]
     fn a_record_depends_on_its_number_only() {
-        for kind in [Kind::Tera, Kind::Random, Kind::Skewed, Kind::Sorted, Kind::Equal] {
+        for kind in [
+            KeyDistribution::Tera,
+            KeyDistribution::Random,
+            KeyDistribution::Skewed,
+            KeyDistribution::Sorted,
+            KeyDistribution::Equal,
+        ] {
             let params = params(kind);
             let all = made(&params, 1000, 50);
             assert_eq!(all[20..], made(&params, 1020, 30)[..], "{kind:?}");
@@ -226,14 +232,14 @@ mod tests {
             let records = made(&params(kind), 0, 4096);
             records.iter().map(|record| record[..KEY_BYTES].to_vec()).collect()
         };
-        assert!(keys(Kind::Sorted).is_sorted());
-        assert!(keys(Kind::Reverse).iter().rev().is_sorted());
-        assert!(keys(Kind::Equal).windows(2).all(|pair| pair[0] == pair[1]));
-        let mut skewed = keys(Kind::Skewed);
+        assert!(keys(KeyDistribution::Sorted).is_sorted());
+        assert!(keys(KeyDistribution::Reverse).iter().rev().is_sorted());
+        assert!(keys(KeyDistribution::Equal).windows(2).all(|pair| pair[0] == pair[1]));
+        let mut skewed = keys(KeyDistribution::Skewed);
         skewed.sort();
         let runs = skewed.chunk_by(|a, b| a == b).map(<[_]>::len);
         assert!(runs.max().unwrap() > 1900);
-        let mut random = keys(Kind::Random);
+        let mut random = keys(KeyDistribution::Random);
         random.sort();
         random.dedup();
         assert_eq!(random.len(), 4096);
@@ -246,7 +252,8 @@ mod tests {
         let files = [1, 3].map(|threads| {
             let output = output.clone();
             let rows = 3 * TASK_ROWS + 5;
-            let params = Params { output: output.clone(), rows, threads, ..params(Kind::Tera) };
+            let params =
+                Params { output: output.clone(), rows, threads, ..params(KeyDistribution::Tera) };
             let (rows, bytes) = write(&params, &Progress::default()).unwrap();
             assert_eq!((rows * 100, bytes), (bytes, 100 * params.rows));
             std::fs::read(&output).unwrap()
@@ -256,7 +263,7 @@ mod tests {
 
     #[test]
     fn numbers_beyond_those_of_teragen_are_refused() {
-        let params = Params { first: u64::MAX, rows: 1, ..params(Kind::Tera) };
+        let params = Params { first: u64::MAX, rows: 1, ..params(KeyDistribution::Tera) };
         assert!(params.check().unwrap_err().message.contains("--first"));
     }
 }

@@ -11,7 +11,7 @@ use cuesta_core::fixed::Micro;
 
 use super::line::{self, Parsed};
 use super::simd::{Cpu, WIDTH};
-use super::{Fault, Shape, Version};
+use super::{LineFault, LineShape, Version};
 use crate::filter::Filter;
 
 /// Bytes that must be readable behind a block (their content does not matter).
@@ -33,7 +33,7 @@ pub struct Hit<'a> {
     pub cluster: u32,
     /// The score that passed, in millionths.
     pub score: Micro,
-    shape: Shape,
+    shape: LineShape,
 }
 
 impl<'a> Hit<'a> {
@@ -82,14 +82,14 @@ impl Counts {
 /// The block holds whole lines; [`PADDING`] more bytes must follow it in `buffer`.
 ///
 /// # Errors
-/// The first [`Fault`], of a line or of `keep`.
+/// The first [`LineFault`], of a line or of `keep`.
 pub fn visit<F>(
     buffer: &[u8],
     size_bytes: usize,
-    shape: &Shape,
+    shape: &LineShape,
     filter: &Filter,
     mut keep: F,
-) -> Result<Counts, Fault>
+) -> Result<Counts, LineFault>
 where
     F: FnMut(&Hit<'_>) -> Result<(), String>,
 {
@@ -114,13 +114,13 @@ struct Plain {
 struct Walk<'a> {
     buffer: &'a [u8],
     size_bytes: usize,
-    shape: Shape,
+    shape: LineShape,
     filter: Filter,
 }
 
 impl<'a> Walk<'a> {
     #[inline(always)]
-    fn fast<C: Cpu, F>(&self, cpu: C, keep: &mut F) -> Result<Counts, Fault>
+    fn fast<C: Cpu, F>(&self, cpu: C, keep: &mut F) -> Result<Counts, LineFault>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -139,7 +139,12 @@ impl<'a> Walk<'a> {
     /// one before it was read, and the second walk fills that wait. Rows of the second half that
     /// pass wait until the first half is done. Returns where the walk has to go on.
     #[inline(always)]
-    fn both_halves<C: Cpu, F>(&self, cpu: C, c: &mut Counts, keep: &mut F) -> Result<usize, Fault>
+    fn both_halves<C: Cpu, F>(
+        &self,
+        cpu: C,
+        c: &mut Counts,
+        keep: &mut F,
+    ) -> Result<usize, LineFault>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -184,7 +189,7 @@ impl<'a> Walk<'a> {
         start: usize,
         c: &mut Counts,
         keep: &mut F,
-    ) -> Result<usize, Fault>
+    ) -> Result<usize, LineFault>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -200,7 +205,13 @@ impl<'a> Walk<'a> {
 
     /// Keeps the plain line at `start`, whose score passed, if its samples pass too.
     #[inline(always)]
-    fn take<F>(&self, start: usize, plain: Plain, c: &mut Counts, keep: &mut F) -> Result<(), Fault>
+    fn take<F>(
+        &self,
+        start: usize,
+        plain: Plain,
+        c: &mut Counts,
+        keep: &mut F,
+    ) -> Result<(), LineFault>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -211,7 +222,7 @@ impl<'a> Walk<'a> {
         let line = &self.buffer[start..plain.end];
         self.hit(line, plain.score)
             .and_then(|hit| keep(&hit))
-            .map_err(|what| Fault { offset: start, what })
+            .map_err(|what| LineFault { offset: start, what })
     }
 
     /// The line at `start` if it is of the plain form.
@@ -234,11 +245,11 @@ impl<'a> Walk<'a> {
         Some(Plain { score, end })
     }
 
-    fn keeps_samples(&self, plain: Plain, start: usize) -> Result<bool, Fault> {
+    fn keeps_samples(&self, plain: Plain, start: usize) -> Result<bool, LineFault> {
         let mut fields = self.buffer[start..plain.end].split(|&byte| byte == b'\t').skip(4);
         let mut next = |field| {
             line::parse_integer(fields.next().unwrap_or(&[]), field)
-                .map_err(|what| Fault { offset: start, what })
+                .map_err(|what| LineFault { offset: start, what })
         };
         let (cluster_samples, missing) = (next(5)?, next(6)?);
         Ok(self.filter.keeps_samples(cluster_samples, missing))
@@ -262,7 +273,7 @@ impl<'a> Walk<'a> {
         Ok(Hit { line, gene1, gene2, cluster, score, shape: self.shape })
     }
 
-    fn careful<F>(&self, keep: &mut F) -> Result<Counts, Fault>
+    fn careful<F>(&self, keep: &mut F) -> Result<Counts, LineFault>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -276,7 +287,7 @@ impl<'a> Walk<'a> {
 
     /// Reads the line at `start` with every check; returns where the next one starts.
     #[inline(never)]
-    fn one_careful<F>(&self, start: usize, c: &mut Counts, keep: &mut F) -> Result<usize, Fault>
+    fn one_careful<F>(&self, start: usize, c: &mut Counts, keep: &mut F) -> Result<usize, LineFault>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -286,7 +297,7 @@ impl<'a> Walk<'a> {
         if !line::is_blank(line) {
             c.rows_read += 1;
             let kept = self.careful_line(line, keep);
-            c.rows_kept += u64::from(kept.map_err(|what| Fault { offset: start, what })?);
+            c.rows_kept += u64::from(kept.map_err(|what| LineFault { offset: start, what })?);
         }
         Ok(start + length + 1)
     }

@@ -4,9 +4,9 @@ use super::*;
 use crate::filter::FilterParams;
 use proptest::prelude::*;
 
-const SHAPE: Shape = Shape { version: Version::V1, samples: 8, scores: 1 };
+const SHAPE: LineShape = LineShape { version: Version::V1, samples: 8, scores: 1 };
 
-fn rows(text: &[u8], filter: &Filter) -> Result<(Counts, Vec<Vec<u8>>), Fault> {
+fn rows(text: &[u8], filter: &Filter) -> Result<(Counts, Vec<Vec<u8>>), LineFault> {
     let mut buffer = text.to_vec();
     buffer.resize(text.len() + PADDING, b'7');
     let mut kept = Vec::new();

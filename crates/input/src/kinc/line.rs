@@ -2,7 +2,7 @@
 
 use cuesta_core::fixed::{self, Micro};
 
-use super::{Shape, Version};
+use super::{LineShape, Version};
 use crate::limits::{CLUSTERS_MAX, GENES_MAX, SCORES_MAX};
 use crate::row::{self, Row};
 
@@ -44,7 +44,7 @@ pub fn is_blank(line: &[u8]) -> bool {
 ///
 /// # Errors
 /// A sentence continuing "line N of FILE ...".
-pub fn parse<'a>(line: &'a [u8], shape: &Shape) -> Result<Parsed<'a>, String> {
+pub fn parse<'a>(line: &'a [u8], shape: &LineShape) -> Result<Parsed<'a>, String> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let mut fields: [&[u8]; 11] = [&[]; 11];
     let (mut count, mut start) = (0, 0);
@@ -78,7 +78,7 @@ pub fn parse<'a>(line: &'a [u8], shape: &Shape) -> Result<Parsed<'a>, String> {
 
 /// Reads a version-1 line whose numbers are plain digits, with every check of [`parse`] but that
 /// of the symbols of the mask. `None` for any other line, good or bad.
-pub fn parse_plain<'a>(line: &'a [u8], shape: &Shape) -> Option<Parsed<'a>> {
+pub fn parse_plain<'a>(line: &'a [u8], shape: &LineShape) -> Option<Parsed<'a>> {
     if shape.version != Version::V1 {
         return None;
     }
@@ -280,7 +280,7 @@ mod tests {
     use proptest::prelude::*;
 
     const LINE: &[u8] = b"7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000,0.902000\t11910711";
-    const SHAPE: Shape = Shape { version: Version::V1, samples: 8, scores: 1 };
+    const SHAPE: LineShape = LineShape { version: Version::V1, samples: 8, scores: 1 };
 
     #[test]
     fn the_documented_line_is_read() {
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn a_version_3_line_becomes_the_same_row() {
         let shape = super::super::shape_of(b"6\t2\t0\t2\t5\t0.871\t11910711").unwrap();
-        assert_eq!(shape, Shape { version: Version::V3, samples: 8, scores: 1 });
+        assert_eq!(shape, LineShape { version: Version::V3, samples: 8, scores: 1 });
         let parsed = parse(b"6\t2\t0\t2\t5\t0.871\t11910711", &shape).unwrap();
         let row = parsed.row();
         assert_eq!((row.gene1, row.gene2, row.cluster, row.missing), (7, 3, 1, 1));

@@ -32,7 +32,7 @@ impl Version {
 
 /// What all lines of a dataset share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shape {
+pub struct LineShape {
     /// The layout of a line.
     pub version: Version,
     /// Samples, i.e. symbols of each mask.
@@ -43,7 +43,7 @@ pub struct Shape {
 
 /// What is wrong with a line, and where in the block it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct LineFault {
     /// Byte offset of the line in its block.
     pub offset: usize,
     /// What is wrong and what to do, continuing "line N of FILE ...".
@@ -54,7 +54,7 @@ pub struct Fault {
 ///
 /// # Errors
 /// A sentence continuing "line N of FILE ..." when the line is of no known layout.
-pub fn shape_of(line: &[u8]) -> Result<Shape, String> {
+pub fn shape_of(line: &[u8]) -> Result<LineShape, String> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let fields: Vec<&[u8]> = line.split(|&byte| byte == b'\t').collect();
     let version = match fields.len() {
@@ -70,5 +70,5 @@ pub fn shape_of(line: &[u8]) -> Result<Shape, String> {
         ));
     }
     let scores = fields[fields.len() - 2].split(|&byte| byte == b',').count();
-    Ok(Shape { version, samples, scores })
+    Ok(LineShape { version, samples, scores })
 }

@@ -7,14 +7,14 @@ use super::{Line, Options, Table, delimiter};
 
 /// How the lines of a matrix are read of which only the names of the genes are wanted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct LineLayout {
     /// Whether the first line names the samples.
     pub has_header: bool,
     delimiter: u8,
     fields: usize,
 }
 
-impl Layout {
+impl LineLayout {
     /// The layout of a matrix whose first lines, with their numbers, are these; `None` where they
     /// are none of a matrix.
     ///

@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::{GENES_HEADER, GeneNames, OPERATION, check};
 use crate::limits::{NAMED_LINE_BYTES_MAX, READ_BYTES};
-use crate::matrix::Layout;
+use crate::matrix::LineLayout;
 use crate::storage::Input;
 
 /// A line and its number, counted from 1.
@@ -27,7 +27,7 @@ pub fn read(names: &mut GeneNames, memory_bytes: u64) -> Result<()> {
     if first.first().is_some_and(|(number, text)| *number == 1 && text == GENES_HEADER.as_bytes()) {
         return adding.table(&mut lines);
     }
-    match Layout::of(&adding.shown, &first)? {
+    match LineLayout::of(&adding.shown, &first)? {
         Some(layout) => adding.matrix(&mut lines, &layout),
         None => match first.iter().find(|(_, text)| text.contains(&b'\t')) {
             None => adding.list(&mut lines),
@@ -88,7 +88,7 @@ impl Adding<'_> {
         Ok(())
     }
 
-    fn matrix(&mut self, lines: &mut Lines, layout: &Layout) -> Result<()> {
+    fn matrix(&mut self, lines: &mut Lines, layout: &LineLayout) -> Result<()> {
         let mut header = layout.has_header;
         while let Some((number, text)) = lines.next()? {
             if text.is_empty() || std::mem::take(&mut header) {

@@ -7,12 +7,12 @@ use cuesta_core::{Error, Result};
 
 use super::ABSENT;
 use super::codec::{CRC_BYTES, Packing};
-use super::header::{COLUMNS, Shape, slot_folder};
+use super::header::{COLUMNS, RowShape, slot_folder};
 use super::limits::{CHUNK_PAIRS, MASK_JOB_BYTES, SHARD_CHUNKS, SLOTS_MAX};
 use super::planes::{self, SCORE_WIDTH};
-use super::pool::{Part, Pool};
+use super::pool::{Pool, RawChunks};
 use super::rank::Walker;
-use super::record::{Key, Record};
+use super::record::{Key, PackedRow};
 use super::shard::ShardPath;
 use super::zone::Zone;
 
@@ -30,7 +30,7 @@ pub struct SlotDone {
 
 /// The arrays under construction.
 pub struct Assembler {
-    shape: Shape,
+    shape: RowShape,
     has_masks: bool,
     folder: PathBuf,
     pool: Pool,
@@ -53,19 +53,19 @@ struct Slot {
 
 impl Assembler {
     /// Memory that `slots` slots and `threads` threads need, in bytes.
-    pub fn memory_bytes(shape: &Shape, threads: usize, slots: u64) -> u64 {
+    pub fn memory_bytes(shape: &RowShape, threads: usize, slots: u64) -> u64 {
         let chunk = ChunkBuffer::memory_bytes(shape).max(2 * MASK_JOB_BYTES);
         let threads = threads as u64;
         (threads + 1) * chunk + threads * THREAD_BYTES + slots * Self::slot_bytes(shape)
     }
 
     /// Memory of one slot, in bytes.
-    pub fn slot_bytes(shape: &Shape) -> u64 {
+    pub fn slot_bytes(shape: &RowShape) -> u64 {
         ChunkBuffer::memory_bytes(shape) + MASK_JOB_BYTES
     }
 
     /// Starts the arrays in `folder`, on `threads` threads, with at most `slots_max` slots.
-    pub fn new(shape: Shape, folder: &Path, threads: usize, slots_max: u64) -> Self {
+    pub fn new(shape: RowShape, folder: &Path, threads: usize, slots_max: u64) -> Self {
         Self {
             shape,
             has_masks: shape.mask_bytes() > 0,
@@ -82,7 +82,7 @@ impl Assembler {
     ///
     /// # Errors
     /// `Input` when the row was there already or its pair has too many rows; `System`.
-    pub fn push(&mut self, record: Record<'_>) -> Result<()> {
+    pub fn push(&mut self, record: PackedRow<'_>) -> Result<()> {
         let key = record.key();
         let slot = match self.last {
             Some((last, _)) if last == key => return Err(given_twice(key)),
@@ -196,7 +196,7 @@ impl Assembler {
             let raws = buffer.scores.into_iter().chain(columns).enumerate();
             let job = raws
                 .filter(|(_, raw)| !raw.is_empty())
-                .map(|(array, raw)| Part {
+                .map(|(array, raw)| RawChunks {
                     array: number * arrays + array,
                     first: self.chunk,
                     chunk_bytes: raw.len(),
@@ -233,7 +233,7 @@ impl Assembler {
         let first = target.mask_chunks;
         target.mask_chunks += (raw.len() / (chunk_bytes + CRC_BYTES)) as u64;
         let array = (slot + 1) * self.shape.arrays() - 1;
-        self.pool.submit(vec![Part { array, first, raw, chunk_bytes, packing: None }])
+        self.pool.submit(vec![RawChunks { array, first, raw, chunk_bytes, packing: None }])
     }
 }
 
@@ -256,7 +256,7 @@ struct ChunkBuffer {
 }
 
 impl ChunkBuffer {
-    fn new(shape: &Shape) -> Self {
+    fn new(shape: &RowShape) -> Self {
         let absent = planes::filled(CHUNK_PAIRS, SCORE_WIDTH, ABSENT as u32);
         Self {
             scores: vec![absent; shape.scores],
@@ -266,12 +266,12 @@ impl ChunkBuffer {
         }
     }
 
-    fn memory_bytes(shape: &Shape) -> u64 {
+    fn memory_bytes(shape: &RowShape) -> u64 {
         let pair = shape.scores * SCORE_WIDTH + COLUMNS.len() * shape.width();
         (CHUNK_PAIRS * pair) as u64
     }
 
-    fn put(&mut self, place: usize, record: Record<'_>, shape: &Shape) {
+    fn put(&mut self, place: usize, record: PackedRow<'_>, shape: &RowShape) {
         self.zone.rows += 1;
         for (method, target) in self.scores.iter_mut().enumerate() {
             let score = record.score(method);
@@ -345,10 +345,10 @@ impl ChunkBuffer {
 mod tests {
     use super::*;
     use crate::pair_matrix::header::MaskKind;
-    use crate::pair_matrix::record::{Layout, RowBatch};
+    use crate::pair_matrix::record::{RecordLayout, RowBatch};
     use crate::row::Row;
 
-    const SHAPE: Shape = Shape { scores: 1, samples: 9, masks: MaskKind::None };
+    const SHAPE: RowShape = RowShape { scores: 1, samples: 9, masks: MaskKind::None };
 
     fn push_all(rows: &[(u32, u32, u32)]) -> Result<Vec<SlotDone>> {
         let folder = tempfile::tempdir().unwrap();
@@ -369,7 +369,7 @@ mod tests {
                 mask: b"",
             };
             batch.push(&row).unwrap();
-            assembler.push(Record::new(batch.bytes(), Layout::of(&SHAPE)))?;
+            assembler.push(PackedRow::new(batch.bytes(), RecordLayout::of(&SHAPE)))?;
         }
         assembler.finish()
     }

@@ -4,7 +4,7 @@ use cuesta_core::Result;
 use cuesta_core::fixed::Micro;
 
 use super::codec::{CRC_BYTES, Decoder, checked};
-use super::header::{COLUMNS, Shape};
+use super::header::{COLUMNS, RowShape};
 use super::limits::CHUNK_PAIRS;
 use super::planes::{self, SCORE_WIDTH};
 use super::reader::{PairMatrix, Slot};
@@ -25,7 +25,7 @@ pub struct Io {
 
 /// The rows of one slot that passed, and their values one by one.
 #[derive(Default)]
-pub struct Found {
+pub struct SlotRows {
     /// One for each array of the slot.
     pub readers: Vec<ShardReader>,
     /// Places in the chunk, ascending.
@@ -70,9 +70,9 @@ impl Io {
     }
 }
 
-impl Found {
+impl SlotRows {
     /// Nothing found, in rows of this shape.
-    pub fn new(shape: &Shape) -> Self {
+    pub fn new(shape: &RowShape) -> Self {
         Self {
             readers: (0..shape.arrays()).map(|_| ShardReader::default()).collect(),
             scores: vec![Vec::new(); shape.scores],

@@ -40,7 +40,7 @@ pub enum MaskKind {
 
 /// What is known before the first row comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct RowShape {
     /// Scores of a row.
     pub scores: usize,
     /// Samples.
@@ -49,7 +49,7 @@ pub struct Shape {
     pub masks: MaskKind,
 }
 
-impl Shape {
+impl RowShape {
     /// Bytes of a value of a column.
     pub fn width(&self) -> usize {
         if self.samples <= u32::from(u16::MAX) { 2 } else { 4 }
@@ -83,7 +83,7 @@ impl Shape {
         power_of_two(MASK_JOB_BYTES / self.mask_bytes().max(1) as u64, MASK_SHARD_ROWS_MAX)
     }
 
-    /// Bytes of the masks of [`Shape::mask_job_rows`] with their checksums.
+    /// Bytes of the masks of [`RowShape::mask_job_rows`] with their checksums.
     pub fn mask_job_bytes(&self) -> usize {
         let rows = self.mask_job_rows();
         let chunks = rows / self.mask_chunk_rows();
@@ -116,7 +116,7 @@ fn power_of_two(about: u64, max: u64) -> u64 {
 
 /// The attributes of the group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Header {
+pub struct MatrixHeader {
     /// [`FORMAT`].
     pub format: String,
     /// Genes.
@@ -143,9 +143,9 @@ pub struct Header {
     pub sample_names: bool,
 }
 
-impl Header {
+impl MatrixHeader {
     /// A header of rows of this shape, without names.
-    pub fn of(shape: Shape, genes: u32, slot_rows: Vec<u64>) -> Self {
+    pub fn of(shape: RowShape, genes: u32, slot_rows: Vec<u64>) -> Self {
         Self {
             format: FORMAT.to_owned(),
             genes,
@@ -171,8 +171,8 @@ impl Header {
     }
 
     /// The part that was known before the first row.
-    pub fn shape(&self) -> Shape {
-        Shape { scores: self.scores, samples: self.samples, masks: self.masks }
+    pub fn shape(&self) -> RowShape {
+        RowShape { scores: self.scores, samples: self.samples, masks: self.masks }
     }
 
     /// Checks that the numbers are possible.
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn mask_chunks_divide_jobs_and_jobs_divide_shards() {
         for samples in [1, 8, 60, 475, 5000, 20_000, 1 << 20] {
-            let shape = Shape { scores: 1, samples, masks: MaskKind::Stored };
+            let shape = RowShape { scores: 1, samples, masks: MaskKind::Stored };
             let (chunk, job, shard) =
                 (shape.mask_chunk_rows(), shape.mask_job_rows(), shape.mask_shard_rows());
             assert!(job.is_multiple_of(chunk) && shard.is_multiple_of(job), "{samples}");
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn arrays_have_names() {
-        let shape = Shape { scores: 2, samples: 9, masks: MaskKind::Stored };
+        let shape = RowShape { scores: 2, samples: 9, masks: MaskKind::Stored };
         let names: Vec<String> = (0..shape.arrays()).map(|a| shape.array_name(a)).collect();
         assert_eq!(names[..3], ["score", "score_1", "cluster"]);
         assert_eq!(names.last().map(String::as_str), Some("mask"));

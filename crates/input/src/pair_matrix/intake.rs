@@ -14,14 +14,14 @@ use cuesta_core::{Error, Result};
 
 use super::PairMatrix;
 use super::assemble::{Assembler, SlotDone};
-use super::header::{Header, Shape};
+use super::header::{MatrixHeader, RowShape};
 use super::limits::{
     BATCH_BYTES_MAX, BATCH_BYTES_MIN, MERGE_RUNS_MAX, RUN_BUFFER_BYTES, STREAM_BYTES,
 };
-use super::publish::{self, Names};
+use super::publish::{self, MatrixNames};
 use super::rank::Walker;
-use super::record::{Key, Layout, RowBatch};
-use super::runs::{Run, RunReader, Scratch, Sorted, merge};
+use super::record::{Key, RecordLayout, RowBatch};
+use super::runs::{Run, RunFolder, RunReader, SortedRows, merge};
 use super::visit::{Need, Query};
 use super::window::{Window, key_of};
 use crate::limits::GENES_MAX;
@@ -31,20 +31,20 @@ const WINDOW_BYTES_MIN: u64 = 1 << 20;
 
 /// How the memory is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
-    shape: Shape,
+pub struct IntakeMemory {
+    shape: RowShape,
     threads: usize,
     window_bytes: u64,
     slots: u64,
     batch_bytes: u64,
 }
 
-impl Plan {
+impl IntakeMemory {
     /// Divides `memory_bytes` between the threads, the rows that wait and the slots.
     ///
     /// # Errors
     /// `Input` naming the memory needed when there is too little.
-    pub fn new(shape: Shape, threads: usize, memory_bytes: u64) -> Result<Self> {
+    pub fn new(shape: RowShape, threads: usize, memory_bytes: u64) -> Result<Self> {
         let least = Assembler::memory_bytes(&shape, threads, 1);
         let window_least = WINDOW_BYTES_MIN * Window::MEMORY_FACTOR;
         let Some(rest) = memory_bytes.checked_sub(least + window_least) else {
@@ -80,7 +80,7 @@ impl Plan {
 
 /// Takes rows in any order.
 pub struct Intake {
-    plan: Plan,
+    plan: IntakeMemory,
     /// Where the arrays are made.
     folder: PathBuf,
     /// Where scratch folders may be made.
@@ -94,19 +94,19 @@ enum Mode {
     /// Rows up to the key are encoded.
     Streaming { assembler: Box<Assembler>, encoded: Option<Key> },
     /// All rows so far are in the window and in sorted runs.
-    Spilling { scratch: Scratch, runs: Vec<Run> },
+    Spilling { scratch: RunFolder, runs: Vec<Run> },
     /// An error was returned.
     Broken,
 }
 
 impl Intake {
     /// Makes the arrays in `folder`; `scratch` is for what does not fit in memory.
-    pub fn new(plan: Plan, folder: &Path, scratch: &Path) -> Self {
+    pub fn new(plan: IntakeMemory, folder: &Path, scratch: &Path) -> Self {
         Self {
             plan,
             folder: folder.to_owned(),
             scratch: scratch.to_owned(),
-            window: Window::new(Layout::of(&plan.shape)),
+            window: Window::new(RecordLayout::of(&plan.shape)),
             mode: Mode::Streaming { assembler: plan.assembler(folder), encoded: None },
             spilled_bytes: 0,
         }
@@ -224,14 +224,14 @@ impl Intake {
         &mut self,
         assembler: Assembler,
         encoded: Option<Key>,
-    ) -> Result<(Scratch, Vec<Run>)> {
+    ) -> Result<(RunFolder, Vec<Run>)> {
         let shape = self.plan.shape;
         let slots = assembler.finish()?;
         let genes = encoded.map_or(0, |(rank, _)| Walker::default().genes_of(rank).0);
-        let header = Header::of(shape, genes, slots.iter().map(|slot| slot.rows).collect());
-        publish::store(&self.folder, &header, &slots, &Names::default())?;
+        let header = MatrixHeader::of(shape, genes, slots.iter().map(|slot| slot.rows).collect());
+        publish::store(&self.folder, &header, &slots, &MatrixNames::default())?;
         let matrix = PairMatrix::open(&self.folder)?;
-        let mut scratch = Scratch::create(&self.scratch)?;
+        let mut scratch = RunFolder::create(&self.scratch)?;
         let mut run = scratch.start_run()?;
         let mut reader = matrix.scratch()?;
         let mut batch = RowBatch::new(shape, GENES_MAX);
@@ -253,14 +253,14 @@ impl Intake {
     /// Merges the runs and the window into the arrays.
     fn merge_all(
         &mut self,
-        mut scratch: Scratch,
+        mut scratch: RunFolder,
         mut runs: Vec<Run>,
         progress: &Progress,
     ) -> Result<Vec<SlotDone>> {
-        let layout = Layout::of(&self.plan.shape);
+        let layout = RecordLayout::of(&self.plan.shape);
         let at_once = self.plan.runs_at_once();
         let open = |runs: std::vec::Drain<'_, Run>| {
-            runs.map(|run| Ok(Box::new(RunReader::open(run, layout)?) as Box<dyn Sorted>))
+            runs.map(|run| Ok(Box::new(RunReader::open(run, layout)?) as Box<dyn SortedRows>))
                 .collect::<Result<Vec<_>>>()
         };
         while runs.len() > at_once {
@@ -269,7 +269,7 @@ impl Intake {
             merge(sources, progress, |row| run.push(row.bytes()))?;
             runs.push(run.finish()?);
         }
-        let mut sources: Vec<Box<dyn Sorted + '_>> = open(runs.drain(..))?;
+        let mut sources: Vec<Box<dyn SortedRows + '_>> = open(runs.drain(..))?;
         sources.push(Box::new(self.window.sorted()));
         let mut assembler = self.plan.assembler(&self.folder);
         merge(sources, progress, |row| assembler.push(row))?;

@@ -41,8 +41,8 @@ use std::path::Path;
 use cuesta_core::Error;
 use cuesta_core::fixed::Micro;
 
-pub use audit::Means;
-pub use header::{FORMAT, Header, MaskKind};
+pub use audit::AuditResources;
+pub use header::{FORMAT, MaskKind, MatrixHeader};
 pub use limits::CHUNK_PAIRS;
 pub use mask::pack_flags;
 pub use rank::{Walker, pairs_of, rank_of};

@@ -12,7 +12,7 @@ use super::shard::{ShardPath, ShardWriter};
 use cuesta_runtime::parallel::lock;
 
 /// Consecutive inner chunks of one array, not compressed yet.
-pub struct Part {
+pub struct RawChunks {
     /// Number of the array, as [`Pool::add_array`] counted them.
     pub array: usize,
     /// Number of the first inner chunk.
@@ -27,7 +27,7 @@ pub struct Part {
 }
 
 /// Parts that are compressed by one thread.
-type Job = Vec<Part>;
+type Job = Vec<RawChunks>;
 
 struct Encoded {
     array: usize,
@@ -218,7 +218,7 @@ fn work(shared: &Shared) {
     }
 }
 
-fn encode(part: Part, encoder: &mut Encoder) -> Result<Encoded> {
+fn encode(part: RawChunks, encoder: &mut Encoder) -> Result<Encoded> {
     let Some(packing) = part.packing else { return Ok(with_checksums(part)) };
     let mut bytes = Vec::new();
     let chunks = part.raw.chunks(part.chunk_bytes);
@@ -228,8 +228,8 @@ fn encode(part: Part, encoder: &mut Encoder) -> Result<Encoded> {
 }
 
 /// Raw chunks are checked where they lie.
-fn with_checksums(part: Part) -> Encoded {
-    let Part { array, first, raw: mut bytes, chunk_bytes, .. } = part;
+fn with_checksums(part: RawChunks) -> Encoded {
+    let RawChunks { array, first, raw: mut bytes, chunk_bytes, .. } = part;
     let size = chunk_bytes + CRC_BYTES;
     for chunk in bytes.chunks_exact_mut(size) {
         let (raw, checksum) = chunk.split_at_mut(chunk_bytes);
@@ -252,7 +252,7 @@ mod tests {
         for chunk in 0..20 {
             let raw = vec![chunk as u8; 100_000 / (chunk as usize + 1)];
             let chunk_bytes = raw.len();
-            let part = |array| Part {
+            let part = |array| RawChunks {
                 array,
                 first: chunk,
                 raw: raw.clone(),

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use cuesta_core::{Error, Result};
 
 use super::assemble::SlotDone;
-use super::header::{Header, slot_folder};
+use super::header::{MatrixHeader, slot_folder};
 use super::limits::CHUNK_PAIRS;
 use super::schema::Arrays;
 use super::zone::{Range, Zone};
 
 /// Names and masks that belong to the whole file; empty for none.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Names<'a> {
+pub struct MatrixNames<'a> {
     /// Names of all genes.
     pub genes: &'a [String],
     /// Names of all samples.
@@ -87,7 +87,12 @@ pub fn clear(folder: &Path) -> Result<()> {
 ///
 /// # Errors
 /// `Input` naming what could not be stored.
-pub fn store(folder: &Path, header: &Header, slots: &[SlotDone], names: &Names<'_>) -> Result<()> {
+pub fn store(
+    folder: &Path,
+    header: &MatrixHeader,
+    slots: &[SlotDone],
+    names: &MatrixNames<'_>,
+) -> Result<()> {
     let arrays = Arrays::of(header, folder)?;
     for (number, slot) in slots.iter().enumerate() {
         store_zones(header, &slot_folder(number), slot, &arrays)?;
@@ -104,7 +109,12 @@ pub fn store(folder: &Path, header: &Header, slots: &[SlotDone], names: &Names<'
     arrays.store_metadata(header)
 }
 
-fn store_zones(header: &Header, folder: &str, slot: &SlotDone, arrays: &Arrays) -> Result<()> {
+fn store_zones(
+    header: &MatrixHeader,
+    folder: &str,
+    slot: &SlotDone,
+    arrays: &Arrays,
+) -> Result<()> {
     let chunks = header.pairs().div_ceil(CHUNK_PAIRS as u64) as usize;
     let mut zones = vec![Zone::empty(header.scores); chunks];
     for (chunk, zone) in &slot.zones {

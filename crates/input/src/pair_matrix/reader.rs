@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::damaged;
-use super::header::{COLUMNS, FORMAT, Header, MaskKind, slot_folder};
+use super::header::{COLUMNS, FORMAT, MaskKind, MatrixHeader, slot_folder};
 use super::limits::{CHUNK_PAIRS, SHARD_CHUNKS};
 use super::schema::{Arrays, METADATA_FILE};
 use super::shard::ShardPath;
@@ -18,7 +18,7 @@ use crate::filter::Filter;
 /// An open pair matrix; threads may share it.
 pub struct PairMatrix {
     path: PathBuf,
-    header: Header,
+    header: MatrixHeader,
     pub(super) slots: Vec<Slot>,
     /// Packed missing samples of the genes, when masks come from them.
     pub(super) gene_missing: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct PairMatrix {
 
 /// The rows that are the i-th of their pairs.
 pub(super) struct Slot {
-    /// The arrays, numbered as [`super::header::Shape::array_name`] numbers them.
+    /// The arrays, numbered as [`super::header::RowShape::array_name`] numbers them.
     pub arrays: Vec<ShardPath>,
     pub zones: Vec<Zone>,
     /// Rows of all chunks before each chunk.
@@ -91,7 +91,7 @@ impl PairMatrix {
     }
 
     /// The attributes: genes, samples, rows, scores and so on.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &MatrixHeader {
         &self.header
     }
 
@@ -176,7 +176,7 @@ impl Range {
     }
 }
 
-fn read_header(path: &Path, attributes: &Value) -> Result<Header> {
+fn read_header(path: &Path, attributes: &Value) -> Result<MatrixHeader> {
     let format = attributes["format"].as_str().unwrap_or("?");
     if !format.starts_with("cuesta.pairs/") {
         let text = format!(
@@ -194,14 +194,14 @@ fn read_header(path: &Path, attributes: &Value) -> Result<Header> {
         );
         return Err(Error::input("input.pairs", text));
     }
-    let header: Header = Header::deserialize(attributes)
+    let header: MatrixHeader = MatrixHeader::deserialize(attributes)
         .map_err(|cause| damaged(path, &format!("its attributes are incomplete ({cause})")))?;
     header.check().map_err(|what| damaged(path, &what))?;
     Ok(header)
 }
 
 impl Slot {
-    fn open(path: &Path, header: &Header, slot: usize, arrays: &Arrays) -> Result<Self> {
+    fn open(path: &Path, header: &MatrixHeader, slot: usize, arrays: &Arrays) -> Result<Self> {
         let shape = header.shape();
         let folder = slot_folder(slot);
         let place = |array: usize| ShardPath {
@@ -227,7 +227,7 @@ impl Slot {
     }
 }
 
-fn read_zones(header: &Header, folder: &str, arrays: &Arrays) -> Result<Vec<Zone>> {
+fn read_zones(header: &MatrixHeader, folder: &str, arrays: &Arrays) -> Result<Vec<Zone>> {
     let chunks = header.pairs().div_ceil(CHUNK_PAIRS as u64) as usize;
     if chunks == 0 {
         return Ok(Vec::new());

@@ -2,7 +2,7 @@
 
 use cuesta_core::fixed::{self, Micro};
 
-use super::header::{COLUMNS, MaskKind, Shape};
+use super::header::{COLUMNS, MaskKind, RowShape};
 use super::mask;
 use super::rank::rank_of;
 use crate::kinc::line::check_pair;
@@ -18,14 +18,14 @@ pub type Key = (u64, u32);
 
 /// Where the parts of a record are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct RecordLayout {
     scores: usize,
     mask_bytes: usize,
 }
 
-impl Layout {
+impl RecordLayout {
     /// The layout of rows of this shape.
-    pub fn of(shape: &Shape) -> Self {
+    pub fn of(shape: &RowShape) -> Self {
         Self { scores: shape.scores, mask_bytes: shape.mask_bytes() }
     }
 
@@ -37,14 +37,14 @@ impl Layout {
 
 /// A packed row.
 #[derive(Clone, Copy)]
-pub struct Record<'a> {
+pub struct PackedRow<'a> {
     bytes: &'a [u8],
-    layout: Layout,
+    layout: RecordLayout,
 }
 
-impl<'a> Record<'a> {
+impl<'a> PackedRow<'a> {
     /// The row packed in `bytes`.
-    pub fn new(bytes: &'a [u8], layout: Layout) -> Self {
+    pub fn new(bytes: &'a [u8], layout: RecordLayout) -> Self {
         Self { bytes, layout }
     }
 
@@ -89,15 +89,15 @@ impl<'a> Record<'a> {
 /// Rows that one thread checks and packs before it hands them to the writer together.
 #[derive(Clone, Debug)]
 pub struct RowBatch {
-    shape: Shape,
+    shape: RowShape,
     genes: u32,
     bytes: Vec<u8>,
-    facts: Facts,
+    facts: BatchSummary,
 }
 
 /// What the rows of a batch say about the whole file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct BatchSummary {
     /// Rows.
     pub rows: u64,
     /// Largest gene number.
@@ -108,7 +108,7 @@ pub struct Facts {
     pub has_nan: bool,
 }
 
-impl Facts {
+impl BatchSummary {
     /// Adds the facts of other rows.
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
@@ -120,8 +120,8 @@ impl Facts {
 
 impl RowBatch {
     /// An empty batch; `genes` is the largest gene number allowed.
-    pub(super) fn new(shape: Shape, genes: u32) -> Self {
-        Self { shape, genes, bytes: Vec::new(), facts: Facts::default() }
+    pub(super) fn new(shape: RowShape, genes: u32) -> Self {
+        Self { shape, genes, bytes: Vec::new(), facts: BatchSummary::default() }
     }
 
     /// Checks a row, each symbol of its mask included, and packs it.
@@ -197,14 +197,14 @@ impl RowBatch {
     }
 
     /// What the rows say about the whole file.
-    pub(super) fn facts(&self) -> &Facts {
+    pub(super) fn facts(&self) -> &BatchSummary {
         &self.facts
     }
 
     /// Forgets the rows, keeps the memory.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
-        self.facts = Facts::default();
+        self.facts = BatchSummary::default();
     }
 }
 
@@ -225,7 +225,7 @@ fn columns_of(row: &Row<'_>) -> [u32; 7] {
 mod tests {
     use super::*;
 
-    const SHAPE: Shape = Shape { scores: 2, samples: 9, masks: MaskKind::Stored };
+    const SHAPE: RowShape = RowShape { scores: 2, samples: 9, masks: MaskKind::Stored };
     const ROW: Row<'static> = Row {
         gene1: 5,
         gene2: 2,
@@ -244,13 +244,13 @@ mod tests {
     fn a_row_is_packed_and_its_facts_are_known() {
         let mut batch = RowBatch::new(SHAPE, 5);
         batch.push(&ROW).unwrap();
-        let layout = Layout::of(&SHAPE);
-        let record = Record::new(batch.bytes(), layout);
+        let layout = RecordLayout::of(&SHAPE);
+        let record = PackedRow::new(batch.bytes(), layout);
         assert_eq!(batch.size_bytes(), layout.record_bytes());
         assert_eq!(record.key(), (7, 3));
         assert_eq!([record.score(0), record.score(1)], [-1, fixed::NAN]);
         assert_eq!(record.mask().len(), 6);
-        let facts = Facts { rows: 1, gene_max: 5, counts_differ: false, has_nan: true };
+        let facts = BatchSummary { rows: 1, gene_max: 5, counts_differ: false, has_nan: true };
         assert_eq!(*batch.facts(), facts);
         batch.push(&Row { missing: 2, ..ROW }).unwrap();
         assert!(batch.facts().counts_differ);

@@ -11,15 +11,15 @@ use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 
 use super::limits::{CANCEL_ROWS, RUN_BUFFER_BYTES};
-use super::record::{Key, Layout, Record};
+use super::record::{Key, PackedRow, RecordLayout};
 
 /// A folder for the runs of one writer; removed with everything in it when dropped.
-pub struct Scratch {
+pub struct RunFolder {
     folder: PathBuf,
     next: u64,
 }
 
-impl Scratch {
+impl RunFolder {
     /// Makes a folder with a name of its own in `parent`.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for RunFolder {
     fn drop(&mut self) {
         // Best effort: what is left lies in the folder the user gave for that.
         let _ = fs::remove_dir_all(&self.folder);
@@ -89,9 +89,9 @@ pub struct Run {
 }
 
 /// Sorted rows, one after the other.
-pub trait Sorted {
+pub trait SortedRows {
     /// The row in front, or `None` at the end.
-    fn current(&self) -> Option<Record<'_>>;
+    fn current(&self) -> Option<PackedRow<'_>>;
     /// Goes to the next row.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ pub struct RunReader {
     path: PathBuf,
     input: BufReader<File>,
     record: Vec<u8>,
-    layout: Layout,
+    layout: RecordLayout,
 }
 
 impl RunReader {
@@ -112,7 +112,7 @@ impl RunReader {
     ///
     /// # Errors
     /// `System`.
-    pub fn open(run: Run, layout: Layout) -> Result<Self> {
+    pub fn open(run: Run, layout: RecordLayout) -> Result<Self> {
         let file = File::open(&run.path)
             .map_err(|cause| Error::system("scratch", "opening", &run.path, &cause))?;
         let input = BufReader::with_capacity(RUN_BUFFER_BYTES as usize, file);
@@ -123,9 +123,9 @@ impl RunReader {
     }
 }
 
-impl Sorted for RunReader {
-    fn current(&self) -> Option<Record<'_>> {
-        (!self.record.is_empty()).then(|| Record::new(&self.record, self.layout))
+impl SortedRows for RunReader {
+    fn current(&self) -> Option<PackedRow<'_>> {
+        (!self.record.is_empty()).then(|| PackedRow::new(&self.record, self.layout))
     }
 
     fn advance(&mut self) -> Result<()> {
@@ -153,12 +153,12 @@ impl Sorted for RunReader {
 /// # Errors
 /// `System`, `Cancelled`, or what `give` returns.
 pub fn merge(
-    mut sources: Vec<Box<dyn Sorted + '_>>,
+    mut sources: Vec<Box<dyn SortedRows + '_>>,
     progress: &Progress,
-    mut give: impl FnMut(Record<'_>) -> Result<()>,
+    mut give: impl FnMut(PackedRow<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut heap: BinaryHeap<Reverse<(Key, usize)>> = BinaryHeap::new();
-    let front = |source: &dyn Sorted, number| Some(Reverse((source.current()?.key(), number)));
+    let front = |source: &dyn SortedRows, number| Some(Reverse((source.current()?.key(), number)));
     heap.extend(sources.iter().enumerate().filter_map(|(number, s)| front(&**s, number)));
     let mut rows = 0u64;
     while let Some(mut top) = heap.peek_mut() {
@@ -183,16 +183,16 @@ pub fn merge(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pair_matrix::header::{MaskKind, Shape};
+    use crate::pair_matrix::header::{MaskKind, RowShape};
 
-    const SHAPE: Shape = Shape { scores: 1, samples: 0, masks: MaskKind::None };
+    const SHAPE: RowShape = RowShape { scores: 1, samples: 0, masks: MaskKind::None };
 
     #[test]
     fn runs_come_out_merged_and_leave_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
-        let layout = Layout::of(&SHAPE);
-        let mut scratch = Scratch::create(folder.path()).unwrap();
-        let mut sources: Vec<Box<dyn Sorted>> = Vec::new();
+        let layout = RecordLayout::of(&SHAPE);
+        let mut scratch = RunFolder::create(folder.path()).unwrap();
+        let mut sources: Vec<Box<dyn SortedRows>> = Vec::new();
         for first in 0..5u64 {
             let mut run = scratch.start_run().unwrap();
             for rank in (first..3000).step_by(5) {
@@ -204,7 +204,7 @@ mod tests {
             sources.push(Box::new(RunReader::open(run, layout).unwrap()));
         }
         let mut ranks = Vec::new();
-        let give = |record: Record<'_>| {
+        let give = |record: PackedRow<'_>| {
             ranks.push(record.key().0);
             Ok(())
         };

@@ -15,7 +15,7 @@ use zarrs::filesystem::FilesystemStore;
 use zarrs::group::GroupBuilder;
 use zarrs::metadata::v3::AdditionalFieldV3;
 
-use super::header::{COLUMNS, FORMAT, Header, MaskKind, slot_folder};
+use super::header::{COLUMNS, FORMAT, MaskKind, MatrixHeader, slot_folder};
 use super::limits::{CHUNK_PAIRS, SHARD_CHUNKS, ZSTD_LEVEL};
 use super::mask::{PLANES, plane_bytes};
 use super::{ABSENT, damaged};
@@ -37,7 +37,7 @@ impl Arrays {
     ///
     /// # Errors
     /// `Input` when it is no folder.
-    pub fn of(header: &Header, folder: &Path) -> Result<Self> {
+    pub fn of(header: &MatrixHeader, folder: &Path) -> Result<Self> {
         let store = FilesystemStore::new(folder).map_err(|cause| {
             Error::input("input.pairs", format!("{}: {cause}; check the path", folder.display()))
         })?;
@@ -85,7 +85,7 @@ impl Arrays {
     ///
     /// # Errors
     /// `Input` naming what could not be stored; `System`.
-    pub fn store_metadata(&self, header: &Header) -> Result<()> {
+    pub fn store_metadata(&self, header: &MatrixHeader) -> Result<()> {
         for (name, bytes) in self.metadata(header)? {
             let path = self.folder.join(name);
             let folder = path.parent().unwrap_or(&self.folder);
@@ -100,7 +100,7 @@ impl Arrays {
     ///
     /// # Errors
     /// `Input` naming what cannot be described.
-    pub fn metadata(&self, header: &Header) -> Result<Vec<(String, Vec<u8>)>> {
+    pub fn metadata(&self, header: &MatrixHeader) -> Result<Vec<(String, Vec<u8>)>> {
         let (mut files, mut consolidated) = (Vec::new(), BTreeMap::new());
         let slots = header.slot_rows.len();
         let extra = (slots > 1).then(|| "extra".to_owned());
@@ -181,7 +181,7 @@ fn options() -> CodecOptions {
 
 /// Arrays of a slot of `rows` rows.
 fn arrays_of_slot(
-    header: &Header,
+    header: &MatrixHeader,
     slot: usize,
     rows: u64,
 ) -> impl Iterator<Item = (String, ArrayBuilder)> {
@@ -195,7 +195,7 @@ fn arrays_of_slot(
 }
 
 /// Arrays that belong to the group as a whole.
-fn extras_of_group(header: &Header) -> impl Iterator<Item = (&'static str, ArrayBuilder)> {
+fn extras_of_group(header: &MatrixHeader) -> impl Iterator<Item = (&'static str, ArrayBuilder)> {
     let genes = u64::from(header.genes);
     let samples = u64::from(header.samples);
     let masks = (header.masks == MaskKind::Genes).then(|| {
@@ -223,7 +223,7 @@ fn extras_of_group(header: &Header) -> impl Iterator<Item = (&'static str, Array
     })
 }
 
-fn score(header: &Header, method: usize) -> ArrayBuilder {
+fn score(header: &MatrixHeader, method: usize) -> ArrayBuilder {
     let mut builder = by_rank(header, data_type::int32(), 4);
     builder.fill_value(ABSENT);
     let attributes = builder.attributes_mut();
@@ -238,7 +238,7 @@ fn score(header: &Header, method: usize) -> ArrayBuilder {
     builder
 }
 
-fn column(header: &Header, column: usize) -> ArrayBuilder {
+fn column(header: &MatrixHeader, column: usize) -> ArrayBuilder {
     let shape = header.shape();
     let fill = shape.fill()[column];
     if shape.width() == 2 {
@@ -252,7 +252,7 @@ fn column(header: &Header, column: usize) -> ArrayBuilder {
 }
 
 /// An array with one element per pair.
-fn by_rank(header: &Header, kind: zarrs::array::DataType, width: usize) -> ArrayBuilder {
+fn by_rank(header: &MatrixHeader, kind: zarrs::array::DataType, width: usize) -> ArrayBuilder {
     let chunk = CHUNK_PAIRS as u64;
     let shard = vec![chunk * SHARD_CHUNKS];
     let mut builder = ArrayBuilder::new(vec![header.pairs()], shard, kind, 0);
@@ -267,7 +267,7 @@ fn by_rank(header: &Header, kind: zarrs::array::DataType, width: usize) -> Array
     builder
 }
 
-fn mask(header: &Header, slot: usize, rows: u64) -> ArrayBuilder {
+fn mask(header: &MatrixHeader, slot: usize, rows: u64) -> ArrayBuilder {
     // Slots have different numbers of rows, and a name has one length in a tree of groups.
     let row = if slot == 0 { "row".to_owned() } else { format!("row_{slot}") };
     let shape = header.shape();
@@ -282,7 +282,7 @@ fn mask(header: &Header, slot: usize, rows: u64) -> ArrayBuilder {
 }
 
 /// The side arrays with one element per chunk.
-fn zones(header: &Header) -> [(&'static str, ArrayBuilder); 6] {
+fn zones(header: &MatrixHeader) -> [(&'static str, ArrayBuilder); 6] {
     let chunks = header.pairs().div_ceil(CHUNK_PAIRS as u64);
     let each = |kind| with_crc(vec![chunks], kind, &["chunk"]);
     let range = || {

@@ -4,7 +4,7 @@
 use cuesta_core::fixed::Micro;
 use cuesta_core::{Error, Result};
 
-use super::found::{CLUSTER_SAMPLES, Found, Io};
+use super::found::{CLUSTER_SAMPLES, Io, SlotRows};
 use super::header::{COLUMNS, MaskKind};
 use super::limits::{CHUNK_PAIRS, SLOTS_OPEN_MAX};
 use super::planes::SCORE_WIDTH;
@@ -39,7 +39,7 @@ pub struct Query {
 pub struct Scratch {
     io: Io,
     scores: Vec<Micro>,
-    slots: Vec<Found>,
+    slots: Vec<SlotRows>,
     /// Rows of all slots in order: place of the pair, slot, number in the slot.
     order: Vec<(u32, u32, u32)>,
     symbols: Vec<u8>,
@@ -54,7 +54,7 @@ impl PairMatrix {
         Ok(Scratch {
             io: Io::new()?,
             scores: Vec::new(),
-            slots: self.slots.iter().map(|_| Found::new(&self.header().shape())).collect(),
+            slots: self.slots.iter().map(|_| SlotRows::new(&self.header().shape())).collect(),
             order: Vec::new(),
             symbols: Vec::new(),
         })
@@ -108,7 +108,7 @@ impl PairMatrix {
             }
         }
         scratch.order = order;
-        scratch.slots.iter_mut().skip(SLOTS_OPEN_MAX).for_each(Found::close);
+        scratch.slots.iter_mut().skip(SLOTS_OPEN_MAX).for_each(SlotRows::close);
         Ok(rows as u64)
     }
 

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use cuesta_core::Result;
 
-use super::record::{Key, Layout, Record};
-use super::runs::Sorted;
+use super::record::{Key, PackedRow, RecordLayout};
+use super::runs::SortedRows;
 
 /// Packed rows in any order. While they come in order they stay in the batches they came in.
 pub struct Window {
-    layout: Layout,
+    layout: RecordLayout,
     /// Never empty batches.
     batches: VecDeque<Vec<u8>>,
     size_bytes: u64,
@@ -27,7 +27,7 @@ pub type Place = (u64, u32, u32);
 
 impl Window {
     /// An empty window.
-    pub fn new(layout: Layout) -> Self {
+    pub fn new(layout: RecordLayout) -> Self {
         Self {
             layout,
             batches: VecDeque::new(),
@@ -54,7 +54,7 @@ impl Window {
             return;
         }
         for bytes in batch.chunks_exact(self.layout.record_bytes()) {
-            let key = Record::new(bytes, self.layout).key();
+            let key = PackedRow::new(bytes, self.layout).key();
             self.in_order &= self.last < Some(key);
             self.last = Some(key);
             self.smallest = Some(self.smallest.map_or(key, |smallest| smallest.min(key)));
@@ -82,31 +82,31 @@ impl Window {
     pub fn give_oldest(
         &mut self,
         left_bytes: u64,
-        mut give: impl FnMut(Record<'_>) -> Result<()>,
+        mut give: impl FnMut(PackedRow<'_>) -> Result<()>,
     ) -> Result<Option<Key>> {
         let mut last = None;
         while self.size_bytes > left_bytes {
             let Some(mut batch) = self.batches.pop_front() else { break };
             self.size_bytes -= batch.len() as u64;
             for bytes in batch.chunks_exact(self.layout.record_bytes()) {
-                let record = Record::new(bytes, self.layout);
+                let record = PackedRow::new(bytes, self.layout);
                 last = Some(record.key());
                 give(record)?;
             }
             batch.clear();
             self.spare.push(batch);
         }
-        let first = self.batches.front().map(|bytes| Record::new(bytes, self.layout).key());
+        let first = self.batches.front().map(|bytes| PackedRow::new(bytes, self.layout).key());
         self.smallest = first;
         self.last = self.last.filter(|_| first.is_some());
         Ok(last)
     }
 
     /// The row at a place that [`Window::order`] gave.
-    pub fn record(&self, place: u32) -> Record<'_> {
+    pub fn record(&self, place: u32) -> PackedRow<'_> {
         let size = self.layout.record_bytes();
         let start = place as usize * size;
-        Record::new(&self.batches[0][start..start + size], self.layout)
+        PackedRow::new(&self.batches[0][start..start + size], self.layout)
     }
 
     /// The places of the rows in ascending order of their keys.
@@ -114,7 +114,7 @@ impl Window {
         self.join();
         let rows = self.batches.front().map_or(&[][..], Vec::as_slice);
         let key = |(place, bytes)| {
-            let (rank, cluster) = Record::new(bytes, self.layout).key();
+            let (rank, cluster) = PackedRow::new(bytes, self.layout).key();
             (rank, cluster, place as u32)
         };
         let records = rows.chunks_exact(self.layout.record_bytes());
@@ -180,8 +180,8 @@ pub struct SortedWindow<'a> {
     next: usize,
 }
 
-impl Sorted for SortedWindow<'_> {
-    fn current(&self) -> Option<Record<'_>> {
+impl SortedRows for SortedWindow<'_> {
+    fn current(&self) -> Option<PackedRow<'_>> {
         self.order.get(self.next).map(|place| self.window.record(place.2))
     }
 

@@ -8,12 +8,12 @@ use cuesta_core::fixed::Micro;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 
-use super::header::{Header, MaskKind, Shape};
-use super::intake::{Intake, Plan};
+use super::header::{MaskKind, MatrixHeader, RowShape};
+use super::intake::{Intake, IntakeMemory};
 use super::mask::plane_bytes;
-use super::publish::{self, Names, Partial};
+use super::publish::{self, MatrixNames, Partial};
 use super::rank;
-use super::record::{Facts, RowBatch};
+use super::record::{BatchSummary, RowBatch};
 use crate::limits::{GENES_MAX, SAMPLES_MAX, SCORES_MAX};
 use crate::row::Row;
 use cuesta_runtime::ordered::Turns;
@@ -74,7 +74,7 @@ pub struct Writer<'a> {
     state: Mutex<State>,
     partial: Partial,
     options: WriterOptions,
-    shape: Shape,
+    shape: RowShape,
     batch_bytes: usize,
     turns: Turns,
     _memory: Lease<'a>,
@@ -82,7 +82,7 @@ pub struct Writer<'a> {
 
 struct State {
     intake: Intake,
-    facts: Facts,
+    facts: BatchSummary,
 }
 
 impl<'a> Writer<'a> {
@@ -97,12 +97,12 @@ impl<'a> Writer<'a> {
             0 => budget.free_bytes() / 2,
             bytes => bytes,
         };
-        let plan = Plan::new(shape, options.threads.max(1), memory_bytes)?;
+        let plan = IntakeMemory::new(shape, options.threads.max(1), memory_bytes)?;
         let memory = budget.take(memory_bytes, "writing the pair matrix")?;
         let partial = Partial::create(path)?;
         let batch_bytes = plan.batch_bytes() as usize;
         let intake = Intake::new(plan, partial.folder(), &options.scratch);
-        let state = Mutex::new(State { intake, facts: Facts::default() });
+        let state = Mutex::new(State { intake, facts: BatchSummary::default() });
         let turns = Turns::default();
         Ok(Self { state, partial, options, shape, batch_bytes, turns, _memory: memory })
     }
@@ -183,7 +183,7 @@ impl<'a> Writer<'a> {
         assert!(end <= rank::pairs_of(self.options.genes), "the band ends behind the last pair");
         let mut state = lock(&self.state);
         let (rows, has_nan) = state.intake.push_band(first, scores, counts)?;
-        state.facts.add(&Facts { rows, has_nan, ..Facts::default() });
+        state.facts.add(&BatchSummary { rows, has_nan, ..BatchSummary::default() });
         Ok(())
     }
 
@@ -209,21 +209,21 @@ impl<'a> Writer<'a> {
             }
         };
         let slot_rows = slots.iter().map(|slot| slot.rows).collect();
-        let header = Header {
+        let header = MatrixHeader {
             score_names: self.options.score_names,
             masks: self.shape.masks,
             counts_match_masks: self.shape.masks == MaskKind::Stored && !state.facts.counts_differ,
             has_nan: state.facts.has_nan,
             gene_names: !names_of_genes.is_empty(),
             sample_names: !self.options.sample_names.is_empty(),
-            ..Header::of(self.shape, genes, slot_rows)
+            ..MatrixHeader::of(self.shape, genes, slot_rows)
         };
         let gene_missing = match &self.options.masks {
             Masks::Genes(bits) => bits.as_slice(),
             Masks::None | Masks::Stored => &[],
         };
         let samples = &self.options.sample_names;
-        let names = Names { genes: names_of_genes, samples, gene_missing };
+        let names = MatrixNames { genes: names_of_genes, samples, gene_missing };
         publish::store(self.partial.folder(), &header, &slots, &names)?;
         self.partial.publish()?;
         Ok(Written { rows: header.rows, genes: header.genes, spilled_bytes })
@@ -231,7 +231,7 @@ impl<'a> Writer<'a> {
 }
 
 /// Checks the options; an error is a sentence.
-fn check(options: &WriterOptions) -> std::result::Result<Shape, String> {
+fn check(options: &WriterOptions) -> std::result::Result<RowShape, String> {
     let (genes, samples) = (options.genes as usize, options.samples as usize);
     if genes > GENES_MAX as usize || samples > SAMPLES_MAX {
         return Err(format!(
@@ -273,5 +273,5 @@ fn check(options: &WriterOptions) -> std::result::Result<Shape, String> {
             MaskKind::Genes
         }
     };
-    Ok(Shape { scores: options.scores, samples: options.samples, masks })
+    Ok(RowShape { scores: options.scores, samples: options.samples, masks })
 }

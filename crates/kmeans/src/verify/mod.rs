@@ -19,7 +19,7 @@ use cuesta_core::job::{Request, Response, Verdict, VerificationLevel, parameters
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::npy::Element;
-use cuesta_input::points::{Coordinate, Points};
+use cuesta_input::points::{Coordinate, PointFiles};
 
 use crate::amounts::{self, Pass};
 use crate::answer::{self, Assignments, Iteration};
@@ -55,7 +55,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     params.check()?;
     let amount = amounts::announce(request, &params, progress)?;
     let arrays = leader::arrays(request, &params, progress, &mut Response::default())?;
-    let points = Points::open(&arrays)?;
+    let points = PointFiles::open(&arrays)?;
     params.check_points(points.count)?;
     let pass = Pass { amount, points: points.count };
     let job = Job { request, params: &params, points: &points, pass, progress };
@@ -76,7 +76,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
 struct Job<'a> {
     request: &'a Request,
     params: &'a KMeansParams,
-    points: &'a Points,
+    points: &'a PointFiles,
     pass: Pass,
     progress: &'a Progress,
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_input::points::{Coordinate, Points};
+use cuesta_input::points::{Coordinate, PointFiles};
 use cuesta_runtime::parallel::{self, lock};
 
 use super::bounds::Bounds;
@@ -22,7 +22,7 @@ const RESERVED_BYTES: u64 = 64 << 20;
 
 /// The points, and what of them is kept.
 pub struct Passes<'a, T> {
-    points: &'a Points,
+    points: &'a PointFiles,
     threads: usize,
     progress: &'a Progress,
     pass: Pass,
@@ -45,7 +45,7 @@ pub struct Piece<'a, T> {
 
 /// Coordinates of the points of a task, which are read when they are asked for.
 pub struct Rows<'a, T> {
-    points: &'a Points,
+    points: &'a PointFiles,
     first: u64,
     count: usize,
     rows: &'a mut Vec<T>,
@@ -78,7 +78,7 @@ impl<'a, T: Coordinate> Passes<'a, T> {
     /// Decides what is kept: points and bounds, bounds only, or nothing. `own_bytes` is what a
     /// thread has beside.
     pub fn new(
-        points: &'a Points,
+        points: &'a PointFiles,
         clusters: usize,
         (threads, memory_bytes, own_bytes): (usize, u64, u64),
         (progress, pass): (&'a Progress, Pass),

@@ -8,7 +8,7 @@ use cuesta_core::fixed::Micro;
 use cuesta_core::job::{Context, Response, timed};
 use cuesta_core::{Error, Result};
 use cuesta_input::generate::clusters::pairs_of;
-use cuesta_input::matrix::{self, ExpressionMatrix, Header};
+use cuesta_input::matrix::{self, ExpressionMatrix, HeaderPresence};
 use cuesta_input::names::{GENES_FILE, write_table};
 use cuesta_input::pair_matrix::{ABSENT, Masks, Writer, WriterOptions, pack_flags};
 use cuesta_input::row::Row;
@@ -128,9 +128,9 @@ pub fn read(context: &Context<'_>, params: &CorrelateParams) -> Result<Expressio
     let options = matrix::Options {
         missing: params.missing.clone(),
         header: match params.header {
-            HeaderLine::Auto => Header::Auto,
-            HeaderLine::Present => Header::Present,
-            HeaderLine::Absent => Header::Absent,
+            HeaderLine::Auto => HeaderPresence::Auto,
+            HeaderLine::Present => HeaderPresence::Present,
+            HeaderLine::Absent => HeaderPresence::Absent,
         },
         threads: context.request.threads,
         memory_bytes: context.budget.limit_bytes(),

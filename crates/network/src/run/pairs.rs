@@ -6,11 +6,11 @@ use cuesta_core::fixed::Micro;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::Filter;
-use cuesta_input::kinc::Shape;
+use cuesta_input::kinc::LineShape;
 use cuesta_input::kinc::block::{self, Counts, Hit};
 use cuesta_input::limits::SPLIT_BYTES;
 use cuesta_input::pair_matrix::{Chunk, Need, PairMatrix, Query, Scratch};
-use cuesta_input::reader::{Blocks, located};
+use cuesta_input::reader::{LineBlocks, located};
 use cuesta_input::row::Row;
 use cuesta_input::source::{Split, TextFile, TextSource};
 use cuesta_runtime::parallel;
@@ -100,7 +100,7 @@ impl Pairs {
     }
 
     /// The shape of the lines; `None` for a pair matrix.
-    pub fn shape(&self) -> Option<Shape> {
+    pub fn shape(&self) -> Option<LineShape> {
         match &self.source {
             Source::Text { text, .. } => text.shape,
             Source::Matrix { .. } => None,
@@ -165,7 +165,7 @@ impl Pairs {
     ) -> Result<()> {
         let Some(shape) = text.shape else { return Ok(()) };
         let buffer = std::mem::take(&mut worker.buffer);
-        let mut blocks = Blocks::open_with(file, split, buffer)?;
+        let mut blocks = LineBlocks::open_with(file, split, buffer)?;
         while let Some(found) = blocks.next_block()? {
             let offset = found.offset;
             let state = &mut worker.state;

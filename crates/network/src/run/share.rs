@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
 use cuesta_input::Filter;
-use cuesta_input::kinc::Shape;
+use cuesta_input::kinc::LineShape;
 use cuesta_input::pair_matrix::{Need, PairMatrix};
 use cuesta_input::source::{Split, TextFile, TextSource};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub enum Share {
     /// Lines of text.
     Text {
         /// The shape of all lines; `None` where no file holds a row.
-        shape: Option<Shape>,
+        shape: Option<LineShape>,
         /// Where they are, in the order of the dataset.
         pieces: Vec<Piece>,
     },

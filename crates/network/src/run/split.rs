@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use cuesta_core::{Error, Result};
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::{self, Counts, Hit, PADDING};
-use cuesta_input::kinc::{self, Shape, Version};
-use cuesta_input::reader::{Blocks, located};
+use cuesta_input::kinc::{self, LineShape, Version};
+use cuesta_input::reader::{LineBlocks, located};
 use cuesta_input::source::{Split, TextFile, TextSource, shape_of_file};
 use serde::{Deserialize, Serialize};
 
@@ -43,9 +43,9 @@ pub struct SplitParams {
 }
 
 impl SplitParams {
-    fn shape(&self) -> Option<Shape> {
+    fn shape(&self) -> Option<LineShape> {
         let version = if self.version? == 3 { Version::V3 } else { Version::V1 };
-        Some(Shape { version, samples: self.samples?, scores: 1 })
+        Some(LineShape { version, samples: self.samples?, scores: 1 })
     }
 }
 
@@ -88,7 +88,7 @@ pub fn map_split(
     let mut counts = Counts::default();
     let Some(shape) = shape else { return Ok((records.columns(), counts)) };
     let split = Split { file: 0, offset, size_bytes };
-    let mut blocks = Blocks::open(&file, &split)?;
+    let mut blocks = LineBlocks::open(&file, &split)?;
     while let Some(found) = blocks.next_block()? {
         let offset = found.offset;
         let keep = |hit: &Hit<'_>| {

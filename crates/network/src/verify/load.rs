@@ -5,7 +5,7 @@ use std::path::Path;
 use cuesta_core::Result;
 use cuesta_core::fingerprint::Key;
 use cuesta_core::job::{Context, Verdict};
-use cuesta_input::pair_matrix::{MaskKind, Means, PairMatrix};
+use cuesta_input::pair_matrix::{AuditResources, MaskKind, PairMatrix};
 use cuesta_input::row::Row;
 
 use super::names::Named;
@@ -72,7 +72,7 @@ pub fn audited(
 ) -> Result<(Seen, PairMatrix)> {
     let request = context.request;
     let matrix = PairMatrix::open(path)?;
-    let means = Means {
+    let means = AuditResources {
         threads: request.threads,
         memory_bytes: context.budget.limit_bytes() / 2,
         progress: context.progress,

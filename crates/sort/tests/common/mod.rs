@@ -11,13 +11,13 @@ use cuesta_input::generate::tera;
 use cuesta_input::records::{RECORD_BYTES, Record};
 use cuesta_sort::{Disk, reference};
 
-pub const KINDS: [tera::Kind; 6] = [
-    tera::Kind::Tera,
-    tera::Kind::Random,
-    tera::Kind::Skewed,
-    tera::Kind::Sorted,
-    tera::Kind::Reverse,
-    tera::Kind::Equal,
+pub const KINDS: [tera::KeyDistribution; 6] = [
+    tera::KeyDistribution::Tera,
+    tera::KeyDistribution::Random,
+    tera::KeyDistribution::Skewed,
+    tera::KeyDistribution::Sorted,
+    tera::KeyDistribution::Reverse,
+    tera::KeyDistribution::Equal,
 ];
 
 /// A temporary folder with inputs, scratch and answers.
@@ -64,7 +64,7 @@ pub fn records_of(path: &Path) -> Vec<Record> {
     fs::read(path).unwrap().as_chunks::<RECORD_BYTES>().0.to_vec()
 }
 
-pub fn made(kind: tera::Kind, rows: usize, seed: u64) -> Vec<Record> {
+pub fn made(kind: tera::KeyDistribution, rows: usize, seed: u64) -> Vec<Record> {
     let params = tera::Params {
         output: PathBuf::new(),
         rows: rows as u64,

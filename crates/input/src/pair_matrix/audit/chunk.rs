@@ -21,14 +21,14 @@ use crate::row::Row;
 
 /// What the rows say about the whole matrix.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Facts {
+pub struct ChunkFindings {
     /// Some score is NaN.
     pub has_nan: bool,
     /// The counts of some row are not those of its mask.
     pub counts_differ: bool,
 }
 
-impl Facts {
+impl ChunkFindings {
     /// What holds of either.
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -104,8 +104,8 @@ impl PairMatrix {
         index: usize,
         scratch: &mut Scratch,
         visit: &mut impl FnMut(&Row<'_>) -> Result<()>,
-    ) -> Result<Facts> {
-        let mut facts = Facts::default();
+    ) -> Result<ChunkFindings> {
+        let mut facts = ChunkFindings::default();
         for number in 0..self.slots.len() {
             facts.has_nan |= self.read_whole(index, number, scratch)?;
         }

@@ -17,12 +17,12 @@ use super::header::MaskKind;
 use super::reader::PairMatrix;
 use super::{CHUNK_PAIRS, damaged};
 use crate::row::Row;
-use chunk::{Facts, Scratch};
+use chunk::{ChunkFindings, Scratch};
 use cuesta_runtime::parallel;
 
 /// What an audit may use.
 #[derive(Clone, Copy)]
-pub struct Means<'a> {
+pub struct AuditResources<'a> {
     /// Threads, at most.
     pub threads: usize,
     /// Memory: fewer threads are taken where it is short.
@@ -41,14 +41,15 @@ impl PairMatrix {
     /// refuses with a sentence; `System`; `Cancelled`.
     pub fn audit<S: Send>(
         &self,
-        means: &Means<'_>,
+        means: &AuditResources<'_>,
         make: impl Fn() -> S + Sync,
         keep: impl Fn(&mut S, &Row<'_>) -> std::result::Result<(), String> + Sync,
     ) -> Result<Vec<S>> {
         files::check(self)?;
         let chunks = self.chunk_count();
         let share = means.size_bytes / chunks.max(1) as u64;
-        let work = |(state, facts, scratch): &mut (S, Facts, Option<Scratch>), index: usize| {
+        let work = |(state, facts, scratch): &mut (S, ChunkFindings, Option<Scratch>),
+                    index: usize| {
             let scratch = match scratch {
                 Some(scratch) => scratch,
                 none => none.insert(Scratch::new(self)?),
@@ -62,19 +63,20 @@ impl PairMatrix {
             })?);
             means.progress.advance(share)
         };
-        let make = || (make(), Facts::default(), None);
+        let make = || (make(), ChunkFindings::default(), None);
         let states = parallel::run(self.audit_threads(means), chunks, make, work, |_| {})?;
-        let facts = states.iter().fold(Facts::default(), |sum, (_, facts, _)| sum.and(*facts));
+        let facts =
+            states.iter().fold(ChunkFindings::default(), |sum, (_, facts, _)| sum.and(*facts));
         self.check_facts(facts)?;
         Ok(states.into_iter().map(|(state, ..)| state).collect())
     }
 
-    fn audit_threads(&self, means: &Means<'_>) -> usize {
+    fn audit_threads(&self, means: &AuditResources<'_>) -> usize {
         let room = means.memory_bytes / Scratch::size_bytes(self).max(1);
         means.threads.min(room as usize).max(1)
     }
 
-    fn check_facts(&self, facts: Facts) -> Result<()> {
+    fn check_facts(&self, facts: ChunkFindings) -> Result<()> {
         let header = self.header();
         let stored = header.masks == MaskKind::Stored;
         let checks = [

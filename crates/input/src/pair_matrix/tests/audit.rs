@@ -6,7 +6,8 @@ use super::*;
 
 fn audit(path: &Path) -> Result<Vec<Owned>> {
     let progress = Progress::default();
-    let means = Means { threads: 1, memory_bytes: MIB, progress: &progress, size_bytes: 1 };
+    let means =
+        AuditResources { threads: 1, memory_bytes: MIB, progress: &progress, size_bytes: 1 };
     let states = PairMatrix::open(path)?.audit(&means, Vec::new, |rows, row| {
         rows.push(Owned::of(row));
         Ok(())
@@ -84,7 +85,7 @@ fn a_header_that_says_otherwise_than_the_rows_is_noticed() {
     ] {
         let mut attributes = good.clone();
         attributes[name] = value;
-        let header: Header = serde_json::from_value(attributes).unwrap();
+        let header: MatrixHeader = serde_json::from_value(attributes).unwrap();
         let arrays = schema::Arrays::of(&header, &path).unwrap();
         arrays.store_metadata(&header).unwrap();
         let found = audit(&path);

@@ -190,7 +190,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 /// Memory that is just enough for five slots.
 fn tiny(kind: &Kind) -> u64 {
-    let shape = header::Shape {
+    let shape = header::RowShape {
         scores: kind.scores,
         samples: kind.samples,
         masks: if kind.masks { MaskKind::Stored } else { MaskKind::None },

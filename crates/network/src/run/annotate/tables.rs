@@ -6,7 +6,7 @@ use cuesta_core::job::Context;
 use cuesta_core::{Error, Result};
 use cuesta_input::GeneNames;
 use cuesta_input::limits::SPLIT_BYTES;
-use cuesta_input::reader::Blocks;
+use cuesta_input::reader::LineBlocks;
 use cuesta_input::source::{TextFile, TextSource};
 use cuesta_runtime::ordered::OrderedFile;
 use cuesta_runtime::{parallel, whole};
@@ -37,7 +37,7 @@ pub fn add_names(
         let out = OrderedFile::create(partial)?;
         let make = || (Vec::new(), Vec::new());
         let work = |(buffer, text): &mut (Vec<u8>, Vec<u8>), task: usize| {
-            let mut blocks = Blocks::open_with(file, &splits[task], std::mem::take(buffer))?;
+            let mut blocks = LineBlocks::open_with(file, &splits[task], std::mem::take(buffer))?;
             while let Some(block) = blocks.next_block()? {
                 let lines = &block.bytes[..block.size_bytes];
                 let lines = match block.offset {
