@@ -14,7 +14,7 @@ use std::time::Instant;
 use cuesta_core::Result;
 use cuesta_input::generate::matrix::{Params as Make, matrix};
 use cuesta_network::kernel::correlate::{
-    Counts, Isa, Method, Params, Prepared, Scratch, band, bands,
+    CorrelationMethod, Counts, Isa, Params, Prepared, Scratch, band, bands,
 };
 use cuesta_runtime::parallel;
 
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
         threads,
     };
     let spearman = arguments.get(4).is_some_and(|text| text == "spearman");
-    let method = if spearman { Method::Spearman } else { Method::Pearson };
+    let method = if spearman { CorrelationMethod::Spearman } else { CorrelationMethod::Pearson };
     let params = Params { method, min_abs_score: number(2, 0.8), min_samples: 30 };
     let matrix = matrix(&make)?;
     let available = Isa::available();

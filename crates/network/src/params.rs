@@ -16,7 +16,7 @@ pub struct ScanParams {
     pub filter: FilterParams,
     /// Whether to write the network too.
     #[serde(default)]
-    pub graph: Graph,
+    pub graph: GraphFormat,
 }
 
 impl ScanParams {
@@ -32,7 +32,7 @@ impl ScanParams {
 /// In which format the network is written beside the answer.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Graph {
+pub enum GraphFormat {
     /// It is not written.
     #[default]
     None,
@@ -107,8 +107,8 @@ impl CorrelateParams {
     /// What the kernel needs of them.
     pub fn kernel(&self) -> correlate::Params {
         let method = match self.method {
-            Correlation::Pearson => correlate::Method::Pearson,
-            Correlation::Spearman => correlate::Method::Spearman,
+            Correlation::Pearson => correlate::CorrelationMethod::Pearson,
+            Correlation::Spearman => correlate::CorrelationMethod::Spearman,
         };
         let (min_abs_score, min_samples) = (self.min_abs_score, self.min_samples);
         correlate::Params { method, min_abs_score, min_samples }
@@ -204,7 +204,7 @@ impl DegreesParams {
 /// How communities are found.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Method {
+pub enum CommunityMethod {
     /// Connected components.
     #[default]
     Components,
@@ -225,13 +225,13 @@ pub struct CommunitiesParams {
     pub genes: Option<u32>,
     /// How communities are found.
     #[serde(default)]
-    pub method: Method,
+    pub method: CommunityMethod,
     /// Most rounds of label propagation, 1 to 1000.
     #[serde(default = "rounds")]
     pub iterations: u32,
     /// Whether to write the network too.
     #[serde(default)]
-    pub graph: Graph,
+    pub graph: GraphFormat,
 }
 
 fn rounds() -> u32 {
@@ -243,9 +243,9 @@ impl Default for CommunitiesParams {
         Self {
             filter: FilterParams::default(),
             genes: None,
-            method: Method::Components,
+            method: CommunityMethod::Components,
             iterations: rounds(),
-            graph: Graph::None,
+            graph: GraphFormat::None,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! inside, D_c the sum of degrees. Source: Blondel et al. 2008. Cost O(edges) a sweep.
 
 use super::graph::Graph;
-use super::union_find::Forest;
+use super::union_find::UnionFind;
 
 /// Sweeps over the genes at one level before the level is taken as settled.
 const SWEEPS_MAX: u32 = 100;
@@ -38,7 +38,7 @@ pub fn labels(graph: &Graph) -> Vec<u32> {
 /// Splits communities that moves have torn apart; modularity only rises. Each part is labelled by
 /// its smallest member.
 fn connected_parts(graph: &Graph, labels: &[u32]) -> Vec<u32> {
-    let mut forest = Forest::default();
+    let mut forest = UnionFind::default();
     for gene in 0..graph.genes() {
         forest.join(gene as u32, gene as u32);
         for &neighbour in graph.neighbours(gene) {

@@ -6,11 +6,11 @@
 
 /// A forest over genes counted from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Forest {
+pub struct UnionFind {
     parent: Vec<u32>,
 }
 
-impl Forest {
+impl UnionFind {
     /// Joins the trees of two genes, counted from 0.
     #[inline]
     pub fn join(&mut self, a: u32, b: u32) {
@@ -79,7 +79,7 @@ mod tests {
             cut in 0usize..60,
         ) {
             let forest = |edges: &[(u32, u32)]| {
-                let mut forest = Forest::default();
+                let mut forest = UnionFind::default();
                 edges.iter().for_each(|&(a, b)| forest.join(a, b));
                 forest
             };

@@ -10,7 +10,7 @@ use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
 use super::{OnePass, OneRound, Opened, Reading, Rows, add_rows, counts, rows};
-use crate::kernel::union_find::Forest;
+use crate::kernel::union_find::UnionFind;
 use crate::params::CommunitiesParams;
 use crate::run::communities::{finish, forest};
 use crate::run::pairs::Pairs;
@@ -64,13 +64,13 @@ pub fn work(request: &Request, params: &CommunitiesParams) -> Result<Box<dyn Wor
     Ok(Box::new(OnePass { filter, need: Need::Edge, task, combine }))
 }
 
-fn pack(forest: &mut Forest, counts: Counts) -> Result<Vec<u8>> {
+fn pack(forest: &mut UnionFind, counts: Counts) -> Result<Vec<u8>> {
     wire::to_bytes(&Found { rows: rows(counts), links: forest.links() })
 }
 
-fn unpack(bytes: &[u8]) -> Result<(Forest, Counts)> {
+fn unpack(bytes: &[u8]) -> Result<(UnionFind, Counts)> {
     let found: Found = wire::from_bytes(bytes)?;
-    let mut forest = Forest::default();
+    let mut forest = UnionFind::default();
     found.links.iter().for_each(|&(gene, root)| forest.join(gene, root));
     Ok((forest, counts(found.rows)))
 }

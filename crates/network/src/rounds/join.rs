@@ -13,14 +13,14 @@ use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{Received, pack, unpack};
-use super::sample::{self, Sample};
+use super::sample::{self, KeySample};
 use super::{Reading, Rows, add_rows, counts, part_count, parts, rows, unexpected};
 use crate::kernel::join::{Keyed, key};
 use crate::params::{How, JoinParams};
-use crate::run::join::{HEADER, PAIRS_FILE, Tally, inputs, tell, write};
+use crate::run::join::{HEADER, JoinCounts, PAIRS_FILE, inputs, tell, write};
 use crate::run::pairs::{Pairs, Visitor, total};
 use crate::run::share::Share;
-use crate::run::sorted::Sorted;
+use crate::run::sorted::SortedVersion;
 
 /// Windows of each version that the leader reads for a sample.
 const WINDOWS: u64 = 512;
@@ -95,7 +95,7 @@ impl Leader for Steps {
                 }
             },
             Stage::Sample => {
-                let samples: Vec<Sample> =
+                let samples: Vec<KeySample> =
                     found.iter().map(|some| wire::from_bytes(some)).collect::<Result<_>>()?;
                 self.join(&samples).map(Some)
             }
@@ -113,7 +113,7 @@ impl Steps {
         &mut self,
         response: &mut Response,
         progress: &Progress,
-    ) -> Result<Option<Vec<Sample>>> {
+    ) -> Result<Option<Vec<KeySample>>> {
         let mut samples = Some(Vec::new());
         let tasks = &mut self.tasks;
         self.size_bytes = timed(response, "open", || {
@@ -138,7 +138,7 @@ impl Steps {
     }
 
     /// The round that joins, into parts that the samples give.
-    fn join(&mut self, samples: &[Sample]) -> Result<Round> {
+    fn join(&mut self, samples: &[KeySample]) -> Result<Round> {
         let bytes = sample::rows(samples) * size_of::<Keyed>() as u64;
         let cuts = sample::cuts(samples, part_count(self.means, bytes, PART_BYTES));
         let parts = cuts.len() + 1;
@@ -158,9 +158,9 @@ impl Steps {
     }
 
     fn finish(&self, found: &[Vec<u8>], parts: usize, response: &mut Response) -> Result<()> {
-        let (mut all, mut tally) = (Counts::default(), Tally::default());
+        let (mut all, mut tally) = (Counts::default(), JoinCounts::default());
         for part in found {
-            let (rows, some): (Rows, Tally) = wire::from_bytes(part)?;
+            let (rows, some): (Rows, JoinCounts) = wire::from_bytes(part)?;
             all.add(counts(rows));
             tally += some;
         }
@@ -175,7 +175,7 @@ impl Steps {
 }
 
 /// A sample of windows, each key of which stands for as many rows of all pairs.
-fn scaled(pairs: &Pairs, windows: &Pairs, progress: &Progress) -> Sample {
+fn scaled(pairs: &Pairs, windows: &Pairs, progress: &Progress) -> KeySample {
     // A line that is wrong is found by the task that reads it, in the order of the input.
     let (mut sample, bytes) = sample::take(windows, progress).unwrap_or_default();
     sample.weight *= pairs.size_bytes().div_ceil(bytes.max(1)).max(1);
@@ -225,7 +225,7 @@ impl Worker for Work {
         let mut versions = Vec::new();
         for (name, lists) in VERSIONS.into_iter().zip(lists) {
             let rows = lists.into_iter().flatten().map(unpacked).collect();
-            versions.push(Sorted::in_memory(name, rows, Vec::new())?);
+            versions.push(SortedVersion::in_memory(name, rows, Vec::new())?);
         }
         let [left, right] = &versions[..] else { return Err(unexpected()) };
         let context = Context { request: &self.request, budget: &budget, progress };

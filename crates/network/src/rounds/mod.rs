@@ -22,7 +22,7 @@ use cuesta_input::pair_matrix::Need;
 use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, TASKS_A_SLOT, Task, Worker};
 use cuesta_runtime::wire;
 
-use crate::params::{CommunitiesParams, Method};
+use crate::params::{CommunitiesParams, CommunityMethod};
 use crate::run::pairs::Pairs;
 use crate::run::share::Share;
 
@@ -48,7 +48,7 @@ pub fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn L
         "communities" => {
             let params = communities(request)?;
             match params.method {
-                Method::LabelPropagation => propagation::lead(request, &params, means),
+                CommunityMethod::LabelPropagation => propagation::lead(request, &params, means),
                 _ => components::lead(request, &params, means),
             }
         }
@@ -69,7 +69,7 @@ pub fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn W
         "communities" => {
             let params = communities(request)?;
             match params.method {
-                Method::LabelPropagation => propagation::work(request, &params, means),
+                CommunityMethod::LabelPropagation => propagation::work(request, &params, means),
                 _ => components::work(request, &params),
             }
         }
@@ -80,7 +80,7 @@ pub fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn W
 fn communities(request: &Request) -> Result<CommunitiesParams> {
     let params: CommunitiesParams = parameters(&request.parameters)?;
     params.check()?;
-    if params.method == Method::Louvain {
+    if params.method == CommunityMethod::Louvain {
         let text = "--method louvain goes through the genes one by one; run it with --engine \
                     native, or take components or label-propagation";
         return Err(Error::input("communities", text));

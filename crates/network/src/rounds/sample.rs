@@ -12,7 +12,7 @@ const KEYS_MAX: usize = 1 << 14;
 
 /// Keys of rows at even distances in the order in which they were read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct KeySample {
     /// The keys.
     pub keys: Vec<u64>,
     /// How many rows each stands for.
@@ -20,13 +20,13 @@ pub struct Sample {
     rows: u64,
 }
 
-impl Default for Sample {
+impl Default for KeySample {
     fn default() -> Self {
         Self { keys: Vec::new(), weight: 1, rows: 0 }
     }
 }
 
-impl Sample {
+impl KeySample {
     fn add(&mut self, key: u64) {
         if self.rows.is_multiple_of(self.weight) {
             if self.keys.len() == KEYS_MAX {
@@ -49,9 +49,9 @@ impl Sample {
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
-pub fn take(pairs: &Pairs, progress: &Progress) -> Result<(Sample, u64)> {
+pub fn take(pairs: &Pairs, progress: &Progress) -> Result<(KeySample, u64)> {
     let visitor = Visitor {
-        keep: &|sample: &mut Sample, _, found| {
+        keep: &|sample: &mut KeySample, _, found| {
             let (gene1, gene2, cluster) = found.place();
             sample.add(key(gene1, gene2, cluster));
             Ok(())
@@ -59,20 +59,20 @@ pub fn take(pairs: &Pairs, progress: &Progress) -> Result<(Sample, u64)> {
         flush: &|_, _, _| Ok(()),
         on_error: &|_| {},
     };
-    let mut workers = pairs.visit(1, progress, Sample::default, &visitor)?;
+    let mut workers = pairs.visit(1, progress, KeySample::default, &visitor)?;
     let (_, bytes) = total(&workers);
     Ok((workers.pop().map(|worker| worker.state).unwrap_or_default(), bytes))
 }
 
 /// About how many rows the samples stand for.
-pub fn rows(samples: &[Sample]) -> u64 {
+pub fn rows(samples: &[KeySample]) -> u64 {
     samples.iter().map(|sample| sample.weight * sample.keys.len() as u64).sum()
 }
 
 /// Keys, ascending, none twice, that cut all rows into at most `parts` parts of about the same
 /// size; the rows with a key of a cut are in the part behind it.
-pub fn cuts(samples: &[Sample], parts: usize) -> Vec<u64> {
-    let weighed = |sample: &Sample| {
+pub fn cuts(samples: &[KeySample], parts: usize) -> Vec<u64> {
+    let weighed = |sample: &KeySample| {
         let weight = sample.weight;
         sample.keys.iter().map(move |&key| (key, weight)).collect::<Vec<_>>()
     };
@@ -98,8 +98,8 @@ pub fn cuts(samples: &[Sample], parts: usize) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    fn sample(keys: impl Iterator<Item = u64>) -> Sample {
-        let mut sample = Sample::default();
+    fn sample(keys: impl Iterator<Item = u64>) -> KeySample {
+        let mut sample = KeySample::default();
         keys.for_each(|key| sample.add(key));
         sample
     }

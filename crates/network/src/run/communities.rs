@@ -17,8 +17,8 @@ use super::pairs::{Pairs, Visitor, total};
 use crate::kernel::graph::Graph;
 use crate::kernel::label_propagation;
 use crate::kernel::louvain;
-use crate::kernel::union_find::Forest;
-use crate::params::{CommunitiesParams, Method};
+use crate::kernel::union_find::UnionFind;
+use crate::params::{CommunitiesParams, CommunityMethod};
 
 /// The answer file.
 pub const COMMUNITIES_FILE: &str = "communities.tsv";
@@ -35,7 +35,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     params.check()?;
     let mut response = Response::default();
     let (labels, counts) = match params.method {
-        Method::Components => components(context, &params, &filter, &mut response)?,
+        CommunityMethod::Components => components(context, &params, &filter, &mut response)?,
         _ => on_graph(context, &params, &filter, &mut response)?,
     };
     finish(&context.request.output, params.genes, (labels, counts), &mut response)?;
@@ -92,9 +92,9 @@ pub fn forest(
     genes: Option<u32>,
     threads: usize,
     progress: &Progress,
-) -> Result<(Forest, Counts, u64)> {
+) -> Result<(UnionFind, Counts, u64)> {
     let visitor = Visitor {
-        keep: &|state: &mut Forest, _, found| {
+        keep: &|state: &mut UnionFind, _, found| {
             let (gene1, gene2, _) = found.place();
             check_gene(genes, gene1)?;
             state.join(gene1 - 1, gene2 - 1);
@@ -103,9 +103,9 @@ pub fn forest(
         flush: &|_, _, _| Ok(()),
         on_error: &|_| {},
     };
-    let workers = pairs.visit(threads, progress, Forest::default, &visitor)?;
+    let workers = pairs.visit(threads, progress, UnionFind::default, &visitor)?;
     let (counts, bytes) = total(&workers);
-    let mut forest = Forest::default();
+    let mut forest = UnionFind::default();
     workers.iter().for_each(|worker| forest.merge(&worker.state));
     Ok((forest, counts, bytes))
 }
@@ -130,15 +130,16 @@ fn on_graph(
     let rows = edges.list.len() as u64;
     let graph =
         timed(response, "graph", || Ok((Graph::new(genes, &edges.list), graph_bytes, rows)))?;
-    let name = if params.method == Method::Louvain { "louvain" } else { "label-propagation" };
+    let name =
+        if params.method == CommunityMethod::Louvain { "louvain" } else { "label-propagation" };
     let (labels, rounds) = timed(response, name, || {
         let found = match params.method {
-            Method::Louvain => (louvain::labels(&graph), 0),
+            CommunityMethod::Louvain => (louvain::labels(&graph), 0),
             _ => label_propagation::labels(&graph, params.iterations),
         };
         Ok((found, 0, rows))
     })?;
-    if params.method == Method::Louvain {
+    if params.method == CommunityMethod::Louvain {
         let modularity = louvain::modularity(&graph, &labels).max(0.0);
         response.counts.insert("modularity_millionths", (modularity * 1e6).round() as u64);
     } else {
@@ -148,7 +149,7 @@ fn on_graph(
 }
 
 /// All edges that pass the filter, genes from 0.
-pub struct Edges<'a> {
+pub struct EdgeList<'a> {
     /// The edges, in no particular order.
     pub list: Vec<(u32, u32)>,
     /// Rows read and kept.
@@ -162,7 +163,7 @@ pub struct Edges<'a> {
 ///
 /// # Errors
 /// `Input` also when they do not fit; `System`; `Cancelled`.
-pub fn edges<'a>(context: &Context<'a>, pairs: &Pairs, genes: Option<u32>) -> Result<Edges<'a>> {
+pub fn edges<'a>(context: &Context<'a>, pairs: &Pairs, genes: Option<u32>) -> Result<EdgeList<'a>> {
     let lists = Mutex::new(Vec::new());
     let visitor = Visitor {
         keep: &|state: &mut Vec<(u32, u32)>, _, found| {
@@ -185,7 +186,7 @@ pub fn edges<'a>(context: &Context<'a>, pairs: &Pairs, genes: Option<u32>) -> Re
     let (counts, bytes) = total(&workers);
     let lists = lists.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let (leases, lists): (Vec<_>, Vec<_>) = lists.into_iter().unzip();
-    Ok(Edges { list: lists.concat(), counts, bytes, _leases: leases })
+    Ok(EdgeList { list: lists.concat(), counts, bytes, _leases: leases })
 }
 
 fn pad(labels: &mut Vec<u32>, genes: Option<u32>) {

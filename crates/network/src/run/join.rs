@@ -14,7 +14,7 @@ use cuesta_runtime::parallel;
 use serde::{Deserialize, Serialize};
 
 use super::pairs::{Pairs, Visitor, total};
-use super::sorted::{HANDOVER_ROWS, Sorted, Sorter};
+use super::sorted::{HANDOVER_ROWS, SortedVersion, VersionSorter};
 use crate::kernel::join::{Joined, Keyed, key, merge, unkey};
 use crate::params::{How, JoinParams};
 
@@ -52,7 +52,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
 
 /// Rows of the answer by side.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Tally {
+pub struct JoinCounts {
     /// In both versions.
     pub both: u64,
     /// In the first version only.
@@ -61,7 +61,7 @@ pub struct Tally {
     pub right: u64,
 }
 
-impl AddAssign for Tally {
+impl AddAssign for JoinCounts {
     fn add_assign(&mut self, other: Self) {
         self.both += other.both;
         self.left += other.left;
@@ -70,7 +70,7 @@ impl AddAssign for Tally {
 }
 
 /// Tells of the rows that were read and of those of the answer.
-pub fn tell(counts: Counts, tally: Tally, response: &mut Response) {
+pub fn tell(counts: Counts, tally: JoinCounts, response: &mut Response) {
     response.counts.insert("rows_read", counts.rows_read);
     response.counts.insert("rows_kept", counts.rows_kept);
     response.counts.insert("both", tally.both);
@@ -93,11 +93,11 @@ fn read<'a>(
     response: &mut Response,
     (name, path): (&'static str, &PathBuf),
     filter: &Filter,
-) -> Result<(Sorted<'a>, Counts)> {
+) -> Result<(SortedVersion<'a>, Counts)> {
     let phase = if name == "a" { "read a" } else { "read b" };
     timed(response, phase, || {
         let pairs = Pairs::open(std::slice::from_ref(path), filter, Need::Edge)?;
-        let sorter = Sorter::new(name, &context.request.scratch, context.budget);
+        let sorter = VersionSorter::new(name, &context.request.scratch, context.budget);
         let visitor = Visitor {
             keep: &|rows: &mut Vec<Keyed>, _, found| {
                 let (gene1, gene2, cluster) = found.place();
@@ -124,15 +124,16 @@ fn read<'a>(
 pub fn write(
     context: &Context<'_>,
     (path, head): (&Path, &str),
-    (left, right): (&Sorted<'_>, &Sorted<'_>),
+    (left, right): (&SortedVersion<'_>, &SortedVersion<'_>),
     how: How,
-) -> Result<(Tally, u64)> {
+) -> Result<(JoinCounts, u64)> {
     let out = OrderedFile::create(path)?;
     out.finish_task(0, &mut head.as_bytes().to_vec())?;
     let tally = match (left, right) {
-        (Sorted::InMemory { rows: left, .. }, Sorted::InMemory { rows: right, .. }) => {
-            in_parallel(context, (left, right), how, &out)?
-        }
+        (
+            SortedVersion::InMemory { rows: left, .. },
+            SortedVersion::InMemory { rows: right, .. },
+        ) => in_parallel(context, (left, right), how, &out)?,
         _ => one_by_one(left, right, how, &out)?,
     };
     Ok((tally, out.close()?))
@@ -144,7 +145,7 @@ fn in_parallel(
     (left, right): (&[Keyed], &[Keyed]),
     how: How,
     out: &OrderedFile,
-) -> Result<Tally> {
+) -> Result<JoinCounts> {
     let longer = if left.len() >= right.len() { left } else { right };
     let cuts: Vec<u64> = longer.iter().step_by(TASK_ROWS).skip(1).map(|row| row.key).collect();
     let range = |rows: &[Keyed], task: usize| {
@@ -154,7 +155,7 @@ fn in_parallel(
         let start = task.checked_sub(1).map_or(0, |before| place(cuts.get(before), 0));
         start..place(cuts.get(task), rows.len())
     };
-    let work = |(tally, text): &mut (Tally, Vec<u8>), task: usize| {
+    let work = |(tally, text): &mut (JoinCounts, Vec<u8>), task: usize| {
         let (a, b) = (&left[range(left, task)], &right[range(right, task)]);
         let (a, b) = (a.iter().map(|&row| Ok(row)), b.iter().map(|&row| Ok(row)));
         merge(a, b, how, |row| {
@@ -165,16 +166,21 @@ fn in_parallel(
         out.finish_task(task + 1, text)?;
         context.progress.advance(0)
     };
-    let make = || (Tally::default(), Vec::new());
+    let make = || (JoinCounts::default(), Vec::new());
     let fail = |task| out.fail(task + 1);
     let workers = parallel::run(context.request.threads, cuts.len() + 1, make, work, fail)?;
-    let mut all = Tally::default();
+    let mut all = JoinCounts::default();
     workers.iter().for_each(|(tally, _)| all += *tally);
     Ok(all)
 }
 
-fn one_by_one(left: &Sorted<'_>, right: &Sorted<'_>, how: How, out: &OrderedFile) -> Result<Tally> {
-    let (mut tally, mut text) = (Tally::default(), Vec::new());
+fn one_by_one(
+    left: &SortedVersion<'_>,
+    right: &SortedVersion<'_>,
+    how: How,
+    out: &OrderedFile,
+) -> Result<JoinCounts> {
+    let (mut tally, mut text) = (JoinCounts::default(), Vec::new());
     merge(left.stream()?, right.stream()?, how, |row| {
         count(&row, &mut tally);
         append(&row, &mut text);
@@ -184,7 +190,7 @@ fn one_by_one(left: &Sorted<'_>, right: &Sorted<'_>, how: How, out: &OrderedFile
     Ok(tally)
 }
 
-fn count(row: &Joined, tally: &mut Tally) {
+fn count(row: &Joined, tally: &mut JoinCounts) {
     match (row.left, row.right) {
         (Some(_), Some(_)) => tally.both += 1,
         (Some(_), None) => tally.left += 1,

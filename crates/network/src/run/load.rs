@@ -7,7 +7,7 @@ use cuesta_input::{Filter, GeneNames};
 
 use super::annotate::read_names;
 use super::degrees::check_gene;
-use super::pairs::{Found, Pairs, Visitor, total};
+use super::pairs::{Pairs, SelectedRow, Visitor, total};
 use crate::params::{LoadParams, check_genes};
 
 /// The answer.
@@ -47,7 +47,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     timed(&mut response, "read", || {
         let visitor = Visitor {
             keep: &|batch: &mut RowBatch, _, found| {
-                let Found::Line(hit) = found else { return Ok(()) };
+                let SelectedRow::Line(hit) = found else { return Ok(()) };
                 check_gene(params.genes, hit.gene1)?;
                 if let Some(names) = names {
                     check_name(names, hit.gene1)?;

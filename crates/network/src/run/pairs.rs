@@ -17,18 +17,18 @@ use cuesta_runtime::parallel;
 
 /// Gene pairs cut into parts that threads work on.
 pub struct Pairs {
-    pub(super) source: Source,
+    pub(super) source: RowSource,
     pub(super) filter: Filter,
     pub(super) need: Need,
 }
 
-pub(super) enum Source {
+pub(super) enum RowSource {
     Text { text: TextSource, splits: Vec<Split> },
     Matrix { matrix: Box<PairMatrix>, chunks: Vec<Chunk> },
 }
 
 /// A row that passed the filter.
-pub enum Found<'a> {
+pub enum SelectedRow<'a> {
     /// From text.
     Line(Hit<'a>),
     /// From a pair matrix; its numbers beyond gene, cluster and score are there only when the
@@ -36,7 +36,7 @@ pub enum Found<'a> {
     Row(Row<'a>, Micro),
 }
 
-impl Found<'_> {
+impl SelectedRow<'_> {
     /// Larger gene, smaller gene and cluster, from 1.
     #[inline]
     pub fn place(&self) -> (u32, u32, u32) {
@@ -71,7 +71,8 @@ pub struct Worker<S> {
 /// What a workload does with the rows.
 pub struct Visitor<'a, S> {
     /// Takes a row that passed: state, part, row. Fails with a sentence on the line.
-    pub keep: &'a (dyn Fn(&mut S, usize, &Found<'_>) -> std::result::Result<(), String> + Sync),
+    pub keep:
+        &'a (dyn Fn(&mut S, usize, &SelectedRow<'_>) -> std::result::Result<(), String> + Sync),
     /// Told after each block of a part, and at last, with `true`, at its end.
     pub flush: &'a (dyn Fn(&mut S, usize, bool) -> Result<()> + Sync),
     /// Told of a part that failed.
@@ -94,16 +95,16 @@ impl Pairs {
     /// Files left out because of their folder's range, or chunks because of theirs.
     pub fn skipped(&self) -> u64 {
         match &self.source {
-            Source::Text { text, .. } => text.files_skipped as u64,
-            Source::Matrix { matrix, chunks } => (matrix.chunk_count() - chunks.len()) as u64,
+            RowSource::Text { text, .. } => text.files_skipped as u64,
+            RowSource::Matrix { matrix, chunks } => (matrix.chunk_count() - chunks.len()) as u64,
         }
     }
 
     /// The shape of the lines; `None` for a pair matrix.
     pub fn shape(&self) -> Option<LineShape> {
         match &self.source {
-            Source::Text { text, .. } => text.shape,
-            Source::Matrix { .. } => None,
+            RowSource::Text { text, .. } => text.shape,
+            RowSource::Matrix { .. } => None,
         }
     }
 
@@ -119,11 +120,11 @@ impl Pairs {
         visitor: &Visitor<'_, S>,
     ) -> Result<Vec<Worker<S>>> {
         let parts = match &self.source {
-            Source::Text { text, splits } => {
+            RowSource::Text { text, splits } => {
                 progress.expect(text.size_bytes());
                 splits.len()
             }
-            Source::Matrix { chunks, .. } => {
+            RowSource::Matrix { chunks, .. } => {
                 progress.expect(chunks.iter().map(chunk_bytes).sum());
                 chunks.len()
             }
@@ -137,7 +138,7 @@ impl Pairs {
         };
         let work = |worker: &mut Worker<S>, part: usize| {
             match &self.source {
-                Source::Text { text, splits } => {
+                RowSource::Text { text, splits } => {
                     let file = &text.files[splits[part].file];
                     self.visit_split(
                         (text, file),
@@ -146,7 +147,7 @@ impl Pairs {
                         (visitor, progress),
                     )
                 }
-                Source::Matrix { matrix, chunks } => {
+                RowSource::Matrix { matrix, chunks } => {
                     self.visit_chunk(matrix, (part, &chunks[part]), worker, visitor)?;
                     progress.advance(chunk_bytes(&chunks[part]))
                 }
@@ -171,7 +172,7 @@ impl Pairs {
             let state = &mut worker.state;
             let counts = block::visit(found.bytes, found.size_bytes, &shape, &self.filter, |hit| {
                 check_zone(file, &self.filter, hit)?;
-                (visitor.keep)(state, part, &Found::Line(*hit))
+                (visitor.keep)(state, part, &SelectedRow::Line(*hit))
             })
             .map_err(|fault| located(file, offset, &fault))?;
             worker.counts.add(counts);
@@ -201,7 +202,7 @@ impl Pairs {
         let index = if self.need == Need::Edge { 0 } else { self.filter.score_index };
         let state = &mut worker.state;
         let kept = matrix.visit_chunk(chunk.index, &query, scratch, |row| {
-            let found = Found::Row(*row, row.scores[index]);
+            let found = SelectedRow::Row(*row, row.scores[index]);
             (visitor.keep)(state, part, &found).map_err(|what| {
                 let place = format!("pair {} {}", row.gene1, row.gene2);
                 let path = matrix.path().display();
@@ -214,7 +215,7 @@ impl Pairs {
     }
 }
 
-fn text_source(paths: &[PathBuf], filter: &Filter) -> Result<Source> {
+fn text_source(paths: &[PathBuf], filter: &Filter) -> Result<RowSource> {
     let text = TextSource::open(paths, filter)?;
     if text.shape.is_none() {
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -222,10 +223,10 @@ fn text_source(paths: &[PathBuf], filter: &Filter) -> Result<Source> {
         return Err(Error::input("input.kinc", text));
     }
     let splits = text.splits(SPLIT_BYTES);
-    Ok(Source::Text { text, splits })
+    Ok(RowSource::Text { text, splits })
 }
 
-fn matrix_source(path: &std::path::Path, filter: &Filter) -> Result<Source> {
+fn matrix_source(path: &std::path::Path, filter: &Filter) -> Result<RowSource> {
     let matrix = Box::new(PairMatrix::open(path)?);
     let header = matrix.header();
     if filter.score_index >= header.scores {
@@ -238,7 +239,7 @@ fn matrix_source(path: &std::path::Path, filter: &Filter) -> Result<Source> {
         return Err(Error::input("input.pairs", what));
     }
     let chunks = matrix.chunks(Some(filter));
-    Ok(Source::Matrix { matrix, chunks })
+    Ok(RowSource::Matrix { matrix, chunks })
 }
 
 /// Bytes of the scores of a chunk: what a scan must at least decode.

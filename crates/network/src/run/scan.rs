@@ -9,7 +9,7 @@ use cuesta_input::kinc::block::{Counts, Hit};
 use cuesta_input::pair_matrix::Need;
 use cuesta_runtime::ordered::OrderedFile;
 
-use super::pairs::{Found, Pairs, Visitor, total};
+use super::pairs::{Pairs, SelectedRow, Visitor, total};
 use crate::params::ScanParams;
 
 /// The answer file.
@@ -55,8 +55,8 @@ pub fn write(
     let out = OrderedFile::create(path)?;
     let visitor = Visitor {
         keep: &|state: &mut Vec<u8>, _, found| match found {
-            Found::Line(hit) => append(hit, state),
-            Found::Row(row, _) => {
+            SelectedRow::Line(hit) => append(hit, state),
+            SelectedRow::Row(row, _) => {
                 row.append_kinc_v1(state);
                 Ok(())
             }

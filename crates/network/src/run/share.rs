@@ -9,7 +9,7 @@ use cuesta_input::pair_matrix::{Need, PairMatrix};
 use cuesta_input::source::{Split, TextFile, TextSource};
 use serde::{Deserialize, Serialize};
 
-use super::pairs::{Pairs, Source, chunk_bytes};
+use super::pairs::{Pairs, RowSource, chunk_bytes};
 
 /// Bytes of a window: some lines, as few as possible.
 const WINDOW_BYTES: u64 = 4 << 10;
@@ -22,7 +22,7 @@ pub enum Share {
         /// The shape of all lines; `None` where no file holds a row.
         shape: Option<LineShape>,
         /// Where they are, in the order of the dataset.
-        pieces: Vec<Piece>,
+        pieces: Vec<LineRange>,
     },
     /// Chunks of a pair matrix.
     Chunks {
@@ -36,7 +36,7 @@ pub enum Share {
 
 /// The lines that start in a range of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Piece {
+pub struct LineRange {
     /// The file.
     pub path: PathBuf,
     /// Its bytes on disk.
@@ -51,8 +51,8 @@ impl Pairs {
     /// Bytes to read: of text on disk, of a pair matrix its scores.
     pub fn size_bytes(&self) -> u64 {
         match &self.source {
-            Source::Text { text, .. } => text.size_bytes(),
-            Source::Matrix { chunks, .. } => chunks.iter().map(chunk_bytes).sum(),
+            RowSource::Text { text, .. } => text.size_bytes(),
+            RowSource::Matrix { chunks, .. } => chunks.iter().map(chunk_bytes).sum(),
         }
     }
 
@@ -60,22 +60,22 @@ impl Pairs {
     /// gzipped file is in one share, a small file in one with its neighbours.
     pub fn shares(&self, size_bytes: u64) -> Vec<Share> {
         match &self.source {
-            Source::Text { text, .. } => {
+            RowSource::Text { text, .. } => {
                 let pieces = text.splits(size_bytes.max(1)).into_iter().map(|split| {
                     let file = &text.files[split.file];
-                    Piece {
+                    LineRange {
                         path: file.path.clone(),
                         file_bytes: file.size_bytes,
                         offset: split.offset,
                         size_bytes: split.size_bytes,
                     }
                 });
-                let on_disk = |piece: &Piece| piece.size_bytes.min(piece.file_bytes);
+                let on_disk = |piece: &LineRange| piece.size_bytes.min(piece.file_bytes);
                 let shape = text.shape;
                 let share = |pieces| Share::Text { shape, pieces };
                 grouped(pieces, size_bytes, on_disk).into_iter().map(share).collect()
             }
-            Source::Matrix { matrix, chunks } => {
+            RowSource::Matrix { matrix, chunks } => {
                 let numbers = grouped(0..chunks.len(), size_bytes, |&n| chunk_bytes(&chunks[n]));
                 let path = matrix.path();
                 let share = |numbers: Vec<usize>| {
@@ -92,8 +92,10 @@ impl Pairs {
     pub fn windows(&self, count: u64) -> Option<Self> {
         let size_bytes = self.size_bytes();
         let source = match &self.source {
-            Source::Text { text, .. } if text.files.iter().any(|file| file.gzipped) => return None,
-            Source::Text { text, .. } => {
+            RowSource::Text { text, .. } if text.files.iter().any(|file| file.gzipped) => {
+                return None;
+            }
+            RowSource::Text { text, .. } => {
                 let mut starts = (0..count).map(|window| {
                     (u128::from(size_bytes) * u128::from(window) / u128::from(count)) as u64
                 });
@@ -106,12 +108,12 @@ impl Pairs {
                     }
                     base += bytes;
                 }
-                Source::Text { text: text.clone(), splits }
+                RowSource::Text { text: text.clone(), splits }
             }
-            Source::Matrix { matrix, chunks } => {
+            RowSource::Matrix { matrix, chunks } => {
                 let matrix = Box::new(PairMatrix::open(matrix.path()).ok()?);
                 let step = chunks.len().div_ceil(count.max(1) as usize).max(1);
-                Source::Matrix { matrix, chunks: chunks.iter().step_by(step).cloned().collect() }
+                RowSource::Matrix { matrix, chunks: chunks.iter().step_by(step).cloned().collect() }
             }
         };
         Some(Self { source, filter: self.filter, need: self.need })
@@ -124,22 +126,22 @@ impl Pairs {
     pub fn of_share(share: Share, filter: &Filter, need: Need) -> Result<Self> {
         let source = match share {
             Share::Text { shape, pieces } => {
-                let split = |(file, piece): (usize, &Piece)| Split {
+                let split = |(file, piece): (usize, &LineRange)| Split {
                     file,
                     offset: piece.offset,
                     size_bytes: piece.size_bytes,
                 };
                 let splits = pieces.iter().enumerate().map(split).collect();
-                let file = |piece: &Piece| TextFile::new(&piece.path, piece.file_bytes);
+                let file = |piece: &LineRange| TextFile::new(&piece.path, piece.file_bytes);
                 let files = pieces.iter().map(file).collect();
-                Source::Text { text: TextSource { files, shape, files_skipped: 0 }, splits }
+                RowSource::Text { text: TextSource { files, shape, files_skipped: 0 }, splits }
             }
             Share::Chunks { path, places: (first, end) } => {
                 let matrix = Box::new(PairMatrix::open(&path)?);
                 let chunks = matrix.chunks(Some(filter)).get(first..end).map(<[_]>::to_vec);
                 let changed = || format!("{} has changed since the run began", path.display());
                 let chunks = chunks.ok_or_else(|| Error::input("input.pairs", changed()))?;
-                Source::Matrix { matrix, chunks }
+                RowSource::Matrix { matrix, chunks }
             }
         };
         Ok(Self { source, filter: *filter, need })
@@ -175,13 +177,13 @@ mod tests {
         let file = |&(name, size_bytes): &(&str, u64)| TextFile::new(name.as_ref(), size_bytes);
         let files = files.iter().map(file).collect();
         let text = TextSource { files, shape: None, files_skipped: 0 };
-        let source = Source::Text { text, splits: Vec::new() };
+        let source = RowSource::Text { text, splits: Vec::new() };
         Pairs { source, filter: Filter::EVERYTHING, need: Need::Edge }
     }
 
     fn places(share: &Share) -> Vec<(String, u64, u64)> {
         let Share::Text { pieces, .. } = share else { return Vec::new() };
-        let place = |piece: &Piece| {
+        let place = |piece: &LineRange| {
             (piece.path.display().to_string(), piece.offset, piece.size_bytes.min(999))
         };
         pieces.iter().map(place).collect()
@@ -210,7 +212,7 @@ mod tests {
     fn windows_are_at_even_distances_and_never_overlap() {
         let splits = |files: &[(&str, u64)], count| {
             let windows = pairs(files).windows(count)?;
-            let Source::Text { splits, .. } = windows.source else { return None };
+            let RowSource::Text { splits, .. } = windows.source else { return None };
             let place = |split: &Split| (split.file, split.offset, split.size_bytes);
             Some(splits.iter().map(place).collect::<Vec<_>>())
         };

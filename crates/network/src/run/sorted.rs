@@ -22,7 +22,7 @@ pub const HANDOVER_ROWS: usize = 1 << 12;
 const RUN_ROW_BYTES: usize = 12;
 
 /// Takes the rows of the parts in any order.
-pub struct Sorter<'a> {
+pub struct VersionSorter<'a> {
     name: String,
     scratch: PathBuf,
     budget: &'a Budget,
@@ -38,7 +38,7 @@ struct State<'a> {
 }
 
 /// Sorted rows of one version.
-pub enum Sorted<'a> {
+pub enum SortedVersion<'a> {
     /// They fit.
     InMemory {
         /// The rows, ascending, no key twice.
@@ -47,16 +47,16 @@ pub enum Sorted<'a> {
         leases: Vec<Lease<'a>>,
     },
     /// They are in runs; each run is sorted.
-    Spilled(Runs),
+    Spilled(SpilledRuns),
 }
 
 /// Sorted runs in scratch files, removed when dropped.
-pub struct Runs {
+pub struct SpilledRuns {
     name: String,
     paths: Vec<PathBuf>,
 }
 
-impl<'a> Sorter<'a> {
+impl<'a> VersionSorter<'a> {
     /// A sorter for the version called `name`, which makes the names of its runs and messages.
     pub fn new(name: &str, scratch: &Path, budget: &'a Budget) -> Self {
         Self { name: name.to_owned(), scratch: scratch.to_owned(), budget, state: Mutex::default() }
@@ -92,15 +92,15 @@ impl<'a> Sorter<'a> {
     ///
     /// # Errors
     /// `System`; `Input` when a row stands in the version twice.
-    pub fn finish(self) -> Result<Sorted<'a>> {
+    pub fn finish(self) -> Result<SortedVersion<'a>> {
         let mut state = lock(&self.state);
         if !state.runs.is_empty() {
             self.spill(&mut state)?;
             let paths = std::mem::take(&mut state.runs);
-            return Ok(Sorted::Spilled(Runs { name: self.name.clone(), paths }));
+            return Ok(SortedVersion::Spilled(SpilledRuns { name: self.name.clone(), paths }));
         }
         let leases = std::mem::take(&mut state.leases);
-        Sorted::in_memory(&self.name, concat(std::mem::take(&mut state.parts)), leases)
+        SortedVersion::in_memory(&self.name, concat(std::mem::take(&mut state.parts)), leases)
     }
 
     fn spill(&self, state: &mut State<'a>) -> Result<()> {
@@ -116,19 +116,19 @@ impl<'a> Sorter<'a> {
     }
 }
 
-impl Drop for Sorter<'_> {
+impl Drop for VersionSorter<'_> {
     fn drop(&mut self) {
         remove(&lock(&self.state).runs);
     }
 }
 
-impl Drop for Runs {
+impl Drop for SpilledRuns {
     fn drop(&mut self) {
         remove(&self.paths);
     }
 }
 
-impl<'a> Sorted<'a> {
+impl<'a> SortedVersion<'a> {
     /// Sorts the rows of the version called `name`, whose memory is under `leases`.
     ///
     /// # Errors
@@ -228,7 +228,7 @@ struct MergedRuns {
 }
 
 impl MergedRuns {
-    fn open(runs: &Runs) -> Result<Self> {
+    fn open(runs: &SpilledRuns) -> Result<Self> {
         let mut readers = Vec::new();
         let mut heads = BinaryHeap::new();
         for (index, path) in runs.paths.iter().enumerate() {
@@ -272,14 +272,14 @@ mod tests {
     fn sorted_keys(limit_bytes: u64) -> (bool, Vec<u64>) {
         let folder = tempfile::tempdir().unwrap();
         let budget = Budget::new(limit_bytes);
-        let sorter = Sorter::new("a", folder.path(), &budget);
+        let sorter = VersionSorter::new("a", folder.path(), &budget);
         for part in 0..20u64 {
             let mut part_rows = rows((0..50).map(|i| (i * 7919 + part) % 1000 * 20 + part));
             sorter.add(part as usize, &mut part_rows).unwrap();
         }
         let sorted = sorter.finish().unwrap();
         let keys = sorted.stream().unwrap().map(|row| row.unwrap().key).collect();
-        (matches!(sorted, Sorted::Spilled(_)), keys)
+        (matches!(sorted, SortedVersion::Spilled(_)), keys)
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
         for limit in [1 << 20, ROW_BYTES * 3] {
             let folder = tempfile::tempdir().unwrap();
             let budget = Budget::new(limit);
-            let sorter = Sorter::new("b", folder.path(), &budget);
+            let sorter = VersionSorter::new("b", folder.path(), &budget);
             sorter.add(0, &mut rows([65_536 * 5, 65_536 * 9].into_iter())).unwrap();
             sorter.add(1, &mut rows([65_536 * 7, 65_536 * 9].into_iter())).unwrap();
             let error = match sorter.finish() {
@@ -311,7 +311,7 @@ mod tests {
     fn scratch_files_are_gone_afterwards() {
         let folder = tempfile::tempdir().unwrap();
         let budget = Budget::new(ROW_BYTES * 2);
-        let sorter = Sorter::new("a", folder.path(), &budget);
+        let sorter = VersionSorter::new("a", folder.path(), &budget);
         sorter.add(0, &mut rows(0..2)).unwrap();
         sorter.add(1, &mut rows(5..7)).unwrap();
         drop(sorter.finish().unwrap());

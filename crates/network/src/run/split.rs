@@ -20,7 +20,7 @@ pub type Columns = Vec<(&'static str, Vec<u8>)>;
 
 /// A dataset cut into splits, as other engines get it.
 #[derive(Debug, Serialize)]
-pub struct Plan {
+pub struct DatasetSplits {
     /// Path, first byte and bytes of each split; `u64::MAX` bytes for a whole gzipped file.
     pub splits: Vec<(PathBuf, u64, u64)>,
     /// KINC version, 1 or 3; pass it on to [`map_split`].
@@ -53,7 +53,7 @@ impl SplitParams {
 ///
 /// # Errors
 /// `Input`, `System`.
-pub fn plan(inputs: &[PathBuf], params: &SplitParams, split_bytes: u64) -> Result<Plan> {
+pub fn plan(inputs: &[PathBuf], params: &SplitParams, split_bytes: u64) -> Result<DatasetSplits> {
     let source = TextSource::open(inputs, &params.filter.check()?)?;
     if source.shape.is_none() {
         let text = format!("{} holds no gene pair; give KINC text", inputs[0].display());
@@ -61,7 +61,7 @@ pub fn plan(inputs: &[PathBuf], params: &SplitParams, split_bytes: u64) -> Resul
     }
     let place =
         |split: Split| (source.files[split.file].path.clone(), split.offset, split.size_bytes);
-    Ok(Plan {
+    Ok(DatasetSplits {
         splits: source.splits(split_bytes.max(1)).into_iter().map(place).collect(),
         version: source.shape.map(|shape| if shape.version == Version::V3 { 3 } else { 1 }),
         samples: source.shape.map(|shape| shape.samples),

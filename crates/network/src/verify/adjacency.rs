@@ -5,17 +5,17 @@ use std::ops::Range;
 use cuesta_core::Result;
 use cuesta_core::job::Context;
 
-use super::rows::Rows;
-use super::store::{Place, Store};
+use super::rows::RowScan;
+use super::store::{Place, RecordStore};
 
 /// Edges, in memory while they fit and on disk otherwise; genes from 0.
-pub struct Edges<'a> {
-    store: Store<'a, 8>,
+pub struct EdgeStore<'a> {
+    store: RecordStore<'a, 8>,
     last_gene: u32,
 }
 
 /// The neighbours of some consecutive genes, one entry for each end of an edge.
-pub struct Neighbours {
+pub struct NeighbourLists {
     /// The genes.
     pub genes: Range<usize>,
     /// `list[starts[i]..starts[i + 1]]` belong to gene `genes.start + i`.
@@ -24,19 +24,19 @@ pub struct Neighbours {
     pub list: Vec<u32>,
 }
 
-impl<'a> Edges<'a> {
+impl<'a> EdgeStore<'a> {
     /// Reads the edges; a third of the memory is for them.
     ///
     /// # Errors
     /// `Input` for an input that cannot be read; `System`; `Cancelled`.
-    pub fn read(context: &Context<'a>, rows: &Rows<'_>) -> Result<Self> {
+    pub fn read(context: &Context<'a>, rows: &RowScan<'_>) -> Result<Self> {
         let place = Place {
             budget: context.budget,
             memory_bytes: context.budget.limit_bytes() / 3,
             scratch: &context.request.scratch,
             threads: context.request.threads,
         };
-        let store = Store::new(place, 1);
+        let store = RecordStore::new(place, 1);
         let make = || (store.sink(), 0, Ok(()));
         let states = rows.each(make, |(sink, last, kept), found| {
             let (gene1, gene2) = (found.row.gene1, found.row.gene2);
@@ -75,7 +75,7 @@ impl<'a> Edges<'a> {
     ///
     /// # Errors
     /// `System`.
-    pub fn neighbours(&self, degrees: &[usize], genes: Range<usize>) -> Result<Neighbours> {
+    pub fn neighbours(&self, degrees: &[usize], genes: Range<usize>) -> Result<NeighbourLists> {
         let mut starts = Vec::with_capacity(genes.len() + 1);
         let mut sum = 0;
         for &degree in &degrees[genes.clone()] {
@@ -92,7 +92,7 @@ impl<'a> Edges<'a> {
         })?;
         // Each start has moved to the start of the next gene.
         starts.insert(0, 0);
-        Ok(Neighbours { genes, starts, list })
+        Ok(NeighbourLists { genes, starts, list })
     }
 
     /// Cuts the genes into ranges whose neighbours take at most `room_bytes`, or one gene each.
@@ -121,7 +121,7 @@ impl<'a> Edges<'a> {
     }
 }
 
-impl Neighbours {
+impl NeighbourLists {
     /// The neighbours of a gene.
     #[inline(always)]
     pub fn of(&self, gene: usize) -> &[u32] {
@@ -136,8 +136,8 @@ pub(super) mod tests {
     use cuesta_core::budget::Budget;
 
     /// Edges of a list.
-    pub fn edges_of<'a>(list: &[(u32, u32)], place: Place<'a>) -> Edges<'a> {
-        let store = Store::new(place, 1);
+    pub fn edges_of<'a>(list: &[(u32, u32)], place: Place<'a>) -> EdgeStore<'a> {
+        let store = RecordStore::new(place, 1);
         let mut sink = store.sink();
         for &(a, b) in list {
             let edge = u64::from(a) << 32 | u64::from(b);
@@ -145,7 +145,7 @@ pub(super) mod tests {
         }
         store.finish(&mut sink).unwrap();
         let last_gene = list.iter().map(|edge| edge.0.max(edge.1) + 1).max().unwrap_or(0);
-        Edges { store, last_gene }
+        EdgeStore { store, last_gene }
     }
 
     #[test]
@@ -159,7 +159,7 @@ pub(super) mod tests {
             let degrees = edges.degrees(6).unwrap();
             assert_eq!(degrees, [2, 2, 1, 3, 2, 0]);
             for room_bytes in [0, 16, 1000] {
-                let ranges = Edges::ranges(&degrees, room_bytes);
+                let ranges = EdgeStore::ranges(&degrees, room_bytes);
                 let mut found = vec![Vec::new(); 6];
                 for genes in ranges {
                     let near = edges.neighbours(&degrees, genes.clone()).unwrap();

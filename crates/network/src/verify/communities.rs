@@ -7,14 +7,14 @@ use cuesta_core::job::{Context, Verdict};
 use cuesta_core::{Error, Result};
 use cuesta_input::pair_matrix::Need;
 
-use super::adjacency::Edges;
+use super::adjacency::EdgeStore;
 use super::forest::Forest;
 use super::names::Named;
-use super::rows::{Rows, announce};
+use super::rows::{RowScan, announce};
 use super::table::{Table, integers};
 use super::wanted::Wanted;
 use super::{graph, judge, louvain, propagation, refused};
-use crate::params::{CommunitiesParams, Graph, Method};
+use crate::params::{CommunitiesParams, CommunityMethod, GraphFormat};
 use crate::run::annotate::GRAPH_FILE;
 use crate::run::communities::COMMUNITIES_FILE;
 
@@ -31,8 +31,8 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
     let path = context.request.output.join(COMMUNITIES_FILE);
     announce(context.progress, context.request.inputs.iter().chain([&path]));
     let files: &[&'static str] = match params.graph {
-        Graph::None => &[COMMUNITIES_FILE],
-        Graph::Graphml => &[COMMUNITIES_FILE, GRAPH_FILE],
+        GraphFormat::None => &[COMMUNITIES_FILE],
+        GraphFormat::Graphml => &[COMMUNITIES_FILE, GRAPH_FILE],
     };
     let named = Named::of(context)?;
     let labels = match judge(&path, labels_of(context, &named, &path))? {
@@ -40,8 +40,10 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
         Err(wrong) => return Ok(refused(&wrong, method_of(params.method), files)),
     };
     let found = match params.method {
-        Method::Components => components(context, &params, &labels)?,
-        Method::LabelPropagation | Method::Louvain => again(context, &params, &labels)?,
+        CommunityMethod::Components => components(context, &params, &labels)?,
+        CommunityMethod::LabelPropagation | CommunityMethod::Louvain => {
+            again(context, &params, &labels)?
+        }
     };
     let sizes = sizes_of(&labels);
     let mut digest = Digest::default();
@@ -59,7 +61,7 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
     let mut verdict = Verdict::proven(digest, found.right, wrong, method).covers(files);
     let genes = params.genes.unwrap_or(found.last_gene) as usize;
     verdict.require(labels.len() == genes, "genes are missing or too many");
-    if params.graph == Graph::Graphml {
+    if params.graph == GraphFormat::Graphml {
         let rows = edges_of(context, &params);
         let expected = graph::Expected { rows: &rows, names: named.names(), labels: Some(&labels) };
         graph::judge(context, &expected, &mut verdict)?;
@@ -73,17 +75,17 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
     Ok(verdict)
 }
 
-fn method_of(method: Method) -> &'static str {
+fn method_of(method: CommunityMethod) -> &'static str {
     match method {
-        Method::Components => {
+        CommunityMethod::Components => {
             "every byte of the input read by a reader of its own; every edge lies within a \
              community, and there are as many communities as the edges leave apart"
         }
-        Method::LabelPropagation => {
+        CommunityMethod::LabelPropagation => {
             "every byte of the input read by a reader of its own; label propagation again, with \
              sorted votes"
         }
-        Method::Louvain => {
+        CommunityMethod::Louvain => {
             "every byte of the input read by a reader of its own; Louvain again, on flat arrays"
         }
     }
@@ -143,8 +145,8 @@ fn sizes_of(labels: &[u32]) -> Vec<u32> {
     sizes
 }
 
-fn edges_of<'a>(context: &'a Context<'_>, params: &CommunitiesParams) -> Rows<'a> {
-    Rows {
+fn edges_of<'a>(context: &'a Context<'_>, params: &CommunitiesParams) -> RowScan<'a> {
+    RowScan {
         paths: &context.request.inputs,
         wanted: Wanted::passing(&params.filter),
         need: Need::Edge,
@@ -179,7 +181,7 @@ fn components(context: &Context<'_>, params: &CommunitiesParams, labels: &[u32])
 
 /// Finds the communities again.
 fn again(context: &Context<'_>, params: &CommunitiesParams, labels: &[u32]) -> Result<Found> {
-    let edges = Edges::read(context, &edges_of(context, params))?;
+    let edges = EdgeStore::read(context, &edges_of(context, params))?;
     let last_gene = edges.last_gene();
     if last_gene as usize > labels.len() {
         return Ok(Found { right: false, last_gene, touched: None });
@@ -187,7 +189,7 @@ fn again(context: &Context<'_>, params: &CommunitiesParams, labels: &[u32]) -> R
     let degrees = edges.degrees(labels.len())?;
     let touched = Some(degrees.iter().map(|&degree| degree > 0).collect());
     let expected = match params.method {
-        Method::Louvain => {
+        CommunityMethod::Louvain => {
             let near = edges.neighbours(&degrees, 0..labels.len())?;
             drop((edges, degrees));
             louvain::labels(&near, context.progress)?

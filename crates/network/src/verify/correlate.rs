@@ -16,9 +16,9 @@ use cuesta_input::row::Row;
 use cuesta_runtime::parallel;
 
 use super::load::audited;
-use super::rows::{Rows, announce};
+use super::rows::{RowScan, announce};
 use super::scan::{Seen, rows_of_answer};
-use super::text::line::{Found, Notation};
+use super::text::line::{Notation, WrittenRow};
 use super::wanted::Wanted;
 use super::{judge, names, refused};
 use crate::kernel::correlate::Match;
@@ -132,7 +132,7 @@ fn scores_of(
     answer: &[PathBuf; 1],
     genes: &Range<u64>,
 ) -> Result<Vec<(u64, Micro)>> {
-    let rows = Rows {
+    let rows = RowScan {
         paths: answer,
         wanted: Wanted::answer(),
         need: Need::Edge,
@@ -224,7 +224,7 @@ impl<'a> Plain<'a> {
             let pair = Match { gene1, gene2, micro };
             let missing = self.masks.fill(&pair, &mut symbols);
             let row = row_of(&pair, missing, &symbols);
-            seen.add(task.key, &Found { row, notation: Notation::Canonical });
+            seen.add(task.key, &WrittenRow { row, notation: Notation::Canonical });
         }
     }
 

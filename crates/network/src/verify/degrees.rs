@@ -8,8 +8,8 @@ use cuesta_core::job::{Context, Verdict};
 use cuesta_input::pair_matrix::Need;
 
 use super::names::Named;
-use super::powers::{Counted, Powers};
-use super::rows::{Rows, announce};
+use super::powers::{PowerSum, Powers};
+use super::rows::{RowScan, announce};
 use super::table::{Table, Wrong, integers};
 use super::wanted::Wanted;
 use super::{judge, refused};
@@ -24,8 +24,8 @@ const FILES: [&str; 2] = [DEGREES_FILE, DISTRIBUTION_FILE];
 /// What the edges of the input, or the degrees of the answer, come to.
 #[derive(Clone, Copy, Debug, Default)]
 struct Edges {
-    inward: Counted,
-    outward: Counted,
+    inward: PowerSum,
+    outward: PowerSum,
     count: u64,
     last_gene: u64,
 }
@@ -35,7 +35,7 @@ struct Edges {
 struct Part {
     sum: Edges,
     /// Genes with each degree: by inward, by outward and by total edges.
-    having: [Counted; 3],
+    having: [PowerSum; 3],
     digest: Digest,
     /// First and last gene.
     genes: Option<(u64, u64)>,
@@ -44,7 +44,7 @@ struct Part {
 /// One part of `distribution.tsv`.
 #[derive(Default)]
 struct Table3 {
-    having: [Counted; 3],
+    having: [PowerSum; 3],
     /// First and last degree.
     degrees: Option<(u64, u64)>,
 }
@@ -80,7 +80,7 @@ pub fn degrees(context: &Context<'_>) -> Result<Verdict> {
 }
 
 fn edges(context: &Context<'_>, powers: &Powers, wanted: Wanted) -> Result<Edges> {
-    let rows = Rows {
+    let rows = RowScan {
         paths: &context.request.inputs,
         wanted,
         need: Need::Edge,
@@ -155,7 +155,7 @@ impl Part {
     }
 }
 
-fn distribution(context: &Context<'_>, powers: &Powers, path: &PathBuf) -> Result<[Counted; 3]> {
+fn distribution(context: &Context<'_>, powers: &Powers, path: &PathBuf) -> Result<[PowerSum; 3]> {
     let parts = table(context, path, "degree\tin\tout\ttotal").each(
         || (),
         |(), part: &mut Table3, line| {
@@ -171,7 +171,7 @@ fn distribution(context: &Context<'_>, powers: &Powers, path: &PathBuf) -> Resul
             Ok(())
         },
     )?;
-    let (mut sum, mut before) = ([Counted::default(); 3], None);
+    let (mut sum, mut before) = ([PowerSum::default(); 3], None);
     for part in parts.1 {
         let Some((first, last)) = part.degrees else { continue };
         if before.is_some_and(|before| first <= before) {

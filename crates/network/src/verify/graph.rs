@@ -16,16 +16,16 @@ use cuesta_input::limits::SPLIT_BYTES;
 use cuesta_input::source::{TextFile, TextSource};
 use cuesta_runtime::parallel;
 
-use super::rows::{Rows, announce, fault};
+use super::rows::{RowScan, announce, fault};
 use super::table::{Wrong, integer};
 use super::text::line::canonical_score;
-use super::text::pieces::{Buffer, Piece, Pieces};
+use super::text::pieces::{Buffer, PaddedLines, Pieces};
 use crate::run::annotate::GRAPH_FILE;
 
 /// What the graph must be made of.
 pub struct Expected<'a> {
     /// Its edges.
-    pub rows: &'a Rows<'a>,
+    pub rows: &'a RowScan<'a>,
     /// Names of its genes, if they have some.
     pub names: Option<&'a GeneNames>,
     /// The communities of genes 1 to N, from 0, if they have some.
@@ -195,7 +195,11 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads the lines of a piece; an error comes with the place of its line in the piece.
-    fn lines(&self, piece: &Piece<'_>, part: &mut Part) -> std::result::Result<(), (usize, Wrong)> {
+    fn lines(
+        &self,
+        piece: &PaddedLines<'_>,
+        part: &mut Part,
+    ) -> std::result::Result<(), (usize, Wrong)> {
         let mut start = piece.start;
         for feed in memchr::memchr_iter(b'\n', &piece.buffer[piece.start..piece.end]) {
             let next = piece.start + feed + 1;

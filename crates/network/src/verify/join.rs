@@ -12,8 +12,8 @@ use cuesta_input::pair_matrix::Need;
 
 use super::matching::Matching;
 use super::names::Named;
-use super::rows::{Rows, announce};
-use super::store::Sink;
+use super::rows::{RowScan, announce};
+use super::store::StoreWriter;
 use super::table::{Table, Wrong, integer};
 use super::text::line::canonical_score;
 use super::wanted::Wanted;
@@ -41,7 +41,7 @@ struct Seen {
     fingerprints: [Fingerprint; 2],
     digest: Digest,
     rows: u64,
-    claims: Sink<16>,
+    claims: StoreWriter<16>,
     text: Vec<u8>,
     /// Whether claims could be kept.
     kept: Result<()>,
@@ -183,7 +183,7 @@ impl Proof<'_> {
     /// Reads a version; returns the fingerprint of its rows where that is asked for.
     fn version(&self, side: usize) -> Result<Fingerprint> {
         let request = self.context.request;
-        let rows = Rows {
+        let rows = RowScan {
             paths: &request.inputs[side..=side],
             wanted: self.wanted,
             need: Need::Edge,

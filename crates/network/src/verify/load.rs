@@ -11,7 +11,7 @@ use cuesta_input::row::Row;
 use super::names::Named;
 use super::rows::{announce, size_bytes};
 use super::scan::{Seen, kept};
-use super::text::line::{Found, Notation};
+use super::text::line::{Notation, WrittenRow};
 use super::wanted::Wanted;
 use super::{judge, refused};
 use crate::params::LoadParams;
@@ -80,7 +80,7 @@ pub fn audited(
     };
     let states = matrix.audit(&means, Seen::default, |seen, row| {
         seen.digest_row(row);
-        let found = Found { row: *row, notation: Notation::Foreign };
+        let found = WrittenRow { row: *row, notation: Notation::Foreign };
         match choose(row) {
             true => seen.add(key, &found),
             false => seen.pass(row),

@@ -4,7 +4,7 @@
 use cuesta_core::Result;
 use cuesta_core::progress::Progress;
 
-use super::adjacency::Neighbours;
+use super::adjacency::NeighbourLists;
 
 /// Most sweeps over the vertices of a level.
 const SWEEPS_MAX: u32 = 100;
@@ -38,7 +38,7 @@ struct Sums {
 ///
 /// # Errors
 /// `Cancelled`.
-pub fn labels(genes: &Neighbours, progress: &Progress) -> Result<Vec<u32>> {
+pub fn labels(genes: &NeighbourLists, progress: &Progress) -> Result<Vec<u32>> {
     let count = genes.starts.len() - 1;
     let mut labels: Vec<u32> = (0..count as u32).collect();
     let total = genes.list.len() as u64;
@@ -172,7 +172,7 @@ fn numbered(homes: &[u32]) -> (Vec<u32>, usize) {
 }
 
 /// The smallest gene that a gene reaches without leaving its community.
-fn connected_parts(genes: &Neighbours, labels: &[u32]) -> Vec<u32> {
+fn connected_parts(genes: &NeighbourLists, labels: &[u32]) -> Vec<u32> {
     let mut parts = vec![u32::MAX; labels.len()];
     let mut waiting = Vec::new();
     for first in 0..labels.len() {
@@ -201,7 +201,7 @@ mod tests {
     use crate::kernel::louvain;
     use proptest::prelude::*;
 
-    fn neighbours(count: usize, edges: &[(u32, u32)]) -> Neighbours {
+    fn neighbours(count: usize, edges: &[(u32, u32)]) -> NeighbourLists {
         let mut lists = vec![Vec::new(); count];
         for &(a, b) in edges {
             lists[a as usize].push(b);
@@ -212,7 +212,7 @@ mod tests {
             *sum += list.len();
             Some(*sum)
         }));
-        Neighbours { genes: 0..count, starts, list: lists.concat() }
+        NeighbourLists { genes: 0..count, starts, list: lists.concat() }
     }
 
     proptest! {

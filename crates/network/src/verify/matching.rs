@@ -12,7 +12,7 @@ use cuesta_core::job::Context;
 use cuesta_runtime::parallel;
 
 use super::join::genes_of;
-use super::store::{Place, Sink, Store};
+use super::store::{Place, RecordStore, StoreWriter};
 
 /// Stands for a score: no row may have this key, or its row was met.
 const NONE: Micro = Micro::MIN + 1;
@@ -30,8 +30,8 @@ const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
 /// Claims of the answer and rows of both versions.
 pub struct Matching<'a> {
-    claims: Store<'a, 16>,
-    versions: [Store<'a, 12>; 2],
+    claims: RecordStore<'a, 16>,
+    versions: [RecordStore<'a, 12>; 2],
     salt: u64,
     /// Bytes of the table of one partition.
     table_bytes: u64,
@@ -59,8 +59,8 @@ impl<'a> Matching<'a> {
             threads,
         };
         Self {
-            claims: Store::new(place, partitions),
-            versions: [(); 2].map(|()| Store::new(place, partitions)),
+            claims: RecordStore::new(place, partitions),
+            versions: [(); 2].map(|()| RecordStore::new(place, partitions)),
             salt,
             table_bytes: limit / 4 / threads as u64,
             threads,
@@ -68,12 +68,12 @@ impl<'a> Matching<'a> {
     }
 
     /// A sink of claims.
-    pub fn claim_sink(&self) -> Sink<16> {
+    pub fn claim_sink(&self) -> StoreWriter<16> {
         self.claims.sink()
     }
 
     /// A sink of rows.
-    pub fn row_sink(&self) -> Sink<12> {
+    pub fn row_sink(&self) -> StoreWriter<12> {
         self.versions[0].sink()
     }
 
@@ -85,7 +85,7 @@ impl<'a> Matching<'a> {
     #[inline(always)]
     pub fn claim(
         &self,
-        sink: &mut Sink<16>,
+        sink: &mut StoreWriter<16>,
         key: u64,
         scores: [Option<Micro>; 2],
         asked: [bool; 2],
@@ -104,7 +104,13 @@ impl<'a> Matching<'a> {
     /// # Errors
     /// `System`.
     #[inline(always)]
-    pub fn row(&self, sink: &mut Sink<12>, side: usize, key: u64, score: Micro) -> Result<()> {
+    pub fn row(
+        &self,
+        sink: &mut StoreWriter<12>,
+        side: usize,
+        key: u64,
+        score: Micro,
+    ) -> Result<()> {
         let mut record = [0; 12];
         record[..8].copy_from_slice(&key.to_le_bytes());
         record[8..].copy_from_slice(&score.to_le_bytes());
@@ -115,7 +121,7 @@ impl<'a> Matching<'a> {
     ///
     /// # Errors
     /// `System`.
-    pub fn finish_claims(&self, sink: &mut Sink<16>) -> Result<()> {
+    pub fn finish_claims(&self, sink: &mut StoreWriter<16>) -> Result<()> {
         self.claims.finish(sink)
     }
 
@@ -123,7 +129,7 @@ impl<'a> Matching<'a> {
     ///
     /// # Errors
     /// `System`.
-    pub fn finish_rows(&self, sink: &mut Sink<12>, side: usize) -> Result<()> {
+    pub fn finish_rows(&self, sink: &mut StoreWriter<12>, side: usize) -> Result<()> {
         self.versions[side].finish(sink)
     }
 

@@ -15,7 +15,7 @@ use cuesta_input::pair_matrix::Need;
 use cuesta_input::row::Row;
 use cuesta_runtime::parallel::lock;
 
-use super::rows::{Rows, announce};
+use super::rows::{RowScan, announce};
 use super::table::{Wrong, integer};
 use super::wanted::Wanted;
 use crate::run::scan::PAIRS_FILE;
@@ -170,7 +170,7 @@ pub fn edges(
     let file = Mutex::new(file);
     let paths = [context.request.output.join(PAIRS_FILE)];
     announce(context.progress, &paths);
-    let rows = Rows {
+    let rows = RowScan {
         paths: &paths,
         wanted: Wanted::answer(),
         need: Need::Row,

@@ -26,7 +26,7 @@ pub struct Powers {
 
 /// The sum of the powers of the numbers that were counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counted {
+pub struct PowerSum {
     sums: [u128; LANES],
 }
 
@@ -39,7 +39,7 @@ impl Powers {
 
     /// Counts a number `times` times, fewer than 2^61.
     #[inline(always)]
-    pub fn count(&self, counted: &mut Counted, number: u64, times: u64) {
+    pub fn count(&self, counted: &mut PowerSum, number: u64, times: u64) {
         for (sum, tables) in counted.sums.iter_mut().zip(&self.lanes) {
             *sum = add(*sum, multiply(power(tables, number), times));
         }
@@ -47,14 +47,14 @@ impl Powers {
 
     /// Counts a number once.
     #[inline(always)]
-    pub fn count_one(&self, counted: &mut Counted, number: u64) {
+    pub fn count_one(&self, counted: &mut PowerSum, number: u64) {
         for (sum, tables) in counted.sums.iter_mut().zip(&self.lanes) {
             *sum = add(*sum, power(tables, number));
         }
     }
 }
 
-impl Counted {
+impl PowerSum {
     /// Adds what was counted elsewhere.
     pub fn merge(&mut self, other: &Self) {
         for (sum, more) in self.sums.iter_mut().zip(other.sums) {
@@ -63,7 +63,7 @@ impl Counted {
     }
 }
 
-impl PartialEq for Counted {
+impl PartialEq for PowerSum {
     fn eq(&self, other: &Self) -> bool {
         self.sums.map(reduce) == other.sums.map(reduce)
     }
@@ -150,7 +150,7 @@ mod tests {
     fn tables_are_equal_in_any_order_and_every_other_table_differs() {
         let powers = Powers::random();
         let of = |counts: &[(u64, u64)]| {
-            let mut counted = Counted::default();
+            let mut counted = PowerSum::default();
             for &(number, times) in counts {
                 powers.count(&mut counted, number, times);
             }
@@ -158,7 +158,7 @@ mod tests {
         };
         let table = of(&[(7, 2), (3, 1), (1 << 40, 5)]);
         let mut parts = of(&[(3, 1), (1 << 40, 4), (7, 1)]);
-        let mut rest = Counted::default();
+        let mut rest = PowerSum::default();
         powers.count_one(&mut rest, 7);
         powers.count_one(&mut rest, 1 << 40);
         parts.merge(&rest);

@@ -7,7 +7,7 @@ use cuesta_core::Result;
 use cuesta_core::job::Context;
 use cuesta_runtime::parallel::{self, lock};
 
-use super::adjacency::{Edges, Neighbours};
+use super::adjacency::{EdgeStore, NeighbourLists};
 
 /// Genes that a thread takes at a time.
 const TASK_GENES: usize = 64;
@@ -19,11 +19,11 @@ const TASK_GENES: usize = 64;
 /// `System`, `Cancelled`.
 pub fn labels(
     context: &Context<'_>,
-    edges: &Edges<'_>,
+    edges: &EdgeStore<'_>,
     degrees: &[usize],
     rounds: u32,
 ) -> Result<Vec<u32>> {
-    let ranges = Edges::ranges(degrees, context.budget.limit_bytes() / 3);
+    let ranges = EdgeStore::ranges(degrees, context.budget.limit_bytes() / 3);
     let all = match ranges.as_slice() {
         [all] => Some(edges.neighbours(degrees, all.clone())?),
         _ => None,
@@ -50,7 +50,12 @@ pub fn labels(
 }
 
 /// One round for some genes: `next` has their labels.
-fn step(context: &Context<'_>, near: &Neighbours, labels: &[u32], next: &mut [u32]) -> Result<()> {
+fn step(
+    context: &Context<'_>,
+    near: &NeighbourLists,
+    labels: &[u32],
+    next: &mut [u32],
+) -> Result<()> {
     let parts: Vec<_> = next.chunks_mut(TASK_GENES).map(Mutex::new).collect();
     let work = |votes: &mut Vec<u32>, task: usize| {
         for (place, label) in lock(&parts[task]).iter_mut().enumerate() {

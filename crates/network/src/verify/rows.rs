@@ -13,13 +13,13 @@ use cuesta_input::reader::located;
 use cuesta_input::source::{Split, TextFile, TextSource};
 use cuesta_runtime::parallel;
 
-use super::text::line::{Found, Notation};
+use super::text::line::{Notation, WrittenRow};
 use super::text::pieces::{Buffer, Pieces};
 use super::text::walk;
 use super::wanted::{Wanted, check_pair};
 
 /// What to read, and which rows of it.
-pub struct Rows<'a> {
+pub struct RowScan<'a> {
     /// Files and folders of text, or one pair matrix.
     pub paths: &'a [PathBuf],
     /// Which rows.
@@ -32,7 +32,7 @@ pub struct Rows<'a> {
     pub progress: &'a Progress,
 }
 
-impl Rows<'_> {
+impl RowScan<'_> {
     /// Calls `keep(state, row)` for every wanted row, in any order, on all threads; returns the
     /// states. Folders that a filter could leave out are read, and a pair matrix is read without
     /// the ranges of its chunks.
@@ -43,9 +43,9 @@ impl Rows<'_> {
     pub fn each<S: Send>(
         &self,
         make: impl Fn() -> S + Sync,
-        keep: impl Fn(&mut S, &Found<'_>) -> std::result::Result<(), String> + Sync,
+        keep: impl Fn(&mut S, &WrittenRow<'_>) -> std::result::Result<(), String> + Sync,
     ) -> Result<Vec<S>> {
-        let keep = |state: &mut S, found: &Found<'_>| {
+        let keep = |state: &mut S, found: &WrittenRow<'_>| {
             check_pair(&found.row)?;
             keep(state, found)
         };
@@ -60,7 +60,7 @@ impl Rows<'_> {
     fn each_of_text<S: Send>(
         &self,
         make: impl Fn() -> S + Sync,
-        keep: impl Fn(&mut S, &Found<'_>) -> std::result::Result<(), String> + Sync,
+        keep: impl Fn(&mut S, &WrittenRow<'_>) -> std::result::Result<(), String> + Sync,
     ) -> Result<Vec<S>> {
         let source = TextSource::open(self.paths, &Filter::EVERYTHING)?;
         let splits = source.splits(SPLIT_BYTES);
@@ -79,7 +79,7 @@ impl Rows<'_> {
         &self,
         (file, split): (&TextFile, &Split),
         buffer: &mut Buffer,
-        keep: &mut impl FnMut(&Found<'_>) -> std::result::Result<(), String>,
+        keep: &mut impl FnMut(&WrittenRow<'_>) -> std::result::Result<(), String>,
     ) -> Result<()> {
         let mut pieces = Pieces::open(file, split, buffer)?;
         while let Some(piece) = pieces.next_piece()? {
@@ -99,7 +99,7 @@ impl Rows<'_> {
         &self,
         matrix: &PairMatrix,
         make: impl Fn() -> S + Sync,
-        keep: impl Fn(&mut S, &Found<'_>) -> std::result::Result<(), String> + Sync,
+        keep: impl Fn(&mut S, &WrittenRow<'_>) -> std::result::Result<(), String> + Sync,
     ) -> Result<Vec<S>> {
         let chunks = matrix.chunks(None);
         let edges = self.need == Need::Edge && self.wanted.needs_edges_only();
@@ -116,11 +116,13 @@ impl Rows<'_> {
                 if !wanted {
                     return Ok(());
                 }
-                keep(state, &Found { row: *row, notation: Notation::Foreign }).map_err(|what| {
-                    let (gene1, gene2) = (row.gene1, row.gene2);
-                    let path = matrix.path().display();
-                    Error::input("verify", format!("pair {gene1} {gene2} of {path} {what}"))
-                })
+                keep(state, &WrittenRow { row: *row, notation: Notation::Foreign }).map_err(
+                    |what| {
+                        let (gene1, gene2) = (row.gene1, row.gene2);
+                        let path = matrix.path().display();
+                        Error::input("verify", format!("pair {gene1} {gene2} of {path} {what}"))
+                    },
+                )
             })?;
             self.progress.advance(size)
         };

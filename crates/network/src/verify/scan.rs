@@ -11,11 +11,11 @@ use cuesta_input::pair_matrix::Need;
 use cuesta_input::row::Row;
 
 use super::names::Named;
-use super::rows::{Rows, announce};
-use super::text::line::{Found, Notation};
+use super::rows::{RowScan, announce};
+use super::text::line::{Notation, WrittenRow};
 use super::wanted::Wanted;
 use super::{graph, judge, names, refused};
-use crate::params::{Graph, ScanParams};
+use crate::params::{GraphFormat, ScanParams};
 use crate::run::annotate::{EDGES_FILE, GRAPH_FILE};
 use crate::run::scan::PAIRS_FILE;
 
@@ -55,7 +55,7 @@ impl Default for Seen {
 impl Seen {
     /// Adds a row.
     #[inline(always)]
-    pub fn add(&mut self, key: &Key, found: &Found<'_>) {
+    pub fn add(&mut self, key: &Key, found: &WrittenRow<'_>) {
         self.pass(&found.row);
         head_of(&found.row, &mut self.head);
         self.rows.add_parts(key, &self.head, found.row.mask);
@@ -128,7 +128,7 @@ pub fn scan(context: &Context<'_>) -> Result<Verdict> {
     let key = Key::random();
     let expected = kept(context, &key, Wanted::passing(&params.filter))?;
     let sampled = Wanted::answer().at(request.verify, &key);
-    let choose = |found: &Found<'_>| sampled.sampled(found.row.gene1, found.row.gene2);
+    let choose = |found: &WrittenRow<'_>| sampled.sampled(found.row.gene1, found.row.gene2);
     let found = match judge(&answer[0], rows_of_answer(context, &key, &answer, choose))? {
         Ok(found) => found,
         Err(wrong) => return Ok(refused(&wrong, METHOD, &files)),
@@ -157,7 +157,7 @@ fn files_of(context: &Context<'_>, params: &ScanParams) -> Vec<&'static str> {
     if context.request.names.is_some() {
         files.extend([GENES_FILE, EDGES_FILE]);
     }
-    if params.graph == Graph::Graphml {
+    if params.graph == GraphFormat::Graphml {
         files.push(GRAPH_FILE);
     }
     files
@@ -177,8 +177,8 @@ fn annotations(context: &Context<'_>, params: &ScanParams, verdict: &mut Verdict
             verdict.require(false, &wrong);
         }
     }
-    if params.graph == Graph::Graphml {
-        let rows = Rows {
+    if params.graph == GraphFormat::Graphml {
+        let rows = RowScan {
             paths: &[request.output.join(PAIRS_FILE)],
             wanted: Wanted::passing(&params.filter),
             need: Need::Edge,
@@ -197,7 +197,7 @@ fn annotations(context: &Context<'_>, params: &ScanParams, verdict: &mut Verdict
 /// `Input`, `System`, `Cancelled`.
 pub fn kept(context: &Context<'_>, key: &Key, wanted: Wanted) -> Result<Seen> {
     let request = context.request;
-    let rows = Rows {
+    let rows = RowScan {
         paths: &request.inputs,
         wanted: wanted.at(request.verify, key),
         need: Need::Row,
@@ -219,9 +219,9 @@ pub fn rows_of_answer(
     context: &Context<'_>,
     key: &Key,
     paths: &[PathBuf; 1],
-    choose: impl Fn(&Found<'_>) -> bool + Sync,
+    choose: impl Fn(&WrittenRow<'_>) -> bool + Sync,
 ) -> Result<Seen> {
-    let rows = Rows {
+    let rows = RowScan {
         paths,
         wanted: Wanted::answer(),
         need: Need::Row,

@@ -29,7 +29,7 @@ pub struct Place<'a> {
 }
 
 /// Records of `N` bytes.
-pub struct Store<'a, const N: usize> {
+pub struct RecordStore<'a, const N: usize> {
     place: Place<'a>,
     partitions: Vec<Mutex<Partition<'a>>>,
     block_bytes: usize,
@@ -50,11 +50,11 @@ enum Block<'a> {
 }
 
 /// What one thread has not handed over yet.
-pub struct Sink<const N: usize> {
+pub struct StoreWriter<const N: usize> {
     blocks: Vec<Vec<u8>>,
 }
 
-impl<'a, const N: usize> Store<'a, N> {
+impl<'a, const N: usize> RecordStore<'a, N> {
     /// An empty store of so many partitions.
     pub fn new(place: Place<'a>, partitions: usize) -> Self {
         let share = place.memory_bytes / 4 / (partitions * place.threads) as u64;
@@ -75,8 +75,8 @@ impl<'a, const N: usize> Store<'a, N> {
     }
 
     /// An empty sink for one thread.
-    pub fn sink(&self) -> Sink<N> {
-        Sink { blocks: vec![Vec::new(); self.partitions.len()] }
+    pub fn sink(&self) -> StoreWriter<N> {
+        StoreWriter { blocks: vec![Vec::new(); self.partitions.len()] }
     }
 
     /// Adds a record to a partition.
@@ -84,7 +84,7 @@ impl<'a, const N: usize> Store<'a, N> {
     /// # Errors
     /// `System` when the scratch file cannot be written.
     #[inline(always)]
-    pub fn add(&self, sink: &mut Sink<N>, partition: usize, record: [u8; N]) -> Result<()> {
+    pub fn add(&self, sink: &mut StoreWriter<N>, partition: usize, record: [u8; N]) -> Result<()> {
         let block = &mut sink.blocks[partition];
         block.extend_from_slice(&record);
         if block.len() >= self.block_bytes { self.hand_over(block, partition) } else { Ok(()) }
@@ -94,7 +94,7 @@ impl<'a, const N: usize> Store<'a, N> {
     ///
     /// # Errors
     /// `System` when the scratch file cannot be written.
-    pub fn finish(&self, sink: &mut Sink<N>) -> Result<()> {
+    pub fn finish(&self, sink: &mut StoreWriter<N>) -> Result<()> {
         let blocks = sink.blocks.iter_mut().enumerate().filter(|(_, block)| !block.is_empty());
         blocks.into_iter().try_for_each(|(partition, block)| self.hand_over(block, partition))
     }
@@ -184,7 +184,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let budget = Budget::new(memory_bytes);
             let place = Place { budget: &budget, memory_bytes, scratch: folder.path(), threads: 1 };
-            let store = Store::<8>::new(place, 3);
+            let store = RecordStore::<8>::new(place, 3);
             let mut sink = store.sink();
             for number in 0..3000u64 {
                 store.add(&mut sink, number as usize % 3, number.to_le_bytes()).unwrap();

@@ -10,7 +10,7 @@ use cuesta_input::source::{TextFile, TextSource};
 use cuesta_runtime::parallel;
 
 use super::rows::fault;
-use super::text::pieces::{Buffer, Piece, Pieces};
+use super::text::pieces::{Buffer, PaddedLines, Pieces};
 
 /// A table and the means to read it.
 pub struct Table<'a> {
@@ -72,7 +72,7 @@ impl Table<'_> {
     /// Gives the lines of a piece; an error comes with the place of its line in the piece.
     fn lines(
         &self,
-        piece: &Piece<'_>,
+        piece: &PaddedLines<'_>,
         take: &mut impl FnMut(&[u8]) -> std::result::Result<(), Wrong>,
     ) -> std::result::Result<(), (usize, Wrong)> {
         let text = &piece.buffer[piece.start..piece.end];

@@ -51,8 +51,8 @@ pub struct Scratch {
     /// For every row of the band the second genes (0-based) and scores found, in ascending order
     /// within each of the two kinds of pairs.
     pub(super) found: Vec<Vec<(u32, Micro)>>,
-    pub(super) dense: dense::Workspace,
-    pub(super) masked: masked::Workspace,
+    pub(super) dense: dense::DenseWorkspace,
+    pub(super) masked: masked::MaskedWorkspace,
 }
 
 /// Divides the triangle into bands of about equal work, in order; `count` is how many at least.

@@ -5,11 +5,11 @@ use cuesta_core::fixed::Micro;
 use cuesta_input::matrix::ExpressionMatrix;
 
 use super::aligned::Aligned;
-use super::rank::Order;
+use super::rank::RankOrder;
 use super::share::share;
 use super::simd::Isa;
 use super::vector::{CodeLane, LANE, Lane, Strip, TILE_COLUMNS};
-use super::{Method, coefficient};
+use super::{CorrelationMethod, coefficient};
 
 /// Largest code: of 31 bits, to leave the sign.
 const CODE_MAX: f64 = i32::MAX as f64;
@@ -27,7 +27,7 @@ const SUM_ERROR: f64 = 1e-12;
 #[derive(Debug)]
 pub(super) struct Complete<'a> {
     matrix: &'a ExpressionMatrix,
-    method: Method,
+    method: CorrelationMethod,
     isa: Isa,
     /// Genes (0-based), ascending.
     pub genes: Vec<u32>,
@@ -60,7 +60,7 @@ impl<'a> Complete<'a> {
     pub fn new(
         matrix: &'a ExpressionMatrix,
         genes: Vec<u32>,
-        (method, isa): (Method, Isa),
+        (method, isa): (CorrelationMethod, Isa),
         all_pairs: bool,
         threads: usize,
     ) -> Self {
@@ -113,8 +113,10 @@ impl<'a> Complete<'a> {
     /// The score of two places from the product of their rows.
     pub fn score(&self, place1: usize, place2: usize, product: f64) -> f64 {
         match self.method {
-            Method::Pearson => product.clamp(-1.0, 1.0),
-            Method::Spearman => coefficient(self.squares[place1], product, self.squares[place2]),
+            CorrelationMethod::Pearson => product.clamp(-1.0, 1.0),
+            CorrelationMethod::Spearman => {
+                coefficient(self.squares[place1], product, self.squares[place2])
+            }
         }
     }
 
@@ -130,7 +132,7 @@ impl<'a> Complete<'a> {
         (place2, scale2): (usize, f64),
         product: f64,
     ) -> Option<Micro> {
-        if self.method == Method::Spearman {
+        if self.method == CorrelationMethod::Spearman {
             return Some(micro_of(self.score(place1, place2, product)));
         }
         let product = product * scale1 * scale2;
@@ -201,17 +203,17 @@ pub(super) fn micro_of(score: f64) -> Micro {
 }
 
 /// Writes the row of a gene and gives its sum of squares.
-fn fill_row(method: Method, values: &[f64], row: &mut [f64]) -> f64 {
+fn fill_row(method: CorrelationMethod, values: &[f64], row: &mut [f64]) -> f64 {
     let row = &mut row[..values.len()];
     match method {
-        Method::Pearson => {
+        CorrelationMethod::Pearson => {
             fill_unit_row(values, row);
             1.0
         }
-        Method::Spearman => {
+        CorrelationMethod::Spearman => {
             let (everyone, count) = (vec![1; values.len()], values.len() as u32);
             let place = |sample: usize, rank: i32| row[sample] = f64::from(rank);
-            Order::new(values).each_rank(&everyone, count, place);
+            RankOrder::new(values).each_rank(&everyone, count, place);
             // Whole numbers, far below 2^53: the sum is exact.
             sum(row, |rank| rank * rank)
         }
@@ -244,13 +246,13 @@ fn sum(row: &[f64], term: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// Writes a row as integers and gives the unit they stand for.
-fn encode(method: Method, row: &[f64], codes: &mut [i32]) -> f64 {
+fn encode(method: CorrelationMethod, row: &[f64], codes: &mut [i32]) -> f64 {
     let scale = match method {
-        Method::Pearson => {
+        CorrelationMethod::Pearson => {
             row.iter().fold(0.0, |most: f64, value| most.max(value.abs())) / CODE_MAX
         }
         // Ranks are integers already.
-        Method::Spearman => 1.0,
+        CorrelationMethod::Spearman => 1.0,
     };
     let factor = 1.0 / scale;
     for (code, value) in codes.iter_mut().zip(row) {

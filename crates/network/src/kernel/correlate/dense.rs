@@ -28,7 +28,7 @@ const CANDIDATES: usize = 16;
 
 /// Memory of one worker.
 #[derive(Debug, Default)]
-pub(super) struct Workspace {
+pub(super) struct DenseWorkspace {
     /// The rows of the band, `TILE_ROWS` to a panel, sample-major.
     panels: Vec<Slice>,
     tiles: Vec<Tile>,
@@ -89,7 +89,7 @@ struct Band<'a> {
 
 impl Band<'_> {
     /// Lays the rows of the band out in panels.
-    fn pack(&self, workspace: &mut Workspace) {
+    fn pack(&self, workspace: &mut DenseWorkspace) {
         let panels = self.rows.len().div_ceil(TILE_ROWS);
         workspace.panels.clear();
         workspace.panels.resize(panels * self.samples, [0.0; TILE_ROWS]);
@@ -104,9 +104,9 @@ impl Band<'_> {
     }
 
     /// Multiplies the rows of the band with the column panels `columns`; collects the candidates.
-    fn find_candidates(&self, columns: Range<usize>, workspace: &mut Workspace) {
+    fn find_candidates(&self, columns: Range<usize>, workspace: &mut DenseWorkspace) {
         if self.samples <= DEPTH {
-            let Workspace { panels, candidates, count, .. } = workspace;
+            let DenseWorkspace { panels, candidates, count, .. } = workspace;
             self.each_tile(columns, |rows, column, _| {
                 let panel = (rows.start - self.rows.start) / TILE_ROWS;
                 let a = &panels[panel * self.samples..][..self.samples];
@@ -115,7 +115,7 @@ impl Band<'_> {
             });
             return;
         }
-        let Workspace { panels, tiles, candidates, count } = workspace;
+        let DenseWorkspace { panels, tiles, candidates, count } = workspace;
         tiles.clear();
         tiles.resize(self.rows.len().div_ceil(TILE_ROWS) * columns.len(), Tile::default());
         let depth = self.samples.div_ceil(self.samples.div_ceil(DEPTH));

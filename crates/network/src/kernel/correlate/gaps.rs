@@ -2,10 +2,10 @@
 
 use cuesta_input::matrix::ExpressionMatrix;
 
-use super::Method;
+use super::CorrelationMethod;
 use super::complete::unit_for;
-use super::prepare::Kind;
-use super::rank::Order;
+use super::prepare::ValueTraits;
+use super::rank::RankOrder;
 use super::share::share;
 use super::vector::{LANE, Lane, Masked};
 
@@ -27,14 +27,19 @@ pub(super) struct GeneGaps {
     /// Pearson: the values, scaled by a power of two.
     lanes: Vec<Lane>,
     /// Spearman: the order of the values.
-    pub order: Order,
+    pub order: RankOrder,
     /// Spearman: ranks within the samples that are present; 0 where missing, and zeros up to a
     /// multiple of `LANE`.
     pub ranks: Vec<i32>,
 }
 
 impl Gaps {
-    pub fn new(matrix: &ExpressionMatrix, kinds: &[Kind], method: Method, threads: usize) -> Self {
+    pub fn new(
+        matrix: &ExpressionMatrix,
+        kinds: &[ValueTraits],
+        method: CorrelationMethod,
+        threads: usize,
+    ) -> Self {
         let mut genes = Vec::new();
         genes.resize_with(kinds.len(), GeneGaps::default);
         share(&mut genes, threads, |gene, gaps| {
@@ -50,11 +55,11 @@ impl Gaps {
 }
 
 impl GeneGaps {
-    fn new(values: &[f64], method: Method) -> Self {
+    fn new(values: &[f64], method: CorrelationMethod) -> Self {
         let mut gaps = Self { bits: present_bits(values), ..Self::default() };
         gaps.present = gaps.bits.iter().map(|byte| byte.count_ones()).sum();
         match method {
-            Method::Pearson => {
+            CorrelationMethod::Pearson => {
                 gaps.lanes = vec![[0.0; LANE]; values.len().div_ceil(LANE)];
                 let unit = unit_for(values);
                 for (lane, values) in gaps.lanes.iter_mut().zip(values.chunks(LANE)) {
@@ -63,11 +68,11 @@ impl GeneGaps {
                     }
                 }
             }
-            Method::Spearman => {
+            CorrelationMethod::Spearman => {
                 let mut flags = Vec::new();
                 let mut ranks = vec![0; values.len().next_multiple_of(LANE)];
                 flags_of(&gaps.bits, &mut flags);
-                gaps.order = Order::new(values);
+                gaps.order = RankOrder::new(values);
                 gaps.order.each_rank(&flags, gaps.present, |sample, rank| ranks[sample] = rank);
                 gaps.ranks = ranks;
             }

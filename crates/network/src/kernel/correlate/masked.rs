@@ -8,14 +8,14 @@ use super::band::Scratch;
 use super::gaps::{GeneGaps, flags_of};
 use super::prepare::Prepared;
 use super::vector::{CodeLane, Moments};
-use super::{Method, coefficient, reference};
+use super::{CorrelationMethod, coefficient, reference};
 
 /// Genes that every row of the band meets before it goes on to the next: they stay in the cache.
 const BLOCK: usize = 256;
 
 /// Memory for the pairs of one row.
 #[derive(Debug, Default)]
-pub(super) struct Workspace {
+pub(super) struct MaskedWorkspace {
     /// Genes that have enough samples in common with the row, and how many.
     partners: Vec<(u32, u32)>,
     scores: Vec<Option<f64>>,
@@ -64,15 +64,15 @@ fn select_partners(prepared: &Prepared, gene1: u32, others: &[u32], scratch: &mu
     }
 }
 
-fn score_partners(prepared: &Prepared, gene1: u32, workspace: &mut Workspace) {
+fn score_partners(prepared: &Prepared, gene1: u32, workspace: &mut MaskedWorkspace) {
     workspace.scores.clear();
     match prepared.method {
-        Method::Pearson => {
+        CorrelationMethod::Pearson => {
             for partners in workspace.partners.chunks(4) {
                 workspace.scores.extend(pearson(prepared, gene1, partners));
             }
         }
-        Method::Spearman => {
+        CorrelationMethod::Spearman => {
             for index in 0..workspace.partners.len() {
                 let partner = workspace.partners[index];
                 let score = spearman(prepared, gene1, partner, workspace);
@@ -83,7 +83,7 @@ fn score_partners(prepared: &Prepared, gene1: u32, workspace: &mut Workspace) {
 }
 
 fn keep(prepared: &Prepared, place: usize, scratch: &mut Scratch) {
-    let Workspace { partners, scores, .. } = &scratch.masked;
+    let MaskedWorkspace { partners, scores, .. } = &scratch.masked;
     for ((gene2, _), score) in partners.iter().zip(scores) {
         match score.and_then(fixed::from_f64) {
             None => scratch.counts.undefined += 1,
@@ -139,10 +139,10 @@ fn spearman(
     prepared: &Prepared,
     gene1: u32,
     (gene2, count): (u32, u32),
-    workspace: &mut Workspace,
+    workspace: &mut MaskedWorkspace,
 ) -> Option<f64> {
     let (one, other) = (prepared.gaps.gene(gene1), prepared.gaps.gene(gene2));
-    let Workspace { common, flags, ranks1, ranks2, .. } = workspace;
+    let MaskedWorkspace { common, flags, ranks1, ranks2, .. } = workspace;
     common.clear();
     common.extend(one.bits.iter().zip(&other.bits).map(|(a, b)| a & b));
     flags_of(common, flags);

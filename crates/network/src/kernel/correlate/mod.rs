@@ -25,7 +25,7 @@ mod simd;
 mod vector;
 
 pub use band::{Counts, Match, Scratch, band, bands};
-pub use params::{Method, Params, SAMPLES_MAX};
+pub use params::{CorrelationMethod, Params, SAMPLES_MAX};
 pub use prepare::Prepared;
 pub use reference::reference;
 pub use simd::Isa;

@@ -8,7 +8,7 @@ pub const SAMPLES_MAX: usize = 100_000;
 
 /// How a pair of genes is scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum CorrelationMethod {
     /// Pearson's product-moment correlation.
     Pearson,
     /// Spearman's correlation of ranks; equal values share the mean of their ranks.
@@ -19,7 +19,7 @@ pub enum Method {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
     /// How a pair is scored.
-    pub method: Method,
+    pub method: CorrelationMethod,
     /// Smallest absolute score of a pair that is kept, 0 to 1; compared in millionths.
     pub min_abs_score: f64,
     /// Fewest samples that both genes must have for the pair to be scored, 2 to [`SAMPLES_MAX`].

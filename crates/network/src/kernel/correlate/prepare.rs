@@ -9,13 +9,13 @@ use super::gaps::Gaps;
 use super::params::SAMPLES_MAX;
 use super::share::share;
 use super::simd::Isa;
-use super::{Method, Params};
+use super::{CorrelationMethod, Params};
 
 /// A matrix ready for [`super::band`]. Shared by reference among threads.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     pub(super) matrix: &'a ExpressionMatrix,
-    pub(super) method: Method,
+    pub(super) method: CorrelationMethod,
     pub(super) min_abs_micro: Micro,
     pub(super) min_samples: usize,
     pub(super) isa: Isa,
@@ -31,7 +31,7 @@ pub struct Prepared<'a> {
 
 /// What the values of a gene are like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct ValueTraits {
     pub missing: bool,
     pub constant: bool,
 }
@@ -61,9 +61,9 @@ impl<'a> Prepared<'a> {
             let text = format!("the matrix has {samples} samples, at most {SAMPLES_MAX} can be");
             return Err(Error::input("correlate", text));
         }
-        let mut kinds = vec![Kind::default(); matrix.genes.len()];
+        let mut kinds = vec![ValueTraits::default(); matrix.genes.len()];
         share(&mut kinds, threads, |gene, kind| *kind = kind_of(matrix.row(gene)));
-        let chosen = |wanted: fn(&Kind) -> bool| -> Vec<u32> {
+        let chosen = |wanted: fn(&ValueTraits) -> bool| -> Vec<u32> {
             (0..).zip(&kinds).filter(|(_, kind)| wanted(kind)).map(|(gene, _)| gene).collect()
         };
         let dense = chosen(|kind| !kind.missing && !kind.constant);
@@ -107,7 +107,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-fn kind_of(values: &[f64]) -> Kind {
+fn kind_of(values: &[f64]) -> ValueTraits {
     let (mut least, mut most, mut missing) = (f64::INFINITY, f64::NEG_INFINITY, false);
     for &value in values {
         missing |= value.is_nan();
@@ -115,5 +115,5 @@ fn kind_of(values: &[f64]) -> Kind {
         least = if value < least { value } else { least };
         most = if value > most { value } else { most };
     }
-    Kind { missing, constant: least >= most }
+    ValueTraits { missing, constant: least >= most }
 }

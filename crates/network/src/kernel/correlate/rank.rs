@@ -5,14 +5,14 @@
 
 /// The present samples of a gene in ascending order of value.
 #[derive(Debug, Default)]
-pub struct Order {
+pub struct RankOrder {
     samples: Vec<u32>,
     /// For every place of `samples` where the group of equal values begins and ends; empty when
     /// all values differ.
     groups: Vec<(u32, u32)>,
 }
 
-impl Order {
+impl RankOrder {
     /// Sorts the values that are present; NaN is missing.
     pub fn new(values: &[f64]) -> Self {
         let mut keyed: Vec<(u64, u32)> = (0..)
@@ -70,7 +70,7 @@ mod tests {
     fn ranks(values: &[f64], common: &[u8]) -> Vec<i32> {
         let mut ranks = vec![9; values.len()];
         let count = common.iter().map(|&flag| u32::from(flag)).sum();
-        Order::new(values).each_rank(common, count, |sample, rank| ranks[sample] = rank);
+        RankOrder::new(values).each_rank(common, count, |sample, rank| ranks[sample] = rank);
         ranks
     }
 

@@ -4,7 +4,7 @@
 use cuesta_core::fixed;
 use cuesta_input::matrix::ExpressionMatrix;
 
-use super::{Counts, Match, Method, Params};
+use super::{CorrelationMethod, Counts, Match, Params};
 
 /// All pairs that are kept, in the order of triangular rank.
 pub fn reference(matrix: &ExpressionMatrix, params: &Params) -> (Vec<Match>, Counts) {
@@ -36,8 +36,8 @@ pub fn score(row1: &[f64], row2: &[f64], params: &Params) -> Option<Option<f64>>
     let common = row1.iter().zip(row2).filter(|(x, y)| !x.is_nan() && !y.is_nan());
     let (x, y): (Vec<f64>, Vec<f64>) = common.unzip();
     (x.len() >= params.min_samples).then(|| match params.method {
-        Method::Pearson => pearson(&x, &y),
-        Method::Spearman => pearson(&ranks(&x), &ranks(&y)),
+        CorrelationMethod::Pearson => pearson(&x, &y),
+        CorrelationMethod::Spearman => pearson(&ranks(&x), &ranks(&y)),
     })
 }
 

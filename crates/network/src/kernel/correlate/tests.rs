@@ -56,7 +56,7 @@ fn mixed(genes: usize, samples: usize, seed: u64, gaps: u64) -> ExpressionMatrix
     })
 }
 
-fn params(method: Method, min_abs_score: f64, min_samples: usize) -> Params {
+fn params(method: CorrelationMethod, min_abs_score: f64, min_samples: usize) -> Params {
     Params { method, min_abs_score, min_samples }
 }
 
@@ -84,7 +84,7 @@ fn is_open(matrix: &ExpressionMatrix, params: &Params, found: &Match) -> bool {
 
 #[test]
 fn the_kernel_equals_the_reference_at_edge_sizes() {
-    for method in [Method::Pearson, Method::Spearman] {
+    for method in [CorrelationMethod::Pearson, CorrelationMethod::Spearman] {
         for (genes, samples) in
             [(0, 5), (1, 5), (2, 1), (2, 2), (13, 7), (33, 8), (70, 64), (100, 65), (40, 1300)]
         {
@@ -100,7 +100,7 @@ fn the_kernel_equals_the_reference_at_edge_sizes() {
 #[test]
 fn bands_of_any_height_give_the_same_pairs() {
     let matrix = mixed(150, 30, 3, 10);
-    let params = params(Method::Pearson, 0.5, 20);
+    let params = params(CorrelationMethod::Pearson, 0.5, 20);
     let expected = kernel(&matrix, &params, 150, Isa::best());
     for height in [1, 7, 12, 64] {
         assert_eq!(kernel(&matrix, &params, height, Isa::best()), expected);
@@ -123,10 +123,10 @@ fn a_pair_at_the_threshold_is_kept_although_single_precision_puts_it_below() {
     let values = [[1.0, 0.0, -1.0, 0.0], [4.0, 3.0, -4.0, -3.0]];
     let matrix = matrix(60, 4, |gene, sample| values[gene % 2][sample] * (gene + 1) as f64);
     for min_abs_score in [0.8, 0.800_000_1, 0.799_999_9] {
-        let params = params(Method::Pearson, min_abs_score, 2);
+        let params = params(CorrelationMethod::Pearson, min_abs_score, 2);
         assert_like_the_reference(&matrix, &params, 60);
     }
-    let kept = kernel(&matrix, &params(Method::Pearson, 0.8, 2), 60, Isa::best()).1.kept;
+    let kept = kernel(&matrix, &params(CorrelationMethod::Pearson, 0.8, 2), 60, Isa::best()).1.kept;
     assert_eq!(kept, 60 * 59 / 2);
 }
 
@@ -135,7 +135,7 @@ fn a_gene_that_varies_only_where_the_other_is_missing_has_no_score() {
     let (nan, c) = (f64::NAN, 0.1);
     let rows = [[c, c, c, c, c, 3.0, 4.0], [1.0, 2.0, 3.5, 4.0, 5.0, nan, nan]];
     let matrix = matrix(2, 7, |gene, sample| rows[gene][sample]);
-    for method in [Method::Pearson, Method::Spearman] {
+    for method in [CorrelationMethod::Pearson, CorrelationMethod::Spearman] {
         let params = params(method, 0.0, 2);
         assert_eq!(kernel(&matrix, &params, 2, Isa::best()).1.undefined, 1);
         assert_like_the_reference(&matrix, &params, 2);
@@ -151,7 +151,7 @@ fn a_huge_value_where_the_other_is_missing_costs_no_accuracy() {
             (1, 3) => nan,
             _ => stream.normal((gene * 40 + sample) as u64) + stream.normal(sample as u64),
         });
-        assert_like_the_reference(&matrix, &params(Method::Pearson, 0.0, 2), 2);
+        assert_like_the_reference(&matrix, &params(CorrelationMethod::Pearson, 0.0, 2), 2);
     }
 }
 
@@ -159,9 +159,9 @@ fn a_huge_value_where_the_other_is_missing_costs_no_accuracy() {
 fn parameters_out_of_range_are_refused() {
     let matrix = mixed(3, 4, 1, 0);
     for (params, expected) in [
-        (params(Method::Pearson, 1.5, 2), "min-abs-score is 1.5"),
-        (params(Method::Pearson, f64::NAN, 2), "min-abs-score is NaN"),
-        (params(Method::Pearson, 0.5, 1), "min-samples is 1"),
+        (params(CorrelationMethod::Pearson, 1.5, 2), "min-abs-score is 1.5"),
+        (params(CorrelationMethod::Pearson, f64::NAN, 2), "min-abs-score is NaN"),
+        (params(CorrelationMethod::Pearson, 0.5, 1), "min-samples is 1"),
     ] {
         let error = Prepared::new(&matrix, &params, 1).unwrap_err();
         assert!(error.message.contains(expected), "{}", error.message);
@@ -178,7 +178,8 @@ proptest! {
         (min_samples, height) in (2usize..12, 1usize..70),
         spearman in any::<bool>(),
     ) {
-        let method = if spearman { Method::Spearman } else { Method::Pearson };
+        let method =
+            if spearman { CorrelationMethod::Spearman } else { CorrelationMethod::Pearson };
         let params = params(method, f64::from(threshold) / 10.0, min_samples);
         assert_like_the_reference(&mixed(genes, samples, seed, gaps), &params, height);
     }

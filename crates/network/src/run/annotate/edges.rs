@@ -13,7 +13,7 @@ use cuesta_runtime::ordered::OrderedFile;
 use cuesta_runtime::parallel::lock;
 
 use crate::params::{CommunitiesParams, ScanParams};
-use crate::run::pairs::{Found, Pairs, Visitor};
+use crate::run::pairs::{Pairs, SelectedRow, Visitor};
 use crate::run::scan::PAIRS_FILE;
 
 /// The edges of a scan with the names of their genes.
@@ -37,7 +37,7 @@ pub struct Edge {
 }
 
 /// Where edges come from.
-pub struct Edges<'a> {
+pub struct EdgeSource<'a> {
     context: &'a Context<'a>,
     paths: Vec<PathBuf>,
     filter: Filter,
@@ -52,7 +52,7 @@ struct Part {
     failed: Option<Error>,
 }
 
-impl<'a> Edges<'a> {
+impl<'a> EdgeSource<'a> {
     /// The rows that a scan kept.
     ///
     /// # Errors
@@ -181,7 +181,7 @@ impl<'a> Edges<'a> {
     }
 }
 
-fn edge_of(found: &Found<'_>) -> Edge {
+fn edge_of(found: &SelectedRow<'_>) -> Edge {
     let (gene1, gene2, cluster) = found.place();
     Edge { gene1, gene2, cluster, score: found.score() }
 }

@@ -10,7 +10,7 @@ use cuesta_input::GeneNames;
 use cuesta_runtime::ordered::OrderedFile;
 use cuesta_runtime::whole;
 
-use super::edges::{Edge, Edges, Genes};
+use super::edges::{Edge, EdgeSource, Genes};
 use super::tables::gene_of;
 
 /// The network.
@@ -31,7 +31,7 @@ const FOOT: &str = "  </graph>\n</graphml>\n";
 /// What a graph is made of.
 pub struct Maker<'a> {
     /// Its edges.
-    pub edges: &'a Edges<'a>,
+    pub edges: &'a EdgeSource<'a>,
     /// Names of its genes, if they have some.
     pub names: Option<&'a GeneNames>,
     /// The table of communities, if genes have some.

@@ -14,7 +14,7 @@ use cuesta_input::names::{GENES_FILE, write_table};
 use cuesta_runtime::whole;
 
 use super::{communities, degrees, join};
-use crate::params::{CommunitiesParams, Graph, ScanParams};
+use crate::params::{CommunitiesParams, GraphFormat, ScanParams};
 
 pub use edges::{EDGES_FILE, EDGES_HEADER};
 pub use graph::GRAPH_FILE;
@@ -46,13 +46,13 @@ pub fn annotate(workload: &str, request: &Request, progress: &Progress) -> Resul
 }
 
 /// The names of a request and the memory they take.
-pub struct Names<'a> {
+pub struct LeasedNames<'a> {
     /// The names.
     pub names: GeneNames,
     _lease: Lease<'a>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> LeasedNames<'a> {
     /// Reads the names of a request, if it has any.
     ///
     /// # Errors
@@ -89,12 +89,15 @@ impl Table {
 ///
 /// # Errors
 /// As [`GeneNames::read`].
-pub fn read_names<'a>(context: &Context<'a>, response: &mut Response) -> Result<Option<Names<'a>>> {
+pub fn read_names<'a>(
+    context: &Context<'a>,
+    response: &mut Response,
+) -> Result<Option<LeasedNames<'a>>> {
     if context.request.names.is_none() {
         return Ok(None);
     }
     timed(response, "read names", || {
-        let names = Names::of(context)?;
+        let names = LeasedNames::of(context)?;
         let rows = names.as_ref().map_or(0, |names| names.names.len() as u64);
         Ok((names, 0, rows))
     })
@@ -105,7 +108,7 @@ fn scan(context: &Context<'_>, response: &mut Response) -> Result<()> {
     let output = &context.request.output;
     let names = read_names(context, response)?;
     let names = names.as_ref().map(|names| &names.names);
-    let kept = edges::Edges::of_scan(context, &params)?;
+    let kept = edges::EdgeSource::of_scan(context, &params)?;
     if let Some(names) = names {
         timed(response, "name", || {
             let rows = whole::write(&output.join(EDGES_FILE), |path| kept.write(path, names))?;
@@ -114,7 +117,7 @@ fn scan(context: &Context<'_>, response: &mut Response) -> Result<()> {
             Ok(((), table + rows, names.len() as u64))
         })?;
     }
-    if params.graph == Graph::Graphml {
+    if params.graph == GraphFormat::Graphml {
         let maker = graph::Maker { edges: &kept, names, communities: None };
         maker.write(output, response)?;
     }
@@ -126,8 +129,8 @@ fn communities(context: &Context<'_>, response: &mut Response) -> Result<()> {
     let path = context.request.output.join(communities::COMMUNITIES_FILE);
     let names = read_names(context, response)?;
     let names = names.as_ref().map(|names| &names.names);
-    if params.graph == Graph::Graphml {
-        let edges = edges::Edges::of_inputs(context, &params)?;
+    if params.graph == GraphFormat::Graphml {
+        let edges = edges::EdgeSource::of_inputs(context, &params)?;
         let maker = graph::Maker { edges: &edges, names, communities: Some(&path) };
         maker.write(&context.request.output, response)?;
     }

@@ -5,7 +5,7 @@ use cuesta_core::fixed::{Micro, NAN};
 use cuesta_input::limits::SCORES_MAX;
 use cuesta_input::row::Row;
 
-use super::simd::{Classes, Cpu, WIDTH};
+use super::simd::{ByteClassifier, Classes, WIDTH};
 use crate::reference::PlainRow;
 
 /// Bytes that must be readable in front of a line: a number is loaded with the bytes before it.
@@ -30,7 +30,7 @@ pub enum Notation<'a> {
 
 /// A row with the way it is written.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct WrittenRow<'a> {
     /// The row.
     pub row: Row<'a>,
     /// Its notation.
@@ -51,7 +51,7 @@ pub struct Line<'a> {
 impl<'a> Line<'a> {
     /// The row; its last four numbers are counted from the mask where version 3 leaves them out.
     #[inline(always)]
-    pub fn found(&self) -> Found<'_> {
+    pub fn found(&self) -> WrittenRow<'_> {
         let n = &self.numbers;
         let row = Row {
             gene1: n[0],
@@ -66,13 +66,13 @@ impl<'a> Line<'a> {
             scores: &self.scores[..self.score_count],
             mask: self.mask,
         };
-        Found { row, notation: self.notation }
+        WrittenRow { row, notation: self.notation }
     }
 
     /// The line that starts at `start` of `buffer`, if it is written as KINC writes it. A line feed
     /// and [`WIDTH`] readable bytes must follow, and [`FRONT`] bytes come before.
     #[inline(always)]
-    pub fn read<C: Cpu>(cpu: C, buffer: &'a [u8], start: usize) -> Option<Self> {
+    pub fn read<C: ByteClassifier>(cpu: C, buffer: &'a [u8], start: usize) -> Option<Self> {
         let classes = cpu.classes(window(buffer, start)?);
         match Self::with_numbers::<C, V1>(cpu, buffer, start, &classes) {
             Some(line) => Some(line),
@@ -85,7 +85,7 @@ impl<'a> Line<'a> {
     }
 
     #[inline(always)]
-    fn with_numbers<C: Cpu, const COUNT: usize>(
+    fn with_numbers<C: ByteClassifier, const COUNT: usize>(
         cpu: C,
         buffer: &'a [u8],
         start: usize,
@@ -123,7 +123,7 @@ impl<'a> Line<'a> {
 
 /// The genes of the line at `start`, when they are written as KINC writes them.
 #[inline(always)]
-pub fn genes<C: Cpu>(cpu: C, buffer: &[u8], start: usize) -> Option<(u32, u32)> {
+pub fn genes<C: ByteClassifier>(cpu: C, buffer: &[u8], start: usize) -> Option<(u32, u32)> {
     let classes = cpu.classes(window(buffer, start)?);
     integers::<2>(buffer, start, &classes).map(|(numbers, _, _)| (numbers[0], numbers[1]))
 }
@@ -256,7 +256,7 @@ pub fn canonical_score(text: &[u8]) -> Option<Micro> {
 
 /// The first byte from `at` on that ends a field or cannot stand in one.
 #[inline(always)]
-fn next_break<C: Cpu>(cpu: C, buffer: &[u8], mut at: usize) -> Option<usize> {
+fn next_break<C: ByteClassifier>(cpu: C, buffer: &[u8], mut at: usize) -> Option<usize> {
     loop {
         let found = cpu.breaks(window(buffer, at)?);
         if found != 0 {
@@ -287,7 +287,7 @@ impl<'a> Plain<'a> {
     }
 
     /// The row.
-    pub fn found(&self) -> Found<'_> {
+    pub fn found(&self) -> WrittenRow<'_> {
         let fields = self.line.iter().filter(|&&byte| byte == b'\t').count() + 1;
         let written_anew = self.line.ends_with(b"\r") || fields != V1 + 2;
         let notation = match self.canonical.strip_suffix(b"\n") == Some(self.line) {
@@ -295,7 +295,7 @@ impl<'a> Plain<'a> {
             false if written_anew => Notation::Foreign,
             false => Notation::Other(self.line),
         };
-        Found { row: self.row.row(), notation }
+        WrittenRow { row: self.row.row(), notation }
     }
 }
 

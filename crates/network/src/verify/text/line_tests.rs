@@ -1,6 +1,6 @@
 //! Tests of the line reader: equal to the plain reader, whatever stands in the line.
 
-use super::super::simd::{Scalar, with_cpu};
+use super::super::simd::{ScalarClassifier, with_cpu};
 use super::*;
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn fast(line: &[u8], scalar: bool) -> Option<(PlainRow, bool)> {
         Some((PlainRow::of(&found.row), found.notation == Notation::Canonical))
     };
     if scalar {
-        return read(Line::read(Scalar, buffer, FRONT));
+        return read(Line::read(ScalarClassifier, buffer, FRONT));
     }
     with_cpu!(cpu => cpu.enter(|| read(Line::read(cpu, buffer, FRONT))))
 }

@@ -8,8 +8,8 @@ pub mod line;
 pub mod pieces;
 pub mod simd;
 
-use line::{Found, Line, Plain};
-use simd::{Cpu, with_cpu};
+use line::{Line, Plain, WrittenRow};
+use simd::{ByteClassifier, with_cpu};
 
 use super::wanted::Wanted;
 
@@ -24,7 +24,7 @@ pub fn walk(
     buffer: &[u8],
     (start, end): (usize, usize),
     wanted: &Wanted,
-    keep: &mut impl FnMut(&Found<'_>) -> Result<(), String>,
+    keep: &mut impl FnMut(&WrittenRow<'_>) -> Result<(), String>,
 ) -> Result<(), Fault> {
     with_cpu!(cpu => cpu.enter(
         #[inline(always)]
@@ -33,12 +33,12 @@ pub fn walk(
 }
 
 #[inline(always)]
-fn walk_here<C: Cpu>(
+fn walk_here<C: ByteClassifier>(
     cpu: C,
     buffer: &[u8],
     (start, end): (usize, usize),
     wanted: &Wanted,
-    keep: &mut impl FnMut(&Found<'_>) -> Result<(), String>,
+    keep: &mut impl FnMut(&WrittenRow<'_>) -> Result<(), String>,
 ) -> Result<(), Fault> {
     let mut at = start;
     while at < end {
@@ -73,7 +73,7 @@ fn next_line(buffer: &[u8], at: usize, end: usize) -> usize {
 fn plain(
     line: &[u8],
     wanted: &Wanted,
-    keep: &mut impl FnMut(&Found<'_>) -> Result<(), String>,
+    keep: &mut impl FnMut(&WrittenRow<'_>) -> Result<(), String>,
 ) -> Result<(), String> {
     match Plain::read(line)? {
         Some(plain) => {

@@ -25,7 +25,7 @@ const BEYOND_BYTES: u64 = 4 << 10;
 pub struct Buffer(Vec<u8>);
 
 /// Whole lines of a file.
-pub struct Piece<'a> {
+pub struct PaddedLines<'a> {
     /// Bytes with [`FRONT`] more in front of the lines and [`WIDTH`] behind them.
     pub buffer: &'a [u8],
     /// The first byte of the lines.
@@ -94,7 +94,7 @@ impl<'a> Pieces<'a> {
     ///
     /// # Errors
     /// `System`, also for a gzipped file that is cut short; `Input` for a line that is too long.
-    pub fn next_piece(&mut self) -> Result<Option<Piece<'_>>> {
+    pub fn next_piece(&mut self) -> Result<Option<PaddedLines<'_>>> {
         loop {
             self.drop_given();
             if self.place >= self.end || (self.at_end && self.valid == 0) {
@@ -104,7 +104,7 @@ impl<'a> Pieces<'a> {
             let (start, end) = self.own_lines();
             self.given = end;
             if start < end {
-                return Ok(Some(Piece {
+                return Ok(Some(PaddedLines {
                     buffer: self.buffer,
                     start: FRONT + start,
                     end: FRONT + end,

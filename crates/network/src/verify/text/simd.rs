@@ -22,7 +22,7 @@ pub struct Classes {
 }
 
 /// How a processor classifies bytes.
-pub trait Cpu: Copy {
+pub trait ByteClassifier: Copy {
     /// Finds tabs and digits.
     fn classes(self, bytes: &[u8; WIDTH]) -> Classes;
     /// Finds bytes that end a field or cannot stand in one: up to carriage return, or not ASCII.
@@ -33,9 +33,9 @@ pub trait Cpu: Copy {
 
 /// Any processor.
 #[derive(Clone, Copy, Debug)]
-pub struct Scalar;
+pub struct ScalarClassifier;
 
-impl Cpu for Scalar {
+impl ByteClassifier for ScalarClassifier {
     #[inline(always)]
     fn classes(self, bytes: &[u8; WIDTH]) -> Classes {
         Classes {
@@ -66,7 +66,7 @@ pub use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Classes, Cpu, LAST_BREAK, WIDTH};
+    use super::{ByteClassifier, Classes, LAST_BREAK, WIDTH};
     use std::arch::x86_64::*;
 
     /// AVX2 with BMI. Only made after the processor was asked.
@@ -81,7 +81,7 @@ mod x86 {
         }
     }
 
-    impl Cpu for Avx2 {
+    impl ByteClassifier for Avx2 {
         #[inline(always)]
         fn classes(self, bytes: &[u8; WIDTH]) -> Classes {
             // SAFETY: `detect` found AVX2; both loads lie inside the 64 bytes.
@@ -115,7 +115,7 @@ mod x86 {
         }
     }
 
-    impl Cpu for Avx512 {
+    impl ByteClassifier for Avx512 {
         #[inline(always)]
         fn classes(self, bytes: &[u8; WIDTH]) -> Classes {
             // SAFETY: `detect` found AVX-512; the load is the 64 bytes.
@@ -201,7 +201,7 @@ mod x86 {
     }
 }
 
-/// Calls `$body` with the best [`Cpu`] of this machine.
+/// Calls `$body` with the best [`ByteClassifier`] of this machine.
 macro_rules! with_cpu {
     ($cpu:ident => $body:expr) => {{
         #[cfg(target_arch = "x86_64")]
@@ -211,13 +211,13 @@ macro_rules! with_cpu {
             } else if let Some($cpu) = $crate::verify::text::simd::Avx2::detect() {
                 $body
             } else {
-                let $cpu = $crate::verify::text::simd::Scalar;
+                let $cpu = $crate::verify::text::simd::ScalarClassifier;
                 $body
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
-            let $cpu = $crate::verify::text::simd::Scalar;
+            let $cpu = $crate::verify::text::simd::ScalarClassifier;
             $body
         }
     }};
@@ -233,7 +233,8 @@ mod tests {
         #[test]
         fn twins_agree(bytes in proptest::collection::vec(any::<u8>(), WIDTH)) {
             let bytes: &[u8; WIDTH] = bytes.as_slice().try_into().unwrap();
-            let (classes, breaks) = (Scalar.classes(bytes), Scalar.breaks(bytes));
+            let classes = ScalarClassifier.classes(bytes);
+            let breaks = ScalarClassifier.breaks(bytes);
             for (place, &byte) in bytes.iter().enumerate() {
                 prop_assert_eq!(breaks >> place & 1 == 1, byte <= b'\r' || byte >= 0x80);
             }
