@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use cuesta_assembly::reads::{Batch, Pairing, Reads};
 use cuesta_assembly::kernel::scan::code;
 use cuesta_assembly::reads::shares::{open, split};
+use cuesta_assembly::reads::{Pairing, ReadBatch, Reads};
 use cuesta_core::Result;
 use libfuzzer_sys::fuzz_target;
 
@@ -34,7 +34,7 @@ fn by_shares(path: &Path, size_bytes: u64) -> Result<Vec<Vec<u8>>> {
 }
 
 fn all(reads: &Reads) -> Result<Vec<Vec<u8>>> {
-    let (mut batch, mut found) = (Batch::default(), Vec::new());
+    let (mut batch, mut found) = (ReadBatch::default(), Vec::new());
     while reads.next(&mut batch)? {
         found.extend(batch.reads().map(<[u8]>::to_vec));
     }

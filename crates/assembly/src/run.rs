@@ -11,15 +11,15 @@ use cuesta_core::progress::Progress;
 
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::with_kmer;
-use crate::kernel::simplify::Graph;
+use crate::kernel::simplify::PathGraph;
 use crate::pairs::{self, PairFacts, SolidSequences};
 use crate::params::{AssembleParams, Plan, Profile};
 use crate::reads::input_bytes;
-use crate::reads::{Batch, Pairing, Reads};
+use crate::reads::{Pairing, ReadBatch, Reads};
 use crate::stages::Stage;
 use crate::stages::ask::Workers;
 use crate::stages::checkpoint::stage::StageCheckpoint;
-use crate::stages::checkpoint::{Checkpoint, Next};
+use crate::stages::checkpoint::{Checkpoint, NextLevel};
 use crate::stages::level::Level;
 use crate::stages::local::Local;
 use crate::stages::write;
@@ -78,7 +78,7 @@ pub fn plan(context: &Context<'_>) -> Result<Plan> {
 }
 
 /// What the counts of the k-mers of a graph say of the depth of the reads.
-fn depth(graph: &Graph<'_>, level: Option<&Level>) -> Depth {
+fn depth(graph: &PathGraph<'_>, level: Option<&Level>) -> Depth {
     match level {
         Some(level) if level.pair_facts.is_none() => {
             Depth::of_reads(level.read_bases, &graph.paths)
@@ -105,7 +105,7 @@ fn together(phases: Vec<Phase>) -> Vec<Phase> {
 
 /// The length of the longest of the first reads, which must be reads of nucleotides.
 fn typical_read(paths: &[PathBuf]) -> Result<usize> {
-    let mut batch = Batch::default();
+    let mut batch = ReadBatch::default();
     let mut longest = 0;
     for path in paths {
         let reads = Reads::open(std::slice::from_ref(path), Pairing::None)?;
@@ -129,14 +129,14 @@ struct Assembly<'p, 'c, W> {
 
 impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
     /// The graph of the last stage.
-    fn run(&mut self) -> Result<Graph<'c>> {
+    fn run(&mut self) -> Result<PathGraph<'c>> {
         let request = self.context.request;
         let checkpoint = match &self.plan.given.resume {
             Some(folder) => Some(Checkpoint::open(folder, request)?),
             None => None,
         };
         let first = self.plan.kmer_sizes[0];
-        let mut next = Next { k: first, solid: None, pair_facts: None };
+        let mut next = NextLevel { k: first, solid: None, pair_facts: None };
         if let Some(checkpoint) = &checkpoint
             && let Some(found) = checkpoint.load(&request.output, self.context.budget)?
         {
@@ -160,11 +160,11 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
     }
 
     /// What comes after the stage of `graph`.
-    fn after(&mut self, graph: &Graph<'_>) -> Result<Option<Next<'c>>> {
+    fn after(&mut self, graph: &PathGraph<'_>) -> Result<Option<NextLevel<'c>>> {
         let later = self.plan.kmer_sizes.iter().find(|&&k| k > graph.k);
         let found = self.bridged(graph, later.copied())?;
         let Some(&k) = later else {
-            let last = |(k, solid, pair_facts)| Next {
+            let last = |(k, solid, pair_facts)| NextLevel {
                 k,
                 solid: Some(solid),
                 pair_facts: Some(pair_facts),
@@ -175,13 +175,13 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
             Some((_, solid, _)) => solid,
             None => pairs::contigs(graph, self.context.budget, k, |_| 0)?,
         };
-        Ok(Some(Next { k, solid: Some(solid), pair_facts: None }))
+        Ok(Some(NextLevel { k, solid: Some(solid), pair_facts: None }))
     }
 
     /// What is solid after `graph`, by what read pairs say.
     fn bridged(
         &mut self,
-        graph: &Graph<'_>,
+        graph: &PathGraph<'_>,
         next: Option<usize>,
     ) -> Result<Option<(usize, SolidSequences<'c>, PairFacts)>> {
         let pairing = self.plan.given.pairing();
@@ -199,10 +199,10 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
 
     fn stage(
         &mut self,
-        next: Next<'c>,
+        next: NextLevel<'c>,
         checkpoint: Option<StageCheckpoint<'_>>,
-    ) -> Result<Graph<'c>> {
-        let Next { k, solid, pair_facts } = next;
+    ) -> Result<PathGraph<'c>> {
+        let NextLevel { k, solid, pair_facts } = next;
         let (context, plan, workers) = (self.context, self.plan, self.workers);
         if let Some(solid) = &solid {
             write::before(&context.request.output, k, solid)?;

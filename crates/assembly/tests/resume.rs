@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use cuesta_assembly::buckets::blocks::{Blocks, Room};
+use cuesta_assembly::buckets::blocks::{BlockMemory, BucketBlocks};
 use cuesta_assembly::kernel::packed::PADDING;
-use cuesta_assembly::kernel::scan::Tally;
+use cuesta_assembly::kernel::scan::ReadCounts;
 use cuesta_assembly::stages::checkpoint::stage::StageCheckpoint;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -97,7 +97,8 @@ proptest! {
         let kept = StageCheckpoint { folder: folder.path(), run: b"this", number: 0 };
         let blocks = |budget| {
             let path = folder.path().join("scratch");
-            Blocks::new("test", 8, Room::Budget(budget, 0), path).kept_in(kept.buckets_path())
+            let memory = BlockMemory::Budget(budget, 0);
+            BucketBlocks::new("test", 8, memory, path).kept_in(kept.buckets_path())
         };
         let budget = Budget::new(memory_bytes);
         let (before, after) = (blocks(&budget), blocks(&budget));
@@ -105,9 +106,9 @@ proptest! {
         for (bucket, block) in &added {
             before.add(*bucket, block).unwrap();
         }
-        kept.save(&before, &Tally::of([9, 8, 0, 0])).unwrap();
-        prop_assert_eq!(kept.restore(&after).unwrap(), Some(Tally::of([9, 8, 0, 0])));
-        let bytes = |blocks: &Blocks<'_>, bucket| {
+        kept.save(&before, &ReadCounts::of([9, 8, 0, 0])).unwrap();
+        prop_assert_eq!(kept.restore(&after).unwrap(), Some(ReadCounts::of([9, 8, 0, 0])));
+        let bytes = |blocks: &BucketBlocks<'_>, bucket| {
             let (mut all, mut buffer) = (Vec::new(), Vec::new());
             blocks.each(bucket, &mut buffer, |block| {
                 all.extend_from_slice(&block[..block.len() - PADDING]);

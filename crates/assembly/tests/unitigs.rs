@@ -9,7 +9,7 @@ use std::path::Path;
 use cuesta_assembly::kernel::glue::End;
 use cuesta_assembly::kernel::kmer::{Base, Kmer, Wide, kmers};
 use cuesta_assembly::kernel::links::Links;
-use cuesta_assembly::kernel::sequences::{Path as Facts, Paths};
+use cuesta_assembly::kernel::sequences::{PathSummary as Facts, Paths};
 use cuesta_assembly::reference::{self, Solid, Unitig};
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;

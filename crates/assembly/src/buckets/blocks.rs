@@ -27,7 +27,7 @@ enum Block<'a> {
 
 /// What blocks in memory take their room from.
 #[derive(Clone, Copy, Debug)]
-pub enum Room<'a> {
+pub enum BlockMemory<'a> {
     /// A budget, while so many of its bytes are left.
     Budget(&'a Budget, u64),
     /// So many bytes that are theirs alone.
@@ -35,11 +35,11 @@ pub enum Room<'a> {
 }
 
 /// All blocks, by bucket. Threads add through an [`Open`] each.
-pub struct Blocks<'a> {
+pub struct BucketBlocks<'a> {
     operation: &'static str,
     buckets: Vec<Mutex<Vec<Block<'a>>>>,
-    room: Room<'a>,
-    /// Bytes in memory, with what a block takes besides those of [`Blocks::held_bytes`].
+    room: BlockMemory<'a>,
+    /// Bytes in memory, with what a block takes besides those of [`BucketBlocks::held_bytes`].
     used_bytes: AtomicU64,
     open_bytes: usize,
     path: PathBuf,
@@ -50,10 +50,15 @@ pub struct Blocks<'a> {
     held_bytes: AtomicU64,
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> BucketBlocks<'a> {
     /// `count` empty buckets. Blocks stay in memory while there is `room`, the others go to `path`;
     /// a failure there is told to be one of `operation`.
-    pub fn new(operation: &'static str, count: usize, room: Room<'a>, path: PathBuf) -> Self {
+    pub fn new(
+        operation: &'static str,
+        count: usize,
+        room: BlockMemory<'a>,
+        path: PathBuf,
+    ) -> Self {
         Self {
             operation,
             buckets: (0..count).map(|_| Mutex::default()).collect(),
@@ -75,7 +80,7 @@ impl<'a> Blocks<'a> {
         self
     }
 
-    /// The file is this one, which stays; [`Blocks::keep`] puts all into it.
+    /// The file is this one, which stays; [`BucketBlocks::keep`] puts all into it.
     pub fn kept_in(mut self, path: PathBuf) -> Self {
         (self.path, self.named) = (path, true);
         self
@@ -144,10 +149,10 @@ impl<'a> Blocks<'a> {
         let block_bytes = self.open_bytes();
         let size_bytes = block_bytes * self.buckets.len();
         let lease = match self.room {
-            Room::Budget(budget, _) => {
+            BlockMemory::Budget(budget, _) => {
                 Some(budget.take(size_bytes as u64, "a block a bucket for each thread")?)
             }
-            Room::Own(_) => None,
+            BlockMemory::Own(_) => None,
         };
         let mut room = vec![0; size_bytes];
         // Each append is to another block: with small pages each is a miss in the table of pages.
@@ -170,11 +175,11 @@ impl<'a> Blocks<'a> {
     /// Room in memory for a block of so many bytes; none where it is to go to scratch.
     fn take_room(&self, size_bytes: u64) -> Option<Option<Lease<'a>>> {
         match self.room {
-            Room::Budget(budget, keep_free_bytes) => (budget.free_bytes() > keep_free_bytes)
+            BlockMemory::Budget(budget, keep_free_bytes) => (budget.free_bytes() > keep_free_bytes)
                 .then(|| budget.try_take(size_bytes))
                 .flatten()
                 .map(Some),
-            Room::Own(limit_bytes) => {
+            BlockMemory::Own(limit_bytes) => {
                 (self.used_bytes() + size_bytes <= limit_bytes).then_some(None)
             }
         }
@@ -287,7 +292,7 @@ impl<'a> Blocks<'a> {
 
 /// The open blocks of a thread.
 pub struct Open<'s, 'a> {
-    to: &'s Blocks<'a>,
+    to: &'s BucketBlocks<'a>,
     /// One block after the other, each of so many bytes.
     room: Vec<u8>,
     block_bytes: usize,

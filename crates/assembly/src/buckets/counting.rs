@@ -8,8 +8,8 @@ use cuesta_runtime::parallel;
 use crate::buckets::Buckets;
 use crate::kernel::compact::{Compactor, Grain};
 use crate::kernel::kmer::{Kmer, with_kmer};
-use crate::kernel::packed::{LEFT_INSIDE, Record};
-use crate::kernel::scan::{REPEATED, SOLID, Tally};
+use crate::kernel::packed::{LEFT_INSIDE, PackedSuperKmer};
+use crate::kernel::scan::{REPEATED, ReadCounts, SOLID};
 use crate::kernel::sequences::Fragments;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::table::Table;
@@ -23,13 +23,13 @@ pub fn sampled(buckets: usize) -> usize {
 }
 
 /// What was counted in buckets.
-pub struct Counted<'b> {
+pub struct BucketCounts<'b> {
     /// The fragments of unitigs.
     pub fragments: Fragments<'b>,
     /// K-mers by count.
     pub spectrum: Spectrum,
     /// Edges, where they were wanted.
-    pub tally: Tally,
+    pub tally: ReadCounts,
 }
 
 /// What counts, with how many threads.
@@ -64,7 +64,7 @@ impl<'b> Counting<'_, '_, 'b> {
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
-    pub fn fragments(&self, min_count: u32, grain: Grain) -> Result<Counted<'b>> {
+    pub fn fragments(&self, min_count: u32, grain: Grain) -> Result<BucketCounts<'b>> {
         with_kmer!(self.k, K => self.fragments_of::<K>((min_count, grain)))
     }
 
@@ -79,7 +79,7 @@ impl<'b> Counting<'_, '_, 'b> {
         Ok(all_spectra(&workers))
     }
 
-    fn fragments_of<K: Kmer>(&self, (min_count, grain): (u32, Grain)) -> Result<Counted<'b>> {
+    fn fragments_of<K: Kmer>(&self, (min_count, grain): (u32, Grain)) -> Result<BucketCounts<'b>> {
         let work = |worker: &mut Worker<'b, K>, index: usize| {
             let bucket = self.mine[index];
             worker.count(self.buckets, bucket, (self.k, min_count))?;
@@ -91,12 +91,12 @@ impl<'b> Counting<'_, '_, 'b> {
         let make = || Worker::new(self.budget, grain);
         let workers = parallel::run(self.threads, self.mine.len(), make, work, |_| {})?;
         let spectrum = all_spectra(&workers);
-        let mut tally = Tally::default();
+        let mut tally = ReadCounts::default();
         workers.iter().for_each(|worker| tally.add(&worker.tally));
         let mut workers = workers.into_iter().map(|worker| worker.fragments);
         let mut fragments = workers.next().unwrap_or_else(|| Fragments::none(self.budget));
         workers.try_for_each(|more| fragments.append(more))?;
-        Ok(Counted { fragments, spectrum, tally })
+        Ok(BucketCounts { fragments, spectrum, tally })
     }
 }
 
@@ -106,7 +106,7 @@ struct Worker<'a, K> {
     spectrum: Spectrum,
     solid: Vec<usize>,
     fragments: Fragments<'a>,
-    tally: Tally,
+    tally: ReadCounts,
     grain: Grain,
 }
 
@@ -118,7 +118,7 @@ impl<'a, K: Kmer> Worker<'a, K> {
         };
         Self {
             table,
-            tally: Tally::default(),
+            tally: ReadCounts::default(),
             grain,
             buffer: Vec::new(),
             spectrum: Spectrum::default(),
@@ -153,7 +153,7 @@ impl<'a, K: Kmer> Worker<'a, K> {
             Ok(())
         })?;
         let (followed, edges) = table.edges();
-        self.tally.add(&Tally { followed, edges, ..Tally::default() });
+        self.tally.add(&ReadCounts { followed, edges, ..ReadCounts::default() });
         table.slots(&mut self.solid);
         let mut kept = 0;
         for index in 0..self.solid.len() {
@@ -171,7 +171,7 @@ impl<'a, K: Kmer> Worker<'a, K> {
 }
 
 /// Counts the k-mers of a super-k-mer, but not a repeated one, and notes what follows them.
-fn add_with_edges<K: Kmer>(table: &mut Table<'_, K>, record: &Record<'_>, k: usize) {
+fn add_with_edges<K: Kmer>(table: &mut Table<'_, K>, record: &PackedSuperKmer<'_>, k: usize) {
     let mut is_counted = record.flags & REPEATED != 0;
     let mut before: Option<(K, bool)> = None;
     record.each(k, |one: K, two: K, inside| {

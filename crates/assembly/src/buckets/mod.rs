@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
-use crate::buckets::blocks::{Blocks, Open, Room};
+use crate::buckets::blocks::{BlockMemory, BucketBlocks, Open};
 use crate::kernel::packed::PADDING;
-use crate::kernel::packed::{self, Record};
+use crate::kernel::packed::{self, PackedSuperKmer};
 use crate::kernel::scan::SuperKmer;
 
 const OPERATION: &str = "assembly.partition";
 /// Name of the scratch file.
 const FILE: &str = "super-k-mers";
 
-/// All super-k-mers of a run, by bucket. Threads add through a [`Sink`] each.
+/// All super-k-mers of a run, by bucket. Threads add through a [`BucketWriter`] each.
 pub struct Buckets<'a> {
     k: usize,
     /// Whole records.
-    pub blocks: Blocks<'a>,
+    pub blocks: BucketBlocks<'a>,
 }
 
 impl<'a> Buckets<'a> {
@@ -34,8 +34,8 @@ impl<'a> Buckets<'a> {
         (budget, keep_free_bytes): (&'a Budget, u64),
         scratch: &Path,
     ) -> Self {
-        let (room, path) = (Room::Budget(budget, keep_free_bytes), scratch.join(FILE));
-        Self { k, blocks: Blocks::new(OPERATION, count, room, path) }
+        let (room, path) = (BlockMemory::Budget(budget, keep_free_bytes), scratch.join(FILE));
+        Self { k, blocks: BucketBlocks::new(OPERATION, count, room, path) }
     }
 
     /// Those of a part, with `memory_bytes` of its own and a scratch file beside those of others.
@@ -43,15 +43,18 @@ impl<'a> Buckets<'a> {
         static PARTS: AtomicU64 = AtomicU64::new(0);
         let number = PARTS.fetch_add(1, Ordering::Relaxed);
         let path = scratch.join(format!("{FILE}.{}.{number}", process::id()));
-        Self { k, blocks: Blocks::new(OPERATION, count, Room::Own(memory_bytes), path) }
+        Self {
+            k,
+            blocks: BucketBlocks::new(OPERATION, count, BlockMemory::Own(memory_bytes), path),
+        }
     }
 
     /// What a thread adds super-k-mers through.
     ///
     /// # Errors
     /// `Input` when a block a bucket does not fit in the budget.
-    pub fn sink(&self) -> Result<Sink<'_, 'a>> {
-        Ok(Sink { k: self.k, open: self.blocks.open()? })
+    pub fn sink(&self) -> Result<BucketWriter<'_, 'a>> {
+        Ok(BucketWriter { k: self.k, open: self.blocks.open()? })
     }
 
     /// Calls `take` for each super-k-mer of a bucket.
@@ -62,7 +65,7 @@ impl<'a> Buckets<'a> {
         &self,
         bucket: usize,
         buffer: &mut Vec<u8>,
-        mut take: impl FnMut(&Record<'_>) -> Result<()>,
+        mut take: impl FnMut(&PackedSuperKmer<'_>) -> Result<()>,
     ) -> Result<()> {
         self.blocks.each(bucket, buffer, |block| {
             packed::records(block, block.len() - PADDING, self.k).try_for_each(|one| take(&one))
@@ -71,13 +74,13 @@ impl<'a> Buckets<'a> {
 }
 
 /// The open blocks of a thread.
-pub struct Sink<'s, 'a> {
+pub struct BucketWriter<'s, 'a> {
     k: usize,
     /// To be checked, and finished in the end.
     pub open: Open<'s, 'a>,
 }
 
-impl Sink<'_, '_> {
+impl BucketWriter<'_, '_> {
     /// Adds a super-k-mer of a read.
     #[inline]
     pub fn add(&mut self, part: &SuperKmer<'_>) {

@@ -110,7 +110,7 @@ fn each_anchor(codes: impl Iterator<Item = u8>, mut take: impl FnMut(usize, u64,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::sequences::{Path, reverse_complement};
+    use crate::kernel::sequences::{PathSummary, reverse_complement};
     use proptest::prelude::*;
 
     proptest! {
@@ -122,8 +122,8 @@ mod tests {
         ) {
             let budget = Budget::new(1 << 30);
             let mut paths = Paths::new(&budget, "a test");
-            paths.push(Path::default(), |all| all.extend_from_slice(&codes[..350])).unwrap();
-            paths.push(Path::default(), |all| all.extend_from_slice(&codes[350..])).unwrap();
+            paths.push(PathSummary::default(), |all| all.extend_from_slice(&codes[..350])).unwrap();
+            paths.push(PathSummary::default(), |all| all.extend_from_slice(&codes[350..])).unwrap();
             let anchors = Anchors::new(&paths, &budget).unwrap();
             let part = &codes[start..start + 100];
             let read = if turned { reverse_complement(part).collect() } else { part.to_vec() };

@@ -4,8 +4,8 @@ use cuesta_core::Result;
 
 use super::internal;
 use super::kmer::Base;
-use super::scan::Tally;
-use super::sequences::Piece;
+use super::scan::ReadCounts;
+use super::sequences::FragmentSummary;
 use super::spectrum::Spectrum;
 
 /// Bases of a byte.
@@ -24,7 +24,7 @@ pub fn put_block(bucket: usize, block: &[u8], bytes: &mut Vec<u8>) {
 }
 
 /// Appends what was counted in the reads whose blocks these are.
-pub fn put_tally(tally: &Tally, bytes: &mut Vec<u8>) {
+pub fn put_tally(tally: &ReadCounts, bytes: &mut Vec<u8>) {
     let counted = tally_bytes(tally);
     bytes.extend(NO_BUCKET.to_le_bytes());
     bytes.extend((counted.len() as u32).to_le_bytes());
@@ -35,9 +35,12 @@ pub fn put_tally(tally: &Tally, bytes: &mut Vec<u8>) {
 ///
 /// # Errors
 /// `Input` when bytes are missing; those of `take`.
-pub fn each_block(bytes: &[u8], mut take: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<Tally> {
+pub fn each_block(
+    bytes: &[u8],
+    mut take: impl FnMut(usize, &[u8]) -> Result<()>,
+) -> Result<ReadCounts> {
     let mut reader = Reader(bytes);
-    let mut all = Tally::default();
+    let mut all = ReadCounts::default();
     while !reader.0.is_empty() {
         let bucket = reader.u32()?;
         let size_bytes = reader.u32()? as usize;
@@ -52,7 +55,7 @@ pub fn each_block(bytes: &[u8], mut take: impl FnMut(usize, &[u8]) -> Result<()>
 }
 
 /// What was counted in reads, as bytes.
-pub fn tally_bytes(tally: &Tally) -> Vec<u8> {
+pub fn tally_bytes(tally: &ReadCounts) -> Vec<u8> {
     tally.numbers().into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
@@ -60,7 +63,7 @@ pub fn tally_bytes(tally: &Tally) -> Vec<u8> {
 ///
 /// # Errors
 /// `Input` when bytes are missing.
-pub fn tally(bytes: &[u8]) -> Result<Tally> {
+pub fn tally(bytes: &[u8]) -> Result<ReadCounts> {
     Reader(bytes).tally()
 }
 
@@ -80,7 +83,7 @@ pub fn add_spectrum(bytes: &[u8], spectrum: &mut Spectrum) -> Result<()> {
 }
 
 /// Appends a fragment.
-pub fn put_fragment(piece: &Piece, codes: &[Base], bytes: &mut Vec<u8>) {
+pub fn put_fragment(piece: &FragmentSummary, codes: &[Base], bytes: &mut Vec<u8>) {
     let circular = if piece.circular { CIRCULAR } else { 0 };
     let left = if piece.left_open { LEFT_OPEN } else { 0 };
     let right = if piece.right_open { RIGHT_OPEN } else { 0 };
@@ -98,7 +101,7 @@ pub fn put_fragment(piece: &Piece, codes: &[Base], bytes: &mut Vec<u8>) {
 /// `Input` when bytes are missing; those of `take`.
 pub fn each_fragment(
     bytes: &[u8],
-    mut take: impl FnMut(Piece, &[Base]) -> Result<()>,
+    mut take: impl FnMut(FragmentSummary, &[Base]) -> Result<()>,
 ) -> Result<()> {
     let mut reader = Reader(bytes);
     let mut codes = Vec::new();
@@ -136,9 +139,9 @@ impl<'b> Reader<'b> {
     }
 
     /// A fragment, whose bases are appended to `codes`.
-    pub(crate) fn fragment(&mut self, codes: &mut Vec<Base>) -> Result<Piece> {
+    pub(crate) fn fragment(&mut self, codes: &mut Vec<Base>) -> Result<FragmentSummary> {
         let [flags] = self.array()?;
-        let piece = Piece {
+        let piece = FragmentSummary {
             count_sum: self.u64()?,
             first_count: self.u32()?,
             last_count: self.u32()?,
@@ -182,8 +185,8 @@ impl<'b> Reader<'b> {
         Ok(())
     }
 
-    pub(crate) fn tally(&mut self) -> Result<Tally> {
-        Ok(Tally::of([self.u64()?, self.u64()?, self.u64()?, self.u64()?]))
+    pub(crate) fn tally(&mut self) -> Result<ReadCounts> {
+        Ok(ReadCounts::of([self.u64()?, self.u64()?, self.u64()?, self.u64()?]))
     }
 
     pub(crate) fn spectrum(&mut self, spectrum: &mut Spectrum) -> Result<()> {
@@ -205,8 +208,8 @@ mod tests {
         fn blocks_arrive(blocks in prop::collection::vec((0usize..99, any::<Vec<u8>>()), 0..9)) {
             let mut bytes = Vec::new();
             blocks.iter().for_each(|(bucket, block)| put_block(*bucket, block, &mut bytes));
-            put_tally(&Tally::of([5, 1, 2, 3]), &mut bytes);
-            put_tally(&Tally::of([6, 10, 20, 30]), &mut bytes);
+            put_tally(&ReadCounts::of([5, 1, 2, 3]), &mut bytes);
+            put_tally(&ReadCounts::of([6, 10, 20, 30]), &mut bytes);
             let mut found = Vec::new();
             let tally = each_block(&bytes, |bucket, block| {
                 found.push((bucket, block.to_vec()));
@@ -214,7 +217,7 @@ mod tests {
             })
             .unwrap();
             prop_assert_eq!(found, blocks);
-            prop_assert_eq!(tally, Tally::of([11, 11, 22, 33]));
+            prop_assert_eq!(tally, ReadCounts::of([11, 11, 22, 33]));
         }
     }
 }

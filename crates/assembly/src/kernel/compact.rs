@@ -10,7 +10,7 @@ use crate::kernel::internal;
 
 use crate::kernel::kmer::{Base, Kmer, complement};
 use crate::kernel::packed::{LEFT_INSIDE, RIGHT_INSIDE};
-use crate::kernel::sequences::{Fragments, Piece};
+use crate::kernel::sequences::{FragmentSummary, Fragments};
 use crate::kernel::table::Table;
 
 /// A k-mer as a path reads it, and its other strand.
@@ -91,7 +91,11 @@ impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
             let forward = self.table.key(slot);
             let start = Oriented { forward, backward: forward.reverse_complement(self.k) };
             let count = self.table.count(slot);
-            let mut piece = Piece { first_count: count, last_count: count, ..Piece::default() };
+            let mut piece = FragmentSummary {
+                first_count: count,
+                last_count: count,
+                ..FragmentSummary::default()
+            };
             piece.count_sum = u64::from(count);
             (piece.circular, piece.right_open) =
                 self.walk(start, &mut right, (&mut piece.count_sum, &mut piece.last_count))?;
@@ -115,7 +119,8 @@ impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
     fn push_kmers(&self, solid: &[usize], fragments: &mut Fragments<'_>) -> Result<()> {
         for &slot in solid.iter().filter(|&&slot| self.table.inside(slot) & LEFT_INSIDE != 0) {
             let (kmer, count) = (self.table.key(slot), self.table.count(slot));
-            let piece = Piece { count_sum: u64::from(count), ..Piece::default() };
+            let piece =
+                FragmentSummary { count_sum: u64::from(count), ..FragmentSummary::default() };
             fragments.push(piece, |codes| {
                 codes.extend((0..self.k).rev().map(|index| kmer.last_but(index)));
             })?;

@@ -6,7 +6,7 @@ use cuesta_core::budget::Budget;
 use crate::kernel::internal;
 use crate::kernel::kmer::{Base, Kmer};
 use crate::kernel::sequences::{
-    Fragments, Path, Paths, Sequences, orient, reverse_complement, rotate,
+    Fragments, PathSummary, Paths, Sequences, orient, reverse_complement, rotate,
 };
 
 /// The left end of sequence `i` is `2 i`, the right end `2 i + 1`.
@@ -130,7 +130,7 @@ pub fn unitigs<'a, K: Kmer>(
                 .sum();
             let sum: u64 = chain.iter().map(|&(index, _)| fragments.facts(index).count_sum).sum();
             let merges = chain.iter().map(|&(index, _)| fragments.facts(index).merges).sum();
-            paths.push(Path { count_sum: sum - twice, circular, merges }, |all| {
+            paths.push(PathSummary { count_sum: sum - twice, circular, merges }, |all| {
                 all.extend_from_slice(&codes)
             })
         },
@@ -195,7 +195,9 @@ pub fn merge<'a>(
             }
             let count_sum = chain.iter().map(|&(index, _)| paths.facts(index).count_sum).sum();
             let merges = chain.iter().map(|&(index, _)| paths.facts(index).merges).sum();
-            merged.push(Path { count_sum, circular, merges }, |all| all.extend_from_slice(&codes))
+            merged.push(PathSummary { count_sum, circular, merges }, |all| {
+                all.extend_from_slice(&codes)
+            })
         },
     )?;
     Ok(merged)

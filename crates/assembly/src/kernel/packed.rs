@@ -21,7 +21,7 @@ pub const LEFT_INSIDE: u32 = 1;
 pub const RIGHT_INSIDE: u32 = 2;
 
 /// A super-k-mer inside a block.
-pub struct Record<'a> {
+pub struct PackedSuperKmer<'a> {
     /// How many k-mers.
     pub kmers: usize,
     /// The flags of [`crate::kernel::scan`].
@@ -47,7 +47,11 @@ pub fn append_solid(part: &SuperKmer<'_>, weight: u16, k: usize, block: &mut Vec
 }
 
 /// The records of a block of `size_bytes`, which is followed by [`PADDING`] readable bytes.
-pub fn records(block: &[u8], size_bytes: usize, k: usize) -> impl Iterator<Item = Record<'_>> {
+pub fn records(
+    block: &[u8],
+    size_bytes: usize,
+    k: usize,
+) -> impl Iterator<Item = PackedSuperKmer<'_>> {
     let mut place = 0;
     std::iter::from_fn(move || {
         if place >= size_bytes {
@@ -62,11 +66,11 @@ pub fn records(block: &[u8], size_bytes: usize, k: usize) -> impl Iterator<Item 
         }
         let bytes = &block[place + header_bytes..];
         place += header_bytes + (kmers + k - 1).div_ceil(4);
-        Some(Record { kmers, flags, weight, bytes })
+        Some(PackedSuperKmer { kmers, flags, weight, bytes })
     })
 }
 
-impl Record<'_> {
+impl PackedSuperKmer<'_> {
     /// Calls `take` for each k-mer with its reverse complement and the ends that are inside.
     #[inline(always)]
     pub fn each<K: Kmer>(&self, k: usize, mut take: impl FnMut(K, K, u32)) {

@@ -7,7 +7,7 @@ use crate::kernel::kmer::kmers;
 use crate::kernel::kmer::{Base, Kmer};
 use crate::kernel::placements::{Ends, Joint, OVERLAP_MIN, Placements};
 use crate::kernel::sequences::reverse_complement;
-use crate::kernel::simplify::Graph;
+use crate::kernel::simplify::PathGraph;
 
 /// Paths that are looked at for a way before it is given up.
 const STEPS_MAX: usize = 400;
@@ -19,14 +19,14 @@ const READS_PART: f64 = 0.7;
 
 /// A path that is entered, and how it meets the one before.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct PathStep {
     /// The end by which it is entered.
     pub entered: End,
     /// How it meets the path before.
     pub joint: Joint,
 }
 
-impl Step {
+impl PathStep {
     /// Bases that this joint adds.
     fn bases(&self) -> i64 {
         match &self.joint {
@@ -37,10 +37,10 @@ impl Step {
 }
 
 /// By the end that is left, steps that are no links of the graph.
-pub type Steps = HashMap<End, Vec<Step>>;
+pub type Steps = HashMap<End, Vec<PathStep>>;
 
 /// Where a path that no link leaves goes on by what reads say: too few for k-mers, but exact.
-pub fn spanned(graph: &Graph<'_>, placements: &Placements) -> Vec<(Ends, Joint)> {
+pub fn spanned(graph: &PathGraph<'_>, placements: &Placements) -> Vec<(Ends, Joint)> {
     let mut found = Vec::new();
     for (&(one, two), joints) in &placements.spans {
         if !graph.links.after(one).is_empty() && !graph.links.after(two).is_empty() {
@@ -63,19 +63,19 @@ pub fn spanned(graph: &Graph<'_>, placements: &Placements) -> Vec<(Ends, Joint)>
 }
 
 /// Whether the last bases of the path left by `left` are the first of the one entered by `entered`.
-fn shares(graph: &Graph<'_>, left: End, entered: End, bases: usize) -> bool {
+fn shares(graph: &PathGraph<'_>, left: End, entered: End, bases: usize) -> bool {
     let last = graph.last(left, bases);
     last.len() == bases && last == graph.first(entered, bases)
 }
 
 /// Bytes that [`weak`] takes, about: a place in a map for most bases of every end.
-pub fn weak_bytes(graph: &Graph<'_>) -> u64 {
+pub fn weak_bytes(graph: &PathGraph<'_>) -> u64 {
     (2 * graph.paths.len() * graph.k) as u64 * PLACE_BYTES
 }
 
 /// Steps by what reads say, in both directions, and by overlaps of [`OVERLAP_MIN`] to k - 2 bases,
 /// of two ends the longest one.
-pub fn weak(graph: &Graph<'_>, spanned: &[(Ends, Joint)]) -> Steps {
+pub fn weak(graph: &PathGraph<'_>, spanned: &[(Ends, Joint)]) -> Steps {
     let mut found = overlaps(graph);
     for ((one, two), joint) in spanned {
         for (left, entered) in [(*one, *two), (*two, *one)] {
@@ -87,13 +87,13 @@ pub fn weak(graph: &Graph<'_>, spanned: &[(Ends, Joint)]) -> Steps {
             };
             let steps = found.entry(left).or_default();
             steps.retain(|step| step.entered != entered);
-            steps.push(Step { entered, joint });
+            steps.push(PathStep { entered, joint });
         }
     }
     found
 }
 
-fn overlaps(graph: &Graph<'_>) -> Steps {
+fn overlaps(graph: &PathGraph<'_>) -> Steps {
     let longest = graph.k - 2;
     let mut begins: HashMap<u64, Vec<(End, usize)>> = HashMap::new();
     let ends = 0..2 * graph.paths.len() as End;
@@ -110,11 +110,11 @@ fn overlaps(graph: &Graph<'_>) -> Steps {
             continue;
         }
         let last = u64::of(&last, OVERLAP_MIN);
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<PathStep> = Vec::new();
         for &(entered, shared) in begins.get(&last).map_or(&[][..], Vec::as_slice) {
             if entered != end && shares(graph, end, entered, shared) {
                 steps.retain(|step| step.entered != entered);
-                steps.push(Step { entered, joint: Joint::Shared(shared) });
+                steps.push(PathStep { entered, joint: Joint::Shared(shared) });
             }
         }
         found.insert(end, steps);
@@ -125,17 +125,17 @@ fn overlaps(graph: &Graph<'_>) -> Steps {
 /// The one way from the path left by `from` to the one entered by `to` whose paths in between have
 /// `range` bases more than they share with their neighbours; none where there are several.
 pub fn only_path(
-    graph: &Graph<'_>,
+    graph: &PathGraph<'_>,
     weak: Option<&Steps>,
     (from, to): Ends,
     (least, most): (i64, i64),
-) -> Option<Vec<Step>> {
-    let mut found: Vec<Vec<Step>> = Vec::new();
+) -> Option<Vec<PathStep>> {
+    let mut found: Vec<Vec<PathStep>> = Vec::new();
     let mut visited = 0;
-    let mut open: Vec<(Vec<Step>, i64)> = vec![(Vec::new(), 0)];
+    let mut open: Vec<(Vec<PathStep>, i64)> = vec![(Vec::new(), 0)];
     while let Some((path, bases)) = open.pop() {
         let left = path.last().map_or(from, |step| step.entered ^ 1);
-        let link = |&entered: &End| Step { entered, joint: Joint::Shared(graph.k - 1) };
+        let link = |&entered: &End| PathStep { entered, joint: Joint::Shared(graph.k - 1) };
         let weak = weak.and_then(|all| all.get(&left)).map_or(&[][..], Vec::as_slice);
         for step in graph.links.after(left).iter().map(link).chain(weak.iter().cloned()) {
             visited += 1;
@@ -165,7 +165,7 @@ pub fn only_path(
 
 /// The bases of a way that begins in the path left by `from`, of its first and last path at most
 /// `most` each.
-pub fn spelled(graph: &Graph<'_>, from: End, path: &[Step], most: usize) -> Vec<Base> {
+pub fn spelled(graph: &PathGraph<'_>, from: End, path: &[PathStep], most: usize) -> Vec<Base> {
     let mut codes = graph.last(from, most);
     for (place, step) in path.iter().enumerate() {
         let most = if place + 1 == path.len() { most } else { usize::MAX };

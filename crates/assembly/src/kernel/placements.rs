@@ -6,7 +6,7 @@ use super::anchors::{Anchors, Located};
 use super::glue::End;
 use super::kmer::Base;
 use super::sequences::reverse_complement;
-use super::simplify::Graph;
+use super::simplify::PathGraph;
 
 /// Fewest bases that two paths share where only pairs say that they meet.
 pub const OVERLAP_MIN: usize = 31;
@@ -62,7 +62,7 @@ impl Placements {
     }
 
     /// A read that goes from one path to another, if it is theirs where they meet.
-    pub fn add_span(&mut self, graph: &Graph<'_>, read: &[Base], one: Located, two: Located) {
+    pub fn add_span(&mut self, graph: &PathGraph<'_>, read: &[Base], one: Located, two: Located) {
         let gap = read.len() as i64 - one.left - two.left;
         let near = |place: i64| (0..=read.len() as i64).contains(&place).then_some(place as usize);
         let Some((end, start)) = near(one.left).zip(near(one.left + gap)) else { return };

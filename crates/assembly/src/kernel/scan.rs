@@ -93,7 +93,7 @@ impl SuperKmer<'_> {
 
 /// What is counted while reads are cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct ReadCounts {
     /// Bases of the reads: letters that stand for one base, of reads that are not left out.
     pub bases: u64,
     /// K-mers that follow one another in a read.
@@ -105,7 +105,7 @@ pub struct Tally {
     pub edges: u64,
 }
 
-impl Tally {
+impl ReadCounts {
     /// As numbers.
     pub fn numbers(&self) -> [u64; 4] {
         [self.bases, self.pairs, self.followed, self.edges]
@@ -126,7 +126,7 @@ impl Tally {
 /// What cuts reads, with its buffers.
 pub struct Scanner {
     /// Of all reads taken so far.
-    pub tally: Tally,
+    pub tally: ReadCounts,
     k: usize,
     minimizer: usize,
     bucket_bits: u32,
@@ -143,7 +143,7 @@ impl Scanner {
     /// there, or left out whole.
     pub fn new(k: usize, bucket_bits: u32, drop_ambiguous: bool) -> Self {
         Self {
-            tally: Tally::default(),
+            tally: ReadCounts::default(),
             k,
             minimizer: (k / 3).clamp(MINIMIZER_MIN, MINIMIZER_MAX),
             bucket_bits,
@@ -347,7 +347,7 @@ fn pack(codes: &[Base], words: &mut Vec<u64>) {
 mod tests {
     use super::*;
     use crate::kernel::kmer::Kmer;
-    use crate::kernel::packed::Record;
+    use crate::kernel::packed::PackedSuperKmer;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -387,7 +387,7 @@ mod tests {
                 part.pack(k, &mut bytes);
                 bytes.extend([0; 72]);
                 let (kmers, flags) = (part.kmers, part.flags);
-                let record = Record { kmers, flags, weight: 0, bytes: &bytes };
+                let record = PackedSuperKmer { kmers, flags, weight: 0, bytes: &bytes };
                 let mut is_repeated = flags & REPEATED != 0;
                 record.each(k, |forward: u64, _, _| {
                     if std::mem::take(&mut is_repeated) {

@@ -116,7 +116,7 @@ impl<'a, T> Sequences<'a, T> {
 
 /// What is known of a fragment.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Piece {
+pub struct FragmentSummary {
     /// The counts of its k-mers, added up.
     pub count_sum: u64,
     /// The count of its first k-mer.
@@ -133,10 +133,10 @@ pub struct Piece {
     pub circular: bool,
 }
 
-impl Piece {
+impl FragmentSummary {
     /// Of a path, whose ends are not open.
-    pub fn of(path: &Path) -> Self {
-        let Path { count_sum, circular, merges } = *path;
+    pub fn of(path: &PathSummary) -> Self {
+        let PathSummary { count_sum, circular, merges } = *path;
         Self { count_sum, circular, merges, ..Self::default() }
     }
 
@@ -153,7 +153,7 @@ impl Piece {
 }
 
 /// Fragments of unitigs.
-pub type Fragments<'a> = Sequences<'a, Piece>;
+pub type Fragments<'a> = Sequences<'a, FragmentSummary>;
 
 impl<'a> Fragments<'a> {
     /// None yet.
@@ -164,7 +164,7 @@ impl<'a> Fragments<'a> {
 
 /// What is known of a unitig or contig.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Path {
+pub struct PathSummary {
     /// The counts of its k-mers, added up.
     pub count_sum: u64,
     /// Its last k-mer is followed by its first.
@@ -174,7 +174,7 @@ pub struct Path {
 }
 
 /// Unitigs or contigs.
-pub type Paths<'a> = Sequences<'a, Path>;
+pub type Paths<'a> = Sequences<'a, PathSummary>;
 
 impl<'a> Paths<'a> {
     /// The same, the longest first, those of one length in the order of their bases.

@@ -62,7 +62,7 @@ pub struct Removed {
 
 /// What is known of a path when it is judged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct PathMeasures {
     /// Mean count of its k-mers.
     pub(crate) coverage: f64,
     /// Its bases.
@@ -70,7 +70,7 @@ pub(crate) struct Facts {
 }
 
 /// A graph of paths.
-pub struct Graph<'a> {
+pub struct PathGraph<'a> {
     /// Size of its k-mers.
     pub k: usize,
     budget: &'a Budget,
@@ -81,7 +81,7 @@ pub struct Graph<'a> {
     alive: Vec<bool>,
 }
 
-impl<'a> Graph<'a> {
+impl<'a> PathGraph<'a> {
     /// The graph of some paths.
     ///
     /// # Errors
@@ -204,7 +204,7 @@ impl<'a> Graph<'a> {
     /// Whether `other` is to be kept rather than `path`.
     fn stronger(&self, other: usize, path: usize) -> bool {
         let known = |path: usize| {
-            let facts = Facts { coverage: self.coverage(path), length: self.length(path) };
+            let facts = PathMeasures { coverage: self.coverage(path), length: self.length(path) };
             (facts, self.paths.codes(path))
         };
         stronger(known(other), known(path))
@@ -286,7 +286,10 @@ impl<'a> Graph<'a> {
 }
 
 /// Whether of two paths the first one is to be kept. Bases decide between equals.
-pub(crate) fn stronger((one, codes): (Facts, &[Base]), (two, others): (Facts, &[Base])) -> bool {
+pub(crate) fn stronger(
+    (one, codes): (PathMeasures, &[Base]),
+    (two, others): (PathMeasures, &[Base]),
+) -> bool {
     one.coverage
         .total_cmp(&two.coverage)
         .then(one.length.cmp(&two.length))

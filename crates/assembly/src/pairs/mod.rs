@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::depth::Depth;
 use crate::kernel::glue::End;
-use crate::kernel::path_search::{self, Step};
+use crate::kernel::path_search::{self, PathStep};
 use crate::kernel::placements::Ends;
 use crate::kernel::sequences::Sequences;
-use crate::kernel::simplify::Graph;
+use crate::kernel::simplify::PathGraph;
 use crate::reads::Pairing;
 
 /// Fewer pairs than this do not say how far the reads of a pair are apart.
@@ -61,7 +61,7 @@ pub struct PairFacts {
 /// `Input`, `System`, `Cancelled`.
 pub fn bridged<'a>(
     context: &Context<'a>,
-    graph: &Graph<'_>,
+    graph: &PathGraph<'_>,
     (next, pairing): (Option<usize>, Pairing),
     depth: Depth,
 ) -> Result<Option<(usize, SolidSequences<'a>, PairFacts)>> {
@@ -97,7 +97,7 @@ pub fn bridged<'a>(
     let _lease =
         context.budget.take(path_search::weak_bytes(graph), "where contigs may overlap")?;
     let weak = path_search::weak(graph, &spanned);
-    let mut add = |(one, two): Ends, path: &[Step]| {
+    let mut add = |(one, two): Ends, path: &[PathStep]| {
         let codes = path_search::spelled(graph, one, path, longer + k);
         let weight = [one, two].map(|end| weight((end / 2) as usize));
         let facts = SolidFacts { weight: weight[0].min(weight[1]), bridge: true };
@@ -105,7 +105,7 @@ pub fn bridged<'a>(
         solid.push(facts, |all| all.extend_from_slice(&codes))
     };
     for (ends, joint) in spanned {
-        add(ends, &[Step { entered: ends.1, joint }])?;
+        add(ends, &[PathStep { entered: ends.1, joint }])?;
     }
     for (&(one, two), &(pairs, bases)) in &across {
         let enough = SUPPORT_MIN.max(most[&one].max(most[&two]) / SUPPORT_PART);
@@ -130,7 +130,7 @@ pub fn bridged<'a>(
 /// # Errors
 /// `Input` when they do not fit in the budget.
 pub fn contigs<'a>(
-    graph: &Graph<'_>,
+    graph: &PathGraph<'_>,
     budget: &'a Budget,
     next: usize,
     weight: impl Fn(usize) -> u16,

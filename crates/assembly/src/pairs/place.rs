@@ -8,18 +8,18 @@ use crate::kernel::anchors::Anchors;
 use crate::kernel::kmer::{Base, complement};
 use crate::kernel::placements::Placements;
 use crate::kernel::scan;
-use crate::kernel::simplify::Graph;
-use crate::reads::{Batch, Pairing, Reads};
+use crate::kernel::simplify::PathGraph;
+use crate::reads::{Pairing, ReadBatch, Reads};
 
 /// Places all reads.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
-pub fn place(context: &Context<'_>, graph: &Graph<'_>, pairing: Pairing) -> Result<Placements> {
+pub fn place(context: &Context<'_>, graph: &PathGraph<'_>, pairing: Pairing) -> Result<Placements> {
     let anchors = Anchors::new(&graph.paths, context.budget)?;
     let reads = Reads::open(&context.request.inputs, pairing)?;
     let work = |placements: &mut Placements, _: usize| {
-        let mut batch = Batch::default();
+        let mut batch = ReadBatch::default();
         let (mut codes, mut turned) = (Vec::new(), Vec::new());
         while reads.next(&mut batch)? {
             let mut mate = None;

@@ -27,7 +27,7 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Some reads of one source, as they stand there.
 #[derive(Default)]
-pub struct Batch {
+pub struct ReadBatch {
     bases: Vec<u8>,
     ends: Vec<usize>,
     text_bytes: u64,
@@ -35,7 +35,7 @@ pub struct Batch {
     first: u64,
 }
 
-impl Batch {
+impl ReadBatch {
     /// The reads, one after the other.
     pub fn reads(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
@@ -140,7 +140,7 @@ impl Reads {
     ///
     /// # Errors
     /// `Input` naming the file and the record; `System`.
-    pub fn next(&self, batch: &mut Batch) -> Result<bool> {
+    pub fn next(&self, batch: &mut ReadBatch) -> Result<bool> {
         for waits in [false, true] {
             for (index, source) in self.sources.iter().enumerate() {
                 let mut opened = match source.opened.try_lock() {
@@ -169,7 +169,7 @@ impl Reads {
     /// `Input` naming the file, the record and the base of a letter that is no nucleotide.
     pub fn scan(
         &self,
-        batch: &Batch,
+        batch: &ReadBatch,
         scanner: &mut Scanner,
         emit: &mut impl FnMut(&SuperKmer<'_>),
     ) -> Result<()> {
@@ -186,7 +186,7 @@ impl Reads {
     ///
     /// # Errors
     /// As [`Reads::scan`].
-    pub fn check(&self, batch: &Batch) -> Result<()> {
+    pub fn check(&self, batch: &ReadBatch) -> Result<()> {
         for (index, read) in batch.reads().enumerate() {
             if let Some(place) = read.iter().position(|&letter| scan::is_no_base(letter)) {
                 return Err(self.no_base(batch, index, place, read[place]));
@@ -196,7 +196,7 @@ impl Reads {
     }
 
     /// Names a byte of a batch that is no letter of a nucleotide: base `place` of read `read`.
-    pub fn no_base(&self, batch: &Batch, read: usize, place: usize, byte: u8) -> Error {
+    pub fn no_base(&self, batch: &ReadBatch, read: usize, place: usize, byte: u8) -> Error {
         let source = &self.sources[batch.source];
         let (group, within) = (batch.first + (read / source.group()) as u64, read % source.group());
         let what = if scan::is_amino_acid(byte) {
@@ -221,7 +221,7 @@ impl Source {
         self.paths.len() * self.each
     }
 
-    fn fill(&self, opened: &mut Opened, batch: &mut Batch) -> Result<bool> {
+    fn fill(&self, opened: &mut Opened, batch: &mut ReadBatch) -> Result<bool> {
         batch.bases.clear();
         batch.ends.clear();
         batch.text_bytes = 0;

@@ -99,7 +99,7 @@ fn record_start(path: &Path, place: u64) -> std::io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reads::Batch;
+    use crate::reads::ReadBatch;
     use crate::reads::text::reads_text;
     use proptest::prelude::*;
 
@@ -114,7 +114,7 @@ mod tests {
         let mut found = Vec::new();
         for share in shares {
             let reads = open(share).unwrap();
-            let mut batch = Batch::default();
+            let mut batch = ReadBatch::default();
             while reads.next(&mut batch).unwrap() {
                 found.extend(batch.reads().map(|read| String::from_utf8_lossy(read).into_owned()));
             }

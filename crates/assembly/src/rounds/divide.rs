@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::buckets::counting::sampled;
 use crate::kernel::codec;
 use crate::kernel::packed;
-use crate::kernel::scan::{Scanner, SuperKmer, Tally};
+use crate::kernel::scan::{ReadCounts, Scanner, SuperKmer};
 use crate::reads::shares::{self, Share};
-use crate::reads::{Batch, Pairing, Reads};
+use crate::reads::{Pairing, ReadBatch, Reads};
 use crate::stages::ask::Ask;
 use crate::stages::wire;
 
 /// Where super-k-mers go: bucket `b` belongs to part `b` modulo `parts`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Parts {
+pub struct BucketPartitioner {
     /// How many parts there are.
     pub parts: usize,
     /// Only the buckets that are sampled.
@@ -35,11 +35,16 @@ pub struct Divided {
 ///
 /// # Errors
 /// `Input` naming the file and the record; `System`; `Cancelled`.
-pub fn divide(ask: &Ask, share: &Share, to: Parts, progress: &Progress) -> Result<Divided> {
+pub fn divide(
+    ask: &Ask,
+    share: &Share,
+    to: BucketPartitioner,
+    progress: &Progress,
+) -> Result<Divided> {
     let mut blocks = Open::new(ask, to);
     let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
     let reads = shares::open(share)?;
-    let mut batch = Batch::default();
+    let mut batch = ReadBatch::default();
     loop {
         let more = reads.next(&mut batch).and_then(|more| {
             reads.scan(&batch, &mut scanner, &mut |part| blocks.add(part))?;
@@ -59,7 +64,7 @@ pub fn divide(ask: &Ask, share: &Share, to: Parts, progress: &Progress) -> Resul
 ///
 /// # Errors
 /// `Input` when bytes are missing.
-pub fn divide_solid(ask: &Ask, solid: &[u8], to: Parts) -> Result<Divided> {
+pub fn divide_solid(ask: &Ask, solid: &[u8], to: BucketPartitioner) -> Result<Divided> {
     let mut open = Open::new(ask, to);
     let mut scanner = Scanner::new(ask.k, ask.bits, false);
     wire::each_solid(solid, |trust, codes| {
@@ -74,7 +79,7 @@ pub fn divide_solid(ask: &Ask, solid: &[u8], to: Parts) -> Result<Divided> {
 fn first_error(ask: &Ask, share: &Share, progress: &Progress) -> Result<Option<Error>> {
     let reads = Reads::open(std::slice::from_ref(&share.path), Pairing::None)?;
     let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
-    let mut batch = Batch::default();
+    let mut batch = ReadBatch::default();
     while reads.next(&mut batch)? {
         reads.scan(&batch, &mut scanner, &mut |_| ())?;
         progress.advance(0)?;
@@ -85,13 +90,13 @@ fn first_error(ask: &Ask, share: &Share, progress: &Progress) -> Result<Option<E
 /// Open blocks, one a bucket.
 struct Open {
     k: usize,
-    to: Parts,
+    to: BucketPartitioner,
     blocks: Vec<Vec<u8>>,
     last: usize,
 }
 
 impl Open {
-    fn new(ask: &Ask, to: Parts) -> Self {
+    fn new(ask: &Ask, to: BucketPartitioner) -> Self {
         let last = if to.only_sampled { sampled(ask.buckets()) } else { ask.buckets() };
         Self { k: ask.k, to, blocks: vec![Vec::new(); last], last }
     }
@@ -109,7 +114,7 @@ impl Open {
     }
 
     /// By part; the first one is given what was counted, too.
-    fn divided(self, tally: &Tally) -> Divided {
+    fn divided(self, tally: &ReadCounts) -> Divided {
         let mut divided = Divided::default();
         codec::put_tally(tally, &mut divided.bytes);
         for part in 0..self.to.parts {
@@ -146,7 +151,7 @@ mod tests {
             input_bytes: 2300,
             program: None,
         };
-        let to = Parts { parts: 3, only_sampled: false };
+        let to = BucketPartitioner { parts: 3, only_sampled: false };
         let last = all.last().unwrap();
         let divided: Vec<_> =
             all.iter().map(|share| divide(&ask, share, to, &Progress::default())).collect();

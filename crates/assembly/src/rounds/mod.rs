@@ -21,23 +21,23 @@ use cuesta_runtime::rounds::{Leader, Means, Worker};
 use cuesta_runtime::sequential;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::supersteps::control::Order;
+use crate::kernel::supersteps::control::SuperstepOrder;
 use crate::params::AssembleParams;
 use crate::reads::shares::Share;
 use crate::run::run_with;
 use crate::stages::ask::Ask;
-use divide::Parts;
-use remote::Remote;
+use divide::BucketPartitioner;
+use remote::RemoteWorkers;
 
 /// What all of a round are told.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Asked {
     /// Send super-k-mers to the parts, which do something with them.
-    Divide(Ask, Parts, Then),
+    Divide(Ask, BucketPartitioner, Then),
     /// Count and compact a part that was kept.
-    Compact(Ask, Parts, Step),
+    Compact(Ask, BucketPartitioner, Step),
     /// Send what was sent in the step before, or vertices, to the parts, which do a superstep.
-    Superstep(Vertices, Order),
+    Superstep(Vertices, SuperstepOrder),
     /// Tell what is left of the vertices.
     Left(Vertices),
 }
@@ -94,7 +94,7 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
         let budget = Budget::new(request.memory_bytes);
         let context = Context { request: &request, budget: &budget, progress: rounds.progress() };
         let steps = Cell::new(0);
-        let remote = Remote { rounds, context: &context, means, steps: &steps };
+        let remote = RemoteWorkers { rounds, context: &context, means, steps: &steps };
         let mut response = run_with(&context, &remote)?;
         response.counts.insert("parts", remote.parts(usize::MAX)? as u64);
         Ok(response)

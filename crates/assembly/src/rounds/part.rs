@@ -7,27 +7,27 @@ use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 
 use crate::buckets::Buckets;
-use crate::buckets::counting::{Counted, Counting};
+use crate::buckets::counting::{BucketCounts, Counting};
 use crate::kernel::codec;
 use crate::kernel::internal;
-use crate::kernel::scan::Tally;
+use crate::kernel::scan::ReadCounts;
 use crate::kernel::spectrum::Spectrum;
-use crate::stages::ask::{Ask, Found};
+use crate::stages::ask::{Ask, WorkerResults};
 
 /// Super-k-mers in memory take at most this part of it; the others go to scratch.
 const HELD_PART: u64 = 2;
 
 /// Those of a part, as far as they have come.
-pub(super) struct Part {
+pub(super) struct BucketPart {
     k: usize,
     memory_bytes: u64,
     buckets: Buckets<'static>,
     /// Buckets that have something.
     filled: Vec<bool>,
-    tally: Tally,
+    tally: ReadCounts,
 }
 
-impl Part {
+impl BucketPart {
     /// Without any, with the memory and scratch folder of a request.
     pub(super) fn new(ask: &Ask, request: &Request) -> Self {
         let (memory_bytes, count) = (request.memory_bytes, ask.buckets());
@@ -37,7 +37,7 @@ impl Part {
             memory_bytes,
             buckets: Buckets::of_part(ask.k, count, held_bytes, &request.scratch),
             filled: vec![false; count],
-            tally: Tally::default(),
+            tally: ReadCounts::default(),
         }
     }
 
@@ -68,15 +68,15 @@ impl Part {
         ask: &Ask,
         budget: &'b Budget,
         progress: &Progress,
-    ) -> Result<Found<'b>> {
+    ) -> Result<WorkerResults<'b>> {
         let min_count = ask.min_count.ok_or_else(|| internal("no smallest count"))?;
         let bucket_bytes = self.buckets.blocks.bytes();
         let counted =
             self.counting(budget, progress, |counting| counting.fragments(min_count, ask.grain()))?;
-        let Counted { fragments, spectrum, tally: edges } = counted;
+        let BucketCounts { fragments, spectrum, tally: edges } = counted;
         let mut tally = self.tally;
         tally.add(&edges);
-        Ok(Found { fragments, spectrum, min_count, bucket_bytes, tally, traffic: None })
+        Ok(WorkerResults { fragments, spectrum, min_count, bucket_bytes, tally, traffic: None })
     }
 
     fn counting<'b, T>(

@@ -10,19 +10,19 @@ use cuesta_runtime::sequential::Rounds;
 use cuesta_runtime::state::State;
 use cuesta_runtime::wire as values;
 
-use super::divide::Parts;
+use super::divide::BucketPartitioner;
 use super::vertices::forget;
 use super::{Asked, Own, Step, Then, Vertices};
 use crate::kernel::codec;
 use crate::kernel::internal;
-use crate::kernel::sequences::{Fragments, Paths, Piece};
+use crate::kernel::sequences::{FragmentSummary, Fragments, Paths};
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Aggregates, Control};
 use crate::kernel::supersteps::part::spread;
 use crate::pairs::SolidSequences;
 use crate::reads::input_bytes;
 use crate::reads::shares;
-use crate::stages::ask::{Ask, Found, Workers};
+use crate::stages::ask::{Ask, WorkerResults, Workers};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::wire;
 
@@ -36,7 +36,7 @@ const PART_BYTES: u64 = 64 << 20;
 const SOLID_BYTES: usize = 1 << 20;
 
 /// Workers that do rounds.
-pub(super) struct Remote<'r, 'c> {
+pub(super) struct RemoteWorkers<'r, 'c> {
     pub(super) rounds: &'r Rounds,
     pub(super) context: &'c Context<'c>,
     pub(super) means: Means,
@@ -44,19 +44,19 @@ pub(super) struct Remote<'r, 'c> {
     pub(super) steps: &'r Cell<Step>,
 }
 
-impl<'c> Workers<'c> for Remote<'_, 'c> {
+impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
     fn fragments(
         &self,
         ask: &Ask,
         solid: Option<SolidSequences<'c>>,
         _: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
-    ) -> Result<Found<'c>> {
+    ) -> Result<WorkerResults<'c>> {
         let mut ask = *ask;
         let parts = self.parts(ask.buckets())?;
         let tasks = self.tasks(&ask, solid.as_ref())?;
         drop(solid);
-        let to = Parts { parts, only_sampled: false };
+        let to = BucketPartitioner { parts, only_sampled: false };
         let step = self.next_step();
         let found = if self.means.keeps {
             let sample = self.divide("partition", (&ask, to, Then::Keep), tasks, response)?;
@@ -91,7 +91,7 @@ impl<'c> Workers<'c> for Remote<'_, 'c> {
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
         let parts = self.parts(usize::MAX)?;
-        let vertices = spread(&paths, parts, Piece::of);
+        let vertices = spread(&paths, parts, FragmentSummary::of);
         drop(paths);
         let _lease = self.lease(&vertices)?;
         let own = |bytes| values::to_bytes(&Own::Vertices(bytes));
@@ -100,7 +100,7 @@ impl<'c> Workers<'c> for Remote<'_, 'c> {
     }
 }
 
-impl<'c> Remote<'_, 'c> {
+impl<'c> RemoteWorkers<'_, 'c> {
     /// How many parts there are, of so many buckets.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl<'c> Remote<'_, 'c> {
     fn divide(
         &self,
         phase: &str,
-        (ask, to, then): (&Ask, Parts, Then),
+        (ask, to, then): (&Ask, BucketPartitioner, Then),
         tasks: Vec<Vec<u8>>,
         response: &mut Response,
     ) -> Result<Vec<Vec<u8>>> {

@@ -10,21 +10,21 @@ use cuesta_runtime::state::State;
 use super::{Step, Vertices};
 use crate::kernel::codec::Reader;
 use crate::kernel::internal;
-use crate::kernel::supersteps::part::Part;
+use crate::kernel::supersteps::part::VertexPart;
 
 /// Names of values, before the number of the step and that of the part.
 const VERTICES: &str = "vertices";
 const SENT: &str = "sent";
 
 /// What the parts of a worker keep, or of all workers where these share it.
-pub(super) enum Kept {
+pub(super) enum PartStore {
     /// As it is, where a part always comes to the same worker.
-    Here(BTreeMap<usize, (Option<Part>, Blocks)>),
+    Here(BTreeMap<usize, (Option<VertexPart>, Blocks)>),
     /// As bytes, which any worker finds.
     Shared(State),
 }
 
-impl Kept {
+impl PartStore {
     /// Nothing yet.
     pub(super) fn new(means: Means, scratch: &Path) -> Self {
         if means.keeps {
@@ -39,7 +39,7 @@ impl Kept {
         &mut self,
         step: Step,
         part: usize,
-        (vertices, sent): (Option<Part>, &[Vec<u8>]),
+        (vertices, sent): (Option<VertexPart>, &[Vec<u8>]),
     ) -> Result<()> {
         match self {
             Self::Here(all) => {
@@ -69,14 +69,14 @@ impl Kept {
     }
 
     /// The vertices of a part before a step.
-    pub(super) fn vertices(&mut self, place: &Vertices, part: usize) -> Result<Part> {
+    pub(super) fn vertices(&mut self, place: &Vertices, part: usize) -> Result<VertexPart> {
         match self {
             Self::Here(all) => {
                 all.get_mut(&part).and_then(|(vertices, _)| vertices.take()).ok_or_else(nothing)
             }
             Self::Shared(state) => {
                 let bytes = state.get(&name(VERTICES, place.step - 1, part))?;
-                Part::from_bytes(place.k, place.parts, (*bytes).as_ref())
+                VertexPart::from_bytes(place.k, place.parts, (*bytes).as_ref())
             }
         }
     }

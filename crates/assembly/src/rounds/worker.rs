@@ -10,17 +10,17 @@ use cuesta_core::progress::Progress;
 use cuesta_runtime::rounds::{Blocks, Bytes, Means, Task, Worker};
 use cuesta_runtime::wire as values;
 
-use super::divide::{self, Divided, Parts};
-use super::part::Part;
-use super::vertices::Kept;
+use super::divide::{self, BucketPartitioner, Divided};
+use super::part::BucketPart;
+use super::vertices::PartStore;
 use super::{Asked, Own, Step, Then, Vertices};
 use crate::kernel::codec;
 use crate::kernel::internal;
 use crate::kernel::sequences::Fragments;
 
 use crate::kernel::spectrum::Spectrum;
-use crate::kernel::supersteps::control::{Aggregates, Order};
-use crate::kernel::supersteps::part::{Part as PartOfVertices, spread};
+use crate::kernel::supersteps::control::{Aggregates, SuperstepOrder};
+use crate::kernel::supersteps::part::{VertexPart as PartOfVertices, spread};
 use crate::stages::ask::Ask;
 use crate::stages::wire;
 
@@ -29,21 +29,21 @@ pub(super) struct Work {
     /// That of the run, with the memory of a worker.
     request: Request,
     /// Super-k-mers by part.
-    parts: BTreeMap<usize, Part>,
+    parts: BTreeMap<usize, BucketPart>,
     /// Blocks of vertices or messages by part.
     received: BTreeMap<usize, Vec<Bytes>>,
-    kept: Kept,
+    kept: PartStore,
 }
 
 impl Work {
     pub(super) fn new(request: Request, means: Means) -> Self {
-        let kept = Kept::new(means, &request.scratch);
+        let kept = PartStore::new(means, &request.scratch);
         Self { request, parts: BTreeMap::new(), received: BTreeMap::new(), kept }
     }
 
     /// The super-k-mers of a part.
-    fn of_part(&mut self, part: usize, ask: &Ask) -> Part {
-        self.parts.remove(&part).unwrap_or_else(|| Part::new(ask, &self.request))
+    fn of_part(&mut self, part: usize, ask: &Ask) -> BucketPart {
+        self.parts.remove(&part).unwrap_or_else(|| BucketPart::new(ask, &self.request))
     }
 
     /// Counts and compacts a part; what was found, of which a vertex program has the fragments.
@@ -65,7 +65,12 @@ impl Work {
     }
 
     /// A superstep of a part; what it tells.
-    fn superstep(&mut self, part: usize, place: &Vertices, order: &Order) -> Result<Vec<u8>> {
+    fn superstep(
+        &mut self,
+        part: usize,
+        place: &Vertices,
+        order: &SuperstepOrder,
+    ) -> Result<Vec<u8>> {
         let received = self.received.remove(&part).unwrap_or_default();
         let blocks: Vec<&[u8]> = received.iter().map(|block| (**block).as_ref()).collect();
         let is_first = order.superstep == 0;
@@ -100,7 +105,7 @@ impl Worker for Work {
         let own: Own = values::from_bytes(task.own)?;
         let found = match (values::from_bytes(task.shared)?, own) {
             (Asked::Divide(ask, to, then), own) => {
-                let to = Parts { only_sampled: matches!(then, Then::Sample), ..to };
+                let to = BucketPartitioner { only_sampled: matches!(then, Then::Sample), ..to };
                 let Divided { bytes, ends } = match own {
                     Own::Reads(share) => divide::divide(&ask, &share, to, progress)?,
                     Own::Solid(bytes) => divide::divide_solid(&ask, &bytes, to)?,
@@ -129,7 +134,7 @@ impl Worker for Work {
             Asked::Divide(ask, ..) => {
                 let of_part = match self.parts.entry(part.number) {
                     Entry::Occupied(entry) => entry.into_mut(),
-                    Entry::Vacant(entry) => entry.insert(Part::new(&ask, &self.request)),
+                    Entry::Vacant(entry) => entry.insert(BucketPart::new(&ask, &self.request)),
                 };
                 of_part.take((*block).as_ref())
             }

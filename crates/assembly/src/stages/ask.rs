@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::stage::StageCheckpoint;
 use crate::kernel::compact::Grain;
-use crate::kernel::scan::Tally;
+use crate::kernel::scan::ReadCounts;
 use crate::kernel::sequences::{Fragments, Paths};
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Control, Program, Traffics};
@@ -52,7 +52,7 @@ impl Ask {
 }
 
 /// What workers have found.
-pub struct Found<'c> {
+pub struct WorkerResults<'c> {
     /// The fragments of all buckets, in any order.
     pub fragments: Fragments<'c>,
     /// K-mers by count.
@@ -62,7 +62,7 @@ pub struct Found<'c> {
     /// Bytes of super-k-mers.
     pub bucket_bytes: u64,
     /// What was counted in the reads.
-    pub tally: Tally,
+    pub tally: ReadCounts,
     /// What a vertex program took, where chains were compressed by one.
     pub traffic: Option<Traffics>,
 }
@@ -79,7 +79,7 @@ pub trait Workers<'c> {
         solid: Option<SolidSequences<'c>>,
         checkpoint: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
-    ) -> Result<Found<'c>>;
+    ) -> Result<WorkerResults<'c>>;
 
     /// What is left of `paths` after a program of supersteps, which says what it took.
     ///

@@ -12,12 +12,12 @@ use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
 use serde::{Deserialize, Serialize};
 
-use crate::buckets::blocks::{Blocks, Open, Room};
+use crate::buckets::blocks::{BlockMemory, BucketBlocks, Open};
 use crate::kernel::kmer::{Base, Kmer, kmers, with_kmer};
 use crate::kernel::packed::PADDING;
-use crate::kernel::scan::{self, Tally};
+use crate::kernel::scan::{self, ReadCounts};
 use crate::reads::input_bytes;
-use crate::reads::{Batch, Pairing, Reads};
+use crate::reads::{Pairing, ReadBatch, Reads};
 
 /// Parts of the pairs, each sorted by one thread.
 const PARTS: u64 = 64;
@@ -46,8 +46,8 @@ pub struct FirstStage {
 impl FirstStage {
     /// By what was counted in reads and buckets. A byte is after each k-mer: a tab or an end of
     /// line.
-    pub fn of(k: usize, tally: &Tally) -> Self {
-        let Tally { pairs, followed: vertices, edges, .. } = *tally;
+    pub fn of(k: usize, tally: &ReadCounts) -> Self {
+        let ReadCounts { pairs, followed: vertices, edges, .. } = *tally;
         let word_bytes = k as u64 + 1;
         Self {
             pairs,
@@ -69,19 +69,19 @@ pub fn recounted(request: &Request, k: usize, progress: &Progress) -> Result<Fir
     Ok(FirstStage::of(k, &tally))
 }
 
-fn counted<K: Kmer>(request: &Request, k: usize, progress: &Progress) -> Result<Tally> {
+fn counted<K: Kmer>(request: &Request, k: usize, progress: &Progress) -> Result<ReadCounts> {
     let budget = Budget::new(request.memory_bytes);
     let all_bytes = input_bytes(&request.inputs)? * size_of::<K>() as u64;
     let sorted_bytes = (budget.limit_bytes() / SORTED / request.threads as u64).max(1);
     let parts = (all_bytes / sorted_bytes).clamp(PARTS, PARTS_MAX) as usize;
     let free_bytes = budget.limit_bytes() / HELD;
-    let room = Room::Budget(&budget, free_bytes);
-    let blocks = Blocks::new("verify", parts, room, request.scratch.join(FILE));
+    let room = BlockMemory::Budget(&budget, free_bytes);
+    let blocks = BucketBlocks::new("verify", parts, room, request.scratch.join(FILE));
     let reads = Reads::open(&request.inputs, Pairing::None)?;
     let pairs = AtomicU64::new(0);
     let work = |_: &mut (), _: usize| {
         let mut open = blocks.open()?;
-        let mut batch = Batch::default();
+        let mut batch = ReadBatch::default();
         while reads.next(&mut batch)? {
             pairs.fetch_add(add::<K>(&batch, k, (&mut open, parts)), Ordering::Relaxed);
             open.check()?;
@@ -90,7 +90,7 @@ fn counted<K: Kmer>(request: &Request, k: usize, progress: &Progress) -> Result<
         open.finish()
     };
     parallel::run(request.threads, request.threads, || (), work, |_| {})?;
-    let sorting = |tally: &mut Tally, part: usize| {
+    let sorting = |tally: &mut ReadCounts, part: usize| {
         let size_bytes = blocks.bucket_bytes(part);
         let _lease = budget.take(size_bytes as u64, "sorting a part of the pairs of k-mers")?;
         let mut found: Vec<K> = Vec::with_capacity(size_bytes / size_of::<K>());
@@ -105,14 +105,14 @@ fn counted<K: Kmer>(request: &Request, k: usize, progress: &Progress) -> Result<
         blocks.clear(part);
         progress.advance(0)
     };
-    let tallies = parallel::run(request.threads, parts, Tally::default, sorting, |_| {})?;
-    let mut all = Tally { pairs: pairs.into_inner(), ..Tally::default() };
+    let tallies = parallel::run(request.threads, parts, ReadCounts::default, sorting, |_| {})?;
+    let mut all = ReadCounts { pairs: pairs.into_inner(), ..ReadCounts::default() };
     tallies.iter().for_each(|one| all.add(one));
     Ok(all)
 }
 
 /// Adds the pairs of the reads that are made of A, C, G and T alone; how many.
-fn add<K: Kmer>(batch: &Batch, k: usize, (open, parts): (&mut Open<'_, '_>, usize)) -> u64 {
+fn add<K: Kmer>(batch: &ReadBatch, k: usize, (open, parts): (&mut Open<'_, '_>, usize)) -> u64 {
     let (mut pairs, mut codes) = (0, Vec::<Base>::new());
     for read in batch.reads() {
         codes.clear();

@@ -5,14 +5,14 @@ use cuesta_core::job::{Context, Response, timed};
 use cuesta_runtime::parallel;
 
 use super::programs;
-use crate::buckets::counting::{Counted, Counting};
-use crate::buckets::{Buckets, Sink};
-use crate::kernel::scan::{Scanner, SuperKmer, Tally};
-use crate::kernel::sequences::{Fragments, Paths, Piece, Sequences};
+use crate::buckets::counting::{BucketCounts, Counting};
+use crate::buckets::{BucketWriter, Buckets};
+use crate::kernel::scan::{ReadCounts, Scanner, SuperKmer};
+use crate::kernel::sequences::{FragmentSummary, Fragments, Paths, Sequences};
 use crate::kernel::supersteps::control::Control;
 use crate::pairs::SolidSequences;
-use crate::reads::{Batch, Reads};
-use crate::stages::ask::{Ask, Found, Workers};
+use crate::reads::{ReadBatch, Reads};
+use crate::stages::ask::{Ask, WorkerResults, Workers};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 
 /// Part of the budget that is left for tables and graphs.
@@ -31,7 +31,7 @@ impl<'c> Workers<'c> for Local<'c> {
         solid: Option<SolidSequences<'c>>,
         checkpoint: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
-    ) -> Result<Found<'c>> {
+    ) -> Result<WorkerResults<'c>> {
         let (buckets, mut tally) = self.filled(ask, solid, checkpoint, response)?;
         let mine: Vec<usize> = (0..buckets.blocks.count()).collect();
         let bucket_bytes = buckets.blocks.bytes();
@@ -52,14 +52,14 @@ impl<'c> Workers<'c> for Local<'c> {
             let counted = counting.fragments(min_count, ask.grain())?;
             Ok(((counted, min_count), bucket_bytes, mine.len() as u64))
         })?;
-        let Counted { fragments, spectrum, tally: edges } = counted;
+        let BucketCounts { fragments, spectrum, tally: edges } = counted;
         tally.add(&edges);
         drop(buckets);
         let mut found =
-            Found { fragments, spectrum, min_count, bucket_bytes, tally, traffic: None };
+            WorkerResults { fragments, spectrum, min_count, bucket_bytes, tally, traffic: None };
         if let Some(program) = ask.program {
             let mut control = Control::new(ask.k, program);
-            let vertices = (found.fragments, |piece: &Piece| *piece);
+            let vertices = (found.fragments, |piece: &FragmentSummary| *piece);
             found.fragments = self.program(&mut control, vertices, response)?;
             found.traffic = Some(control.traffic);
         }
@@ -72,7 +72,7 @@ impl<'c> Workers<'c> for Local<'c> {
         paths: Paths<'c>,
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
-        self.program(control, (paths, Piece::of), response)
+        self.program(control, (paths, FragmentSummary::of), response)
     }
 }
 
@@ -80,7 +80,7 @@ impl<'c> Local<'c> {
     fn program<T>(
         &self,
         control: &mut Control,
-        vertices: (Sequences<'c, T>, impl Fn(&T) -> Piece),
+        vertices: (Sequences<'c, T>, impl Fn(&T) -> FragmentSummary),
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
         timed(response, "supersteps", || {
@@ -96,7 +96,7 @@ impl<'c> Local<'c> {
         solid: Option<SolidSequences<'c>>,
         checkpoint: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
-    ) -> Result<(Buckets<'c>, Tally)> {
+    ) -> Result<(Buckets<'c>, ReadCounts)> {
         let (request, budget) = (self.context.request, self.context.budget);
         let keep_free = budget.limit_bytes() / KEEP_FREE;
         let mut buckets = Buckets::new(ask.k, ask.buckets(), (budget, keep_free), &request.scratch);
@@ -122,11 +122,11 @@ impl<'c> Local<'c> {
         solid: Option<SolidSequences<'c>>,
         buckets: &Buckets<'c>,
         response: &mut Response,
-    ) -> Result<Tally> {
+    ) -> Result<ReadCounts> {
         let request = self.context.request;
         let inputs = if ask.only_solid { &[] } else { &request.inputs[..] };
         let reads = Reads::open(inputs, ask.pairing)?;
-        let work = |tally: &mut Tally, task: usize| {
+        let work = |tally: &mut ReadCounts, task: usize| {
             let mut sink = buckets.sink()?;
             let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
             if let Some(solid) = solid.as_ref().filter(|_| task == 0) {
@@ -139,11 +139,11 @@ impl<'c> Local<'c> {
         let (before, _) = self.context.progress.state();
         timed(response, "partition", || {
             let found =
-                parallel::run(request.threads, request.threads, Tally::default, work, |_| {})?;
+                parallel::run(request.threads, request.threads, ReadCounts::default, work, |_| {})?;
             if !ask.only_solid {
                 self.context.progress.reach(before + ask.input_bytes);
             }
-            let mut tally = Tally::default();
+            let mut tally = ReadCounts::default();
             found.iter().for_each(|one| tally.add(one));
             Ok((tally, ask.input_bytes, reads.given()))
         })
@@ -153,10 +153,10 @@ impl<'c> Local<'c> {
 fn add_reads(
     reads: &Reads,
     scanner: &mut Scanner,
-    sink: &mut Sink<'_, '_>,
+    sink: &mut BucketWriter<'_, '_>,
     context: &Context<'_>,
 ) -> Result<()> {
-    let mut batch = Batch::default();
+    let mut batch = ReadBatch::default();
     while reads.next(&mut batch)? {
         reads.scan(&batch, scanner, &mut |part| sink.add(part))?;
         sink.open.check()?;
@@ -165,7 +165,7 @@ fn add_reads(
     Ok(())
 }
 
-fn add_solid(solid: &SolidSequences<'_>, scanner: &mut Scanner, sink: &mut Sink<'_, '_>) {
+fn add_solid(solid: &SolidSequences<'_>, scanner: &mut Scanner, sink: &mut BucketWriter<'_, '_>) {
     for index in 0..solid.len() {
         let weight = solid.facts(index).weight;
         let mut emit = |part: &SuperKmer<'_>| sink.add_solid(part, weight);

@@ -14,13 +14,13 @@ use cuesta_core::job::{Context, Response, timed};
 
 use crate::kernel::glue;
 use crate::pairs::SolidSequences;
-use ask::{Ask, Found, Workers};
+use ask::{Ask, WorkerResults, Workers};
 use checkpoint::stage::StageCheckpoint;
 use first_stage::FirstStage;
 use level::Level;
 
 use crate::kernel::kmer::Kmer;
-use crate::kernel::simplify::{Graph, Rules};
+use crate::kernel::simplify::{PathGraph, Rules};
 use crate::kernel::supersteps::control::{Control, add_traffic};
 use crate::params::{Plan, Profile};
 use crate::reads::input_bytes;
@@ -56,16 +56,16 @@ impl<'c> Stage<'_, 'c> {
         workers: &impl Workers<'c>,
         solid: Option<SolidSequences<'c>>,
         response: &mut Response,
-    ) -> Result<(Graph<'c>, Level)> {
+    ) -> Result<(PathGraph<'c>, Level)> {
         let (k, budget) = (self.k, self.context.budget);
         let ask = self.ask()?;
-        let Found { fragments, spectrum, min_count, tally, traffic, .. } =
+        let WorkerResults { fragments, spectrum, min_count, tally, traffic, .. } =
             self.found(workers, &ask, solid, response)?;
         let graph = timed(response, "glue", || {
             let count = fragments.len() as u64;
             let unitigs = glue::unitigs::<K>(&fragments, k, budget)?;
             drop(fragments);
-            let graph = Graph::new::<K>(unitigs.sorted(budget)?, k, budget)?;
+            let graph = PathGraph::new::<K>(unitigs.sorted(budget)?, k, budget)?;
             Ok((graph, 0, count))
         })?;
         // The paper's chains end before a branch; unitigs do not.
@@ -100,7 +100,7 @@ impl<'c> Stage<'_, 'c> {
         if let Some(checkpoint) = &self.checkpoint
             && let Some((paths, level)) = checkpoint.left(budget)?
         {
-            return Ok((Graph::new::<K>(paths, k, budget)?, level));
+            return Ok((PathGraph::new::<K>(paths, k, budget)?, level));
         }
         let (graph, level) = match given.simplifying(k) {
             Some(program) => {
@@ -124,7 +124,7 @@ impl<'c> Stage<'_, 'c> {
         ask: &Ask,
         solid: Option<SolidSequences<'c>>,
         response: &mut Response,
-    ) -> Result<Found<'c>> {
+    ) -> Result<WorkerResults<'c>> {
         let Some(checkpoint) = &self.checkpoint else {
             return workers.fragments(ask, solid, None, response);
         };
@@ -141,13 +141,13 @@ impl<'c> Stage<'_, 'c> {
         &self,
         workers: &impl Workers<'c>,
         mut control: Control,
-        (graph, mut level): (Graph<'c>, Level),
+        (graph, mut level): (PathGraph<'c>, Level),
         response: &mut Response,
-    ) -> Result<(Graph<'c>, Level)> {
+    ) -> Result<(PathGraph<'c>, Level)> {
         let (k, budget) = (self.k, self.context.budget);
         let left = workers.supersteps(&mut control, graph.paths, response)?;
         let paths = glue::unitigs::<K>(&left, k, budget)?;
-        let graph = Graph::new::<K>(paths.sorted(budget)?, k, budget)?;
+        let graph = PathGraph::new::<K>(paths.sorted(budget)?, k, budget)?;
         level.rounds = control.rounds;
         add_traffic(level.traffic.get_or_insert_default(), &control.traffic);
         Ok((graph, level))
@@ -174,9 +174,9 @@ impl<'c> Stage<'_, 'c> {
 /// Without errors, which one thread takes out.
 fn simplified_here<'c, K: Kmer>(
     rules: &Rules,
-    (mut graph, mut level): (Graph<'c>, Level),
+    (mut graph, mut level): (PathGraph<'c>, Level),
     response: &mut Response,
-) -> Result<(Graph<'c>, Level)> {
+) -> Result<(PathGraph<'c>, Level)> {
     timed(response, "simplify", || {
         level.rounds = graph.simplify::<K>(rules)?;
         Ok(((), 0, level.unitigs as u64))

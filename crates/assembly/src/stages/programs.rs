@@ -6,10 +6,10 @@ use cuesta_core::Result;
 use cuesta_core::job::Context;
 use cuesta_runtime::parallel;
 
-use crate::kernel::sequences::{Fragments, Piece, Sequences};
-use crate::kernel::supersteps::control::{Aggregates, Control, Order};
+use crate::kernel::sequences::{FragmentSummary, Fragments, Sequences};
+use crate::kernel::supersteps::control::{Aggregates, Control, SuperstepOrder};
 use crate::kernel::supersteps::messages::Outbox;
-use crate::kernel::supersteps::part::{Part, VERTEX_BYTES, spread};
+use crate::kernel::supersteps::part::{VERTEX_BYTES, VertexPart, spread};
 
 /// Runs a program with a part for each thread of this process; returns what is left of the
 /// vertices.
@@ -19,7 +19,7 @@ use crate::kernel::supersteps::part::{Part, VERTEX_BYTES, spread};
 pub fn all<'c, T>(
     context: &Context<'c>,
     control: &mut Control,
-    (vertices, piece): (Sequences<'c, T>, impl Fn(&T) -> Piece),
+    (vertices, piece): (Sequences<'c, T>, impl Fn(&T) -> FragmentSummary),
 ) -> Result<Fragments<'c>> {
     let (threads, budget) = (context.request.threads, context.budget);
     let size_bytes = vertices.bases() + vertices.len() * VERTEX_BYTES;
@@ -27,7 +27,7 @@ pub fn all<'c, T>(
     let given = spread(&vertices, threads, piece);
     drop(vertices);
     let begin =
-        |given: &Vec<u8>| Ok(Mutex::new((Part::begin(control.k, threads, &[given])?, None)));
+        |given: &Vec<u8>| Ok(Mutex::new((VertexPart::begin(control.k, threads, &[given])?, None)));
     let parts: Vec<_> = given.iter().map(begin).collect::<Result<_>>()?;
     drop(given);
     let mut sent: Vec<Outbox> = Vec::new();
@@ -44,13 +44,13 @@ pub fn all<'c, T>(
     Ok(left)
 }
 
-type Place = Mutex<(Part, Option<(Outbox, Aggregates)>)>;
+type Place = Mutex<(VertexPart, Option<(Outbox, Aggregates)>)>;
 
 /// All parts take what was sent to them, and send more; what they tell.
 fn superstep(
     context: &Context<'_>,
     parts: &[Place],
-    order: &Order,
+    order: &SuperstepOrder,
     sent: &mut Vec<Outbox>,
 ) -> Result<Aggregates> {
     let step = |_: &mut (), index: usize| {

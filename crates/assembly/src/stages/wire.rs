@@ -3,13 +3,13 @@
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
-use super::ask::Found;
+use super::ask::WorkerResults;
 use crate::kernel::codec::{
     Reader, each_fragment, put_codes, put_fragment, put_spectrum, tally_bytes,
 };
 use crate::kernel::internal;
 use crate::kernel::kmer::Base;
-use crate::kernel::scan::Tally;
+use crate::kernel::scan::ReadCounts;
 use crate::kernel::sequences::Fragments;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::Traffic;
@@ -54,7 +54,7 @@ pub fn each_solid(bytes: &[u8], mut take: impl FnMut(SolidFacts, &[Base])) -> Re
 }
 
 /// What was found.
-pub fn found_bytes(found: &Found<'_>) -> Vec<u8> {
+pub fn found_bytes(found: &WorkerResults<'_>) -> Vec<u8> {
     let mut bytes = facts_bytes(found);
     for index in 0..found.fragments.len() {
         put_fragment(found.fragments.facts(index), found.fragments.codes(index), &mut bytes);
@@ -63,7 +63,7 @@ pub fn found_bytes(found: &Found<'_>) -> Vec<u8> {
 }
 
 /// What was found, without the fragments.
-pub fn facts_bytes(found: &Found<'_>) -> Vec<u8> {
+pub fn facts_bytes(found: &WorkerResults<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(found.min_count.to_le_bytes());
     bytes.extend(found.bucket_bytes.to_le_bytes());
@@ -82,13 +82,13 @@ pub fn facts_bytes(found: &Found<'_>) -> Vec<u8> {
 }
 
 /// Nothing found yet.
-pub fn nothing(budget: &Budget) -> Found<'_> {
-    Found {
+pub fn nothing(budget: &Budget) -> WorkerResults<'_> {
+    WorkerResults {
         fragments: Fragments::none(budget),
         spectrum: Spectrum::default(),
         min_count: 0,
         bucket_bytes: 0,
-        tally: Tally::default(),
+        tally: ReadCounts::default(),
         traffic: None,
     }
 }
@@ -97,7 +97,7 @@ pub fn nothing(budget: &Budget) -> Found<'_> {
 ///
 /// # Errors
 /// `Input` when bytes are missing or the fragments do not fit in the budget.
-pub fn add_found(bytes: &[u8], found: &mut Found<'_>) -> Result<()> {
+pub fn add_found(bytes: &[u8], found: &mut WorkerResults<'_>) -> Result<()> {
     let mut reader = Reader(bytes);
     let min_count = reader.u32()?;
     if found.min_count != 0 && found.min_count != min_count {
@@ -122,7 +122,7 @@ pub fn add_found(bytes: &[u8], found: &mut Found<'_>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::sequences::Piece;
+    use crate::kernel::sequences::FragmentSummary;
     use proptest::prelude::*;
 
     proptest! {
@@ -136,11 +136,12 @@ mod tests {
         ) {
             let budget = Budget::new(1 << 30);
             let mut found = nothing(&budget);
-            (found.min_count, found.bucket_bytes, found.tally) = (3, 99, Tally::of([77, 5, 4, 3]));
+            (found.min_count, found.bucket_bytes) = (3, 99);
+            found.tally = ReadCounts::of([77, 5, 4, 3]);
             counts.iter().for_each(|&count| found.spectrum.add(count));
             for (codes, ends, [sum, first_count, last_count]) in &pieces {
                 let [left_open, right_open, circular] = ends;
-                let piece = Piece {
+                let piece = FragmentSummary {
                     count_sum: u64::from(*sum) << 8,
                     first_count: *first_count,
                     last_count: *last_count,

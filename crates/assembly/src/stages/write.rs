@@ -12,7 +12,7 @@ use crate::kernel::depth::Depth;
 use crate::kernel::glue::End;
 use crate::kernel::kmer::Base;
 use crate::kernel::sequences::Paths;
-use crate::kernel::simplify::Graph;
+use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Spectrum;
 use crate::pairs::SolidSequences;
 use crate::stages::level::Level;
@@ -82,7 +82,7 @@ fn sign(end: End, left: bool) -> char {
 ///
 /// # Errors
 /// `System`.
-pub fn unitigs(folder: &FilePath, graph: &Graph<'_>) -> Result<u64> {
+pub fn unitigs(folder: &FilePath, graph: &PathGraph<'_>) -> Result<u64> {
     let mut output = Output::create(folder, UNITIGS_FILE)?;
     for index in 0..graph.paths.len() {
         let codes = graph.paths.codes(index);
@@ -113,7 +113,7 @@ pub fn unitigs(folder: &FilePath, graph: &Graph<'_>) -> Result<u64> {
 /// `System`.
 pub fn contigs(
     folder: &FilePath,
-    graph: &Graph<'_>,
+    graph: &PathGraph<'_>,
     (depth, min_contig): (Depth, u64),
 ) -> Result<u64> {
     let mut output = Output::create(folder, CONTIGS_FILE)?;

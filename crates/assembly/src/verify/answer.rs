@@ -25,7 +25,7 @@ use crate::stages::level::Level;
 
 /// What a record of the digest is about.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum SequenceKind {
     /// A unitig.
     Unitig = 1,
     /// A path of the graph.
@@ -40,7 +40,11 @@ pub struct Contigs {
 }
 
 /// Adds a sequence to the digest of an answer.
-pub fn digest(all: &mut Digest, kind: Kind, (codes, count_sum, is_circle): (&[Base], u64, bool)) {
+pub fn digest(
+    all: &mut Digest,
+    kind: SequenceKind,
+    (codes, count_sum, is_circle): (&[Base], u64, bool),
+) {
     let mut record = Record::new(Tag::Assembly);
     for word in [kind as u64, codes.len() as u64, count_sum, u64::from(is_circle)] {
         record.push(word);
@@ -85,7 +89,7 @@ pub fn unitigs(
         head.push_str(if is_circle { " TP:Z:circular\n" } else { "\n" });
         codes.clear();
         text.unpack(index, &mut codes);
-        digest(all, Kind::Unitig, (&codes, sum, is_circle));
+        digest(all, SequenceKind::Unitig, (&codes, sum, is_circle));
         row.clear();
         row.extend_from_slice(head.as_bytes());
         put_letters(&codes, &mut row);
@@ -143,7 +147,7 @@ pub fn graph(
         let codes = paths.spelled(index);
         let (length, name) = (codes.len(), index + 1);
         let depth = depth.of(path.count_sum, path.kmers as usize);
-        digest(all, Kind::Contig, (&codes, path.count_sum, path.is_circle));
+        digest(all, SequenceKind::Contig, (&codes, path.count_sum, path.is_circle));
         if length as u64 >= min_contig {
             numbers.lengths.push(length as u64);
             numbers.strong_bases +=
@@ -242,7 +246,7 @@ pub fn digest_of_graph(path: &FilePath, mut all: Digest) -> Result<Digest> {
             Error::input(OPERATION, text)
         })?;
         let codes: Vec<Base> = letters.bytes().map(scan::code).collect();
-        digest(&mut all, Kind::Contig, (&codes, sum, tags.contains(&"TP:Z:circular")));
+        digest(&mut all, SequenceKind::Contig, (&codes, sum, tags.contains(&"TP:Z:circular")));
     }
     Ok(all)
 }

@@ -13,7 +13,7 @@ use cuesta_runtime::parallel;
 
 use super::files::{Compared, put_letters};
 use super::paths::Paths;
-use super::reads::{Block, Source};
+use super::reads::{ReadBlock, ReadSource};
 use crate::kernel::kmer::kmers;
 use crate::kernel::kmer::{Base, Kmer, KmerMap, complement};
 use crate::kernel::path_search::READS_MIN;
@@ -33,7 +33,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 pub fn spelled<'a>(paths: &Paths<'_, '_>, budget: &'a Budget) -> Result<sequences::Paths<'a>> {
     let mut all = sequences::Paths::new(budget, "the contigs");
     for (index, path) in paths.all.iter().enumerate() {
-        let facts = sequences::Path {
+        let facts = sequences::PathSummary {
             count_sum: path.count_sum,
             circular: path.is_circle,
             ..Default::default()
@@ -87,8 +87,8 @@ pub fn are_supported(
         return Ok(true);
     }
     let overlap = (!drop_ambiguous).then_some(size - 1);
-    let source = Source::open(&request.inputs, BLOCK_BYTES, overlap)?;
-    let work = |block: &mut Block, _: usize| {
+    let source = ReadSource::open(&request.inputs, BLOCK_BYTES, overlap)?;
+    let work = |block: &mut ReadBlock, _: usize| {
         let mut codes = Vec::new();
         while source.next(block)? {
             block.each_read(|letters| {
@@ -103,7 +103,7 @@ pub fn are_supported(
         }
         Ok(())
     };
-    parallel::run(request.threads, request.threads, Block::default, work, |_| {})?;
+    parallel::run(request.threads, request.threads, ReadBlock::default, work, |_| {})?;
     Ok(wanted.are_all_counted())
 }
 

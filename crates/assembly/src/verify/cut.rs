@@ -20,14 +20,14 @@ const SAMPLE_BITS: u32 = 4;
 
 /// Which buckets there are.
 #[derive(Clone, Copy, Debug)]
-pub struct Buckets {
+pub struct BucketLayout {
     /// There are 2^`bits` of them,
     pub bits: u32,
     /// and one in 16 more for the k-mers of the sample, where there is one.
     pub with_sample: bool,
 }
 
-impl Buckets {
+impl BucketLayout {
     /// How many there are without those of the sample.
     pub fn plain(self) -> usize {
         1 << self.bits
@@ -45,7 +45,7 @@ impl Buckets {
 }
 
 /// Consecutive k-mers of a stretch that go to one bucket.
-pub struct Piece<'c> {
+pub struct CutSuperKmer<'c> {
     /// The bucket.
     pub bucket: usize,
     /// What the stretch was added with.
@@ -59,7 +59,7 @@ pub struct Piece<'c> {
     bases: usize,
 }
 
-impl Piece<'_> {
+impl CutSuperKmer<'_> {
     /// Appends its bases, four a byte; the last byte may hold more.
     #[inline]
     pub fn pack(&self, bytes: &mut Vec<u8>) {
@@ -76,7 +76,7 @@ impl Piece<'_> {
 /// What cuts, with its buffers.
 pub struct Cutter {
     k: usize,
-    buckets: Buckets,
+    buckets: BucketLayout,
     codes: Vec<Base>,
     words: Vec<u64>,
     /// First and last code of each stretch, and its origin.
@@ -87,7 +87,7 @@ pub struct Cutter {
 
 impl Cutter {
     /// For k-mers of `k` bases.
-    pub fn new(k: usize, buckets: Buckets) -> Self {
+    pub fn new(k: usize, buckets: BucketLayout) -> Self {
         let minimizer = (k / 3 + 2).clamp(MINIMIZER_MIN, MINIMIZER_MAX);
         Self {
             k,
@@ -114,7 +114,7 @@ impl Cutter {
     }
 
     /// Gives out the pieces of all stretches, and empties the buffers.
-    pub fn cut(&mut self, mut emit: impl FnMut(&Piece<'_>)) {
+    pub fn cut(&mut self, mut emit: impl FnMut(&CutSuperKmer<'_>)) {
         if self.stretches.is_empty() {
             return;
         }
@@ -135,7 +135,7 @@ impl Cutter {
                     continue;
                 }
                 let kmers = place - first;
-                emit(&Piece {
+                emit(&CutSuperKmer {
                     bucket,
                     origin,
                     first: first - start,
@@ -272,10 +272,10 @@ mod tests {
     type Cut = BTreeMap<Vec<Base>, (usize, usize)>;
 
     /// Each canonical k-mer with its bucket and how often it is there.
-    fn pieces(stretches: &[Vec<Base>], k: usize, buckets: Buckets) -> Cut {
+    fn pieces(stretches: &[Vec<Base>], k: usize, buckets: BucketLayout) -> Cut {
         let mut cutter = Cutter::new(k, buckets);
         let mut found = Cut::new();
-        let mut emit = |piece: &Piece<'_>| {
+        let mut emit = |piece: &CutSuperKmer<'_>| {
             let mut bytes = Vec::new();
             piece.pack(&mut bytes);
             bytes.resize(bytes.len() + 64, 0);
@@ -311,7 +311,8 @@ mod tests {
             part.pack(k, &mut bytes);
             bytes.resize(bytes.len() + 64, 0);
             let (kmers, flags) = (part.kmers, part.flags);
-            let record = crate::kernel::packed::Record { kmers, flags, weight: 0, bytes: &bytes };
+            let record =
+                crate::kernel::packed::PackedSuperKmer { kmers, flags, weight: 0, bytes: &bytes };
             record.each(k, |one: K, two: K, inside| {
                 let left = if one < two { inside & 1 } else { inside >> 1 };
                 if part.bucket == 0 && left == 1 {
@@ -336,7 +337,7 @@ mod tests {
             k in prop_oneof![Just(15usize), Just(31), Just(41), Just(79)],
             with_sample in any::<bool>(),
         ) {
-            let buckets = Buckets { bits: 6, with_sample };
+            let buckets = BucketLayout { bits: 6, with_sample };
             let found = pieces(&stretches, k, buckets);
             let mut counts = BTreeMap::new();
             for kmer in stretches.iter().flat_map(|stretch| stretch.windows(k)) {

@@ -7,10 +7,10 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
 use super::OPERATION;
-use super::cut::{Buckets, Cutter, KMERS_MAX, Piece};
+use super::cut::{BucketLayout, CutSuperKmer, Cutter, KMERS_MAX};
 use super::packed::unpack;
 use super::text::Text;
-use crate::buckets::blocks::{Blocks, Open, Room};
+use crate::buckets::blocks::{BlockMemory, BucketBlocks, Open};
 use crate::kernel::kmer::{Kmer, complement};
 use crate::kernel::packed::PADDING;
 
@@ -42,20 +42,20 @@ impl Chosen {
 }
 
 /// Super-k-mers of one kind by bucket.
-pub struct Store<'a> {
+pub struct SuperKmerStore<'a> {
     k: usize,
-    buckets: Buckets,
+    buckets: BucketLayout,
     chosen: Chosen,
-    blocks: Blocks<'a>,
+    blocks: BucketBlocks<'a>,
 }
 
 /// What all stores of a verification have in common.
 #[derive(Clone, Copy)]
-pub struct Shape<'a, 's> {
+pub struct EvidenceSettings<'a, 's> {
     /// Bases of their k-mers.
     pub k: usize,
     /// Their buckets.
-    pub buckets: Buckets,
+    pub buckets: BucketLayout,
     /// The buckets that are looked into.
     pub chosen: Chosen,
     /// Memory, and what is to stay free of it.
@@ -66,12 +66,12 @@ pub struct Shape<'a, 's> {
     pub scratch: &'s Path,
 }
 
-impl<'a> Store<'a> {
+impl<'a> SuperKmerStore<'a> {
     /// An empty one, whose scratch file has this name.
-    pub fn new(shape: &Shape<'a, '_>, name: &str) -> Self {
-        let Shape { k, buckets, chosen, memory, open_bytes, scratch } = *shape;
-        let (room, path) = (Room::Budget(memory.0, memory.1), scratch.join(name));
-        let blocks = Blocks::new(OPERATION, buckets.count(), room, path).opening(open_bytes);
+    pub fn new(shape: &EvidenceSettings<'a, '_>, name: &str) -> Self {
+        let EvidenceSettings { k, buckets, chosen, memory, open_bytes, scratch } = *shape;
+        let (room, path) = (BlockMemory::Budget(memory.0, memory.1), scratch.join(name));
+        let blocks = BucketBlocks::new(OPERATION, buckets.count(), room, path).opening(open_bytes);
         Self { k, buckets, chosen, blocks }
     }
 
@@ -90,7 +90,7 @@ impl<'a> Store<'a> {
     }
 
     /// Its buckets.
-    pub fn buckets(&self) -> Buckets {
+    pub fn buckets(&self) -> BucketLayout {
         self.buckets
     }
 
@@ -229,7 +229,7 @@ pub struct Adder<'s, 'a> {
 
 impl Adder<'_, '_> {
     /// Adds the k-mers from `first` to before `last` of packed bases, for
-    /// [`Store::each_kmer`].
+    /// [`SuperKmerStore::each_kmer`].
     #[inline]
     pub fn add(&mut self, words: &[u64], (mut first, last): (usize, usize)) {
         while first < last {
@@ -248,7 +248,7 @@ impl Adder<'_, '_> {
         self.cutter.cut(|piece| put(piece, (chosen, k), (open, 0), |_| ()));
     }
 
-    /// Adds all k-mers of a sequence with a number, for [`Store::each_numbered`].
+    /// Adds all k-mers of a sequence with a number, for [`SuperKmerStore::each_numbered`].
     pub fn add_numbered(&mut self, number: u32, (text, sequence): (&Text<'_>, usize)) {
         let (start, end) = text.range(sequence);
         let (mut first, last) = (start, (end + 1).saturating_sub(self.k));
@@ -267,7 +267,7 @@ impl Adder<'_, '_> {
     }
 
     /// Adds all k-mers of a sequence with its number and the counts that `count` appends, for
-    /// [`Store::each_counted`]; returns the sum of the counts.
+    /// [`SuperKmerStore::each_counted`]; returns the sum of the counts.
     pub fn add_counted(
         &mut self,
         (text, sequence): (&Text<'_>, usize),
@@ -321,7 +321,7 @@ impl Adder<'_, '_> {
 /// Appends a record: how many k-mers, at most so many bytes that `head` appends, the bases.
 #[inline(always)]
 fn put(
-    piece: &Piece<'_>,
+    piece: &CutSuperKmer<'_>,
     (chosen, k): (Chosen, usize),
     (open, head_bytes_max): (&mut Open<'_, '_>, usize),
     head: impl FnOnce(&mut Vec<u8>),

@@ -6,7 +6,7 @@ use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
 
-use super::evidence::{Adder, Store};
+use super::evidence::{Adder, SuperKmerStore};
 use super::faults::{Fault, Faults};
 use super::judge::share;
 use super::packed::Alignment;
@@ -26,9 +26,9 @@ const SORTED_BYTES_MAX: u64 = 64 << 20;
 /// The (k-1)-mers of unitigs by bucket: those inside, and those at their ends.
 pub struct Joints<'j, 'a> {
     /// Those between two k-mers of a unitig.
-    pub inside: &'j Store<'a>,
+    pub inside: &'j SuperKmerStore<'a>,
     /// Those at the ends of unitigs.
-    pub outside: &'j Store<'a>,
+    pub outside: &'j SuperKmerStore<'a>,
     /// The unitigs.
     pub text: &'j Text<'a>,
     /// Size of k-mers.

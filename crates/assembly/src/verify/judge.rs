@@ -8,7 +8,7 @@ use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
 
-use super::evidence::Store;
+use super::evidence::SuperKmerStore;
 use super::faults::{Fault, Faults};
 use crate::kernel::internal;
 use crate::kernel::kmer::Kmer;
@@ -26,12 +26,12 @@ const PARTS_MAX: u64 = 1 << 24;
 /// What is known of the k-mers of one size.
 pub struct Judge<'j, 'a> {
     /// Of the reads, those that were not found along the answer.
-    pub reads: &'j Store<'a>,
+    pub reads: &'j SuperKmerStore<'a>,
     /// Those of the answer, with the number of their sequence and how often they were found along
     /// it.
-    pub claimed: &'j Store<'a>,
+    pub claimed: &'j SuperKmerStore<'a>,
     /// Those that are solid whatever their count, with the count that they have at least.
-    pub trusted: Option<&'j Store<'a>>,
+    pub trusted: Option<&'j SuperKmerStore<'a>>,
     /// The count from which on others are solid.
     pub min_count: u32,
     /// For each sequence of the answer, the counts of its k-mers that were not found along it,

@@ -13,16 +13,16 @@ use cuesta_runtime::parallel;
 
 use super::OPERATION;
 use super::counts::{self, Counts};
-use super::cut::Buckets;
-use super::evidence::{Adder, Chosen, Shape, Store};
+use super::cut::BucketLayout;
+use super::evidence::{Adder, Chosen, EvidenceSettings, SuperKmerStore};
 use super::faults::Faults;
 use super::follow::{Follower, Group, READS_AT_A_TIME};
 use super::index::Index;
 use super::joints::Joints;
 use super::judge::{Judge, Spectra, share};
-use super::links::Links;
+use super::links::SequenceLinks;
 use super::packed::are_bases;
-use super::reads::{Block, Source};
+use super::reads::{ReadBlock, ReadSource};
 use super::text::{Claim, Text};
 use crate::kernel::kmer::Kmer;
 use crate::kernel::scan;
@@ -50,7 +50,7 @@ const INDEX_PART: u64 = 2;
 const SEQUENCES_AT_A_TIME: usize = 256;
 
 /// What a level of the answer is proven from.
-pub struct Level<'l, 'a> {
+pub struct LevelCheck<'l, 'a> {
     /// Inputs, threads, scratch.
     pub request: &'l Request,
     /// Memory.
@@ -84,7 +84,7 @@ pub struct Proven<'a> {
     /// The counts of the k-mers of each, added up.
     pub sums: Vec<u64>,
     /// Where unitigs go on.
-    pub links: Links<'a>,
+    pub links: SequenceLinks<'a>,
     /// K-mers by count.
     pub spectra: Spectra,
     /// Bases of the reads.
@@ -104,7 +104,7 @@ pub fn trusted_claim(name: &str) -> Option<Claim> {
     Some(Claim { count, is_marked: name.ends_with(" bridge") })
 }
 
-impl<'a> Level<'_, 'a> {
+impl<'a> LevelCheck<'_, 'a> {
     /// Proves the unitigs; what is wrong with them is added to `faults`.
     ///
     /// # Errors
@@ -121,9 +121,9 @@ impl<'a> Level<'_, 'a> {
         let _lease = self.budget.take(16 * text.len() as u64, "the counts of unitigs")?;
         let sums: Vec<AtomicU64> = (0..text.len()).map(|_| AtomicU64::default()).collect();
         let shape = self.shape(self.k)?;
-        let reads = Store::new(&shape, "verify-reads");
-        let claimed = Store::new(&shape, "verify-claims");
-        let trusted = self.trusted.as_ref().map(|_| Store::new(&shape, "verify-trusted"));
+        let reads = SuperKmerStore::new(&shape, "verify-reads");
+        let claimed = SuperKmerStore::new(&shape, "verify-claims");
+        let trusted = self.trusted.as_ref().map(|_| SuperKmerStore::new(&shape, "verify-trusted"));
         let mut read_bases = 0;
         let counts = if self.only_solid {
             None
@@ -149,21 +149,21 @@ impl<'a> Level<'_, 'a> {
         let spectra = judge.all::<K>(means, (self.progress, self.amount / 4))?;
         drop((reads, claimed, trusted));
         self.joints::<K>(&text, faults)?;
-        let links = Links::find::<K>(&text, self.k, (self.budget, faults))?;
+        let links = SequenceLinks::find::<K>(&text, self.k, (self.budget, faults))?;
         let sums = sums.into_iter().map(AtomicU64::into_inner).collect();
         Ok(Proven { text, sums, links, spectra, read_bases, _lease })
     }
 
     /// The shape of stores of k-mers of `k` bases.
-    fn shape(&self, k: usize) -> Result<Shape<'a, '_>> {
+    fn shape(&self, k: usize) -> Result<EvidenceSettings<'a, '_>> {
         let limit = self.budget.limit_bytes();
         let open_bytes = limit / OPEN_PART / self.request.threads as u64;
         let bits_max = (open_bytes / OPEN_BYTES_MIN).max(1).ilog2();
         let wanted = (input_bytes(&self.request.inputs)? / BUCKET_BYTES).max(1).ilog2();
         let bits = wanted.min(bits_max).clamp(BUCKET_BITS_MIN, BUCKET_BITS_MAX);
-        Ok(Shape {
+        Ok(EvidenceSettings {
             k,
-            buckets: Buckets { bits, with_sample: self.with_sample && k == self.k },
+            buckets: BucketLayout { bits, with_sample: self.with_sample && k == self.k },
             chosen: if k == self.k { self.chosen } else { Chosen::ALL },
             memory: (self.budget, limit / KEEP_FREE_PART),
             open_bytes: open_bytes as usize,
@@ -173,7 +173,11 @@ impl<'a> Level<'_, 'a> {
 
     /// Lays the reads along the unitigs: how often their k-mers were seen there, and the bases of
     /// all reads. Other k-mers go to `beside`.
-    fn follow<'s>(&self, text: &Text<'a>, beside: &'s Store<'a>) -> Result<(Counts<'a>, u64)> {
+    fn follow<'s>(
+        &self,
+        text: &Text<'a>,
+        beside: &'s SuperKmerStore<'a>,
+    ) -> Result<(Counts<'a>, u64)> {
         let (budget, threads) = (self.budget, self.request.threads);
         let block_bytes = (budget.limit_bytes() / BLOCK_PART / BLOCKS / threads as u64)
             .clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
@@ -183,7 +187,7 @@ impl<'a> Level<'_, 'a> {
         let index = Index::new(text, self.k, memory, threads)?;
         let counts = Counts::new(index.end(), budget)?;
         let overlap = (!self.drop_ambiguous).then_some(self.k - 1);
-        let source = Source::open(&self.request.inputs, block_bytes as usize, overlap)?;
+        let source = ReadSource::open(&self.request.inputs, block_bytes as usize, overlap)?;
         let follower = Follower { text, index: &index, counts: &counts, k: self.k };
         let total = file_bytes(self.request)?;
         let work = |worker: &mut Option<Reader<'s, 'a>>, _: usize| {
@@ -191,7 +195,7 @@ impl<'a> Level<'_, 'a> {
                 Some(reader) => reader,
                 None => Reader { adder: beside.open()?, group: Group::default(), bases: 0 },
             };
-            let mut block = Block::default();
+            let mut block = ReadBlock::default();
             while source.next(&mut block)? {
                 block.each_read(|letters| {
                     self.add(letters, &mut reader);
@@ -240,7 +244,7 @@ impl<'a> Level<'_, 'a> {
     fn claim<'s>(
         &self,
         (text, counts): (&Text<'a>, Option<&Counts<'a>>),
-        claimed: &'s Store<'a>,
+        claimed: &'s SuperKmerStore<'a>,
         sums: &[AtomicU64],
     ) -> Result<()> {
         let tasks = text.len().div_ceil(SEQUENCES_AT_A_TIME);
@@ -266,7 +270,7 @@ impl<'a> Level<'_, 'a> {
     }
 
     /// Puts the k-mers of what is trusted into buckets, each with its weight.
-    fn trust<'s>(&self, path: &std::path::Path, store: &'s Store<'a>) -> Result<()> {
+    fn trust<'s>(&self, path: &std::path::Path, store: &'s SuperKmerStore<'a>) -> Result<()> {
         let text = Text::read(path, self.budget, trusted_claim)?;
         let tasks = text.len().div_ceil(SEQUENCES_AT_A_TIME);
         let work = |adder: &mut Option<Adder<'s, 'a>>, task: usize| {
@@ -289,8 +293,8 @@ impl<'a> Level<'_, 'a> {
     /// Judges where the k-mers of the unitigs meet.
     fn joints<K: Kmer>(&self, text: &Text<'a>, faults: &Faults) -> Result<()> {
         let shape = self.shape(self.k - 1)?;
-        let inside = Store::new(&shape, "verify-joints");
-        let outside = Store::new(&shape, "verify-ends");
+        let inside = SuperKmerStore::new(&shape, "verify-joints");
+        let outside = SuperKmerStore::new(&shape, "verify-ends");
         let joints = Joints { inside: &inside, outside: &outside, text, k: self.k, faults };
         let eighth = (self.progress, self.amount / 16);
         joints.divide(self.request.threads, eighth)?;

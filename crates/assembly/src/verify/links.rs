@@ -22,7 +22,7 @@ pub fn sequence(end: End) -> usize {
 }
 
 /// For every end by which a sequence is left, those by which others are entered then, ascending.
-pub struct Links<'a> {
+pub struct SequenceLinks<'a> {
     starts: Vec<u32>,
     to: Vec<End>,
     _leases: [Lease<'a>; 2],
@@ -32,7 +32,7 @@ pub struct Links<'a> {
 /// and the end.
 type Meeting<K> = (K, bool, End);
 
-impl<'a> Links<'a> {
+impl<'a> SequenceLinks<'a> {
     /// The links of all sequences. Two ends that meet nothing but each other are a fault: their
     /// sequences should be one.
     ///

@@ -52,7 +52,7 @@ use crate::stages::write::{
 use answer::Contigs;
 use evidence::Chosen;
 use faults::Faults;
-use stages::Next;
+use stages::PendingLevel;
 
 const OPERATION: &str = "verify";
 const METHOD: &str = "reads laid along the unitigs, the rest and all places where k-mers meet \
@@ -93,7 +93,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         faults: Faults::default(),
     };
     let mut state = State::default();
-    let mut next = Some(Next { k: plan.kmer_sizes[0], pair_facts: None });
+    let mut next = Some(PendingLevel { k: plan.kmer_sizes[0], pair_facts: None });
     while let Some(stage) = next.take() {
         next = with_kmer!(stage.k, K => verification.stage::<K>(&stage, &mut state))?;
     }

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 
-use super::links::{End, Links, opposite, sequence};
+use super::links::{End, SequenceLinks, opposite, sequence};
 use super::text::Text;
 use crate::kernel::kmer::{Base, complement};
 use crate::kernel::sequences::rotate;
@@ -17,7 +17,7 @@ const NOWHERE: End = End::MAX;
 const ROUNDS_MAX: usize = 12;
 /// What is taken for an error; lengths in bases, 0 for none.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct ErrorLengths {
     tip: u64,
     weak_tip: u64,
     island: u64,
@@ -30,7 +30,7 @@ const EDITS: f64 = 0.1;
 /// How much weaker islands and connections are.
 const TIMES: f64 = 4.0;
 
-impl Bounds {
+impl ErrorLengths {
     /// Those of a profile, if it takes something out.
     pub fn of(profile: Profile, k: usize) -> Option<Self> {
         let k = k as u64;
@@ -50,7 +50,7 @@ impl Bounds {
 
 /// Unitigs that were joined.
 #[derive(Clone, Copy, Debug)]
-pub struct Path {
+pub struct JoinedPath {
     /// By which it is entered from the left and from the right.
     ends: [End; 2],
     /// The counts of its k-mers, added up.
@@ -61,7 +61,7 @@ pub struct Path {
     pub is_circle: bool,
 }
 
-impl Path {
+impl JoinedPath {
     fn coverage(&self) -> f64 {
         self.count_sum as f64 / self.kmers as f64
     }
@@ -70,10 +70,10 @@ impl Path {
 /// All paths of a graph.
 pub struct Paths<'p, 'a> {
     text: &'p Text<'a>,
-    links: &'p Links<'a>,
+    links: &'p SequenceLinks<'a>,
     k: usize,
     /// The paths.
-    pub all: Vec<Path>,
+    pub all: Vec<JoinedPath>,
     /// By end of a unitig, the end that it is joined to.
     joined: Vec<End>,
     /// By end of a unitig, the path that has it as an end; nowhere if that was taken out.
@@ -87,15 +87,15 @@ impl<'p, 'a> Paths<'p, 'a> {
     /// # Errors
     /// `Input` when they do not fit in the budget.
     pub fn new(
-        (text, links): (&'p Text<'a>, &'p Links<'a>),
+        (text, links): (&'p Text<'a>, &'p SequenceLinks<'a>),
         k: usize,
         sums: &[u64],
         budget: &'a Budget,
     ) -> Result<Self> {
         let count = text.len();
-        let each = 2 * size_of::<Path>() + 4 * size_of::<End>();
+        let each = 2 * size_of::<JoinedPath>() + 4 * size_of::<End>();
         let _lease = budget.take((count * each) as u64, "the paths of the graph")?;
-        let path = |unitig: usize| Path {
+        let path = |unitig: usize| JoinedPath {
             ends: [2 * unitig as End, 2 * unitig as End + 1],
             count_sum: sums[unitig],
             kmers: text.kmers(unitig, k) as u64,
@@ -107,7 +107,7 @@ impl<'p, 'a> Paths<'p, 'a> {
     }
 
     /// Takes errors out; tells what each round took out. The longest path is the first afterwards.
-    pub fn simplify(&mut self, bounds: &Bounds) -> Vec<Removed> {
+    pub fn simplify(&mut self, bounds: &ErrorLengths) -> Vec<Removed> {
         let mut rounds = Vec::new();
         while rounds.len() < ROUNDS_MAX {
             let tips = self.take_out(|paths, path| paths.is_tip(path, bounds));
@@ -169,8 +169,8 @@ impl<'p, 'a> Paths<'p, 'a> {
     }
 
     /// The path that begins where `start` is entered, by the joints that there are.
-    fn walk(&self, start: End, is_circle: bool, is_done: &mut [bool]) -> Path {
-        let mut whole = Path { ends: [start; 2], count_sum: 0, kmers: 0, is_circle };
+    fn walk(&self, start: End, is_circle: bool, is_done: &mut [bool]) -> JoinedPath {
+        let mut whole = JoinedPath { ends: [start; 2], count_sum: 0, kmers: 0, is_circle };
         let mut entered = start;
         loop {
             let index = self.path_of[entered as usize] as usize;
@@ -199,7 +199,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         after.next().filter(|_| after.next().is_none())
     }
 
-    fn length(&self, path: &Path) -> u64 {
+    fn length(&self, path: &JoinedPath) -> u64 {
         path.kmers + self.k as u64 - 1
     }
 
@@ -229,7 +229,7 @@ impl<'p, 'a> Paths<'p, 'a> {
             .is_gt()
     }
 
-    fn is_tip(&self, path: usize, bounds: &Bounds) -> bool {
+    fn is_tip(&self, path: usize, bounds: &ErrorLengths) -> bool {
         let length = self.length(&self.all[path]);
         if length >= bounds.tip.max(bounds.weak_tip) {
             return false;
@@ -247,14 +247,14 @@ impl<'p, 'a> Paths<'p, 'a> {
         })
     }
 
-    fn is_island(&self, path: usize, mean: f64, bounds: &Bounds) -> bool {
+    fn is_island(&self, path: usize, mean: f64, bounds: &ErrorLengths) -> bool {
         let one = &self.all[path];
         self.length(one) < bounds.island
             && TIMES * one.coverage() < mean
             && one.ends.iter().all(|&end| self.after(end).next().is_none())
     }
 
-    fn is_weaker_side(&self, path: usize, bounds: &Bounds) -> bool {
+    fn is_weaker_side(&self, path: usize, bounds: &ErrorLengths) -> bool {
         let is_short = |path: usize| self.length(&self.all[path]) < bounds.bubble;
         let [left, right] = self.all[path].ends;
         let Some(before) = self.after(left).next() else { return false };
@@ -273,7 +273,7 @@ impl<'p, 'a> Paths<'p, 'a> {
             })
     }
 
-    fn is_connection(&self, path: usize, bounds: &Bounds) -> bool {
+    fn is_connection(&self, path: usize, bounds: &ErrorLengths) -> bool {
         let one = &self.all[path];
         let enough = TIMES * one.coverage();
         self.length(one) < bounds.connection
@@ -336,7 +336,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         self.form(&self.all[path])
     }
 
-    fn form(&self, path: &Path) -> Vec<Base> {
+    fn form(&self, path: &JoinedPath) -> Vec<Base> {
         let mut codes = self.spelled_from(path.ends[0]);
         if path.is_circle {
             let bases = path.kmers as usize;

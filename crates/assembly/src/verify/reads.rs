@@ -28,7 +28,7 @@ enum Format {
 
 /// Whole records of a file. A long sequence may be in several, as several records.
 #[derive(Default)]
-pub struct Block {
+pub struct ReadBlock {
     bytes: Vec<u8>,
     format: Format,
     /// Bytes of the file that were read for it, as they are in the file.
@@ -38,7 +38,7 @@ pub struct Block {
 }
 
 /// Files of reads, given out in blocks.
-pub struct Source {
+pub struct ReadSource {
     streams: Vec<(PathBuf, Mutex<Stream>)>,
     block_bytes: usize,
     overlap: Option<usize>,
@@ -72,7 +72,7 @@ impl Read for Counted {
     }
 }
 
-impl Source {
+impl ReadSource {
     /// Opens the files, which are given out in blocks of about `block_bytes`. A sequence that is
     /// longer is cut, and both parts have the `overlap` bases before the cut; without an overlap it
     /// stays whole.
@@ -89,7 +89,7 @@ impl Source {
     ///
     /// # Errors
     /// `Input` naming a file that cannot be unpacked; `System`.
-    pub fn next(&self, block: &mut Block) -> Result<bool> {
+    pub fn next(&self, block: &mut ReadBlock) -> Result<bool> {
         for waits in [false, true] {
             for (path, stream) in &self.streams {
                 let mut stream = match stream.try_lock() {
@@ -135,7 +135,7 @@ impl Stream {
 
     fn fill(
         &mut self,
-        block: &mut Block,
+        block: &mut ReadBlock,
         block_bytes: usize,
         overlap: Option<usize>,
     ) -> std::io::Result<bool> {
@@ -219,7 +219,7 @@ fn last_bases(bytes: &[u8], count: usize) -> Option<Vec<u8>> {
     (tail.len() == count).then_some(tail)
 }
 
-impl Block {
+impl ReadBlock {
     /// Calls `take` with the letters of each read.
     ///
     /// # Errors
@@ -297,7 +297,7 @@ fn each_fasta(bytes: &[u8], mut take: impl FnMut(&[u8]) -> Result<()>) -> Result
 mod tests {
     use super::*;
     use crate::reads::text::reads_text;
-    use crate::reads::{Batch, Pairing, Reads};
+    use crate::reads::{Pairing, ReadBatch, Reads};
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use proptest::prelude::*;
@@ -330,8 +330,8 @@ mod tests {
     }
 
     fn found(path: &Path, block_bytes: usize, overlap: Option<usize>) -> Vec<Vec<u8>> {
-        let source = Source::open(&[path.to_owned()], block_bytes, overlap).unwrap();
-        let (mut block, mut reads, mut file_bytes) = (Block::default(), Vec::new(), 0);
+        let source = ReadSource::open(&[path.to_owned()], block_bytes, overlap).unwrap();
+        let (mut block, mut reads, mut file_bytes) = (ReadBlock::default(), Vec::new(), 0);
         let mut repeated = 0;
         while source.next(&mut block).unwrap() {
             file_bytes += block.file_bytes;
@@ -352,7 +352,7 @@ mod tests {
 
     fn expected(path: &Path) -> Vec<Vec<u8>> {
         let reads = Reads::open(&[path.to_owned()], Pairing::None).unwrap();
-        let (mut batch, mut all) = (Batch::default(), Vec::new());
+        let (mut batch, mut all) = (ReadBatch::default(), Vec::new());
         while reads.next(&mut batch).unwrap() {
             all.extend(batch.reads().map(<[u8]>::to_vec));
         }
@@ -385,13 +385,13 @@ mod tests {
             assert_eq!(found(&path, 1 << 10, None), [b"ACGT"]);
         }
         let (_folder, path) = written(b"@a\nACGT\n+\nIII\n", false);
-        let source = Source::open(&[path], 100, None).unwrap();
-        let mut block = Block::default();
+        let source = ReadSource::open(&[path], 100, None).unwrap();
+        let mut block = ReadBlock::default();
         assert!(source.next(&mut block).unwrap());
         assert!(block.each_read(|_| Ok(())).is_err());
         for content in [&b"hello"[..], b""] {
             let (_folder, path) = written(content, false);
-            assert!(Source::open(&[path], 100, None).is_err());
+            assert!(ReadSource::open(&[path], 100, None).is_err());
         }
     }
 }

@@ -9,12 +9,12 @@ use super::answer;
 use super::bridges;
 use super::faults::Fault;
 use super::level::{self, Proven};
-use super::paths::{Bounds, Paths};
+use super::paths::{ErrorLengths, Paths};
 use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::sequences;
-use crate::kernel::simplify::Graph;
+use crate::kernel::simplify::PathGraph;
 use crate::pairs::{self, PairFacts, SolidSequences};
 use crate::params::Profile;
 use crate::reads::Pairing;
@@ -25,7 +25,7 @@ use crate::stages::write::{
 };
 
 /// A size of k-mers that is to be verified.
-pub struct Next {
+pub struct PendingLevel {
     /// The size.
     pub k: usize,
     /// Where k-mers come from contigs and bridges alone, what read pairs said.
@@ -35,7 +35,7 @@ pub struct Next {
 /// What comes after a size of k-mers.
 enum After<'a> {
     /// Another size, or nothing.
-    Next(Option<Next>),
+    Next(Option<PendingLevel>),
     /// What read pairs say about these paths.
     PairFacts { spelled: sequences::Paths<'a>, depth: Depth },
 }
@@ -45,18 +45,22 @@ impl<'a> Verification<'_, 'a> {
     ///
     /// # Errors
     /// `Input` where a file cannot be read or memory is too little; `System`; `Cancelled`.
-    pub fn stage<K: Kmer>(&self, stage: &Next, state: &mut State) -> Result<Option<Next>> {
+    pub fn stage<K: Kmer>(
+        &self,
+        stage: &PendingLevel,
+        state: &mut State,
+    ) -> Result<Option<PendingLevel>> {
         match self.held::<K>(stage, state)? {
             After::Next(next) => Ok(next),
             After::PairFacts { spelled, depth } => {
-                let graph = Graph::new::<K>(spelled, stage.k, self.context.budget)?;
+                let graph = PathGraph::new::<K>(spelled, stage.k, self.context.budget)?;
                 self.bridged(&graph, depth, state)
             }
         }
     }
 
     /// Holds the unitigs, the graph and what else belongs to a size of k-mers against their files.
-    fn held<K: Kmer>(&self, stage: &Next, state: &mut State) -> Result<After<'a>> {
+    fn held<K: Kmer>(&self, stage: &PendingLevel, state: &mut State) -> Result<After<'a>> {
         let (k, place) = (stage.k, state.levels.len());
         let Some(claimed) = self.claimed.get(place).filter(|claimed| claimed.k == k) else {
             state.require(false, || format!("{STATS_FILE} lacks the k-mers of size {k}"));
@@ -83,12 +87,13 @@ impl<'a> Verification<'_, 'a> {
             state.levels.push(level);
             let next = self.claimed.get(place + 1);
             return Ok(After::Next(
-                next.map(|next| Next { k: next.k, pair_facts: next.pair_facts }),
+                next.map(|next| PendingLevel { k: next.k, pair_facts: next.pair_facts }),
             ));
         }
         let graph = (&proven.text, &proven.links);
         let mut paths = Paths::new(graph, k, &proven.sums, self.context.budget)?;
-        let bounds = Bounds::of(self.plan.given.profile, k).filter(|_| stage.pair_facts.is_none());
+        let bounds =
+            ErrorLengths::of(self.plan.given.profile, k).filter(|_| stage.pair_facts.is_none());
         let rounds = bounds.map_or(Vec::new(), |bounds| paths.simplify(&bounds));
         let mut level = self.level(stage, (claimed, state.levels.last()), &proven);
         level.rounds = rounds;
@@ -132,12 +137,12 @@ impl<'a> Verification<'_, 'a> {
     /// Proves the unitigs of a size of k-mers.
     fn prove<K: Kmer>(
         &self,
-        stage: &Next,
+        stage: &PendingLevel,
         (place, claimed): (usize, &Level),
         unitigs: &Path,
     ) -> Result<Proven<'a>> {
         let is_read = stage.pair_facts.is_none();
-        let proof = level::Level {
+        let proof = level::LevelCheck {
             request: self.context.request,
             budget: self.context.budget,
             progress: self.context.progress,
@@ -178,7 +183,7 @@ impl<'a> Verification<'_, 'a> {
     /// What `stats.json` should tell of a level.
     fn level(
         &self,
-        stage: &Next,
+        stage: &PendingLevel,
         (claimed, before): (&Level, Option<&Level>),
         proven: &Proven<'_>,
     ) -> Level {
@@ -230,7 +235,7 @@ impl<'a> Verification<'_, 'a> {
         (paths, k, depth): (&Paths<'_, '_>, usize, Depth),
         is_last: bool,
         state: &mut State,
-    ) -> Result<Option<Next>> {
+    ) -> Result<Option<PendingLevel>> {
         let claimed = self.claimed.get(state.levels.len());
         let later = self.later(k);
         if is_last {
@@ -251,11 +256,16 @@ impl<'a> Verification<'_, 'a> {
         let given = (weight, !self.has_mates());
         let is_same = answer::contigs_before(&path, (paths, k, size), given)?;
         state.require(is_same, || wrong_file(&path));
-        Ok(Some(Next { k: size, pair_facts }))
+        Ok(Some(PendingLevel { k: size, pair_facts }))
     }
 
     /// Works out once more what read pairs say.
-    fn bridged(&self, graph: &Graph<'_>, depth: Depth, state: &mut State) -> Result<Option<Next>> {
+    fn bridged(
+        &self,
+        graph: &PathGraph<'_>,
+        depth: Depth,
+        state: &mut State,
+    ) -> Result<Option<PendingLevel>> {
         let (context, given, later) = (self.context, &self.plan.given, self.later(graph.k));
         let pairing = given.pairing();
         let (size, solid, pair_facts): (usize, SolidSequences<'_>, Option<PairFacts>) =
@@ -275,6 +285,6 @@ impl<'a> Verification<'_, 'a> {
         let are_supported =
             bridges::are_supported(&solid, shape, context.request, context.progress)?;
         state.require(are_supported, || "a bridge is made neither of contigs nor of reads".into());
-        Ok(Some(Next { k: size, pair_facts }))
+        Ok(Some(PendingLevel { k: size, pair_facts }))
     }
 }

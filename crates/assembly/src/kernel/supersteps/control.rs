@@ -120,7 +120,7 @@ pub enum Step {
 
 /// What all parts are to do in a superstep.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Order {
+pub struct SuperstepOrder {
     /// What.
     pub step: Step,
     /// How many supersteps were before.
@@ -263,7 +263,7 @@ impl Control {
     }
 
     /// What is to be done; nothing at the end.
-    pub fn order(&self) -> Option<Order> {
+    pub fn order(&self) -> Option<SuperstepOrder> {
         let (rules, paper) = match self.program {
             Program::Glue => (None, None),
             Program::Simplify(rules) => (Some(rules), None),
@@ -272,7 +272,7 @@ impl Control {
         let shared = if matches!(self.program, Program::Glue) { self.k } else { self.k - 1 };
         let mean = self.count_sum as f64 / self.kmers.max(1) as f64;
         let (superstep, round) = (self.superstep, self.round);
-        self.step.map(|step| Order { step, superstep, shared, rules, mean, paper, round })
+        self.step.map(|step| SuperstepOrder { step, superstep, shared, rules, mean, paper, round })
     }
 
     /// Goes on, after all parts have done what was ordered.

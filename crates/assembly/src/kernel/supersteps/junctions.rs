@@ -2,18 +2,18 @@
 //!
 //! The ends of paths meet at (k-1)-mers, which are vertices too: each end goes there with what is
 //! known of its path, and is told what it meets. All decisions are those of
-//! [`crate::kernel::simplify::Graph`], by the state before the step.
+//! [`crate::kernel::simplify::PathGraph`], by the state before the step.
 
 use cuesta_core::Result;
 
-use super::control::{Order, What};
-use super::messages::{Kind, Message, Name, Outbox, Side, put_edge};
-use super::part::{Part, Vertex, hashed, join_ends};
+use super::control::{SuperstepOrder, What};
+use super::messages::{Message, MessageKind, Name, Outbox, Side, put_edge};
+use super::part::{Vertex, VertexPart, hashed, join_ends};
 use crate::kernel::codec::{self, Reader};
 use crate::kernel::internal;
 use crate::kernel::kmer::Base;
 use crate::kernel::sequences::reverse_complement;
-use crate::kernel::simplify::{Facts, Rules, similar, stronger};
+use crate::kernel::simplify::{PathMeasures, Rules, similar, stronger};
 
 /// The kind of the names of (k-1)-mers.
 const JUNCTION: u8 = 9;
@@ -74,7 +74,7 @@ struct Met {
 
 /// What is known of its path.
 struct Judged {
-    facts: Facts,
+    facts: PathMeasures,
     /// Where its other end is.
     other: Junction,
     /// Its bases, if they may matter.
@@ -93,7 +93,7 @@ impl Met {
         }
         let (count_sum, length) = (body.u64()?, body.u64()? as usize);
         let kmers = (length + 1).checked_sub(k).ok_or_else(|| internal("a path without k-mers"))?;
-        let facts = Facts { coverage: count_sum as f64 / kmers as f64, length };
+        let facts = PathMeasures { coverage: count_sum as f64 / kmers as f64, length };
         let [flags] = body.array()?;
         let other = Junction::of_flags(Name::from_le_bytes(body.array()?), flags);
         let mut codes = Vec::new();
@@ -137,9 +137,14 @@ impl Met {
     }
 }
 
-impl Part {
+impl VertexPart {
     /// Each end goes to where it meets others; with what is known of its path, if that is judged.
-    pub(super) fn meet(&mut self, what: Option<What>, order: &Order, out: &mut Outbox) -> u64 {
+    pub(super) fn meet(
+        &mut self,
+        what: Option<What>,
+        order: &SuperstepOrder,
+        out: &mut Outbox,
+    ) -> u64 {
         let shown = match (what, &order.rules) {
             (Some(What::Tips), Some(rules)) => rules.tip,
             (Some(What::Bubbles), Some(rules)) => rules.bubble,
@@ -149,7 +154,7 @@ impl Part {
             let junctions = Side::BOTH.map(|side| Junction::of(vertex, side, self.k));
             for side in Side::BOTH {
                 let [here, other] = [side, side.other()].map(|side| junctions[side as usize]);
-                out.add(here.name, Kind::End, |body| {
+                out.add(here.name, MessageKind::End, |body| {
                     here.put(side as u8 * RIGHT, body);
                     body.extend(vertex.name.to_le_bytes());
                     if what.is_some() {
@@ -171,7 +176,7 @@ impl Part {
         &mut self,
         messages: &[Message<'_>],
         what: What,
-        order: &Order,
+        order: &SuperstepOrder,
     ) -> Result<u64> {
         let Some(rules) = &order.rules else { return Err(internal("no rules")) };
         let mut gone = Vec::new();
@@ -218,7 +223,7 @@ fn goes(
 pub(super) fn judge(
     messages: &[Message<'_>],
     what: What,
-    (k, order): (usize, &Order),
+    (k, order): (usize, &SuperstepOrder),
     out: &mut Outbox,
 ) -> Result<u64> {
     let Some(rules) = &order.rules else { return Err(internal("no rules")) };
@@ -229,7 +234,7 @@ pub(super) fn judge(
             let loses = meets
                 && ends.iter().any(|rival| end.is_rival(rival) && end.loses(rival, what, rules));
             let bits = if meets { MEETS } else { 0 } | if loses { LOSES } else { 0 };
-            out.add(end.name, Kind::Judged, |body| body.extend([end.side as u8, bits]));
+            out.add(end.name, MessageKind::Judged, |body| body.extend([end.side as u8, bits]));
         }
     }
     Ok(0)
@@ -241,7 +246,7 @@ pub(super) fn link(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
         // A size of k-mers does not matter where nothing is told of paths.
         let ends: Vec<Met> = ends.iter().map(|end| Met::read(end, 1)).collect::<Result<_>>()?;
         for end in &ends {
-            out.add(end.name, Kind::Edges, |body| {
+            out.add(end.name, MessageKind::Edges, |body| {
                 body.push(end.side as u8);
                 for other in ends.iter().filter(|other| end.meets(other)) {
                     put_edge((other.name, other.side), body);

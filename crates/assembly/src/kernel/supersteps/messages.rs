@@ -33,7 +33,7 @@ const HAS_NEXT: u8 = 1;
 
 /// What a message is. Where a vertex has several they are taken in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     /// An end is open at a k-mer, or meets others at a (k-1)-mer.
     End,
     /// An end has a neighbour.
@@ -62,7 +62,7 @@ pub(super) enum Kind {
     Removed,
 }
 
-impl Kind {
+impl MessageKind {
     const ALL: [Self; 13] = [
         Self::End,
         Self::Joined,
@@ -100,7 +100,7 @@ impl Outbox {
     }
 
     /// Adds a message, whose body `write` appends.
-    pub(super) fn add(&mut self, to: Name, kind: Kind, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn add(&mut self, to: Name, kind: MessageKind, write: impl FnOnce(&mut Vec<u8>)) {
         self.messages += 1;
         let part = (to % self.parts.len() as u128) as usize;
         let bytes = &mut self.parts[part];
@@ -118,7 +118,7 @@ impl Outbox {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Message<'m> {
     pub(super) to: Name,
-    pub(super) kind: Kind,
+    pub(super) kind: MessageKind,
     pub(super) body: &'m [u8],
 }
 
@@ -131,7 +131,7 @@ pub(super) fn sorted<'m>(blocks: &[&'m [u8]]) -> Result<Vec<Message<'m>>> {
             let [kind] = reader.array()?;
             let to = Name::from_le_bytes(reader.array()?);
             let size_bytes = reader.u32()? as usize;
-            let kind = Kind::ALL[usize::from(kind) % Kind::ALL.len()];
+            let kind = MessageKind::ALL[usize::from(kind) % MessageKind::ALL.len()];
             found.push(Message { to, kind, body: reader.bytes(size_bytes)? });
         }
     }

@@ -10,8 +10,10 @@ use cuesta_core::Result;
 use cuesta_core::random::Stream;
 
 use super::control::Paper;
-use super::messages::{EDGE_BYTES, Edge, Kind, Message, Name, Outbox, Side, put_edge, read_edge};
-use super::part::{Grown, Part, Vertex};
+use super::messages::{
+    EDGE_BYTES, Edge, Message, MessageKind, Name, Outbox, Side, put_edge, read_edge,
+};
+use super::part::{Grown, Vertex, VertexPart};
 use crate::kernel::codec::{self, Reader};
 use crate::kernel::internal;
 use crate::kernel::kmer::Base;
@@ -23,19 +25,19 @@ pub fn is_tail(name: Name, round: u64) -> bool {
     Stream::new(name as u64, (name >> 64) as u64).bits(round) & 1 == 1
 }
 
-impl Part {
+impl VertexPart {
     /// Vertices change as messages say; those that leave are gone.
     pub(super) fn receive(&mut self, messages: &[Message<'_>]) -> Result<u64> {
         let k = self.k;
         self.each(messages, |vertex, kind, mut body| {
-            if kind == Kind::Removed {
+            if kind == MessageKind::Removed {
                 vertex.leaves = true;
                 return Ok(());
             }
             let [side] = body.array()?;
             let side = Side::of(side);
             match kind {
-                Kind::Edges => {
+                MessageKind::Edges => {
                     let mut edges = Vec::new();
                     // Of millions of vertices most have one edge a side.
                     edges.reserve_exact(body.0.len() / EDGE_BYTES);
@@ -44,17 +46,17 @@ impl Part {
                     }
                     vertex.edges[side as usize] = edges;
                 }
-                Kind::Moved => {
+                MessageKind::Moved => {
                     let (before, now) = (read_edge(&mut body)?, read_edge(&mut body)?);
                     for edge in vertex.edges[side as usize].iter_mut().filter(|e| **e == before) {
                         *edge = now;
                     }
                 }
-                Kind::Gone => {
+                MessageKind::Gone => {
                     let gone = read_edge(&mut body)?;
                     vertex.edges[side as usize].retain(|&edge| edge != gone);
                 }
-                Kind::Merged => {
+                MessageKind::Merged => {
                     let [its_side] = body.array()?;
                     vertex.edges[side as usize] = vec![read_edge(&mut body)?];
                     let mut codes = Vec::new();
@@ -77,7 +79,7 @@ impl Part {
         for vertex in self.vertices.iter().filter(|vertex| vertex.is_compressible()) {
             let label = u8::from(is_tail(vertex.name, round));
             for &(to, its_side) in vertex.edges.iter().flatten() {
-                out.add(to, Kind::Label, |body| body.extend([its_side as u8, label]));
+                out.add(to, MessageKind::Label, |body| body.extend([its_side as u8, label]));
             }
         }
         0
@@ -135,7 +137,7 @@ impl Part {
             let ([left], [right]) = (&vertex.edges[0][..], &vertex.edges[1][..]) else { continue };
             let (side, before, after) =
                 if left <= right { (Side::Left, left, right) } else { (Side::Right, right, left) };
-            out.add(before.0, Kind::Candidate, |body| {
+            out.add(before.0, MessageKind::Candidate, |body| {
                 body.push(before.1 as u8);
                 put_edge((vertex.name, side), body);
                 put_edge(*after, body);
@@ -179,7 +181,7 @@ impl Part {
                     }
                     let (own_side, after) = side.between;
                     self.vertices[place].edges[own_side as usize].retain(|e| *e != side.edge);
-                    out.add(side.edge.0, Kind::Removed, |_| ());
+                    out.add(side.edge.0, MessageKind::Removed, |_| ());
                     let far = (side.edge.0, side.edge.1.other());
                     put_gone(after, far, out);
                     popped += 1;
@@ -260,12 +262,12 @@ impl Vertex {
     fn go(&mut self, side: Side, out: &mut Outbox) {
         let (head, at) = self.edges[side as usize][0];
         let beyond = self.edges[side.other() as usize][0];
-        out.add(head, Kind::Merged, |body| {
+        out.add(head, MessageKind::Merged, |body| {
             body.extend([at as u8, side as u8]);
             put_edge(beyond, body);
             codec::put_fragment(&self.piece, &self.codes, body);
         });
-        out.add(beyond.0, Kind::Moved, |body| {
+        out.add(beyond.0, MessageKind::Moved, |body| {
             body.push(beyond.1 as u8);
             put_edge((self.name, side.other()), body);
             put_edge((head, at), body);
@@ -285,7 +287,7 @@ impl Vertex {
 
 /// Tells the vertex that `to` leads to that its edge to `gone` is none any more.
 fn put_gone(to: Edge, gone: Edge, out: &mut Outbox) {
-    out.add(to.0, Kind::Gone, |body| {
+    out.add(to.0, MessageKind::Gone, |body| {
         body.push(to.1 as u8);
         put_edge(gone, body);
     });

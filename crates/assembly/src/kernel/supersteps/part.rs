@@ -9,15 +9,16 @@ use std::hash::Hasher;
 
 use cuesta_core::Result;
 
-use super::control::{Aggregates, Order, Step};
+use super::control::{Aggregates, Step, SuperstepOrder};
 use super::messages::{
-    Edge, Kind, Message, Name, Neighbour, Outbox, Side, put_neighbour, read_neighbour, sorted,
+    Edge, Message, MessageKind, Name, Neighbour, Outbox, Side, put_neighbour, read_neighbour,
+    sorted,
 };
 use super::ranking::Rank;
 use crate::kernel::codec::{self, Reader};
 use crate::kernel::internal;
 use crate::kernel::kmer::{Base, Mixer};
-use crate::kernel::sequences::{Fragments, Piece, Sequences, reverse_complement};
+use crate::kernel::sequences::{FragmentSummary, Fragments, Sequences, reverse_complement};
 
 /// Bytes of a vertex and of the messages about it, besides its bases.
 pub const VERTEX_BYTES: usize = 768;
@@ -26,7 +27,7 @@ pub const VERTEX_BYTES: usize = 768;
 pub(super) struct Vertex {
     pub(super) name: Name,
     pub(super) next: [Neighbour; 2],
-    pub(super) piece: Piece,
+    pub(super) piece: FragmentSummary,
     pub(super) codes: Vec<Base>,
     /// How far the ends of its chain are, while that is being found.
     pub(super) ranks: Option<Box<[Rank; 2]>>,
@@ -39,7 +40,7 @@ pub(super) struct Vertex {
 /// What a vertex grows by: a neighbour, by the side of it that is joined.
 pub(super) struct Grown {
     pub(super) side: Side,
-    pub(super) piece: Piece,
+    pub(super) piece: FragmentSummary,
     pub(super) codes: Vec<Base>,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct Grown {
 pub fn spread<T>(
     sequences: &Sequences<'_, T>,
     parts: usize,
-    piece: impl Fn(&T) -> Piece,
+    piece: impl Fn(&T) -> FragmentSummary,
 ) -> Vec<Vec<u8>> {
     let mut found = vec![Vec::new(); parts];
     for index in 0..sequences.len() {
@@ -60,14 +61,14 @@ pub fn spread<T>(
 }
 
 /// Some of the vertices, in the order of their names, and those that have no work left.
-pub struct Part {
+pub struct VertexPart {
     pub(super) k: usize,
     pub(super) parts: usize,
     pub(super) vertices: Vec<Vertex>,
     pub(super) done: Vec<Vertex>,
 }
 
-impl Part {
+impl VertexPart {
     /// With the vertices that [`spread`] has for this part.
     ///
     /// # Errors
@@ -106,7 +107,11 @@ impl Part {
     ///
     /// # Errors
     /// `Defect` when a message is damaged or its vertex is gone.
-    pub fn step(&mut self, order: &Order, messages: &[&[u8]]) -> Result<(Outbox, Aggregates)> {
+    pub fn step(
+        &mut self,
+        order: &SuperstepOrder,
+        messages: &[&[u8]],
+    ) -> Result<(Outbox, Aggregates)> {
         let mut out = Outbox::new(self.parts);
         let messages = sorted(messages)?;
         let changed = match order.step {
@@ -140,7 +145,7 @@ impl Part {
 
     fn step_of_paper(
         &mut self,
-        order: &Order,
+        order: &SuperstepOrder,
         messages: &[Message<'_>],
         out: &mut Outbox,
     ) -> Result<u64> {
@@ -187,7 +192,7 @@ impl Part {
                 let ends = [&vertex.codes[..self.k], &vertex.codes[vertex.codes.len() - self.k..]];
                 let turned: Vec<Base> = reverse_complement(ends[side as usize]).collect();
                 let kmer = ends[side as usize].min(&turned);
-                out.add(hashed(kmer, 0), Kind::End, |body| {
+                out.add(hashed(kmer, 0), MessageKind::End, |body| {
                     body.extend(vertex.name.to_le_bytes());
                     body.push(side as u8);
                 });
@@ -200,7 +205,7 @@ impl Part {
     pub(super) fn each(
         &mut self,
         messages: &[Message<'_>],
-        mut deliver: impl FnMut(&mut Vertex, Kind, Reader<'_>) -> Result<()>,
+        mut deliver: impl FnMut(&mut Vertex, MessageKind, Reader<'_>) -> Result<()>,
     ) -> Result<()> {
         // In the order of the vertices, which is faster than to search for each.
         let mut vertices = self.vertices.iter_mut().peekable();
@@ -219,7 +224,7 @@ impl Part {
     fn take(&mut self, messages: &[Message<'_>]) -> Result<()> {
         self.each(messages, |vertex, kind, mut body| {
             let [side] = body.array()?;
-            let next = if kind == Kind::Joined { read_neighbour(&mut body)? } else { None };
+            let next = if kind == MessageKind::Joined { read_neighbour(&mut body)? } else { None };
             vertex.next[Side::of(side) as usize] = next;
             Ok(())
         })
@@ -250,7 +255,7 @@ impl Part {
         }
         for vertex in self.vertices.into_iter().chain(self.done) {
             let circular = vertex.piece.circular || vertex.is_loop();
-            let (piece, codes) = (Piece { circular, ..vertex.piece }, vertex.codes);
+            let (piece, codes) = (FragmentSummary { circular, ..vertex.piece }, vertex.codes);
             fragments.push(piece, |all| all.extend_from_slice(&codes))?;
         }
         Ok(())
@@ -258,7 +263,7 @@ impl Part {
 }
 
 impl Vertex {
-    fn new(name: Name, piece: Piece, codes: Vec<Base>) -> Self {
+    fn new(name: Name, piece: FragmentSummary, codes: Vec<Base>) -> Self {
         let edges = Default::default();
         Self { name, next: [None; 2], piece, codes, ranks: None, edges, leaves: false }
     }
@@ -309,7 +314,7 @@ impl Vertex {
 
     /// Without neighbours, on the strand whose bases come first.
     pub(super) fn at_rest(self) -> Self {
-        let piece = Piece { left_open: false, right_open: false, ..self.piece };
+        let piece = FragmentSummary { left_open: false, right_open: false, ..self.piece };
         let (piece, codes) = match oriented(&piece, &self.codes) {
             (piece, Cow::Owned(codes)) => (piece, codes),
             (piece, Cow::Borrowed(_)) => (piece, self.codes),
@@ -351,7 +356,7 @@ fn pair(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
 /// Tells two ends of each other.
 pub(super) fn join_ends(one: (Name, Side), two: (Name, Side), out: &mut Outbox) {
     for ((to, side), next) in [(one, two), (two, one)] {
-        out.add(to, Kind::Joined, |body| {
+        out.add(to, MessageKind::Joined, |body| {
             body.push(side as u8);
             put_neighbour(Some(next), body);
         });
@@ -359,7 +364,7 @@ pub(super) fn join_ends(one: (Name, Side), two: (Name, Side), out: &mut Outbox) 
 }
 
 /// A fragment on the strand whose bases come first.
-fn oriented<'f>(piece: &Piece, codes: &'f [Base]) -> (Piece, Cow<'f, [Base]>) {
+fn oriented<'f>(piece: &FragmentSummary, codes: &'f [Base]) -> (FragmentSummary, Cow<'f, [Base]>) {
     let turned: Vec<Base> = reverse_complement(codes).collect();
     if *codes <= *turned {
         (*piece, Cow::Borrowed(codes))
@@ -370,11 +375,11 @@ fn oriented<'f>(piece: &Piece, codes: &'f [Base]) -> (Piece, Cow<'f, [Base]>) {
 
 /// The name of a vertex that is no open fragment, by its bases on the strand that comes first.
 pub fn name_of(codes: &[Base]) -> Name {
-    name(&Piece::default(), codes)
+    name(&FragmentSummary::default(), codes)
 }
 
 /// The name of an oriented fragment.
-fn name(piece: &Piece, codes: &[Base]) -> Name {
+fn name(piece: &FragmentSummary, codes: &[Base]) -> Name {
     hashed(codes, 1 + u8::from(piece.left_open) + 2 * u8::from(piece.right_open))
 }
 

@@ -9,9 +9,9 @@
 use cuesta_core::Result;
 
 use super::messages::{
-    Kind, Message, Name, Neighbour, Outbox, Side, put_neighbour, read_neighbour,
+    Message, MessageKind, Name, Neighbour, Outbox, Side, put_neighbour, read_neighbour,
 };
-use super::part::{Grown, Part, Vertex};
+use super::part::{Grown, Vertex, VertexPart};
 use crate::kernel::codec::{self, Reader};
 
 /// What a vertex knows of a side.
@@ -61,7 +61,7 @@ pub(super) fn read_ranks(reader: &mut Reader<'_>) -> Result<Option<Box<[Rank; 2]
     if is_there == 0 { Ok(None) } else { read(reader).map(Some) }
 }
 
-impl Part {
+impl VertexPart {
     /// Vertices point at their neighbours, and tell them.
     pub(super) fn point(&mut self, out: &mut Outbox) -> u64 {
         for vertex in self.vertices.iter_mut().filter(|vertex| vertex.ranks.is_none()) {
@@ -112,7 +112,7 @@ impl Part {
                 continue;
             }
             if let Some((before, its_side)) = vertex.next[Side::Left as usize].take() {
-                out.add(before, Kind::Cut, |body| body.push(its_side as u8));
+                out.add(before, MessageKind::Cut, |body| body.push(its_side as u8));
             }
             vertex.piece.circular = true;
             cut += 1;
@@ -130,7 +130,7 @@ impl Part {
             if nearer.end == vertex.name {
                 return true;
             }
-            out.add(nearer.end, Kind::Sent, |body| {
+            out.add(nearer.end, MessageKind::Sent, |body| {
                 // Messages are taken in the order of their bytes.
                 body.extend(nearer.distance.to_be_bytes());
                 body.push(u8::from(is_turned));
@@ -172,7 +172,7 @@ impl Vertex {
         let Some(ranks) = &self.ranks else { return };
         for side in Side::BOTH {
             if let Some((to, its_side)) = ranks[side as usize].to {
-                out.add(to, Kind::Pointed, |body| {
+                out.add(to, MessageKind::Pointed, |body| {
                     body.push(its_side as u8);
                     ranks[side.other() as usize].put(body);
                 });

@@ -3,12 +3,12 @@
 use cuesta_core::Result;
 
 use super::messages::{Edge, Name, put_edge, put_neighbour, read_edge, read_neighbour};
-use super::part::{Part, Vertex, check};
+use super::part::{Vertex, VertexPart, check};
 use super::ranking::{put_ranks, read_ranks};
 use crate::kernel::codec::{self, Reader};
 use crate::kernel::internal;
 
-impl Part {
+impl VertexPart {
     /// The part as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -27,7 +27,7 @@ impl Part {
         bytes
     }
 
-    /// The part that [`Part::to_bytes`] gave; no bytes are a part without vertices.
+    /// The part that [`VertexPart::to_bytes`] gave; no bytes are a part without vertices.
     ///
     /// # Errors
     /// `Input` when bytes are missing.

@@ -27,7 +27,7 @@ const LOCK_FILE: &str = "lock";
 const FREE: [&str; 2] = ["resume", "min_contig"];
 
 /// A size of k-mers that is to come.
-pub struct Next<'c> {
+pub struct NextLevel<'c> {
     /// The size.
     pub k: usize,
     /// What is solid there.
@@ -95,7 +95,7 @@ impl Checkpoint {
         &self,
         output: &Path,
         budget: &'c Budget,
-    ) -> Result<Option<(Next<'c>, Vec<Level>)>> {
+    ) -> Result<Option<(NextLevel<'c>, Vec<Level>)>> {
         if !self.folder.join(STATE_FILE).exists() {
             self.write_state(&State {
                 run: self.run.clone(),
@@ -122,7 +122,8 @@ impl Checkpoint {
             let name = write::unitigs_before_file(level.k);
             write::restore_unitigs(output, level.k, &self.read(&name)?)?;
         }
-        let next = Next { k, solid: Some(self.solid(k, budget)?), pair_facts: state.pair_facts };
+        let next =
+            NextLevel { k, solid: Some(self.solid(k, budget)?), pair_facts: state.pair_facts };
         Ok(Some((next, state.levels)))
     }
 
@@ -130,7 +131,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// `System`.
-    pub fn save(&self, next: &Next<'_>, levels: &[Level], output: &Path) -> Result<()> {
+    pub fn save(&self, next: &NextLevel<'_>, levels: &[Level], output: &Path) -> Result<()> {
         let Some(solid) = &next.solid else { return Ok(()) };
         let sizes = levels.iter().skip(1).map(|level| level.k).chain([next.k]).collect();
         let state = State {

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use cuesta_core::budget::Budget;
 use cuesta_core::{Error, Result};
 
-use crate::buckets::blocks::Blocks;
+use crate::buckets::blocks::BucketBlocks;
 use crate::kernel::codec;
 use crate::kernel::internal;
-use crate::kernel::scan::Tally;
-use crate::kernel::sequences::{self, Paths, Piece, Sequences};
-use crate::stages::ask::Found;
+use crate::kernel::scan::ReadCounts;
+use crate::kernel::sequences::{self, FragmentSummary, Paths, Sequences};
+use crate::stages::ask::WorkerResults;
 use crate::stages::level::Level;
 use crate::stages::wire;
 
@@ -51,7 +51,7 @@ impl StageCheckpoint<'_> {
     ///
     /// # Errors
     /// `System`, `Input`.
-    pub fn restore(&self, blocks: &Blocks<'_>) -> Result<Option<Tally>> {
+    pub fn restore(&self, blocks: &BucketBlocks<'_>) -> Result<Option<ReadCounts>> {
         let Some(mut frames) = self.frames(PLACES)? else { return Ok(None) };
         blocks.restore(frames.next()?)?;
         codec::tally(frames.next()?).map(Some)
@@ -61,7 +61,7 @@ impl StageCheckpoint<'_> {
     ///
     /// # Errors
     /// `System`.
-    pub fn save(&self, blocks: &Blocks<'_>, tally: &Tally) -> Result<()> {
+    pub fn save(&self, blocks: &BucketBlocks<'_>, tally: &ReadCounts) -> Result<()> {
         let places = blocks.keep()?;
         self.write(PLACES, |file| {
             put_frame(file, &places)?;
@@ -73,7 +73,7 @@ impl StageCheckpoint<'_> {
     ///
     /// # Errors
     /// `System`, `Input`.
-    pub fn found<'c>(&self, budget: &'c Budget) -> Result<Option<Found<'c>>> {
+    pub fn found<'c>(&self, budget: &'c Budget) -> Result<Option<WorkerResults<'c>>> {
         let Some(mut frames) = self.frames(FOUND)? else { return Ok(None) };
         let mut found = wire::nothing(budget);
         wire::add_found(frames.next()?, &mut found)?;
@@ -85,7 +85,7 @@ impl StageCheckpoint<'_> {
     ///
     /// # Errors
     /// `System`.
-    pub fn save_found(&self, found: &Found<'_>) -> Result<()> {
+    pub fn save_found(&self, found: &WorkerResults<'_>) -> Result<()> {
         self.write(FOUND, |file| {
             put_frame(file, &wire::facts_bytes(found))?;
             put_fragments(file, &found.fragments, |piece| *piece)
@@ -103,7 +103,7 @@ impl StageCheckpoint<'_> {
         let level = serde_json::from_slice(frames.next()?)
             .map_err(|_| internal("a file that was checkpoint whole is not"))?;
         let mut paths = Paths::new(budget, "the contigs");
-        let path = |piece: Piece| sequences::Path {
+        let path = |piece: FragmentSummary| sequences::PathSummary {
             count_sum: piece.count_sum,
             circular: piece.circular,
             merges: piece.merges,
@@ -120,7 +120,7 @@ impl StageCheckpoint<'_> {
         let level = serde_json::to_vec(level).map_err(|error| Error::defect(OPERATION, error))?;
         self.write(LEFT, |file| {
             put_frame(file, &level)?;
-            put_fragments(file, paths, Piece::of)
+            put_fragments(file, paths, FragmentSummary::of)
         })
     }
 
@@ -195,7 +195,7 @@ fn put_frame(file: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
 fn put_fragments<T>(
     file: &mut impl Write,
     all: &Sequences<'_, T>,
-    piece: impl Fn(&T) -> Piece,
+    piece: impl Fn(&T) -> FragmentSummary,
 ) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     for index in 0..all.len() {
@@ -237,7 +237,7 @@ impl Frames {
     fn fragments<T>(
         &mut self,
         to: &mut Sequences<'_, T>,
-        facts: impl Fn(Piece) -> T,
+        facts: impl Fn(FragmentSummary) -> T,
     ) -> Result<()> {
         loop {
             let bytes = self.next()?;
