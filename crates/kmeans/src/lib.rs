@@ -25,5 +25,5 @@ mod store;
 
 pub use amounts::Pass;
 pub use run::run;
-pub use store::Job;
+pub use store::StoreSettings;
 pub use verify::verify;

@@ -19,7 +19,7 @@ use crate::kernel::{Grid, Sums};
 use crate::leader::Leader;
 use crate::params::KMeansParams;
 use crate::share::{self, Share};
-use crate::store::Job;
+use crate::store::StoreSettings;
 
 /// Least bytes of the points of a task.
 const TASK_BYTES_MIN: u64 = 4 << 20;
@@ -227,7 +227,7 @@ impl Work {
             let text = format!("there are only {} points now; run again", points.count);
             return Err(Error::input("kmeans", text));
         }
-        let job = Job {
+        let job = StoreSettings {
             clusters: self.params.clusters,
             threads: self.request.threads,
             memory_bytes: self.request.memory_bytes,

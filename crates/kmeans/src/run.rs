@@ -9,7 +9,7 @@ use cuesta_core::progress::Progress;
 use crate::leader::Leader;
 use crate::params::KMeansParams;
 use crate::share;
-use crate::store::Job;
+use crate::store::StoreSettings;
 
 /// Iterations that have a phase of their own; the rest share one.
 const PHASES_MAX: usize = 100;
@@ -26,7 +26,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
         Ok((leader.seed(request, progress)?, 0, leader.params.clusters as u64))
     })?;
     let (points, params) = (Arc::clone(&leader.points), &leader.params);
-    let job = Job {
+    let job = StoreSettings {
         clusters: params.clusters,
         threads: request.threads,
         memory_bytes: request.memory_bytes,

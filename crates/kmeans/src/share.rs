@@ -10,10 +10,10 @@ use cuesta_input::npy::Element;
 use cuesta_input::points::PointFiles;
 
 use crate::answer::Assignments;
-use crate::kernel::simd::Level;
+use crate::kernel::simd::VectorLevel;
 use crate::kernel::{self, Centres, Grid, Real, Sums};
 use crate::params::Precision;
-use crate::store::{Chunk, Job, Store};
+use crate::store::{PointChunk, PointStore, StoreSettings};
 
 /// Points of a run, whatever their precision. What it tells is about its own points; the sums of
 /// shares that have no point in common add up to those of all their points.
@@ -62,7 +62,7 @@ pub fn share(
     points: &Arc<PointFiles>,
     range: Range<u64>,
     precision: Precision,
-    job: &Job,
+    job: &StoreSettings,
 ) -> Result<Box<dyn Share>> {
     Ok(match precision.of(points.element()) {
         Element::F32 => Box::new(Of::<f32>::new(points, range, job)?),
@@ -71,8 +71,8 @@ pub fn share(
 }
 
 struct Of<T> {
-    store: Store<T>,
-    level: Level,
+    store: PointStore<T>,
+    level: VectorLevel,
     dimensions: usize,
     clusters: usize,
     /// The sums of the clusters that the chunks know, when they are kept; else of the last pass.
@@ -80,11 +80,11 @@ struct Of<T> {
 }
 
 impl<T: Real> Of<T> {
-    fn new(points: &Arc<PointFiles>, range: Range<u64>, job: &Job) -> Result<Self> {
+    fn new(points: &Arc<PointFiles>, range: Range<u64>, job: &StoreSettings) -> Result<Self> {
         let (clusters, dimensions) = (job.clusters, points.dimensions);
         Ok(Self {
-            store: Store::new(Arc::clone(points), range, job)?,
-            level: Level::best(),
+            store: PointStore::new(Arc::clone(points), range, job)?,
+            level: VectorLevel::best(),
             dimensions,
             clusters,
             total: Sums::new(clusters, dimensions),
@@ -103,7 +103,13 @@ impl<T: Real> Of<T> {
         &self.total
     }
 
-    fn of_chunk(&self, centres: &Centres<T>, grid: &Grid, sums: &mut Sums, chunk: &mut Chunk<T>) {
+    fn of_chunk(
+        &self,
+        centres: &Centres<T>,
+        grid: &Grid,
+        sums: &mut Sums,
+        chunk: &mut PointChunk<T>,
+    ) {
         let points = kernel::Points { strips: &chunk.strips, found: &mut chunk.found };
         kernel::assign(self.level, points, centres, grid, sums);
     }
@@ -116,7 +122,7 @@ impl<T: Real> Share for Of<T> {
 
     fn assign(&mut self, centres: &[f64], grid: &Grid, progress: &Progress) -> Result<&Sums> {
         let centres = Centres::new(centres.to_vec(), &middle(centres, self.dimensions));
-        let work = |sums: &mut Sums, chunk: &mut Chunk<T>| {
+        let work = |sums: &mut Sums, chunk: &mut PointChunk<T>| {
             self.of_chunk(&centres, grid, sums, chunk);
             Ok(())
         };
@@ -133,7 +139,7 @@ impl<T: Real> Share for Of<T> {
     ) -> Result<&Sums> {
         let centres = Centres::new(centres.to_vec(), &middle(centres, self.dimensions));
         let file = Assignments::extend(folder)?;
-        let work = |(sums, bytes): &mut (Sums, Vec<u8>), chunk: &mut Chunk<T>| {
+        let work = |(sums, bytes): &mut (Sums, Vec<u8>), chunk: &mut PointChunk<T>| {
             self.of_chunk(&centres, grid, sums, chunk);
             let points = kernel::Points { strips: &chunk.strips, found: &mut chunk.found };
             kernel::measure(self.level, &points, &centres, grid, sums);

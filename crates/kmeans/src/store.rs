@@ -10,7 +10,7 @@ use cuesta_input::points::PointFiles;
 use cuesta_runtime::parallel::{self, lock};
 
 use crate::amounts::Pass;
-use crate::kernel::simd::Level;
+use crate::kernel::simd::VectorLevel;
 use crate::kernel::{self, NONE, Real, STRIP, Sums};
 use crate::seeding::limit;
 
@@ -27,7 +27,7 @@ const RESERVED_BYTES: u64 = 64 << 20;
 
 /// How much there is to do, and with what.
 #[derive(Clone, Copy, Debug)]
-pub struct Job {
+pub struct StoreSettings {
     /// Clusters.
     pub clusters: usize,
     /// Threads.
@@ -41,7 +41,7 @@ pub struct Job {
 }
 
 /// Some points in strips, with their clusters.
-pub struct Chunk<T> {
+pub struct PointChunk<T> {
     /// Number of the first.
     pub first: u64,
     /// The strips.
@@ -50,36 +50,36 @@ pub struct Chunk<T> {
     pub found: Vec<u32>,
 }
 
-impl<T> Default for Chunk<T> {
+impl<T> Default for PointChunk<T> {
     fn default() -> Self {
         Self { first: 0, strips: Vec::new(), found: Vec::new() }
     }
 }
 
 /// Some or all points of a run.
-pub struct Store<T> {
+pub struct PointStore<T> {
     points: Arc<PointFiles>,
     range: Range<u64>,
     chunk_points: u64,
     /// Empty when points are read anew for every pass.
-    kept: Vec<Mutex<Chunk<T>>>,
+    kept: Vec<Mutex<PointChunk<T>>>,
     threads: usize,
     pass: Pass,
 }
 
 struct Worker<T, W> {
-    chunk: Chunk<T>,
+    chunk: PointChunk<T>,
     rows: Vec<T>,
     bytes: Vec<u8>,
     own: W,
 }
 
-impl<T: Real> Store<T> {
+impl<T: Real> PointStore<T> {
     /// Keeps the points of `range` in memory if they fit in the budget of `job`.
     ///
     /// # Errors
     /// `Input` when not even a chunk for each thread fits.
-    pub fn new(points: Arc<PointFiles>, range: Range<u64>, job: &Job) -> Result<Self> {
+    pub fn new(points: Arc<PointFiles>, range: Range<u64>, job: &StoreSettings) -> Result<Self> {
         let row_bytes = points.dimensions * size_of::<T>() + 4;
         let beside = 2 * Sums::size_bytes(job.clusters, points.dimensions);
         let reserved = RESERVED_BYTES.min(job.memory_bytes / 2);
@@ -130,7 +130,7 @@ impl<T: Real> Store<T> {
     /// # Errors
     /// `Input` naming the first point with a coordinate that is no number or too large; `System`;
     /// `Cancelled`.
-    pub fn load(&self, level: Level, progress: &Progress) -> Result<Vec<f64>> {
+    pub fn load(&self, level: VectorLevel, progress: &Progress) -> Result<Vec<f64>> {
         let largest = || vec![0.0; self.points.dimensions];
         let work = |worker: &mut Worker<T, Vec<f64>>, task: usize| {
             let mut guard;
@@ -163,7 +163,7 @@ impl<T: Real> Store<T> {
     pub fn each<W: Send>(
         &self,
         own: impl Fn() -> W + Sync,
-        work: impl Fn(&mut W, &mut Chunk<T>) -> Result<()> + Sync,
+        work: impl Fn(&mut W, &mut PointChunk<T>) -> Result<()> + Sync,
         progress: &Progress,
     ) -> Result<Vec<W>> {
         let task = |worker: &mut Worker<T, W>, task: usize| {
@@ -190,8 +190,12 @@ impl<T: Real> Store<T> {
         own: impl Fn() -> W + Sync,
         work: impl Fn(&mut Worker<T, W>, usize) -> Result<()> + Sync,
     ) -> Result<Vec<W>> {
-        let make =
-            || Worker { chunk: Chunk::default(), rows: Vec::new(), bytes: Vec::new(), own: own() };
+        let make = || Worker {
+            chunk: PointChunk::default(),
+            rows: Vec::new(),
+            bytes: Vec::new(),
+            own: own(),
+        };
         let workers = parallel::run(self.threads, self.chunks(), make, work, |_| {})?;
         Ok(workers.into_iter().map(|worker| worker.own).collect())
     }
@@ -205,7 +209,7 @@ impl<T: Real> Store<T> {
     fn fill(
         &self,
         task: usize,
-        chunk: &mut Chunk<T>,
+        chunk: &mut PointChunk<T>,
         rows: &mut Vec<T>,
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
@@ -229,7 +233,7 @@ impl<T: Real> Store<T> {
     }
 
     /// The error about the first coordinate of a chunk that can't be computed with.
-    fn bad_point(&self, chunk: &Chunk<T>) -> Error {
+    fn bad_point(&self, chunk: &PointChunk<T>) -> Error {
         let dimensions = self.points.dimensions;
         let limit = limit::<T>();
         for point in 0..chunk.found.len() {

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Place, clouds, proved, run, verify};
 use cuesta_core::random::Stream;
-use cuesta_kmeans::kernel::simd::Level;
+use cuesta_kmeans::kernel::simd::VectorLevel;
 use cuesta_kmeans::kernel::{self, Centres, Grid, NONE, Real, STRIP, Sums};
 use cuesta_kmeans::reference;
 use proptest::prelude::*;
@@ -217,7 +217,7 @@ fn a_changed_answer_is_noticed() {
 
 /// Assignments and sums of some points at a level.
 fn assigned<T: Real>(
-    level: Level,
+    level: VectorLevel,
     (points, centres): (&[f64], &[f64]),
     dimensions: usize,
     origin: &[f64],
@@ -244,7 +244,7 @@ fn check<T: Real>(points: &[f64], centres: &[f64], dimensions: usize, origin: &[
     let right: Vec<u32> =
         rounded.chunks_exact(dimensions).map(|row| reference::nearest(row, centres).0).collect();
     let mut first = None;
-    for level in Level::available() {
+    for level in VectorLevel::available() {
         let found = assigned::<T>(level, (points, centres), dimensions, origin);
         assert_eq!(found.0, right, "{level:?}");
         assert_eq!(*first.get_or_insert_with(|| found.clone()), found, "{level:?}");

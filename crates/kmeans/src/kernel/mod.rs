@@ -25,15 +25,15 @@ pub trait Real: Coordinate + PartialOrd {
     const ROUNDOFF: f64;
     /// Smallest normal number.
     const TINY: f64;
-    /// Nearest centres of the points of whole strips, see [`simd::Job`].
-    fn nearest(level: simd::Level, job: &mut simd::Job<'_, Self>);
+    /// Nearest centres of the points of whole strips, see [`simd::NearestSearch`].
+    fn nearest(level: simd::VectorLevel, job: &mut simd::NearestSearch<'_, Self>);
 }
 
 impl Real for f32 {
     const ROUNDOFF: f64 = 1.0 / (1u64 << 24) as f64;
     const TINY: f64 = f32::MIN_POSITIVE as f64;
 
-    fn nearest(level: simd::Level, job: &mut simd::Job<'_, Self>) {
+    fn nearest(level: simd::VectorLevel, job: &mut simd::NearestSearch<'_, Self>) {
         simd::nearest_f32(level, job);
     }
 }
@@ -42,7 +42,7 @@ impl Real for f64 {
     const ROUNDOFF: f64 = 1.0 / (1u64 << 53) as f64;
     const TINY: f64 = f64::MIN_POSITIVE;
 
-    fn nearest(level: simd::Level, job: &mut simd::Job<'_, Self>) {
+    fn nearest(level: simd::VectorLevel, job: &mut simd::NearestSearch<'_, Self>) {
         simd::nearest_f64(level, job);
     }
 }
@@ -166,7 +166,7 @@ pub struct Points<'a, T> {
 
 /// Finds the nearest centre of each point; `sums` gets each point whose cluster changed.
 pub fn assign<T: Real>(
-    level: simd::Level,
+    level: simd::VectorLevel,
     points: Points<'_, T>,
     centres: &Centres<T>,
     grid: &Grid,
@@ -178,7 +178,7 @@ pub fn assign<T: Real>(
         let count = strips.len() / strip_size;
         T::nearest(
             level,
-            &mut simd::Job {
+            &mut simd::NearestSearch {
                 table: &centres.table,
                 strips,
                 found: &mut sums.found[..count * STRIP],
@@ -230,7 +230,7 @@ fn move_points<T: Real>(strip: &[T], index: usize, old: &mut [u32], grid: &Grid,
 
 /// Adds the squares of the distances of all points to the centres of their clusters.
 pub fn measure<T: Real>(
-    level: simd::Level,
+    level: simd::VectorLevel,
     points: &Points<'_, T>,
     centres: &Centres<T>,
     grid: &Grid,
@@ -268,7 +268,12 @@ pub fn lay<T: Real>(rows: &[T], dimensions: usize, strips: &mut [T]) {
 
 /// Raises `largest` to the largest absolute coordinates of some strips; false when one of them is
 /// no number or above `limit`.
-pub fn extend<T: Real>(level: simd::Level, strips: &[T], largest: &mut [f64], limit: f64) -> bool {
+pub fn extend<T: Real>(
+    level: simd::VectorLevel,
+    strips: &[T],
+    largest: &mut [f64],
+    limit: f64,
+) -> bool {
     let mut good = true;
     for strip in strips.chunks_exact(STRIP * largest.len()) {
         for (lanes, largest) in strip.as_chunks::<STRIP>().0.iter().zip(largest.iter_mut()) {

@@ -12,7 +12,7 @@ const AHEAD_BYTES: usize = 8 << 10;
 
 /// A level of vector instructions that this processor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level(Kind);
+pub struct VectorLevel(Kind);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -23,7 +23,7 @@ enum Kind {
     Avx512,
 }
 
-impl Level {
+impl VectorLevel {
     /// All levels of this processor, slowest first.
     pub fn available() -> Vec<Self> {
         let mut levels = vec![Self(Kind::Portable)];
@@ -76,7 +76,7 @@ fn avx2<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// Points whose nearest centres are wanted.
-pub struct Job<'a, T> {
+pub struct NearestSearch<'a, T> {
     /// The centres.
     pub table: &'a Table<T>,
     /// Whole strips.
@@ -87,7 +87,7 @@ pub struct Job<'a, T> {
     pub doubt: &'a mut [u32],
 }
 
-impl<T> Job<'_, T> {
+impl<T> NearestSearch<'_, T> {
     fn check(&self) {
         let (dimensions, strips) = (self.table.origin.len(), self.doubt.len());
         assert_eq!(self.strips.len(), strips * dimensions * STRIP);
@@ -125,7 +125,7 @@ trait Vector: Copy {
 /// # Safety
 /// The processor must have the instructions of `V`.
 #[inline(always)]
-unsafe fn tiles<V: Vector, const G: usize, const N: usize>(job: &mut Job<'_, V::Scalar>) {
+unsafe fn tiles<V: Vector, const G: usize, const N: usize>(job: &mut NearestSearch<'_, V::Scalar>) {
     job.check();
     let table = job.table;
     let strip_size = table.origin.len() * STRIP;
@@ -227,12 +227,12 @@ macro_rules! level {
             use super::*;
 
             #[target_feature(enable = $features)]
-            pub fn f32(job: &mut Job<'_, f32>) {
+            pub fn f32(job: &mut NearestSearch<'_, f32>) {
                 by_group!(job, $single, $n);
             }
 
             #[target_feature(enable = $features)]
-            pub fn f64(job: &mut Job<'_, f64>) {
+            pub fn f64(job: &mut NearestSearch<'_, f64>) {
                 by_group!(job, $double, $n);
             }
         }
@@ -245,7 +245,7 @@ level!(on_avx2, "avx2,fma", x86::__m256, x86::__m256d, 1);
 macro_rules! dispatch {
     ($name:ident, $scalar:ident, $portable:ty) => {
         /// Nearest centres in this precision.
-        pub fn $name(level: Level, job: &mut Job<'_, $scalar>) {
+        pub fn $name(level: VectorLevel, job: &mut NearestSearch<'_, $scalar>) {
             match level.0 {
                 Kind::Portable => by_group!(job, $portable, 1),
                 #[cfg(target_arch = "x86_64")]

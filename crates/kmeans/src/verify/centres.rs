@@ -12,7 +12,7 @@ const GROUP: usize = 16;
 const PAIRS_MAX: usize = 1 << 11;
 
 /// Centres, row after row and as groups of [`GROUP`], coordinate by coordinate.
-pub struct Centres {
+pub struct GroupedCentres {
     /// Centre after centre.
     pub rows: Vec<f64>,
     dimensions: usize,
@@ -37,7 +37,7 @@ pub struct Nearest {
     pub second: f64,
 }
 
-impl Centres {
+impl GroupedCentres {
     /// Centres that were at `before` in the last iteration, if there was one.
     pub fn new(rows: Vec<f64>, dimensions: usize, before: Option<&[f64]>, scale: Scale) -> Self {
         let clusters = rows.len() / dimensions;
@@ -165,7 +165,7 @@ mod tests {
             let value = |index: usize| (stream.below(index as u64, 2 * steps) as f64 - 2.0) * size;
             let rows: Vec<f64> = (0..clusters * dimensions).map(value).collect();
             let scale = Scale::new(&vec![10.0 * size; dimensions]);
-            let centres = Centres::new(rows.clone(), dimensions, None, scale);
+            let centres = GroupedCentres::new(rows.clone(), dimensions, None, scale);
             for point in 0..20 {
                 let x: Vec<f64> = (0..dimensions).map(|i| value(1000 + 20 * point + i)).collect();
                 let found = centres.nearest(&x);

@@ -27,8 +27,8 @@ use crate::kernel::Grid;
 use crate::params::KMeansParams;
 use crate::{leader, seeding};
 use bounds::{Bounds, NONE, Scale};
-use centres::{Centres, square, with};
-use pass::{Passes, Piece};
+use centres::{GroupedCentres, square, with};
+use pass::{Passes, TaskPoints};
 use quick::{Lanes, POINTS};
 use tables::first_difference;
 
@@ -168,7 +168,7 @@ impl Job<'_> {
         let mut done: Vec<Iteration> = Vec::new();
         let all = self.params.iterations as usize;
         while done.len() < all {
-            let centres = Centres::new(rows, dimensions, before.as_deref(), scale);
+            let centres = GroupedCentres::new(rows, dimensions, before.as_deref(), scale);
             self.pass(&passes, (&centres, &grid), None, &mut total)?;
             rows = centres.rows;
             before = Some(rows.clone());
@@ -180,7 +180,7 @@ impl Job<'_> {
         }
         self.progress.advance(self.pass.amount.saturating_mul((all - done.len()) as u64))?;
         let file = Assignments::open(&self.request.output, count)?;
-        let centres = Centres::new(rows, dimensions, before.as_deref(), scale);
+        let centres = GroupedCentres::new(rows, dimensions, before.as_deref(), scale);
         self.pass(&passes, (&centres, &grid), Some(&file), &mut total)?;
         let mut verdict = Verdict::new(total.given, total.right, METHOD);
         let of = |cluster: usize| (total.sizes[cluster], grid.square(total.inertias[cluster]));
@@ -196,12 +196,12 @@ impl Job<'_> {
     fn pass<T: Coordinate>(
         &self,
         passes: &Passes<'_, T>,
-        (centres, grid): (&Centres, &Grid),
+        (centres, grid): (&GroupedCentres, &Grid),
         file: Option<&Assignments>,
         total: &mut Found,
     ) -> Result<()> {
         let nothing = || Found::new(centres.count(), self.points.dimensions);
-        let work = |found: &mut Found, mut piece: Piece<'_, T>| {
+        let work = |found: &mut Found, mut piece: TaskPoints<'_, T>| {
             assign(found, &mut piece, centres, grid)?;
             match file {
                 Some(file) => finish(found, &mut piece, (centres, grid), file),
@@ -231,8 +231,8 @@ impl Job<'_> {
 /// Assigns the points of a task, and adds what changes to the sums.
 fn assign<T: Coordinate>(
     found: &mut Found,
-    piece: &mut Piece<'_, T>,
-    centres: &Centres,
+    piece: &mut TaskPoints<'_, T>,
+    centres: &GroupedCentres,
     grid: &Grid,
 ) -> Result<()> {
     let mut doubtful = std::mem::take(&mut found.doubtful);
@@ -273,7 +273,7 @@ struct Settle<'a, T> {
     found: &'a mut Found,
     bounds: &'a mut Bounds,
     rows: &'a [T],
-    centres: &'a Centres,
+    centres: &'a GroupedCentres,
     grid: &'a Grid,
 }
 
@@ -349,8 +349,8 @@ impl<T: Coordinate> Settle<'_, T> {
 /// Adds the inertias of the points of a task, and holds their clusters against those of a file.
 fn finish<T: Coordinate>(
     found: &mut Found,
-    piece: &mut Piece<'_, T>,
-    (centres, grid): (&Centres, &Grid),
+    piece: &mut TaskPoints<'_, T>,
+    (centres, grid): (&GroupedCentres, &Grid),
     file: &Assignments,
 ) -> Result<()> {
     let clusters = &piece.bounds.clusters;

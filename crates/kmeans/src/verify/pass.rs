@@ -32,7 +32,7 @@ pub struct Passes<'a, T> {
 }
 
 /// The points of a task.
-pub struct Piece<'a, T> {
+pub struct TaskPoints<'a, T> {
     /// Number of the first.
     pub first: u64,
     /// How many they are.
@@ -40,11 +40,11 @@ pub struct Piece<'a, T> {
     /// What is known of them.
     pub bounds: &'a mut Bounds,
     /// Their coordinates.
-    pub rows: Rows<'a, T>,
+    pub rows: TaskCoordinates<'a, T>,
 }
 
 /// Coordinates of the points of a task, which are read when they are asked for.
-pub struct Rows<'a, T> {
+pub struct TaskCoordinates<'a, T> {
     points: &'a PointFiles,
     first: u64,
     count: usize,
@@ -52,7 +52,7 @@ pub struct Rows<'a, T> {
     bytes: &'a mut Vec<u8>,
 }
 
-impl<T: Coordinate> Rows<'_, T> {
+impl<T: Coordinate> TaskCoordinates<'_, T> {
     /// The coordinates, point after point.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl<'a, T: Coordinate> Passes<'a, T> {
     pub fn each<W: Send>(
         &self,
         own: impl Fn() -> W + Sync,
-        work: impl Fn(&mut W, Piece<'_, T>) -> Result<()> + Sync,
+        work: impl Fn(&mut W, TaskPoints<'_, T>) -> Result<()> + Sync,
     ) -> Result<Vec<W>> {
         let task = |worker: &mut Worker<T, W>, task: usize| {
             let first = task as u64 * self.task_points;
@@ -149,8 +149,8 @@ impl<'a, T: Coordinate> Passes<'a, T> {
                     rows
                 }
             };
-            let rows = Rows { points: self.points, first, count, rows, bytes };
-            work(own, Piece { first, count, bounds, rows })?;
+            let rows = TaskCoordinates { points: self.points, first, count, rows, bytes };
+            work(own, TaskPoints { first, count, bounds, rows })?;
             self.progress.advance(self.pass.of(first..first + count as u64))
         };
         let make = || Worker {
@@ -171,7 +171,7 @@ impl<'a, T: Coordinate> Passes<'a, T> {
     /// `System`; `Cancelled`.
     pub fn largest(&self) -> Result<Vec<f64>> {
         let dimensions = self.points.dimensions;
-        let work = |largest: &mut Vec<f64>, mut piece: Piece<'_, T>| {
+        let work = |largest: &mut Vec<f64>, mut piece: TaskPoints<'_, T>| {
             let rows = piece.rows.get()?;
             let mut good = true;
             for row in rows.chunks_exact(dimensions) {

@@ -11,7 +11,7 @@ use cuesta_input::points::Coordinate;
 use cuesta_runtime::parallel;
 
 use super::bounds::Scale;
-use super::centres::Centres;
+use super::centres::GroupedCentres;
 use super::{Job, digest};
 use crate::amounts;
 use crate::answer::{self, Assignments};
@@ -43,7 +43,7 @@ pub fn verify<T: Coordinate>(job: &Job<'_>) -> Result<Verdict> {
     let table = centres(job)?;
     let (iterations, last) = iterations(job)?;
     let scale = Scale::new(&vec![1.0; dimensions]);
-    let right = Centres::new(table.centres.clone(), dimensions, None, scale);
+    let right = GroupedCentres::new(table.centres.clone(), dimensions, None, scale);
     let file = Assignments::open(&job.request.output, count)?;
     let tasks = count.div_ceil(SOME);
     let sample = Sample::random(tasks);
