@@ -3,15 +3,15 @@
 
 use std::cmp::Ordering;
 
-use crate::kernel::Found;
+use crate::kernel::ImageMeasures;
 use crate::params::{Channel, Plan};
-use crate::samples::{Kind, Samples, Shape};
+use crate::samples::{ImageShape, SampleType, Samples};
 
 /// Bins of a floating-point image.
 const BINS: f64 = 256.0;
 
 /// What is in an image that has no number that would be refused.
-pub fn analyse(samples: &Samples, shape: &Shape, plan: &Plan) -> Found {
+pub fn analyse(samples: &Samples, shape: &ImageShape, plan: &Plan) -> ImageMeasures {
     let plane: Vec<f64> =
         (0..shape.pixels()).map(|pixel| intensity(samples, shape, plan.channel, pixel)).collect();
     let threshold = plan.threshold.unwrap_or_else(|| otsu(&plane, shape.kind));
@@ -25,10 +25,10 @@ pub fn analyse(samples: &Samples, shape: &Shape, plan: &Plan) -> Found {
             largest = largest.max(size);
         }
     }
-    Found { threshold, pixels, objects, largest }
+    ImageMeasures { threshold, pixels, objects, largest }
 }
 
-fn intensity(samples: &Samples, shape: &Shape, channel: Channel, pixel: usize) -> f64 {
+fn intensity(samples: &Samples, shape: &ImageShape, channel: Channel, pixel: usize) -> f64 {
     let sample = |place: usize| {
         let interleaved = pixel * shape.channels + place;
         let index = if shape.planar { place * shape.pixels() + pixel } else { interleaved };
@@ -47,22 +47,24 @@ fn intensity(samples: &Samples, shape: &Shape, channel: Channel, pixel: usize) -
             let luma = 0.2125 * sample(0) + 0.7154 * sample(1) + 0.0721 * sample(2);
             match shape.kind {
                 // Whole numbers of ten-thousandths, of which there is no half that rounding hides.
-                Kind::U8 | Kind::U16 => (((luma * 10_000.0).round() + 5000.0) / 10_000.0).floor(),
-                Kind::F32 => f64::from(luma as f32),
-                Kind::F64 => luma,
+                SampleType::U8 | SampleType::U16 => {
+                    (((luma * 10_000.0).round() + 5000.0) / 10_000.0).floor()
+                }
+                SampleType::F32 => f64::from(luma as f32),
+                SampleType::F64 => luma,
             }
         }
     }
 }
 
 /// Every level but the highest as a threshold; the first whose variance between classes is largest.
-fn otsu(plane: &[f64], kind: Kind) -> f64 {
+fn otsu(plane: &[f64], kind: SampleType) -> f64 {
     let low = plane.iter().copied().fold(f64::INFINITY, f64::min);
     let high = plane.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if low >= high {
         return low;
     }
-    let levels = matches!(kind, Kind::U8 | Kind::U16);
+    let levels = matches!(kind, SampleType::U8 | SampleType::U16);
     let width = if levels { 1.0 } else { (high - low) / BINS };
     let bins = if levels { high - low + 1.0 } else { BINS };
     let mut counts = vec![0u128; bins as usize];

@@ -10,9 +10,9 @@ use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel;
 
-use crate::kernel::{self, Found, Room};
+use crate::kernel::{self, ImageMeasures, Scratch};
 use crate::params::{ImagesParams, Plan};
-use crate::samples::Shape;
+use crate::samples::ImageShape;
 use crate::stack::{Reader, Stack};
 use crate::table::{self, Counts, Row};
 
@@ -86,7 +86,7 @@ pub fn rows(
     let threads = request.threads.min(fitting).max(1);
     let _lease = budget.take(threads as u64 * needed_bytes, "the largest image")?;
     progress.expect(images.clone().map(|image| stack.bytes_of(image)).sum());
-    let task = |worker: &mut (Reader<'_>, Room, Vec<Row>), task: usize| {
+    let task = |worker: &mut (Reader<'_>, Scratch, Vec<Row>), task: usize| {
         let (reader, room, rows) = worker;
         let image = images.start + task as u64;
         let (shape, samples) = reader.read(image)?;
@@ -95,7 +95,7 @@ pub fn rows(
         rows.push(row(stack, image, &shape, &found));
         progress.advance(stack.bytes_of(image))
     };
-    let make = || (Reader::new(stack), Room::default(), Vec::new());
+    let make = || (Reader::new(stack), Scratch::default(), Vec::new());
     let tasks = (images.end - images.start) as usize;
     let workers = parallel::run(threads, tasks, make, task, |_| {})?;
     let mut rows: Vec<Row> = workers.into_iter().flat_map(|(_, _, rows)| rows).collect();
@@ -111,7 +111,7 @@ pub(crate) fn refuse(stack: &Stack, image: u64, what: &str) -> Error {
 }
 
 /// The row of an image.
-pub(crate) fn row(stack: &Stack, image: u64, shape: &Shape, found: &Found) -> Row {
+pub(crate) fn row(stack: &Stack, image: u64, shape: &ImageShape, found: &ImageMeasures) -> Row {
     let (path, page) = stack.place(image);
     Row {
         image: stack.number(image),

@@ -4,7 +4,7 @@ use tiff::decoder::DecodingBuffer;
 
 /// What a number of an image is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SampleType {
     /// 8 bits, 0 to 255.
     U8,
     /// 16 bits, 0 to 65535.
@@ -15,7 +15,7 @@ pub enum Kind {
     F64,
 }
 
-impl Kind {
+impl SampleType {
     /// Bytes of a number.
     pub fn size_bytes(self) -> usize {
         match self {
@@ -29,7 +29,7 @@ impl Kind {
 
 /// Size of an image, and what its numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct ImageShape {
     /// Rows of pixels.
     pub height: usize,
     /// Pixels of a row.
@@ -39,10 +39,10 @@ pub struct Shape {
     /// Whether all numbers of a channel come before those of the next, not pixel after pixel.
     pub planar: bool,
     /// What a number is.
-    pub kind: Kind,
+    pub kind: SampleType,
 }
 
-impl Shape {
+impl ImageShape {
     /// Pixels.
     pub fn pixels(&self) -> usize {
         self.height * self.width
@@ -75,13 +75,13 @@ impl Default for Samples {
 
 impl Samples {
     /// Makes room for the numbers of an image; what they are is not said.
-    pub fn resize(&mut self, shape: &Shape) {
+    pub fn resize(&mut self, shape: &ImageShape) {
         let count = shape.pixels() * shape.channels;
         match shape.kind {
-            Kind::U8 => u8::of(self).resize(count, 0),
-            Kind::U16 => u16::of(self).resize(count, 0),
-            Kind::F32 => f32::of(self).resize(count, 0.0),
-            Kind::F64 => f64::of(self).resize(count, 0.0),
+            SampleType::U8 => u8::of(self).resize(count, 0),
+            SampleType::U16 => u16::of(self).resize(count, 0),
+            SampleType::F32 => f32::of(self).resize(count, 0.0),
+            SampleType::F64 => f64::of(self).resize(count, 0.0),
         }
     }
 
@@ -112,7 +112,7 @@ impl Samples {
 }
 
 /// A number of an image.
-pub trait Sample: Copy + PartialOrd + Default + Send + 'static {
+pub trait SampleValue: Copy + PartialOrd + Default + Send + 'static {
     /// Whether it is a level, a whole number from 0 on.
     const LEVELS: bool;
     /// The numbers of `samples`, which are made to be of this type.
@@ -129,7 +129,7 @@ pub trait Sample: Copy + PartialOrd + Default + Send + 'static {
 
 macro_rules! sample {
     ($type:ident, $variant:ident, $levels:literal, $luma:expr, $above:expr) => {
-        impl Sample for $type {
+        impl SampleValue for $type {
             const LEVELS: bool = $levels;
 
             fn of(samples: &mut Samples) -> &mut Vec<Self> {

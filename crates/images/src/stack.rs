@@ -8,7 +8,7 @@ use cuesta_input::{files, npy};
 
 use crate::kernel;
 use crate::params::PIXELS_MAX;
-use crate::samples::{Kind, Samples, Shape};
+use crate::samples::{ImageShape, SampleType, Samples};
 use crate::tiffs::{Pages, is_tiff};
 
 const OPERATION: &str = "input.images";
@@ -19,7 +19,7 @@ const ENDINGS: [&str; 3] = ["npy", "tif", "tiff"];
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// All of one shape, one after the other, from this byte on.
-    Npy { shape: Shape, offset: u64 },
+    Npy { shape: ImageShape, offset: u64 },
     /// Each of its own shape.
     Tiff,
 }
@@ -86,7 +86,7 @@ impl Stack {
             self.npy(&path)?
         } else if is_tiff(&start[..count]) {
             let needed = &mut self.needed_bytes;
-            let grow = |shape: Shape| *needed = (*needed).max(kernel::needed_bytes(&shape));
+            let grow = |shape: ImageShape| *needed = (*needed).max(kernel::needed_bytes(&shape));
             (Form::Tiff, Pages::open(&path)?.visit(grow)?)
         } else {
             let kind = name_of(&start[..count]);
@@ -105,10 +105,10 @@ impl Stack {
         let refuse =
             |what: String| Err(Error::input(OPERATION, format!("{} {what}", path.display())));
         let kind = match header.descr.as_str() {
-            "|u1" | "<u1" => Kind::U8,
-            "<u2" => Kind::U16,
-            "<f4" => Kind::F32,
-            "<f8" => Kind::F64,
+            "|u1" | "<u1" => SampleType::U8,
+            "<u2" => SampleType::U16,
+            "<f4" => SampleType::F32,
+            "<f8" => SampleType::F64,
             other => {
                 return refuse(format!(
                     "holds numbers of type {other}; save it as uint8, or as little-endian uint16, \
@@ -143,7 +143,7 @@ impl Stack {
             ));
         }
         let (height, width, channels) = (height as usize, width as usize, channels as usize);
-        let shape = Shape { height, width, channels, planar: false, kind };
+        let shape = ImageShape { height, width, channels, planar: false, kind };
         self.needed_bytes = self.needed_bytes.max(kernel::needed_bytes(&shape));
         Ok((Form::Npy { shape, offset: header.offset }, images))
     }
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// `Input` when it is damaged; `System`.
-    pub fn read(&mut self, image: u64) -> Result<(Shape, &Samples)> {
+    pub fn read(&mut self, image: u64) -> Result<(ImageShape, &Samples)> {
         let (part, open) = part_of(self.stack, &mut self.open, image)?;
         let shape = part.read(open, image - part.first, &mut self.samples)?;
         Ok((shape, &self.samples))
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// `Input` when it is damaged; `System`.
-    pub fn shape(&mut self, image: u64) -> Result<Shape> {
+    pub fn shape(&mut self, image: u64) -> Result<ImageShape> {
         let (part, open) = part_of(self.stack, &mut self.open, image)?;
         match (open, part.form) {
             (_, Form::Npy { shape, .. }) => Ok(shape),
@@ -255,7 +255,7 @@ impl Part {
         })
     }
 
-    fn read(&self, open: &mut Open, page: u64, samples: &mut Samples) -> Result<Shape> {
+    fn read(&self, open: &mut Open, page: u64, samples: &mut Samples) -> Result<ImageShape> {
         match (open, self.form) {
             (Open::Npy(file), Form::Npy { shape, offset }) => {
                 samples.resize(&shape);

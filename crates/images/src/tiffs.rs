@@ -9,7 +9,7 @@ use tiff::decoder::{Decoder, DecodingSampleType, Limits};
 use tiff::{ColorType, TiffError};
 
 use crate::params::PIXELS_MAX;
-use crate::samples::{Kind, Samples, Shape};
+use crate::samples::{ImageShape, SampleType, Samples};
 
 const OPERATION: &str = "input.tiff";
 /// Most bytes of a list in a page's directory; a strip has 8 of them.
@@ -48,7 +48,7 @@ impl Pages {
     ///
     /// # Errors
     /// `Input` when a page is damaged or of a type that is not read; `System`.
-    pub fn visit(mut self, mut visit: impl FnMut(Shape)) -> Result<u64> {
+    pub fn visit(mut self, mut visit: impl FnMut(ImageShape)) -> Result<u64> {
         let mut page = 0;
         loop {
             visit(self.shape(page)?);
@@ -64,7 +64,7 @@ impl Pages {
     ///
     /// # Errors
     /// `Input` when it is damaged or of a type that is not read; `System`.
-    pub fn read(&mut self, page: u64, samples: &mut Samples) -> Result<Shape> {
+    pub fn read(&mut self, page: u64, samples: &mut Samples) -> Result<ImageShape> {
         let shape = self.seek(page)?;
         samples.resize(&shape);
         let decoded = samples.fill(|bytes| self.decoder.read_image_bytes(bytes));
@@ -76,14 +76,14 @@ impl Pages {
     ///
     /// # Errors
     /// As [`Pages::read`].
-    pub fn seek(&mut self, page: u64) -> Result<Shape> {
+    pub fn seek(&mut self, page: u64) -> Result<ImageShape> {
         let index = usize::try_from(page).unwrap_or(usize::MAX);
         self.decoder.seek_to_image(index).map_err(|error| told(&self.path, page, error))?;
         self.shape(page)
     }
 
     /// The shape of the page that the decoder is at.
-    fn shape(&mut self, page: u64) -> Result<Shape> {
+    fn shape(&mut self, page: u64) -> Result<ImageShape> {
         let failed = |error| told(&self.path, page, error);
         let refuse = |what: String| Err(refused(&self.path, page, &what));
         let (width, height) = self.decoder.dimensions().map_err(failed)?;
@@ -103,10 +103,10 @@ impl Pages {
         };
         let layout = self.decoder.image_buffer_layout().map_err(failed)?;
         let kind = match (layout.sample_type, colour.bit_depth()) {
-            (Some(DecodingSampleType::U8), 8) => Kind::U8,
-            (Some(DecodingSampleType::U16), 16) => Kind::U16,
-            (Some(DecodingSampleType::F32), 32) => Kind::F32,
-            (Some(DecodingSampleType::F64), 64) => Kind::F64,
+            (Some(DecodingSampleType::U8), 8) => SampleType::U8,
+            (Some(DecodingSampleType::U16), 16) => SampleType::U16,
+            (Some(DecodingSampleType::F32), 32) => SampleType::F32,
+            (Some(DecodingSampleType::F64), 64) => SampleType::F64,
             (_, bits) => {
                 let kind = layout.sample_format;
                 return refuse(format!(
@@ -116,7 +116,7 @@ impl Pages {
             }
         };
         let (height, width, planar) = (height as usize, width as usize, layout.planes > 1);
-        let shape = Shape { height, width, channels, planar, kind };
+        let shape = ImageShape { height, width, channels, planar, kind };
         if layout.complete_len != shape.size_bytes() {
             return refuse("has rows of an odd length; save it again".to_owned());
         }

@@ -142,7 +142,7 @@ fn read_all(place: &Place, content: &[u8]) -> Result<(), TestCaseError> {
         let mut reader = Reader::new(&stack);
         for image in 0..stack.images {
             let (shape, samples) = reader.read(image)?;
-            let mut room = cuesta_images::kernel::Room::default();
+            let mut room = cuesta_images::kernel::Scratch::default();
             let _ = cuesta_images::kernel::analyse(samples, &shape, &plan, &mut room);
             assert!(!matches!(samples, Samples::U8(values) if values.is_empty()));
         }

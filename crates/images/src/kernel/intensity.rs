@@ -5,7 +5,7 @@ use std::fmt;
 use cuesta_core::cpu;
 
 use crate::params::Channel;
-use crate::samples::{Sample, Shape};
+use crate::samples::{ImageShape, SampleValue};
 
 /// Largest intensity of a floating-point image, in either direction.
 pub const VALUE_MAX: f64 = 1e150;
@@ -46,9 +46,9 @@ impl fmt::Display for Refused {
 ///
 /// # Errors
 /// When a grey image is asked for a colour.
-pub fn of<'a, T: Sample>(
+pub fn of<'a, T: SampleValue>(
     values: &'a [T],
-    shape: &Shape,
+    shape: &ImageShape,
     channel: Channel,
     plane: &'a mut Vec<T>,
 ) -> Result<&'a [T], Refused> {
@@ -65,7 +65,7 @@ pub fn of<'a, T: Sample>(
 }
 
 /// Of channels that come one after the other, each of so many pixels.
-fn planar<'a, T: Sample>(
+fn planar<'a, T: SampleValue>(
     values: &'a [T],
     pixels: usize,
     channel: Channel,
@@ -91,7 +91,7 @@ fn planar<'a, T: Sample>(
     plane
 }
 
-fn coloured<T: Sample, const N: usize>(
+fn coloured<T: SampleValue, const N: usize>(
     pixels: &[[T; N]],
     channel: Channel,
     plane: &mut Vec<T>,
@@ -105,7 +105,7 @@ fn coloured<T: Sample, const N: usize>(
     }
 }
 
-fn fill<T: Sample, const N: usize>(
+fn fill<T: SampleValue, const N: usize>(
     pixels: &[[T; N]],
     plane: &mut Vec<T>,
     intensity: impl Fn([T; N]) -> T,
@@ -125,7 +125,7 @@ fn fill<T: Sample, const N: usize>(
 ///
 /// # Errors
 /// A number that is not finite or beyond [`VALUE_MAX`].
-pub fn range<T: Sample>(plane: &[T], width: usize) -> Result<(T, T), Refused> {
+pub fn range<T: SampleValue>(plane: &[T], width: usize) -> Result<(T, T), Refused> {
     let start = plane.first().copied().unwrap_or_default();
     let (mut low, mut high, mut good) = (start, start, true);
     cpu::fastest(

@@ -5,18 +5,18 @@ mod objects;
 mod otsu;
 
 pub use intensity::{Refused, VALUE_MAX};
-pub use objects::Forest;
+pub use objects::LabelForest;
 #[cfg(test)]
 pub(crate) use otsu::{bin, threshold};
 
 use cuesta_core::cpu;
 
 use crate::params::Plan;
-use crate::samples::{Sample, Samples, Shape};
+use crate::samples::{ImageShape, SampleValue, Samples};
 
 /// What was found in an image.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct ImageMeasures {
     /// The threshold.
     pub threshold: f64,
     /// Pixels of features, those of objects that are too small included.
@@ -29,18 +29,18 @@ pub struct Found {
 
 /// Memory that is used again for each image.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct Scratch {
     plane: Samples,
     counts: Vec<u64>,
     mask: Vec<u8>,
-    forest: Forest,
+    forest: LabelForest,
 }
 
 /// Bytes that an image takes while it is worked on, its own numbers included.
-pub fn needed_bytes(shape: &Shape) -> u64 {
+pub fn needed_bytes(shape: &ImageShape) -> u64 {
     let plane = if shape.channels > 1 { shape.pixels() * shape.kind.size_bytes() } else { 0 };
     (shape.size_bytes() + plane + otsu::COUNTS_BYTES_MAX) as u64
-        + Forest::bytes_max(shape.height, shape.width)
+        + LabelForest::bytes_max(shape.height, shape.width)
 }
 
 /// Transform, threshold, objects.
@@ -49,10 +49,10 @@ pub fn needed_bytes(shape: &Shape) -> u64 {
 /// What is no image to be worked on, with its place.
 pub fn analyse(
     samples: &Samples,
-    shape: &Shape,
+    shape: &ImageShape,
     plan: &Plan,
-    room: &mut Room,
-) -> Result<Found, Refused> {
+    room: &mut Scratch,
+) -> Result<ImageMeasures, Refused> {
     match samples {
         Samples::U8(values) => typed(values, shape, plan, room),
         Samples::U16(values) => typed(values, shape, plan, room),
@@ -61,13 +61,13 @@ pub fn analyse(
     }
 }
 
-fn typed<T: Sample>(
+fn typed<T: SampleValue>(
     values: &[T],
-    shape: &Shape,
+    shape: &ImageShape,
     plan: &Plan,
-    room: &mut Room,
-) -> Result<Found, Refused> {
-    let Room { plane, counts, mask, forest } = room;
+    room: &mut Scratch,
+) -> Result<ImageMeasures, Refused> {
+    let Scratch { plane, counts, mask, forest } = room;
     let plane = intensity::of(values, shape, plan.channel, T::of(plane))?;
     let (low, high) = intensity::range(plane, shape.width)?;
     let threshold = plan.threshold.unwrap_or_else(|| otsu::threshold(plane, low, high, counts));
@@ -78,11 +78,11 @@ fn typed<T: Sample>(
         forest.add_row(mask);
     }
     let (objects, largest) = forest.count(plan.min_pixels);
-    Ok(Found { threshold, pixels: forest.pixels(), objects, largest })
+    Ok(ImageMeasures { threshold, pixels: forest.pixels(), objects, largest })
 }
 
 /// Sets the mask to 1 where a pixel is of a feature, else to 0.
-fn mark<T: Sample>(row: &[T], threshold: f64, dark: bool, mask: &mut [u8]) {
+fn mark<T: SampleValue>(row: &[T], threshold: f64, dark: bool, mask: &mut [u8]) {
     cpu::fastest(
         #[inline(always)]
         || {
@@ -100,16 +100,21 @@ mod tests {
     use super::*;
     use crate::params::Channel;
     use crate::reference;
-    use crate::samples::Kind;
+    use crate::samples::SampleType;
 
-    fn shape(height: usize, width: usize, channels: usize, kind: Kind) -> Shape {
+    fn shape(height: usize, width: usize, channels: usize, kind: SampleType) -> ImageShape {
         let planar = channels == 4 && width.is_multiple_of(2);
-        Shape { height, width, channels, planar, kind }
+        ImageShape { height, width, channels, planar, kind }
     }
 
     /// Images of few levels, so that objects touch in all ways and levels tie.
-    fn image() -> impl Strategy<Value = (Shape, Samples)> {
-        let kinds = prop_oneof![Just(Kind::U8), Just(Kind::U16), Just(Kind::F32), Just(Kind::F64)];
+    fn image() -> impl Strategy<Value = (ImageShape, Samples)> {
+        let kinds = prop_oneof![
+            Just(SampleType::U8),
+            Just(SampleType::U16),
+            Just(SampleType::F32),
+            Just(SampleType::F64)
+        ];
         let sizes = (
             1usize..20,
             1usize..140,
@@ -124,10 +129,10 @@ mod tests {
             prop::collection::vec(0..levels, count).prop_map(move |numbers| {
                 let numbers = numbers.iter();
                 let samples = match kind {
-                    Kind::U8 => Samples::U8(numbers.map(|&x| (x * 6) as u8).collect()),
-                    Kind::U16 => Samples::U16(numbers.map(|&x| x * step).collect()),
-                    Kind::F32 => Samples::F32(numbers.map(|&x| f32::from(x) / 3.0).collect()),
-                    Kind::F64 => Samples::F64(numbers.map(|&x| f64::from(x) - 7.1).collect()),
+                    SampleType::U8 => Samples::U8(numbers.map(|&x| (x * 6) as u8).collect()),
+                    SampleType::U16 => Samples::U16(numbers.map(|&x| x * step).collect()),
+                    SampleType::F32 => Samples::F32(numbers.map(|&x| f32::from(x) / 3.0).collect()),
+                    SampleType::F64 => Samples::F64(numbers.map(|&x| f64::from(x) - 7.1).collect()),
                 };
                 (shape(height, width, channels, kind), samples)
             })
@@ -142,8 +147,8 @@ mod tests {
             dark in any::<bool>(),
             min_pixels in 1u64..6,
         ) {
-            let (mut room, mut bytes_max) = (Room::default(), 0);
-            let mut other = crate::verify::Room::default();
+            let (mut room, mut bytes_max) = (Scratch::default(), 0);
+            let mut other = crate::verify::Scratch::default();
             for (shape, samples) in images {
                 let colours = [Channel::Luma, Channel::Red, Channel::Green, Channel::Blue];
                 let known = if shape.channels > 2 { 4 } else { 1 };
@@ -153,7 +158,7 @@ mod tests {
                     prop_assert_eq!(found, reference::analyse(&samples, &shape, &plan));
                     let again = crate::verify::analyse(&samples, &shape, &plan, &mut other);
                     prop_assert_eq!(again, Ok(found));
-                    bytes_max = bytes_max.max(Forest::bytes_max(shape.height, shape.width));
+                    bytes_max = bytes_max.max(LabelForest::bytes_max(shape.height, shape.width));
                     prop_assert!(room.forest.bytes() <= bytes_max);
                     // Beside the counts, which are half as wide.
                     prop_assert!(other.strips_bytes() <= bytes_max);
@@ -167,15 +172,15 @@ mod tests {
         let mut values = vec![0.5f32; 12];
         values[7] = f32::NAN;
         let plan = crate::params::ImagesParams::default().check().unwrap();
-        let grey = shape(3, 4, 1, Kind::F32);
-        let mut room = Room::default();
+        let grey = shape(3, 4, 1, SampleType::F32);
+        let mut room = Scratch::default();
         let told = analyse(&Samples::F32(values.clone()), &grey, &plan, &mut room).unwrap_err();
         assert_eq!(told.to_string(), "has NaN at row 1, column 3; give numbers");
         values[7] = f32::NEG_INFINITY;
         let told = analyse(&Samples::F32(values), &grey, &plan, &mut room).unwrap_err();
         assert_eq!(told.to_string(), "has -inf at row 1, column 3; give numbers");
         let huge = Samples::F64(vec![1.0, -1e151]);
-        let told = analyse(&huge, &shape(2, 1, 1, Kind::F64), &plan, &mut room).unwrap_err();
+        let told = analyse(&huge, &shape(2, 1, 1, SampleType::F64), &plan, &mut room).unwrap_err();
         assert!(told.to_string().contains("at row 1, column 0"), "{told}");
     }
 
@@ -183,7 +188,8 @@ mod tests {
     fn a_grey_image_has_no_red() {
         let plan = Plan { channel: Channel::Red, threshold: None, dark: false, min_pixels: 1 };
         let samples = Samples::U8(vec![1]);
-        let told = analyse(&samples, &shape(1, 1, 1, Kind::U8), &plan, &mut Room::default());
+        let told =
+            analyse(&samples, &shape(1, 1, 1, SampleType::U8), &plan, &mut Scratch::default());
         let text = told.unwrap_err().to_string();
         assert_eq!(text, "is grey and has no red; give --channel luma");
     }

@@ -14,7 +14,7 @@ struct Run {
 
 /// What is known of the objects of the rows so far.
 #[derive(Debug, Default)]
-pub struct Forest {
+pub struct LabelForest {
     /// By label: a label of the same object that is not larger; of a root itself.
     parents: Vec<u32>,
     /// Pixels of the object of a root.
@@ -24,7 +24,7 @@ pub struct Forest {
     pixels: u64,
 }
 
-impl Forest {
+impl LabelForest {
     /// Most bytes that an image of this size takes: at worst every other pixel of every other row
     /// is an object, in vectors that grow by doubling.
     pub fn bytes_max(height: usize, width: usize) -> u64 {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn count(rows: &[&str]) -> (u64, u64) {
-        let mut forest = Forest::default();
+        let mut forest = LabelForest::default();
         for row in rows {
             let mask: Vec<u8> = row.bytes().map(|byte| u8::from(byte == b'#')).collect();
             forest.add_row(&mask);

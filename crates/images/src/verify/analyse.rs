@@ -4,21 +4,21 @@ use cuesta_core::cpu;
 
 use super::cut::Cut;
 use super::levels::{Pixel, are_good};
-use super::strips::{Counted, Strips};
-use crate::kernel::Found;
+use super::strips::{ObjectCounts, Strips};
+use crate::kernel::ImageMeasures;
 use crate::params::{Channel, Plan};
-use crate::samples::{Samples, Shape};
+use crate::samples::{ImageShape, Samples};
 
 /// Memory that is used again for each image.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct Scratch {
     plane: Samples,
     counts: Vec<u32>,
     strips: Strips,
 }
 
 #[cfg(test)]
-impl Room {
+impl Scratch {
     /// Bytes that objects take.
     pub fn strips_bytes(&self) -> u64 {
         self.strips.bytes()
@@ -28,10 +28,10 @@ impl Room {
 /// Transform, threshold, objects; what is wrong with an image that is refused.
 pub fn analyse(
     samples: &Samples,
-    shape: &Shape,
+    shape: &ImageShape,
     plan: &Plan,
-    room: &mut Room,
-) -> Result<Found, String> {
+    room: &mut Scratch,
+) -> Result<ImageMeasures, String> {
     match samples {
         Samples::U8(values) => typed(values, shape, plan, room),
         Samples::U16(values) => typed(values, shape, plan, room),
@@ -42,11 +42,11 @@ pub fn analyse(
 
 fn typed<T: Pixel>(
     values: &[T],
-    shape: &Shape,
+    shape: &ImageShape,
     plan: &Plan,
-    room: &mut Room,
-) -> Result<Found, String> {
-    let Room { plane, counts, strips } = room;
+    room: &mut Scratch,
+) -> Result<ImageMeasures, String> {
+    let Scratch { plane, counts, strips } = room;
     let plane = intensities(values, shape, plan.channel, T::of(plane))?;
     if !are_good(plane) {
         return Err("has pixels that are no numbers, which the work would have refused".to_owned());
@@ -54,15 +54,15 @@ fn typed<T: Pixel>(
     let otsu = || T::otsu(plane, counts).ok_or_else(|| "has no pixel".to_owned());
     let threshold = plan.threshold.map_or_else(otsu, Ok)?;
     let cut = Cut::new(threshold, plan.dark);
-    let Counted { pixels, objects, largest } =
+    let ObjectCounts { pixels, objects, largest } =
         strips.count(plane, shape.width, cut, plan.min_pixels);
-    Ok(Found { threshold, pixels, objects, largest })
+    Ok(ImageMeasures { threshold, pixels, objects, largest })
 }
 
 /// The intensities of an image, in `plane` unless its own numbers are.
 fn intensities<'a, T: Pixel>(
     values: &'a [T],
-    shape: &Shape,
+    shape: &ImageShape,
     channel: Channel,
     plane: &'a mut Vec<T>,
 ) -> Result<&'a [T], String> {

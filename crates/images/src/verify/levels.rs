@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use cuesta_core::cpu;
 
 use crate::reference::compare;
-use crate::samples::Sample;
+use crate::samples::SampleValue;
 
 /// Levels of 16 bits.
 const LEVELS: usize = 1 << 16;
@@ -29,7 +29,7 @@ const WHOLE: f64 = 4_503_599_627_370_496.0;
 const MARGIN: f64 = 1.0 - 1.0 / (1u64 << 49) as f64;
 
 /// A number of an image.
-pub trait Pixel: Sample {
+pub trait Pixel: SampleValue {
     /// One that none is below.
     const LOWEST: Self;
     /// The smallest above a threshold.

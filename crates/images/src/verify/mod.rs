@@ -21,13 +21,13 @@ use cuesta_core::progress::Progress;
 use cuesta_core::sample::Sample;
 use cuesta_runtime::parallel;
 
-use crate::kernel::Found;
+use crate::kernel::ImageMeasures;
 use crate::params::Plan;
 use crate::run::{plan, refuse, row};
-use crate::samples::{Kind, Shape};
+use crate::samples::{ImageShape, SampleType};
 use crate::stack::{Reader, Stack};
 use crate::table::{self, Counts, Row};
-pub(crate) use analyse::{Room, analyse};
+pub(crate) use analyse::{Scratch, analyse};
 use lines::Lines;
 
 /// What the widest counts take less here than in the kernel: half of 512 KiB, of which some goes
@@ -148,7 +148,7 @@ impl Seen {
 /// A thread.
 struct Worker<'a> {
     reader: Reader<'a>,
-    room: Room,
+    room: Scratch,
     line: String,
     seen: Seen,
 }
@@ -166,7 +166,7 @@ impl<'a> Job<'a> {
         let make = || {
             parallel::lock(&kept).pop().unwrap_or_else(|| Worker {
                 reader: Reader::new(self.stack),
-                room: Room::default(),
+                room: Scratch::default(),
                 line: String::new(),
                 seen: Seen::default(),
             })
@@ -228,11 +228,11 @@ impl<'a> Job<'a> {
     }
 
     /// What a row says, if an image of this size may have it.
-    fn as_given(&self, given: &Row, shape: &Shape) -> Option<Found> {
+    fn as_given(&self, given: &Row, shape: &ImageShape) -> Option<ImageMeasures> {
         let Counts { pixels, objects, largest } = given.counts;
-        let found = Found { threshold: given.threshold, pixels, objects, largest };
-        let whole = matches!(shape.kind, Kind::U8 | Kind::U16);
-        let level_max = if shape.kind == Kind::U8 { 255.0 } else { 65_535.0 };
+        let found = ImageMeasures { threshold: given.threshold, pixels, objects, largest };
+        let whole = matches!(shape.kind, SampleType::U8 | SampleType::U16);
+        let level_max = if shape.kind == SampleType::U8 { 255.0 } else { 65_535.0 };
         let is_level = |x: f64| (0.0..=level_max).contains(&x) && x.fract() == 0.0;
         let threshold = match self.plan.threshold {
             Some(threshold) => threshold == given.threshold,

@@ -49,7 +49,7 @@ pub struct Strips {
 
 /// What was counted in an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct ObjectCounts {
     /// Pixels of features.
     pub pixels: u64,
     /// Objects that are large enough.
@@ -66,7 +66,7 @@ impl Strips {
         width: usize,
         cut: Cut<T>,
         min_pixels: u64,
-    ) -> Counted {
+    ) -> ObjectCounts {
         self.clear(width.div_ceil(BITS));
         cpu::fastest(
             #[inline(always)]
@@ -173,8 +173,8 @@ impl Strips {
     }
 
     #[inline(always)]
-    fn sum(&mut self, min_pixels: u64) -> Counted {
-        let mut counted = Counted::default();
+    fn sum(&mut self, min_pixels: u64) -> ObjectCounts {
+        let mut counted = ObjectCounts::default();
         // Parents are not larger, so a label has all its pixels when its turn comes.
         for label in (0..self.parents.len()).rev() {
             let (parent, size) = (self.parents[label] as usize, self.sizes[label]);
