@@ -12,18 +12,18 @@ use cuesta_runtime::whole::WholeFile;
 
 use crate::kernel::{self, AXES, Vector};
 use crate::params::Plan;
-use crate::source::Source;
+use crate::source::VectorSource;
 use crate::stored::{load, pieces, save, to_bytes, to_values};
 
 /// Where they are.
-pub(crate) enum Kept {
+pub(crate) enum BlockCache {
     /// In memory, and whether they are shifted. What is not there is made again.
     Memory(BTreeMap<u64, (bool, Vec<f64>)>),
     /// In a folder, in files.
     Files(PathBuf),
 }
 
-impl Kept {
+impl BlockCache {
     /// None yet; in files of `folder`, or without one in memory.
     pub fn new(folder: Option<&Path>) -> Self {
         match folder {
@@ -36,7 +36,7 @@ impl Kept {
     ///
     /// # Errors
     /// Those of the source; `System`.
-    pub fn make(&mut self, block: u64, plan: &Plan, source: &Source) -> Result<()> {
+    pub fn make(&mut self, block: u64, plan: &Plan, source: &VectorSource) -> Result<()> {
         let first = plan.first(block);
         match self {
             Self::Memory(_) => self.in_memory(block, plan, source).map(|_| ()),
@@ -55,8 +55,8 @@ impl Kept {
     /// Shifts a block.
     ///
     /// # Errors
-    /// As for [`Kept::make`].
-    pub fn shift(&mut self, block: u64, plan: &Plan, source: &Source) -> Result<()> {
+    /// As for [`BlockCache::make`].
+    pub fn shift(&mut self, block: u64, plan: &Plan, source: &VectorSource) -> Result<()> {
         let Self::Files(folder) = self else {
             let (shifted, values) = self.in_memory(block, plan, source)?;
             if !*shifted {
@@ -80,8 +80,8 @@ impl Kept {
     /// The sums of a shifted block.
     ///
     /// # Errors
-    /// As for [`Kept::make`].
-    pub fn sum(&mut self, block: u64, plan: &Plan, source: &Source) -> Result<Vector> {
+    /// As for [`BlockCache::make`].
+    pub fn sum(&mut self, block: u64, plan: &Plan, source: &VectorSource) -> Result<Vector> {
         let Self::Files(folder) = self else {
             self.shift(block, plan, source)?;
             return Ok(kernel::sum(&self.in_memory(block, plan, source)?.1));
@@ -104,7 +104,7 @@ impl Kept {
         &mut self,
         block: u64,
         plan: &Plan,
-        source: &Source,
+        source: &VectorSource,
     ) -> Result<&mut (bool, Vec<f64>)> {
         let Self::Memory(blocks) = self else {
             return Err(Error::defect("dataflow", "a block is looked for in memory"));

@@ -12,10 +12,10 @@ use cuesta_runtime::rounds::{self, Blocks, Leader, Means, Round, Task, Worker};
 use cuesta_runtime::{scratch, wire};
 use serde::{Deserialize, Serialize};
 
-use crate::kept::Kept;
+use crate::kept::BlockCache;
 use crate::kernel::{self, AXES};
 use crate::params::{DataflowParams, Keep, Plan};
-use crate::source::Source;
+use crate::source::VectorSource;
 use crate::{reduce, table};
 
 /// Sums of the coordinates of a block, in units.
@@ -50,7 +50,7 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
 pub fn work(request: &Request, means: Means) -> Result<Box<dyn Worker>> {
     let params: DataflowParams = parameters(&request.parameters)?;
     let in_memory = means.keeps && params.keep == Keep::Memory;
-    let kept = Kept::new((!in_memory).then_some(request.scratch.as_path()));
+    let kept = BlockCache::new((!in_memory).then_some(request.scratch.as_path()));
     Ok(Box::new(Work { params, request: request.clone(), room: Vec::new(), kept }))
 }
 
@@ -94,7 +94,7 @@ impl Leader for Steps {
 
 impl Steps {
     fn open(&self) -> Result<(Stage, Plan, Amounts)> {
-        let source = Source::open(&self.request.inputs, self.request.seed)?;
+        let source = VectorSource::open(&self.request.inputs, self.request.seed)?;
         let plan = self.params.check(source.vectors())?;
         let amounts = Amounts { files: source.file_bytes(), memory: plan.bytes(plan.vectors) };
         let budget = Budget::new(self.means.all_bytes());
@@ -170,14 +170,14 @@ struct Work {
     request: Request,
     /// A block that is not kept, or a piece of it.
     room: Vec<f64>,
-    kept: Kept,
+    kept: BlockCache,
 }
 
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         let stage: Stage = wire::from_bytes(task.shared)?;
         let (first, end): (u64, u64) = wire::from_bytes(task.own)?;
-        let source = Source::open(&self.request.inputs, self.request.seed)?;
+        let source = VectorSource::open(&self.request.inputs, self.request.seed)?;
         let plan = self.params.check(source.vectors())?;
         if end > plan.blocks {
             return Err(Error::input("dataflow", format!("there are only {} blocks", plan.blocks)));
@@ -198,7 +198,7 @@ impl Work {
         stage: Stage,
         block: u64,
         plan: &Plan,
-        source: &Source,
+        source: &VectorSource,
     ) -> Result<Option<Sums>> {
         let sum = match stage {
             Stage::Pipeline => source.pipeline(block, plan, &mut self.room)?,

@@ -12,8 +12,8 @@ use cuesta_runtime::scratch;
 use crate::kernel::{self, AXES, Vector};
 use crate::params::{DataflowParams, Keep, Plan, Stages, VECTOR_BYTES};
 use crate::reduce;
-use crate::source::{FUSED_VECTORS, Source};
-use crate::stored::{self, Blocks};
+use crate::source::{FUSED_VECTORS, VectorSource};
+use crate::stored::{self, BlockStore};
 use crate::table;
 
 /// Runs the workload.
@@ -23,10 +23,10 @@ use crate::table;
 pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
-    let source = Source::open(&request.inputs, request.seed)?;
+    let source = VectorSource::open(&request.inputs, request.seed)?;
     let plan = context.parameters::<DataflowParams>()?.check(source.vectors())?;
     let dataflow =
-        Dataflow { context: &context, plan, source, sums: Sums::new(plan.blocks, &budget)? };
+        Dataflow { context: &context, plan, source, sums: BlockSums::new(plan.blocks, &budget)? };
     let mut response = Response::default();
     match plan.stages {
         Stages::Fused => dataflow.fused(&mut response)?,
@@ -46,12 +46,12 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
 }
 
 /// The sums of the blocks, in units, added to by any thread.
-pub(crate) struct Sums<'a> {
+pub(crate) struct BlockSums<'a> {
     blocks: Vec<[AtomicI64; AXES]>,
     _lease: Lease<'a>,
 }
 
-impl<'a> Sums<'a> {
+impl<'a> BlockSums<'a> {
     fn new(blocks: u64, budget: &'a Budget) -> Result<Self> {
         let lease = budget.take(blocks * VECTOR_BYTES, "the sums of the blocks")?;
         Ok(Self { blocks: (0..blocks).map(|_| Default::default()).collect(), _lease: lease })
@@ -71,8 +71,8 @@ impl<'a> Sums<'a> {
 pub(crate) struct Dataflow<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) plan: Plan,
-    pub(crate) source: Source,
-    pub(crate) sums: Sums<'a>,
+    pub(crate) source: VectorSource,
+    pub(crate) sums: BlockSums<'a>,
 }
 
 impl Dataflow<'_> {
@@ -149,7 +149,7 @@ impl Dataflow<'_> {
     }
 
     /// Every stage over all blocks before the next one.
-    fn staged(&self, blocks: &impl Blocks, response: &mut Response) -> Result<()> {
+    fn staged(&self, blocks: &impl BlockStore, response: &mut Response) -> Result<()> {
         let plan = &self.plan;
         self.context.progress.expect(3 * plan.vectors);
         let drawn = self.source.vectors().is_none();

@@ -15,7 +15,7 @@ pub const FUSED_VECTORS: u64 = 1 << 16;
 const PIECE_VECTORS: usize = 1 << 15;
 
 /// All vectors of a run, by number.
-pub enum Source {
+pub enum VectorSource {
     /// Made of random words.
     Drawn(Stream),
     /// Those of files.
@@ -27,7 +27,7 @@ pub struct Stored {
     points: PointFiles,
 }
 
-impl Source {
+impl VectorSource {
     /// The vectors of the files behind `inputs`, or those that `seed` gives where there is none.
     ///
     /// # Errors
@@ -71,11 +71,11 @@ impl Source {
     }
 }
 
-impl Source {
+impl VectorSource {
     /// The sums of all stages of a block, with `room` for what is in memory meanwhile.
     ///
     /// # Errors
-    /// As [`Source::fill`].
+    /// As [`VectorSource::fill`].
     pub fn pipeline(&self, block: u64, plan: &Plan, room: &mut Vec<f64>) -> Result<Vector> {
         if plan.stores() {
             return self.separate(block, plan, room);
@@ -94,7 +94,7 @@ impl Source {
     /// The sum of shifted vectors in one loop; those of files are in `room` meanwhile.
     ///
     /// # Errors
-    /// As [`Source::fill`].
+    /// As [`VectorSource::fill`].
     pub fn fused(
         &self,
         first: u64,
@@ -114,7 +114,7 @@ impl Source {
     /// The sum of a block that is in `room`, each stage in a loop of its own.
     ///
     /// # Errors
-    /// As [`Source::fill`].
+    /// As [`VectorSource::fill`].
     pub fn separate(&self, block: u64, plan: &Plan, room: &mut Vec<f64>) -> Result<Vector> {
         room.resize(plan.values_of(block), 0.0);
         self.fill(plan.first(block), room, plan.limit())?;
@@ -127,7 +127,7 @@ impl Stored {
     /// The vectors of the files behind `inputs`, one file after the other.
     ///
     /// # Errors
-    /// As [`Source::open`].
+    /// As [`VectorSource::open`].
     pub fn open(inputs: &[PathBuf]) -> Result<Self> {
         let points = PointFiles::open(&points::list(inputs)?)?;
         if points.dimensions != AXES {
@@ -146,7 +146,7 @@ impl Stored {
         self.points.bytes()
     }
 
-    /// See [`Source::fill`].
+    /// See [`VectorSource::fill`].
     ///
     /// # Errors
     /// As it.

@@ -15,7 +15,7 @@ const VALUE_BYTES: usize = size_of::<f64>();
 
 /// All blocks, each used by one thread at a time. A block has `size` values; its pieces are given
 /// to the work in order, each a whole number of vectors.
-pub trait Blocks: Sync {
+pub trait BlockStore: Sync {
     /// Makes a block; `fill` is given where a piece starts, and the piece.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl<'a> InMemory<'a> {
     }
 }
 
-impl Blocks for InMemory<'_> {
+impl BlockStore for InMemory<'_> {
     fn put(
         &self,
         block: u64,
@@ -132,7 +132,7 @@ pub(crate) fn to_bytes(values: &[f64], bytes: &mut [u8]) {
     }
 }
 
-impl Blocks for OnDisk {
+impl BlockStore for OnDisk {
     fn put(
         &self,
         block: u64,

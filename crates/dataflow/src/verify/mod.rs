@@ -19,7 +19,7 @@ use cuesta_runtime::parallel;
 
 use crate::kernel::{AXES, UNITS};
 use crate::params::{DataflowParams, Plan};
-use crate::source::{Source, Stored};
+use crate::source::{Stored, VectorSource};
 use crate::table;
 use rows::{Row, Table};
 use sums::Words;
@@ -49,11 +49,11 @@ const TASK_LINES: usize = 1 << 8;
 /// # Errors
 /// `Input` for a number of a file that no sum is exact with; `System`; `Cancelled`.
 pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
-    let source = Source::open(&request.inputs, request.seed)?;
+    let source = VectorSource::open(&request.inputs, request.seed)?;
     let plan = parameters::<DataflowParams>(&request.parameters)?.check(source.vectors())?;
     let vectors = match &source {
-        Source::Drawn(_) => Vectors::Drawn(Words::new(request.seed)),
-        Source::Stored(stored) => Vectors::Stored(stored),
+        VectorSource::Drawn(_) => Vectors::Drawn(Words::new(request.seed)),
+        VectorSource::Stored(stored) => Vectors::Stored(stored),
     };
     let sampled = request.verify == VerificationLevel::Sample;
     let sample = sampled.then(|| Sample::random(plan.blocks));
