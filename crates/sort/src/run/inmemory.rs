@@ -8,9 +8,9 @@ use cuesta_core::random::Stream;
 use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
 use cuesta_runtime::parallel;
 
-use super::parts::Parts;
-use super::plan::{Plan, STRIPE_RECORDS, WRITE_BYTES, buckets};
-use super::room::{RecordRoom, Room};
+use super::parts::SlicePieces;
+use super::plan::{STRIPE_RECORDS, SortPlan, WRITE_BYTES, buckets};
+use super::room::{LeasedArray, RecordRoom};
 use crate::disk::{Disk, DiskFile};
 use crate::kernel::{self, Entry, Splitters};
 
@@ -28,10 +28,10 @@ pub struct Sorter<'a> {
     context: &'a Context<'a>,
     disk: &'a Disk,
     files: &'a RecordFiles,
-    plan: Plan,
+    plan: SortPlan,
     records: RecordRoom<'a>,
-    entries: Room<'a, Entry>,
-    divided: Room<'a, Entry>,
+    entries: LeasedArray<'a, Entry>,
+    divided: LeasedArray<'a, Entry>,
     /// Where each bucket of each stripe begins.
     starts: Vec<Vec<u32>>,
     /// First record of the run, and how many it has.
@@ -48,7 +48,7 @@ impl<'a> Sorter<'a> {
         context: &'a Context<'a>,
         disk: &'a Disk,
         files: &'a RecordFiles,
-        plan: Plan,
+        plan: SortPlan,
     ) -> Result<Self> {
         let most = plan.run_records.min(files.records()) as usize;
         let budget = context.budget;
@@ -58,8 +58,8 @@ impl<'a> Sorter<'a> {
             files,
             plan,
             records: RecordRoom::new(budget, most)?,
-            entries: Room::new(budget, 0, most)?,
-            divided: Room::new(budget, 0, most)?,
+            entries: LeasedArray::new(budget, 0, most)?,
+            divided: LeasedArray::new(budget, 0, most)?,
             starts: Vec::new(),
             first: 0,
             count: 0,
@@ -99,7 +99,7 @@ impl<'a> Sorter<'a> {
         self.starts.clear();
         self.starts.resize_with(tasks, || vec![0; splitters.buckets() + 1]);
         let divided = stripes(&mut self.divided.values()[..self.count]);
-        let starts = Parts::new(&mut self.starts, (0..tasks).map(|_| 1));
+        let starts = SlicePieces::new(&mut self.starts, (0..tasks).map(|_| 1));
         let work = |places: &mut Vec<u16>, task: usize| {
             let start = task * STRIPE_RECORDS;
             let out = divided.take(task);
@@ -130,7 +130,7 @@ impl<'a> Sorter<'a> {
         let (records, starts) = (self.records.values() as &[Record], &self.starts);
         let divided = &self.divided.values()[..self.count];
         // The entries as they were read are not needed any more.
-        let entries = Parts::new(self.entries.values(), sizes.into_iter());
+        let entries = SlicePieces::new(self.entries.values(), sizes.into_iter());
         let work = |(out, samples): &mut (Vec<Record>, Vec<Sample>), task: usize| {
             let bucket = entries.take(task);
             kernel::collect(divided, STRIPE_RECORDS, starts, task, bucket);
@@ -178,10 +178,10 @@ pub fn write_records(
     Ok(())
 }
 
-fn stripes<T>(slice: &mut [T]) -> Parts<'_, T> {
+fn stripes<T>(slice: &mut [T]) -> SlicePieces<'_, T> {
     let stripes = slice.len().div_ceil(STRIPE_RECORDS);
     let left = slice.len();
-    Parts::new(
+    SlicePieces::new(
         slice,
         (0..stripes).map(|stripe| (left - stripe * STRIPE_RECORDS).min(STRIPE_RECORDS)),
     )

@@ -10,8 +10,8 @@ use cuesta_input::records::{KEY_BYTES, RECORD_BYTES, Record};
 use cuesta_runtime::parallel;
 
 use super::inmemory::write_records;
-use super::plan::Plan;
-use super::room::{RecordRoom, Room};
+use super::plan::SortPlan;
+use super::room::{LeasedArray, RecordRoom};
 use crate::disk::{Disk, DiskFile};
 use crate::kernel::{self, Entry};
 
@@ -22,7 +22,7 @@ const SCRATCH: &str = "scratch";
 pub struct Runs<'a> {
     path: PathBuf,
     file: DiskFile<'a>,
-    plan: Plan,
+    plan: SortPlan,
     records: u64,
     /// The keys at every `stride`-th place of each run.
     samples: Vec<Vec<u128>>,
@@ -33,7 +33,7 @@ impl<'a> Runs<'a> {
     ///
     /// # Errors
     /// `System`.
-    pub fn create(disk: &'a Disk, path: &Path, plan: Plan, records: u64) -> Result<Self> {
+    pub fn create(disk: &'a Disk, path: &Path, plan: SortPlan, records: u64) -> Result<Self> {
         let file = disk.create(SCRATCH, path)?;
         Ok(Self { path: path.to_owned(), file, plan, records, samples: Vec::new() })
     }
@@ -128,8 +128,8 @@ struct Boundary {
 /// Room of one thread.
 struct Worker<'a> {
     records: RecordRoom<'a>,
-    entries: Room<'a, Entry>,
-    other: Room<'a, Entry>,
+    entries: LeasedArray<'a, Entry>,
+    other: LeasedArray<'a, Entry>,
     buffer: Vec<Record>,
 }
 
@@ -144,8 +144,8 @@ pub fn merge(context: &Context<'_>, runs: &Runs<'_>, output: &DiskFile<'_>) -> R
     let make = || {
         Ok(Worker {
             records: RecordRoom::new(budget, most)?,
-            entries: Room::new(budget, 0, most)?,
-            other: Room::new(budget, 0, most)?,
+            entries: LeasedArray::new(budget, 0, most)?,
+            other: LeasedArray::new(budget, 0, most)?,
             buffer: Vec::new(),
         })
     };

@@ -20,7 +20,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::params::SortParams;
 use inmemory::{DIVIDED_BYTES, Sorter};
 use merge::Runs;
-use plan::{Memory, Plan};
+use plan::{Memory, SortPlan};
 
 /// The answer file.
 pub const SORTED_FILE: &str = "sorted.dat";
@@ -90,11 +90,11 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn sorter(&self, plan: Plan) -> Result<Sorter<'a>> {
+    fn sorter(&self, plan: SortPlan) -> Result<Sorter<'a>> {
         Sorter::new(self.context, self.disk, self.files, plan)
     }
 
-    fn in_memory(&mut self, plan: Plan, output: &DiskFile<'_>) -> Result<()> {
+    fn in_memory(&mut self, plan: SortPlan, output: &DiskFile<'_>) -> Result<()> {
         let mut sorter = self.sorter(plan)?;
         self.one_run(&mut sorter, 0, output).map(|_| ())
     }
@@ -120,7 +120,7 @@ impl<'a> Job<'a> {
         Ok(samples)
     }
 
-    fn spill(&mut self, plan: Plan) -> Result<Runs<'a>> {
+    fn spill(&mut self, plan: SortPlan) -> Result<Runs<'a>> {
         let path = self.context.request.scratch.join("sort.runs");
         let mut runs = Runs::create(self.disk, &path, plan, self.files.records())?;
         let mut sorter = self.sorter(plan)?;

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use cuesta_runtime::parallel::lock;
 
 /// Pieces of a slice; task `index` takes piece `index`, once.
-pub struct Parts<'a, T>(Vec<Mutex<Option<&'a mut [T]>>>);
+pub struct SlicePieces<'a, T>(Vec<Mutex<Option<&'a mut [T]>>>);
 
-impl<'a, T> Parts<'a, T> {
+impl<'a, T> SlicePieces<'a, T> {
     /// Cuts `slice` into pieces of these sizes, which add up to its length at most.
     pub fn new(mut slice: &'a mut [T], sizes: impl Iterator<Item = usize>) -> Self {
         let cut = |size| {

@@ -29,7 +29,7 @@ const SLACK_BYTES: u64 = 4 << 20;
 
 /// How a sort is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct SortPlan {
     /// Records of each run but the last.
     pub run_records: u64,
     /// Runs; 1 when everything fits in memory.
@@ -75,16 +75,16 @@ impl Memory {
 ///
 /// # Errors
 /// `Input` when the memory is too little to sort anything, with how much is enough.
-pub fn plan(records: u64, threads: usize, memory: Memory) -> Result<Plan> {
+pub fn plan(records: u64, threads: usize, memory: Memory) -> Result<SortPlan> {
     divide(records, threads, memory.usable_bytes()).ok_or_else(|| memory.refuse(records, threads))
 }
 
-fn divide(records: u64, threads: usize, free_bytes: u64) -> Option<Plan> {
+fn divide(records: u64, threads: usize, free_bytes: u64) -> Option<SortPlan> {
     let threads = threads as u64;
     let fixed_bytes = threads * THREAD_BYTES;
     let room = free_bytes.saturating_sub(fixed_bytes);
     if run_bytes(records) <= room {
-        return Some(Plan {
+        return Some(SortPlan {
             run_records: records.max(1),
             runs: 1,
             task_records: 0,
@@ -101,7 +101,7 @@ fn divide(records: u64, threads: usize, free_bytes: u64) -> Option<Plan> {
     if run_records < RUN_RECORDS_MIN || stride < 16 {
         return None;
     }
-    Some(Plan { run_records, runs, task_records, stride })
+    Some(SortPlan { run_records, runs, task_records, stride })
 }
 
 /// Buckets of a run.

@@ -6,12 +6,12 @@ use cuesta_core::pages::large_pages;
 use cuesta_input::records::{RECORD_BYTES, Record};
 
 /// An array of zeros, and the memory it takes.
-pub struct Room<'a, T> {
+pub struct LeasedArray<'a, T> {
     values: Vec<T>,
     _lease: Lease<'a>,
 }
 
-impl<'a, T: Clone> Room<'a, T> {
+impl<'a, T: Clone> LeasedArray<'a, T> {
     /// `count` times `zero`, whose bits are all zero: no page of it is touched yet.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl<'a, T: Clone> Room<'a, T> {
 }
 
 /// Room for records. Bytes, because `vec!` fills arrays of records on one thread, even with zeros.
-pub struct RecordRoom<'a>(Room<'a, u8>);
+pub struct RecordRoom<'a>(LeasedArray<'a, u8>);
 
 impl<'a> RecordRoom<'a> {
     /// Room for `count` records.
@@ -38,7 +38,7 @@ impl<'a> RecordRoom<'a> {
     /// # Errors
     /// `Input` when the budget has less.
     pub fn new(budget: &'a Budget, count: usize) -> Result<Self> {
-        Room::new(budget, 0, count * RECORD_BYTES).map(Self)
+        LeasedArray::new(budget, 0, count * RECORD_BYTES).map(Self)
     }
 
     /// The records.

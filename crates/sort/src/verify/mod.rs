@@ -29,7 +29,7 @@ use crate::params::SortParams;
 use crate::run::plan::Memory;
 use crate::run::{SORTED_FILE, resident_bytes};
 use repeated::{KEY_ROOM_BYTES, Repeated};
-use side::{Side, TASK_RECORDS, add, add_places};
+use side::{DatasetReader, TASK_RECORDS, add, add_places};
 
 const METHOD: &str = "keyed fingerprints of all records with their ranks among equal keys, \
                       without sorting";
@@ -134,7 +134,7 @@ impl Found {
 
 /// What a thread finds in the answer.
 struct Looker<'a> {
-    side: Side<'a>,
+    side: DatasetReader<'a>,
     digest: Digest,
     prints: Fingerprint,
     sorted: bool,
@@ -144,7 +144,7 @@ struct Looker<'a> {
 
 /// What a thread finds in the input.
 struct Counter<'a> {
-    side: Side<'a>,
+    side: DatasetReader<'a>,
     prints: Fingerprint,
     /// Places of records with a repeated key and of that key in the table, then their ranks.
     repeated: Vec<(usize, u64)>,
@@ -163,7 +163,7 @@ impl Job<'_> {
         let held = AtomicU64::new(0);
         let work = |looker: &mut Looker<'_>, task: usize| self.look_at(answer, looker, task, &held);
         let make = || Looker {
-            side: Side::new(answer, &self.disk),
+            side: DatasetReader::new(answer, &self.disk),
             digest: Digest::default(),
             prints: Fingerprint::default(),
             sorted: true,
@@ -205,7 +205,8 @@ impl Job<'_> {
         let mut last = before.as_ref().map(key);
         // Of a run of equal keys that began in a task before, only the end is here.
         let start = records.first().map(key).filter(|&start| last == Some(start));
-        let run_start = start.map(|start| Side::new(answer, &self.disk).below(start, first));
+        let run_start =
+            start.map(|start| DatasetReader::new(answer, &self.disk).below(start, first));
         let mut earlier = run_start.transpose()?.map_or(0, |run_start| first - 1 - run_start);
         let mut repeated = 0;
         for record in records {
@@ -264,7 +265,7 @@ impl Job<'_> {
         let (begin, end) = (starts(low).saturating_sub(1), starts(high));
         let has_some = |&task: &usize| found.tasks[task].1 > 0;
         let which: Vec<usize> = (begin..end).filter(has_some).collect();
-        let work = |(side, keys): &mut (Side<'_>, Vec<u128>), task: usize| {
+        let work = |(side, keys): &mut (DatasetReader<'_>, Vec<u128>), task: usize| {
             let (before, records) = side.read(which[task], true)?;
             let mut last = before.as_ref().map(key);
             let mut held = None;
@@ -278,7 +279,7 @@ impl Job<'_> {
             }
             self.progress.advance(0)
         };
-        let make = || (Side::new(answer, &self.disk), Vec::new());
+        let make = || (DatasetReader::new(answer, &self.disk), Vec::new());
         let workers = parallel::run(self.threads, which.len(), make, work, |_| {})?;
         Ok(workers.into_iter().map(|(_, keys)| keys).collect())
     }
@@ -317,7 +318,7 @@ impl Job<'_> {
             self.progress.advance(records.as_flattened().len() as u64 / passes)
         };
         let make = || Counter {
-            side: Side::new(input, &self.disk),
+            side: DatasetReader::new(input, &self.disk),
             prints: Fingerprint::default(),
             repeated: Vec::new(),
         };

@@ -17,14 +17,14 @@ const OPERATION: &str = "verify";
 const RECORD_WORDS: usize = RECORD_BYTES.div_ceil(8);
 
 /// Records of a dataset, with the room and the open file of one thread.
-pub struct Side<'a> {
+pub struct DatasetReader<'a> {
     files: &'a RecordFiles,
     disk: &'a Disk,
     open: Option<(&'a Path, DiskFile<'a>)>,
     buffer: Vec<Record>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> DatasetReader<'a> {
     /// Nothing read yet.
     pub fn new(files: &'a RecordFiles, disk: &'a Disk) -> Self {
         Self { files, disk, open: None, buffer: Vec::new() }
