@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use convert::{from_json, python_error, to_json};
-use workloads::{ALL, Workload};
+use workloads::{ALL, RegisteredWorkload};
 
 /// How often a waiting call looks for Ctrl-C and reports progress.
 const TICK: Duration = Duration::from_millis(50);
@@ -53,8 +53,9 @@ mod _native {
     /// The parameters of a workload with the defaults of those not given, checked; JSON in and out.
     #[pyfunction]
     fn parameters(py: Python<'_>, workload: &str, parameters_json: &str) -> PyResult<String> {
-        let read =
-            || to_json(&Workload::named(workload)?.parameters(&from_json(parameters_json)?)?);
+        let read = || {
+            to_json(&RegisteredWorkload::named(workload)?.parameters(&from_json(parameters_json)?)?)
+        };
         panics::caught(read).map_err(|error| python_error(py, &error))
     }
 
@@ -68,7 +69,9 @@ mod _native {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
         let request = job::request(request).map_err(|error| python_error(py, &error))?;
-        watched(py, progress, |state| to_json(&Workload::named(workload)?.run(&request, state)?))
+        watched(py, progress, |state| {
+            to_json(&RegisteredWorkload::named(workload)?.run(&request, state)?)
+        })
     }
 
     /// Adds names and the network to the answer of any engine; JSON in, JSON out.
@@ -103,7 +106,9 @@ mod _native {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
         let request = job::request(request).map_err(|error| python_error(py, &error))?;
-        watched(py, progress, |state| to_json(&Workload::named(workload)?.verify(&request, state)?))
+        watched(py, progress, |state| {
+            to_json(&RegisteredWorkload::named(workload)?.verify(&request, state)?)
+        })
     }
 
     /// Name, bytes and BLAKE3 of the files of a folder, apart from some; JSON out.
@@ -176,7 +181,7 @@ mod _native {
     }
 }
 
-fn named<'a>(workloads: impl Iterator<Item = &'a Workload>) -> Vec<&'static str> {
+fn named<'a>(workloads: impl Iterator<Item = &'a RegisteredWorkload>) -> Vec<&'static str> {
     workloads.map(|workload| workload.name).collect()
 }
 

@@ -16,7 +16,7 @@ use crate::buffers::{Block, Held};
 use crate::convert::{python_error, to_json};
 use crate::panics::caught;
 use crate::watched;
-use crate::workloads::Workload;
+use crate::workloads::RegisteredWorkload;
 
 /// What leads a run: plans its rounds from what the last one found.
 #[pyclass(module = "cuesta._native", frozen)]
@@ -34,7 +34,7 @@ type PyRound<'py> = (String, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>);
 impl Leader {
     #[new]
     fn new(py: Python<'_>, workload: &str, request: &str, means: &str) -> PyResult<Self> {
-        let leader = opened(workload, request, means, Workload::lead);
+        let leader = opened(workload, request, means, RegisteredWorkload::lead);
         let leader = leader.map_err(|error| python_error(py, &error))?;
         Ok(Self(Mutex::new(Leads { leader, response: Response::default() })))
     }
@@ -81,7 +81,7 @@ type PyDone<'py> = (Bound<'py, PyBytes>, Block, Vec<u64>);
 impl Worker {
     #[new]
     fn new(py: Python<'_>, workload: &str, request: &str, means: &str) -> PyResult<Self> {
-        let worker = opened(workload, request, means, Workload::work);
+        let worker = opened(workload, request, means, RegisteredWorkload::work);
         Ok(Self(Mutex::new(worker.map_err(|error| python_error(py, &error))?)))
     }
 
@@ -141,8 +141,8 @@ fn opened<T>(
     workload: &str,
     request: &str,
     means: &str,
-    open: impl FnOnce(&Workload, &Request, Means) -> Result<T>,
+    open: impl FnOnce(&RegisteredWorkload, &Request, Means) -> Result<T>,
 ) -> Result<T> {
     let means = Means::from_json(means)?;
-    caught(|| open(Workload::named(workload)?, &job::request(request)?, means))
+    caught(|| open(RegisteredWorkload::named(workload)?, &job::request(request)?, means))
 }

@@ -9,18 +9,18 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// What a crate offers of a workload.
-pub struct Workload {
+pub struct RegisteredWorkload {
     /// Its name in `spec/workloads`.
     pub name: &'static str,
     /// What describes it in rounds, where something does.
-    pub rounds: Option<Rounds>,
+    pub rounds: Option<RoundFunctions>,
     parameters: fn(&Value) -> Result<Value>,
     run: fn(&Request, &Progress) -> Result<Response>,
     verify: fn(&Request, &Progress) -> Result<Verdict>,
 }
 
 /// What leads the rounds of a workload, and what does their tasks.
-pub struct Rounds {
+pub struct RoundFunctions {
     /// What leads has one part in so many of the memory.
     leader_part: u64,
     lead: fn(&Request, Means) -> Result<Box<dyn Leader>>,
@@ -30,7 +30,7 @@ pub struct Rounds {
 /// The entry of a workload of a crate of its own, with rounds or without.
 macro_rules! workload {
     ($name:literal, $of:ident, $check:expr) => {
-        Workload {
+        RegisteredWorkload {
             name: $name,
             rounds: None,
             parameters: |given| checked(given, $check),
@@ -39,8 +39,8 @@ macro_rules! workload {
         }
     };
     ($name:literal, $of:ident, $check:expr, $leader_part:expr) => {
-        Workload {
-            rounds: Some(Rounds {
+        RegisteredWorkload {
+            rounds: Some(RoundFunctions {
                 leader_part: $leader_part,
                 lead: $of::rounds::lead,
                 work: $of::rounds::work,
@@ -53,7 +53,7 @@ macro_rules! workload {
 /// The entry of a workload of the crate of gene networks, with rounds or without.
 macro_rules! network {
     ($name:literal, $check:expr) => {
-        Workload {
+        RegisteredWorkload {
             name: $name,
             rounds: None,
             parameters: |given| checked(given, $check),
@@ -62,8 +62,8 @@ macro_rules! network {
         }
     };
     ($name:literal, $check:expr, $leader_part:expr) => {
-        Workload {
-            rounds: Some(Rounds {
+        RegisteredWorkload {
+            rounds: Some(RoundFunctions {
                 leader_part: $leader_part,
                 lead: |request, means| cuesta_network::rounds::lead($name, request, means),
                 work: |request, means| cuesta_network::rounds::work($name, request, means),
@@ -80,7 +80,7 @@ const JOINS: u64 = 2;
 
 /// Every workload: its name, its crate, how its parameters are checked, and where it has rounds the
 /// part of the memory for what leads.
-pub const ALL: &[Workload] = &[
+pub const ALL: &[RegisteredWorkload] = &[
     workload!("assemble", cuesta_assembly, check_assemble, JOINS),
     workload!("dataflow", cuesta_dataflow, check_dataflow, PLANS),
     workload!("images", cuesta_images, cuesta_images::params::ImagesParams::check, PLANS),
@@ -109,7 +109,7 @@ fn check_dataflow(
     params.check(None)
 }
 
-impl Workload {
+impl RegisteredWorkload {
     /// The workload of a name.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl Workload {
     /// What does the tasks of its rounds, each in one thread.
     ///
     /// # Errors
-    /// As [`Workload::lead`].
+    /// As [`RegisteredWorkload::lead`].
     pub fn work(&self, request: &Request, means: Means) -> Result<Box<dyn Worker>> {
         let rounds = self.in_rounds()?;
         let (means, _) = means.divided(rounds.leader_part);
@@ -164,7 +164,7 @@ impl Workload {
         (rounds.work)(&Request { memory_bytes, threads: 1, ..request.clone() }, means)
     }
 
-    fn in_rounds(&self) -> Result<&Rounds> {
+    fn in_rounds(&self) -> Result<&RoundFunctions> {
         let without = || Error::defect("rounds", format!("{} has none", self.name));
         self.rounds.as_ref().ok_or_else(without)
     }
