@@ -124,7 +124,7 @@ impl<'a> BucketBlocks<'a> {
         let found = File::open(&self.path)
             .map_err(|cause| Error::system(self.operation, "reading", &self.path, &cause))?;
         *lock(&self.file) = Some(found);
-        let mut places = codec::Reader(places);
+        let mut places = codec::ByteReader(places);
         for blocks in &self.buckets {
             let mut blocks = lock(blocks);
             for _ in 0..places.u64()? {

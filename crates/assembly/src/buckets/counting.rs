@@ -12,7 +12,7 @@ use crate::kernel::packed::{LEFT_INSIDE, PackedSuperKmer};
 use crate::kernel::scan::{REPEATED, ReadCounts, SOLID};
 use crate::kernel::sequences::Fragments;
 use crate::kernel::spectrum::Spectrum;
-use crate::kernel::table::Table;
+use crate::kernel::table::KmerTable;
 
 /// One bucket in so many is looked at to choose the smallest count.
 const SAMPLE: usize = 16;
@@ -101,7 +101,7 @@ impl<'b> Counting<'_, '_, 'b> {
 }
 
 struct Worker<'a, K> {
-    table: Table<'a, K>,
+    table: KmerTable<'a, K>,
     buffer: Vec<u8>,
     spectrum: Spectrum,
     solid: Vec<usize>,
@@ -113,8 +113,8 @@ struct Worker<'a, K> {
 impl<'a, K: Kmer> Worker<'a, K> {
     fn new(budget: &'a Budget, grain: Grain) -> Self {
         let table = match grain {
-            Grain::Path => Table::new(budget),
-            Grain::Kmer => Table::with_edges(budget),
+            Grain::Path => KmerTable::new(budget),
+            Grain::Kmer => KmerTable::with_edges(budget),
         };
         Self {
             table,
@@ -171,7 +171,7 @@ impl<'a, K: Kmer> Worker<'a, K> {
 }
 
 /// Counts the k-mers of a super-k-mer, but not a repeated one, and notes what follows them.
-fn add_with_edges<K: Kmer>(table: &mut Table<'_, K>, record: &PackedSuperKmer<'_>, k: usize) {
+fn add_with_edges<K: Kmer>(table: &mut KmerTable<'_, K>, record: &PackedSuperKmer<'_>, k: usize) {
     let mut is_counted = record.flags & REPEATED != 0;
     let mut before: Option<(K, bool)> = None;
     record.each(k, |one: K, two: K, inside| {

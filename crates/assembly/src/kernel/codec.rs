@@ -39,7 +39,7 @@ pub fn each_block(
     bytes: &[u8],
     mut take: impl FnMut(usize, &[u8]) -> Result<()>,
 ) -> Result<ReadCounts> {
-    let mut reader = Reader(bytes);
+    let mut reader = ByteReader(bytes);
     let mut all = ReadCounts::default();
     while !reader.0.is_empty() {
         let bucket = reader.u32()?;
@@ -64,7 +64,7 @@ pub fn tally_bytes(tally: &ReadCounts) -> Vec<u8> {
 /// # Errors
 /// `Input` when bytes are missing.
 pub fn tally(bytes: &[u8]) -> Result<ReadCounts> {
-    Reader(bytes).tally()
+    ByteReader(bytes).tally()
 }
 
 /// Numbers of k-mers by count.
@@ -79,7 +79,7 @@ pub fn spectrum_bytes(spectrum: &Spectrum) -> Vec<u8> {
 /// # Errors
 /// `Input` when bytes are missing.
 pub fn add_spectrum(bytes: &[u8], spectrum: &mut Spectrum) -> Result<()> {
-    Reader(bytes).spectrum(spectrum)
+    ByteReader(bytes).spectrum(spectrum)
 }
 
 /// Appends a fragment.
@@ -103,7 +103,7 @@ pub fn each_fragment(
     bytes: &[u8],
     mut take: impl FnMut(FragmentSummary, &[Base]) -> Result<()>,
 ) -> Result<()> {
-    let mut reader = Reader(bytes);
+    let mut reader = ByteReader(bytes);
     let mut codes = Vec::new();
     while !reader.0.is_empty() {
         codes.clear();
@@ -131,9 +131,9 @@ pub(crate) fn put_spectrum(spectrum: &Spectrum, bytes: &mut Vec<u8>) {
 }
 
 /// What reads bytes one value after the other; each fails where bytes are missing.
-pub(crate) struct Reader<'b>(pub(crate) &'b [u8]);
+pub(crate) struct ByteReader<'b>(pub(crate) &'b [u8]);
 
-impl<'b> Reader<'b> {
+impl<'b> ByteReader<'b> {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

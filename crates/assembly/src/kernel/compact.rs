@@ -11,7 +11,7 @@ use crate::kernel::internal;
 use crate::kernel::kmer::{Base, Kmer, complement};
 use crate::kernel::packed::{LEFT_INSIDE, RIGHT_INSIDE};
 use crate::kernel::sequences::{FragmentSummary, Fragments};
-use crate::kernel::table::Table;
+use crate::kernel::table::KmerTable;
 
 /// A k-mer as a path reads it, and its other strand.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ pub enum Grain {
 
 /// Finds the fragments of the k-mers of a bucket.
 pub struct Compactor<'t, 'b, K> {
-    table: &'t mut Table<'b, K>,
+    table: &'t mut KmerTable<'b, K>,
     k: usize,
     min_count: u32,
     grain: Grain,
@@ -69,7 +69,11 @@ pub struct Compactor<'t, 'b, K> {
 
 impl<'t, 'b, K: Kmer> Compactor<'t, 'b, K> {
     /// K-mers counted less than `min_count` times are taken for absent.
-    pub fn new(table: &'t mut Table<'b, K>, k: usize, (min_count, grain): (u32, Grain)) -> Self {
+    pub fn new(
+        table: &'t mut KmerTable<'b, K>,
+        k: usize,
+        (min_count, grain): (u32, Grain),
+    ) -> Self {
         Self { table, k, min_count, grain }
     }
 

@@ -13,7 +13,7 @@ const SOLID: u32 = 1 << 28;
 const SLOTS_MIN: usize = 1 << 12;
 
 /// A table from canonical k-mers to their counts and to the ends of theirs that are in the bucket.
-pub struct Table<'a, K> {
+pub struct KmerTable<'a, K> {
     keys: Vec<K>,
     /// Two bits for the ends inside, one for having been visited, one for being solid, then the
     /// count.
@@ -26,7 +26,7 @@ pub struct Table<'a, K> {
     lease: Option<Lease<'a>>,
 }
 
-impl<'a, K: Kmer> Table<'a, K> {
+impl<'a, K: Kmer> KmerTable<'a, K> {
     /// An empty table.
     pub fn new(budget: &'a Budget) -> Self {
         let (keys, facts) = (Vec::new(), Vec::new());
@@ -125,7 +125,7 @@ impl<'a, K: Kmer> Table<'a, K> {
     }
 
     /// Marks a canonical k-mer as solid, whatever its count, which is at least `weight` then. There
-    /// must be room. Where weights are not 0 no k-mer may be counted by [`Table::add`] too.
+    /// must be room. Where weights are not 0 no k-mer may be counted by [`KmerTable::add`] too.
     pub fn mark_solid(&mut self, key: K, inside: u32, weight: u32) {
         let slot = self.insert(key);
         let facts = self.facts[slot];
@@ -209,7 +209,7 @@ mod tests {
             added in prop::collection::vec((0u64..3000, 0u32..4), 0..8000),
         ) {
             let budget = Budget::new(1 << 30);
-            let mut table = Table::new(&budget);
+            let mut table = KmerTable::new(&budget);
             table.clear().unwrap();
             let mut expected = BTreeMap::new();
             for (key, inside) in added {
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn a_kmer_can_be_trusted_and_a_table_stops_at_the_budget() {
         let budget = Budget::new(100 << 10);
-        let mut table = Table::new(&budget);
+        let mut table = KmerTable::new(&budget);
         table.clear().unwrap();
         table.add(7u64, 1);
         table.mark_solid(9, 2, 5);

@@ -8,7 +8,7 @@ use cuesta_runtime::rounds::{Blocks, Means};
 use cuesta_runtime::state::State;
 
 use super::{Step, Vertices};
-use crate::kernel::codec::Reader;
+use crate::kernel::codec::ByteReader;
 use crate::kernel::internal;
 use crate::kernel::supersteps::part::VertexPart;
 
@@ -118,7 +118,7 @@ fn sent_bytes(sent: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn sent_blocks(all: &[u8]) -> Result<Blocks> {
-    let mut reader = Reader(all);
+    let mut reader = ByteReader(all);
     let ends = (0..reader.u64()?).map(|_| reader.u64()).collect::<Result<_>>()?;
     Ok(Blocks { ends, bytes: reader.0.to_vec() })
 }

@@ -5,7 +5,7 @@ use cuesta_core::budget::Budget;
 
 use super::ask::WorkerResults;
 use crate::kernel::codec::{
-    Reader, each_fragment, put_codes, put_fragment, put_spectrum, tally_bytes,
+    ByteReader, each_fragment, put_codes, put_fragment, put_spectrum, tally_bytes,
 };
 use crate::kernel::internal;
 use crate::kernel::kmer::Base;
@@ -41,7 +41,7 @@ pub fn solid_pieces(solid: &SolidSequences<'_>, piece_bytes: usize) -> Vec<Vec<u
 /// # Errors
 /// `Input` when bytes are missing.
 pub fn each_solid(bytes: &[u8], mut take: impl FnMut(SolidFacts, &[Base])) -> Result<()> {
-    let mut reader = Reader(bytes);
+    let mut reader = ByteReader(bytes);
     let mut codes = Vec::new();
     while !reader.is_empty() {
         let weight = u16::from_le_bytes(reader.array()?);
@@ -98,7 +98,7 @@ pub fn nothing(budget: &Budget) -> WorkerResults<'_> {
 /// # Errors
 /// `Input` when bytes are missing or the fragments do not fit in the budget.
 pub fn add_found(bytes: &[u8], found: &mut WorkerResults<'_>) -> Result<()> {
-    let mut reader = Reader(bytes);
+    let mut reader = ByteReader(bytes);
     let min_count = reader.u32()?;
     if found.min_count != 0 && found.min_count != min_count {
         return Err(internal("workers differ in the smallest count"));

@@ -21,7 +21,7 @@ use crate::kernel::{AXES, UNITS};
 use crate::params::{DataflowParams, Plan};
 use crate::source::{Stored, VectorSource};
 use crate::table;
-use rows::{Row, Table};
+use rows::{AnswerLines, Row};
 use sums::Words;
 
 /// What stands for a block number in the record of all blocks.
@@ -59,7 +59,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let sample = sampled.then(|| Sample::random(plan.blocks));
     let job = Job { plan: &plan, vectors, sample, threads: request.threads, progress };
     progress.expect(job.vectors_to_add());
-    let found = job.look(&mut Table::open(&request.output)?)?;
+    let found = job.look(&mut AnswerLines::open(&request.output)?)?;
     let method = if sampled { SAMPLE_METHOD } else { METHOD };
     let wrong = found.wrong.map(|(_, remark)| remark);
     let mut verdict =
@@ -141,7 +141,7 @@ impl Job<'_> {
     }
 
     /// Looks at a whole table, or at its windows up to one that is wrong.
-    fn look(&self, table: &mut Table) -> Result<Found> {
+    fn look(&self, table: &mut AnswerLines) -> Result<Found> {
         let header = table::HEADER.join("\t") + "\n";
         let mut found = Found::default();
         let mut text = table.next()?;

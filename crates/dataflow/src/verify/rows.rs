@@ -19,14 +19,14 @@ const MILLION: u128 = 1_000_000;
 const DIGITS_OF_WORD: usize = 19;
 
 /// The answer file, given out in windows of whole lines.
-pub struct Table {
+pub struct AnswerLines {
     path: PathBuf,
     file: File,
     window: Vec<u8>,
     given: usize,
 }
 
-impl Table {
+impl AnswerLines {
     /// Opens the table of an answer.
     ///
     /// # Errors
@@ -208,7 +208,7 @@ mod tests {
         for text in [lines.clone(), lines + "cut", "x".repeat(3 * WINDOW_BYTES / 2), String::new()]
         {
             std::fs::write(folder.path().join(AVERAGES_FILE), &text).unwrap();
-            let mut table = Table::open(folder.path()).unwrap();
+            let mut table = AnswerLines::open(folder.path()).unwrap();
             let mut found = Vec::new();
             loop {
                 let window = table.next().unwrap();

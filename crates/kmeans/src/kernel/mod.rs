@@ -10,7 +10,7 @@ pub mod table;
 use cuesta_input::points::Coordinate;
 
 pub use grid::Grid;
-pub use table::Table;
+pub use table::CentreTable;
 
 /// Points of a strip.
 pub const STRIP: usize = 32;
@@ -53,13 +53,13 @@ pub struct Centres<T> {
     pub dimensions: usize,
     /// Centre after centre.
     pub rows: Vec<f64>,
-    table: Table<T>,
+    table: CentreTable<T>,
 }
 
 impl<T: Real> Centres<T> {
     /// Centres with products taken from `origin`, which may be any point near them.
     pub fn new(rows: Vec<f64>, origin: &[f64]) -> Self {
-        let table = Table::new(&rows, origin);
+        let table = CentreTable::new(&rows, origin);
         Self { dimensions: origin.len(), rows, table }
     }
 

@@ -1,11 +1,11 @@
 //! The nearest centres on vectors, chosen at run time: AVX-512, AVX2 with FMA, portable code. The
 //! only file of this crate with `unsafe` code.
 //!
-//! The levels may round scores differently; the bound in [`Table`] holds for all, so that their
-//! answers agree once the points in doubt are decided.
+//! The levels may round scores differently; the bound in [`CentreTable`] holds for all, so that
+//! their answers agree once the points in doubt are decided.
 #![allow(unsafe_code)]
 
-use super::{STRIP, Table};
+use super::{CentreTable, STRIP};
 
 /// How far ahead points are asked for: processors by themselves look no further than a page.
 const AHEAD_BYTES: usize = 8 << 10;
@@ -78,7 +78,7 @@ fn avx2<R>(work: impl FnOnce() -> R) -> R {
 /// Points whose nearest centres are wanted.
 pub struct NearestSearch<'a, T> {
     /// The centres.
-    pub table: &'a Table<T>,
+    pub table: &'a CentreTable<T>,
     /// Whole strips.
     pub strips: &'a [T],
     /// Gets a centre for each point.
@@ -151,7 +151,7 @@ unsafe fn tiles<V: Vector, const G: usize, const N: usize>(job: &mut NearestSear
 /// dimensions as the table, N vectors before its end, and `best_at` have room for N vectors.
 #[inline(always)]
 unsafe fn tile<V: Vector, const G: usize, const N: usize>(
-    table: &Table<V::Scalar>,
+    table: &CentreTable<V::Scalar>,
     points: *const V::Scalar,
     best_at: *mut u32,
 ) -> u32 {

@@ -14,7 +14,7 @@ pub const GROUP_MAX: usize = 12;
 /// |x - o| B + B^2 / 2, and rounding x - o, c - o and |c - o|^2 / 2 a few more. The definition in
 /// double precision is off by less than that. A gap of more than four times the bound between the
 /// best scores therefore decides as the definition does.
-pub struct Table<T> {
+pub struct CentreTable<T> {
     /// Centres of a group: 2, 4, ... [`GROUP_MAX`].
     pub group: usize,
     /// By group, dimension and centre: c - o.
@@ -30,7 +30,7 @@ pub struct Table<T> {
     pub gap_factor: T,
 }
 
-impl<T: Real> Table<T> {
+impl<T: Real> CentreTable<T> {
     /// The table of centres, row after row.
     pub fn new(centres: &[f64], origin: &[f64]) -> Self {
         let dimensions = origin.len();

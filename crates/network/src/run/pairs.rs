@@ -57,7 +57,7 @@ impl SelectedRow<'_> {
 }
 
 /// What one thread found.
-pub struct Worker<S> {
+pub struct ThreadState<S> {
     /// The state the workload gave it.
     pub state: S,
     /// Rows it went through and kept.
@@ -118,7 +118,7 @@ impl Pairs {
         progress: &Progress,
         make: impl Fn() -> S + Sync,
         visitor: &Visitor<'_, S>,
-    ) -> Result<Vec<Worker<S>>> {
+    ) -> Result<Vec<ThreadState<S>>> {
         let parts = match &self.source {
             RowSource::Text { text, splits } => {
                 progress.expect(text.size_bytes());
@@ -129,14 +129,14 @@ impl Pairs {
                 chunks.len()
             }
         };
-        let worker = || Worker {
+        let worker = || ThreadState {
             state: make(),
             counts: Counts::default(),
             bytes: 0,
             buffer: Vec::new(),
             scratch: None,
         };
-        let work = |worker: &mut Worker<S>, part: usize| {
+        let work = |worker: &mut ThreadState<S>, part: usize| {
             match &self.source {
                 RowSource::Text { text, splits } => {
                     let file = &text.files[splits[part].file];
@@ -161,7 +161,7 @@ impl Pairs {
         &self,
         (text, file): (&TextSource, &TextFile),
         (part, split): (usize, &Split),
-        worker: &mut Worker<S>,
+        worker: &mut ThreadState<S>,
         (visitor, progress): (&Visitor<'_, S>, &Progress),
     ) -> Result<()> {
         let Some(shape) = text.shape else { return Ok(()) };
@@ -190,7 +190,7 @@ impl Pairs {
         &self,
         matrix: &PairMatrix,
         (part, chunk): (usize, &Chunk),
-        worker: &mut Worker<S>,
+        worker: &mut ThreadState<S>,
         visitor: &Visitor<'_, S>,
     ) -> Result<()> {
         let scratch = match &mut worker.scratch {
@@ -269,7 +269,7 @@ pub fn check_zone(
 }
 
 /// Sums the counts of the workers: rows and bytes.
-pub fn total<S>(workers: &[Worker<S>]) -> (Counts, u64) {
+pub fn total<S>(workers: &[ThreadState<S>]) -> (Counts, u64) {
     let mut counts = Counts::default();
     for worker in workers {
         counts.add(worker.counts);

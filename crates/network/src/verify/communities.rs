@@ -11,7 +11,7 @@ use super::adjacency::EdgeStore;
 use super::forest::Forest;
 use super::names::Named;
 use super::rows::{RowScan, announce};
-use super::table::{Table, integers};
+use super::table::{TableFile, integers};
 use super::wanted::Wanted;
 use super::{graph, judge, louvain, propagation, refused};
 use crate::params::{CommunitiesParams, CommunityMethod, GraphFormat};
@@ -104,7 +104,7 @@ struct Found {
 fn labels_of(context: &Context<'_>, named: &Named<'_>, path: &Path) -> Result<Vec<u32>> {
     let (threads, progress) = (context.request.threads, context.progress);
     let header = named.header(["gene\tcommunity", "gene\tcommunity\tname"]);
-    let table = Table { path, header, threads, progress };
+    let table = TableFile { path, header, threads, progress };
     let take = |_: &mut (), part: &mut (u64, Vec<u32>), line: &[u8]| {
         let [gene, community] = integers(named.strip::<1>(line)?)?;
         if part.1.is_empty() {

@@ -10,7 +10,7 @@ use cuesta_input::pair_matrix::Need;
 use super::names::Named;
 use super::powers::{PowerSum, Powers};
 use super::rows::{RowScan, announce};
-use super::table::{Table, Wrong, integers};
+use super::table::{TableFile, Wrong, integers};
 use super::wanted::Wanted;
 use super::{judge, refused};
 use crate::params::DegreesParams;
@@ -183,8 +183,8 @@ fn distribution(context: &Context<'_>, powers: &Powers, path: &PathBuf) -> Resul
     Ok(sum)
 }
 
-fn table<'a>(context: &'a Context<'_>, path: &'a PathBuf, header: &'static str) -> Table<'a> {
-    Table { path, header, threads: context.request.threads, progress: context.progress }
+fn table<'a>(context: &'a Context<'_>, path: &'a PathBuf, header: &'static str) -> TableFile<'a> {
+    TableFile { path, header, threads: context.request.threads, progress: context.progress }
 }
 
 fn out_of_place(path: &std::path::Path, number: u64) -> cuesta_core::Error {

@@ -14,7 +14,7 @@ use super::matching::Matching;
 use super::names::Named;
 use super::rows::{RowScan, announce};
 use super::store::StoreWriter;
-use super::table::{Table, Wrong, integer};
+use super::table::{TableFile, Wrong, integer};
 use super::text::line::canonical_score;
 use super::wanted::Wanted;
 use super::{judge, refused};
@@ -111,7 +111,7 @@ impl Proof<'_> {
     /// Reads the answer: what each version should have, as fingerprints and as claims.
     fn answer(&self, path: &Path) -> Result<Seen> {
         let (threads, progress) = (self.context.request.threads, self.context.progress);
-        let table = Table { path, header: self.named.header(HEADERS), threads, progress };
+        let table = TableFile { path, header: self.named.header(HEADERS), threads, progress };
         let make = || Seen {
             fingerprints: Default::default(),
             digest: Digest::default(),

@@ -13,7 +13,7 @@ use super::rows::fault;
 use super::text::pieces::{Buffer, PaddedLines, Pieces};
 
 /// A table and the means to read it.
-pub struct Table<'a> {
+pub struct TableFile<'a> {
     /// The file.
     pub path: &'a Path,
     /// Its first line.
@@ -27,7 +27,7 @@ pub struct Table<'a> {
 /// A sentence continuing "line N of FILE ...".
 pub type Wrong = String;
 
-impl Table<'_> {
+impl TableFile<'_> {
     /// Calls `take(worker, part, line)` for each line below the header, in order within a part, on
     /// all threads. Returns the workers, and the parts in the order of the file.
     ///
@@ -139,7 +139,7 @@ mod tests {
         let path = folder.path().join("t.tsv");
         std::fs::write(&path, text).unwrap();
         let progress = Progress::default();
-        let table = Table { path: &path, header: "a\tb", threads: 2, progress: &progress };
+        let table = TableFile { path: &path, header: "a\tb", threads: 2, progress: &progress };
         let (_, parts) = table.each(
             || (),
             |(), rows: &mut Vec<[u64; 2]>, line| {

@@ -9,7 +9,7 @@ use cuesta_core::Result;
 use super::control::{SuperstepOrder, What};
 use super::messages::{Message, MessageKind, Name, Outbox, Side, put_edge};
 use super::part::{Vertex, VertexPart, hashed, join_ends};
-use crate::kernel::codec::{self, Reader};
+use crate::kernel::codec::{self, ByteReader};
 use crate::kernel::internal;
 use crate::kernel::kmer::Base;
 use crate::kernel::sequences::reverse_complement;
@@ -83,7 +83,7 @@ struct Judged {
 
 impl Met {
     fn read(message: &Message<'_>, k: usize) -> Result<Self> {
-        let mut body = Reader(message.body);
+        let mut body = ByteReader(message.body);
         let [flags] = body.array()?;
         let name = Name::from_le_bytes(body.array()?);
         let side = Side::of(flags & RIGHT);

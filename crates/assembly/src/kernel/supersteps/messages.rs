@@ -2,7 +2,7 @@
 
 use cuesta_core::Result;
 
-use crate::kernel::codec::Reader;
+use crate::kernel::codec::ByteReader;
 
 /// The name of a vertex.
 pub type Name = u128;
@@ -126,7 +126,7 @@ pub(super) struct Message<'m> {
 pub(super) fn sorted<'m>(blocks: &[&'m [u8]]) -> Result<Vec<Message<'m>>> {
     let mut found = Vec::new();
     for block in blocks {
-        let mut reader = Reader(block);
+        let mut reader = ByteReader(block);
         while !reader.is_empty() {
             let [kind] = reader.array()?;
             let to = Name::from_le_bytes(reader.array()?);
@@ -152,7 +152,7 @@ pub(super) fn put_neighbour(next: Neighbour, bytes: &mut Vec<u8>) {
     }
 }
 
-pub(super) fn read_neighbour(reader: &mut Reader<'_>) -> Result<Neighbour> {
+pub(super) fn read_neighbour(reader: &mut ByteReader<'_>) -> Result<Neighbour> {
     let [flags] = reader.array()?;
     if flags & HAS_NEXT == 0 {
         return Ok(None);
@@ -171,7 +171,7 @@ pub(super) fn put_edge((name, side): Edge, bytes: &mut Vec<u8>) {
     bytes.push(side as u8);
 }
 
-pub(super) fn read_edge(reader: &mut Reader<'_>) -> Result<Edge> {
+pub(super) fn read_edge(reader: &mut ByteReader<'_>) -> Result<Edge> {
     let name = Name::from_le_bytes(reader.array()?);
     let [side] = reader.array()?;
     Ok((name, Side::of(side)))

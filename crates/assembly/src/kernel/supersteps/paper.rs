@@ -14,7 +14,7 @@ use super::messages::{
     EDGE_BYTES, Edge, Message, MessageKind, Name, Outbox, Side, put_edge, read_edge,
 };
 use super::part::{Grown, Vertex, VertexPart};
-use crate::kernel::codec::{self, Reader};
+use crate::kernel::codec::{self, ByteReader};
 use crate::kernel::internal;
 use crate::kernel::kmer::Base;
 use crate::kernel::sequences::reverse_complement;
@@ -104,7 +104,7 @@ impl VertexPart {
             }
             let mut heard = [None; 2];
             for label in labels {
-                let [side, is_tail] = Reader(label.body).array()?;
+                let [side, is_tail] = ByteReader(label.body).array()?;
                 heard[usize::from(side & 1)] = Some(is_tail != 0);
                 links += 1;
             }
@@ -212,7 +212,7 @@ struct Candidate {
 
 impl Candidate {
     fn read(message: &Message<'_>) -> Result<Self> {
-        let mut body = Reader(message.body);
+        let mut body = ByteReader(message.body);
         let [side] = body.array()?;
         let (edge, after) = (read_edge(&mut body)?, read_edge(&mut body)?);
         let merges = body.u32()?;

@@ -15,7 +15,7 @@ use super::messages::{
     sorted,
 };
 use super::ranking::Rank;
-use crate::kernel::codec::{self, Reader};
+use crate::kernel::codec::{self, ByteReader};
 use crate::kernel::internal;
 use crate::kernel::kmer::{Base, Mixer};
 use crate::kernel::sequences::{FragmentSummary, Fragments, Sequences, reverse_complement};
@@ -76,7 +76,7 @@ impl VertexPart {
     pub fn begin(k: usize, parts: usize, blocks: &[&[u8]]) -> Result<Self> {
         let mut part = Self { k, parts, vertices: Vec::new(), done: Vec::new() };
         for block in blocks {
-            let mut reader = Reader(block);
+            let mut reader = ByteReader(block);
             while !reader.is_empty() {
                 let mut codes = Vec::new();
                 let piece = reader.fragment(&mut codes)?;
@@ -205,7 +205,7 @@ impl VertexPart {
     pub(super) fn each(
         &mut self,
         messages: &[Message<'_>],
-        mut deliver: impl FnMut(&mut Vertex, MessageKind, Reader<'_>) -> Result<()>,
+        mut deliver: impl FnMut(&mut Vertex, MessageKind, ByteReader<'_>) -> Result<()>,
     ) -> Result<()> {
         // In the order of the vertices, which is faster than to search for each.
         let mut vertices = self.vertices.iter_mut().peekable();
@@ -215,7 +215,7 @@ impl VertexPart {
             }
             let vertex = vertices.peek_mut().filter(|vertex| vertex.name == message.to);
             let vertex = vertex.ok_or_else(|| internal("a message for a vertex that is gone"))?;
-            deliver(vertex, message.kind, Reader(message.body))?;
+            deliver(vertex, message.kind, ByteReader(message.body))?;
         }
         Ok(())
     }
@@ -343,7 +343,7 @@ fn pair(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
             return Err(internal("an open end has no counterpart"));
         }
         let end = |message: &Message<'_>| -> Result<(Name, Side)> {
-            let mut body = Reader(message.body);
+            let mut body = ByteReader(message.body);
             let name = Name::from_le_bytes(body.array()?);
             let [side] = body.array()?;
             Ok((name, Side::of(side)))

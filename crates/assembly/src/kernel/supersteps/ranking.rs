@@ -12,7 +12,7 @@ use super::messages::{
     Message, MessageKind, Name, Neighbour, Outbox, Side, put_neighbour, read_neighbour,
 };
 use super::part::{Grown, Vertex, VertexPart};
-use crate::kernel::codec::{self, Reader};
+use crate::kernel::codec::{self, ByteReader};
 
 /// What a vertex knows of a side.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ impl Rank {
         bytes.extend(self.least.to_le_bytes());
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ByteReader<'_>) -> Result<Self> {
         Ok(Self {
             to: read_neighbour(reader)?,
             end: Name::from_le_bytes(reader.array()?),
@@ -55,9 +55,10 @@ pub(super) fn put_ranks(ranks: Option<&[Rank; 2]>, bytes: &mut Vec<u8>) {
     ranks.into_iter().flatten().for_each(|rank| rank.put(bytes));
 }
 
-pub(super) fn read_ranks(reader: &mut Reader<'_>) -> Result<Option<Box<[Rank; 2]>>> {
+pub(super) fn read_ranks(reader: &mut ByteReader<'_>) -> Result<Option<Box<[Rank; 2]>>> {
     let [is_there] = reader.array()?;
-    let read = |reader: &mut Reader<'_>| Ok(Box::new([Rank::read(reader)?, Rank::read(reader)?]));
+    let read =
+        |reader: &mut ByteReader<'_>| Ok(Box::new([Rank::read(reader)?, Rank::read(reader)?]));
     if is_there == 0 { Ok(None) } else { read(reader).map(Some) }
 }
 

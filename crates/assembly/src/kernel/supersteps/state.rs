@@ -5,7 +5,7 @@ use cuesta_core::Result;
 use super::messages::{Edge, Name, put_edge, put_neighbour, read_edge, read_neighbour};
 use super::part::{Vertex, VertexPart, check};
 use super::ranking::{put_ranks, read_ranks};
-use crate::kernel::codec::{self, Reader};
+use crate::kernel::codec::{self, ByteReader};
 use crate::kernel::internal;
 
 impl VertexPart {
@@ -35,7 +35,7 @@ impl VertexPart {
         if bytes.is_empty() {
             return Self::begin(k, parts, &[]);
         }
-        let mut reader = Reader(bytes);
+        let mut reader = ByteReader(bytes);
         let live = reader.u64()? as usize;
         let mut vertices = Vec::new();
         while !reader.is_empty() {
@@ -58,6 +58,6 @@ impl VertexPart {
     }
 }
 
-fn read_edges(reader: &mut Reader<'_>) -> Result<Vec<Edge>> {
+fn read_edges(reader: &mut ByteReader<'_>) -> Result<Vec<Edge>> {
     (0..reader.u32()?).map(|_| read_edge(reader)).collect()
 }
