@@ -172,14 +172,20 @@ def test_this_repository_is_tidy(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_public_type_name_of_two_concepts_is_found(tmp_path: Path) -> None:
     texts = {
-        "a/src/x.rs": "pub struct Plan;\nstruct Own;\npub enum Error {}\npub struct Only;\n",
+        "a/src/x.rs": "pub struct Part;\nstruct Own;\npub enum Params {}\npub struct Only;\n",
         "a/src/y.rs": "struct Own;\n#[cfg(test)]\nmod tests {\n    pub struct Only;\n}\n",
-        "b/src/z.rs": "/// Plan.\npub(crate) enum Plan {}\npub struct Error;\n",
+        "b/src/z.rs": "/// Part.\npub(crate) enum Part {}\npub struct Params;\n",
     }
     for name, text in texts.items():
         path = tmp_path / "crates" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    files = [SourceFile(tmp_path, f"crates/{name}") for name in texts]
-    found = [(one.path, one.line) for one in types.repeated(files)]
-    assert found == [("crates/a/src/x.rs", 1), ("crates/b/src/z.rs", 2)]
+    found = tidy.findings(tmp_path, [f"crates/{name}" for name in texts])
+    places = [(one.path, one.line) for one in found if one.rule == "type-name"]
+    assert places == [("crates/a/src/x.rs", 1), ("crates/b/src/z.rs", 2)]
+
+
+def test_a_shared_type_name_is_defined_by_several_files() -> None:
+    root = Path(tidy.__file__).resolve().parent.parent
+    files = [SourceFile(root, path) for path in tidy.repository_paths(root)]
+    assert set(types.several(files)) >= set(types.SHARED)

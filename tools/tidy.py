@@ -1,10 +1,10 @@
-"""Hold the repository to its limits: sizes, names of work left, links and forbidden arrows.
+"""Hold the repository to its limits: sizes, words, names of types, links and forbidden arrows.
 
-    python tools/tidy.py [--types] [PATH...]
+    python tools/tidy.py [PATH...]
 
 Without paths it looks at every file that git tracks or would track. Prints one line a finding and
-exits with 1 when there is any. There is no list of exceptions. With `--types` it looks for names of
-public Rust types that several files define, and for nothing else.
+exits with 1 when there is any. There is no list of exceptions. Names of public Rust types that
+several files define are looked for among the files that it looks at.
 """
 
 from __future__ import annotations
@@ -22,11 +22,8 @@ _RULES = (sizes.check, functions.check, words.check, links.check, arrows.check, 
 def main(arguments: list[str]) -> int:
     """Check the named files, or all; the number of findings decides the exit code."""
     root = Path(__file__).resolve().parent.parent
-    types_alone = "--types" in arguments
-    paths = [path for path in arguments if path != "--types"] or repository_paths(root)
-    files = (SourceFile(root, path) for path in paths if path.endswith(".rs"))
-    all_ = types.repeated(files) if types_alone else findings(root, paths)
-    found = sorted(set(all_), key=lambda one: (one.path, one.line, one.rule))
+    paths = arguments or repository_paths(root)
+    found = sorted(set(findings(root, paths)), key=lambda one: (one.path, one.line, one.rule))
     for finding in found:
         print(finding)
     print(f"tidy: {len(paths)} files, {len(found)} findings")
@@ -43,12 +40,13 @@ def repository_paths(root: Path) -> list[str]:
 
 def findings(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
     """Every broken rule in the given files of the checkout at `root`."""
-    for path in paths:
-        file = SourceFile(root, path)
+    files = [SourceFile(root, path) for path in paths]
+    for file in files:
         yield from sizes.check_bytes(file)
         if file.is_text:
             for rule in _RULES:
                 yield from rule(file)
+    yield from types.repeated(files)
 
 
 if __name__ == "__main__":
