@@ -9,7 +9,7 @@ use std::path::Path;
 use cuesta_assembly::kernel::glue::End;
 use cuesta_assembly::kernel::kmer::{Base, Kmer, Wide, kmers};
 use cuesta_assembly::kernel::links::Links;
-use cuesta_assembly::kernel::sequences::{PathSummary as Facts, Paths};
+use cuesta_assembly::kernel::sequences::{PathSummary, Paths};
 use cuesta_assembly::reference::{self, Solid, Unitig};
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
@@ -163,7 +163,7 @@ proptest! {
         let budget = Budget::new(1 << 30);
         let mut all = Paths::new(&budget, "a test");
         for codes in &paths {
-            all.push(Facts::default(), |to| to.extend_from_slice(codes)).unwrap();
+            all.push(PathSummary::default(), |to| to.extend_from_slice(codes)).unwrap();
         }
         let links = Links::find::<u64>(&all, k, &budget).unwrap();
         let mut pairs = HashSet::new();

@@ -20,7 +20,7 @@ use crate::kernel::sequences::Fragments;
 
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Aggregates, SuperstepOrder};
-use crate::kernel::supersteps::part::{VertexPart as PartOfVertices, spread};
+use crate::kernel::supersteps::part::{VertexPart, spread};
 use crate::stages::ask::Ask;
 use crate::stages::wire;
 
@@ -75,7 +75,7 @@ impl Work {
         let blocks: Vec<&[u8]> = received.iter().map(|block| (**block).as_ref()).collect();
         let is_first = order.superstep == 0;
         let mut vertices = if is_first {
-            PartOfVertices::begin(place.k, place.parts, &blocks)?
+            VertexPart::begin(place.k, place.parts, &blocks)?
         } else {
             self.kept.vertices(place, part)?
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path as FilePath;
+use std::path::Path;
 
 use cuesta_core::{Error, Result};
 use serde_json::json;
@@ -39,7 +39,7 @@ struct Output {
 }
 
 impl Output {
-    fn create(folder: &FilePath, name: &str) -> Result<Self> {
+    fn create(folder: &Path, name: &str) -> Result<Self> {
         let path = folder.join(name);
         let file = File::create(&path)
             .map_err(|cause| Error::system("answer", "creating", &path, &cause))?;
@@ -82,7 +82,7 @@ fn sign(end: End, left: bool) -> char {
 ///
 /// # Errors
 /// `System`.
-pub fn unitigs(folder: &FilePath, graph: &PathGraph<'_>) -> Result<u64> {
+pub fn unitigs(folder: &Path, graph: &PathGraph<'_>) -> Result<u64> {
     let mut output = Output::create(folder, UNITIGS_FILE)?;
     for index in 0..graph.paths.len() {
         let codes = graph.paths.codes(index);
@@ -112,7 +112,7 @@ pub fn unitigs(folder: &FilePath, graph: &PathGraph<'_>) -> Result<u64> {
 /// # Errors
 /// `System`.
 pub fn contigs(
-    folder: &FilePath,
+    folder: &Path,
     graph: &PathGraph<'_>,
     (depth, min_contig): (Depth, u64),
 ) -> Result<u64> {
@@ -158,7 +158,7 @@ pub fn contigs(
 ///
 /// # Errors
 /// `System`.
-pub fn before(folder: &FilePath, k: usize, solid: &SolidSequences<'_>) -> Result<u64> {
+pub fn before(folder: &Path, k: usize, solid: &SolidSequences<'_>) -> Result<u64> {
     let folder = folder.join(BEFORE_FOLDER);
     std::fs::create_dir_all(&folder)
         .map_err(|cause| Error::system("answer", "creating", &folder, &cause))?;
@@ -176,7 +176,7 @@ pub fn before(folder: &FilePath, k: usize, solid: &SolidSequences<'_>) -> Result
 ///
 /// # Errors
 /// `System`.
-pub fn keep_unitigs(folder: &FilePath, k: usize) -> Result<()> {
+pub fn keep_unitigs(folder: &Path, k: usize) -> Result<()> {
     let to = folder.join(BEFORE_FOLDER);
     std::fs::create_dir_all(&to)
         .and_then(|()| std::fs::rename(folder.join(UNITIGS_FILE), to.join(unitigs_before_file(k))))
@@ -187,7 +187,7 @@ pub fn keep_unitigs(folder: &FilePath, k: usize) -> Result<()> {
 ///
 /// # Errors
 /// `System`.
-pub fn restore_unitigs(folder: &FilePath, k: usize, bytes: &[u8]) -> Result<()> {
+pub fn restore_unitigs(folder: &Path, k: usize, bytes: &[u8]) -> Result<()> {
     let path = folder.join(BEFORE_FOLDER).join(unitigs_before_file(k));
     std::fs::create_dir_all(folder.join(BEFORE_FOLDER))
         .and_then(|()| std::fs::write(&path, bytes))
@@ -208,7 +208,7 @@ pub fn before_file(k: usize) -> String {
 ///
 /// # Errors
 /// `System`.
-pub fn spectrum(folder: &FilePath, spectrum: &Spectrum) -> Result<u64> {
+pub fn spectrum(folder: &Path, spectrum: &Spectrum) -> Result<u64> {
     let mut output = Output::create(folder, SPECTRUM_FILE)?;
     output.put(b"count\tkmers\n")?;
     for (count, &kmers) in spectrum.kmers().iter().enumerate().skip(1) {
@@ -224,7 +224,7 @@ pub fn spectrum(folder: &FilePath, spectrum: &Spectrum) -> Result<u64> {
 /// # Errors
 /// `System`.
 pub fn stats(
-    folder: &FilePath,
+    folder: &Path,
     contigs: &Paths<'_>,
     levels: &[Level],
     min_contig: u64,

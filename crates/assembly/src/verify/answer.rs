@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
-use std::path::Path as FilePath;
+use std::path::Path;
 
 use cuesta_core::digest::{Digest, Record, Tag};
 use cuesta_core::{Error, Result};
@@ -64,7 +64,7 @@ fn sign(end: End, is_left: bool) -> char {
 /// # Errors
 /// `System`.
 pub fn unitigs(
-    path: &FilePath,
+    path: &Path,
     (proven, k): (&Proven<'_>, usize),
     (all, faults): (&mut Digest, &Faults),
 ) -> Result<bool> {
@@ -134,7 +134,7 @@ fn is_in_order(text: &Text<'_>, index: usize) -> bool {
 /// # Errors
 /// `System`.
 pub fn graph(
-    [contigs, graph]: [&FilePath; 2],
+    [contigs, graph]: [&Path; 2],
     (paths, k): (&Paths<'_, '_>, usize),
     (depth, min_contig): (Depth, u64),
     all: &mut Digest,
@@ -186,7 +186,7 @@ pub fn graph(
 /// # Errors
 /// `System`.
 pub fn contigs_before(
-    path: &FilePath,
+    path: &Path,
     (paths, k, next): (&Paths<'_, '_>, usize, usize),
     (weight, is_all): (impl Fn(u64, u64) -> u64, bool),
 ) -> Result<bool> {
@@ -214,7 +214,7 @@ pub fn contigs_before(
 ///
 /// # Errors
 /// `System`.
-pub fn spectrum(path: &FilePath, spectrum: &Spectrum) -> Result<bool> {
+pub fn spectrum(path: &Path, spectrum: &Spectrum) -> Result<bool> {
     let mut file = Compared::open(path)?;
     file.put(b"count\tkmers\n")?;
     for (count, &kmers) in spectrum.kmers().iter().enumerate().skip(1) {
@@ -229,7 +229,7 @@ pub fn spectrum(path: &FilePath, spectrum: &Spectrum) -> Result<bool> {
 ///
 /// # Errors
 /// `Input` naming a line that is no segment; `System`.
-pub fn digest_of_graph(path: &FilePath, mut all: Digest) -> Result<Digest> {
+pub fn digest_of_graph(path: &Path, mut all: Digest) -> Result<Digest> {
     let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
     let file = std::fs::File::open(path).map_err(failed)?;
     for (index, line) in BufReader::new(file).lines().enumerate() {
@@ -255,7 +255,7 @@ pub fn digest_of_graph(path: &FilePath, mut all: Digest) -> Result<Digest> {
 ///
 /// # Errors
 /// `Input` naming the line that is none of a spectrum; `System`.
-pub fn read_spectrum(path: &FilePath) -> Result<Spectrum> {
+pub fn read_spectrum(path: &Path) -> Result<Spectrum> {
     let text = std::fs::read_to_string(path)
         .map_err(|cause| Error::system(OPERATION, "reading", path, &cause))?;
     let mut found = Spectrum::default();

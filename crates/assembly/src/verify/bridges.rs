@@ -2,7 +2,7 @@
 //! made of contigs or of what several reads have.
 
 use std::collections::hash_map::Entry;
-use std::path::Path as FilePath;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuesta_core::Result;
@@ -47,7 +47,7 @@ pub fn spelled<'a>(paths: &Paths<'_, '_>, budget: &'a Budget) -> Result<sequence
 ///
 /// # Errors
 /// `System`.
-pub fn is_file_of(path: &FilePath, solid: &SolidSequences<'_>) -> Result<bool> {
+pub fn is_file_of(path: &Path, solid: &SolidSequences<'_>) -> Result<bool> {
     let mut file = Compared::open(path)?;
     let mut row = Vec::new();
     for index in 0..solid.len() {
