@@ -114,7 +114,8 @@ def _matrix(chance: random.Random, folder: Path, _: str) -> Made:
     shape |= {"modules": 3, "seed": chance.randrange(1 << 30)}
     _make(folder, "matrix.txt", "matrix", missing=chance.choice([0.0, 0.2]), **shape)
     method = chance.choice(["pearson", "spearman"])
-    return ["matrix.txt"], {"method": method, "min_abs_score": 0.1, "min_samples": 5}
+    parameters = {"method": method, "min_abs_score": 0.1, "min_samples": 5}
+    return ["matrix.txt"], parameters | {"format": chance.choice(["text", "pairs"])}
 
 
 def _vectors(chance: random.Random, folder: Path, _: str) -> Made:

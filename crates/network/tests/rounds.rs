@@ -78,10 +78,14 @@ fn both(
     request: &Request,
     engine: impl FnOnce() -> Result<Response>,
 ) -> [Answer; 2] {
+    let clear = || {
+        fs::remove_dir_all(&request.output).unwrap();
+        fs::create_dir(&request.output).unwrap();
+    };
+    clear();
     let native = run_only(workload, request).unwrap().counts;
     let expected = files(request);
-    fs::remove_dir_all(&request.output).unwrap();
-    fs::create_dir(&request.output).unwrap();
+    clear();
     let found = engine().unwrap().counts;
     [(native, expected), (found, files(request))]
 }
@@ -115,6 +119,8 @@ fn workloads() -> Vec<(&'static str, Value)> {
         ("join", json!({ "how": "inner" })),
         ("join", json!({ "how": "left" })),
         ("join", json!({ "how": "outer" })),
+        ("load", json!({})),
+        ("load", json!({ "genes": 130 })),
     ]
 }
 
@@ -133,8 +139,11 @@ proptest! {
         (genes, seed) in (3u32..120, any::<u64>()),
     ) {
         let place = Place::new();
-        parameters["min_abs_score"] = json!(min_abs_score);
-        parameters["min_cluster_samples"] = json!(min_cluster_samples);
+        let form = if workload == "load" && form == Form::Matrix { Form::Mixture } else { form };
+        if workload != "load" {
+            parameters["min_abs_score"] = json!(min_abs_score);
+            parameters["min_cluster_samples"] = json!(min_cluster_samples);
+        }
         let inputs = inputs(&place, workload, (form, genes), other_form);
         let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
         let request = place.request(&inputs, parameters);
@@ -154,7 +163,11 @@ fn workers_that_keep_their_parts_give_the_native_answer() {
         let place = Place::new();
         let inputs = inputs(&place, "join", (form, 100), Form::Text);
         for (workload, mut parameters) in workloads() {
-            parameters["min_abs_score"] = json!(0.2);
+            if workload != "load" {
+                parameters["min_abs_score"] = json!(0.2);
+            } else if form == Form::Matrix {
+                continue;
+            }
             let inputs = if workload == "join" { &inputs[..] } else { &inputs[..1] };
             let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
             let request = place.request(&inputs, parameters);
@@ -194,6 +207,45 @@ fn a_join_of_skewed_keys_has_many_parts_of_about_one_size() {
     assert!(most < &(2 * least), "{sizes:?}");
 }
 
+/// Rows of one sample of many pairs in an order that has nothing to do with that of the matrix.
+fn shuffled(pairs: impl Iterator<Item = (u32, u32)>) -> String {
+    let chance = Stream::new(9, 0);
+    let mut rows: Vec<(u64, String)> = Vec::new();
+    for (index, (gene1, gene2)) in pairs.enumerate() {
+        let bits = chance.bits(index as u64);
+        let clusters = 1 + bits % 16 / 14;
+        rows.extend((1..=clusters).map(|cluster| {
+            let order = chance.bits(1 << 40 | (2 * index as u64 + cluster));
+            let mask = [0, 1, 6, 7, 8, 9][(bits / 16 % 6) as usize];
+            let head = format!("{gene1}\t{gene2}\t{cluster}\t{clusters}");
+            (order, format!("{head}\t1\t0\t0\t0\t0\t0.{}\t{mask}\n", bits % 1000))
+        }));
+    }
+    rows.sort();
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+#[test]
+fn pieces_of_a_matrix_of_many_shards_make_the_native_one() {
+    let place = Place::new();
+    // Rows in three shards of scores, and in two of masks.
+    let sparse = (0..500).map(|index| (2 + index * 17, 1 + index * 7));
+    let dense = (2..540).flat_map(|gene1| (1..gene1).map(move |gene2| (gene1, gene2)));
+    for (name, text) in [("sparse", shuffled(sparse)), ("dense", shuffled(dense))] {
+        let input = place.write(name, text);
+        let request = place.request(&[&input], json!({}));
+        for tasks in [1, 3, 40] {
+            let means = means(Some(tasks), Some(1 << 20));
+            let [native, found] =
+                both("load", &request, || at_random("load", &request, means, tasks as u64));
+            assert_eq!(native.0, found.0);
+            assert!(native.1 == found.1, "{name} in {tasks} parts");
+        }
+        let [native, found] = both("load", &request, || on_ranks("load", &request, 3));
+        assert!(native == found, "{name} on ranks");
+    }
+}
+
 #[test]
 fn a_row_that_is_there_twice_is_refused_as_natively() {
     let place = Place::new();
@@ -210,22 +262,31 @@ fn a_row_that_is_there_twice_is_refused_as_natively() {
             assert_eq!(found, native);
         }
     }
+    let request = place.request(&[&twice], json!({}));
+    let native = run_only("load", &request).unwrap_err();
+    assert!(native.message.contains("cluster 3 of the pair 200 199 is given twice"), "{native}");
+    assert_eq!(at_random("load", &request, means(None, Some(20_000)), 1).unwrap_err(), native);
+}
+
+/// An expression matrix, of every seventh gene of which so many of a thousand values are missing.
+fn matrix(genes: u64, samples: u64, missing: u64) -> String {
+    let mut text = String::new();
+    let chance = Stream::new(5, 0);
+    for gene in 0..genes {
+        let value = |sample: u64| match chance.bits(gene * 1000 + sample) % 1000 {
+            bits if gene % 7 == 0 && bits < missing => "NA".to_owned(),
+            bits => format!("{}.{}", bits % 97, bits / 10 + gene % 5 * sample),
+        };
+        let values: Vec<String> = (0..samples).map(value).collect();
+        text.push_str(&format!("g{gene}\t{}\n", values.join("\t")));
+    }
+    text
 }
 
 #[test]
 fn any_tasks_correlate_as_natively() {
     let place = Place::new();
-    let mut text = String::new();
-    let chance = Stream::new(5, 0);
-    for gene in 0..150u64 {
-        let value = |sample: u64| match chance.bits(gene * 1000 + sample) % 1000 {
-            bits if gene % 7 == 0 && bits < 50 => "NA".to_owned(),
-            bits => format!("{}.{}", bits % 97, bits / 10 + gene % 5 * sample),
-        };
-        let values: Vec<String> = (0..40).map(value).collect();
-        text.push_str(&format!("g{gene}\t{}\n", values.join("\t")));
-    }
-    let input = place.write("m.txt", text);
+    let input = place.write("m.txt", matrix(150, 40, 50));
     for (method, min_abs_score) in [("pearson", 0.0), ("spearman", 0.2), ("pearson", 1.0)] {
         let parameters =
             json!({ "method": method, "min_abs_score": min_abs_score, "header": "absent" });
@@ -240,9 +301,30 @@ fn any_tasks_correlate_as_natively() {
         let [native, found] = both("correlate", &request, || on_ranks("correlate", &request, 3));
         assert!(native == found, "{method} on ranks");
     }
-    let request = place.request(&[&input], json!({ "format": "pairs", "header": "absent" }));
-    let error = at_random("correlate", &request, means(None, None), 1).unwrap_err();
-    assert!(error.message.contains("for --format pairs take --engine native"), "{error}");
+}
+
+#[test]
+fn any_tasks_write_the_native_matrix_of_pairs() {
+    let place = Place::new();
+    for (genes, missing) in [(1, 0), (2, 0), (700, 0), (1200, 40)] {
+        let input = place.write("m.txt", matrix(genes, 16, missing));
+        for min_abs_score in [0.0, 0.9] {
+            let parameters = json!({
+                "format": "pairs", "min_abs_score": min_abs_score, "header": "absent",
+            });
+            let request = place.request(&[&input], parameters);
+            for tasks in [1, 3, 30] {
+                let [native, found] = both("correlate", &request, || {
+                    at_random("correlate", &request, means(Some(tasks), None), tasks as u64)
+                });
+                assert_eq!(native.0, found.0, "{genes} genes, {tasks} tasks");
+                assert!(native.1 == found.1, "{genes} genes in {tasks} tasks");
+            }
+            let [native, found] =
+                both("correlate", &request, || on_ranks("correlate", &request, 3));
+            assert!(native == found, "{genes} genes on ranks");
+        }
+    }
 }
 
 #[test]

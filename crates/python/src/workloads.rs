@@ -90,7 +90,7 @@ pub const ALL: &[RegisteredWorkload] = &[
     network!("correlate", cuesta_network::params::CorrelateParams::check, JOINS),
     network!("degrees", cuesta_network::params::DegreesParams::check, PLANS),
     network!("join", cuesta_network::params::JoinParams::check, PLANS),
-    network!("load", cuesta_network::params::LoadParams::check),
+    network!("load", cuesta_network::params::LoadParams::check, PLANS),
     network!("scan", cuesta_network::params::ScanParams::check, PLANS),
 ];
 

@@ -64,7 +64,18 @@ impl Write for WholeFile {
     }
 }
 
-/// A name that no other attempt has, on any node; what has it is removed when this is dropped.
+/// A path beside `path` that no other attempt has, on any node.
+pub fn own_name(path: &Path) -> PathBuf {
+    static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy();
+    let process = std::process::id();
+    path.with_file_name(format!(".{name}.{host}.{process}.{attempt}"))
+}
+
+/// An [`own_name`]; what has it is removed when this is dropped.
 #[derive(Debug)]
 struct Partial {
     path: PathBuf,
@@ -72,13 +83,7 @@ struct Partial {
 
 impl Partial {
     fn of(path: &Path) -> Self {
-        static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
-        let host = rustix::system::uname();
-        let host = host.nodename().to_string_lossy();
-        let process = std::process::id();
-        Self { path: path.with_file_name(format!(".{name}.{host}.{process}.{attempt}")) }
+        Self { path: own_name(path) }
     }
 
     fn finish(self, path: &Path) -> Result<()> {

@@ -4,23 +4,23 @@ use std::path::{Path, PathBuf};
 
 use cuesta_core::fixed::Micro;
 use cuesta_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 use super::ABSENT;
 use super::codec::{CRC_BYTES, Packing};
-use super::header::{COLUMNS, RowShape, slot_folder};
-use super::limits::{CHUNK_PAIRS, MASK_JOB_BYTES, SHARD_CHUNKS, SLOTS_MAX};
+use super::header::{COLUMNS, RowShape};
+use super::limits::{CHUNK_PAIRS, MASK_JOB_BYTES, SLOTS_MAX};
 use super::planes::{self, SCORE_WIDTH};
 use super::pool::{Pool, RawChunks};
 use super::rank::Walker;
 use super::record::{Key, PackedRow};
-use super::shard::ShardPath;
 use super::zone::Zone;
 
 /// Working memory of one thread that compresses.
 const THREAD_BYTES: u64 = 2 << 20;
 
 /// What is done of one slot: its rows and its chunks that have rows, in ascending order.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SlotDone {
     /// Rows.
     pub rows: u64,
@@ -163,18 +163,8 @@ impl Assembler {
             let remedy = if slot >= SLOTS_MAX { "the limit" } else { "raise --memory" };
             return Err(Error::input("output.pairs", format!("{text}; {remedy}")));
         }
-        let folder = self.folder.join(slot_folder(slot));
         for array in 0..self.shape.arrays() {
-            let is_mask = array + 1 == self.shape.arrays();
-            let chunks = match is_mask {
-                true => self.shape.mask_shard_rows() / self.shape.mask_chunk_rows(),
-                false => SHARD_CHUNKS,
-            };
-            self.pool.add_array(ShardPath {
-                array: folder.join(self.shape.array_name(array)),
-                dimensions: if is_mask { 3 } else { 1 },
-                chunks,
-            });
+            self.pool.add_array(self.shape.shards(&self.folder, slot, array));
         }
         let done = SlotDone { rows: 0, zones: Vec::new() };
         self.slots.push(Slot { done, buffer: None, masks: Vec::new(), mask_chunks: 0 });

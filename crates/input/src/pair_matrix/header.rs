@@ -1,14 +1,17 @@
 //! What a pair matrix is, as its attributes say; and what follows from it.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::codec::CRC_BYTES;
 use super::limits::{
     MASK_CHUNK_BYTES, MASK_CHUNK_ROWS_MAX, MASK_JOB_BYTES, MASK_SHARD_BYTES, MASK_SHARD_ROWS_MAX,
-    SLOTS_MAX,
+    SHARD_CHUNKS, SLOTS_MAX,
 };
 use super::mask::{PLANES, plane_bytes};
 use super::rank::pairs_of;
+use super::shard::ShardPath;
 use crate::limits::{GENES_MAX, SAMPLES_MAX, SCORES_MAX};
 
 /// Name and version of the format.
@@ -39,7 +42,7 @@ pub enum MaskKind {
 }
 
 /// What is known before the first row comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowShape {
     /// Scores of a row.
     pub scores: usize,
@@ -93,6 +96,19 @@ impl RowShape {
     /// Arrays of one slot: scores, columns, masks.
     pub fn arrays(&self) -> usize {
         self.scores + COLUMNS.len() + 1
+    }
+
+    /// Where the shards of an array of a slot lie in the folder of a matrix.
+    pub fn shards(&self, folder: &Path, slot: usize, array: usize) -> ShardPath {
+        let is_mask = array + 1 == self.arrays();
+        ShardPath {
+            array: folder.join(slot_folder(slot)).join(self.array_name(array)),
+            dimensions: if is_mask { 3 } else { 1 },
+            chunks: match is_mask {
+                true => self.mask_shard_rows() / self.mask_chunk_rows(),
+                false => SHARD_CHUNKS,
+            },
+        }
     }
 
     /// Name of an array of a slot.

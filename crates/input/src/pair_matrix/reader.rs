@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::damaged;
-use super::header::{COLUMNS, FORMAT, MaskKind, MatrixHeader, slot_folder};
-use super::limits::{CHUNK_PAIRS, SHARD_CHUNKS};
+use super::header::{FORMAT, MaskKind, MatrixHeader, slot_folder};
+use super::limits::CHUNK_PAIRS;
 use super::schema::{Arrays, METADATA_FILE};
 use super::shard::ShardPath;
 use super::zone::{Range, Zone};
@@ -204,15 +204,7 @@ impl Slot {
     fn open(path: &Path, header: &MatrixHeader, slot: usize, arrays: &Arrays) -> Result<Self> {
         let shape = header.shape();
         let folder = slot_folder(slot);
-        let place = |array: usize| ShardPath {
-            array: path.join(format!("{folder}{}", shape.array_name(array))),
-            dimensions: if array == header.scores + COLUMNS.len() { 3 } else { 1 },
-            chunks: match array == header.scores + COLUMNS.len() {
-                true => shape.mask_shard_rows() / shape.mask_chunk_rows(),
-                false => SHARD_CHUNKS,
-            },
-        };
-        let places = (0..shape.arrays()).map(place).collect();
+        let places = (0..shape.arrays()).map(|array| shape.shards(path, slot, array)).collect();
         let zones = read_zones(header, &folder, arrays)?;
         let mut row_starts = Vec::with_capacity(zones.len());
         let mut rows = 0;

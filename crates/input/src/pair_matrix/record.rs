@@ -1,6 +1,7 @@
 //! Rows on their way into the file: packed records of equal size, in batches that threads fill.
 
 use cuesta_core::fixed::{self, Micro};
+use serde::{Deserialize, Serialize};
 
 use super::header::{COLUMNS, MaskKind, RowShape};
 use super::mask;
@@ -96,7 +97,7 @@ pub struct RowBatch {
 }
 
 /// What the rows of a batch say about the whole file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchSummary {
     /// Rows.
     pub rows: u64,
@@ -187,7 +188,7 @@ impl RowBatch {
     }
 
     /// The packed rows.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
@@ -197,7 +198,7 @@ impl RowBatch {
     }
 
     /// What the rows say about the whole file.
-    pub(super) fn facts(&self) -> &BatchSummary {
+    pub fn facts(&self) -> &BatchSummary {
         &self.facts
     }
 

@@ -30,7 +30,8 @@ pub struct ShardPath {
 }
 
 impl ShardPath {
-    fn of(&self, shard: u64) -> PathBuf {
+    /// The file of a shard.
+    pub fn of(&self, shard: u64) -> PathBuf {
         let mut path = self.array.join("c");
         path.push(shard.to_string());
         (1..self.dimensions).for_each(|_| path.push("0"));

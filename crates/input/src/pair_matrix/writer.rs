@@ -8,6 +8,7 @@ use cuesta_core::fixed::Micro;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 
+use super::assemble::SlotDone;
 use super::header::{MaskKind, MatrixHeader, RowShape};
 use super::intake::{Intake, IntakeMemory};
 use super::mask::plane_bytes;
@@ -195,43 +196,60 @@ impl<'a> Writer<'a> {
     pub fn finish(self, progress: &Progress) -> Result<Written> {
         let state = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let (slots, spilled_bytes) = state.intake.finish(progress)?;
-        let genes = match self.options.genes {
-            0 => state.facts.gene_max,
-            genes => genes,
-        };
-        let gene_names = &self.options.gene_names;
-        let names_of_genes = match gene_names.get(..genes as usize) {
-            Some(names) => names,
-            None if gene_names.is_empty() => &[],
-            None => {
-                let text = format!("there are {} gene names for {genes} genes", gene_names.len());
-                return Err(Error::input("output.pairs", text));
-            }
-        };
-        let slot_rows = slots.iter().map(|slot| slot.rows).collect();
-        let header = MatrixHeader {
-            score_names: self.options.score_names,
-            masks: self.shape.masks,
-            counts_match_masks: self.shape.masks == MaskKind::Stored && !state.facts.counts_differ,
-            has_nan: state.facts.has_nan,
-            gene_names: !names_of_genes.is_empty(),
-            sample_names: !self.options.sample_names.is_empty(),
-            ..MatrixHeader::of(self.shape, genes, slot_rows)
-        };
-        let gene_missing = match &self.options.masks {
-            Masks::Genes(bits) => bits.as_slice(),
-            Masks::None | Masks::Stored => &[],
-        };
-        let samples = &self.options.sample_names;
-        let names = MatrixNames { genes: names_of_genes, samples, gene_missing };
-        publish::store(self.partial.folder(), &header, &slots, &names)?;
+        let done = (&slots[..], &state.facts);
+        let written = store(self.partial.folder(), self.shape, &self.options, done, spilled_bytes)?;
         self.partial.publish()?;
-        Ok(Written { rows: header.rows, genes: header.genes, spilled_bytes })
+        Ok(written)
     }
 }
 
+/// Stores what is not in the arrays yet, from what is done of the slots and what is known of all
+/// rows.
+///
+/// # Errors
+/// `Input` when genes have no names; `System`.
+pub(super) fn store(
+    folder: &Path,
+    shape: RowShape,
+    options: &WriterOptions,
+    (slots, facts): (&[SlotDone], &BatchSummary),
+    spilled_bytes: u64,
+) -> Result<Written> {
+    let genes = match options.genes {
+        0 => facts.gene_max,
+        genes => genes,
+    };
+    let gene_names = &options.gene_names;
+    let names_of_genes = match gene_names.get(..genes as usize) {
+        Some(names) => names,
+        None if gene_names.is_empty() => &[],
+        None => {
+            let text = format!("there are {} gene names for {genes} genes", gene_names.len());
+            return Err(Error::input("output.pairs", text));
+        }
+    };
+    let slot_rows = slots.iter().map(|slot| slot.rows).collect();
+    let header = MatrixHeader {
+        score_names: options.score_names.clone(),
+        masks: shape.masks,
+        counts_match_masks: shape.masks == MaskKind::Stored && !facts.counts_differ,
+        has_nan: facts.has_nan,
+        gene_names: !names_of_genes.is_empty(),
+        sample_names: !options.sample_names.is_empty(),
+        ..MatrixHeader::of(shape, genes, slot_rows)
+    };
+    let gene_missing = match &options.masks {
+        Masks::Genes(bits) => bits.as_slice(),
+        Masks::None | Masks::Stored => &[],
+    };
+    let samples = &options.sample_names;
+    let names = MatrixNames { genes: names_of_genes, samples, gene_missing };
+    publish::store(folder, &header, slots, &names)?;
+    Ok(Written { rows: header.rows, genes: header.genes, spilled_bytes })
+}
+
 /// Checks the options; an error is a sentence.
-fn check(options: &WriterOptions) -> std::result::Result<RowShape, String> {
+pub(super) fn check(options: &WriterOptions) -> std::result::Result<RowShape, String> {
     let (genes, samples) = (options.genes as usize, options.samples as usize);
     if genes > GENES_MAX as usize || samples > SAMPLES_MAX {
         return Err(format!(

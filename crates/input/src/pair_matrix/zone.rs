@@ -1,12 +1,13 @@
 //! What is known of a chunk without reading it: its rows and the range of each score.
 
 use cuesta_core::fixed::{Micro, NAN};
+use serde::{Deserialize, Serialize};
 
 use super::ABSENT;
 use crate::filter::Filter;
 
 /// Smallest and largest of the scores of a chunk that are not NaN, in millionths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range {
     /// Smallest score.
     pub min: Micro,
@@ -59,7 +60,7 @@ impl Range {
 }
 
 /// What is known of a chunk of a slot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zone {
     /// Rows.
     pub rows: u32,

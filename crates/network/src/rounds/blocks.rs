@@ -12,8 +12,8 @@ use super::unexpected;
 /// What a task says of the rows that it sends to a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Of which version of the dataset they are.
-    pub version: u64,
+    /// What is known of them: of which version of the dataset they are, or facts as bits.
+    pub mark: u64,
     /// How many they are.
     pub rows: u64,
     /// Rows that the task has read and kept, to one of the parts; 0 to the others.
@@ -25,7 +25,7 @@ const HEAD_BYTES: usize = 32;
 impl Head {
     fn to_bytes(self) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
-        let numbers = [self.version, self.rows, self.counts.rows_read, self.counts.rows_kept];
+        let numbers = [self.mark, self.rows, self.counts.rows_read, self.counts.rows_kept];
         for (place, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
             *place = number.to_le_bytes();
         }
@@ -37,17 +37,17 @@ impl Head {
         for (number, place) in numbers.iter_mut().zip(bytes.as_chunks().0) {
             *number = u64::from_le_bytes(*place);
         }
-        let [version, rows, rows_read, rows_kept] = numbers;
-        Self { version, rows, counts: Counts { rows_read, rows_kept } }
+        let [mark, rows, rows_read, rows_kept] = numbers;
+        Self { mark, rows, counts: Counts { rows_read, rows_kept } }
     }
 }
 
 /// The blocks of a task for `parts` parts, from each row and the part that it is for; a part that
-/// gets no row gets no block, but part 0 always does, with the counts.
-pub fn pack<const ROW_BYTES: usize>(
-    (version, counts): (u64, Counts),
-    parts: usize,
-    rows: impl Iterator<Item = (usize, [u8; ROW_BYTES])> + Clone,
+/// gets no row gets no block, but part 0 always does, with the counts. All rows have `row_bytes`.
+pub fn pack<R: AsRef<[u8]>>(
+    (mark, counts): (u64, Counts),
+    (parts, row_bytes): (usize, usize),
+    rows: impl Iterator<Item = (usize, R)> + Clone,
 ) -> Blocks {
     let mut sizes = vec![0u64; parts];
     rows.clone().for_each(|(part, _)| sizes[part] += 1);
@@ -56,21 +56,22 @@ pub fn pack<const ROW_BYTES: usize>(
     for (part, &rows) in sizes.iter().enumerate() {
         let head = if rows > 0 || part == 0 { HEAD_BYTES } else { 0 };
         places.push(end + head);
-        end += head + rows as usize * ROW_BYTES;
+        end += head + rows as usize * row_bytes;
         ends.push(end as u64);
     }
     let mut bytes = vec![0; end];
     for (part, (&rows, &place)) in sizes.iter().zip(&places).enumerate() {
         if rows > 0 || part == 0 {
             let counts = if part == 0 { counts } else { Counts::default() };
-            let head = Head { version, rows, counts };
+            let head = Head { mark, rows, counts };
             bytes[place - HEAD_BYTES..place].copy_from_slice(&head.to_bytes());
         }
     }
     for (part, row) in rows {
         let place = places[part];
-        bytes[place..place + ROW_BYTES].copy_from_slice(&row);
-        places[part] += ROW_BYTES;
+        let row = row.as_ref();
+        bytes[place..place + row.len()].copy_from_slice(row);
+        places[part] += row.len();
     }
     Blocks { bytes, ends }
 }
@@ -92,20 +93,20 @@ impl Received {
 }
 
 /// A head and the rows behind it.
-pub type Sent<'a, const ROW_BYTES: usize> = (Head, &'a [[u8; ROW_BYTES]]);
+pub type Sent<'a> = (Head, &'a [u8]);
 
-/// Heads and rows of a block.
+/// Heads and rows of a block; a row has `row_bytes`.
 ///
 /// # Errors
 /// `Defect` for what no task has sent.
-pub fn unpack<const ROW_BYTES: usize>(mut block: &[u8]) -> Result<Vec<Sent<'_, ROW_BYTES>>> {
+pub fn unpack(mut block: &[u8], row_bytes: usize) -> Result<Vec<Sent<'_>>> {
     let mut all = Vec::new();
     while !block.is_empty() {
         let (head, rest) = block.split_first_chunk().ok_or_else(unexpected)?;
         let head = Head::of(head);
-        let size = (head.rows as usize).checked_mul(ROW_BYTES).ok_or_else(unexpected)?;
+        let size = (head.rows as usize).checked_mul(row_bytes).ok_or_else(unexpected)?;
         let (rows, rest) = rest.split_at_checked(size).ok_or_else(unexpected)?;
-        all.push((head, rows.as_chunks().0));
+        all.push((head, rows));
         block = rest;
     }
     Ok(all)
@@ -120,18 +121,18 @@ mod tests {
     fn rows_come_to_their_parts_in_order_and_counts_to_the_first() {
         let counts = Counts { rows_read: 9, rows_kept: 3 };
         let rows = [(2, *b"ab"), (1, *b"cd"), (2, *b"ef")];
-        let blocks = pack((7, counts), 4, rows.into_iter());
-        let none = pack((8, counts), 4, std::iter::empty::<(usize, [u8; 2])>());
+        let blocks = pack((7, counts), (4, 2), rows.into_iter());
+        let none = pack((8, counts), (4, 2), std::iter::empty::<(usize, [u8; 2])>());
         let found = |part: usize| {
             let block = [blocks.of(part), none.of(part)].concat();
-            let all = unpack::<2>(&block).unwrap();
-            all.iter().map(|(head, rows)| (*head, rows.concat())).collect::<Vec<_>>()
+            let all = unpack(&block, 2).unwrap();
+            all.iter().map(|(head, rows)| (*head, rows.to_vec())).collect::<Vec<_>>()
         };
-        let head = |version, rows, counts| Head { version, rows, counts };
+        let head = |mark, rows, counts| Head { mark, rows, counts };
         assert_eq!(found(0), [(head(7, 0, counts), vec![]), (head(8, 0, counts), vec![])]);
         assert_eq!(found(1), [(head(7, 1, Counts::default()), b"cd".to_vec())]);
         assert_eq!(found(2), [(head(7, 2, Counts::default()), b"abef".to_vec())]);
         assert_eq!(found(3), []);
-        assert!(unpack::<2>(&blocks.of(2)[..33]).is_err());
+        assert!(unpack(&blocks.of(2)[..33], 2).is_err());
     }
 }

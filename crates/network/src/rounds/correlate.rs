@@ -1,20 +1,26 @@
-//! `correlate`: each task reads the matrix, and writes the pairs of some of its rows as text; the
-//! leader puts the texts together.
+//! `correlate`: each task reads the matrix, and writes the pairs of some of its rows as text, which
+//! the leader puts together, or those of some chunks as a piece of a pair matrix.
 
 use std::ops::Range;
 
+use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
-use cuesta_core::{Error, Result};
 use cuesta_input::generate::clusters::pairs_of;
-use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, Task, Worker};
+use cuesta_input::pair_matrix::{CHUNK_PAIRS, MatrixPiece, PieceMaker, PiecedMatrix};
+use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, Task, Worker, shares};
 use cuesta_runtime::wire;
+use serde::{Deserialize, Serialize};
 
 use super::parts;
+use super::pieces::{JoinPieces, Joining};
 use crate::kernel::correlate::{Counts, bands};
 use crate::params::{CorrelateParams, Format};
-use crate::run::correlate::{pairs_in, parse, tell, write_genes, write_rows};
+use crate::run::correlate::{
+    folder_bytes, pairs_in, pairs_options, parse, tell, write_genes, write_piece, write_rows,
+};
+use crate::run::load::PAIRS_FOLDER;
 use crate::run::scan::PAIRS_FILE;
 
 /// Bands that each task can get at least, so that tasks end together.
@@ -25,7 +31,13 @@ type Found = [u64; 4];
 
 pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
     let params = params(request)?;
-    Ok(Box::new(Steps { request: request.clone(), params, means, opened: None }))
+    Ok(Box::new(Steps {
+        request: request.clone(),
+        params,
+        means,
+        opened: None,
+        stage: Stage::Text,
+    }))
 }
 
 pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
@@ -33,12 +45,18 @@ pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
 }
 
 fn params(request: &Request) -> Result<CorrelateParams> {
-    let params: CorrelateParams = parameters(&request.parameters)?;
-    if params.format == Format::Pairs {
-        let text = "tasks write text; for --format pairs take --engine native";
-        return Err(Error::input("correlate", text));
-    }
-    Ok(params)
+    parameters(&request.parameters)
+}
+
+/// What all of a round are told.
+#[derive(Serialize, Deserialize)]
+enum Asked {
+    /// The pairs of a range of rows, as text.
+    Text,
+    /// Those of a range of ranks, as a piece.
+    Piece(PieceMaker),
+    /// The shards.
+    Pieces(JoinPieces),
 }
 
 struct Steps {
@@ -47,6 +65,13 @@ struct Steps {
     means: Means,
     /// Genes, samples and tasks, once the matrix was read.
     opened: Option<(usize, usize, usize)>,
+    stage: Stage,
+}
+
+enum Stage {
+    Text,
+    Pieces(PiecedMatrix),
+    Join(Joining, Counts),
 }
 
 impl Leader for Steps {
@@ -59,19 +84,46 @@ impl Leader for Steps {
         let Some((genes, samples, tasks)) = self.opened else {
             return self.open(response, progress).map(Some);
         };
-        let mut counts = Counts::default();
-        for some in &found {
-            let [pairs, kept, undefined, too_few_samples]: Found = wire::from_bytes(some)?;
-            counts += Counts { pairs, kept, undefined, too_few_samples };
-        }
-        let bytes = timed(response, "write", || {
-            let output = &self.request.output;
-            let bytes = parts::join(output, tasks, &output.join(PAIRS_FILE))?;
-            Ok((bytes, bytes, 0))
-        })?;
+        let output = &self.request.output;
+        let (joining, counts, shards) = match std::mem::replace(&mut self.stage, Stage::Text) {
+            Stage::Text => {
+                let (counts, _) = added(&found)?;
+                let bytes = timed(response, "write", || {
+                    let bytes = parts::join(output, tasks, &output.join(PAIRS_FILE))?;
+                    Ok((bytes, bytes, 0))
+                })?;
+                tell((genes, samples), counts, bytes, response);
+                return Ok(None);
+            }
+            Stage::Pieces(matrix) => {
+                let (counts, pieces) = added(&found)?;
+                let joining = Joining::new(matrix, pieces, self.means);
+                let asked = |pieces| wire::to_bytes(&Asked::Pieces(pieces));
+                if let Some(round) = joining.round(asked)? {
+                    self.stage = Stage::Join(joining, counts);
+                    return Ok(Some(round));
+                }
+                (joining, counts, Vec::new())
+            }
+            Stage::Join(joining, counts) => (joining, counts, found),
+        };
+        joining.finish(&shards, response)?;
+        let bytes = folder_bytes(&output.join(PAIRS_FOLDER));
         tell((genes, samples), counts, bytes, response);
         Ok(None)
     }
+}
+
+/// What all tasks found.
+fn added(found: &[Vec<u8>]) -> Result<(Counts, Vec<MatrixPiece>)> {
+    let (mut counts, mut pieces) = (Counts::default(), Vec::new());
+    for some in found {
+        let (found, piece): (Found, Option<MatrixPiece>) = wire::from_bytes(some)?;
+        let [pairs, kept, undefined, too_few_samples] = found;
+        counts += Counts { pairs, kept, undefined, too_few_samples };
+        pieces.extend(piece);
+    }
+    Ok((counts, pieces))
 }
 
 impl Steps {
@@ -79,19 +131,32 @@ impl Steps {
         let budget = Budget::new(self.request.memory_bytes);
         let context = Context { request: &self.request, budget: &budget, progress };
         let matrix = parse(&context, &self.params, response)?;
-        write_genes(&context, &matrix)?;
         let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
         let pairs = pairs_of(genes as u32);
-        let tasks: Vec<Vec<u8>> = ranges(genes, self.means.tasks.unwrap_or(self.means.slots))
-            .iter()
-            .map(|rows| wire::to_bytes(&(rows.start, rows.end)))
-            .collect::<Result<_>>()?;
+        let count = self.means.tasks.unwrap_or(self.means.slots);
+        let (asked, own): (Asked, Vec<Range<u64>>) = match self.params.format {
+            Format::Text => {
+                write_genes(&context, &matrix)?;
+                let range = |rows: &Range<usize>| rows.start as u64..rows.end as u64;
+                (Asked::Text, ranges(genes, count).iter().map(range).collect())
+            }
+            Format::Pairs => {
+                let place = self.request.output.join(PAIRS_FOLDER);
+                let pieced = PiecedMatrix::create(&place, pairs_options(&context, &matrix))?;
+                let asked = Asked::Piece(pieced.maker());
+                self.stage = Stage::Pieces(pieced);
+                (asked, chunk_ranges(pairs, count))
+            }
+        };
+        let own = own.iter().map(|own| wire::to_bytes(&(own.start, own.end)));
+        let tasks: Vec<Vec<u8>> = own.collect::<Result<_>>()?;
         self.opened = Some((genes, samples, tasks.len()));
         Ok(Round {
             phase: "multiply".to_owned(),
             rows: pairs,
             flops: 2 * samples as u64 * pairs,
             ceiling: Some("gemm_f32_flops_per_s"),
+            shared: wire::to_bytes(&asked)?,
             tasks,
             ..Round::default()
         })
@@ -112,6 +177,14 @@ fn ranges(genes: usize, tasks: usize) -> Vec<Range<usize>> {
     ranges
 }
 
+/// Ranks of whole chunks, for at most `tasks` tasks.
+fn chunk_ranges(pairs: u64, tasks: usize) -> Vec<Range<u64>> {
+    let chunk = CHUNK_PAIRS as u64;
+    let chunks = pairs.div_ceil(chunk);
+    let ranks = |range: Range<u64>| range.start * chunk..pairs.min(range.end * chunk);
+    shares(chunks, chunks.min(tasks as u64)).map(ranks).collect()
+}
+
 struct Work {
     request: Request,
     params: CorrelateParams,
@@ -119,15 +192,28 @@ struct Work {
 
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let (start, end): (usize, usize) = wire::from_bytes(task.own)?;
         let budget = Budget::new(self.request.memory_bytes);
         let context = Context { request: &self.request, budget: &budget, progress };
-        let (counts, _) = parts::write(&self.request.output, task.number, |path| {
-            write_rows(&context, &self.params, &(start..end), path)
-        })?;
+        let range = || wire::from_bytes::<(u64, u64)>(task.own);
+        let (counts, piece) = match wire::from_bytes(task.shared)? {
+            Asked::Text => {
+                let (start, end) = range()?;
+                let rows = start as usize..end as usize;
+                let (counts, _) = parts::write(&self.request.output, task.number, |path| {
+                    write_rows(&context, &self.params, &rows, path)
+                })?;
+                (counts, None)
+            }
+            Asked::Piece(maker) => {
+                let (start, end) = range()?;
+                let (counts, piece) = write_piece(&context, &self.params, &(start..end), &maker)?;
+                (counts, Some(piece))
+            }
+            Asked::Pieces(pieces) => return Ok((pieces.task(task.own)?, Blocks::default())),
+        };
         let Counts { pairs, kept, undefined, too_few_samples } = counts;
         let found: Found = [pairs, kept, undefined, too_few_samples];
-        Ok((wire::to_bytes(&found)?, Blocks::default()))
+        Ok((wire::to_bytes(&(found, piece))?, Blocks::default()))
     }
 }
 

@@ -22,8 +22,6 @@ use crate::run::pairs::{Pairs, Visitor, total};
 use crate::run::share::Share;
 use crate::run::sorted::SortedVersion;
 
-/// Windows of each version that the leader reads for a sample.
-const WINDOWS: u64 = 512;
 /// Bytes of the rows of a part, about.
 const PART_BYTES: u64 = 32 << 20;
 /// A row as it travels: its key and its score.
@@ -126,7 +124,7 @@ impl Steps {
                     let own: Own = (version as u64, share);
                     tasks.push(wire::to_bytes(&own)?);
                 }
-                let one = pairs.windows(WINDOWS).map(|windows| scaled(&pairs, &windows, progress));
+                let one = sample::of_windows(&pairs, progress);
                 samples = samples.take().zip(one).map(|(mut samples, one)| {
                     samples.push(one);
                     samples
@@ -174,14 +172,6 @@ impl Steps {
     }
 }
 
-/// A sample of windows, each key of which stands for as many rows of all pairs.
-fn scaled(pairs: &Pairs, windows: &Pairs, progress: &Progress) -> KeySample {
-    // A line that is wrong is found by the task that reads it, in the order of the input.
-    let (mut sample, bytes) = sample::take(windows, progress).unwrap_or_default();
-    sample.weight *= pairs.size_bytes().div_ceil(bytes.max(1)).max(1);
-    sample
-}
-
 struct Work {
     request: Request,
     how: How,
@@ -212,9 +202,10 @@ impl Worker for Work {
         let blocks = self.received.all_of(part.number);
         let (mut lists, mut counts) = ([Vec::new(), Vec::new()], Counts::default());
         for block in &blocks {
-            for (head, rows) in unpack::<ROW_BYTES>((**block).as_ref())? {
+            for (head, rows) in unpack((**block).as_ref(), ROW_BYTES)? {
                 counts.add(head.counts);
-                lists.get_mut(head.version as usize).ok_or_else(unexpected)?.push(rows);
+                let list = lists.get_mut(head.mark as usize).ok_or_else(unexpected)?;
+                list.push(rows.as_chunks().0);
             }
         }
         let budget = Budget::new(self.request.memory_bytes);
@@ -259,7 +250,7 @@ impl Work {
         let rows = workers.pop().map(|worker| worker.state).unwrap_or_default();
         let part_of = |row: &Keyed| cuts.partition_point(|&cut| cut <= row.key);
         let packed_row = |row: &Keyed| (part_of(row), packed(row));
-        Ok(pack((version, counts), cuts.len() + 1, rows.iter().map(packed_row)))
+        Ok(pack((version, counts), (cuts.len() + 1, ROW_BYTES), rows.iter().map(packed_row)))
     }
 }
 

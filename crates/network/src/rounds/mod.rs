@@ -6,7 +6,9 @@ mod components;
 mod correlate;
 mod degrees;
 mod join;
+mod load;
 mod parts;
+mod pieces;
 mod propagation;
 mod sample;
 mod scan;
@@ -45,6 +47,7 @@ pub fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn L
         "degrees" => degrees::lead(request, means),
         "join" => join::lead(request, means),
         "correlate" => correlate::lead(request, means),
+        "load" => load::lead(request, means),
         "communities" => {
             let params = communities(request)?;
             match params.method {
@@ -66,6 +69,7 @@ pub fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn W
         "degrees" => degrees::work(request),
         "join" => join::work(request),
         "correlate" => correlate::work(request),
+        "load" => load::work(request),
         "communities" => {
             let params = communities(request)?;
             match params.method {

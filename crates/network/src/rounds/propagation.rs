@@ -193,9 +193,9 @@ impl Worker for Work {
         let mut lists = Vec::new();
         let (mut genes, mut counts) = (0, Counts::default());
         for block in &blocks {
-            for (head, rows) in unpack::<8>((**block).as_ref())? {
+            for (head, rows) in unpack((**block).as_ref(), 8)? {
                 counts.add(head.counts);
-                lists.push(rows);
+                lists.push(rows.as_chunks().0);
             }
         }
         // Once as they came, once as they are kept.
@@ -224,7 +224,7 @@ impl Work {
             (gene as usize % parts, both.to_le_bytes())
         };
         let ends = edges.list.iter().flat_map(|&(a, b)| [end(a, b), end(b, a)]);
-        Ok(pack((0, edges.counts), parts, ends))
+        Ok(pack((0, edges.counts), (parts, 8), ends))
     }
 
     /// The genes of a part that take another label.

@@ -9,6 +9,8 @@ use crate::run::pairs::{Pairs, Visitor, total};
 
 /// Most keys of a sample.
 const KEYS_MAX: usize = 1 << 14;
+/// Windows that a leader reads for a sample.
+const WINDOWS: u64 = 512;
 
 /// Keys of rows at even distances in the order in which they were read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +64,16 @@ pub fn take(pairs: &Pairs, progress: &Progress) -> Result<(KeySample, u64)> {
     let mut workers = pairs.visit(1, progress, KeySample::default, &visitor)?;
     let (_, bytes) = total(&workers);
     Ok((workers.pop().map(|worker| worker.state).unwrap_or_default(), bytes))
+}
+
+/// A sample of windows, each key of which stands for as many rows of all pairs; `None` where they
+/// can only be read from the start.
+pub fn of_windows(pairs: &Pairs, progress: &Progress) -> Option<KeySample> {
+    let windows = pairs.windows(WINDOWS)?;
+    // A line that is wrong is found by the task that reads it, in the order of the input.
+    let (mut sample, bytes) = take(&windows, progress).unwrap_or_default();
+    sample.weight *= pairs.size_bytes().div_ceil(bytes.max(1)).max(1);
+    Some(sample)
 }
 
 /// About how many rows the samples stand for.

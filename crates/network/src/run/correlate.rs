@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Mutex;
 
 use cuesta_core::budget::human;
 use cuesta_core::fixed::Micro;
@@ -10,10 +11,12 @@ use cuesta_core::{Error, Result};
 use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::{self, ExpressionMatrix, HeaderPresence};
 use cuesta_input::names::{GENES_FILE, write_table};
-use cuesta_input::pair_matrix::{ABSENT, Masks, Writer, WriterOptions, pack_flags};
+use cuesta_input::pair_matrix::{
+    ABSENT, Masks, MatrixPiece, PieceMaker, Walker, Writer, WriterOptions, pack_flags,
+};
 use cuesta_input::row::Row;
 use cuesta_runtime::ordered::{OrderedFile, Turns};
-use cuesta_runtime::parallel;
+use cuesta_runtime::parallel::{self, lock};
 
 use super::load::PAIRS_FOLDER;
 use super::scan::PAIRS_FILE;
@@ -41,7 +44,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
         Ok((Prepared::new(&matrix, &params.kernel(), context.request.threads)?, 0, 0))
     })?;
     let bands = bands_in(context, genes)?;
-    let job = Job { context, matrix: &matrix, prepared: &prepared, bands: &bands };
+    let job = Job { context, matrix: &matrix, prepared: &prepared, bands };
     let (counts, bytes) = timed(&mut response, "multiply", || {
         let (counts, bytes) = match params.format {
             Format::Text => {
@@ -106,14 +109,51 @@ pub fn write_rows(
     rows: &Range<usize>,
     path: &Path,
 ) -> Result<(Counts, u64)> {
+    on_rows(context, params, |job| job.within(rows).to_text(path))
+}
+
+/// Writes the pairs of `ranks`, whole chunks, as a piece of a pair matrix. What it counts is of the
+/// rows whose first pair is among them.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn write_piece(
+    context: &Context<'_>,
+    params: &CorrelateParams,
+    ranks: &Range<u64>,
+    maker: &PieceMaker,
+) -> Result<(Counts, MatrixPiece)> {
+    let piece = Mutex::new(maker.bands(context.budget)?);
+    let row_of = |rank| Walker::default().genes_of(rank).0 as usize - 1;
+    let (first, end) = (row_of(ranks.start), row_of(ranks.end - 1) + 1);
+    let push = |from: u64, scores: &[Micro], common: Option<&[u32]>| {
+        let start = ranks.start.max(from);
+        let places = start - from..ranks.end.min(from + scores.len() as u64) - from;
+        let places = places.start as usize..places.end as usize;
+        let common = common.map(|common| &common[places.clone()]);
+        lock(&piece).push(start, &scores[places.clone()], common)
+    };
+    let counts = on_rows(context, params, |job| {
+        // A row that began in the chunk before is counted there.
+        let own = if rank_of_row(first) < ranks.start { first + 1 } else { first };
+        job.within(&(first..own)).to_bands(&push)?;
+        job.within(&(own..end)).to_bands(&push)
+    })?;
+    let piece = piece.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    Ok((counts, piece.finish()?))
+}
+
+/// Has `write` work on bands of the one input.
+fn on_rows<T>(
+    context: &Context<'_>,
+    params: &CorrelateParams,
+    write: impl FnOnce(&Job<'_>) -> Result<T>,
+) -> Result<T> {
     let matrix = &read(context, params)?;
     let _lease = context.budget.take(memory_bytes(matrix), "the matrix made ready")?;
     let prepared = &Prepared::new(matrix, &params.kernel(), context.request.threads)?;
-    let inside = |band: &Range<usize>| band.start.max(rows.start)..band.end.min(rows.end);
     let bands = bands_in(context, matrix.genes.len())?;
-    let bands: Vec<Range<usize>> =
-        bands.iter().map(inside).filter(|band| !band.is_empty()).collect();
-    Job { context, matrix, prepared, bands: &bands }.to_text(path)
+    write(&Job { context, matrix, prepared, bands })
 }
 
 /// Reads the one input as a matrix.
@@ -168,11 +208,14 @@ fn rank_of_row(row: usize) -> u64 {
     pairs_of(row as u32)
 }
 
+/// Takes the scores of consecutive pairs from a rank on, and their common samples.
+type TakeBand<'a> = dyn Fn(u64, &[Micro], Option<&[u32]>) -> Result<()> + Sync + 'a;
+
 struct Job<'a> {
     context: &'a Context<'a>,
     matrix: &'a ExpressionMatrix,
     prepared: &'a Prepared<'a>,
-    bands: &'a [Range<usize>],
+    bands: Vec<Range<usize>>,
 }
 
 /// What one thread works with.
@@ -184,7 +227,14 @@ struct Worker {
     text: Vec<u8>,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// The same for some rows.
+    fn within(&self, rows: &Range<usize>) -> Job<'a> {
+        let inside = |band: &Range<usize>| band.start.max(rows.start)..band.end.min(rows.end);
+        let bands = self.bands.iter().map(inside).filter(|band| !band.is_empty()).collect();
+        Job { bands, ..*self }
+    }
+
     /// Finds the pairs of each band and hands them to `give(worker, band)`.
     fn each_band(
         &self,
@@ -226,23 +276,17 @@ impl Job<'_> {
     }
 
     fn to_pairs(&self, path: &Path) -> Result<(Counts, u64)> {
-        let (genes, samples) = (self.matrix.genes.len(), self.matrix.samples.len());
-        let bits = (0..genes).flat_map(|gene| {
-            let flags: Vec<bool> = self.matrix.row(gene).iter().map(|v| v.is_nan()).collect();
-            pack_flags(&flags)
-        });
-        let options = WriterOptions {
-            genes: genes as u32,
-            samples: samples as u32,
-            scores: 1,
-            masks: Masks::Genes(bits.collect()),
-            gene_names: self.matrix.genes.clone(),
-            sample_names: self.matrix.samples.clone(),
-            threads: self.context.request.threads,
-            scratch: self.context.request.scratch.clone(),
-            ..WriterOptions::default()
-        };
+        let options = pairs_options(self.context, self.matrix);
         let writer = Writer::create(path, options, self.context.budget)?;
+        let counts = self.to_bands(&|first, scores: &[Micro], common: Option<&[u32]>| {
+            writer.push_band(first, scores, common)
+        })?;
+        writer.finish(self.context.progress)?;
+        Ok((counts, folder_bytes(path)))
+    }
+
+    /// Gives the scores of all pairs, band after band: see [`Writer::push_band`].
+    fn to_bands(&self, push: &TakeBand<'_>) -> Result<Counts> {
         let turns = Turns::default();
         let masks = Mask::of(self.matrix);
         let give = |worker: &mut Worker, task: usize| {
@@ -251,12 +295,10 @@ impl Job<'_> {
             let (scores, common) = self.dense(&worker.matches, rows, &masks);
             turns.take(task, || match scores.is_empty() {
                 true => Ok(()),
-                false => writer.push_band(first, &scores, common.as_deref()),
+                false => push(first, &scores, common.as_deref()),
             })
         };
-        let counts = self.each_band(give, |task| turns.fail(task))?;
-        writer.finish(self.context.progress)?;
-        Ok((counts, folder_bytes(path)))
+        self.each_band(give, |task| turns.fail(task))
     }
 
     /// The scores of all pairs of a band, and their common samples where values are missing.
@@ -339,7 +381,28 @@ pub fn row_of<'a>(found: &'a Match, missing: u32, mask: &'a [u8]) -> Row<'a> {
     }
 }
 
-fn folder_bytes(path: &Path) -> u64 {
+/// What the pair matrix of a matrix will hold.
+pub fn pairs_options(context: &Context<'_>, matrix: &ExpressionMatrix) -> WriterOptions {
+    let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
+    let bits = (0..genes).flat_map(|gene| {
+        let flags: Vec<bool> = matrix.row(gene).iter().map(|v| v.is_nan()).collect();
+        pack_flags(&flags)
+    });
+    WriterOptions {
+        genes: genes as u32,
+        samples: samples as u32,
+        scores: 1,
+        masks: Masks::Genes(bits.collect()),
+        gene_names: matrix.genes.clone(),
+        sample_names: matrix.samples.clone(),
+        threads: context.request.threads,
+        scratch: context.request.scratch.clone(),
+        ..WriterOptions::default()
+    }
+}
+
+/// Bytes of all files of a folder.
+pub fn folder_bytes(path: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(path) else { return 0 };
     let size = |entry: std::fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),

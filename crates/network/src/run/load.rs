@@ -25,35 +25,14 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let pairs = timed(&mut response, "open", || {
         Ok((Pairs::open(&request.inputs, &Filter::EVERYTHING, Need::Row)?, 0, 0))
     })?;
-    let Some(shape) = pairs.shape() else {
-        let text = format!("{} is a pair matrix already", request.inputs[0].display());
-        return Err(Error::input("load", text));
-    };
     let names = read_names(context, &mut response)?;
     let names = names.as_ref().map(|names| &names.names);
-    let gene_names = gene_names(names, params.genes)?;
-    let _lease = context.budget.take(size_bytes(&gene_names), "the names of the genes")?;
-    let options = WriterOptions {
-        genes: params.genes.unwrap_or(0),
-        gene_names,
-        samples: shape.samples as u32,
-        scores: shape.scores,
-        masks: Masks::Stored,
-        threads: request.threads,
-        scratch: request.scratch.clone(),
-        ..WriterOptions::default()
-    };
+    let options = options(context, (&params, names), &pairs)?;
+    let _lease = context.budget.take(size_bytes(&options.gene_names), "the names of the genes")?;
     let writer = Writer::create(&request.output.join(PAIRS_FOLDER), options, context.budget)?;
     timed(&mut response, "read", || {
         let visitor = Visitor {
-            keep: &|batch: &mut RowBatch, _, found| {
-                let SelectedRow::Line(hit) = found else { return Ok(()) };
-                check_gene(params.genes, hit.gene1)?;
-                if let Some(names) = names {
-                    check_name(names, hit.gene1)?;
-                }
-                batch.push(&hit.parse_but_mask()?.row())
-            },
+            keep: &|batch: &mut RowBatch, _, found| push((&params, names), batch, found),
             flush: &|batch, part, last| writer.push_part(part, batch, last),
             on_error: &|part| writer.fail_part(part),
         };
@@ -70,6 +49,49 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     response.counts.insert("genes", u64::from(written.genes));
     response.counts.insert("spilled_bytes", written.spilled_bytes);
     Ok(response)
+}
+
+/// What the matrix of a dataset will hold.
+///
+/// # Errors
+/// `Input` for a dataset that is a matrix already, and for a gene without a name.
+pub fn options(
+    context: &Context<'_>,
+    (params, names): (&LoadParams, Option<&GeneNames>),
+    pairs: &Pairs,
+) -> Result<WriterOptions> {
+    let request = context.request;
+    let Some(shape) = pairs.shape() else {
+        let text = format!("{} is a pair matrix already", request.inputs[0].display());
+        return Err(Error::input("load", text));
+    };
+    Ok(WriterOptions {
+        genes: params.genes.unwrap_or(0),
+        gene_names: gene_names(names, params.genes)?,
+        samples: shape.samples as u32,
+        scores: shape.scores,
+        masks: Masks::Stored,
+        threads: request.threads,
+        scratch: request.scratch.clone(),
+        ..WriterOptions::default()
+    })
+}
+
+/// Adds a row to a batch.
+///
+/// # Errors
+/// A sentence on what is wrong with its line.
+pub fn push(
+    (params, names): (&LoadParams, Option<&GeneNames>),
+    batch: &mut RowBatch,
+    found: &SelectedRow<'_>,
+) -> std::result::Result<(), String> {
+    let SelectedRow::Line(hit) = found else { return Ok(()) };
+    check_gene(params.genes, hit.gene1)?;
+    if let Some(names) = names {
+        check_name(names, hit.gene1)?;
+    }
+    batch.push(&hit.parse_but_mask()?.row())
 }
 
 /// The names of the first genes of the matrix: of as many as `genes` says, or all there are.

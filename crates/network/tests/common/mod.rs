@@ -97,13 +97,19 @@ pub fn run_and_verify(workload: &str, request: &Request) -> (Response, Verdict) 
 
 /// All files of an answer, by name.
 pub fn files(request: &Request) -> Vec<(String, Vec<u8>)> {
-    let mut files: Vec<_> = fs::read_dir(&request.output)
-        .unwrap()
-        .map(|entry| {
+    let mut files = Vec::new();
+    let mut folders = vec![request.output.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
-            (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap())
-        })
-        .collect();
+            let name = path.strip_prefix(&request.output).unwrap().to_string_lossy().into_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.push((name, fs::read(&path).unwrap()));
+            }
+        }
+    }
     files.sort();
     files
 }
