@@ -14,7 +14,7 @@ use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
 use super::parts;
-use super::pieces::{JoinPieces, Joining};
+use super::pieces::{JoinPieces, PieceJoin};
 use crate::kernel::correlate::{Counts, bands};
 use crate::params::{CorrelateParams, Format};
 use crate::run::correlate::{
@@ -70,8 +70,8 @@ struct Steps {
 
 enum Stage {
     Text,
-    Pieces(PiecedMatrix),
-    Join(Joining, Counts),
+    Pieces(Box<PiecedMatrix>),
+    Join(Box<PieceJoin>, Counts),
 }
 
 impl Leader for Steps {
@@ -97,15 +97,15 @@ impl Leader for Steps {
             }
             Stage::Pieces(matrix) => {
                 let (counts, pieces) = added(&found)?;
-                let joining = Joining::new(matrix, pieces, self.means);
+                let joining = PieceJoin::new(*matrix, pieces, self.means);
                 let asked = |pieces| wire::to_bytes(&Asked::Pieces(pieces));
                 if let Some(round) = joining.round(asked)? {
-                    self.stage = Stage::Join(joining, counts);
+                    self.stage = Stage::Join(Box::new(joining), counts);
                     return Ok(Some(round));
                 }
                 (joining, counts, Vec::new())
             }
-            Stage::Join(joining, counts) => (joining, counts, found),
+            Stage::Join(joining, counts) => (*joining, counts, found),
         };
         joining.finish(&shards, response)?;
         let bytes = folder_bytes(&output.join(PAIRS_FOLDER));
@@ -144,7 +144,7 @@ impl Steps {
                 let place = self.request.output.join(PAIRS_FOLDER);
                 let pieced = PiecedMatrix::create(&place, pairs_options(&context, &matrix))?;
                 let asked = Asked::Piece(pieced.maker());
-                self.stage = Stage::Pieces(pieced);
+                self.stage = Stage::Pieces(Box::new(pieced));
                 (asked, chunk_ranges(pairs, count))
             }
         };

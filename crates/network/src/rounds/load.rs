@@ -15,7 +15,7 @@ use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{Received, pack, unpack};
-use super::pieces::{JoinPieces, Joining};
+use super::pieces::{JoinPieces, PieceJoin};
 use super::sample::{self, KeySample};
 use super::{READ, Reading, add_rows, part_count, task_bytes, unexpected};
 use crate::kernel::join::unkey;
@@ -71,7 +71,7 @@ enum Stage {
     Start,
     Sample,
     Rows,
-    Join(Joining),
+    Join(Box<PieceJoin>),
 }
 
 /// What is known once the inputs are open.
@@ -101,7 +101,7 @@ impl Leader for Steps {
                 self.rows(&samples.collect::<Result<Vec<KeySample>>>()?).map(Some)
             }
             Stage::Rows => self.join(&found, response),
-            Stage::Join(joining) => finish(joining, &found, response),
+            Stage::Join(joining) => finish(*joining, &found, response),
         }
     }
 }
@@ -173,17 +173,17 @@ impl Steps {
             pieces.extend(piece);
         }
         let matrix = self.opened.take().ok_or_else(unexpected)?.matrix;
-        let joining = Joining::new(matrix, pieces, self.means);
+        let joining = PieceJoin::new(matrix, pieces, self.means);
         let Some(round) = joining.round(|pieces| wire::to_bytes(&Asked::Pieces(pieces)))? else {
             return finish(joining, &[], response);
         };
-        self.stage = Stage::Join(joining);
+        self.stage = Stage::Join(Box::new(joining));
         Ok(Some(round))
     }
 }
 
 /// Gives the matrix its name and tells of it.
-fn finish(joining: Joining, found: &[Vec<u8>], response: &mut Response) -> Result<Option<Round>> {
+fn finish(joining: PieceJoin, found: &[Vec<u8>], response: &mut Response) -> Result<Option<Round>> {
     let written = joining.finish(found, response)?;
     response.counts.insert("rows", written.rows);
     response.counts.insert("genes", u64::from(written.genes));

@@ -27,14 +27,14 @@ impl JoinPieces {
 }
 
 /// A matrix whose pieces are all there.
-pub struct Joining {
+pub struct PieceJoin {
     matrix: PiecedMatrix,
     asked: JoinPieces,
     /// Those of each task.
     shards: Vec<Vec<ShardNumber>>,
 }
 
-impl Joining {
+impl PieceJoin {
     /// Divides the shards among tasks.
     pub fn new(matrix: PiecedMatrix, pieces: Vec<MatrixPiece>, means: Means) -> Self {
         let all = matrix.shards(&pieces);

@@ -1,5 +1,7 @@
 //! `correlate`: an expression matrix to the gene pairs that score at least a threshold.
 
+mod mask;
+
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
@@ -14,9 +16,10 @@ use cuesta_input::names::{GENES_FILE, write_table};
 use cuesta_input::pair_matrix::{
     ABSENT, Masks, MatrixPiece, PieceMaker, Walker, Writer, WriterOptions, pack_flags,
 };
-use cuesta_input::row::Row;
 use cuesta_runtime::ordered::{OrderedFile, Turns};
 use cuesta_runtime::parallel::{self, lock};
+
+pub use mask::{Mask, row_of};
 
 use super::load::PAIRS_FOLDER;
 use super::scan::PAIRS_FILE;
@@ -322,62 +325,6 @@ impl<'a> Job<'a> {
             }
         }
         (scores, common)
-    }
-}
-
-/// Which samples each gene lacks; empty for a gene that lacks none.
-pub struct Mask {
-    missing: Vec<Vec<bool>>,
-}
-
-impl Mask {
-    /// The missing samples of a matrix.
-    pub fn of(matrix: &ExpressionMatrix) -> Self {
-        let missing = (0..matrix.genes.len()).map(|gene| {
-            let flags: Vec<bool> = matrix.row(gene).iter().map(|value| value.is_nan()).collect();
-            if flags.contains(&true) { flags } else { Vec::new() }
-        });
-        Self { missing: missing.collect() }
-    }
-
-    fn any(&self) -> bool {
-        self.missing.iter().any(|flags| !flags.is_empty())
-    }
-
-    /// Whether a gene, counted from 0, has all samples.
-    pub fn is_complete(&self, gene: usize) -> bool {
-        self.missing[gene].is_empty()
-    }
-
-    /// Fills the mask of a pair, 1 or 9; returns how many samples are missing.
-    pub fn fill(&self, found: &Match, symbols: &mut [u8]) -> u32 {
-        let genes = [found.gene1, found.gene2].map(|gene| &self.missing[gene as usize - 1]);
-        symbols.fill(b'1');
-        let mut missing = 0;
-        for flags in genes.into_iter().filter(|flags| !flags.is_empty()) {
-            for (symbol, _) in symbols.iter_mut().zip(flags).filter(|(_, missing)| **missing) {
-                missing += u32::from(*symbol == b'1');
-                *symbol = b'9';
-            }
-        }
-        missing
-    }
-}
-
-/// The row of a pair.
-pub fn row_of<'a>(found: &'a Match, missing: u32, mask: &'a [u8]) -> Row<'a> {
-    Row {
-        gene1: found.gene1,
-        gene2: found.gene2,
-        cluster: 1,
-        num_clusters: 1,
-        cluster_samples: mask.len() as u32 - missing,
-        missing,
-        outliers: 0,
-        pair_outliers: 0,
-        threshold: 0,
-        scores: std::slice::from_ref(&found.micro),
-        mask,
     }
 }
 

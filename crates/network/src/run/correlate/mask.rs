@@ -1,0 +1,63 @@
+//! The samples that both genes of a pair have, and the row of a pair.
+
+use cuesta_input::matrix::ExpressionMatrix;
+use cuesta_input::row::Row;
+
+use crate::kernel::correlate::Match;
+
+/// Which samples each gene lacks; empty for a gene that lacks none.
+pub struct Mask {
+    missing: Vec<Vec<bool>>,
+}
+
+impl Mask {
+    /// The missing samples of a matrix.
+    pub fn of(matrix: &ExpressionMatrix) -> Self {
+        let missing = (0..matrix.genes.len()).map(|gene| {
+            let flags: Vec<bool> = matrix.row(gene).iter().map(|value| value.is_nan()).collect();
+            if flags.contains(&true) { flags } else { Vec::new() }
+        });
+        Self { missing: missing.collect() }
+    }
+
+    /// Whether any gene lacks a sample.
+    pub fn any(&self) -> bool {
+        self.missing.iter().any(|flags| !flags.is_empty())
+    }
+
+    /// Whether a gene, counted from 0, has all samples.
+    pub fn is_complete(&self, gene: usize) -> bool {
+        self.missing[gene].is_empty()
+    }
+
+    /// Fills the mask of a pair, 1 or 9; returns how many samples are missing.
+    pub fn fill(&self, found: &Match, symbols: &mut [u8]) -> u32 {
+        let genes = [found.gene1, found.gene2].map(|gene| &self.missing[gene as usize - 1]);
+        symbols.fill(b'1');
+        let mut missing = 0;
+        for flags in genes.into_iter().filter(|flags| !flags.is_empty()) {
+            for (symbol, _) in symbols.iter_mut().zip(flags).filter(|(_, missing)| **missing) {
+                missing += u32::from(*symbol == b'1');
+                *symbol = b'9';
+            }
+        }
+        missing
+    }
+}
+
+/// The row of a pair.
+pub fn row_of<'a>(found: &'a Match, missing: u32, mask: &'a [u8]) -> Row<'a> {
+    Row {
+        gene1: found.gene1,
+        gene2: found.gene2,
+        cluster: 1,
+        num_clusters: 1,
+        cluster_samples: mask.len() as u32 - missing,
+        missing,
+        outliers: 0,
+        pair_outliers: 0,
+        threshold: 0,
+        scores: std::slice::from_ref(&found.micro),
+        mask,
+    }
+}
