@@ -14,9 +14,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fuzzseeds import seeds
 
 ROOT = Path(__file__).resolve().parent.parent
 FUZZ = ROOT / "fuzz"
+MEMORY = Path("/dev/shm")
+"""Where targets write the files that they read, if it is there: a disk would be slower."""
 
 COVERAGE = (
     "--cfg=fuzzing",
@@ -28,23 +33,6 @@ COVERAGE = (
     "-Ccodegen-units=1",
 )
 TARGET_TRIPLE_COMMAND = ("rustc", "--print", "host-tuple")
-
-SEEDS = {
-    "kinc": (
-        b"\x032\t1\t1\t1\t6\t0\t0\t0\t0\t0.950000\t111111\n",
-        b"\x4b7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871,nan,-0.5\t119107\r\n#Done\n\n",
-        b"\x021\t0\t0\t5\t6\t-0.9\t111011\n3\t2\t1\t6\t6\tnan\t111111\n",
-    ),
-    "matrix": (
-        b"\x00a\tb\ng1\t1\t2.5\ng2\tNA\t-3e-2\n",
-        b'\x01"id","a","b"\r\n"g1",1,2\r\n',
-        b"\x42g1\t-9\t0\ng2\t1\tnan\n",
-    ),
-    "reads": (
-        b"\x09@a\nACGT\n+\nI@+I\n@b\nNACG\n+b\n@III\n",
-        b"\x05>a\r\nACGT\r\nAC\r\n>b\r\nTTT\r\n",
-    ),
-}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -77,12 +65,19 @@ def fuzz(binary: Path, seconds: int) -> bool:
     corpus, artifacts = FUZZ / "corpus" / name, FUZZ / "artifacts" / name
     for folder in (corpus, artifacts):
         folder.mkdir(parents=True, exist_ok=True)
-    for index, seed in enumerate(SEEDS.get(name, ())):
+    for index, seed in enumerate(seeds().get(name, ())):
         (corpus / f"seed{index}").write_bytes(seed)
     limits = [f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-max_len=4096"]
-    quiet = ["-print_final_stats=0", "-verbosity=0", f"-artifact_prefix={artifacts}/"]
+    quiet = ["-print_final_stats=1", "-verbosity=0", f"-artifact_prefix={artifacts}/"]
     print(f"fuzz: {name} for {seconds} s", flush=True)
-    done = subprocess.run([str(binary), str(corpus), *limits, *quiet], check=False)
+    with TemporaryDirectory(
+        prefix="cuesta-fuzz-", dir=MEMORY if MEMORY.is_dir() else None
+    ) as folder:
+        done = subprocess.run(
+            [str(binary), str(corpus), *limits, *quiet],
+            env=os.environ | {"TMPDIR": folder},
+            check=False,
+        )
     return done.returncode != 0
 
 

@@ -1,42 +1,83 @@
-//! Reads: shares of a file have every read of it once, and in order, wherever they are cut.
+//! Reads: shares of a file have every read of it once, and in order, wherever they are cut; read
+//! pairs come as the two reads that they are; the verification's reader, in blocks of any size,
+//! finds the same reads.
 #![no_main]
 
 use std::path::{Path, PathBuf};
 
 use cuesta_assembly::kernel::scan::code;
 use cuesta_assembly::reads::shares::{open, split};
-use cuesta_assembly::reads::{Pairing, ReadBatch, Reads};
+use cuesta_assembly::reads::{ReadBatch, Pairing, Reads};
+use cuesta_assembly::verify::reads::{Block, Source};
 use cuesta_core::Result;
+use cuesta_fuzz::{accepted, check_refusal, file};
 use libfuzzer_sys::fuzz_target;
+
+/// Stands between the reads of two files.
+const BETWEEN: &[u8] = b"\n=\n";
 
 fuzz_target!(|data: &[u8]| {
     let Some((&size_bytes, text)) = data.split_first() else { return };
-    let path = std::env::temp_dir().join(format!("cuesta-fuzz-reads-{}", std::process::id()));
-    std::fs::write(&path, text).expect("a small file can be written");
-    let Ok(whole) = whole(&path) else { return };
+    let path = file("reads", text);
+    pairs(text);
+    let blocks = accepted(by_blocks(&path, usize::from(size_bytes) + 1));
+    let Some(whole) = accepted(all(&path, Pairing::None)) else { return };
+    if let Err(error) = all(&path, Pairing::InTurn) {
+        check_refusal(&error);
+    }
     // What is no nucleotide is refused, whoever reads it.
     if whole.iter().flatten().any(|&letter| code(letter) > 4) {
         return;
     }
     assert_eq!(by_shares(&path, u64::from(size_bytes) + 1).expect("the file is good"), whole);
+    assert_eq!(blocks.expect("the file is good"), whole);
+    let in_turn = accepted(all(&path, Pairing::InTurn));
+    assert_eq!(in_turn, whole.len().is_multiple_of(2).then_some(whole));
 });
 
-fn whole(path: &PathBuf) -> Result<Vec<Vec<u8>>> {
-    all(&Reads::open(std::slice::from_ref(path), Pairing::None)?)
+/// Reads of two files in pairs are those of each file, taken in turn.
+fn pairs(text: &[u8]) {
+    let Some(at) = text.windows(BETWEEN.len()).position(|window| window == BETWEEN) else { return };
+    let paths = [file("left", &text[..=at]), file("right", &text[at + BETWEEN.len()..])];
+    let found = accepted(Reads::open(&paths, Pairing::InTwoFiles).and_then(|reads| given(&reads)));
+    let sides = paths.each_ref().map(|path| accepted(all(path, Pairing::None)));
+    let expected = match sides {
+        [Some(left), Some(right)] if left.len() == right.len() => {
+            Some(left.into_iter().zip(right).flat_map(|(left, right)| [left, right]).collect())
+        }
+        _ => None,
+    };
+    assert_eq!(found, expected);
+}
+
+fn all(path: &Path, pairing: Pairing) -> Result<Vec<Vec<u8>>> {
+    given(&Reads::open(&[path.to_owned()], pairing)?)
 }
 
 fn by_shares(path: &Path, size_bytes: u64) -> Result<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     for share in split(&[path.to_owned()], size_bytes)? {
-        found.extend(all(&open(&share)?)?);
+        found.extend(given(&open(&share)?)?);
     }
     Ok(found)
 }
 
-fn all(reads: &Reads) -> Result<Vec<Vec<u8>>> {
+fn given(reads: &Reads) -> Result<Vec<Vec<u8>>> {
     let (mut batch, mut found) = (ReadBatch::default(), Vec::new());
     while reads.next(&mut batch)? {
         found.extend(batch.reads().map(<[u8]>::to_vec));
+    }
+    Ok(found)
+}
+
+fn by_blocks(path: &PathBuf, block_bytes: usize) -> Result<Vec<Vec<u8>>> {
+    let source = Source::open(std::slice::from_ref(path), block_bytes, None)?;
+    let (mut block, mut found) = (Block::default(), Vec::new());
+    while source.next(&mut block)? {
+        block.each_read(|read| {
+            found.push(read.to_vec());
+            Ok(())
+        })?;
     }
     Ok(found)
 }

@@ -13,6 +13,7 @@ use cuesta_assembly::kernel::scan::ReadCounts;
 use cuesta_assembly::stages::checkpoint::stage::StageCheckpoint;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
+use cuesta_core::error::ErrorKind;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use proptest::prelude::*;
@@ -164,6 +165,42 @@ fn a_file_that_was_cut_is_named() {
         fs::write(&path, &whole[..size_bytes]).unwrap();
         let error = run(folder, &parameters).unwrap_err();
         assert!(error.message.contains("kept/0.fragments"), "{size_bytes}: {}", error.message);
+    }
+}
+
+/// A damaged file was told as a defect of Cuesta, with no word of which file; a place beyond the end
+/// of the file of super-k-mers ended the process for lack of memory.
+#[test]
+fn a_file_that_was_damaged_is_bad_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = StageCheckpoint { folder: folder.path(), run: b"this", number: 0 };
+    let frames = |contents: &[&[u8]]| -> Vec<u8> {
+        let frame = |content: &&[u8]| [&(content.len() as u64).to_le_bytes(), *content].concat();
+        contents.iter().flat_map(frame).collect()
+    };
+    let budget = Budget::new(1 << 20);
+    let refused = |error: Option<cuesta_core::Error>, name: &str| {
+        let error = error.unwrap();
+        assert_eq!(error.kind, ErrorKind::Input, "{error}");
+        assert!(
+            error.message.contains(&format!("{name} is damaged; delete the folder")),
+            "{error}"
+        );
+    };
+    for (name, content) in [("0.fragments", &b"short"[..]), ("0.paths", b"{}")] {
+        fs::write(folder.path().join(name), frames(&[b"this", content, b""])).unwrap();
+    }
+    refused(kept.found(&budget).err(), "0.fragments");
+    refused(kept.left(&budget).err(), "0.paths");
+    fs::write(kept.buckets_path(), [7; 100]).unwrap();
+    for (offset, size_bytes) in [(0, 1 << 60), (u64::MAX, 1), (60, 41)] {
+        let places = [1, offset, size_bytes].map(u64::to_le_bytes).concat();
+        let content = frames(&[b"this", &places, &[0; 32]]);
+        fs::write(folder.path().join("0.super-k-mers.places"), content).unwrap();
+        let path = folder.path().join("scratch");
+        let blocks = Blocks::new("test", 1, Room::Budget(&budget, 0), path);
+        let blocks = blocks.kept_in(kept.buckets_path());
+        refused(kept.restore(&blocks).err(), "0.super-k-mers.places");
     }
 }
 

@@ -74,14 +74,15 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Makes room for the numbers of an image; what they are is not said.
+    /// Makes room for the numbers of an image; what they are is not said. More room than before
+    /// takes memory as it is written to, so that a header alone takes none.
     pub fn resize(&mut self, shape: &ImageShape) {
         let count = shape.pixels() * shape.channels;
         match shape.kind {
-            SampleType::U8 => u8::of(self).resize(count, 0),
-            SampleType::U16 => u16::of(self).resize(count, 0),
-            SampleType::F32 => f32::of(self).resize(count, 0.0),
-            SampleType::F64 => f64::of(self).resize(count, 0.0),
+            SampleType::U8 => make_room(u8::of(self), count),
+            SampleType::U16 => make_room(u16::of(self), count),
+            SampleType::F32 => make_room(f32::of(self), count),
+            SampleType::F64 => make_room(f64::of(self), count),
         }
     }
 
@@ -108,6 +109,16 @@ impl Samples {
                 values.iter_mut().for_each(|x| *x = f64::from_bits(u64::from_le(x.to_bits())));
             }
         }
+    }
+}
+
+fn make_room<T: Sample>(values: &mut Vec<T>, count: usize) {
+    if values.capacity() < count {
+        // The old room first, so that both are never there at once.
+        *values = Vec::new();
+        *values = vec![T::default(); count];
+    } else {
+        values.resize(count, T::default());
     }
 }
 

@@ -164,7 +164,8 @@ fn parse(text: &str, offset: u64) -> std::result::Result<NpyHeader, String> {
         let start = text.find(&format!("'{key}'"))? + key.len() + 2;
         Some(text[start..].trim_start().strip_prefix(':')?.trim_start())
     };
-    let descr = value("descr").and_then(|rest| rest.split('\'').nth(1)).unwrap_or("?").to_owned();
+    let quoted = value("descr").and_then(|rest| rest.strip_prefix('\'')?.split_once('\''));
+    let descr = quoted.map_or("?", |(descr, _)| descr).to_owned();
     if !value("fortran_order").is_some_and(|rest| rest.starts_with("False")) {
         return Err("is in Fortran order; save numpy.ascontiguousarray of it".to_owned());
     }
@@ -251,6 +252,15 @@ mod tests {
         }
         let (_folder, path) = written(&array("|u1", "(4, x)", 6));
         assert!(read_header(&path).unwrap_err().message.contains("shape (4, x), no sizes"));
+    }
+
+    /// The name of a field, such as `<f4`, was taken for the type of the numbers.
+    #[test]
+    fn numbers_with_fields_are_refused() {
+        for descr in ["[('<f4', '<i4')]", "None"] {
+            let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (3, 2), }}");
+            assert_eq!(parse(&text, 128).unwrap().descr, "?");
+        }
     }
 
     #[test]

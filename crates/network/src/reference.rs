@@ -45,7 +45,9 @@ impl PlainRow {
             }
             7 => {
                 for index in 0..5 {
-                    numbers[index] = integer(fields[index])? + u32::from(index < 3);
+                    let number = integer(fields[index])?.checked_add(u32::from(index < 3));
+                    let too_large = || format!("has {}, which is too large", fields[index]);
+                    numbers[index] = number.ok_or_else(too_large)?;
                 }
                 for (index, symbol) in ['9', '8', '7', '6'].into_iter().enumerate() {
                     numbers[5 + index] = count_of(symbol);

@@ -11,8 +11,8 @@ use cuesta_core::pages::large_pages;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
-use crate::kernel::codec;
 use crate::kernel::packed::PADDING;
+use crate::kernel::{codec, internal};
 
 const BLOCK_BYTES_MAX: usize = 16 << 10;
 const BLOCK_BYTES_MIN: usize = 2 << 10;
@@ -119,9 +119,13 @@ impl<'a> BucketBlocks<'a> {
     /// Takes the blocks that another run kept in the file.
     ///
     /// # Errors
-    /// `System` when the file is gone; `Input` when the places are not those of as many buckets.
+    /// `System` when the file is gone; `Defect` when the places are not those of as many buckets,
+    /// or not in the file.
     pub fn restore(&self, places: &[u8]) -> Result<()> {
         let found = File::open(&self.path)
+            .map_err(|cause| Error::system(self.operation, "reading", &self.path, &cause))?;
+        let facts = found
+            .metadata()
             .map_err(|cause| Error::system(self.operation, "reading", &self.path, &cause))?;
         *lock(&self.file) = Some(found);
         let mut places = codec::ByteReader(places);
@@ -129,11 +133,14 @@ impl<'a> BucketBlocks<'a> {
             let mut blocks = lock(blocks);
             for _ in 0..places.u64()? {
                 let (offset, size_bytes) = (places.u64()?, places.u64()?);
+                if offset.checked_add(size_bytes).is_none_or(|end| end > facts.len()) {
+                    return Err(internal("a block is not in its file"));
+                }
                 self.written_bytes.fetch_add(size_bytes, Ordering::Relaxed);
                 blocks.push(Block::Written { offset, size_bytes: size_bytes as usize });
             }
         }
-        Ok(())
+        if places.is_empty() { Ok(()) } else { Err(internal("blocks of other buckets")) }
     }
 
     /// Bytes of an open block, of which a thread has one a bucket.

@@ -34,11 +34,8 @@ pub fn put_tally(tally: &ReadCounts, bytes: &mut Vec<u8>) {
 /// Calls `take` for each block with its bucket; what was counted in their reads.
 ///
 /// # Errors
-/// `Input` when bytes are missing; those of `take`.
-pub fn each_block(
-    bytes: &[u8],
-    mut take: impl FnMut(usize, &[u8]) -> Result<()>,
-) -> Result<ReadCounts> {
+/// `Defect` when bytes are missing; those of `take`.
+pub fn each_block(bytes: &[u8], mut take: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<ReadCounts> {
     let mut reader = ByteReader(bytes);
     let mut all = ReadCounts::default();
     while !reader.0.is_empty() {
@@ -62,7 +59,7 @@ pub fn tally_bytes(tally: &ReadCounts) -> Vec<u8> {
 /// What [`tally_bytes`] gave.
 ///
 /// # Errors
-/// `Input` when bytes are missing.
+/// `Defect` when bytes are missing.
 pub fn tally(bytes: &[u8]) -> Result<ReadCounts> {
     ByteReader(bytes).tally()
 }
@@ -77,7 +74,7 @@ pub fn spectrum_bytes(spectrum: &Spectrum) -> Vec<u8> {
 /// Adds numbers of k-mers by count.
 ///
 /// # Errors
-/// `Input` when bytes are missing.
+/// `Defect` when bytes are missing.
 pub fn add_spectrum(bytes: &[u8], spectrum: &mut Spectrum) -> Result<()> {
     ByteReader(bytes).spectrum(spectrum)
 }
@@ -98,7 +95,7 @@ pub fn put_fragment(piece: &FragmentSummary, codes: &[Base], bytes: &mut Vec<u8>
 /// Calls `take` for each fragment.
 ///
 /// # Errors
-/// `Input` when bytes are missing; those of `take`.
+/// `Defect` when bytes are missing; those of `take`.
 pub fn each_fragment(
     bytes: &[u8],
     mut take: impl FnMut(FragmentSummary, &[Base]) -> Result<()>,

@@ -119,7 +119,7 @@ impl ReadCounts {
     /// Adds what was counted elsewhere.
     pub fn add(&mut self, other: &Self) {
         let (mine, others) = (self.numbers(), other.numbers());
-        *self = Self::of(std::array::from_fn(|index| mine[index] + others[index]));
+        *self = Self::of(std::array::from_fn(|index| mine[index].saturating_add(others[index])));
     }
 }
 

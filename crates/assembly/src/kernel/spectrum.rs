@@ -47,7 +47,8 @@ impl Spectrum {
 
     /// Counts many k-mers of one count.
     pub fn add_many(&mut self, count: u32, kmers: u64) {
-        self.0[(count as usize).min(COUNTS)] += kmers;
+        let all = &mut self.0[(count as usize).min(COUNTS)];
+        *all = all.saturating_add(kmers);
     }
 
     /// Adds another spectrum.

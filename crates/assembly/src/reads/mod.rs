@@ -128,8 +128,13 @@ impl Reads {
         if start < end {
             let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
             let mut file = Input::open(path).map_err(failed)?;
+            let mut first = [0];
+            file.read_exact_at(&mut first, start).map_err(failed)?;
+            let is_cut = first == *b">" && end < file.size_bytes().map_err(failed)?;
             file.seek(SeekFrom::Start(start)).map_err(failed)?;
-            let reader = parse_fastx_reader(file.take(end - start));
+            // Where a record without bases comes last, the parser looks for a line after its name.
+            let after: &[u8] = if is_cut { b"\n" } else { b"" };
+            let reader = parse_fastx_reader(file.take(end - start).chain(after));
             readers.push(reader.map_err(|error| refusal(path, 0, &error))?);
         }
         let opened = Mutex::new(Opened { readers, given: 0 });

@@ -122,6 +122,16 @@ mod tests {
         found
     }
 
+    /// A share that ended with such a record was refused as cut short, where the whole file is read.
+    #[test]
+    fn a_record_without_bases_may_end_a_share() {
+        let (_folder, path) = written(">a\n>b\n\n>c\nAC\n");
+        for size_bytes in 1..9 {
+            let shares = split(std::slice::from_ref(&path), size_bytes).unwrap();
+            assert_eq!(all_reads(&shares), ["", "", "AC"]);
+        }
+    }
+
     proptest! {
         #[test]
         fn shares_have_every_read_once(

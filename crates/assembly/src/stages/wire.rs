@@ -39,7 +39,7 @@ pub fn solid_pieces(solid: &SolidSequences<'_>, piece_bytes: usize) -> Vec<Vec<u
 /// Calls `take` for each solid sequence with its weight.
 ///
 /// # Errors
-/// `Input` when bytes are missing.
+/// `Defect` when bytes are missing.
 pub fn each_solid(bytes: &[u8], mut take: impl FnMut(SolidFacts, &[Base])) -> Result<()> {
     let mut reader = ByteReader(bytes);
     let mut codes = Vec::new();
@@ -96,7 +96,7 @@ pub fn nothing(budget: &Budget) -> WorkerResults<'_> {
 /// Adds what was found elsewhere.
 ///
 /// # Errors
-/// `Input` when bytes are missing or the fragments do not fit in the budget.
+/// `Defect` when bytes are missing; `Input` when the fragments do not fit in the budget.
 pub fn add_found(bytes: &[u8], found: &mut WorkerResults<'_>) -> Result<()> {
     let mut reader = ByteReader(bytes);
     let min_count = reader.u32()?;
@@ -104,7 +104,7 @@ pub fn add_found(bytes: &[u8], found: &mut WorkerResults<'_>) -> Result<()> {
         return Err(internal("workers differ in the smallest count"));
     }
     found.min_count = min_count;
-    found.bucket_bytes += reader.u64()?;
+    found.bucket_bytes = found.bucket_bytes.saturating_add(reader.u64()?);
     found.tally.add(&reader.tally()?);
     for _ in 0..reader.u32()? {
         let count = reader.u32()? as usize;

@@ -25,9 +25,9 @@ mod level;
 mod links;
 mod packed;
 mod paths;
-mod reads;
+pub mod reads;
 mod stages;
-mod text;
+pub mod text;
 
 use std::path::{Path, PathBuf};
 

@@ -72,8 +72,8 @@ pub struct Counts {
 impl Counts {
     /// Adds the counts of another block.
     pub fn add(&mut self, other: Counts) {
-        self.rows_read += other.rows_read;
-        self.rows_kept += other.rows_kept;
+        self.rows_read = self.rows_read.saturating_add(other.rows_read);
+        self.rows_kept = self.rows_kept.saturating_add(other.rows_kept);
     }
 }
 

@@ -12,7 +12,7 @@ pub struct Degree {
 impl Degree {
     /// Edges that touch the gene.
     pub fn total(self) -> u64 {
-        self.inward + self.outward
+        self.inward.saturating_add(self.outward)
     }
 }
 
@@ -41,8 +41,8 @@ impl Degrees {
             self.grow(other.genes.len());
         }
         for (mine, theirs) in self.genes.iter_mut().zip(&other.genes) {
-            mine.inward += theirs.inward;
-            mine.outward += theirs.outward;
+            mine.inward = mine.inward.saturating_add(theirs.inward);
+            mine.outward = mine.outward.saturating_add(theirs.outward);
         }
     }
 

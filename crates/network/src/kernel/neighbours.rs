@@ -48,8 +48,10 @@ impl<'a> Neighbours<'a> {
         let size = usize::try_from(u64::from_le_bytes(*rows)).ok()?.checked_mul(8)?;
         let (ends, neighbours) = rest.split_at_checked(size)?;
         let found = Self { ends: ends.as_chunks().0, neighbours: neighbours.as_chunks().0 };
-        let last = found.ends.last().map_or(0, |&end| u64::from_le_bytes(end));
-        (last == found.neighbours.len() as u64).then_some(found)
+        let end = |end: &[u8; 8]| u64::from_le_bytes(*end);
+        let last = found.ends.last().map_or(0, end);
+        let is_whole = last == found.neighbours.len() as u64 && found.ends.is_sorted_by_key(end);
+        is_whole.then_some(found)
     }
 
     /// Rows, each of a gene.
@@ -84,5 +86,8 @@ mod tests {
         assert_eq!(Neighbours::of(&pack(3, &[])).unwrap().rows(), 0);
         assert!(Neighbours::of(&bytes[..bytes.len() - 4]).is_none());
         assert!(Neighbours::of(b"short").is_none());
+        let mut mixed = bytes.clone();
+        mixed[8] = 9;
+        assert!(Neighbours::of(&mixed).is_none(), "a row ends after the next one");
     }
 }

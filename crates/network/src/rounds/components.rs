@@ -4,12 +4,13 @@ use cuesta_core::Result;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_input::kinc::block::Counts;
+use cuesta_input::limits::GENES_MAX;
 use cuesta_input::pair_matrix::Need;
 use cuesta_runtime::rounds::{Leader, Means, Worker};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
-use super::{OnePass, OneRound, Opened, Reading, Rows, add_rows, counts, rows};
+use super::{OnePass, OneRound, Opened, Reading, Rows, add_rows, counts, rows, unexpected};
 use crate::kernel::union_find::UnionFind;
 use crate::params::CommunitiesParams;
 use crate::run::communities::{finish, forest};
@@ -71,6 +72,11 @@ fn pack(forest: &mut UnionFind, counts: Counts) -> Result<Vec<u8>> {
 fn unpack(bytes: &[u8]) -> Result<(UnionFind, Counts)> {
     let found: Found = wire::from_bytes(bytes)?;
     let mut forest = UnionFind::default();
-    found.links.iter().for_each(|&(gene, root)| forest.join(gene, root));
+    for (gene, root) in found.links {
+        if gene.max(root) >= GENES_MAX {
+            return Err(unexpected());
+        }
+        forest.join(gene, root);
+    }
     Ok((forest, counts(found.rows)))
 }

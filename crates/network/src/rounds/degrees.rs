@@ -5,6 +5,7 @@ use cuesta_core::job::{Request, Response, parameters};
 use cuesta_core::progress::Progress;
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
+use cuesta_input::limits::GENES_MAX;
 use cuesta_input::pair_matrix::Need;
 use cuesta_runtime::rounds::{Leader, Means, Worker};
 use cuesta_runtime::wire;
@@ -81,7 +82,7 @@ fn pack(degrees: &Degrees, counts: Counts) -> Result<Vec<u8>> {
 fn unpack(bytes: &[u8]) -> Result<(Degrees, Counts)> {
     let found: Found = wire::from_bytes(bytes)?;
     let last: u64 = found.genes.iter().map(|&(distance, _, _)| u64::from(distance)).sum();
-    if last > u64::from(u32::MAX) {
+    if last >= u64::from(GENES_MAX) {
         return Err(unexpected());
     }
     let mut degrees = Degrees::default();

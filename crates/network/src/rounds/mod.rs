@@ -1,7 +1,7 @@
 //! The workloads in rounds. Every task reads a share of the input, with the code of `run/`; what
 //! tasks find is put together by a leader, or by parts that the tasks send rows to.
 
-mod blocks;
+pub mod blocks;
 mod components;
 mod correlate;
 mod degrees;

@@ -30,7 +30,7 @@ impl VertexPart {
     /// The part that [`VertexPart::to_bytes`] gave; no bytes are a part without vertices.
     ///
     /// # Errors
-    /// `Input` when bytes are missing.
+    /// `Defect` when bytes are missing.
     pub fn from_bytes(k: usize, parts: usize, bytes: &[u8]) -> Result<Self> {
         if bytes.is_empty() {
             return Self::begin(k, parts, &[]);

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::pairs::{PairFacts, SolidSequences};
-use crate::stages::checkpoint::stage::{StageCheckpoint, write_whole};
+use crate::stages::checkpoint::stage::{StageCheckpoint, damaged, write_whole};
 use crate::stages::level::Level;
 use crate::stages::wire;
 use crate::stages::write::{self, SPECTRUM_FILE};
@@ -163,13 +163,15 @@ impl Checkpoint {
 
     fn solid<'c>(&self, k: usize, budget: &'c Budget) -> Result<SolidSequences<'c>> {
         let mut solid = SolidSequences::new(budget, "contigs and bridges");
-        let bytes = self.read(&solid_file(k))?;
+        let name = solid_file(k);
+        let bytes = self.read(&name)?;
         let mut failed = Ok(());
         wire::each_solid(&bytes, |facts, codes| {
             if failed.is_ok() {
                 failed = solid.push(facts, |all| all.extend_from_slice(codes));
             }
-        })?;
+        })
+        .map_err(|error| damaged(&self.folder.join(name), error))?;
         failed.map(|()| solid)
     }
 

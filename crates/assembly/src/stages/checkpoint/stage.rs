@@ -4,17 +4,17 @@
 //! Each file begins with the run it is of, and has its name only once it is whole.
 
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use cuesta_core::budget::Budget;
+use cuesta_core::error::ErrorKind;
 use cuesta_core::{Error, Result};
 
 use crate::buckets::blocks::BucketBlocks;
 use crate::kernel::codec;
-use crate::kernel::internal;
 use crate::kernel::scan::ReadCounts;
-use crate::kernel::sequences::{self, FragmentSummary, Paths, Sequences};
+use crate::kernel::sequences::{self, Paths, FragmentSummary, Sequences};
 use crate::stages::ask::WorkerResults;
 use crate::stages::level::Level;
 use crate::stages::wire;
@@ -53,8 +53,9 @@ impl StageCheckpoint<'_> {
     /// `System`, `Input`.
     pub fn restore(&self, blocks: &BucketBlocks<'_>) -> Result<Option<ReadCounts>> {
         let Some(mut frames) = self.frames(PLACES)? else { return Ok(None) };
-        blocks.restore(frames.next()?)?;
-        codec::tally(frames.next()?).map(Some)
+        let restored = blocks.restore(frames.next()?);
+        restored.map_err(|error| damaged(&frames.path, error))?;
+        codec::tally(frames.next()?).map(Some).map_err(|error| damaged(&frames.path, error))
     }
 
     /// Saves all blocks, and what was counted when they were filled.
@@ -76,7 +77,8 @@ impl StageCheckpoint<'_> {
     pub fn found<'c>(&self, budget: &'c Budget) -> Result<Option<WorkerResults<'c>>> {
         let Some(mut frames) = self.frames(FOUND)? else { return Ok(None) };
         let mut found = wire::nothing(budget);
-        wire::add_found(frames.next()?, &mut found)?;
+        let added = wire::add_found(frames.next()?, &mut found);
+        added.map_err(|error| damaged(&frames.path, error))?;
         frames.fragments(&mut found.fragments, |piece| piece)?;
         Ok(Some(found))
     }
@@ -100,8 +102,9 @@ impl StageCheckpoint<'_> {
     /// `System`, `Input`.
     pub fn left<'c>(&self, budget: &'c Budget) -> Result<Option<(Paths<'c>, Level)>> {
         let Some(mut frames) = self.frames(LEFT)? else { return Ok(None) };
-        let level = serde_json::from_slice(frames.next()?)
-            .map_err(|_| internal("a file that was checkpoint whole is not"))?;
+        let level = serde_json::from_slice(frames.next()?);
+        let level =
+            level.map_err(|error| damaged(&frames.path, Error::defect(OPERATION, error)))?;
         let mut paths = Paths::new(budget, "the contigs");
         let path = |piece: FragmentSummary| sequences::PathSummary {
             count_sum: piece.count_sum,
@@ -135,7 +138,7 @@ impl StageCheckpoint<'_> {
     fn write(
         &self,
         name: &str,
-        content: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+        content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
     ) -> Result<()> {
         write_whole(&self.path(name), |file| {
             put_frame(file, self.run)?;
@@ -148,7 +151,7 @@ impl StageCheckpoint<'_> {
         let path = self.path(name);
         let file = match File::open(&path) {
             Ok(file) => BufReader::new(file),
-            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(cause) => return Err(Error::system(OPERATION, "opening", &path, &cause)),
         };
         let mut frames = Frames { file, path, bytes: Vec::new() };
@@ -163,7 +166,7 @@ impl StageCheckpoint<'_> {
 /// `System`.
 pub fn write_whole(
     path: &Path,
-    content: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+    content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
@@ -177,16 +180,29 @@ pub fn write_whole(
         .map_err(|cause| Error::system(OPERATION, "writing", path, &cause))
 }
 
+/// What was found in a file, where it is what nobody has written: between processes that is a
+/// defect, in a file it is damage.
+pub(super) fn damaged(path: &Path, error: Error) -> Error {
+    if error.kind != ErrorKind::Defect {
+        return error;
+    }
+    let text = format!(
+        "{} is damaged; delete the folder that it is in, or give another --resume",
+        path.display()
+    );
+    Error::input(OPERATION, text)
+}
+
 fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
-        Err(cause) if cause.kind() != ErrorKind::NotFound => {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
             Err(Error::system(OPERATION, "removing", path, &cause))
         }
         _ => Ok(()),
     }
 }
 
-fn put_frame(file: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
+fn put_frame(file: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     file.write_all(&(bytes.len() as u64).to_le_bytes())?;
     file.write_all(bytes)
 }
@@ -196,7 +212,7 @@ fn put_fragments<T>(
     file: &mut impl Write,
     all: &Sequences<'_, T>,
     piece: impl Fn(&T) -> FragmentSummary,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     let mut bytes = Vec::new();
     for index in 0..all.len() {
         codec::put_fragment(&piece(all.facts(index)), all.codes(index), &mut bytes);
@@ -226,7 +242,7 @@ impl Frames {
             self.bytes.clear();
             self.file.by_ref().take(length).read_to_end(&mut self.bytes)?;
             let whole = self.bytes.len() as u64 == length;
-            if whole { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
+            if whole { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
         });
         match read {
             Ok(()) => Ok(&self.bytes),
@@ -246,7 +262,8 @@ impl Frames {
             }
             codec::each_fragment(bytes, |piece, codes| {
                 to.push(facts(piece), |all| all.extend_from_slice(codes))
-            })?;
+            })
+            .map_err(|error| damaged(&self.path, error))?;
         }
     }
 }

@@ -122,3 +122,12 @@ fn another_notation_is_left_to_the_plain_reader() {
     assert!(Plain::read(b"#Done").unwrap().is_none());
     assert!(Plain::read(b"\r").unwrap().is_none());
 }
+
+/// Version 3 counts from 0: one more than the largest number became 0, or ended the process.
+#[test]
+fn a_number_that_has_no_successor_is_refused() {
+    let line = "4294967295\t1\t0\t1\t6\t0.950000\t111111";
+    assert!(fast(line.as_bytes(), false).is_none());
+    let error = Plain::read(line.as_bytes()).map(|_| ()).unwrap_err();
+    assert!(error.contains("4294967295, which is too large"), "{error}");
+}

@@ -1,0 +1,167 @@
+//! What tasks and parts of a round send each other: any bytes are refused or read, nothing is made
+//! that they do not have, and what was read is the same when it was sent once more.
+//!
+//! Such bytes come from processes of one version, so a refusal may be a `Defect`.
+#![no_main]
+
+use cuesta_assembly::kernel::codec;
+use cuesta_assembly::kernel::scan::Tally;
+use cuesta_assembly::kernel::spectrum::Spectrum;
+use cuesta_assembly::kernel::supersteps::part::Part;
+use cuesta_assembly::pairs::SolidSequences;
+use cuesta_assembly::stages::wire as found;
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::job::Request;
+use cuesta_fuzz::folder;
+use cuesta_network::kernel::neighbours::{Neighbours, pack};
+use cuesta_network::rounds::blocks::unpack;
+use cuesta_runtime::rounds::{Means, Worker};
+use cuesta_runtime::wire;
+use libfuzzer_sys::fuzz_target;
+
+const MEMORY_BYTES: u64 = 16 << 20;
+/// Bytes of the head of rows, and of a row.
+const HEAD_BYTES: usize = 32;
+const ROW_BYTES: usize = 12;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&choice, bytes)) = data.split_first() else { return };
+    match choice % 10 {
+        0 => twice(bytes, super_k_mers),
+        1 => twice(bytes, fragments),
+        2 => twice(bytes, solid),
+        3 => twice(bytes, what_was_found),
+        4 => twice(bytes, spectrum),
+        5 => vertices(bytes),
+        6 => rows(bytes),
+        7 => neighbours(bytes),
+        8 => twice(bytes, values),
+        _ => combined(bytes),
+    }
+});
+
+/// Reads bytes and sends them once more; what is then read is the same.
+fn twice(bytes: &[u8], again: impl Fn(&[u8]) -> Result<Vec<u8>>) {
+    match again(bytes) {
+        Ok(sent) => assert_eq!(again(&sent).expect("it was sent here"), sent),
+        Err(error) => assert!(!error.message.contains('\n'), "{error:?}"),
+    }
+}
+
+fn super_k_mers(bytes: &[u8]) -> Result<Vec<u8>> {
+    let (mut again, mut size_bytes) = (Vec::new(), 0);
+    let tally: Tally = codec::each_block(bytes, |bucket, block| {
+        size_bytes += block.len();
+        codec::put_block(bucket, block, &mut again);
+        Ok(())
+    })?;
+    assert!(size_bytes <= bytes.len());
+    codec::put_tally(&tally, &mut again);
+    Ok(again)
+}
+
+fn fragments(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut again = Vec::new();
+    codec::each_fragment(bytes, |piece, codes| {
+        codec::put_fragment(&piece, codes, &mut again);
+        Ok(())
+    })?;
+    assert!(again.len() <= bytes.len());
+    Ok(again)
+}
+
+fn solid(bytes: &[u8]) -> Result<Vec<u8>> {
+    let budget = Budget::new(MEMORY_BYTES);
+    let mut sequences = SolidSequences::new(&budget, "sequences");
+    found::each_solid(bytes, |facts, codes| {
+        sequences.push(facts, |all| all.extend_from_slice(codes)).expect("there is room");
+    })?;
+    Ok(found::solid_bytes(&sequences))
+}
+
+fn what_was_found(bytes: &[u8]) -> Result<Vec<u8>> {
+    let budget = Budget::new(MEMORY_BYTES);
+    let mut all = found::nothing(&budget);
+    found::add_found(bytes, &mut all)?;
+    Ok(found::found_bytes(&all))
+}
+
+fn spectrum(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut all = Spectrum::default();
+    codec::add_spectrum(bytes, &mut all)?;
+    Ok(codec::spectrum_bytes(&all))
+}
+
+/// Vertices, as they are first sent and as they are kept.
+fn vertices(bytes: &[u8]) {
+    let Some((&k, bytes)) = bytes.split_first() else { return };
+    let (k, parts) = (usize::from(k) % 31 + 1, 3);
+    if let Ok(part) = Part::begin(k, parts, &[bytes]) {
+        let kept = part.to_bytes();
+        let again = Part::from_bytes(k, parts, &kept).expect("it was kept here");
+        assert_eq!(again.to_bytes(), kept);
+        assert_eq!(again.size_bytes(), part.size_bytes());
+    }
+    twice(bytes, |bytes| Part::from_bytes(k, parts, bytes).map(|part| part.to_bytes()));
+}
+
+fn rows(bytes: &[u8]) {
+    let Ok(all) = unpack::<ROW_BYTES>(bytes) else { return };
+    let size_bytes = |rows: &[[u8; ROW_BYTES]]| HEAD_BYTES + rows.len() * ROW_BYTES;
+    assert_eq!(all.iter().map(|(_, rows)| size_bytes(rows)).sum::<usize>(), bytes.len());
+    assert!(all.iter().all(|(head, rows)| head.rows == rows.len() as u64));
+}
+
+/// Kept neighbours, and ends of edges that are packed.
+fn neighbours(bytes: &[u8]) {
+    if let Some(found) = Neighbours::of(bytes) {
+        let count = |row| found.row(row).count();
+        let all: usize = (0..found.rows()).map(count).sum();
+        assert!(8 * (found.rows() + 1) + 4 * all <= bytes.len());
+    }
+    // Genes of 10 bits, as rows are made up to the last of them.
+    let mut ends: Vec<[u8; 8]> = bytes.as_chunks().0.to_vec();
+    ends.iter_mut().for_each(|end| (end[1], end[2], end[3]) = (end[1] & 3, 0, 0));
+    let packed = pack(3, &[&ends]);
+    let found = Neighbours::of(&packed).expect("it was packed here");
+    assert_eq!((0..found.rows()).map(|row| found.row(row).count()).sum::<usize>(), ends.len());
+}
+
+/// Values of every kind that rounds send.
+fn values(bytes: &[u8]) -> Result<Vec<u8>> {
+    type Value = (Vec<f64>, Vec<(u32, i64)>, String, Option<Vec<u64>>, [u64; 4], Vec<String>);
+    wire::to_bytes(&wire::from_bytes::<Value>(bytes)?)
+}
+
+/// Two findings that a worker makes one.
+fn combined(bytes: &[u8]) {
+    let Some((&[which, cut], bytes)) = bytes.split_first_chunk() else { return };
+    let (one, other) = bytes.split_at(usize::from(cut).min(bytes.len()));
+    let worker = worker(which).expect("parameters are in order");
+    if let Ok(both) = worker.combine(&[], one.to_vec(), other) {
+        let _ = worker.combine(&[], both, other);
+    }
+}
+
+fn worker(which: u8) -> Result<Box<dyn Worker>> {
+    let request = |parameters: serde_json::Value| Request {
+        inputs: vec![folder().join("none")],
+        parameters,
+        output: folder().to_owned(),
+        seed: 0,
+        threads: 1,
+        memory_bytes: MEMORY_BYTES,
+        scratch: folder().to_owned(),
+        verify: Default::default(),
+        names: None,
+    };
+    let means = Means { slots: 1, memory_bytes: MEMORY_BYTES, ..Means::default() };
+    let none = serde_json::json!({});
+    let components = serde_json::json!({"method": "components"});
+    match which % 3 {
+        0 => cuesta_kmeans::rounds::work(&request(serde_json::json!({"clusters": 2})), means),
+        1 => cuesta_network::rounds::work("degrees", &request(none), means),
+        _ => cuesta_network::rounds::work("communities", &request(components), means),
+    }
+}
