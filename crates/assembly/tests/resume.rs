@@ -168,8 +168,8 @@ fn a_file_that_was_cut_is_named() {
     }
 }
 
-/// A damaged file was told as a defect of Cuesta, with no word of which file; a place beyond the end
-/// of the file of super-k-mers ended the process for lack of memory.
+/// A damaged file was told as a defect of Cuesta, with no word of which file; a place beyond the
+/// end of the file of super-k-mers ended the process for lack of memory.
 #[test]
 fn a_file_that_was_damaged_is_bad_input() {
     let folder = tempfile::tempdir().unwrap();

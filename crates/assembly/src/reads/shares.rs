@@ -122,7 +122,7 @@ mod tests {
         found
     }
 
-    /// A share that ended with such a record was refused as cut short, where the whole file is read.
+    /// A share that ended with such a record was refused as cut short; the whole file was read.
     #[test]
     fn a_record_without_bases_may_end_a_share() {
         let (_folder, path) = written(">a\n>b\n\n>c\nAC\n");

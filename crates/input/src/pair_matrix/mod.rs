@@ -29,6 +29,7 @@ mod runs;
 mod schema;
 mod select;
 mod shard;
+mod texts;
 mod visit;
 mod window;
 mod writer;

@@ -12,6 +12,7 @@ use super::header::{FORMAT, MaskKind, MatrixHeader, slot_folder};
 use super::limits::CHUNK_PAIRS;
 use super::schema::{Arrays, METADATA_FILE};
 use super::shard::ShardPath;
+use super::texts;
 use super::zone::{Range, Zone};
 use crate::filter::Filter;
 
@@ -135,7 +136,7 @@ impl PairMatrix {
     /// # Errors
     /// `Input` when they are damaged.
     pub fn gene_names(&self) -> Result<Vec<String>> {
-        self.names(self.header.gene_names, "gene_name")
+        self.names(self.header.gene_names, "gene_name", self.header.genes)
     }
 
     /// Names of the samples; empty when unknown.
@@ -143,14 +144,14 @@ impl PairMatrix {
     /// # Errors
     /// `Input` when they are damaged.
     pub fn sample_names(&self) -> Result<Vec<String>> {
-        self.names(self.header.sample_names, "sample_name")
+        self.names(self.header.sample_names, "sample_name", self.header.samples)
     }
 
-    fn names(&self, exist: bool, array: &str) -> Result<Vec<String>> {
+    fn names(&self, exist: bool, array: &str, count: u32) -> Result<Vec<String>> {
         if !exist {
             return Ok(Vec::new());
         }
-        Arrays::of(&self.header, &self.path)?.get(array)
+        texts::read(&self.path.join(array).join("c/0"), count as usize)
     }
 }
 
