@@ -70,14 +70,10 @@ def fuzz(binary: Path, seconds: int) -> bool:
     limits = [f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-max_len=4096"]
     quiet = ["-print_final_stats=1", "-verbosity=0", f"-artifact_prefix={artifacts}/"]
     print(f"fuzz: {name} for {seconds} s", flush=True)
-    with TemporaryDirectory(
-        prefix="cuesta-fuzz-", dir=MEMORY if MEMORY.is_dir() else None
-    ) as folder:
-        done = subprocess.run(
-            [str(binary), str(corpus), *limits, *quiet],
-            env=os.environ | {"TMPDIR": folder},
-            check=False,
-        )
+    memory = MEMORY if MEMORY.is_dir() else None
+    with TemporaryDirectory(prefix="cuesta-fuzz-", dir=memory) as scratch:
+        command = [str(binary), str(corpus), *limits, *quiet]
+        done = subprocess.run(command, env=os.environ | {"TMPDIR": scratch}, check=False)
     return done.returncode != 0
 
 

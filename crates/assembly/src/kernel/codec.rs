@@ -217,4 +217,19 @@ mod tests {
             prop_assert_eq!(tally, ReadCounts::of([11, 11, 22, 33]));
         }
     }
+
+    /// Damaged numbers ended in a panic where overflow is checked, and wrapped elsewhere.
+    #[test]
+    fn numbers_that_are_too_large_to_add_stay_the_largest() {
+        let mut bytes = Vec::new();
+        (0..2).for_each(|_| put_tally(&Tally::of([u64::MAX, 1, 2, 3]), &mut bytes));
+        let tally = each_block(&bytes, |_, _| Ok(())).unwrap();
+        assert_eq!(tally, Tally::of([u64::MAX, 2, 4, 6]));
+        let mut spectrum = Spectrum::default();
+        for _ in 0..2 {
+            let bytes = [&1u32.to_le_bytes()[..], &7u32.to_le_bytes(), &[0xFF; 8]].concat();
+            add_spectrum(&bytes, &mut spectrum).unwrap();
+        }
+        assert_eq!(spectrum.kmers()[7], u64::MAX);
+    }
 }

@@ -111,6 +111,11 @@ impl<'a> Text<'a> {
         self.claims.len()
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.claims.is_empty()
+    }
+
     /// All bases.
     pub fn words(&self) -> &[u64] {
         &self.words

@@ -68,7 +68,7 @@ mod tests {
         bytes
     }
 
-    /// Lengths that a name does not have ended the process, from within `zarrs`.
+    /// Lengths that a name does not have ended in a panic, from within `zarrs`.
     #[test]
     fn what_are_no_names_is_refused() {
         let good = plain(3, &[2, 0, 3], "abcde");

@@ -80,3 +80,21 @@ fn unpack(bytes: &[u8]) -> Result<(UnionFind, Counts)> {
     }
     Ok((forest, counts(found.rows)))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Memory was taken for as many genes as the number of one.
+    #[test]
+    fn a_gene_that_no_dataset_has_is_refused() {
+        let unpacked = |gene| {
+            let found = Found { rows: (1, 1), links: vec![(gene, 0)] };
+            unpack(&wire::to_bytes(&found).unwrap())
+        };
+        assert_eq!(unpacked(GENES_MAX - 1).unwrap().0.links(), [(GENES_MAX - 1, 0)]);
+        assert!(unpacked(GENES_MAX).is_err());
+        assert!(unpacked(u32::MAX).is_err());
+    }
+}

@@ -96,3 +96,22 @@ fn unpack(bytes: &[u8]) -> Result<(Degrees, Counts)> {
     }
     Ok((degrees, counts(found.rows)))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Memory was taken for as many genes as the number of one.
+    #[test]
+    fn a_gene_that_no_dataset_has_is_refused() {
+        let unpacked = |gene| {
+            let found = Found { rows: (1, 1), genes: vec![(5, 1, 2), (gene - 5, 2, 1)] };
+            unpack(&wire::to_bytes(&found).unwrap())
+        };
+        let (degrees, _) = unpacked(GENES_MAX - 1).unwrap();
+        assert_eq!(degrees.genes.len(), GENES_MAX as usize);
+        assert!(unpacked(GENES_MAX).is_err());
+        assert!(unpacked(u32::MAX).is_err());
+    }
+}

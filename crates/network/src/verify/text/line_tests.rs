@@ -123,7 +123,7 @@ fn another_notation_is_left_to_the_plain_reader() {
     assert!(Plain::read(b"\r").unwrap().is_none());
 }
 
-/// Version 3 counts from 0: one more than the largest number became 0, or ended the process.
+/// Version 3 counts from 0: one more than the largest number became 0, or a panic.
 #[test]
 fn a_number_that_has_no_successor_is_refused() {
     let line = "4294967295\t1\t0\t1\t6\t0.950000\t111111";
