@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use cuesta_assembly::buckets::blocks::{Blocks, Room};
+use cuesta_assembly::buckets::blocks::{BlockMemory, BucketBlocks};
 use cuesta_assembly::stages::checkpoint::Checkpoint;
 use cuesta_assembly::stages::checkpoint::stage::StageCheckpoint;
 use cuesta_assembly::stages::wire;
@@ -59,7 +59,7 @@ fn blocks(stage: &StageCheckpoint<'_>) {
     let content: Vec<u8> = (0..200).collect();
     fs::write(stage.buckets_path(), &content).expect("a small file can be written");
     let scratch = folder().join("scratch");
-    let blocks = Blocks::new("test", BUCKETS, Room::Budget(&budget, 0), scratch);
+    let blocks = BucketBlocks::new("test", BUCKETS, BlockMemory::Budget(&budget, 0), scratch);
     let blocks = blocks.kept_in(stage.buckets_path());
     let Some(Some(_)) = accepted(stage.restore(&blocks)) else { return };
     let mut buffer = Vec::new();

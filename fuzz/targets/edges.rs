@@ -5,7 +5,7 @@
 use cuesta_fuzz::{accepted, file};
 use cuesta_input::FilterParams;
 use cuesta_input::kinc::block::visit;
-use cuesta_input::reader::Blocks;
+use cuesta_input::reader::LineBlocks;
 use cuesta_input::source::{Split, TextFile, TextSource};
 use cuesta_network::reference::PlainRow;
 use cuesta_network::verify::text::line::{Notation, Plain};
@@ -71,7 +71,7 @@ fn by_pieces(source: &TextSource, splits: &[Split]) -> Vec<Vec<u8>> {
 fn by_blocks(source: &TextSource, splits: &[Split]) -> Vec<u8> {
     let mut found = Vec::new();
     for split in splits {
-        let blocks = Blocks::open(&source.files[split.file], split);
+        let blocks = LineBlocks::open(&source.files[split.file], split);
         let mut blocks = blocks.expect("it was written");
         while let Some(block) = blocks.next_block().expect("its lines are short") {
             found.extend(&block.bytes[..block.size_bytes]);
@@ -122,7 +122,7 @@ fn kernel(path: &std::path::Path, params: &FilterParams, rows: Vec<Row>) {
     let Some(source) = accepted(TextSource::open(&[path.to_owned()], &filter)) else { return };
     let Some(shape) = source.shape else { return };
     let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
-    let mut blocks = Blocks::open(&source.files[0], &whole).expect("it was written");
+    let mut blocks = LineBlocks::open(&source.files[0], &whole).expect("it was written");
     let mut found = Vec::new();
     while let Some(block) = blocks.next_block().expect("its lines are short") {
         let seen = visit(block.bytes, block.size_bytes, &shape, &filter, |hit| {

@@ -7,7 +7,7 @@ use std::path::Path;
 use cuesta_fuzz::{accepted, file};
 use cuesta_images::stack::{Reader, Stack};
 use cuesta_input::npy::{self, Element};
-use cuesta_input::points::Points;
+use cuesta_input::points::PointFiles;
 use libfuzzer_sys::fuzz_target;
 
 /// Longest type and shape that a header written here has room for.
@@ -37,7 +37,7 @@ fn header_again(path: &Path) {
 
 fn points(path: &Path, content: &[u8], rows: usize) {
     let Some(array) = accepted(npy::open(path)) else { return };
-    let Some(points) = accepted(Points::open(&[path.to_owned()])) else { return };
+    let Some(points) = accepted(PointFiles::open(&[path.to_owned()])) else { return };
     let size = array.element.size_bytes();
     let numbers = &content[array.offset as usize..][..points.bytes() as usize];
     let expected: Vec<u64> = numbers

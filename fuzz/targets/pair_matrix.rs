@@ -14,7 +14,9 @@ use cuesta_core::fixed::NAN;
 use cuesta_core::progress::Progress;
 use cuesta_fuzz::{accepted, folder};
 use cuesta_input::FilterParams;
-use cuesta_input::pair_matrix::{Masks, Means, Need, PairMatrix, Query, Writer, WriterOptions};
+use cuesta_input::pair_matrix::{
+    AuditResources, Masks, Need, PairMatrix, Query, Writer, WriterOptions,
+};
 use cuesta_input::row::Row;
 use libfuzzer_sys::fuzz_target;
 
@@ -216,8 +218,12 @@ fn read(path: &Path, choice: u8) -> Result<()> {
 
 fn audited(matrix: &PairMatrix) -> Result<Vec<Found>> {
     let progress = Progress::default();
-    let means =
-        Means { threads: 1, memory_bytes: MEMORY_BYTES, progress: &progress, size_bytes: 0 };
+    let means = AuditResources {
+        threads: 1,
+        memory_bytes: MEMORY_BYTES,
+        progress: &progress,
+        size_bytes: 0,
+    };
     let found = matrix.audit(&means, Vec::new, |rows, row| {
         rows.push(found(row));
         Ok(())

@@ -4,7 +4,7 @@
 
 use cuesta_core::progress::Progress;
 use cuesta_fuzz::{accepted, file, folder};
-use cuesta_input::points::{Coordinate, Points, convert, is_text};
+use cuesta_input::points::{Coordinate, PointFiles, convert, is_text};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -36,7 +36,7 @@ fn numbers<T: Coordinate>(
 ) -> cuesta_core::Result<Vec<u64>> {
     let output = folder().join("points.npy");
     convert::<T>(files, &output, threads, &Progress::default())?;
-    let points = Points::open(&[output])?;
+    let points = PointFiles::open(&[output])?;
     let mut rows = vec![T::default(); points.count as usize * points.dimensions];
     points.read(0, &mut rows, &mut Vec::new())?;
     Ok(rows.into_iter().map(|number| bits(number.to_f64())).collect())

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use cuesta_assembly::kernel::scan::code;
 use cuesta_assembly::reads::shares::{open, split};
-use cuesta_assembly::reads::{ReadBatch, Pairing, Reads};
-use cuesta_assembly::verify::reads::{Block, Source};
+use cuesta_assembly::reads::{Pairing, ReadBatch, Reads};
+use cuesta_assembly::verify::reads::{ReadBlock, ReadSource};
 use cuesta_core::Result;
 use cuesta_fuzz::{accepted, check_refusal, file};
 use libfuzzer_sys::fuzz_target;
@@ -71,8 +71,8 @@ fn given(reads: &Reads) -> Result<Vec<Vec<u8>>> {
 }
 
 fn by_blocks(path: &PathBuf, block_bytes: usize) -> Result<Vec<Vec<u8>>> {
-    let source = Source::open(std::slice::from_ref(path), block_bytes, None)?;
-    let (mut block, mut found) = (Block::default(), Vec::new());
+    let source = ReadSource::open(std::slice::from_ref(path), block_bytes, None)?;
+    let (mut block, mut found) = (ReadBlock::default(), Vec::new());
     while source.next(&mut block)? {
         block.each_read(|read| {
             found.push(read.to_vec());

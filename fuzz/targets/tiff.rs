@@ -3,7 +3,7 @@
 #![no_main]
 
 use cuesta_fuzz::{accepted, check_refusal, file};
-use cuesta_images::samples::{Samples, Shape};
+use cuesta_images::samples::{ImageShape, Samples};
 use cuesta_images::stack::{Reader, Stack};
 use libfuzzer_sys::fuzz_target;
 
@@ -27,8 +27,8 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Shape and bytes of a page; none where it is damaged.
-fn read(reader: &mut Reader<'_>, page: u64) -> Option<(Shape, Vec<u8>)> {
+/// The shape and the bytes of a page; none where it is damaged.
+fn read(reader: &mut Reader<'_>, page: u64) -> Option<(ImageShape, Vec<u8>)> {
     let listed = reader.shape(page).expect("it was listed");
     match reader.read(page) {
         Ok((shape, samples)) => {

@@ -5,9 +5,9 @@
 #![no_main]
 
 use cuesta_assembly::kernel::codec;
-use cuesta_assembly::kernel::scan::Tally;
+use cuesta_assembly::kernel::scan::ReadCounts;
 use cuesta_assembly::kernel::spectrum::Spectrum;
-use cuesta_assembly::kernel::supersteps::part::Part;
+use cuesta_assembly::kernel::supersteps::part::VertexPart;
 use cuesta_assembly::pairs::SolidSequences;
 use cuesta_assembly::stages::wire as found;
 use cuesta_core::Result;
@@ -51,7 +51,7 @@ fn twice(bytes: &[u8], again: impl Fn(&[u8]) -> Result<Vec<u8>>) {
 
 fn super_k_mers(bytes: &[u8]) -> Result<Vec<u8>> {
     let (mut again, mut size_bytes) = (Vec::new(), 0);
-    let tally: Tally = codec::each_block(bytes, |bucket, block| {
+    let tally: ReadCounts = codec::each_block(bytes, |bucket, block| {
         size_bytes += block.len();
         codec::put_block(bucket, block, &mut again);
         Ok(())
@@ -97,20 +97,20 @@ fn spectrum(bytes: &[u8]) -> Result<Vec<u8>> {
 fn vertices(bytes: &[u8]) {
     let Some((&k, bytes)) = bytes.split_first() else { return };
     let (k, parts) = (usize::from(k) % 31 + 1, 3);
-    if let Ok(part) = Part::begin(k, parts, &[bytes]) {
+    if let Ok(part) = VertexPart::begin(k, parts, &[bytes]) {
         let kept = part.to_bytes();
-        let again = Part::from_bytes(k, parts, &kept).expect("it was kept here");
+        let again = VertexPart::from_bytes(k, parts, &kept).expect("it was kept here");
         assert_eq!(again.to_bytes(), kept);
         assert_eq!(again.size_bytes(), part.size_bytes());
     }
-    twice(bytes, |bytes| Part::from_bytes(k, parts, bytes).map(|part| part.to_bytes()));
+    twice(bytes, |bytes| VertexPart::from_bytes(k, parts, bytes).map(|part| part.to_bytes()));
 }
 
 fn rows(bytes: &[u8]) {
-    let Ok(all) = unpack::<ROW_BYTES>(bytes) else { return };
-    let size_bytes = |rows: &[[u8; ROW_BYTES]]| HEAD_BYTES + rows.len() * ROW_BYTES;
+    let Ok(all) = unpack(bytes, ROW_BYTES) else { return };
+    let size_bytes = |rows: &[u8]| HEAD_BYTES + rows.len();
     assert_eq!(all.iter().map(|(_, rows)| size_bytes(rows)).sum::<usize>(), bytes.len());
-    assert!(all.iter().all(|(head, rows)| head.rows == rows.len() as u64));
+    assert!(all.iter().all(|(head, rows)| head.rows == (rows.len() / ROW_BYTES) as u64));
 }
 
 /// Kept neighbours, and ends of edges that are packed.

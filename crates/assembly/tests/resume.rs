@@ -198,7 +198,7 @@ fn a_file_that_was_damaged_is_bad_input() {
         let content = frames(&[b"this", &places, &[0; 32]]);
         fs::write(folder.path().join("0.super-k-mers.places"), content).unwrap();
         let path = folder.path().join("scratch");
-        let blocks = Blocks::new("test", 1, Room::Budget(&budget, 0), path);
+        let blocks = BucketBlocks::new("test", 1, BlockMemory::Budget(&budget, 0), path);
         let blocks = blocks.kept_in(kept.buckets_path());
         refused(kept.restore(&blocks).err(), "0.super-k-mers.places");
     }

@@ -112,7 +112,7 @@ impl Samples {
     }
 }
 
-fn make_room<T: Sample>(values: &mut Vec<T>, count: usize) {
+fn make_room<T: SampleValue>(values: &mut Vec<T>, count: usize) {
     if values.capacity() < count {
         // The old room first, so that both are never there at once.
         *values = Vec::new();

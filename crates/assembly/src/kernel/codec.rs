@@ -35,7 +35,10 @@ pub fn put_tally(tally: &ReadCounts, bytes: &mut Vec<u8>) {
 ///
 /// # Errors
 /// `Defect` when bytes are missing; those of `take`.
-pub fn each_block(bytes: &[u8], mut take: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<ReadCounts> {
+pub fn each_block(
+    bytes: &[u8],
+    mut take: impl FnMut(usize, &[u8]) -> Result<()>,
+) -> Result<ReadCounts> {
     let mut reader = ByteReader(bytes);
     let mut all = ReadCounts::default();
     while !reader.0.is_empty() {
@@ -222,9 +225,9 @@ mod tests {
     #[test]
     fn numbers_that_are_too_large_to_add_stay_the_largest() {
         let mut bytes = Vec::new();
-        (0..2).for_each(|_| put_tally(&Tally::of([u64::MAX, 1, 2, 3]), &mut bytes));
+        (0..2).for_each(|_| put_tally(&ReadCounts::of([u64::MAX, 1, 2, 3]), &mut bytes));
         let tally = each_block(&bytes, |_, _| Ok(())).unwrap();
-        assert_eq!(tally, Tally::of([u64::MAX, 2, 4, 6]));
+        assert_eq!(tally, ReadCounts::of([u64::MAX, 2, 4, 6]));
         let mut spectrum = Spectrum::default();
         for _ in 0..2 {
             let bytes = [&1u32.to_le_bytes()[..], &7u32.to_le_bytes(), &[0xFF; 8]].concat();

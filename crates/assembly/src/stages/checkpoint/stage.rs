@@ -14,7 +14,7 @@ use cuesta_core::{Error, Result};
 use crate::buckets::blocks::BucketBlocks;
 use crate::kernel::codec;
 use crate::kernel::scan::ReadCounts;
-use crate::kernel::sequences::{self, Paths, FragmentSummary, Sequences};
+use crate::kernel::sequences::{self, FragmentSummary, Paths, Sequences};
 use crate::stages::ask::WorkerResults;
 use crate::stages::level::Level;
 use crate::stages::wire;
