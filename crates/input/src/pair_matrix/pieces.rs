@@ -19,7 +19,7 @@ use super::header::{COLUMNS, RowShape};
 use super::limits::{CHUNK_PAIRS, SHARD_CHUNKS};
 use super::publish::Partial;
 use super::rank::Walker;
-use super::record::{BatchSummary, PackedRow, RecordLayout, RowBatch};
+use super::record::{BatchSummary, Key, PackedRow, RecordLayout, RowBatch};
 use super::shard::{ShardReader, ShardWriter};
 use super::writer::{WriterOptions, Written, check, store};
 use crate::limits::GENES_MAX;
@@ -35,11 +35,6 @@ pub struct MatrixPiece {
 }
 
 impl MatrixPiece {
-    /// Its rows.
-    pub fn rows(&self) -> u64 {
-        self.facts.rows
-    }
-
     fn rows_of(&self, slot: usize) -> u64 {
         self.slots.get(slot).map_or(0, |slot| slot.rows)
     }
@@ -74,7 +69,7 @@ impl PieceMaker {
     }
 
     /// Writes a piece of packed rows that come in any order; of `facts` only those count that their
-    /// numbers do not tell.
+    /// numbers do not tell. The memory of the rows is not taken from `budget`.
     ///
     /// # Errors
     /// `Input` when a row is given twice, and naming the memory needed when there is too little;
@@ -88,9 +83,8 @@ impl PieceMaker {
         let layout = RecordLayout::of(&self.shape);
         let records = || rows.iter().flat_map(|some| some.chunks_exact(layout.record_bytes()));
         let count = records().count();
-        // The rows themselves are there already.
-        let needed = count * (layout.record_bytes() + size_of::<(super::record::Key, &[u8])>());
-        let _lease = budget.take(needed as u64, "the rows of a part")?;
+        let needed = count * size_of::<(Key, &[u8])>();
+        let _lease = budget.take(needed as u64, "the order of the rows of a part")?;
         let mut sorted: Vec<_> =
             records().map(|row| (PackedRow::new(row, layout).key(), row)).collect();
         sorted.sort_unstable_by_key(|&(key, _)| key);
