@@ -129,12 +129,17 @@ def memory_left(trial: Trial, beside_bytes: int, slots: int) -> int:
     Errors: `InputError` when that is not enough for so many slots.
     """
     least = beside_bytes + (slots + 1) * SLOT_BYTES_MIN
-    if trial.memory_bytes < least:
+    check_memory(trial, least, f"{slots} tasks at once")
+    return trial.memory_bytes - beside_bytes
+
+
+def check_memory(trial: Trial, least_bytes: int, purpose: str) -> None:
+    """Refuse a limit of memory below the known least. Errors: `InputError`."""
+    if trial.memory_bytes < least_bytes:
         raise InputError(
             f"--memory is {format_bytes(trial.memory_bytes)}, engine {trial.engine} needs at least "
-            f"{format_bytes(least)} for {slots} tasks at once"
+            f"{format_bytes(least_bytes)} for {purpose}"
         )
-    return trial.memory_bytes - beside_bytes
 
 
 def check(trial: Trial, places: tuple[Path, Path]) -> None:

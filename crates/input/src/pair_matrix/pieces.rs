@@ -347,10 +347,9 @@ impl PiecedMatrix {
         // There is at least one slot.
         let count = pieces.iter().map(|piece| piece.slots.len()).max().unwrap_or(0).max(1);
         let slots: Vec<SlotDone> = (0..count).map(|slot| whole_slot(pieces, slot)).collect();
-        store(folder, self.shape, &self.options, (&slots, &facts), 0).and_then(|written| {
-            self.partial.publish()?;
-            Ok(written)
-        })
+        let written = store(folder, self.shape, &self.options, (&slots, &facts), 0)?;
+        self.partial.publish()?;
+        Ok(written)
     }
 }
 

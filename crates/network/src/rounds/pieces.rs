@@ -1,6 +1,6 @@
 //! The last round of a pair matrix that tasks make in pieces: they are joined into shards.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cuesta_core::Result;
 use cuesta_core::job::{Response, timed};
@@ -21,8 +21,7 @@ impl JoinPieces {
     pub fn task(&self, own: &[u8]) -> Result<Vec<u8>> {
         let Self(maker, pieces) = self;
         let shards: Vec<ShardNumber> = wire::from_bytes(own)?;
-        let folder: &Path = &maker.join(pieces, &shards)?;
-        wire::to_bytes(&folder)
+        wire::to_bytes(&maker.join(pieces, &shards)?)
     }
 }
 

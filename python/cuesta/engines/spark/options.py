@@ -6,11 +6,11 @@ import sys
 from dataclasses import dataclass, replace
 
 from cuesta.engines.dataflow import kernels_of
-from cuesta.engines.rounds import SLOT_BYTES_MIN
+from cuesta.engines.rounds import SLOT_BYTES_MIN, check_memory
 from cuesta.engines.spark import scala_options
 from cuesta.errors import InputError
 from cuesta.trial import Trial
-from cuesta.units import format_bytes, parse_size
+from cuesta.units import parse_size
 
 TASK_BYTES_MIN = 1
 TASK_BYTES_MAX = 1 << 40
@@ -108,12 +108,8 @@ def _divided(trial: Trial, *, scala: bool) -> tuple[int, int]:
     if not scala:
         beside += DRIVER_BYTES + trial.threads * WORKER_BYTES
         least += (trial.threads + 1) * SLOT_BYTES_MIN
+    check_memory(trial, beside + least, f"{trial.threads} threads")
     left = trial.memory_bytes - beside
-    if left < least:
-        raise InputError(
-            f"--memory is {format_bytes(trial.memory_bytes)}, engine {trial.engine} needs at least "
-            f"{format_bytes(beside + least)} for {trial.threads} threads"
-        )
     heap = left if scala else max(HEAP_BYTES_MIN, left // 2)
     return heap, left - heap
 
