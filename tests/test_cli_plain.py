@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import resource
 import subprocess
@@ -133,18 +134,26 @@ def test_a_plain_run_imports_nothing_slow(one_line: Path) -> None:
 
 
 def test_a_short_run_takes_no_longer_than_to_import_a_database(one_line: Path) -> None:
-    """Processor time, the least of several, so that other processes hardly matter."""
+    """Processor time, the least of several taken by turns, so that other processes hardly matter.
+
+    Both start as once installed, with their modules compiled.
+    """
     pytest.importorskip("duckdb")
     words = [sys.executable, "-m", "cuesta", "run", "scan", str(one_line), "--overwrite", "-o"]
-    out = one_line.parent / "out"
-    ours = min(cpu_seconds([*words, str(out)]) for _ in range(5))
-    theirs = min(cpu_seconds([sys.executable, "-c", "import duckdb"]) for _ in range(5))
-    assert ours <= 1.2 * theirs
+    out, compiled = one_line.parent / "out", one_line.parent / "compiled"
+    ours, theirs = [], []
+    for _ in range(6):
+        ours.append(cpu_seconds([*words, str(out)], compiled))
+        theirs.append(cpu_seconds([sys.executable, "-c", "import duckdb"], compiled))
+    assert min(ours) <= 1.2 * min(theirs)
 
 
-def cpu_seconds(command: list[str]) -> float:
+def cpu_seconds(command: list[str], compiled: Path) -> float:
+    """Processor seconds of `command`, which keeps its compiled modules in folder `compiled`."""
+    settings = {**os.environ, "PYTHONPYCACHEPREFIX": str(compiled)}
+    settings.pop("PYTHONDONTWRITEBYTECODE", None)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True, env=settings)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
