@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use cuesta_fuzz::{accepted, file};
-use cuesta_images::stack::{Reader, Stack};
+use cuesta_images::kernel::needed_bytes;
+use cuesta_input::images::{Reader, Stack};
 use cuesta_input::npy::{self, Element};
 use cuesta_input::points::PointFiles;
 use libfuzzer_sys::fuzz_target;
@@ -64,7 +65,7 @@ fn points(path: &Path, content: &[u8], rows: usize) {
 }
 
 fn images(path: &Path, content: &[u8]) {
-    let Some(stack) = accepted(Stack::open(&[path.to_owned()])) else { return };
+    let Some(stack) = accepted(Stack::open(&[path.to_owned()], needed_bytes)) else { return };
     let mut reader = Reader::new(&stack);
     for image in 0..stack.images.min(IMAGES_MAX) {
         let (shape, samples) = reader.read(image).expect("it is in the file");

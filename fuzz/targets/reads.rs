@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use cuesta_assembly::kernel::scan::code;
-use cuesta_assembly::reads::shares::{open, split};
-use cuesta_assembly::reads::{Pairing, ReadBatch, Reads};
 use cuesta_assembly::verify::reads::{ReadBlock, ReadSource};
 use cuesta_core::Result;
 use cuesta_fuzz::{accepted, check_refusal, file};
+use cuesta_input::reads::shares::{open, split};
+use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 use libfuzzer_sys::fuzz_target;
 
 /// Stands between the reads of two files.

@@ -3,8 +3,9 @@
 #![no_main]
 
 use cuesta_fuzz::{accepted, check_refusal, file};
-use cuesta_images::samples::{ImageShape, Samples};
-use cuesta_images::stack::{Reader, Stack};
+use cuesta_images::kernel::needed_bytes;
+use cuesta_input::images::samples::{ImageShape, Samples};
+use cuesta_input::images::{Reader, Stack};
 use libfuzzer_sys::fuzz_target;
 
 const PAGES_MAX: u64 = 8;
@@ -13,7 +14,7 @@ const NEEDED_BYTES_MAX: u64 = 256 << 20;
 
 fuzz_target!(|data: &[u8]| {
     let path = file("page.tif", data);
-    let Some(stack) = accepted(Stack::open(&[path])) else { return };
+    let Some(stack) = accepted(Stack::open(&[path], needed_bytes)) else { return };
     assert_eq!(stack.size_bytes, data.len() as u64);
     if stack.needed_bytes > NEEDED_BYTES_MAX {
         return;

@@ -9,7 +9,6 @@ pub mod buckets;
 pub mod kernel;
 pub mod pairs;
 pub mod params;
-pub mod reads;
 pub mod reference;
 pub mod rounds;
 pub mod run;

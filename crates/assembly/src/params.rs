@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::simplify::Rules;
 use crate::kernel::supersteps::control::{Paper, Program};
 use crate::kernel::table::COUNT_MAX;
-use crate::reads::Pairing;
+use cuesta_input::reads::Pairing;
 
 /// Asks for sizes of k-mers chosen from the reads.
 const AUTO: &str = "auto";

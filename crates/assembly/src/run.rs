@@ -9,13 +9,12 @@ use cuesta_core::job::{Context, Phase, Request, Response, timed};
 use cuesta_core::pages::release_freed;
 use cuesta_core::progress::Progress;
 
+use crate::buckets::cut::check;
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::with_kmer;
 use crate::kernel::simplify::PathGraph;
 use crate::pairs::{self, PairFacts, SolidSequences};
 use crate::params::{AssembleParams, Plan, Profile};
-use crate::reads::input_bytes;
-use crate::reads::{Pairing, ReadBatch, Reads};
 use crate::stages::Stage;
 use crate::stages::ask::Workers;
 use crate::stages::checkpoint::stage::StageCheckpoint;
@@ -23,6 +22,8 @@ use crate::stages::checkpoint::{Checkpoint, NextLevel};
 use crate::stages::level::Level;
 use crate::stages::local::Local;
 use crate::stages::write;
+use cuesta_input::reads::input_bytes;
+use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
 /// Runs the workload on the threads of this process.
 ///
@@ -110,7 +111,7 @@ fn typical_read(paths: &[PathBuf]) -> Result<usize> {
     for path in paths {
         let reads = Reads::open(std::slice::from_ref(path), Pairing::None)?;
         reads.next(&mut batch)?;
-        reads.check(&batch)?;
+        check(&reads, &batch)?;
         longest = batch.reads().map(<[u8]>::len).max().unwrap_or(0).max(longest);
     }
     Ok(longest)

@@ -13,12 +13,8 @@ pub mod params;
 pub mod reference;
 pub mod rounds;
 pub mod run;
-pub mod samples;
-pub mod stack;
 pub mod table;
 pub mod verify;
-
-mod tiffs;
 
 pub use run::run;
 pub use verify::verify;

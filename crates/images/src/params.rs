@@ -4,7 +4,7 @@ use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Most pixels of an image: the threshold stays exact.
-pub const PIXELS_MAX: u64 = 1 << 29;
+pub use cuesta_input::images::PIXELS_MAX;
 
 /// What of a colour image is its intensity.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]

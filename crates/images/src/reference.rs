@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use crate::kernel::ImageMeasures;
 use crate::params::{Channel, Plan};
-use crate::samples::{ImageShape, SampleType, Samples};
+use cuesta_input::images::samples::{ImageShape, SampleType, Samples};
 
 /// Bins of a floating-point image.
 const BINS: f64 = 256.0;

@@ -11,9 +11,10 @@ use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, Task, Worker};
 use cuesta_runtime::{rounds, wire};
 use serde::{Deserialize, Serialize};
 
+use crate::kernel;
 use crate::run;
-use crate::stack::Stack;
 use crate::table::Row;
+use cuesta_input::images::Stack;
 
 /// The images of a task.
 #[derive(Serialize, Deserialize)]
@@ -106,7 +107,7 @@ impl Worker for Work {
         let share: Share = wire::from_bytes(task.own)?;
         let mut rows = Vec::new();
         if share.count > 0 {
-            let stack = Stack::open(&share.files)?.numbered_from(share.base);
+            let stack = Stack::open(&share.files, kernel::needed_bytes)?.numbered_from(share.base);
             let end = share.first.checked_add(share.count).filter(|&end| end <= stack.images);
             let end = end.ok_or_else(|| {
                 let text = format!("there are only {} images now; run again", stack.images);

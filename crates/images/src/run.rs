@@ -12,9 +12,9 @@ use cuesta_runtime::parallel;
 
 use crate::kernel::{self, ImageMeasures, Scratch};
 use crate::params::{ImagesParams, Plan};
-use crate::samples::ImageShape;
-use crate::stack::{Reader, Stack};
 use crate::table::{self, Counts, Row};
+use cuesta_input::images::samples::ImageShape;
+use cuesta_input::images::{Reader, Stack};
 
 /// Runs the workload.
 ///
@@ -38,7 +38,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
 /// `Input` when there is no image or one that can't be read; `System`.
 pub fn list(request: &Request, response: &mut Response) -> Result<Stack> {
     timed(response, "list", || {
-        let stack = Stack::open(&request.inputs)?;
+        let stack = Stack::open(&request.inputs, kernel::needed_bytes)?;
         let images = stack.images;
         Ok((stack, 0, images))
     })

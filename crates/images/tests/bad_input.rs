@@ -7,9 +7,10 @@ mod common;
 use common::{Page, Place, directory_first, levels, refused, tiff};
 use cuesta_core::error::ErrorKind;
 use cuesta_core::progress::Progress;
+use cuesta_images::kernel::needed_bytes;
 use cuesta_images::params::ImagesParams;
-use cuesta_images::samples::Samples;
-use cuesta_images::stack::{Reader, Stack};
+use cuesta_input::images::samples::Samples;
+use cuesta_input::images::{Reader, Stack};
 use proptest::prelude::*;
 use serde_json::json;
 use std::io::Cursor;
@@ -138,7 +139,7 @@ const STARTS: [&[u8]; 4] =
 fn read_all(place: &Place, content: &[u8]) -> Result<(), TestCaseError> {
     let path = place.write("any.tif", content);
     let plan = ImagesParams::default().check().unwrap();
-    let seen = Stack::open(&[path]).and_then(|stack| {
+    let seen = Stack::open(&[path], needed_bytes).and_then(|stack| {
         let mut reader = Reader::new(&stack);
         for image in 0..stack.images {
             let (shape, samples) = reader.read(image)?;

@@ -11,8 +11,9 @@ use std::path::Path;
 use common::{Page, Place, directory_first, levels, proved, run, tiff, verify};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
+use cuesta_images::kernel::needed_bytes;
 use cuesta_images::run::{plan, rows};
-use cuesta_images::stack::Stack;
+use cuesta_input::images::Stack;
 use serde_json::json;
 use tiff::encoder::{Compression, compression::DeflateLevel};
 
@@ -45,7 +46,7 @@ fn every_kind_of_page_is_read_and_proved() {
     let pixels: u64 = rows[0][6].parse().unwrap();
     for (channel, expected) in [("red", pixels), ("blue", 24 * 31 - pixels)] {
         let request = place.request(&[&place.folder.path().join("pages.tif")], json!({}));
-        let stack = Stack::open(&request.inputs).unwrap();
+        let stack = Stack::open(&request.inputs, needed_bytes).unwrap();
         let request = place.request(&[], json!({ "channel": channel }));
         let request = Request { inputs: vec!["-".into()], ..request };
         let found = rows_of(&request, &stack, 4..6);
@@ -112,14 +113,14 @@ fn a_share_of_the_images_has_their_numbers() {
     let one = place.npy("one.npy", "|u1", "(3, 4, 5)", &levels(60, 1));
     let other = place.npy("other.npy", "|u1", "(2, 4, 5)", &levels(40, 2));
     let request = place.request(&[&one, &other], json!({}));
-    let stack = Stack::open(&request.inputs).unwrap();
+    let stack = Stack::open(&request.inputs, needed_bytes).unwrap();
     let all = rows_of(&request, &stack, 0..5);
     let files: Vec<(&Path, u64)> = stack.files().collect();
     assert_eq!(files, [(one.as_path(), 3), (other.as_path(), 2)]);
     assert_eq!(rows_of(&request, &stack, 2..4), all[2..4]);
     assert_eq!((all[4].image, all[4].page), (4, 1));
     assert!(rows_of(&request, &stack, 3..3).is_empty());
-    let later = Stack::open(&[other]).unwrap().numbered_from(3);
+    let later = Stack::open(&[other], needed_bytes).unwrap().numbered_from(3);
     let numbers = rows_of(&request, &later, 0..2).into_iter().map(|row| row.image);
     assert!(numbers.eq([3, 4]));
 }

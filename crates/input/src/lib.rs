@@ -1,10 +1,11 @@
 //! Readers of Cuesta's inputs and their seeded generators: KINC gene-pair text, the pair matrix,
-//! expression matrices, names of genes, 100-byte records, points. Reads through sources, never
-//! computes.
+//! expression matrices, names of genes, 100-byte records, points, images, reads of DNA. Reads
+//! through sources, never computes.
 
 pub mod files;
 pub mod filter;
 pub mod generate;
+pub mod images;
 pub mod kinc;
 pub mod limits;
 pub mod matrix;
@@ -13,6 +14,7 @@ pub mod npy;
 pub mod pair_matrix;
 pub mod points;
 pub mod reader;
+pub mod reads;
 pub mod records;
 pub mod row;
 pub mod source;

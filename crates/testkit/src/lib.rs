@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod ranks;
+pub mod reads;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -2,6 +2,7 @@
 
 pub mod blocks;
 pub mod counting;
+pub mod cut;
 
 use std::path::Path;
 use std::process;

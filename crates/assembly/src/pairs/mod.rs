@@ -17,7 +17,7 @@ use crate::kernel::path_search::{self, PathStep};
 use crate::kernel::placements::Ends;
 use crate::kernel::sequences::Sequences;
 use crate::kernel::simplify::PathGraph;
-use crate::reads::Pairing;
+use cuesta_input::reads::Pairing;
 
 /// Fewer pairs than this do not say how far the reads of a pair are apart.
 const PAIRS_MIN: u64 = 1000;

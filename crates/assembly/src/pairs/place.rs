@@ -9,7 +9,7 @@ use crate::kernel::kmer::{Base, complement};
 use crate::kernel::placements::Placements;
 use crate::kernel::scan;
 use crate::kernel::simplify::PathGraph;
-use crate::reads::{Pairing, ReadBatch, Reads};
+use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
 /// Places all reads.
 ///

@@ -5,13 +5,14 @@ use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::buckets::counting::sampled;
+use crate::buckets::cut::cut;
 use crate::kernel::codec;
 use crate::kernel::packed;
 use crate::kernel::scan::{ReadCounts, Scanner, SuperKmer};
-use crate::reads::shares::{self, Share};
-use crate::reads::{Pairing, ReadBatch, Reads};
 use crate::stages::ask::Ask;
 use crate::stages::wire;
+use cuesta_input::reads::shares::{self, Share};
+use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
 /// Where super-k-mers go: bucket `b` belongs to part `b` modulo `parts`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -47,7 +48,7 @@ pub fn divide(
     let mut batch = ReadBatch::default();
     loop {
         let more = reads.next(&mut batch).and_then(|more| {
-            reads.scan(&batch, &mut scanner, &mut |part| blocks.add(part))?;
+            cut(&reads, &batch, &mut scanner, &mut |part| blocks.add(part))?;
             Ok(more)
         });
         match more {
@@ -81,7 +82,7 @@ fn first_error(ask: &Ask, share: &Share, progress: &Progress) -> Result<Option<E
     let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
     let mut batch = ReadBatch::default();
     while reads.next(&mut batch)? {
-        reads.scan(&batch, &mut scanner, &mut |_| ())?;
+        cut(&reads, &batch, &mut scanner, &mut |_| ())?;
         progress.advance(0)?;
     }
     Ok(None)

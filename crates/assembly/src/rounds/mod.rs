@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::supersteps::control::SuperstepOrder;
 use crate::params::AssembleParams;
-use crate::reads::shares::Share;
 use crate::run::run_with;
 use crate::stages::ask::Ask;
+use cuesta_input::reads::shares::Share;
 use divide::BucketPartitioner;
 use remote::RemoteWorkers;
 

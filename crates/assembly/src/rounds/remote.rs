@@ -20,11 +20,11 @@ use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Aggregates, Control};
 use crate::kernel::supersteps::part::spread;
 use crate::pairs::SolidSequences;
-use crate::reads::input_bytes;
-use crate::reads::shares;
 use crate::stages::ask::{Ask, WorkerResults, Workers};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::wire;
+use cuesta_input::reads::input_bytes;
+use cuesta_input::reads::shares;
 
 /// Bytes of reads that a task divides, where that was not said; workers that keep their parts get
 /// all blocks of such a round of tasks at once.

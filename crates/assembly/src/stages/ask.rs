@@ -11,7 +11,7 @@ use crate::kernel::sequences::{Fragments, Paths};
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Control, Program, Traffics};
 use crate::pairs::SolidSequences;
-use crate::reads::Pairing;
+use cuesta_input::reads::Pairing;
 
 /// What workers are asked for.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -16,8 +16,8 @@ use crate::buckets::blocks::{BlockMemory, BucketBlocks, Open};
 use crate::kernel::kmer::{Base, Kmer, kmers, with_kmer};
 use crate::kernel::packed::PADDING;
 use crate::kernel::scan::{self, ReadCounts};
-use crate::reads::input_bytes;
-use crate::reads::{Pairing, ReadBatch, Reads};
+use cuesta_input::reads::input_bytes;
+use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
 /// Parts of the pairs, each sorted by one thread.
 const PARTS: u64 = 64;

@@ -6,14 +6,15 @@ use cuesta_runtime::parallel;
 
 use super::programs;
 use crate::buckets::counting::{BucketCounts, Counting};
+use crate::buckets::cut::cut;
 use crate::buckets::{BucketWriter, Buckets};
 use crate::kernel::scan::{ReadCounts, Scanner, SuperKmer};
 use crate::kernel::sequences::{FragmentSummary, Fragments, Paths, Sequences};
 use crate::kernel::supersteps::control::Control;
 use crate::pairs::SolidSequences;
-use crate::reads::{ReadBatch, Reads};
 use crate::stages::ask::{Ask, WorkerResults, Workers};
 use crate::stages::checkpoint::stage::StageCheckpoint;
+use cuesta_input::reads::{ReadBatch, Reads};
 
 /// Part of the budget that is left for tables and graphs.
 const KEEP_FREE: u64 = 2;
@@ -158,7 +159,7 @@ fn add_reads(
 ) -> Result<()> {
     let mut batch = ReadBatch::default();
     while reads.next(&mut batch)? {
-        reads.scan(&batch, scanner, &mut |part| sink.add(part))?;
+        cut(reads, &batch, scanner, &mut |part| sink.add(part))?;
         sink.open.check()?;
         context.progress.advance(batch.text_bytes())?;
     }

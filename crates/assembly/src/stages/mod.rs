@@ -23,7 +23,7 @@ use crate::kernel::kmer::Kmer;
 use crate::kernel::simplify::{PathGraph, Rules};
 use crate::kernel::supersteps::control::{Control, add_traffic};
 use crate::params::{Plan, Profile};
-use crate::reads::input_bytes;
+use cuesta_input::reads::input_bytes;
 
 /// Bases of a bucket: its table fits in a second-level cache.
 const BUCKET_BASES: u64 = 256 << 10;

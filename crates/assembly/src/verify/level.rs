@@ -27,7 +27,7 @@ use super::text::{Claim, Text};
 use crate::kernel::kmer::Kmer;
 use crate::kernel::scan;
 use crate::kernel::table::COUNT_MAX;
-use crate::reads::input_bytes;
+use cuesta_input::reads::input_bytes;
 
 /// Bytes of input for a bucket: what of it is not found along the answer fits in a cache.
 const BUCKET_BYTES: u64 = 512 << 10;

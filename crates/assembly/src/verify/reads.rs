@@ -296,8 +296,8 @@ fn each_fasta(bytes: &[u8], mut take: impl FnMut(&[u8]) -> Result<()>) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reads::text::reads_text;
-    use crate::reads::{Pairing, ReadBatch, Reads};
+    use cuesta_input::reads::{Pairing, ReadBatch, Reads};
+    use cuesta_testkit::reads::reads_text;
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use proptest::prelude::*;

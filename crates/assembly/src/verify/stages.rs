@@ -17,12 +17,12 @@ use crate::kernel::sequences;
 use crate::kernel::simplify::PathGraph;
 use crate::pairs::{self, PairFacts, SolidSequences};
 use crate::params::Profile;
-use crate::reads::Pairing;
 use crate::stages::level::Level;
 use crate::stages::write::{
     CONTIGS_FILE, GRAPH_FILE, SPECTRUM_FILE, STATS_FILE, UNITIGS_FILE, before_file,
     unitigs_before_file,
 };
+use cuesta_input::reads::Pairing;
 
 /// A size of k-mers that is to be verified.
 pub struct PendingLevel {

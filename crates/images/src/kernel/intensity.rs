@@ -4,8 +4,9 @@ use std::fmt;
 
 use cuesta_core::cpu;
 
+use crate::kernel::Intensity;
 use crate::params::Channel;
-use crate::samples::{ImageShape, SampleValue};
+use cuesta_input::images::samples::ImageShape;
 
 /// Largest intensity of a floating-point image, in either direction.
 pub const VALUE_MAX: f64 = 1e150;
@@ -46,7 +47,7 @@ impl fmt::Display for Refused {
 ///
 /// # Errors
 /// When a grey image is asked for a colour.
-pub fn of<'a, T: SampleValue>(
+pub fn of<'a, T: Intensity>(
     values: &'a [T],
     shape: &ImageShape,
     channel: Channel,
@@ -65,7 +66,7 @@ pub fn of<'a, T: SampleValue>(
 }
 
 /// Of channels that come one after the other, each of so many pixels.
-fn planar<'a, T: SampleValue>(
+fn planar<'a, T: Intensity>(
     values: &'a [T],
     pixels: usize,
     channel: Channel,
@@ -91,7 +92,7 @@ fn planar<'a, T: SampleValue>(
     plane
 }
 
-fn coloured<T: SampleValue, const N: usize>(
+fn coloured<T: Intensity, const N: usize>(
     pixels: &[[T; N]],
     channel: Channel,
     plane: &mut Vec<T>,
@@ -105,7 +106,7 @@ fn coloured<T: SampleValue, const N: usize>(
     }
 }
 
-fn fill<T: SampleValue, const N: usize>(
+fn fill<T: Intensity, const N: usize>(
     pixels: &[[T; N]],
     plane: &mut Vec<T>,
     intensity: impl Fn([T; N]) -> T,
@@ -125,7 +126,7 @@ fn fill<T: SampleValue, const N: usize>(
 ///
 /// # Errors
 /// A number that is not finite or beyond [`VALUE_MAX`].
-pub fn range<T: SampleValue>(plane: &[T], width: usize) -> Result<(T, T), Refused> {
+pub fn range<T: Intensity>(plane: &[T], width: usize) -> Result<(T, T), Refused> {
     let start = plane.first().copied().unwrap_or_default();
     let (mut low, mut high, mut good) = (start, start, true);
     cpu::fastest(

@@ -3,16 +3,18 @@
 mod intensity;
 mod objects;
 mod otsu;
+mod value;
 
 pub use intensity::{Refused, VALUE_MAX};
 pub use objects::LabelForest;
 #[cfg(test)]
 pub(crate) use otsu::{bin, threshold};
+pub use value::Intensity;
 
 use cuesta_core::cpu;
 
 use crate::params::Plan;
-use crate::samples::{ImageShape, SampleValue, Samples};
+use cuesta_input::images::samples::{ImageShape, Samples};
 
 /// What was found in an image.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +63,7 @@ pub fn analyse(
     }
 }
 
-fn typed<T: SampleValue>(
+fn typed<T: Intensity>(
     values: &[T],
     shape: &ImageShape,
     plan: &Plan,
@@ -82,7 +84,7 @@ fn typed<T: SampleValue>(
 }
 
 /// Sets the mask to 1 where a pixel is of a feature, else to 0.
-fn mark<T: SampleValue>(row: &[T], threshold: f64, dark: bool, mask: &mut [u8]) {
+fn mark<T: Intensity>(row: &[T], threshold: f64, dark: bool, mask: &mut [u8]) {
     cpu::fastest(
         #[inline(always)]
         || {
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
     use crate::params::Channel;
     use crate::reference;
-    use crate::samples::SampleType;
+    use cuesta_input::images::samples::SampleType;
 
     fn shape(height: usize, width: usize, channels: usize, kind: SampleType) -> ImageShape {
         let planar = channels == 4 && width.is_multiple_of(2);

@@ -1,7 +1,7 @@
 //! Otsu's threshold (1979): the level that divides the pixels into the two classes whose means are
 //! furthest apart, weighted by the classes. Fractions of whole numbers are compared, never rounded.
 
-use crate::samples::SampleValue;
+use crate::kernel::Intensity;
 
 /// Bins of a floating-point image.
 pub const BINS: usize = 256;
@@ -16,7 +16,7 @@ pub const COUNTS_BYTES_MAX: usize = (1 << 16) * size_of::<u64>();
 ///
 /// That of levels is a level; that of a floating-point image the middle of one of 256 bins. An
 /// image of one intensity has that intensity as its threshold.
-pub fn threshold<T: SampleValue>(plane: &[T], low: T, high: T, counts: &mut Vec<u64>) -> f64 {
+pub fn threshold<T: Intensity>(plane: &[T], low: T, high: T, counts: &mut Vec<u64>) -> f64 {
     let (first, last) = (low.to_f64(), high.to_f64());
     if first >= last {
         return first;
@@ -43,12 +43,7 @@ pub fn edge(bin: usize, first: f64, last: f64) -> f64 {
 }
 
 /// How many pixels are at each of `levels`.
-fn count<T: SampleValue>(
-    plane: &[T],
-    levels: usize,
-    at: impl Fn(T) -> usize,
-    counts: &mut Vec<u64>,
-) {
+fn count<T: Intensity>(plane: &[T], levels: usize, at: impl Fn(T) -> usize, counts: &mut Vec<u64>) {
     let tables = if levels <= NARROW { TABLES } else { 1 };
     counts.clear();
     counts.resize(levels * tables, 0);

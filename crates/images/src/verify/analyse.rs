@@ -7,7 +7,7 @@ use super::levels::{Pixel, are_good};
 use super::strips::{ObjectCounts, Strips};
 use crate::kernel::ImageMeasures;
 use crate::params::{Channel, Plan};
-use crate::samples::{ImageShape, Samples};
+use cuesta_input::images::samples::{ImageShape, Samples};
 
 /// Memory that is used again for each image.
 #[derive(Debug, Default)]

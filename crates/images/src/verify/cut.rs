@@ -55,8 +55,9 @@ impl<T: Pixel> Cut<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Intensity;
 
-    fn holds<T: Pixel + std::fmt::Debug>(values: &[T], thresholds: &[f64]) {
+    fn holds<T: Pixel + Intensity + std::fmt::Debug>(values: &[T], thresholds: &[f64]) {
         for &threshold in thresholds {
             for dark in [false, true] {
                 let cut = Cut::new(threshold, dark);

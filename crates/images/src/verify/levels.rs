@@ -6,9 +6,9 @@
 use std::cmp::Ordering;
 
 use cuesta_core::cpu;
+use cuesta_input::images::samples::SampleValue;
 
 use crate::reference::compare;
-use crate::samples::SampleValue;
 
 /// Levels of 16 bits.
 const LEVELS: usize = 1 << 16;
@@ -283,6 +283,7 @@ fn exactly([(sum, pixels), (others, rest)]: [(u64, u64); 2]) -> (u128, u128) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Intensity;
 
     #[test]
     fn luma_in_floating_point_is_that_of_whole_numbers() {

@@ -21,13 +21,14 @@ use cuesta_core::progress::Progress;
 use cuesta_core::sample::Sample;
 use cuesta_runtime::parallel;
 
+use crate::kernel;
 use crate::kernel::ImageMeasures;
 use crate::params::Plan;
 use crate::run::{plan, refuse, row};
-use crate::samples::{ImageShape, SampleType};
-use crate::stack::{Reader, Stack};
 use crate::table::{self, Counts, Row};
 pub(crate) use analyse::{Scratch, analyse};
+use cuesta_input::images::samples::{ImageShape, SampleType};
+use cuesta_input::images::{Reader, Stack};
 use lines::Lines;
 
 /// What the widest counts take less here than in the kernel: half of 512 KiB, of which some goes
@@ -47,7 +48,7 @@ const METHOD: &str = "every threshold by other sums, objects by strips of two ro
 /// `Input` when the table cannot be read; `System`; `Cancelled`.
 pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let plan = plan(request)?;
-    let stack = Stack::open(&request.inputs)?;
+    let stack = Stack::open(&request.inputs, kernel::needed_bytes)?;
     progress.expect((0..stack.images).map(|image| stack.bytes_of(image)).sum());
     let mut lines = Lines::open(request.output.join(table::FEATURES_FILE))?;
     let budget = Budget::new(request.memory_bytes);

@@ -1,22 +1,19 @@
 //! Reads from FASTQ and FASTA files, plain or gzipped, given out in batches to many threads.
 
 pub mod shares;
-#[cfg(test)]
-pub(crate) mod text;
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, TryLockError};
 
 use cuesta_core::{Error, Result};
-use cuesta_input::storage::{self, Input};
 use cuesta_runtime::parallel::lock;
 use flate2::read::MultiGzDecoder;
 use needletail::errors::{ParseError, ParseErrorKind};
 use needletail::{FastxReader, parse_fastx_reader};
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::scan::{self, Scanner, SuperKmer};
+use crate::storage::{self, Input};
 
 const OPERATION: &str = "input.reads";
 /// Bases of a batch; the read that exceeds it is the last one.
@@ -168,55 +165,12 @@ impl Reads {
         self.sources.iter().map(given).sum()
     }
 
-    /// Cuts the reads of a batch into super-k-mers.
-    ///
-    /// # Errors
-    /// `Input` naming the file, the record and the base of a letter that is no nucleotide.
-    pub fn scan(
-        &self,
-        batch: &ReadBatch,
-        scanner: &mut Scanner,
-        emit: &mut impl FnMut(&SuperKmer<'_>),
-    ) -> Result<()> {
-        for (index, read) in batch.reads().enumerate() {
-            scanner
-                .take(read, emit)
-                .map_err(|place| self.no_base(batch, index, place, read[place]))?;
-        }
-        scanner.flush(emit);
-        Ok(())
-    }
-
-    /// Refuses what has other letters than those of nucleotides.
-    ///
-    /// # Errors
-    /// As [`Reads::scan`].
-    pub fn check(&self, batch: &ReadBatch) -> Result<()> {
-        for (index, read) in batch.reads().enumerate() {
-            if let Some(place) = read.iter().position(|&letter| scan::is_no_base(letter)) {
-                return Err(self.no_base(batch, index, place, read[place]));
-            }
-        }
-        Ok(())
-    }
-
-    /// Names a byte of a batch that is no letter of a nucleotide: base `place` of read `read`.
-    pub fn no_base(&self, batch: &ReadBatch, read: usize, place: usize, byte: u8) -> Error {
+    /// The file of a read of a batch, and which of its records it is, from 1 on.
+    pub fn place(&self, batch: &ReadBatch, read: usize) -> (&Path, u64) {
         let source = &self.sources[batch.source];
         let (group, within) = (batch.first + (read / source.group()) as u64, read % source.group());
-        let what = if scan::is_amino_acid(byte) {
-            "stands for an amino acid, so these are proteins; give reads of DNA or RNA"
-        } else {
-            "is no nucleotide; give reads of DNA or RNA"
-        };
-        let text = format!(
-            "{}, record {}, base {}: {:?} {what}",
-            source.paths[within / source.each].display(),
-            group * source.each as u64 + (within % source.each) as u64 + 1,
-            place + 1,
-            char::from(byte)
-        );
-        Error::input(OPERATION, text)
+        let record = group * source.each as u64 + (within % source.each) as u64 + 1;
+        (&source.paths[within / source.each], record)
     }
 }
 

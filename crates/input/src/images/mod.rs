@@ -1,17 +1,20 @@
-//! A stack of images: those of one or many files, numbered from 0, read anywhere.
+//! A stack of images: those of one or many TIFF or `.npy` files, numbered from 0, read anywhere.
+
+pub mod samples;
+mod tiff;
 
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
-use cuesta_input::storage::Input;
-use cuesta_input::{files, npy};
 
-use crate::kernel;
-use crate::params::PIXELS_MAX;
-use crate::samples::{ImageShape, SampleType, Samples};
-use crate::tiffs::{Pages, is_tiff};
+use crate::storage::Input;
+use crate::{files, npy};
+use samples::{ImageShape, SampleType, Samples};
+use tiff::{Pages, is_tiff};
 
 const OPERATION: &str = "input.images";
+/// Most pixels of an image.
+pub const PIXELS_MAX: u64 = 1 << 29;
 /// How the names of files end that are taken from a folder.
 const ENDINGS: [&str; 3] = ["npy", "tif", "tiff"];
 
@@ -49,11 +52,12 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Opens files, or those in folders whose names end as those of images do.
+    /// Opens files, or those in folders whose names end as those of images do. Work on an image
+    /// takes `weigh` bytes.
     ///
     /// # Errors
     /// `Input` when there is no image or one that can't be read; `System`.
-    pub fn open(paths: &[PathBuf]) -> Result<Self> {
+    pub fn open(paths: &[PathBuf], weigh: fn(&ImageShape) -> u64) -> Result<Self> {
         let ending = |path: &Path| {
             let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
             ending.is_some_and(|ending| ENDINGS.iter().any(|one| ending == *one))
@@ -61,7 +65,7 @@ impl Stack {
         let mut stack =
             Self { parts: Vec::new(), base: 0, images: 0, size_bytes: 0, needed_bytes: 0 };
         for path in files::list(OPERATION, paths, ending)? {
-            stack.add(path)?;
+            stack.add(path, weigh)?;
         }
         if stack.images == 0 {
             let names = files::names(paths);
@@ -77,16 +81,16 @@ impl Stack {
         Self { base, ..self }
     }
 
-    fn add(&mut self, path: PathBuf) -> Result<()> {
+    fn add(&mut self, path: PathBuf, weigh: fn(&ImageShape) -> u64) -> Result<()> {
         let failed = |cause| Error::system(OPERATION, "reading", &path, &cause);
         let file = Input::open(&path).map_err(failed)?;
         let mut start = [0; 8];
         let count = file.read_at(&mut start, 0).map_err(failed)?;
         let (form, images) = if npy::is_npy(&start[..count]) {
-            self.npy(&path)?
+            self.npy(&path, weigh)?
         } else if is_tiff(&start[..count]) {
             let needed = &mut self.needed_bytes;
-            let grow = |shape: ImageShape| *needed = (*needed).max(kernel::needed_bytes(&shape));
+            let grow = |shape: ImageShape| *needed = (*needed).max(weigh(&shape));
             (Form::Tiff, Pages::open(&path)?.visit(grow)?)
         } else {
             let kind = name_of(&start[..count]);
@@ -100,7 +104,7 @@ impl Stack {
         Ok(())
     }
 
-    fn npy(&mut self, path: &Path) -> Result<(Form, u64)> {
+    fn npy(&mut self, path: &Path, weigh: fn(&ImageShape) -> u64) -> Result<(Form, u64)> {
         let header = npy::read_header(path)?;
         let refuse =
             |what: String| Err(Error::input(OPERATION, format!("{} {what}", path.display())));
@@ -144,7 +148,7 @@ impl Stack {
         }
         let (height, width, channels) = (height as usize, width as usize, channels as usize);
         let shape = ImageShape { height, width, channels, planar: false, kind };
-        self.needed_bytes = self.needed_bytes.max(kernel::needed_bytes(&shape));
+        self.needed_bytes = self.needed_bytes.max(weigh(&shape));
         Ok((Form::Npy { shape, offset: header.offset }, images))
     }
 

@@ -4,10 +4,10 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
-use cuesta_input::storage::{self, Input};
 use serde::{Deserialize, Serialize};
 
 use super::{self as reads, Reads};
+use crate::storage::{self, Input};
 
 const OPERATION: &str = "input.reads";
 
@@ -100,7 +100,7 @@ fn record_start(path: &Path, place: u64) -> std::io::Result<u64> {
 mod tests {
     use super::*;
     use crate::reads::ReadBatch;
-    use crate::reads::text::reads_text;
+    use cuesta_testkit::reads::reads_text;
     use proptest::prelude::*;
 
     fn written(text: &str) -> (tempfile::TempDir, PathBuf) {

@@ -1,4 +1,4 @@
-//! The text of files of reads, for unit tests.
+//! The text of files of reads.
 
 /// FASTA with two lines of bases a read, or FASTQ, of bases with at least as many qualities; its
 /// lines end as Unix or Windows ends them.

@@ -3,13 +3,13 @@
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use ::tiff::decoder::{Decoder, DecodingSampleType, Limits};
+use ::tiff::{ColorType, TiffError};
 use cuesta_core::{Error, Result};
-use cuesta_input::storage::Input;
-use tiff::decoder::{Decoder, DecodingSampleType, Limits};
-use tiff::{ColorType, TiffError};
 
-use crate::params::PIXELS_MAX;
-use crate::samples::{ImageShape, SampleType, Samples};
+use super::PIXELS_MAX;
+use super::samples::{ImageShape, SampleType, Samples};
+use crate::storage::Input;
 
 const OPERATION: &str = "input.tiff";
 /// Most bytes of a list in a page's directory; a strip has 8 of them.

@@ -1,0 +1,52 @@
+//! Reads cut into super-k-mers; what is no read of DNA or RNA is refused.
+
+use std::path::Path;
+
+use cuesta_core::{Error, Result};
+use cuesta_input::reads::{ReadBatch, Reads};
+
+use crate::kernel::scan::{self, Scanner, SuperKmer};
+
+/// Cuts the reads of a batch into super-k-mers.
+///
+/// # Errors
+/// `Input` naming the file, the record and the base of a letter that is no nucleotide.
+pub fn cut(
+    reads: &Reads,
+    batch: &ReadBatch,
+    scanner: &mut Scanner,
+    emit: &mut impl FnMut(&SuperKmer<'_>),
+) -> Result<()> {
+    for (index, read) in batch.reads().enumerate() {
+        scanner
+            .take(read, emit)
+            .map_err(|base| no_base(reads.place(batch, index), base, read[base]))?;
+    }
+    scanner.flush(emit);
+    Ok(())
+}
+
+/// Refuses what has other letters than those of nucleotides.
+///
+/// # Errors
+/// As [`cut`].
+pub fn check(reads: &Reads, batch: &ReadBatch) -> Result<()> {
+    for (index, read) in batch.reads().enumerate() {
+        if let Some(base) = read.iter().position(|&letter| scan::is_no_base(letter)) {
+            return Err(no_base(reads.place(batch, index), base, read[base]));
+        }
+    }
+    Ok(())
+}
+
+/// Names a byte that is no letter of a nucleotide: base `base` of a record of a file.
+fn no_base((path, record): (&Path, u64), base: usize, byte: u8) -> Error {
+    let what = if scan::is_amino_acid(byte) {
+        "stands for an amino acid, so these are proteins; give reads of DNA or RNA"
+    } else {
+        "is no nucleotide; give reads of DNA or RNA"
+    };
+    let (path, base, letter) = (path.display(), base + 1, char::from(byte));
+    let text = format!("{path}, record {record}, base {base}: {letter:?} {what}");
+    Error::input("input.reads", text)
+}
