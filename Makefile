@@ -1,4 +1,4 @@
-.PHONY: help demo test lint soak fuzz build wheel bench-smoke bench docs clean
+.PHONY: help demo test lint soak fuzz mutants build wheel bench-smoke bench docs clean
 
 help:         ## list the targets
 	@sed -n 's/^\([a-z-]*:.*\)##/\1/p' Makefile
@@ -12,6 +12,8 @@ soak:         ## 10,000 wrong answers of every workload, each to be refused
 	@python3 tools/setup.py venv && .venv/bin/python tools/check.py soak
 fuzz:         ## the parsers, a minute each, with libFuzzer
 	@python3 tools/fuzz.py
+mutants:      ## 100 small changes of every crate, each to be found by its tests, ten hours
+	@python3 tools/mutants.py
 build:        ## .venv/bin/cuesta
 	@python3 tools/setup.py build
 wheel:        ## dist/*.whl, tried in an empty environment without a compiler

@@ -211,6 +211,44 @@ mod tests {
         }
     }
 
+    /// On one thread, so that a wait would have no end.
+    #[test]
+    fn what_comes_early_is_held_up_to_a_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let out = OrderedFile::create(&path).unwrap();
+        let held = 32 << 20;
+        for first in [0, 3] {
+            out.finish_task(first + 2, &mut vec![2; held - 1]).unwrap();
+            out.finish_task(first + 1, &mut vec![1]).unwrap();
+            out.fail(first);
+            let error = out.finish_task(first + 4, &mut vec![4]).unwrap_err();
+            assert_eq!(error.kind, Error::cancelled().kind);
+            lock(&out.state).failed_at = usize::MAX;
+            out.finish_task(first, &mut vec![0]).unwrap();
+        }
+        assert_eq!(out.close().unwrap(), 2 * (held as u64 + 1));
+    }
+
+    #[test]
+    fn a_task_that_failed_releases_those_after_it_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = OrderedFile::create(&folder.path().join("out")).unwrap();
+        let turns = Turns::default();
+        out.fail(1);
+        turns.fail(1);
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| (out.write_part(1, &mut vec![1]), turns.take(1, || Ok(()))));
+            assert!(out.write_part(2, &mut vec![2]).is_err() && turns.wait(2).is_err());
+            // The first has looked for a failure by now, else it never waits.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            out.finish_task(0, &mut vec![0]).unwrap();
+            turns.take(0, || Ok(())).unwrap();
+            let (part, turn) = first.join().unwrap();
+            assert!(part.is_ok() && turn.is_ok());
+        });
+    }
+
     #[test]
     fn turns_come_in_order_and_a_failure_ends_the_wait() {
         let (turns, seen) = (Turns::default(), Mutex::new(Vec::new()));

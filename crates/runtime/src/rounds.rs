@@ -270,6 +270,9 @@ fn order(count: usize, chance: Stream) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
 
     #[test]
@@ -282,6 +285,95 @@ mod tests {
             let sizes = || all.iter().map(|share| share.end - share.start);
             assert!(sizes().max() <= sizes().min().map(|least| least + 1));
         }
+    }
+
+    #[test]
+    fn tasks_are_three_a_slot_at_most_unless_said() {
+        let means = Means { slots: 3, ..Means::default() };
+        assert_eq!((means.tasks(0), means.tasks(5), means.tasks(1000)), (1, 5, 9));
+        assert_eq!(Means { tasks: Some(7), ..means }.tasks(1000), 7);
+    }
+
+    #[test]
+    fn means_are_read_and_none_of_nothing_are_taken() {
+        let read = |text: &str| Means::from_json(text);
+        let means = read(r#"{"slots": 2, "memory_bytes": 5, "tasks": 3, "keeps": true}"#).unwrap();
+        assert_eq!(
+            (means.slots, means.memory_bytes, means.tasks, means.keeps),
+            (2, 5, Some(3), true)
+        );
+        for more in [r#""slots": 0"#, r#""slots": 1, "tasks": 0"#, r#""slots": 1, "task_bytes": 0"#]
+        {
+            assert!(read(&format!(r#"{{"memory_bytes": 5, {more}}}"#)).is_err(), "{more}");
+        }
+        assert!(read(r#"{"slots": 1, "memory_bytes": 5, "task": 1}"#).is_err());
+    }
+
+    /// Sends its number to every part, and finds it; a part finds the sum of what it was sent.
+    struct Adder {
+        taken: u64,
+        done: Arc<AtomicU64>,
+    }
+
+    fn number(bytes: &[u8]) -> u64 {
+        u64::from_le_bytes(bytes.try_into().unwrap())
+    }
+
+    impl Worker for Adder {
+        fn task(&mut self, task: Task<'_>, _: &Progress) -> Result<(Vec<u8>, Blocks)> {
+            self.done.fetch_add(1, Ordering::Relaxed);
+            assert_eq!((task.shared, number(task.own)), (&b"all"[..], task.number as u64));
+            let blocks = Blocks { bytes: task.own.repeat(5), ends: vec![8, 16, 24, 32, 40] };
+            Ok((task.own.to_vec(), blocks))
+        }
+
+        fn take(&mut self, _: Task<'_>, from: usize, block: Bytes) -> Result<()> {
+            assert_eq!(number((*block).as_ref()), from as u64);
+            self.taken += from as u64;
+            Ok(())
+        }
+
+        fn part(&mut self, part: Task<'_>, _: &Progress) -> Result<Vec<u8>> {
+            Ok((self.taken + part.number as u64).to_le_bytes().to_vec())
+        }
+
+        fn combine(&self, _: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
+            Ok((number(&one) + number(other)).to_le_bytes().to_vec())
+        }
+    }
+
+    #[test]
+    fn the_random_engine_does_every_task_and_some_again() {
+        for (parts, combines) in [(0, false), (0, true), (5, false), (5, true)] {
+            let done = Arc::new(AtomicU64::new(0));
+            let worker = || Ok(Box::new(Adder { taken: 0, done: done.clone() }) as Box<dyn Worker>);
+            let chance = Stream::new(8, 0);
+            let engine = RandomEngine { worker: &worker, chance };
+            let tasks = (0..40u64).map(|number| number.to_le_bytes().to_vec()).collect();
+            let round =
+                Round { shared: b"all".to_vec(), tasks, parts, combines, ..Round::default() };
+            let found = engine.round(&round, chance, &Progress::default()).unwrap();
+            let found: Vec<u64> = found.iter().map(|one| number(one)).collect();
+            let expected: Vec<u64> =
+                if parts == 0 { (0..40).collect() } else { (780..785).collect() };
+            let sum = vec![expected.iter().sum::<u64>()];
+            assert_eq!(found, if combines { sum } else { expected });
+            assert!((41..80).contains(&done.load(Ordering::Relaxed)));
+        }
+    }
+
+    #[test]
+    fn a_worker_has_the_rounds_alone_that_it_says() {
+        struct Nothing;
+        impl Worker for Nothing {
+            fn task(&mut self, _: Task<'_>, _: &Progress) -> Result<(Vec<u8>, Blocks)> {
+                Ok(Default::default())
+            }
+        }
+        let part = Task { number: 0, shared: &[], own: &[] };
+        assert!(Nothing.take(part, 0, Box::new(vec![])).is_err());
+        assert!(Nothing.part(part, &Progress::default()).is_err());
+        assert!(Nothing.combine(&[], vec![], &[]).is_err());
     }
 
     #[test]

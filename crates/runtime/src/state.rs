@@ -117,6 +117,10 @@ mod tests {
             let error = state.get("3-part-0").err().unwrap();
             assert!(error.message.contains("nothing is kept as 3-part-0"), "{}", error.message);
         }
+        fs::create_dir(folder.path().join("state/4")).unwrap();
+        let state = State::new(Means::default(), folder.path());
+        assert_eq!(state.get("4").err().unwrap().kind, cuesta_core::error::ErrorKind::System);
+        fs::remove_dir(folder.path().join("state/4")).unwrap();
         assert_eq!(fs::read_dir(folder.path().join("state")).unwrap().count(), 0);
     }
 
