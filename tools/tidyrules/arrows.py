@@ -22,6 +22,10 @@ _KERNEL_FORBIDS = re.compile(
     r"|\b(?:log|tracing|rustix|libc|memmap2)::"
 )
 
+_ASKS = re.compile(r"\bis_x86_feature_detected!")
+_ASKED = "crates/core/src/cpu.rs"
+"""Where the processor is asked, and a test can say that it has less."""
+
 _NAMELESS = ("lab", "report")
 """Packages that name no engine's library and no workload: these contribute by hooks."""
 _LIBRARIES = re.compile(r"(?i)spark|tiledb|parquet|hadoop|hdfs|mpi4py|\bmpi\b")
@@ -54,6 +58,10 @@ def check(file: SourceFile) -> Iterator[Finding]:
         yield from _crate(file, path.parts[1])
     if file.suffix == ".rs" and _KERNEL.match(file.path):
         yield from _kernel(file)
+    if file.suffix == ".rs" and file.path != _ASKED:
+        for found in _ASKS.finditer(file.code):
+            message = "ask cuesta_core::cpu, so that tests can force each level"
+            yield file.finding(line_of(file.code, found.start()), "arrow", message)
     if file.suffix == ".py" and path.parts[:2] == ("python", "cuesta"):
         yield from _package(file, path)
         if path.parts[2] in _NAMELESS:

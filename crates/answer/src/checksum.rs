@@ -118,7 +118,7 @@ impl Reader {
 }
 
 /// Reads until the buffer is full or the file ends; returns how many bytes.
-fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read(&mut buffer[filled..]) {
@@ -189,6 +189,33 @@ mod tests {
         let expected =
             Entry { name: "pairs.zarr".into(), bytes: 11, blake3: hex(lines.concat().as_bytes()) };
         assert_eq!(of(folder.path(), 1), [expected]);
+    }
+
+    /// Reads three bytes at a time, and is interrupted before each but the first; then fails.
+    struct Halting(u8);
+
+    impl Read for Halting {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0 += 1;
+            match self.0 {
+                1 | 3 | 5 => {
+                    let count = buffer.len().min(3);
+                    buffer[..count].fill(self.0);
+                    Ok(count)
+                }
+                2 | 4 => Err(io::ErrorKind::Interrupted.into()),
+                _ => Err(io::ErrorKind::TimedOut.into()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_buffer_is_filled_through_interruptions_and_not_further() {
+        let mut buffer = [0; 8];
+        assert_eq!(fill(&mut Halting(0), &mut buffer).expect("read"), 8);
+        assert_eq!(buffer, [1, 1, 1, 3, 3, 3, 5, 5]);
+        let error = fill(&mut Halting(0), &mut [0; 10]).expect_err("it fails after 9");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
     #[test]

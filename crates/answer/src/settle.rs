@@ -126,8 +126,12 @@ fn synchronise_all(paths: &[PathBuf], progress: &Progress) -> Result<()> {
 }
 
 fn synchronise_one(path: &Path) -> Result<()> {
-    match File::open(path).and_then(|file| file.sync_all()) {
-        // Some file systems do not synchronise folders.
+    told(path, File::open(path).and_then(|file| file.sync_all()))
+}
+
+/// The error of a file or folder; some file systems do not synchronise folders.
+fn told(path: &Path, synchronised: io::Result<()>) -> Result<()> {
+    match synchronised {
         Err(error) if error.kind() != io::ErrorKind::InvalidInput => {
             Err(Error::system(OPERATION, "writing", path, &error))
         }
@@ -155,6 +159,46 @@ mod tests {
         let names: Vec<&str> = settled.files.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["a", "pairs.zarr"]);
         assert_eq!(settled.files[0].blake3, blake3::hash(b"a").to_hex().to_string());
+    }
+
+    #[test]
+    fn it_is_finished_once_both_threads_are() {
+        let (send, wait) = std::sync::mpsc::channel();
+        let disk = std::thread::spawn(|| Ok(((), 0.0)));
+        let checksums = std::thread::spawn(move || {
+            wait.recv().expect("a word");
+            Ok((vec![], 0.0))
+        });
+        let progress = Arc::new(Progress::default());
+        let mut settling = Settling { progress, disk: Some(disk), checksums: None };
+        while !settling.is_finished() {
+            std::thread::yield_now();
+        }
+        settling.checksums = Some(checksums);
+        assert!(!settling.is_finished());
+        send.send(()).expect("it waits");
+        while !settling.is_finished() {
+            std::thread::yield_now();
+        }
+        settling.finish().expect("finish");
+    }
+
+    #[test]
+    fn one_that_is_dropped_stops() {
+        let folder = tempfile::tempdir().expect("folder");
+        let settling = Settling::start(folder.path()).expect("start");
+        let progress = Arc::clone(&settling.progress);
+        assert!(progress.advance(0).is_ok());
+        drop(settling);
+        assert!(progress.advance(0).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_synchronised_alone_is_let_pass() {
+        let path = Path::new("a");
+        assert!(told(path, Err(io::ErrorKind::InvalidInput.into())).is_ok());
+        assert!(told(path, Err(io::ErrorKind::StorageFull.into())).is_err());
+        assert!(synchronise_one(Path::new("/nowhere/at/all")).is_err());
     }
 
     #[test]

@@ -87,6 +87,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_large_file_is_sent_once_for_each_change() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (small, large) = (folder.path().join("small"), folder.path().join("large"));
+        fs::write(&small, vec![1; (4 << 20) - 1]).expect("write");
+        fs::write(&large, vec![1; 4 << 20]).expect("write");
+        let mut begun = HashMap::new();
+        look(folder.path(), &mut begun);
+        assert_eq!(begun.keys().collect::<Vec<_>>(), [&large]);
+        let before = begun[&large];
+        fs::write(&large, vec![1; 5 << 20]).expect("write");
+        look(folder.path(), &mut begun);
+        assert_ne!(begun[&large], before);
+    }
+
+    #[test]
     fn a_folder_that_is_not_there_does_no_harm() {
         let mut begun = HashMap::new();
         look(Path::new("/nowhere/at/all"), &mut begun);

@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use cuesta_core::Result;
+use cuesta_core::{Result, cpu};
 
 use crate::{Request, Response, team};
 
@@ -26,13 +26,13 @@ type Kernel = fn(f32) -> u64;
 
 #[cfg(target_arch = "x86_64")]
 fn fma_kernel() -> (&'static str, Kernel) {
-    if is_x86_feature_detected!("avx512f") {
+    if cpu::has_avx512() {
         return ("AVX-512", |start| {
             // SAFETY: the processor has AVX-512 F, as just asked.
             unsafe { x86::fma_avx512(start) }
         });
     }
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+    if cpu::has_avx2() {
         return ("AVX2", |start| {
             // SAFETY: the processor has AVX2 and FMA, as just asked.
             unsafe { x86::fma_avx2(start) }
@@ -69,11 +69,11 @@ fn fma_portable(start: f32) -> u64 {
 pub fn sum(words: &[u64]) -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512f") {
+        if cpu::has_avx512() {
             // SAFETY: the processor has AVX-512 F, as just asked.
             return unsafe { x86::sum_avx512(words) };
         }
-        if is_x86_feature_detected!("avx2") {
+        if cpu::has_avx2() {
             // SAFETY: the processor has AVX2, as just asked.
             return unsafe { x86::sum_avx2(words) };
         }

@@ -89,7 +89,7 @@ mod tests {
         let lease = budget.take(80, "test").unwrap();
         assert!(budget.take(21, "more").unwrap_err().message.contains("raise --memory"));
         drop(lease);
-        assert_eq!(budget.free_bytes(), 100);
+        assert_eq!((budget.free_bytes(), budget.limit_bytes()), (100, 100));
     }
 
     #[test]

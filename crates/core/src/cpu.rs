@@ -1,8 +1,71 @@
-//! Runs plain loops with the widest vectors of this machine: the compiler makes a copy for each.
+//! Which vector instructions are used: those that this processor has, unless the variable
+//! `CUESTA_VECTORS` says fewer. Also runs plain loops with them: the compiler makes a copy for
+//! each level.
 //!
 //! With `pages`, the only file of this crate with `unsafe`: the calls of functions that need
 //! instructions, which were asked for just before.
 #![allow(unsafe_code)]
+
+use std::sync::LazyLock;
+
+/// The variable that takes a level away: `portable` or `avx2`. For tests, and for a processor that
+/// is slower with wider vectors.
+pub const VARIABLE: &str = "CUESTA_VECTORS";
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Portable,
+    Avx2,
+    Avx512,
+}
+
+static LEVEL: LazyLock<Level> = LazyLock::new(|| {
+    let most = std::env::var_os(VARIABLE).map(|name| name.to_string_lossy().into_owned());
+    allowed(most.as_deref()).min(detected())
+});
+
+fn allowed(most: Option<&str>) -> Level {
+    match most {
+        Some("portable") => Level::Portable,
+        Some("avx2") => Level::Avx2,
+        _ => Level::Avx512,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detected() -> Level {
+    let has_avx2 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt");
+    let has_avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl");
+    match (has_avx2, has_avx512) {
+        (true, true) => Level::Avx512,
+        (true, false) => Level::Avx2,
+        _ => Level::Portable,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn detected() -> Level {
+    Level::Portable
+}
+
+/// Whether AVX2, FMA, BMI1, BMI2 and POPCNT are there and used.
+#[inline]
+pub fn has_avx2() -> bool {
+    *LEVEL >= Level::Avx2
+}
+
+/// Whether AVX-512 F, DQ, BW and VL are there and used, and what [`has_avx2`] says.
+#[inline]
+pub fn has_avx512() -> bool {
+    *LEVEL >= Level::Avx512
+}
 
 /// Runs `work` compiled for the instructions of this processor. `work` must be an
 /// `#[inline(always)]` closure that calls nothing but inlined functions, or it gains nothing.
@@ -10,15 +73,11 @@
 pub fn fastest<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vl")
-        {
+        if has_avx512() {
             // SAFETY: the processor has the instructions.
             return unsafe { avx512(work) };
         }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        if has_avx2() {
             // SAFETY: the processor has the instructions.
             return unsafe { avx2(work) };
         }
@@ -36,4 +95,15 @@ fn avx512<R>(work: impl FnOnce() -> R) -> R {
 #[target_feature(enable = "avx2,fma")]
 fn avx2<R>(work: impl FnOnce() -> R) -> R {
     work()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_can_be_taken_away() {
+        assert!(allowed(Some("portable")) < allowed(Some("avx2")));
+        assert!(allowed(Some("avx2")) < allowed(None));
+    }
 }

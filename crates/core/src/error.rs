@@ -93,4 +93,19 @@ mod tests {
         let error = Error::system("answer", "writing", Path::new("/x"), &cause);
         assert!(error.message.contains("free space there"), "{}", error.message);
     }
+
+    #[test]
+    fn what_the_system_says_comes_with_a_remedy() {
+        use std::io::ErrorKind as K;
+        for (kind, remedy) in [
+            (K::StorageFull, "free space"),
+            (K::PermissionDenied, "you may use"),
+            (K::NotFound, "check the path"),
+            (K::IsADirectory, "name the files"),
+            (K::UnexpectedEof, "obtain it again"),
+        ] {
+            let error = Error::system("input", "opening", std::path::Path::new("a"), &kind.into());
+            assert!(error.message.contains(remedy), "{}", error.message);
+        }
+    }
 }

@@ -336,4 +336,33 @@ mod tests {
         assert_eq!(reduce(u128::from(P) * u128::from(P)), 0);
         assert_eq!(reduce((u128::from(P) - 1) * (u128::from(P) - 1)), 1);
     }
+
+    /// Fingerprints of ranks and versions are compared: these are the numbers of this definition.
+    #[test]
+    fn fingerprints_of_a_key_never_change() {
+        let key = Key::of_seed(3);
+        let long: Vec<u8> = (0..9000).map(|place| (place * 7) as u8).collect();
+        let long_words: Vec<u64> = (0..1200).map(|place| place * 0x1234_5678_9ABC).collect();
+        let mut found = [Fingerprint::default(); 3];
+        found[0].add_words(&key, &[1, 2, 3]);
+        found[0].add_words(&key, &long_words);
+        found[1].add_bytes(&key, &long);
+        found[1].add_bytes(&key, b"row");
+        found[2].add_parts(&key, &[1, 2, 3], b"some bytes behind three words");
+        let mut all = Fingerprint::default();
+        found.iter().for_each(|one| all.merge(one));
+        assert_eq!(all.rows(), 5);
+        assert_eq!(
+            found.map(|one| one.products),
+            [
+                [19_292_356_842_690_862, 881_872_661_090_862_760],
+                [169_402_587_208_913_771, 1_665_980_524_982_618_787],
+                [1_802_221_230_583_846_741, 1_824_770_219_300_099_817]
+            ]
+        );
+        assert_eq!(
+            (key.salt(), all.products),
+            (865_245_923_047_006_803, [772_970_869_830_149_743, 2_041_418_454_890_228_051])
+        );
+    }
 }

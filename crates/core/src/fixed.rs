@@ -74,6 +74,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_score_is_at_most_a_negative_one() {
+        assert_eq!([-0.5, 0.0, 0.25].map(upper_bound), [-1, 0, 250_000]);
+    }
+
+    #[test]
     fn text_has_six_decimals() {
         for (micro, text) in [
             (871_000, "0.871000"),

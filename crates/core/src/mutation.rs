@@ -118,6 +118,7 @@ fn exchange(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::mix;
 
     #[test]
     fn every_kind_of_mutant_is_made_and_none_equals_the_original() {
@@ -145,5 +146,20 @@ mod tests {
     fn the_same_number_makes_the_same_mutant() {
         let text = b"1\t2\n3\t4\n";
         assert_eq!(mutant(text, RowFormat::Lines, 5, 12), mutant(text, RowFormat::Lines, 5, 12));
+    }
+
+    /// A failure is told by its seed and number, which must make the same mutant for ever.
+    #[test]
+    fn mutants_never_change() {
+        let text = b"gene\tin\n1\t20\n2\t30\n3\t40\n4\t5\n";
+        let kinds = [RowFormat::Lines, RowFormat::Fixed(16)].map(|rows| {
+            (0..400).filter_map(|index| mutant(text, rows, 9, index)).fold(
+                0,
+                |sum, (what, bytes)| {
+                    what.bytes().chain(bytes).fold(sum, |sum, byte| mix(sum ^ u64::from(byte)))
+                },
+            )
+        });
+        assert_eq!(kinds, [16_340_872_115_129_777_473, 4_461_054_218_214_219_459]);
     }
 }

@@ -42,3 +42,22 @@ impl Progress {
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_counted_and_stops_when_asked() {
+        let progress = Progress::default();
+        progress.expect(10);
+        progress.expect(5);
+        assert!(progress.advance(3).is_ok());
+        progress.reach(7);
+        progress.reach(6);
+        assert_eq!(progress.state(), (7, 15));
+        progress.cancel();
+        assert!(progress.advance(2).is_err());
+        assert_eq!(progress.state(), (9, 15));
+    }
+}

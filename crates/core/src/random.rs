@@ -70,4 +70,32 @@ mod tests {
         let stream = Stream::new(3, 0);
         assert!((0..1000).all(|i| stream.below(i, 7) < 7));
     }
+
+    /// Generated data and samples are the same for ever: these are the numbers of this definition.
+    #[test]
+    fn numbers_of_a_seed_never_change() {
+        let stream = Stream::new(7, 1);
+        let bits = [0, 1, u64::MAX].map(|index| stream.bits(index));
+        assert_eq!(
+            bits,
+            [15_060_738_580_236_591_037, 6_102_899_368_151_393_387, 952_368_618_287_474_043]
+        );
+        assert_eq!(
+            [0, 1].map(|index| stream.uniform(index)),
+            [0.8164442743964381, 0.3308388376705076]
+        );
+        assert_eq!(
+            [0, 1].map(|index| stream.normal(index)),
+            [1.3053131103515625, -0.467803955078125]
+        );
+        assert_eq!([0, 1].map(|index| stream.below(index, 1000)), [816, 330]);
+    }
+
+    #[test]
+    fn uniform_numbers_lie_from_zero_to_one() {
+        let stream = Stream::new(2, 0);
+        let values: Vec<f64> = (0..10_000).map(|index| stream.uniform(index)).collect();
+        assert!(values.iter().all(|value| (0.0..1.0).contains(value)));
+        assert!((values.iter().sum::<f64>() / 1e4 - 0.5).abs() < 0.02);
+    }
 }

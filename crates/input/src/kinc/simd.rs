@@ -110,6 +110,8 @@ pub use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use cuesta_core::cpu;
+
     use super::{Cpu, LOWEST, SymbolBits, WIDTH};
     use std::arch::x86_64::*;
 
@@ -120,10 +122,7 @@ mod x86 {
     impl Avx2 {
         /// This processor's AVX2, if it has it.
         pub fn detect() -> Option<Self> {
-            (is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("popcnt"))
-            .then_some(Self(()))
+            cpu::has_avx2().then_some(Self(()))
         }
     }
 
@@ -166,11 +165,7 @@ mod x86 {
     impl Avx512 {
         /// This processor's AVX-512, if it has it.
         pub fn detect() -> Option<Self> {
-            (is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("popcnt"))
-            .then_some(Self(()))
+            cpu::has_avx512().then_some(Self(()))
         }
     }
 

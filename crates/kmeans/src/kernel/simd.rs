@@ -5,6 +5,8 @@
 //! their answers agree once the points in doubt are decided.
 #![allow(unsafe_code)]
 
+use cuesta_core::cpu;
+
 use super::{CentreTable, STRIP};
 
 /// How far ahead points are asked for: processors by themselves look no further than a page.
@@ -29,13 +31,9 @@ impl VectorLevel {
         let mut levels = vec![Self(Kind::Portable)];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            if cpu::has_avx2() {
                 levels.push(Self(Kind::Avx2));
-                if is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512vl")
-                {
+                if cpu::has_avx512() {
                     levels.push(Self(Kind::Avx512));
                 }
             }

@@ -263,7 +263,7 @@ fn assign<T: Coordinate>(
 /// Whether this processor adds a product in one step: else that would be a call.
 fn has_fused() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    return cpu::has_avx2();
     #[cfg(not(target_arch = "x86_64"))]
     cfg!(target_arch = "aarch64")
 }

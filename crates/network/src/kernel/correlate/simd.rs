@@ -5,6 +5,8 @@
 //! one fixed sequence of IEEE operations, so that the three levels agree bit for bit.
 #![allow(unsafe_code)]
 
+use cuesta_core::cpu;
+
 use super::vector::{
     CodeLane, Lane, Masked, Moments, Slice, Strip, TILE_COLUMNS, TILE_ROWS, Tile, kernels,
 };
@@ -43,10 +45,10 @@ impl Isa {
         let mut levels = vec![Self(Level::Portable)];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            if cpu::has_avx2() {
                 levels.push(Self(Level::Avx2));
             }
-            if is_x86_feature_detected!("avx512f") {
+            if cpu::has_avx512() {
                 levels.push(Self(Level::Avx512));
             }
         }
