@@ -179,6 +179,23 @@ mod _native {
     fn ceiling(py: Python<'_>, kind: &str, request_json: &str) -> PyResult<String> {
         watched(py, None, |_| cuesta_ceiling::measure(kind, request_json))
     }
+
+    /// Serves a store until it is told to stop; JSON in. Calls `ready` once clients can connect.
+    #[pyfunction]
+    fn store_serve(py: Python<'_>, request_json: &str, ready: Py<PyAny>) -> PyResult<()> {
+        watched(py, None, move |state| {
+            // What `ready` raises is told by the one who waits for it in vain.
+            cuesta_store::serve(request_json, state, || {
+                Python::attach(|py| _ = ready.call0(py));
+            })
+        })
+    }
+
+    /// Replays a trace of the store under policies; JSON in, JSON out.
+    #[pyfunction]
+    fn store_simulate(py: Python<'_>, request_json: &str) -> PyResult<String> {
+        watched(py, None, |_| cuesta_store::simulate(request_json))
+    }
 }
 
 fn named<'a>(workloads: impl Iterator<Item = &'a RegisteredWorkload>) -> Vec<&'static str> {

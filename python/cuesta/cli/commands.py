@@ -13,7 +13,7 @@ from cuesta import __version__
 from cuesta.errors import InputError
 
 COMMANDS = (
-    "run", "compare", "verify", "assess", "data", "study", "report", "explain", "doctor",
+    "run", "compare", "verify", "assess", "data", "store", "study", "report", "explain", "doctor",
 )  # fmt: skip
 """Modules of this package, in the order that help lists them."""
 

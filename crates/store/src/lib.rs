@@ -1,0 +1,129 @@
+//! The two-level store: a tier of memory in front of a parallel file system. Knows no workload.
+//!
+//! A file of the under level is cut into blocks; those that are in memory are chosen by a
+//! [`policy`]. A [`trace`] says which blocks were read, and [`simulate`] what any policy would
+//! have had of them in a memory of any size.
+
+pub mod daemon;
+pub mod memory;
+pub mod path;
+pub mod policy;
+pub mod simulate;
+pub mod store;
+pub mod trace;
+pub mod under;
+mod wire;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use policy::PolicyName;
+use simulate::Hits;
+use store::{Freshness, StoreOptions};
+use trace::Trace;
+
+/// Which policies to try on a trace, with which memories.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SimulateRequest {
+    trace: PathBuf,
+    /// Names; all of them when none is given.
+    policies: Vec<String>,
+    /// Bytes of each memory.
+    memories: Vec<u64>,
+    /// Memories of so many equal steps up to all blocks, besides.
+    steps: u64,
+}
+
+/// What is in a trace, and what each policy would have hit.
+#[derive(Debug, Serialize)]
+struct SimulateResponse {
+    reads: u64,
+    read_bytes: u64,
+    blocks: u64,
+    blocks_bytes: u64,
+    outcomes: Vec<SimulatedMemory>,
+}
+
+#[derive(Debug, Serialize)]
+struct SimulatedMemory {
+    policy: &'static str,
+    memory_bytes: u64,
+    hits: Hits,
+}
+
+/// Replays a trace; JSON in, JSON out. Cost: O(reads) for each policy and memory.
+///
+/// # Errors
+/// `Input` naming the line of the trace or the policy; `System`; `Defect` for JSON that is none.
+pub fn simulate(request_json: &str) -> Result<String> {
+    let request: SimulateRequest =
+        serde_json::from_str(request_json).map_err(|error| Error::defect("store", error))?;
+    let mut policies = Vec::new();
+    for name in &request.policies {
+        policies.push(name.parse::<PolicyName>()?);
+    }
+    if policies.is_empty() {
+        policies.extend(PolicyName::ALL);
+    }
+    let trace = Trace::open(&request.trace)?;
+    let mut memories = request.memories;
+    memories.extend((1..=request.steps).map(|step| (trace.blocks_bytes / request.steps) * step));
+    memories.sort_unstable();
+    memories.dedup();
+    let outcome = |policy: PolicyName, memory_bytes| SimulatedMemory {
+        policy: policy.name(),
+        memory_bytes,
+        hits: simulate::hits(policy, memory_bytes, &trace),
+    };
+    let of = |&memory| policies.iter().map(move |&policy| outcome(policy, memory));
+    let outcomes = memories.iter().flat_map(of).collect();
+    let response = SimulateResponse {
+        reads: trace.reads.len() as u64,
+        read_bytes: trace.reads.iter().map(|read| read.size_bytes).sum(),
+        blocks: trace.blocks,
+        blocks_bytes: trace.blocks_bytes,
+        outcomes,
+    };
+    serde_json::to_string(&response).map_err(|error| Error::defect("store", error))
+}
+
+/// What a daemon is started with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServeRequest {
+    folder: PathBuf,
+    under: PathBuf,
+    memory_bytes: u64,
+    block_bytes: u64,
+    policy: String,
+    /// Seconds that a version is taken for the current one; none is for ever.
+    max_age_seconds: Option<f64>,
+}
+
+/// Serves a store as [`daemon::serve`] does; JSON in.
+///
+/// # Errors
+/// As there; `Defect` for JSON that is none.
+pub fn serve(request_json: &str, progress: &Progress, ready: impl FnOnce()) -> Result<()> {
+    let request: ServeRequest =
+        serde_json::from_str(request_json).map_err(|error| Error::defect("store", error))?;
+    let freshness = match request.max_age_seconds {
+        None => Freshness::Immutable,
+        Some(0.0) => Freshness::OnOpen,
+        Some(seconds) => Freshness::MaxAge(
+            Duration::try_from_secs_f64(seconds).map_err(|error| Error::input("store", error))?,
+        ),
+    };
+    let options = StoreOptions {
+        memory_bytes: request.memory_bytes,
+        block_bytes: request.block_bytes,
+        policy: request.policy.parse()?,
+        freshness,
+    };
+    daemon::serve(&request.folder, &request.under, options, progress, ready)
+}

@@ -1,0 +1,275 @@
+//! The tier of memory: blocks in private files of a folder that is in memory.
+//!
+//! A block is written once under another name, then made read-only and given its own, which
+//! says what it is and the checksum of its bytes. It is never changed or cut short after that, so
+//! whoever has mapped it keeps what it mapped; removing it only takes its name away.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use cuesta_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Bytes that are read and written at once while a block is filled.
+pub const PIECE_BYTES: usize = 1 << 20;
+/// Folder of the blocks.
+const BLOCKS: &str = "blocks";
+/// End of the name of a block that is being filled.
+const PARTIAL: &str = "part";
+
+/// Which block of which file: numbers that the store gives to files, never twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BlockKey {
+    /// The file.
+    pub file: u64,
+    /// The block, from 0 on.
+    pub index: u64,
+}
+
+/// A block that is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SealedBlock {
+    /// Which it is.
+    pub key: BlockKey,
+    /// Its size, at least 1.
+    pub size_bytes: u64,
+    /// CRC-32C of its bytes.
+    pub checksum: u32,
+}
+
+impl SealedBlock {
+    fn name(&self) -> String {
+        let Self { key, size_bytes, checksum } = self;
+        format!("{:x}-{:x}-{size_bytes:x}-{checksum:08x}", key.file, key.index)
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        let mut numbers = [0; 4];
+        let mut parts = name.split('-');
+        for number in &mut numbers {
+            *number = u64::from_str_radix(parts.next()?, 16).ok()?;
+        }
+        let [file, index, size_bytes, checksum] = numbers;
+        let block = Self {
+            key: BlockKey { file, index },
+            size_bytes,
+            checksum: u32::try_from(checksum).ok()?,
+        };
+        (block.name() == name).then_some(block)
+    }
+}
+
+/// The folder.
+#[derive(Debug)]
+pub struct MemoryTier {
+    blocks: PathBuf,
+}
+
+impl MemoryTier {
+    /// Makes the folder, or opens it where it is there and this user's alone.
+    ///
+    /// # Errors
+    /// `Input` for a folder that others may enter; `System`.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let failed = |cause| Error::system("store", "making", folder, &cause);
+        let blocks = folder.join(BLOCKS);
+        DirBuilder::new().recursive(true).mode(0o700).create(&blocks).map_err(failed)?;
+        let facts = fs::symlink_metadata(folder).map_err(failed)?;
+        let own = rustix::process::geteuid().as_raw();
+        if facts.uid() != own || facts.mode() & 0o077 != 0 || !facts.is_dir() {
+            let text = format!(
+                "{} is not a folder that its owner alone may enter; remove it, or name another by \
+                 $CUESTA_STORE",
+                folder.display()
+            );
+            return Err(Error::input("store", text));
+        }
+        Ok(Self { blocks })
+    }
+
+    /// Where a block is.
+    pub fn path(&self, block: &SealedBlock) -> PathBuf {
+        self.blocks.join(block.name())
+    }
+
+    /// Makes a block of `size_bytes`, which `read` gives piece by piece with the place of each;
+    /// `piece` is memory that is used again.
+    ///
+    /// # Errors
+    /// Those of `read`; `StorageFull` where the memory is; nothing is left of the block then.
+    pub fn fill(
+        &self,
+        key: BlockKey,
+        size_bytes: u64,
+        piece: &mut Vec<u8>,
+        mut read: impl FnMut(&mut [u8], u64) -> io::Result<()>,
+    ) -> io::Result<SealedBlock> {
+        let partial =
+            Partial(self.blocks.join(format!("{:x}-{:x}.{PARTIAL}", key.file, key.index)));
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&partial.0)?;
+        piece.resize(PIECE_BYTES, 0);
+        let (mut place, mut checksum) = (0, 0);
+        while place < size_bytes {
+            let count = (size_bytes - place).min(PIECE_BYTES as u64) as usize;
+            let piece = &mut piece[..count];
+            read(piece, place)?;
+            checksum = crc32c::crc32c_append(checksum, piece);
+            file.write_all(piece)?;
+            place += count as u64;
+        }
+        let block = SealedBlock { key, size_bytes, checksum };
+        file.set_permissions(Permissions::from_mode(0o400))?;
+        fs::rename(&partial.0, self.path(&block))?;
+        Ok(block)
+    }
+
+    /// Takes the name of a block away; its memory is free once nobody has it mapped.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn remove(&self, block: &SealedBlock) -> io::Result<()> {
+        fs::remove_file(self.path(block))
+    }
+
+    /// Whether the bytes of a block are still those that were filled.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn is_whole(&self, block: &SealedBlock) -> io::Result<bool> {
+        let mut file = File::open(self.path(block))?;
+        if file.metadata()?.len() != block.size_bytes {
+            return Ok(false);
+        }
+        let mut piece = vec![0; PIECE_BYTES];
+        let mut checksum = 0;
+        loop {
+            match io::Read::read(&mut file, &mut piece) {
+                Ok(0) => return Ok(checksum == block.checksum),
+                Ok(count) => checksum = crc32c::crc32c_append(checksum, &piece[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The blocks that are there; what is none, or was never finished, is removed.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn found(&self) -> Result<Vec<SealedBlock>> {
+        let failed = |cause| Error::system("store", "reading", &self.blocks, &cause);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.blocks).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            match entry.file_name().to_str().and_then(SealedBlock::of_name) {
+                Some(block) => found.push(block),
+                None => fs::remove_file(entry.path()).map_err(failed)?,
+            }
+        }
+        found.sort_unstable_by_key(|block| block.key);
+        Ok(found)
+    }
+}
+
+/// A file that is removed unless it got another name.
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KEY: BlockKey = BlockKey { file: 3, index: 17 };
+
+    fn filled(tier: &MemoryTier, bytes: &[u8]) -> io::Result<SealedBlock> {
+        tier.fill(KEY, bytes.len() as u64, &mut Vec::new(), |piece, place| {
+            piece.copy_from_slice(&bytes[place as usize..][..piece.len()]);
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn a_block_is_whole_read_only_and_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let tier = MemoryTier::open(&folder.path().join("tier")).unwrap();
+        let bytes: Vec<u8> = (0..PIECE_BYTES + 77).map(|place| (place * 7 / 3) as u8).collect();
+        let block = filled(&tier, &bytes).unwrap();
+        assert_eq!(block.checksum, crc32c::crc32c(&bytes));
+        assert_eq!(fs::read(tier.path(&block)).unwrap(), bytes);
+        let mode = fs::metadata(tier.path(&block)).unwrap().mode() & 0o777;
+        assert_eq!(mode, 0o400);
+        fs::write(tier.blocks.join("3-12.part"), "half").unwrap();
+        fs::write(tier.blocks.join("3-12-0-1"), "no name of ours").unwrap();
+        assert_eq!(tier.found().unwrap(), [block]);
+        assert_eq!(fs::read_dir(&tier.blocks).unwrap().count(), 1);
+        assert!(tier.is_whole(&block).unwrap());
+        tier.remove(&block).unwrap();
+        assert_eq!(tier.found().unwrap(), []);
+    }
+
+    #[test]
+    fn a_failed_fill_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let tier = MemoryTier::open(&folder.path().join("tier")).unwrap();
+        let mut left = 2;
+        let failing = |_: &mut [u8], _| {
+            left -= 1;
+            if left == 0 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+        };
+        let error = tier.fill(KEY, 3 << 20, &mut Vec::new(), failing).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(fs::read_dir(&tier.blocks).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn every_changed_bit_and_size_shows() {
+        let folder = tempfile::tempdir().unwrap();
+        let tier = MemoryTier::open(&folder.path().join("tier")).unwrap();
+        let bytes: Vec<u8> = (0..1000).map(|place| place as u8).collect();
+        let block = filled(&tier, &bytes).unwrap();
+        let path = tier.path(&block);
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        for place in (0..8000).step_by(97) {
+            let mut wrong = bytes.clone();
+            wrong[place / 8] ^= 1 << (place % 8);
+            fs::write(&path, &wrong).unwrap();
+            assert!(!tier.is_whole(&block).unwrap(), "bit {place}");
+        }
+        fs::write(&path, &bytes[..999]).unwrap();
+        assert!(!tier.is_whole(&block).unwrap());
+    }
+
+    #[test]
+    fn a_folder_that_others_may_enter_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let tier = folder.path().join("tier");
+        fs::create_dir(&tier).unwrap();
+        fs::set_permissions(&tier, Permissions::from_mode(0o755)).unwrap();
+        let error = MemoryTier::open(&tier).unwrap_err();
+        assert!(error.message.contains("its owner alone"), "{}", error.message);
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_says_which_block_it_is(numbers in any::<[u64; 3]>(), checksum in any::<u32>()) {
+            let [file, index, size_bytes] = numbers;
+            let block = SealedBlock { key: BlockKey { file, index }, size_bytes, checksum };
+            prop_assert_eq!(SealedBlock::of_name(&block.name()), Some(block));
+        }
+
+        #[test]
+        fn other_names_are_none(name in "[0-9a-f.-]{0,40}") {
+            if let Some(block) = SealedBlock::of_name(&name) {
+                prop_assert_eq!(block.name(), name);
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Paths in the store: `cuesta:///folder/file`, below the root of the under level.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use cuesta_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+const SCHEME: &str = "cuesta://";
+
+/// A path below the root, without `.`, `..` or empty steps; the root itself is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct StorePath(String);
+
+impl StorePath {
+    /// As a path relative to the root; `.` for the root.
+    pub fn relative(&self) -> &Path {
+        Path::new(if self.0.is_empty() { "." } else { &self.0 })
+    }
+
+    /// The folder that it is in; `None` for the root.
+    pub fn parent(&self) -> Option<Self> {
+        if self.0.is_empty() {
+            return None;
+        }
+        Some(Self(self.0.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned())))
+    }
+
+    /// Its last step; empty for the root.
+    pub fn name(&self) -> &str {
+        self.0.rsplit_once('/').map_or(&self.0, |(_, name)| name)
+    }
+
+    /// What is in this folder under a name.
+    ///
+    /// # Errors
+    /// `Input` for a name that is none.
+    pub fn join(&self, name: &str) -> Result<Self> {
+        format!("{}/{name}", self.0).parse()
+    }
+
+    /// The path below a root of the file system.
+    pub fn below(&self, root: &Path) -> PathBuf {
+        if self.0.is_empty() { root.to_owned() } else { root.join(&self.0) }
+    }
+}
+
+impl FromStr for StorePath {
+    type Err = Error;
+
+    /// From `cuesta:///a/b`, `/a/b` or `a/b`; slashes at the end and doubled ones do not count.
+    fn from_str(text: &str) -> Result<Self> {
+        let path = match text.strip_prefix(SCHEME) {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
+            Some(rest) => {
+                let host = rest.split('/').next().unwrap_or(rest);
+                let text = format!("{text} names a host, {host}; give cuesta:///path");
+                return Err(Error::input("store", text));
+            }
+            None => text,
+        };
+        let steps: Vec<&str> = path.split('/').filter(|step| !step.is_empty()).collect();
+        if steps.iter().any(|step| matches!(*step, "." | "..") || step.contains('\0')) {
+            let text = format!("{text:?} leaves its root or has a step that is no name");
+            return Err(Error::input("store", text));
+        }
+        Ok(Self(steps.join("/")))
+    }
+}
+
+impl fmt::Display for StorePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}/{}", self.0)
+    }
+}
+
+impl TryFrom<String> for StorePath {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<StorePath> for String {
+    fn from(path: StorePath) -> Self {
+        path.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_path_is_written_in_many_ways() {
+        for text in ["cuesta:///a/b", "/a/b", "a/b", "//a//b/", "cuesta:///a/b/"] {
+            let path: StorePath = text.parse().unwrap();
+            assert_eq!(path.to_string(), "cuesta:///a/b");
+            assert_eq!((path.name(), path.parent().unwrap().name()), ("b", "a"));
+        }
+        for text in ["", "/", "cuesta://", "cuesta:///"] {
+            let root: StorePath = text.parse().unwrap();
+            assert_eq!((root.relative(), root.parent()), (Path::new("."), None));
+            assert_eq!(root.join("a").unwrap().to_string(), "cuesta:///a");
+        }
+    }
+
+    #[test]
+    fn what_leaves_the_root_is_no_path() {
+        for text in ["..", "a/../b", "/./a", "a\0b", "cuesta://host/a"] {
+            assert!(text.parse::<StorePath>().is_err(), "{text:?}");
+        }
+        assert!(StorePath::default().join("..").is_err());
+    }
+}

@@ -1,0 +1,92 @@
+//! Which block leaves the memory when another one needs its room: pure state machines, equal in
+//! their hits to libCacheSim's of the same name.
+
+mod lru;
+mod queue;
+mod s3fifo;
+mod sieve;
+
+use std::fmt;
+use std::str::FromStr;
+
+use cuesta_core::{Error, Result};
+use lru::Lru;
+use s3fifo::S3Fifo;
+use sieve::Sieve;
+
+/// A block, by its number.
+pub type BlockId = u64;
+
+/// Decides which block leaves.
+///
+/// For a block that is not in memory the store calls [`missed`](Self::missed), then
+/// [`evict`](Self::evict) until there is room, then [`insert`](Self::insert).
+pub trait Policy: Send {
+    /// A block that is in memory was read.
+    fn hit(&mut self, block: BlockId);
+
+    /// A block that is not in memory is to be read.
+    fn missed(&mut self, block: BlockId) {
+        let _ = block;
+    }
+
+    /// A block came into memory.
+    fn insert(&mut self, block: BlockId, size_bytes: u64);
+
+    /// Chooses the block that leaves, among those that may, and forgets it; `None` when none may.
+    fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId>;
+
+    /// A block left for another reason: its file is gone, or a user freed it.
+    fn remove(&mut self, block: BlockId);
+}
+
+/// The policies there are, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyName {
+    /// Least recently used, the paper's.
+    Lru,
+    /// SIEVE.
+    Sieve,
+    /// S3-FIFO.
+    S3Fifo,
+}
+
+impl PolicyName {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Lru, Self::Sieve, Self::S3Fifo];
+
+    /// Its name in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lru => "lru",
+            Self::Sieve => "sieve",
+            Self::S3Fifo => "s3-fifo",
+        }
+    }
+
+    /// The policy, for a memory of so many bytes.
+    pub fn make(self, capacity_bytes: u64) -> Box<dyn Policy> {
+        match self {
+            Self::Lru => Box::new(Lru::default()),
+            Self::Sieve => Box::new(Sieve::default()),
+            Self::S3Fifo => Box::new(S3Fifo::new(capacity_bytes)),
+        }
+    }
+}
+
+impl FromStr for PolicyName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            Error::input("store", format!("there is no policy {name}, give one of {known}"))
+        })
+    }
+}
+
+impl fmt::Display for PolicyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,165 @@
+//! What a policy would have had in memory of the blocks that were read.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::policy::{BlockId, Policy, PolicyName};
+use crate::trace::{BlockRead, Trace};
+
+/// Reads that a memory would have served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Hits {
+    /// How many there were.
+    pub reads: u64,
+    /// Bytes of their blocks.
+    pub bytes: u64,
+}
+
+/// The hits of a policy with a memory of so many bytes. Cost: O(reads), a few words a block.
+pub fn hits(policy: PolicyName, memory_bytes: u64, trace: &Trace) -> Hits {
+    let mut memory = Memory {
+        policy: policy.make(memory_bytes),
+        resident: HashMap::new(),
+        free_bytes: memory_bytes,
+    };
+    let mut hits = Hits::default();
+    for read in &trace.reads {
+        if memory.read(read) {
+            hits.reads += 1;
+            hits.bytes += read.size_bytes;
+        }
+    }
+    hits
+}
+
+struct Memory {
+    policy: Box<dyn Policy>,
+    resident: HashMap<BlockId, u64>,
+    free_bytes: u64,
+}
+
+impl Memory {
+    /// Whether a block is there; else it comes if it fits.
+    fn read(&mut self, read: &BlockRead) -> bool {
+        let &BlockRead { block, size_bytes } = read;
+        match self.resident.get(&block) {
+            Some(&size) if size == size_bytes => {
+                self.policy.hit(block);
+                return true;
+            }
+            // Its file is another one by now.
+            Some(&size) => {
+                self.resident.remove(&block);
+                self.policy.remove(block);
+                self.free_bytes += size;
+            }
+            None => (),
+        }
+        self.policy.missed(block);
+        while self.free_bytes < size_bytes {
+            let Some(left) = self.policy.evict(&|_| true) else { return false };
+            self.free_bytes += self.resident.remove(&left).unwrap_or(0);
+        }
+        self.policy.insert(block, size_bytes);
+        self.resident.insert(block, size_bytes);
+        self.free_bytes -= size_bytes;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn trace(blocks: &[u64]) -> Trace {
+        let reads = blocks.iter().map(|&block| BlockRead { block, size_bytes: 10 }).collect();
+        Trace { reads, blocks: 0, blocks_bytes: 0 }
+    }
+
+    #[test]
+    fn of_a_cycle_larger_than_memory_s3_fifo_alone_keeps_some() {
+        let cycle: Vec<u64> = (0..20).cycle().take(2000).collect();
+        let of = |policy| hits(policy, 100, &trace(&cycle)).reads;
+        assert_eq!((of(PolicyName::Lru), of(PolicyName::Sieve)), (0, 0));
+        // Of 20 blocks it keeps 9 in its main queue.
+        assert_eq!(of(PolicyName::S3Fifo), 9 * 99);
+    }
+
+    #[test]
+    fn a_block_larger_than_memory_never_comes() {
+        for policy in PolicyName::ALL {
+            assert_eq!(hits(policy, 9, &trace(&[1, 1, 1])), Hits::default(), "{policy}");
+            assert_eq!(hits(policy, 10, &trace(&[1, 1, 2, 2])), Hits { reads: 2, bytes: 20 });
+        }
+    }
+
+    /// Belady's: the block that is read again last leaves.
+    fn most(blocks: &[u64], count: usize) -> u64 {
+        let mut resident: Vec<u64> = Vec::new();
+        let mut hits = 0;
+        for (now, &block) in blocks.iter().enumerate() {
+            if resident.contains(&block) {
+                hits += 1;
+                continue;
+            }
+            resident.push(block);
+            if resident.len() > count {
+                let next = |block| blocks[now + 1..].iter().position(|&other| other == block);
+                let last = (0..resident.len())
+                    .max_by_key(|&one| next(resident[one]).unwrap_or(usize::MAX));
+                resident.swap_remove(last.unwrap());
+            }
+        }
+        hits
+    }
+
+    proptest! {
+        #[test]
+        fn no_policy_beats_the_best_and_all_hit_what_fits(
+            blocks in prop::collection::vec(0u64..12, 1..200),
+            count in 1usize..14,
+        ) {
+            let distinct = blocks.iter().collect::<std::collections::HashSet<_>>().len();
+            for policy in PolicyName::ALL {
+                let found = hits(policy, 10 * count as u64, &trace(&blocks)).reads;
+                prop_assert!(found <= most(&blocks, count), "{}", policy);
+                if distinct <= count {
+                    prop_assert_eq!(found, (blocks.len() - distinct) as u64, "{}", policy);
+                }
+            }
+        }
+
+        /// Blocks that may not leave stay; freed ones are forgotten.
+        #[test]
+        fn a_policy_forgets_what_left_and_nothing_else(
+            steps in prop::collection::vec((0u64..20, 0u8..4, any::<u32>()), 1..300),
+        ) {
+            for name in PolicyName::ALL {
+                let mut policy = name.make(100);
+                let mut resident = std::collections::BTreeSet::new();
+                for &(block, what, held) in &steps {
+                    let may_leave = |block: BlockId| held >> block & 1 == 0;
+                    match what {
+                        0 if resident.remove(&block) => policy.remove(block),
+                        1 => {
+                            let left = policy.evict(&may_leave);
+                            let any = resident.iter().any(|&block| may_leave(block));
+                            prop_assert_eq!(left.is_some(), any, "{}", name);
+                            if let Some(left) = left {
+                                prop_assert!(resident.remove(&left) && may_leave(left));
+                            }
+                        }
+                        _ if resident.contains(&block) => policy.hit(block),
+                        _ => {
+                            policy.missed(block);
+                            policy.insert(block, 10);
+                            resident.insert(block);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What one store leaves for the next: beside its blocks, which files they are of.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use cuesta_core::{Error, Result};
+
+use super::state::FileVersion;
+use super::{OPERATION, Store, StoreOptions, lock};
+use crate::memory::SealedBlock;
+
+impl Store {
+    pub(super) fn facts_path(&self, number: u64) -> PathBuf {
+        self.files.join(format!("{number:x}.json"))
+    }
+
+    /// Keeps beside the blocks of a file what they are, for a store that comes after this one,
+    /// unless it would not know a later version from this one.
+    pub(super) fn keep_facts(&self, number: u64, file: &FileVersion) -> io::Result<()> {
+        let path = self.facts_path(number);
+        let is_young = lock(&self.state).is_young(number);
+        match (is_young, path.exists()) {
+            (true, true) => return fs::remove_file(&path),
+            (false, false) => (),
+            _ => return Ok(()),
+        }
+        let partial = path.with_extension("part");
+        fs::write(&partial, serde_json::to_vec(file)?)?;
+        fs::rename(&partial, &path)
+    }
+
+    /// Takes in what an earlier store left: blocks whose file is known, others are removed.
+    pub(super) fn adopt(&self) -> Result<()> {
+        let failed = |cause| Error::system(OPERATION, "reading", &self.files, &cause);
+        let mut by_file: HashMap<u64, Vec<SealedBlock>> = HashMap::new();
+        for block in self.tier.found()? {
+            by_file.entry(block.key.file).or_default().push(block);
+        }
+        let mut state = lock(&self.state);
+        let mut room = self.options.memory_bytes;
+        for entry in fs::read_dir(&self.files).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let number = path.file_stem().and_then(|name| name.to_str());
+            let number = number.and_then(|name| u64::from_str_radix(name, 16).ok());
+            let file = fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+            let known = number.filter(|&number| path == self.facts_path(number)).zip(file);
+            let blocks = known.as_ref().and_then(|(number, _)| by_file.remove(number));
+            let (Some((number, file)), Some(mut blocks)) = (known, blocks) else {
+                let _ = fs::remove_file(&path);
+                continue;
+            };
+            let left = blocks.split_off(blocks.partition_point(|block| {
+                let fits = block.size_bytes <= room && is_block_of(&file, block, &self.options);
+                room -= if fits { block.size_bytes } else { 0 };
+                fits
+            }));
+            self.remove(&left);
+            state.adopt(number, file, &blocks);
+        }
+        drop(state);
+        by_file.into_values().for_each(|blocks| self.remove(&blocks));
+        Ok(())
+    }
+}
+
+/// Whether a block is one of a file, cut as this store cuts.
+fn is_block_of(file: &FileVersion, block: &SealedBlock, options: &StoreOptions) -> bool {
+    let start = block.key.index.saturating_mul(options.block_bytes);
+    let size_bytes = file.version.size_bytes.saturating_sub(start).min(options.block_bytes);
+    size_bytes > 0 && size_bytes == block.size_bytes
+}

@@ -1,0 +1,358 @@
+//! The store in one process: opens files of the under level, fills blocks of memory, grants leases.
+//! Many threads may use it at once.
+
+mod adopt;
+pub mod counts;
+mod fill;
+pub mod state;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cuesta_core::{Error, Result};
+
+use crate::memory::{BlockKey, MemoryTier, SealedBlock};
+use crate::path::StorePath;
+use crate::policy::PolicyName;
+use crate::under::{Under, UnderFile};
+use counts::Counts;
+use state::{LeaseStep, Residency};
+
+const OPERATION: &str = "store";
+/// Folder of what is known about files.
+const FILES: &str = "files";
+
+/// When it is asked whether a file is still the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Each time that it is opened.
+    OnOpen,
+    /// When it is opened, and it was asked longer ago than this.
+    MaxAge(Duration),
+    /// When it is opened for the first time.
+    Immutable,
+}
+
+/// How a store works.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreOptions {
+    /// Most bytes of blocks in memory.
+    pub memory_bytes: u64,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Which block leaves.
+    pub policy: PolicyName,
+    /// When versions are compared.
+    pub freshness: Freshness,
+}
+
+/// A file that was opened: one version of it until it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenedFile {
+    /// Its number, for leases.
+    pub number: u64,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// Where a block is to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockLease {
+    /// In this file of memory, until the lease is released.
+    Memory(SealedBlock, PathBuf),
+    /// In the under level: the memory has no room for it.
+    Bypass,
+}
+
+/// A store.
+pub struct Store {
+    under: Box<dyn Under>,
+    tier: MemoryTier,
+    files: PathBuf,
+    options: StoreOptions,
+    state: Mutex<Residency>,
+    /// A block was filled, or could not be.
+    changed: Condvar,
+    /// Files of the under level that are open here, and when their versions were compared.
+    handles: Mutex<HashMap<u64, Handle>>,
+    /// Memory that fills use again.
+    pieces: Mutex<Vec<Vec<u8>>>,
+}
+
+struct Handle {
+    file: Option<Arc<dyn UnderFile>>,
+    compared: Instant,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Store {
+    /// A store over `under` with its memory in `folder`, and what an earlier one left there.
+    ///
+    /// # Errors
+    /// `Input` for a memory that holds no block, or a folder that is not this user's; `System`.
+    pub fn open(under: Box<dyn Under>, folder: &Path, options: StoreOptions) -> Result<Self> {
+        if options.block_bytes == 0 || options.memory_bytes < options.block_bytes {
+            let (memory, block) = (options.memory_bytes, options.block_bytes);
+            let text = format!(
+                "a memory of {memory} bytes holds no block of {block}; raise --memory or lower \
+                 --block"
+            );
+            return Err(Error::input(OPERATION, text));
+        }
+        let tier = MemoryTier::open(folder)?;
+        let files = folder.join(FILES);
+        fs::create_dir_all(&files)
+            .map_err(|cause| Error::system(OPERATION, "making", &files, &cause))?;
+        let policy = options.policy.make(options.memory_bytes);
+        let state = Residency::new(options.memory_bytes, options.block_bytes, policy);
+        let store = Self {
+            under,
+            tier,
+            files,
+            options,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            handles: Mutex::new(HashMap::new()),
+            pieces: Mutex::new(Vec::new()),
+        };
+        store.adopt()?;
+        Ok(store)
+    }
+
+    /// How it works.
+    pub fn options(&self) -> &StoreOptions {
+        &self.options
+    }
+
+    /// The under level.
+    pub fn under(&self) -> &dyn Under {
+        &*self.under
+    }
+
+    /// The numbers.
+    pub fn counts(&self) -> Counts {
+        lock(&self.state).counts()
+    }
+
+    /// Opens a file; [`close`](Self::close) it.
+    ///
+    /// # Errors
+    /// `System` naming the file.
+    pub fn open_file(&self, path: &StorePath) -> Result<OpenedFile> {
+        if let Some(known) = self.open_known(path) {
+            return Ok(known);
+        }
+        let failed = |cause| system("opening", path, &cause);
+        let file: Arc<dyn UnderFile> = self.under.open(path).map_err(failed)?.into();
+        let version = file.version().map_err(failed)?;
+        let mut state = lock(&self.state);
+        let (number, leaving) = state.open(path, version);
+        // While the state is locked, so that nobody who closes the file takes the handle away.
+        let handle = Handle { file: Some(file), compared: Instant::now() };
+        lock(&self.handles).insert(number, handle);
+        drop(state);
+        self.remove(&leaving);
+        Ok(OpenedFile { number, size_bytes: version.size_bytes })
+    }
+
+    /// Opens a file that need not be compared with what is known of it.
+    fn open_known(&self, path: &StorePath) -> Option<OpenedFile> {
+        if self.options.freshness == Freshness::OnOpen {
+            return None;
+        }
+        let mut state = lock(&self.state);
+        let (number, version) = state.known(path)?;
+        let compared = lock(&self.handles).get(&number)?.compared;
+        if let Freshness::MaxAge(age) = self.options.freshness
+            && compared.elapsed() > age
+        {
+            return None;
+        }
+        state.open_again(number);
+        Some(OpenedFile { number, size_bytes: version.size_bytes })
+    }
+
+    /// Closes a file.
+    pub fn close(&self, number: u64) {
+        let mut state = lock(&self.state);
+        if state.close(number)
+            && let Some(handle) = lock(&self.handles).get_mut(&number)
+        {
+            handle.file = None;
+        }
+        let is_gone = state.file(number).is_none();
+        if is_gone {
+            lock(&self.handles).remove(&number);
+        }
+        drop(state);
+        if is_gone {
+            let _ = fs::remove_file(self.facts_path(number));
+        }
+    }
+
+    /// Leases a block of an open file; [`release`](Self::release) it where it is in memory. A block
+    /// that is not there is filled meanwhile.
+    ///
+    /// # Errors
+    /// `Input` where the file has no such block, or is another one by now; `System`.
+    pub fn lease(&self, key: BlockKey) -> Result<BlockLease> {
+        let mut state = lock(&self.state);
+        let Some(file) = state.file(key.file).cloned() else {
+            return Err(Error::input(OPERATION, format!("file {} is not open", key.file)));
+        };
+        if state.size_of(key) == 0 || key.index > u64::from(u32::MAX) {
+            let text = format!("{} has no block {}", file.path, key.index);
+            return Err(Error::input(OPERATION, text));
+        }
+        loop {
+            match state.lease(key) {
+                LeaseStep::Grant(block) => return Ok(self.granted(block)),
+                LeaseStep::Wait => {
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                LeaseStep::Check(block) => {
+                    drop(state);
+                    let is_whole = self.tier.is_whole(&block).unwrap_or(false);
+                    if !is_whole {
+                        self.remove(&[block]);
+                    }
+                    state = lock(&self.state);
+                    state.checked(block, is_whole);
+                    self.changed.notify_all();
+                    if is_whole {
+                        return Ok(self.granted(block));
+                    }
+                }
+                LeaseStep::Fill { size_bytes, leaving } => {
+                    drop(state);
+                    self.remove(&leaving);
+                    return self.fill(key, &file, size_bytes);
+                }
+                LeaseStep::Bypass { leaving } => {
+                    drop(state);
+                    self.remove(&leaving);
+                    return Ok(BlockLease::Bypass);
+                }
+            }
+        }
+    }
+
+    /// Ends a lease.
+    pub fn release(&self, key: BlockKey) {
+        let left = lock(&self.state).release(key);
+        self.remove(left.as_slice());
+    }
+
+    /// Brings all blocks of a file into memory, as far as there is room; bytes that are there.
+    ///
+    /// # Errors
+    /// As [`lease`](Self::lease).
+    pub fn load(&self, path: &StorePath) -> Result<u64> {
+        let file = self.open_file(path)?;
+        let loaded = self.load_blocks(file);
+        self.close(file.number);
+        loaded
+    }
+
+    fn load_blocks(&self, file: OpenedFile) -> Result<u64> {
+        let mut loaded = 0;
+        for index in 0..file.size_bytes.div_ceil(self.options.block_bytes) {
+            let key = BlockKey { file: file.number, index };
+            if let BlockLease::Memory(block, _) = self.lease(key)? {
+                loaded += block.size_bytes;
+                self.release(key);
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Brings a file into memory to stay there; bytes that are there.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn pin(&self, path: &StorePath) -> Result<u64> {
+        let file = self.open_file(path)?;
+        lock(&self.state).pin(file.number, true);
+        let loaded = self.load_blocks(file);
+        self.close(file.number);
+        loaded
+    }
+
+    /// Lets a pinned file leave memory again.
+    pub fn unpin(&self, path: &StorePath) {
+        let mut state = lock(&self.state);
+        if let Some((number, _)) = state.known(path) {
+            state.pin(number, false);
+        }
+    }
+
+    /// Takes the blocks of a file out of memory, pinned or not; bytes that became free. Those that
+    /// somebody reads leave afterwards.
+    pub fn free(&self, path: &StorePath) -> u64 {
+        let mut state = lock(&self.state);
+        let Some((number, _)) = state.known(path) else { return 0 };
+        let leaving = state.retire(number);
+        drop(state);
+        self.remove(&leaving);
+        leaving.iter().map(|block| block.size_bytes).sum()
+    }
+
+    /// Bytes of a file that are in memory, in its version known last.
+    pub fn bytes_in_memory(&self, path: &StorePath) -> u64 {
+        let state = lock(&self.state);
+        let Some((number, _)) = state.known(path) else { return 0 };
+        state.blocks(Some(number)).iter().map(|block| block.size_bytes).sum()
+    }
+
+    /// Checks the bytes of all blocks in memory; those that have changed leave it, and their files
+    /// and numbers are returned. The under level has them still.
+    pub fn scrub(&self) -> Vec<(StorePath, u64)> {
+        let mut damaged = Vec::new();
+        let blocks = lock(&self.state).blocks(None);
+        for block in blocks {
+            if self.tier.is_whole(&block).unwrap_or(true) {
+                continue;
+            }
+            let mut state = lock(&self.state);
+            let path = state.file(block.key.file).map(|file| file.path.clone());
+            if state.damage(block.key) {
+                drop(state);
+                self.remove(&[block]);
+            }
+            damaged.extend(path.map(|path| (path, block.key.index)));
+        }
+        damaged
+    }
+
+    fn granted(&self, block: SealedBlock) -> BlockLease {
+        BlockLease::Memory(block, self.tier.path(&block))
+    }
+
+    fn remove(&self, blocks: &[SealedBlock]) {
+        for block in blocks {
+            // One that is gone already is what was wanted.
+            let _ = self.tier.remove(block);
+        }
+    }
+}
+
+fn system(doing: &str, path: &StorePath, cause: &io::Error) -> Error {
+    Error::system(OPERATION, doing, Path::new(&path.to_string()), cause)
+}
+
+fn changed_or(path: &StorePath, cause: &io::Error) -> Error {
+    match cause.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+            let text = format!("{path} was changed while it was read; open it again");
+            Error::input(OPERATION, text)
+        }
+        _ => system("reading", path, cause),
+    }
+}

@@ -1,0 +1,391 @@
+//! What is in memory, who has it, and what may leave: decisions without I/O.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::counts::Counts;
+use crate::memory::{BlockKey, SealedBlock};
+use crate::path::StorePath;
+use crate::policy::{BlockId, Policy};
+use crate::under::UnderVersion;
+
+/// A file of the under level, in one version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileVersion {
+    /// Where it is.
+    pub path: StorePath,
+    /// Its version; another one is another file here.
+    pub version: UnderVersion,
+}
+
+/// What is to be done for a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeaseStep {
+    /// It is granted.
+    Grant(SealedBlock),
+    /// Somebody fills or checks the block: ask again later.
+    Wait,
+    /// The block was found, check its bytes, then say [`Residency::checked`].
+    Check(SealedBlock),
+    /// There is room once these blocks are removed: fill it, then say [`Residency::filled`] or
+    /// [`Residency::failed`].
+    Fill {
+        /// Of the block.
+        size_bytes: u64,
+        /// To be removed.
+        leaving: Vec<SealedBlock>,
+    },
+    /// There is no room, for all that is in memory is held; these blocks left in vain.
+    Bypass {
+        /// To be removed.
+        leaving: Vec<SealedBlock>,
+    },
+}
+
+#[derive(Debug)]
+struct Entry {
+    file: FileVersion,
+    opens: u64,
+    is_pinned: bool,
+    /// A newer version has its name, or it was freed: its blocks leave when nobody has them.
+    is_old: bool,
+    /// A block was filled so soon after a change that the next one may bear the same time.
+    is_young: bool,
+}
+
+#[derive(Debug)]
+enum Block {
+    /// Somebody works on it, and its bytes are counted.
+    Busy { size_bytes: u64 },
+    /// Found when the store began; not checked yet.
+    Found(SealedBlock),
+    /// In memory.
+    Here { block: SealedBlock, leases: u64 },
+}
+
+/// Files, blocks and the policy.
+pub struct Residency {
+    block_bytes: u64,
+    memory_bytes: u64,
+    policy: Box<dyn Policy>,
+    files: HashMap<u64, Entry>,
+    names: HashMap<StorePath, u64>,
+    /// By file, then block.
+    blocks: BTreeMap<BlockKey, Block>,
+    next_file: u64,
+    counts: Counts,
+}
+
+impl Residency {
+    /// Nothing in memory yet.
+    pub fn new(memory_bytes: u64, block_bytes: u64, policy: Box<dyn Policy>) -> Self {
+        Self {
+            block_bytes,
+            memory_bytes,
+            policy,
+            files: HashMap::new(),
+            names: HashMap::new(),
+            blocks: BTreeMap::new(),
+            next_file: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The numbers.
+    pub fn counts(&self) -> Counts {
+        let here = |block: &&Block| matches!(block, Block::Here { .. });
+        let pinned = |(key, block): (&BlockKey, &Block)| match block {
+            Block::Here { block, .. } if self.is_pinned(*key) => block.size_bytes,
+            _ => 0,
+        };
+        Counts {
+            blocks: self.blocks.values().filter(here).count() as u64,
+            pinned_bytes: self.blocks.iter().map(pinned).sum(),
+            ..self.counts
+        }
+    }
+
+    /// Takes in what an earlier store left, unless there is no room.
+    pub fn adopt(&mut self, number: u64, file: FileVersion, blocks: &[SealedBlock]) {
+        self.next_file = self.next_file.max(number + 1);
+        self.names.insert(file.path.clone(), number);
+        self.files.insert(number, Entry::new(file));
+        for &block in blocks {
+            self.counts.used_bytes += block.size_bytes;
+            self.policy.insert(id_of(block.key), block.size_bytes);
+            self.blocks.insert(block.key, Block::Found(block));
+        }
+    }
+
+    /// The file that is known under a path.
+    pub fn known(&self, path: &StorePath) -> Option<(u64, UnderVersion)> {
+        let number = *self.names.get(path)?;
+        Some((number, self.files[&number].file.version))
+    }
+
+    /// What a number stands for.
+    pub fn file(&self, number: u64) -> Option<&FileVersion> {
+        self.files.get(&number).map(|entry| &entry.file)
+    }
+
+    /// Opens a file in the version that it has now: its number, and the blocks of an older version
+    /// that nobody has, which are to be removed.
+    pub fn open(&mut self, path: &StorePath, version: UnderVersion) -> (u64, Vec<SealedBlock>) {
+        let mut leaving = Vec::new();
+        if let Some(&number) = self.names.get(path) {
+            let entry = &self.files[&number];
+            if entry.file.version == version && !entry.is_young {
+                self.open_again(number);
+                return (number, leaving);
+            }
+            leaving = self.retire(number);
+        }
+        let number = self.next_file;
+        self.next_file += 1;
+        self.names.insert(path.clone(), number);
+        let entry = Entry { opens: 1, ..Entry::new(FileVersion { path: path.clone(), version }) };
+        self.files.insert(number, entry);
+        (number, leaving)
+    }
+
+    /// Opens a file that is known, without looking at its version.
+    pub fn open_again(&mut self, number: u64) {
+        if let Some(entry) = self.files.get_mut(&number) {
+            entry.opens += 1;
+        }
+    }
+
+    /// Ends an [`open`](Self::open); whether it was the last one of the file.
+    pub fn close(&mut self, number: u64) -> bool {
+        let Some(entry) = self.files.get_mut(&number) else { return false };
+        entry.opens = entry.opens.saturating_sub(1);
+        let is_last = entry.opens == 0;
+        self.forget_if_old(number);
+        is_last
+    }
+
+    /// Keeps the blocks of a file in memory, or lets them leave again.
+    pub fn pin(&mut self, number: u64, is_pinned: bool) {
+        if let Some(entry) = self.files.get_mut(&number) {
+            entry.is_pinned = is_pinned;
+        }
+    }
+
+    /// Forgets a file under its name; its blocks that nobody has, which are to be removed.
+    pub fn retire(&mut self, number: u64) -> Vec<SealedBlock> {
+        let Some(entry) = self.files.get_mut(&number) else { return vec![] };
+        (entry.is_old, entry.is_pinned) = (true, false);
+        self.names.remove(&entry.file.path);
+        let free: Vec<BlockKey> = self
+            .blocks_of(number)
+            .filter(|(_, block)| match block {
+                Block::Here { leases, .. } => *leases == 0,
+                Block::Found(_) => true,
+                Block::Busy { .. } => false,
+            })
+            .map(|(key, _)| *key)
+            .collect();
+        let leaving = free.into_iter().filter_map(|key| self.remove(key)).collect();
+        self.forget_if_old(number);
+        leaving
+    }
+
+    /// The next step towards a lease of a block, whose file is open.
+    pub fn lease(&mut self, key: BlockKey) -> LeaseStep {
+        match self.blocks.get_mut(&key) {
+            Some(Block::Here { block, leases }) => {
+                *leases += 1;
+                self.policy.hit(id_of(key));
+                self.counts.hits += 1;
+                self.counts.leases += 1;
+                return LeaseStep::Grant(*block);
+            }
+            Some(Block::Busy { .. }) => return LeaseStep::Wait,
+            Some(found) => {
+                let Block::Found(block) = *found else { unreachable!("the others came before") };
+                *found = Block::Busy { size_bytes: block.size_bytes };
+                return LeaseStep::Check(block);
+            }
+            None => (),
+        }
+        self.counts.misses += 1;
+        let size_bytes = self.size_of(key);
+        self.policy.missed(id_of(key));
+        let (leaving, has_room) = self.make_room(size_bytes);
+        if !has_room {
+            self.counts.bypassed += 1;
+            return LeaseStep::Bypass { leaving };
+        }
+        self.policy.insert(id_of(key), size_bytes);
+        self.counts.used_bytes += size_bytes;
+        self.blocks.insert(key, Block::Busy { size_bytes });
+        LeaseStep::Fill { size_bytes, leaving }
+    }
+
+    /// A block is whole in memory, and leased to whoever filled it.
+    pub fn filled(&mut self, block: SealedBlock) {
+        self.blocks.insert(block.key, Block::Here { block, leases: 1 });
+        self.counts.leases += 1;
+    }
+
+    /// A block that was found has its bytes still, or not: then it is to be removed.
+    pub fn checked(&mut self, block: SealedBlock, is_whole: bool) {
+        if is_whole {
+            self.policy.hit(id_of(block.key));
+            self.counts.hits += 1;
+            self.filled(block);
+        } else {
+            self.counts.damaged += 1;
+            self.failed(block.key);
+        }
+    }
+
+    /// A block could not be filled, and nothing is left of it.
+    pub fn failed(&mut self, key: BlockKey) {
+        if let Some(Block::Busy { size_bytes }) = self.blocks.remove(&key) {
+            self.policy.remove(id_of(key));
+            self.counts.used_bytes -= size_bytes;
+        }
+        self.forget_if_old(key.file);
+    }
+
+    /// A block of a file is filled just after the file was changed, so that the next change may
+    /// bear the same time: it serves those who have the file open now alone.
+    pub fn mark_young(&mut self, number: u64) {
+        if let Some(entry) = self.files.get_mut(&number) {
+            entry.is_young = true;
+        }
+    }
+
+    /// Whether [`mark_young`](Self::mark_young) was said of a file.
+    pub fn is_young(&self, number: u64) -> bool {
+        self.files.get(&number).is_some_and(|entry| entry.is_young)
+    }
+
+    /// Counts a block that had room, but whose memory the system did not give.
+    pub fn refused(&mut self, key: BlockKey) {
+        self.failed(key);
+        self.counts.bypassed += 1;
+    }
+
+    /// Ends a lease; a block that is to be removed, where it was the last of an old version.
+    pub fn release(&mut self, key: BlockKey) -> Option<SealedBlock> {
+        let Some(Block::Here { leases, .. }) = self.blocks.get_mut(&key) else { return None };
+        *leases = leases.checked_sub(1)?;
+        let is_free = *leases == 0;
+        self.counts.leases -= 1;
+        let is_old = self.files.get(&key.file).is_none_or(|entry| entry.is_old);
+        let left = if is_free && is_old { self.remove(key) } else { None };
+        self.forget_if_old(key.file);
+        left
+    }
+
+    /// Blocks in memory of a file, or of all.
+    pub fn blocks(&self, file: Option<u64>) -> Vec<SealedBlock> {
+        let of = |block: &Block| match block {
+            Block::Here { block, .. } => Some(*block),
+            _ => None,
+        };
+        let all = self.blocks.iter();
+        all.filter(|(key, _)| file.is_none_or(|file| key.file == file))
+            .filter_map(|(_, block)| of(block))
+            .collect()
+    }
+
+    /// Takes a block out that nobody has, because its bytes have changed; whether it could.
+    pub fn damage(&mut self, key: BlockKey) -> bool {
+        if !matches!(self.blocks.get(&key), Some(Block::Here { leases: 0, .. })) {
+            return false;
+        }
+        self.counts.damaged += 1;
+        self.remove(key).is_some()
+    }
+
+    /// Bytes of a block by the size of its file.
+    pub fn size_of(&self, key: BlockKey) -> u64 {
+        let file_bytes = self.file(key.file).map_or(0, |file| file.version.size_bytes);
+        let start = key.index.saturating_mul(self.block_bytes);
+        file_bytes.saturating_sub(start).min(self.block_bytes)
+    }
+
+    fn is_pinned(&self, key: BlockKey) -> bool {
+        self.files.get(&key.file).is_some_and(|entry| entry.is_pinned)
+    }
+
+    fn blocks_of(&self, number: u64) -> impl Iterator<Item = (&BlockKey, &Block)> {
+        let first = BlockKey { file: number, index: 0 };
+        self.blocks.range(first..=BlockKey { index: u64::MAX, ..first })
+    }
+
+    /// Has blocks leave until so many bytes are free: these, and whether they are free then.
+    fn make_room(&mut self, size_bytes: u64) -> (Vec<SealedBlock>, bool) {
+        let mut leaving = Vec::new();
+        if size_bytes > self.memory_bytes {
+            return (leaving, false);
+        }
+        while self.counts.used_bytes + size_bytes > self.memory_bytes {
+            let Some(left) = self.evict() else { return (leaving, false) };
+            leaving.push(left);
+            self.counts.evictions += 1;
+        }
+        (leaving, true)
+    }
+
+    fn evict(&mut self) -> Option<SealedBlock> {
+        let Self { policy, blocks, files, .. } = self;
+        let may_leave = |id: BlockId| {
+            let key = key_of(id);
+            let is_pinned = files.get(&key.file).is_some_and(|entry| entry.is_pinned);
+            let is_free = matches!(blocks[&key], Block::Here { leases: 0, .. } | Block::Found(_));
+            is_free && !is_pinned
+        };
+        let key = key_of(policy.evict(&may_leave)?);
+        let left = self.take(key);
+        self.forget_if_old(key.file);
+        left
+    }
+
+    /// Takes a block out that does not leave by the policy's choice.
+    fn remove(&mut self, key: BlockKey) -> Option<SealedBlock> {
+        let removed = self.take(key)?;
+        self.policy.remove(id_of(key));
+        Some(removed)
+    }
+
+    /// Takes a block that nobody works on out of the list.
+    fn take(&mut self, key: BlockKey) -> Option<SealedBlock> {
+        let block = match self.blocks.remove(&key)? {
+            Block::Here { block, .. } | Block::Found(block) => block,
+            busy @ Block::Busy { .. } => {
+                self.blocks.insert(key, busy);
+                return None;
+            }
+        };
+        self.counts.used_bytes -= block.size_bytes;
+        Some(block)
+    }
+
+    fn forget_if_old(&mut self, number: u64) {
+        let is_unused = |entry: &Entry| entry.is_old && entry.opens == 0;
+        if self.files.get(&number).is_some_and(is_unused) && self.blocks_of(number).next().is_none()
+        {
+            self.files.remove(&number);
+        }
+    }
+}
+
+/// The number of a block for the policy: the same when it comes back.
+fn id_of(key: BlockKey) -> BlockId {
+    (key.file << 32) | key.index
+}
+
+fn key_of(id: BlockId) -> BlockKey {
+    BlockKey { file: id >> 32, index: id & u64::from(u32::MAX) }
+}
+
+impl Entry {
+    fn new(file: FileVersion) -> Self {
+        Self { file, opens: 0, is_pinned: false, is_old: false, is_young: false }
+    }
+}

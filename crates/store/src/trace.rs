@@ -1,0 +1,122 @@
+//! What was read, block by block (`spec/formats/store-trace.md`).
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use cuesta_core::{Error, Result};
+
+use crate::policy::BlockId;
+
+const OPERATION: &str = "store.trace";
+/// The first line of a trace.
+pub const HEADER: &str = "seconds\tpath\tblock\tbytes";
+
+/// A read of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRead {
+    /// The block.
+    pub block: BlockId,
+    /// Bytes of the whole block.
+    pub size_bytes: u64,
+}
+
+/// Reads in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The reads; blocks are numbered in the order in which they were first read.
+    pub reads: Vec<BlockRead>,
+    /// How many blocks there are.
+    pub blocks: u64,
+    /// Bytes of all blocks, each at its largest.
+    pub blocks_bytes: u64,
+}
+
+impl Trace {
+    /// Reads a trace. Cost: O(lines), 16 bytes a line.
+    ///
+    /// # Errors
+    /// `Input` naming the line; `System`.
+    pub fn open(path: &Path) -> Result<Self> {
+        let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+        let mut lines = BufReader::new(File::open(path).map_err(failed)?);
+        let mut line = String::new();
+        let mut next = |line: &mut String| {
+            line.clear();
+            lines.read_line(line).map_err(failed)
+        };
+        next(&mut line)?;
+        if line.trim_end() != HEADER {
+            let name = path.display();
+            let text =
+                format!("{name} is no trace of the store; record one by `cuesta store trace`");
+            return Err(Error::input(OPERATION, text));
+        }
+        let mut sizes: HashMap<String, (BlockId, u64)> = HashMap::new();
+        let mut trace = Self::default();
+        while next(&mut line)? > 0 {
+            let (name, size_bytes) = parsed(line.trim_end_matches('\n')).ok_or_else(|| {
+                let number = trace.reads.len() + 2;
+                let text = format!(
+                    "line {number} of {} is no read: seconds, path, block and bytes between tabs",
+                    path.display()
+                );
+                Error::input(OPERATION, text)
+            })?;
+            if !sizes.contains_key(name) {
+                sizes.insert(name.to_owned(), (trace.blocks, 0));
+                trace.blocks += 1;
+            }
+            if let Some((block, largest)) = sizes.get_mut(name) {
+                *largest = size_bytes.max(*largest);
+                trace.reads.push(BlockRead { block: *block, size_bytes });
+            }
+        }
+        trace.blocks_bytes = sizes.values().map(|&(_, largest)| largest).sum();
+        Ok(trace)
+    }
+}
+
+/// The path and block of a line, as one text, and the bytes.
+fn parsed(line: &str) -> Option<(&str, u64)> {
+    let (seconds, rest) = line.split_once('\t')?;
+    let (name, bytes) = rest.rsplit_once('\t')?;
+    let (_, block) = name.rsplit_once('\t')?;
+    let is_read = seconds.parse::<f64>().is_ok_and(f64::is_finite) && block.parse::<u64>().is_ok();
+    // Sums of all blocks stay below 2^64.
+    let bytes = bytes.parse().ok().filter(|bytes| (1..1 << 40).contains(bytes))?;
+    is_read.then_some((name, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Trace> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.tsv");
+        std::fs::write(&path, text).unwrap();
+        Trace::open(&path)
+    }
+
+    #[test]
+    fn blocks_are_numbered_as_they_come() {
+        let trace =
+            of(&format!("{HEADER}\n0.0\ta\t0\t10\n0.5\tb c\t7\t4\n1.5\ta\t0\t12\n")).unwrap();
+        let read = |block, size_bytes| BlockRead { block, size_bytes };
+        assert_eq!(trace.reads, [read(0, 10), read(1, 4), read(0, 12)]);
+        assert_eq!((trace.blocks, trace.blocks_bytes), (2, 16));
+    }
+
+    #[test]
+    fn what_is_no_trace_is_refused_with_its_line() {
+        assert!(of("hello\n").unwrap_err().message.contains("no trace"));
+        for line in
+            ["", "0\ta\t0", "x\ta\t0\t1", "0\ta\tb\t1", "0\ta\t0\t0", "0\ta\t0\t-1", "0\t1\t2"]
+        {
+            let error = of(&format!("{HEADER}\n0\ta\t0\t1\n{line}\n")).unwrap_err();
+            assert!(error.message.contains("line 3"), "{line:?}: {}", error.message);
+        }
+    }
+}

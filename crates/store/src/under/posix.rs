@@ -1,0 +1,187 @@
+//! A folder of any mounted file system.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use cuesta_core::{Error, Result};
+use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
+
+use super::{Facts, Under, UnderFile, UnderVersion};
+use crate::path::StorePath;
+
+/// A folder that is open, so that it stays the same one when its name changes.
+#[derive(Debug)]
+pub struct PosixUnder {
+    root: OwnedFd,
+    path: PathBuf,
+}
+
+impl PosixUnder {
+    /// The folder at `path`.
+    ///
+    /// # Errors
+    /// `System` where it is none.
+    pub fn open(path: &Path) -> Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = fs::open(path, flags, Mode::empty())
+            .map_err(|errno| Error::system("store", "opening", path, &errno.into()))?;
+        Ok(Self { root, path: path.to_owned() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens what is under a path, which stays below the root whatever links are on the way.
+    fn beneath(&self, path: &StorePath, flags: OFlags) -> io::Result<OwnedFd> {
+        let flags = flags | OFlags::CLOEXEC;
+        loop {
+            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+            match fs::openat2(&self.root, path.relative(), flags, Mode::empty(), resolve) {
+                // A name changed meanwhile, or a signal came.
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => (),
+                Err(rustix::io::Errno::XDEV) => {
+                    let text = "a symbolic link leads out of the under level";
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+                }
+                opened => return Ok(opened?),
+            }
+        }
+    }
+}
+
+fn facts_of(file: impl AsFd) -> io::Result<Facts> {
+    let stat = fs::fstat(file)?;
+    let nanoseconds = |seconds: i64, rest: u64| {
+        seconds.saturating_mul(1_000_000_000).saturating_add(rest.cast_signed())
+    };
+    let version = UnderVersion {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+        modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+        changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
+    };
+    Ok(Facts { version, is_folder: FileType::from_raw_mode(stat.st_mode).is_dir() })
+}
+
+impl Under for PosixUnder {
+    fn open(&self, path: &StorePath) -> io::Result<Box<dyn UnderFile>> {
+        // Else opening a pipe would wait for whoever writes to it.
+        let file = self.beneath(path, OFlags::RDONLY | OFlags::NONBLOCK)?;
+        let kind = FileType::from_raw_mode(fs::fstat(&file)?.st_mode);
+        if kind.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if !kind.is_file() {
+            let text = "it is no regular file";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        Ok(Box::new(PosixFile(file.into())))
+    }
+
+    fn facts(&self, path: &StorePath) -> io::Result<Facts> {
+        facts_of(self.beneath(path, OFlags::PATH)?)
+    }
+
+    fn list(&self, folder: &StorePath) -> io::Result<Vec<String>> {
+        let folder = self.beneath(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut names = Vec::new();
+        for entry in fs::Dir::new(folder)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if !matches!(name.as_str(), "." | "..") {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+/// An open file; another one that takes its name leaves it as it is.
+#[derive(Debug)]
+struct PosixFile(File);
+
+impl UnderFile for PosixFile {
+    fn version(&self) -> io::Result<UnderVersion> {
+        Ok(facts_of(&self.0)?.version)
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.read_exact_at(buffer, offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn store_path(text: &str) -> StorePath {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn files_are_read_and_folders_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        std::fs::write(folder.path().join("a/b"), b"0123456789").unwrap();
+        let under = PosixUnder::open(folder.path()).unwrap();
+        assert_eq!(under.list(&store_path("")).unwrap(), ["a"]);
+        assert_eq!(under.list(&store_path("a")).unwrap(), ["b"]);
+        assert!(under.facts(&store_path("a")).unwrap().is_folder);
+        let file = under.open(&store_path("a/b")).unwrap();
+        let mut buffer = [0; 4];
+        file.read_exact_at(&mut buffer, 3).unwrap();
+        assert_eq!(&buffer, b"3456");
+        let kind = |error: io::Error| error.kind();
+        assert_eq!(
+            kind(file.read_exact_at(&mut buffer, 7).unwrap_err()),
+            io::ErrorKind::UnexpectedEof
+        );
+        assert_eq!(kind(under.open(&store_path("a")).err().unwrap()), io::ErrorKind::IsADirectory);
+        assert_eq!(kind(under.open(&store_path("c")).err().unwrap()), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_change_is_another_version_and_a_replaced_file_stays_the_one_that_was_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, b"one").unwrap();
+        let under = PosixUnder::open(folder.path()).unwrap();
+        let file = under.open(&store_path("a")).unwrap();
+        let before = file.version().unwrap();
+        assert_eq!(before, under.facts(&store_path("a")).unwrap().version);
+        std::fs::write(folder.path().join("b"), b"two").unwrap();
+        std::fs::rename(folder.path().join("b"), &path).unwrap();
+        assert_ne!(under.facts(&store_path("a")).unwrap().version, before);
+        // A name less changes the time of change.
+        let now = file.version().unwrap();
+        assert_eq!(UnderVersion { changed_ns: before.changed_ns, ..now }, before);
+        std::fs::write(&path, b"longer").unwrap();
+        assert_eq!(under.facts(&store_path("a")).unwrap().version.size_bytes, 6);
+    }
+
+    #[test]
+    fn links_lead_nowhere_outside_and_pipes_are_no_files() {
+        let (outside, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(outside.path().join("secret"), b"s").unwrap();
+        std::fs::write(folder.path().join("a"), b"a").unwrap();
+        symlink(outside.path().join("secret"), folder.path().join("file")).unwrap();
+        symlink(outside.path(), folder.path().join("folder")).unwrap();
+        symlink("a", folder.path().join("inside")).unwrap();
+        let pipe = folder.path().join("pipe");
+        fs::mknodat(fs::CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let under = PosixUnder::open(folder.path()).unwrap();
+        for path in ["file", "folder/secret"] {
+            let error = under.open(&store_path(path)).err().unwrap();
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+        }
+        assert!(under.open(&store_path("inside")).is_ok());
+        assert!(under.open(&store_path("pipe")).is_err());
+    }
+}

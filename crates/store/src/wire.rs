@@ -1,0 +1,225 @@
+//! What a client and the daemon say to each other (`spec/formats/store-wire.md`).
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use cuesta_core::{Error, Result};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::path::StorePath;
+use crate::store::counts::Counts;
+
+/// Most bytes of the text of a message.
+const TEXT_BYTES_MAX: u32 = 64 << 20;
+/// Most bytes that one message carries besides.
+pub const PAYLOAD_BYTES_MAX: u32 = 16 << 20;
+
+/// What a client asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Question {
+    /// Nothing: how long an answer takes.
+    Ping,
+    /// What the store is and has done.
+    Status,
+    /// Opens a file for reading.
+    Open { path: StorePath },
+    /// Closes one that this connection opened.
+    Close { number: u64 },
+    /// Leases a block of an open file.
+    Lease { number: u64, index: u64 },
+    /// Ends a lease of this connection.
+    Release { number: u64, index: u64 },
+    /// Bytes of an open file, through the socket.
+    Read { number: u64, offset: u64, bytes: u32 },
+    /// What is under a path.
+    Stat { path: StorePath },
+    /// What is in a folder.
+    List { path: StorePath },
+    /// Brings a file into memory.
+    Load { path: StorePath },
+    /// Brings a file into memory to stay.
+    Pin { path: StorePath },
+    /// Lets it leave again.
+    Unpin { path: StorePath },
+    /// Takes a file out of memory.
+    Free { path: StorePath },
+    /// Checks all blocks.
+    Scrub,
+    /// Ends the store.
+    Stop,
+}
+
+/// What the daemon answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Reply {
+    /// It could not.
+    Refused {
+        /// One line: what, where, what to do.
+        error: String,
+        /// Whether the question was wrong, and not the system.
+        is_input: bool,
+    },
+    /// To [`Question::Status`].
+    Status(Box<Status>),
+    /// To [`Question::Open`].
+    Opened { number: u64, size_bytes: u64, block_bytes: u64 },
+    /// To [`Question::Lease`]; without a path, the memory has no room.
+    Leased { path: Option<PathBuf>, size_bytes: u64, checksum: u32 },
+    /// To [`Question::List`] and [`Question::Stat`].
+    Entries { entries: Vec<DirectoryEntry> },
+    /// To what moves bytes.
+    Moved { bytes: u64 },
+    /// To [`Question::Scrub`]: the blocks whose bytes had changed.
+    Scrubbed { damaged: Vec<(StorePath, u64)> },
+    /// To everything else.
+    Done { done: bool },
+}
+
+/// A file or folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryEntry {
+    /// Its last step.
+    pub name: String,
+    /// Whether it is a folder.
+    pub is_folder: bool,
+    /// Its size.
+    pub size_bytes: u64,
+    /// When its bytes were changed last, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// Bytes of it that are in memory.
+    pub memory_bytes: u64,
+}
+
+/// What a store is and has done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The daemon's process.
+    pub pid: u32,
+    /// Seconds since it began.
+    pub uptime_seconds: f64,
+    /// The under level.
+    pub under: PathBuf,
+    /// The eviction policy.
+    pub policy: String,
+    /// Most bytes of blocks in memory.
+    pub memory_bytes: u64,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Bytes that are in memory alone.
+    pub dirty_bytes: u64,
+    /// Clients that are connected.
+    pub connections: u64,
+    /// What it has done.
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+impl Reply {
+    /// An error as it is told.
+    pub fn refused(error: &Error) -> Self {
+        let is_input = error.kind == cuesta_core::error::ErrorKind::Input;
+        Self::Refused { error: error.message.clone(), is_input }
+    }
+}
+
+/// Sends a message: the lengths of its text and of its payload, both, then both.
+///
+/// # Errors
+/// Those of the system.
+pub fn send(to: &mut impl Write, message: &impl Serialize, payload: &[u8]) -> io::Result<()> {
+    let text = serde_json::to_vec(message)?;
+    let length = |bytes: usize| u32::try_from(bytes).map_err(|_| invalid("a message is too long"));
+    let mut bytes = Vec::with_capacity(8 + text.len() + payload.len());
+    bytes.extend(length(text.len())?.to_le_bytes());
+    bytes.extend(length(payload.len())?.to_le_bytes());
+    bytes.extend(text);
+    bytes.extend(payload);
+    to.write_all(&bytes)
+}
+
+/// Receives a message: its text, and its payload into `payload`; `None` where the other has ended.
+///
+/// # Errors
+/// `InvalidData` for lengths of no message; `UnexpectedEof` for half of one; those of the system.
+pub fn receive(from: &mut impl Read, payload: &mut Vec<u8>) -> io::Result<Option<Vec<u8>>> {
+    let mut lengths = [0; 8];
+    if from.read(&mut lengths[..1])? == 0 {
+        return Ok(None);
+    }
+    from.read_exact(&mut lengths[1..])?;
+    let [text, more] = [0, 4].map(|at| {
+        u32::from_le_bytes([lengths[at], lengths[at + 1], lengths[at + 2], lengths[at + 3]])
+    });
+    if text > TEXT_BYTES_MAX || more > PAYLOAD_BYTES_MAX {
+        return Err(invalid("a message is longer than any"));
+    }
+    let mut bytes = Vec::new();
+    payload.clear();
+    if from.take(text.into()).read_to_end(&mut bytes)? < text as usize
+        || from.take(more.into()).read_to_end(payload)? < more as usize
+    {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Some(bytes))
+}
+
+/// What a text says.
+///
+/// # Errors
+/// `Input` for what is no such message.
+pub fn parsed<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
+    serde_json::from_slice(text).map_err(|error| Error::input("store", error))
+}
+
+fn invalid(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn questions_have_the_form_of_the_specification() {
+        let open = Question::Open { path: "/a/b".parse().unwrap() };
+        assert_eq!(serde_json::to_string(&open).unwrap(), r#"{"do":"open","path":"a/b"}"#);
+        for wrong in [r#"{"do":"open","path":"../a"}"#, r#"{"do":"open","path":"a","more":1}"#] {
+            assert!(serde_json::from_str::<Question>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sent_is_received(number in any::<u64>(), payload in any::<Vec<u8>>()) {
+            let mut sent = Vec::new();
+            let question = Question::Close { number };
+            send(&mut sent, &question, &payload).unwrap();
+            send(&mut sent, &Question::Ping, &[]).unwrap();
+            let (mut from, mut found) = (sent.as_slice(), Vec::new());
+            let mut next = |found: &mut Vec<u8>| receive(&mut from, found).unwrap();
+            prop_assert_eq!(parsed::<Question>(&next(&mut found).unwrap()).unwrap(), question);
+            prop_assert_eq!(&found, &payload);
+            let ping = parsed::<Question>(&next(&mut found).unwrap());
+            prop_assert_eq!(ping.unwrap(), Question::Ping);
+            prop_assert_eq!(next(&mut found), None);
+        }
+
+        #[test]
+        fn half_a_message_is_refused(
+            bytes in any::<Vec<u8>>(),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut payload = Vec::new();
+            let _ = receive(&mut bytes.as_slice(), &mut payload);
+            let mut sent = Vec::new();
+            send(&mut sent, &Question::Close { number: 1 }, b"payload").unwrap();
+            let cut = 1 + cut.index(sent.len() - 1);
+            let half = receive(&mut &sent[..cut], &mut payload);
+            prop_assert!(half.is_err(), "{}", cut);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Stores over a folder with a few files.
+#![allow(clippy::unwrap_used, dead_code)]
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use cuesta_store::memory::BlockKey;
+use cuesta_store::path::StorePath;
+use cuesta_store::policy::PolicyName;
+use cuesta_store::store::{BlockLease, Freshness, Store, StoreOptions};
+use cuesta_store::under::Under;
+use cuesta_store::under::posix::PosixUnder;
+use tempfile::TempDir;
+
+pub const BLOCK: u64 = 1000;
+
+pub struct Setting {
+    pub folder: TempDir,
+    pub options: StoreOptions,
+}
+
+impl Setting {
+    /// A memory of so many blocks.
+    pub fn new(blocks: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("under")).unwrap();
+        let options = StoreOptions {
+            memory_bytes: blocks * BLOCK,
+            block_bytes: BLOCK,
+            policy: PolicyName::Lru,
+            freshness: Freshness::OnOpen,
+        };
+        Self { folder, options }
+    }
+
+    pub fn under(&self) -> PosixUnder {
+        PosixUnder::open(&self.folder.path().join("under")).unwrap()
+    }
+
+    pub fn store(&self) -> Store {
+        self.store_over(Box::new(self.under()))
+    }
+
+    pub fn store_over(&self, under: Box<dyn Under>) -> Store {
+        Store::open(under, &self.folder.path().join("memory"), self.options).unwrap()
+    }
+
+    /// Writes a file that was changed long ago.
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.folder.path().join("under").join(name);
+        std::fs::write(&path, bytes).unwrap();
+        settle(&path);
+    }
+
+    /// Names in the folder of blocks.
+    pub fn block_files(&self) -> Vec<std::path::PathBuf> {
+        let blocks = self.folder.path().join("memory/blocks");
+        std::fs::read_dir(blocks).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+/// Waits until the file's last change is older than the clock's step.
+pub fn settle(path: &Path) {
+    use std::os::unix::fs::MetadataExt;
+    let facts = std::fs::metadata(path).unwrap();
+    let changed = SystemTime::UNIX_EPOCH
+        + Duration::new(facts.ctime() as u64, facts.ctime_nsec() as u32)
+        + Duration::from_millis(101);
+    if let Ok(left) = changed.duration_since(SystemTime::now()) {
+        std::thread::sleep(left);
+    }
+}
+
+pub fn at(name: &str) -> StorePath {
+    name.parse().unwrap()
+}
+
+/// Bytes that differ from place to place and from seed to seed.
+pub fn bytes(seed: u64, count: usize) -> Vec<u8> {
+    let stream = cuesta_core::random::Stream::new(seed, 0);
+    (0..count as u64).map(|place| stream.bits(place) as u8).collect()
+}
+
+/// A whole file through leases, or past the memory where there is no room.
+pub fn read(store: &Store, name: &str) -> cuesta_core::Result<Vec<u8>> {
+    let file = store.open_file(&at(name))?;
+    let found = read_open(store, file.number, file.size_bytes);
+    store.close(file.number);
+    found
+}
+
+pub fn read_open(store: &Store, number: u64, size_bytes: u64) -> cuesta_core::Result<Vec<u8>> {
+    let mut found = vec![0; size_bytes as usize];
+    for (index, piece) in found.chunks_mut(BLOCK as usize).enumerate() {
+        let key = BlockKey { file: number, index: index as u64 };
+        match store.lease(key)? {
+            BlockLease::Memory(block, path) => {
+                assert_eq!((block.key, block.size_bytes), (key, piece.len() as u64));
+                piece.copy_from_slice(&std::fs::read(path).unwrap());
+                store.release(key);
+            }
+            BlockLease::Bypass => store.read_under(number, piece, key.index * BLOCK)?,
+        }
+    }
+    Ok(found)
+}

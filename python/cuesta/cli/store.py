@@ -1,0 +1,304 @@
+"""`cuesta store`: the tier of memory in front of a parallel file system."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from cuesta.store.simulate import Simulation
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+StoredPath = Annotated[
+    str, typer.Argument(metavar="PATH", help="cuesta:///PATH or /PATH.", show_default=False)
+]
+StoredPaths = Annotated[
+    list[str], typer.Argument(metavar="PATH...", help="cuesta:///PATH or /PATH.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add `store` with its subcommands."""
+    store = typer.Typer(
+        help="A tier of memory in front of a parallel file system.", no_args_is_help=True
+    )
+    commands: dict[str, Callable[..., None]] = {
+        "start": start,
+        "stop": stop,
+        "status": show_status,
+        "ls": list_folder,
+        "stat": show_facts,
+        "cat": print_files,
+        "cp": copy_file,
+        "load": load,
+        "pin": pin,
+        "unpin": unpin,
+        "free": free,
+        "scrub": scrub,
+        "simulate": simulate_policies,
+    }
+    for name, command in commands.items():
+        store.command(name)(command)
+    app.add_typer(store, name="store")
+
+
+def start(
+    under: Annotated[
+        Path,
+        typer.Option(
+            help="Folder whose files are kept in memory.",
+            exists=True,
+            file_okay=False,
+            show_default=False,
+        ),
+    ],
+    memory: Annotated[
+        str, typer.Option(help="Most memory for blocks, e.g. 8GiB.", show_default=False)
+    ],
+    block: Annotated[str, typer.Option(help="Size of a block.")] = "64MiB",
+    policy: Annotated[str, typer.Option(help="Which block leaves: lru, sieve, s3-fifo.")] = "lru",
+    fresh: Annotated[
+        str,
+        typer.Option(
+            help="When a file is compared with the one in memory: on-open, immutable (never "
+            "again), or seconds after which it is."
+        ),
+    ] = "on-open",
+) -> None:
+    """Start a store on this node; it goes on until `stop` or a signal.
+
+    Its folder is $CUESTA_STORE, else one of yours in /dev/shm.
+    """
+    from cuesta.store import control
+    from cuesta.store.control import StoreSettings
+    from cuesta.units import format_bytes, parse_size
+
+    found = control.start(
+        StoreSettings(
+            under=under,
+            memory_bytes=parse_size(memory, "--memory"),
+            block_bytes=parse_size(block, "--block"),
+            policy=policy,
+            max_age_seconds=_age(fresh),
+        )
+    )
+    typer.echo(
+        f"store of {format_bytes(found['memory_bytes'])} over {found['under']}, "
+        f"process {found['pid']}",
+        err=True,
+    )
+
+
+def _age(fresh: str) -> float | None:
+    from cuesta.errors import InputError
+
+    named = {"on-open": 0.0, "immutable": None}
+    if fresh in named:
+        return named[fresh]
+    try:
+        seconds = float(fresh)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise InputError(f"--fresh is {fresh!r}, give on-open, immutable or seconds")
+    return seconds
+
+
+def stop() -> None:
+    """Stop the store and give its memory back."""
+    from cuesta.store import control
+
+    control.stop()
+
+
+def show_status(
+    watch: Annotated[bool, typer.Option(help="Again each second, until Ctrl-C.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what is in memory and how often it was hit."""
+    from cuesta.store import control
+
+    while True:
+        found = control.status()
+        if watch and sys.stdout.isatty():
+            typer.echo("\033[H\033[J", nl=False)
+        typer.echo(json.dumps(found) if as_json else "\n".join(_status_lines(found)))
+        if not watch:
+            return
+        time.sleep(1)
+
+
+def _status_lines(found: dict[str, Any]) -> Iterable[str]:
+    from cuesta.units import format_bytes, format_seconds
+
+    reads = found["hits"] + found["misses"]
+    share = f", {found['hits'] / reads:.1%} of all" if reads else ""
+    full = found["used_bytes"] / found["memory_bytes"]
+    used, memory = format_bytes(found["used_bytes"]), format_bytes(found["memory_bytes"])
+    yield f"under     {found['under']}"
+    yield f"memory    {used} of {memory} ({full:.0%}) in {found['blocks']} blocks"
+    yield f"pinned    {format_bytes(found['pinned_bytes'])}"
+    yield f"hits      {found['hits']:,}{share}"
+    yield f"misses    {found['misses']:,}, of them {found['bypassed']:,} without room"
+    yield f"left      {found['evictions']:,} blocks for others ({found['policy']})"
+    yield f"damaged   {found['damaged']:,} blocks, read again"
+    yield f"clients   {found['connections'] - 1}, with {found['leases']} leases"
+    yield f"running   {format_seconds(found['uptime_seconds'])}, process {found['pid']}"
+
+
+def list_folder(path: StoredPath = "/", as_json: Json = False) -> None:
+    """List a folder: size, how much of it is in memory, name."""
+    from cuesta.store import control
+
+    entries = control.ask("list", path=path)["entries"]
+    typer.echo(json.dumps(entries, indent=2) if as_json else "\n".join(map(_entry_line, entries)))
+
+
+def show_facts(path: StoredPath, as_json: Json = False) -> None:
+    """Say how large a file is, and how much of it is in memory."""
+    from cuesta.store import control
+
+    (entry,) = control.ask("stat", path=path)["entries"]
+    typer.echo(json.dumps(entry, indent=2) if as_json else _entry_line(entry))
+
+
+def _entry_line(entry: dict[str, Any]) -> str:
+    from cuesta.units import format_bytes
+
+    if entry["is_folder"]:
+        return f"{'':>10} {'':>5} {entry['name']}/"
+    share = entry["memory_bytes"] / entry["size_bytes"] if entry["size_bytes"] else 0.0
+    return f"{format_bytes(entry['size_bytes']):>10} {share:>5.0%} {entry['name']}"
+
+
+def print_files(paths: StoredPaths) -> None:
+    """Write files to the standard output."""
+    for path in paths:
+        _copy(path, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+def copy_file(
+    source: StoredPath,
+    target: Annotated[Path, typer.Argument(help="A file that is not there.", show_default=False)],
+) -> None:
+    """Copy a file of the store to a place outside."""
+    from cuesta.errors import InputError
+
+    try:
+        with target.open("xb") as to:
+            _copy(source, to)
+    except FileExistsError:
+        raise InputError(f"{target} is there already; remove it or give another name") from None
+
+
+def _copy(path: str, to: Any) -> None:
+    from cuesta.store import control
+    from cuesta.store.client import CachedFile
+
+    file = CachedFile(control.default_folder(), path)
+    piece = bytearray(1 << 20)
+    for offset in range(0, file.size_bytes, len(piece)):
+        view = memoryview(piece)[: file.size_bytes - offset]
+        file.read_into(view, offset)
+        to.write(view)
+    file.close()
+
+
+def load(paths: StoredPaths) -> None:
+    """Bring files into memory, as far as there is room."""
+    _move("load", paths, "in memory")
+
+
+def pin(paths: StoredPaths) -> None:
+    """Bring files into memory to stay there until they are freed."""
+    _move("pin", paths, "in memory to stay")
+
+
+def free(paths: StoredPaths) -> None:
+    """Take files out of memory."""
+    _move("free", paths, "freed")
+
+
+def _move(question: str, paths: list[str], done: str) -> None:
+    from cuesta.store import control
+    from cuesta.units import format_bytes
+
+    for path in paths:
+        moved = control.ask(question, path=path)["bytes"]
+        typer.echo(f"{path}: {format_bytes(moved)} {done}", err=True)
+
+
+def unpin(paths: StoredPaths) -> None:
+    """Let pinned files leave memory again."""
+    from cuesta.store import control
+
+    for path in paths:
+        control.ask("unpin", path=path)
+
+
+def scrub() -> None:
+    """Check the bytes of all blocks in memory; those that have changed are read again."""
+    from cuesta.store import control
+
+    damaged = control.ask("scrub")["damaged"]
+    for path, block in damaged:
+        typer.echo(f"block {block} of cuesta:///{path} had changed in memory")
+    typer.echo(f"{len(damaged)} damaged", err=True)
+
+
+def simulate_policies(
+    trace: Annotated[
+        Path, typer.Argument(metavar="TRACE", help="A recorded trace.", show_default=False)
+    ],
+    policies: Annotated[
+        list[str] | None,
+        typer.Option("--policy", help="lru, sieve or s3-fifo; all of them if not given."),
+    ] = None,
+    memories: Annotated[
+        list[str] | None,
+        typer.Option("--memory", help="A size to try; eighths of all blocks if not given."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what each eviction policy would have hit, for memories of several sizes."""
+    from cuesta.store.simulate import simulate
+    from cuesta.units import parse_size
+
+    sizes = [parse_size(text, "--memory") for text in memories or ()]
+    found = simulate(trace, policies or (), sizes)
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+    else:
+        _print_hits(found)
+
+
+def _print_hits(found: Simulation) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from cuesta.units import format_bytes
+
+    typer.echo(
+        f"{found.reads:,} reads of {format_bytes(found.read_bytes)}, "
+        f"{found.blocks:,} blocks of {format_bytes(found.blocks_bytes)}; bytes hit:"
+    )
+    names = list(dict.fromkeys(one.policy for one in found.outcomes))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("memory", *names):
+        table.add_column(name, justify="right", no_wrap=True)
+    rows: dict[int, list[str]] = {}
+    for one in found.outcomes:
+        share = one.hit_bytes / found.read_bytes if found.read_bytes else 0.0
+        rows.setdefault(one.memory_bytes, []).append(f"{share:.1%}")
+    for memory, shares in rows.items():
+        table.add_row(format_bytes(memory), *shares)
+    Console().print(table)

@@ -1,0 +1,133 @@
+"""Start, find and stop the daemon of a store."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import EngineError, InputError
+from cuesta.store.client import Connection
+from cuesta.units import format_bytes
+
+MEMORY_ROOT = Path("/dev/shm")
+"""Where the system keeps files in memory."""
+VARIABLE = "CUESTA_STORE"
+"""Names the folder of the store that is used."""
+BLOCK_BYTES = 64 << 20
+READY_SECONDS = 30.0
+"""A daemon that is not ready by then is given up."""
+
+
+def default_folder() -> Path:
+    """`$CUESTA_STORE`, else this user's in the system's memory."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else MEMORY_ROOT / f"cuesta-{os.getuid()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings:
+    """How a store is to be: the folder it is over, and its memory.
+
+    `max_age_seconds` is how long a version is taken for the current one of a file: 0 asks each
+    time that it is opened, `None` never again.
+    """
+
+    under: Path
+    memory_bytes: int
+    block_bytes: int = BLOCK_BYTES
+    policy: str = "lru"
+    max_age_seconds: float | None = 0.0
+
+
+def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]:
+    """Start a daemon that goes on after this process; its status once clients can connect.
+
+    Errors: `InputError` for a memory that is not there or holds no block, a folder of another
+    user, or a store that runs already.
+    """
+    folder = folder or default_folder()
+    _check_memory(folder, settings.memory_bytes)
+    request = asdict(settings) | {
+        "folder": str(folder.absolute()),
+        "under": str(settings.under.resolve()),
+    }
+    daemon = subprocess.Popen(
+        [sys.executable, "-m", "cuesta.store.serve", json.dumps(request)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert daemon.stdout is not None
+    # One line: that it is ready, or why it is not. Then it closes the pipe.
+    said = daemon.stdout.readline().decode(errors="replace").strip()
+    daemon.stdout.close()
+    if said != "ready":
+        daemon.wait()
+        raise InputError(said or "the store ended before it was ready")
+    return status(folder)
+
+
+def _check_memory(folder: Path, memory_bytes: int) -> None:
+    place = folder
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if memory_bytes > free:
+        raise InputError(
+            f"--memory is {format_bytes(memory_bytes)}, {place} has {format_bytes(free)} free; "
+            f"lower it, or name another place by ${VARIABLE}"
+        )
+
+
+def status(folder: Path | None = None) -> dict[str, Any]:
+    """What the store is and has done, as in `spec/formats/store-wire.md`.
+
+    Errors: `EngineMissing` where none runs.
+    """
+    connection = Connection(folder or default_folder())
+    try:
+        found = connection.ask("status")
+    finally:
+        connection.close()
+    del found["payload"]
+    return found
+
+
+def ask(question: str, folder: Path | None = None, **fields: Any) -> dict[str, Any]:
+    """One question to the store. Errors: as `Connection.ask`."""
+    connection = Connection(folder or default_folder())
+    try:
+        return connection.ask(question, **fields)
+    finally:
+        connection.close()
+
+
+def stop(folder: Path | None = None) -> None:
+    """Stop the store and wait until its memory is given back.
+
+    Errors: `EngineMissing` where none runs; `EngineError` where it does not end.
+    """
+    folder = folder or default_folder()
+    pid = status(folder)["pid"]
+    ask("stop", folder)
+    deadline = time.monotonic() + READY_SECONDS
+    while folder.exists() and _is_alive(pid):
+        if time.monotonic() > deadline:
+            raise EngineError(f"the store does not end; stop process {pid}")
+        time.sleep(0.01)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,42 @@
+"""The process of a store: `python -m cuesta.store.serve REQUEST`. Started by `control.start`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+
+def main(request: str) -> int:
+    """Serve until a client stops the store or a signal comes; the exit code."""
+    from cuesta import _native
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        _native.store_serve(request, _ready)
+    except KeyboardInterrupt:
+        return 0
+    except Exception as error:
+        _say(str(error))
+        return 2
+    return 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _ready() -> None:
+    """Tell who started it, and keep nothing of theirs open."""
+    _say("ready")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (1, 2):
+        os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,59 @@
+"""What each eviction policy would have hit in a trace of reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuesta.native import native_module
+
+STEPS = 8
+"""Memories that are tried where none is given: eighths of all blocks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """A policy with a memory of some bytes, and the reads and bytes that it would have hit."""
+
+    policy: str
+    memory_bytes: int
+    hit_reads: int
+    hit_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """What is in a trace, and what policies would have made of it, by memory, then policy."""
+
+    reads: int
+    read_bytes: int
+    blocks: int
+    blocks_bytes: int
+    outcomes: tuple[Simulated, ...]
+
+
+def simulate(trace: Path, policies: Sequence[str] = (), memories: Sequence[int] = ()) -> Simulation:
+    """Replay a trace (`spec/formats/store-trace.md`) under policies, all when none is named.
+
+    `memories` are in bytes; none means eighths of all blocks. Cost: O(reads) a policy and memory.
+    Errors: `InputError` naming the line of the trace, or the policy.
+    """
+    request = {
+        "trace": str(trace),
+        "policies": list(policies),
+        "memories": list(memories),
+        "steps": 0 if memories else STEPS,
+    }
+    found = json.loads(native_module().store_simulate(json.dumps(request)))
+    outcomes = tuple(
+        Simulated(
+            policy=one["policy"],
+            memory_bytes=one["memory_bytes"],
+            hit_reads=one["hits"]["reads"],
+            hit_bytes=one["hits"]["bytes"],
+        )
+        for one in found.pop("outcomes")
+    )
+    return Simulation(outcomes=outcomes, **found)
