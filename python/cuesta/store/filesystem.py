@@ -19,8 +19,8 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
     """Files of the under level, read through the memory of the store that runs on this node.
 
     Files are written past the memory: they are on the under level, under their names and whole,
-    when they are closed, and come into memory when they are read. `folder` is that of the store,
-    as in `cuesta store start --memory-dir`.
+    when they are closed, and come into memory when they are read; folders are made as they are
+    needed. `folder` is that of the store, `$CUESTA_STORE` if not given.
     """
 
     protocol = "cuesta"
@@ -76,6 +76,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if mode in ("wb", "xb"):
             if mode == "xb" and self.exists(path):
                 raise FileExistsError(path)
+            self.makedirs(self._parent(path), exist_ok=True)
             return io.BufferedWriter(WrittenFile(self._under(path)), 1 << 20)
         raise ValueError(f"files of the store are opened by rb, wb or xb, not by {mode}")
 
@@ -98,7 +99,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         for count in range(1, len(steps) + 1):
             folder = "/" + "/".join(steps[:count])
             if not self.exists(folder):
-                self._under(folder).mkdir()
+                self._under(folder).mkdir(exist_ok=True)
 
     def rmdir(self, path: str) -> None:
         """Remove an empty folder."""
