@@ -7,6 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cuesta_core::progress::Progress;
@@ -25,6 +26,8 @@ use crate::wire::{self, DirectoryEntry, PAYLOAD_BYTES_MAX, Question, Reply, Stat
 pub const SOCKET: &str = "socket";
 /// What the daemon holds locked while it lives.
 const LOCK: &str = "lock";
+/// Threads that fill blocks ahead: one reads while the other writes to memory.
+const FILLERS: usize = 2;
 /// How often a daemon looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -71,6 +74,8 @@ pub fn serve(
         connections: AtomicU64::new(0),
         stops: AtomicBool::new(false),
     });
+    let fillers = (0..FILLERS).map(|_| filler(&daemon)).collect::<io::Result<Vec<_>>>();
+    let fillers = fillers.map_err(failed)?;
     ready();
     while !daemon.stops.load(Ordering::Relaxed) && progress.advance(0).is_ok() {
         match listener.accept() {
@@ -79,7 +84,18 @@ pub fn serve(
         }
     }
     let _ = fs::remove_file(&socket);
+    daemon.store.end_ahead();
+    for filler in fillers {
+        filler.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    }
     fs::remove_dir_all(folder).map_err(|cause| Error::system("store", "removing", folder, &cause))
+}
+
+/// Starts a thread that fills blocks ahead.
+fn filler(daemon: &Arc<Daemon>) -> io::Result<JoinHandle<()>> {
+    let daemon = Arc::clone(daemon);
+    let thread = std::thread::Builder::new().name("cuesta-ahead".to_owned());
+    thread.spawn(move || daemon.store.fill_ahead())
 }
 
 impl Daemon {

@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -37,25 +38,28 @@ pub struct SealedBlock {
     pub size_bytes: u64,
     /// CRC-32C of its bytes.
     pub checksum: u32,
+    /// Tells it from a block of the same bytes that left before it came.
+    pub serial: u64,
 }
 
 impl SealedBlock {
     fn name(&self) -> String {
-        let Self { key, size_bytes, checksum } = self;
-        format!("{:x}-{:x}-{size_bytes:x}-{checksum:08x}", key.file, key.index)
+        let Self { key: BlockKey { file, index }, size_bytes, checksum, serial } = self;
+        format!("{file:x}-{index:x}-{size_bytes:x}-{checksum:08x}-{serial:x}")
     }
 
     fn of_name(name: &str) -> Option<Self> {
-        let mut numbers = [0; 4];
+        let mut numbers = [0; 5];
         let mut parts = name.split('-');
         for number in &mut numbers {
             *number = u64::from_str_radix(parts.next()?, 16).ok()?;
         }
-        let [file, index, size_bytes, checksum] = numbers;
+        let [file, index, size_bytes, checksum, serial] = numbers;
         let block = Self {
             key: BlockKey { file, index },
             size_bytes,
             checksum: u32::try_from(checksum).ok()?,
+            serial,
         };
         (block.name() == name).then_some(block)
     }
@@ -65,6 +69,8 @@ impl SealedBlock {
 #[derive(Debug)]
 pub struct MemoryTier {
     blocks: PathBuf,
+    /// Of the next block.
+    serial: AtomicU64,
 }
 
 impl MemoryTier {
@@ -86,7 +92,7 @@ impl MemoryTier {
             );
             return Err(Error::input("store", text));
         }
-        Ok(Self { blocks })
+        Ok(Self { blocks, serial: AtomicU64::new(0) })
     }
 
     /// Where a block is.
@@ -119,7 +125,8 @@ impl MemoryTier {
             file.write_all(piece)?;
             place += count as u64;
         }
-        let block = SealedBlock { key, size_bytes, checksum };
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+        let block = SealedBlock { key, size_bytes, checksum, serial };
         file.set_permissions(Permissions::from_mode(0o400))?;
         fs::rename(&partial.0, self.path(&block))?;
         Ok(block)
@@ -168,7 +175,9 @@ impl MemoryTier {
                 None => fs::remove_file(entry.path()).map_err(failed)?,
             }
         }
-        found.sort_unstable_by_key(|block| block.key);
+        found.sort_unstable_by_key(|block| (block.key, block.serial));
+        let next = found.iter().map(|block| block.serial + 1).max().unwrap_or(0);
+        self.serial.fetch_max(next, Ordering::Relaxed);
         Ok(found)
     }
 }
@@ -207,7 +216,7 @@ mod tests {
         let mode = fs::metadata(tier.path(&block)).unwrap().mode() & 0o777;
         assert_eq!(mode, 0o400);
         fs::write(tier.blocks.join("3-12.part"), "half").unwrap();
-        fs::write(tier.blocks.join("3-12-0-1"), "no name of ours").unwrap();
+        fs::write(tier.blocks.join("3-12-0-1-2"), "no name of ours").unwrap();
         assert_eq!(tier.found().unwrap(), [block]);
         assert_eq!(fs::read_dir(&tier.blocks).unwrap().count(), 1);
         assert!(tier.is_whole(&block).unwrap());
@@ -259,9 +268,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_says_which_block_it_is(numbers in any::<[u64; 3]>(), checksum in any::<u32>()) {
-            let [file, index, size_bytes] = numbers;
-            let block = SealedBlock { key: BlockKey { file, index }, size_bytes, checksum };
+        fn a_name_says_which_block_it_is(numbers in any::<[u64; 4]>(), checksum in any::<u32>()) {
+            let [file, index, size_bytes, serial] = numbers;
+            let block = SealedBlock { key: BlockKey { file, index }, size_bytes, checksum, serial };
             prop_assert_eq!(SealedBlock::of_name(&block.name()), Some(block));
         }
 

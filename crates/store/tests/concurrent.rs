@@ -30,10 +30,12 @@ fn run(policy: PolicyName, blocks: u64, seed: u64) {
     let store = setting.store();
     let (refused, right) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let fillers = [scope.spawn(|| store.fill_ahead()), scope.spawn(|| store.fill_ahead())];
+        let mut users = Vec::new();
         for thread in 0..4 {
             let (store, write, versions, refused, right) =
                 (&store, &write, &versions, &refused, &right);
-            scope.spawn(move || {
+            users.push(scope.spawn(move || {
                 let chance = Stream::new(seed, thread);
                 for step in 0..STEPS {
                     let name = FILES[chance.below(3 * step, 3) as usize];
@@ -56,8 +58,12 @@ fn run(policy: PolicyName, blocks: u64, seed: u64) {
                     }
                     assert!(store.counts().used_bytes <= blocks * BLOCK);
                 }
-            });
+            }));
         }
+        let ended: Vec<_> = users.into_iter().map(|user| user.join()).collect();
+        store.end_ahead();
+        fillers.into_iter().for_each(|filler| filler.join().unwrap());
+        ended.into_iter().for_each(|user| user.unwrap());
     });
     assert!(right.load(Ordering::Relaxed) > refused.load(Ordering::Relaxed));
     FILES.iter().for_each(|name| _ = store.free(&at(name)));

@@ -166,7 +166,7 @@ fn a_store_finds_what_an_earlier_one_left_and_checks_it() {
     let mut wrong = one[1000..2000].to_vec();
     wrong[500] ^= 4;
     fs::write(damaged, &wrong).unwrap();
-    fs::write(setting.folder.path().join("memory/blocks/77-0-10-00000000"), "whose?").unwrap();
+    fs::write(setting.folder.path().join("memory/blocks/77-0-10-00000000-0"), "whose?").unwrap();
     setting.write("two", &two[..2400]);
     let store = setting.store();
     assert_eq!(store.counts().used_bytes, 5500);

@@ -36,7 +36,12 @@ impl Store {
         let failed = |cause| Error::system(OPERATION, "reading", &self.files, &cause);
         let mut by_file: HashMap<u64, Vec<SealedBlock>> = HashMap::new();
         for block in self.tier.found()? {
-            by_file.entry(block.key.file).or_default().push(block);
+            let blocks = by_file.entry(block.key.file).or_default();
+            // The later one of two: the earlier was to be removed.
+            if let Some(before) = blocks.pop_if(|before| before.key == block.key) {
+                self.remove(&[before]);
+            }
+            blocks.push(block);
         }
         let mut state = lock(&self.state);
         let mut room = self.options.memory_bytes;

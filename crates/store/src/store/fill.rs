@@ -59,32 +59,41 @@ impl Store {
             .map_err(|cause| changed_or(&file.path, &cause))
     }
 
+    /// Fills a block that has room; leased, unless it is filled `ahead` of whoever asks for it.
     pub(super) fn fill(
         &self,
         key: BlockKey,
         file: &FileVersion,
         size_bytes: u64,
+        is_ahead: bool,
     ) -> Result<BlockLease> {
         let mut piece = lock(&self.pieces).pop().unwrap_or_default();
         let filled = self.fill_from(key, file, size_bytes, &mut piece);
         lock(&self.pieces).push(piece);
         let mut state = lock(&self.state);
-        let lease = match filled {
+        let (lease, unwanted) = match filled {
             Ok(Some(block)) => {
-                state.filled(block);
-                Ok(self.granted(block))
+                state.filled(block, is_ahead);
+                // Its file may be an old version by now, which nobody has open.
+                let unwanted = if is_ahead { state.leave_if_old(key) } else { None };
+                (Ok(self.granted(block)), unwanted)
+            }
+            Ok(None) if is_ahead => {
+                state.failed(key);
+                (Ok(BlockLease::Bypass), None)
             }
             Ok(None) => {
                 state.refused(key);
-                Ok(BlockLease::Bypass)
+                (Ok(BlockLease::Bypass), None)
             }
             Err(error) => {
                 state.failed(key);
-                Err(error)
+                (Err(error), None)
             }
         };
         drop(state);
         self.changed.notify_all();
+        self.remove(unwanted.as_slice());
         lease
     }
 

@@ -2,8 +2,10 @@
 //! Many threads may use it at once.
 
 mod adopt;
+mod ahead;
 pub mod counts;
 mod fill;
+mod leases;
 pub mod state;
 
 use std::collections::HashMap;
@@ -19,12 +21,16 @@ use crate::memory::{BlockKey, MemoryTier, SealedBlock};
 use crate::path::StorePath;
 use crate::policy::PolicyName;
 use crate::under::{Under, UnderFile};
+use ahead::AheadQueue;
 use counts::Counts;
 use state::{LeaseStep, Residency};
 
 const OPERATION: &str = "store";
 /// Folder of what is known about files.
 const FILES: &str = "files";
+
+/// So many blocks after the one that is leased are filled ahead, where a file is read in order.
+const AHEAD_BLOCKS: u64 = 2;
 
 /// When it is asked whether a file is still the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +85,8 @@ pub struct Store {
     changed: Condvar,
     /// Files of the under level that are open here, and when their versions were compared.
     handles: Mutex<HashMap<u64, Handle>>,
+    /// Blocks that will be asked for soon.
+    queue: AheadQueue,
     /// Memory that fills use again.
     pieces: Mutex<Vec<Vec<u8>>>,
 }
@@ -120,6 +128,7 @@ impl Store {
             state: Mutex::new(state),
             changed: Condvar::new(),
             handles: Mutex::new(HashMap::new()),
+            queue: AheadQueue::default(),
             pieces: Mutex::new(Vec::new()),
         };
         store.adopt()?;
@@ -211,6 +220,8 @@ impl Store {
             let text = format!("{} has no block {}", file.path, key.index);
             return Err(Error::input(OPERATION, text));
         }
+        let following = state.following(key, AHEAD_BLOCKS);
+        self.queue.add(following);
         loop {
             match state.lease(key) {
                 LeaseStep::Grant(block) => return Ok(self.granted(block)),
@@ -233,7 +244,7 @@ impl Store {
                 LeaseStep::Fill { size_bytes, leaving } => {
                     drop(state);
                     self.remove(&leaving);
-                    return self.fill(key, &file, size_bytes);
+                    return self.fill(key, &file, size_bytes, false);
                 }
                 LeaseStep::Bypass { leaving } => {
                     drop(state);

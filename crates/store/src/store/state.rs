@@ -44,37 +44,39 @@ pub enum LeaseStep {
 }
 
 #[derive(Debug)]
-struct Entry {
+pub(super) struct FileState {
     file: FileVersion,
-    opens: u64,
+    pub(super) opens: u64,
     is_pinned: bool,
     /// A newer version has its name, or it was freed: its blocks leave when nobody has them.
-    is_old: bool,
+    pub(super) is_old: bool,
     /// A block was filled so soon after a change that the next one may bear the same time.
-    is_young: bool,
+    pub(super) is_young: bool,
+    /// The block that whoever reads the file in its order asks for next.
+    pub(super) next: u64,
 }
 
 #[derive(Debug)]
-enum Block {
+pub(super) enum BlockState {
     /// Somebody works on it, and its bytes are counted.
     Busy { size_bytes: u64 },
     /// Found when the store began; not checked yet.
     Found(SealedBlock),
-    /// In memory.
-    Here { block: SealedBlock, leases: u64 },
+    /// In memory; `is_ahead` until it is leased for the first time, where it was filled for that.
+    Here { block: SealedBlock, leases: u64, is_ahead: bool },
 }
 
 /// Files, blocks and the policy.
 pub struct Residency {
     block_bytes: u64,
     memory_bytes: u64,
-    policy: Box<dyn Policy>,
-    files: HashMap<u64, Entry>,
+    pub(super) policy: Box<dyn Policy>,
+    pub(super) files: HashMap<u64, FileState>,
     names: HashMap<StorePath, u64>,
     /// By file, then block.
-    blocks: BTreeMap<BlockKey, Block>,
+    pub(super) blocks: BTreeMap<BlockKey, BlockState>,
     next_file: u64,
-    counts: Counts,
+    pub(super) counts: Counts,
 }
 
 impl Residency {
@@ -94,9 +96,9 @@ impl Residency {
 
     /// The numbers.
     pub fn counts(&self) -> Counts {
-        let here = |block: &&Block| matches!(block, Block::Here { .. });
-        let pinned = |(key, block): (&BlockKey, &Block)| match block {
-            Block::Here { block, .. } if self.is_pinned(*key) => block.size_bytes,
+        let here = |block: &&BlockState| matches!(block, BlockState::Here { .. });
+        let pinned = |(key, block): (&BlockKey, &BlockState)| match block {
+            BlockState::Here { block, .. } if self.is_pinned(*key) => block.size_bytes,
             _ => 0,
         };
         Counts {
@@ -110,11 +112,11 @@ impl Residency {
     pub fn adopt(&mut self, number: u64, file: FileVersion, blocks: &[SealedBlock]) {
         self.next_file = self.next_file.max(number + 1);
         self.names.insert(file.path.clone(), number);
-        self.files.insert(number, Entry::new(file));
+        self.files.insert(number, FileState::new(file));
         for &block in blocks {
             self.counts.used_bytes += block.size_bytes;
             self.policy.insert(id_of(block.key), block.size_bytes);
-            self.blocks.insert(block.key, Block::Found(block));
+            self.blocks.insert(block.key, BlockState::Found(block));
         }
     }
 
@@ -144,7 +146,8 @@ impl Residency {
         let number = self.next_file;
         self.next_file += 1;
         self.names.insert(path.clone(), number);
-        let entry = Entry { opens: 1, ..Entry::new(FileVersion { path: path.clone(), version }) };
+        let entry =
+            FileState { opens: 1, ..FileState::new(FileVersion { path: path.clone(), version }) };
         self.files.insert(number, entry);
         (number, leaving)
     }
@@ -180,9 +183,9 @@ impl Residency {
         let free: Vec<BlockKey> = self
             .blocks_of(number)
             .filter(|(_, block)| match block {
-                Block::Here { leases, .. } => *leases == 0,
-                Block::Found(_) => true,
-                Block::Busy { .. } => false,
+                BlockState::Here { leases, .. } => *leases == 0,
+                BlockState::Found(_) => true,
+                BlockState::Busy { .. } => false,
             })
             .map(|(key, _)| *key)
             .collect();
@@ -191,100 +194,10 @@ impl Residency {
         leaving
     }
 
-    /// The next step towards a lease of a block, whose file is open.
-    pub fn lease(&mut self, key: BlockKey) -> LeaseStep {
-        match self.blocks.get_mut(&key) {
-            Some(Block::Here { block, leases }) => {
-                *leases += 1;
-                self.policy.hit(id_of(key));
-                self.counts.hits += 1;
-                self.counts.leases += 1;
-                return LeaseStep::Grant(*block);
-            }
-            Some(Block::Busy { .. }) => return LeaseStep::Wait,
-            Some(found) => {
-                let Block::Found(block) = *found else { unreachable!("the others came before") };
-                *found = Block::Busy { size_bytes: block.size_bytes };
-                return LeaseStep::Check(block);
-            }
-            None => (),
-        }
-        self.counts.misses += 1;
-        let size_bytes = self.size_of(key);
-        self.policy.missed(id_of(key));
-        let (leaving, has_room) = self.make_room(size_bytes);
-        if !has_room {
-            self.counts.bypassed += 1;
-            return LeaseStep::Bypass { leaving };
-        }
-        self.policy.insert(id_of(key), size_bytes);
-        self.counts.used_bytes += size_bytes;
-        self.blocks.insert(key, Block::Busy { size_bytes });
-        LeaseStep::Fill { size_bytes, leaving }
-    }
-
-    /// A block is whole in memory, and leased to whoever filled it.
-    pub fn filled(&mut self, block: SealedBlock) {
-        self.blocks.insert(block.key, Block::Here { block, leases: 1 });
-        self.counts.leases += 1;
-    }
-
-    /// A block that was found has its bytes still, or not: then it is to be removed.
-    pub fn checked(&mut self, block: SealedBlock, is_whole: bool) {
-        if is_whole {
-            self.policy.hit(id_of(block.key));
-            self.counts.hits += 1;
-            self.filled(block);
-        } else {
-            self.counts.damaged += 1;
-            self.failed(block.key);
-        }
-    }
-
-    /// A block could not be filled, and nothing is left of it.
-    pub fn failed(&mut self, key: BlockKey) {
-        if let Some(Block::Busy { size_bytes }) = self.blocks.remove(&key) {
-            self.policy.remove(id_of(key));
-            self.counts.used_bytes -= size_bytes;
-        }
-        self.forget_if_old(key.file);
-    }
-
-    /// A block of a file is filled just after the file was changed, so that the next change may
-    /// bear the same time: it serves those who have the file open now alone.
-    pub fn mark_young(&mut self, number: u64) {
-        if let Some(entry) = self.files.get_mut(&number) {
-            entry.is_young = true;
-        }
-    }
-
-    /// Whether [`mark_young`](Self::mark_young) was said of a file.
-    pub fn is_young(&self, number: u64) -> bool {
-        self.files.get(&number).is_some_and(|entry| entry.is_young)
-    }
-
-    /// Counts a block that had room, but whose memory the system did not give.
-    pub fn refused(&mut self, key: BlockKey) {
-        self.failed(key);
-        self.counts.bypassed += 1;
-    }
-
-    /// Ends a lease; a block that is to be removed, where it was the last of an old version.
-    pub fn release(&mut self, key: BlockKey) -> Option<SealedBlock> {
-        let Some(Block::Here { leases, .. }) = self.blocks.get_mut(&key) else { return None };
-        *leases = leases.checked_sub(1)?;
-        let is_free = *leases == 0;
-        self.counts.leases -= 1;
-        let is_old = self.files.get(&key.file).is_none_or(|entry| entry.is_old);
-        let left = if is_free && is_old { self.remove(key) } else { None };
-        self.forget_if_old(key.file);
-        left
-    }
-
     /// Blocks in memory of a file, or of all.
     pub fn blocks(&self, file: Option<u64>) -> Vec<SealedBlock> {
-        let of = |block: &Block| match block {
-            Block::Here { block, .. } => Some(*block),
+        let of = |block: &BlockState| match block {
+            BlockState::Here { block, .. } => Some(*block),
             _ => None,
         };
         let all = self.blocks.iter();
@@ -295,7 +208,7 @@ impl Residency {
 
     /// Takes a block out that nobody has, because its bytes have changed; whether it could.
     pub fn damage(&mut self, key: BlockKey) -> bool {
-        if !matches!(self.blocks.get(&key), Some(Block::Here { leases: 0, .. })) {
+        if !matches!(self.blocks.get(&key), Some(BlockState::Here { leases: 0, .. })) {
             return false;
         }
         self.counts.damaged += 1;
@@ -313,13 +226,13 @@ impl Residency {
         self.files.get(&key.file).is_some_and(|entry| entry.is_pinned)
     }
 
-    fn blocks_of(&self, number: u64) -> impl Iterator<Item = (&BlockKey, &Block)> {
+    fn blocks_of(&self, number: u64) -> impl Iterator<Item = (&BlockKey, &BlockState)> {
         let first = BlockKey { file: number, index: 0 };
         self.blocks.range(first..=BlockKey { index: u64::MAX, ..first })
     }
 
     /// Has blocks leave until so many bytes are free: these, and whether they are free then.
-    fn make_room(&mut self, size_bytes: u64) -> (Vec<SealedBlock>, bool) {
+    pub(super) fn make_room(&mut self, size_bytes: u64) -> (Vec<SealedBlock>, bool) {
         let mut leaving = Vec::new();
         if size_bytes > self.memory_bytes {
             return (leaving, false);
@@ -337,7 +250,8 @@ impl Residency {
         let may_leave = |id: BlockId| {
             let key = key_of(id);
             let is_pinned = files.get(&key.file).is_some_and(|entry| entry.is_pinned);
-            let is_free = matches!(blocks[&key], Block::Here { leases: 0, .. } | Block::Found(_));
+            let is_free =
+                matches!(blocks[&key], BlockState::Here { leases: 0, .. } | BlockState::Found(_));
             is_free && !is_pinned
         };
         let key = key_of(policy.evict(&may_leave)?);
@@ -347,7 +261,7 @@ impl Residency {
     }
 
     /// Takes a block out that does not leave by the policy's choice.
-    fn remove(&mut self, key: BlockKey) -> Option<SealedBlock> {
+    pub(super) fn remove(&mut self, key: BlockKey) -> Option<SealedBlock> {
         let removed = self.take(key)?;
         self.policy.remove(id_of(key));
         Some(removed)
@@ -356,8 +270,8 @@ impl Residency {
     /// Takes a block that nobody works on out of the list.
     fn take(&mut self, key: BlockKey) -> Option<SealedBlock> {
         let block = match self.blocks.remove(&key)? {
-            Block::Here { block, .. } | Block::Found(block) => block,
-            busy @ Block::Busy { .. } => {
+            BlockState::Here { block, .. } | BlockState::Found(block) => block,
+            busy @ BlockState::Busy { .. } => {
                 self.blocks.insert(key, busy);
                 return None;
             }
@@ -366,8 +280,8 @@ impl Residency {
         Some(block)
     }
 
-    fn forget_if_old(&mut self, number: u64) {
-        let is_unused = |entry: &Entry| entry.is_old && entry.opens == 0;
+    pub(super) fn forget_if_old(&mut self, number: u64) {
+        let is_unused = |entry: &FileState| entry.is_old && entry.opens == 0;
         if self.files.get(&number).is_some_and(is_unused) && self.blocks_of(number).next().is_none()
         {
             self.files.remove(&number);
@@ -376,7 +290,7 @@ impl Residency {
 }
 
 /// The number of a block for the policy: the same when it comes back.
-fn id_of(key: BlockKey) -> BlockId {
+pub(super) fn id_of(key: BlockKey) -> BlockId {
     (key.file << 32) | key.index
 }
 
@@ -384,8 +298,8 @@ fn key_of(id: BlockId) -> BlockKey {
     BlockKey { file: id >> 32, index: id & u64::from(u32::MAX) }
 }
 
-impl Entry {
+impl FileState {
     fn new(file: FileVersion) -> Self {
-        Self { file, opens: 0, is_pinned: false, is_old: false, is_young: false }
+        Self { file, opens: 0, is_pinned: false, is_old: false, is_young: false, next: 0 }
     }
 }

@@ -1,0 +1,143 @@
+//! Who gets which block, and which ones are filled for it.
+
+use super::state::{BlockState, LeaseStep, Residency, id_of};
+use crate::memory::{BlockKey, SealedBlock};
+
+impl Residency {
+    /// The next step towards a lease of a block, whose file is open.
+    pub fn lease(&mut self, key: BlockKey) -> LeaseStep {
+        match self.blocks.get_mut(&key) {
+            Some(BlockState::Here { block, leases, is_ahead }) => {
+                *leases += 1;
+                self.counts.leases += 1;
+                if std::mem::take(is_ahead) {
+                    self.counts.misses += 1;
+                } else {
+                    self.policy.hit(id_of(key));
+                    self.counts.hits += 1;
+                }
+                return LeaseStep::Grant(*block);
+            }
+            Some(BlockState::Busy { .. }) => return LeaseStep::Wait,
+            Some(found) => {
+                let BlockState::Found(block) = *found else {
+                    unreachable!("the others came before")
+                };
+                *found = BlockState::Busy { size_bytes: block.size_bytes };
+                return LeaseStep::Check(block);
+            }
+            None => (),
+        }
+        self.counts.misses += 1;
+        let (size_bytes, leaving, has_room) = self.begin(key);
+        if has_room {
+            return LeaseStep::Fill { size_bytes, leaving };
+        }
+        self.counts.bypassed += 1;
+        LeaseStep::Bypass { leaving }
+    }
+
+    /// Makes room for a block that is not there and counts its bytes: these, what leaves for it,
+    /// and whether there is room.
+    fn begin(&mut self, key: BlockKey) -> (u64, Vec<SealedBlock>, bool) {
+        let size_bytes = self.size_of(key);
+        self.policy.missed(id_of(key));
+        let (leaving, has_room) = self.make_room(size_bytes);
+        if has_room {
+            self.policy.insert(id_of(key), size_bytes);
+            self.counts.used_bytes += size_bytes;
+            self.blocks.insert(key, BlockState::Busy { size_bytes });
+        }
+        (size_bytes, leaving, has_room)
+    }
+
+    /// Whether a lease of a block follows on the one before it in its file; then the blocks after
+    /// it, at most `depth`, that are not in memory.
+    pub fn following(&mut self, key: BlockKey, depth: u64) -> Vec<BlockKey> {
+        let Some(entry) = self.files.get_mut(&key.file) else { return vec![] };
+        let follows = key.index == entry.next;
+        entry.next = key.index + 1;
+        let ahead = (1..=depth).map(|step| BlockKey { index: key.index + step, ..key });
+        let is_absent = |key: &BlockKey| self.size_of(*key) > 0 && !self.blocks.contains_key(key);
+        if follows { ahead.filter(is_absent).collect() } else { vec![] }
+    }
+
+    /// The step for a block that nobody has asked for yet: [`LeaseStep::Fill`], or any other where
+    /// there is nothing to do. Then say [`filled`](Self::filled), `is_ahead`.
+    pub fn ahead(&mut self, key: BlockKey) -> LeaseStep {
+        let is_open = self.files.get(&key.file).is_some_and(|entry| entry.opens > 0);
+        if !is_open || self.blocks.contains_key(&key) {
+            return LeaseStep::Wait;
+        }
+        let (size_bytes, leaving, has_room) = self.begin(key);
+        if has_room {
+            LeaseStep::Fill { size_bytes, leaving }
+        } else {
+            LeaseStep::Bypass { leaving }
+        }
+    }
+
+    /// A block is whole in memory, and leased to whoever filled it, unless that was ahead of all.
+    pub fn filled(&mut self, block: SealedBlock, is_ahead: bool) {
+        let leases = u64::from(!is_ahead);
+        self.blocks.insert(block.key, BlockState::Here { block, leases, is_ahead });
+        self.counts.leases += leases;
+    }
+
+    /// A block that was found has its bytes still, or not: then it is to be removed.
+    pub fn checked(&mut self, block: SealedBlock, is_whole: bool) {
+        if is_whole {
+            self.policy.hit(id_of(block.key));
+            self.counts.hits += 1;
+            self.filled(block, false);
+        } else {
+            self.counts.damaged += 1;
+            self.failed(block.key);
+        }
+    }
+
+    /// A block could not be filled, and nothing is left of it.
+    pub fn failed(&mut self, key: BlockKey) {
+        if let Some(BlockState::Busy { size_bytes }) = self.blocks.remove(&key) {
+            self.policy.remove(id_of(key));
+            self.counts.used_bytes -= size_bytes;
+        }
+        self.forget_if_old(key.file);
+    }
+
+    /// A block of a file is filled just after the file was changed, so that the next change may
+    /// bear the same time: it serves those who have the file open now alone.
+    pub fn mark_young(&mut self, number: u64) {
+        if let Some(entry) = self.files.get_mut(&number) {
+            entry.is_young = true;
+        }
+    }
+
+    /// Whether [`mark_young`](Self::mark_young) was said of a file.
+    pub fn is_young(&self, number: u64) -> bool {
+        self.files.get(&number).is_some_and(|entry| entry.is_young)
+    }
+
+    /// Counts a block that had room, but whose memory the system did not give.
+    pub fn refused(&mut self, key: BlockKey) {
+        self.failed(key);
+        self.counts.bypassed += 1;
+    }
+
+    /// Ends a lease; a block that is to be removed, where it was the last of an old version.
+    pub fn release(&mut self, key: BlockKey) -> Option<SealedBlock> {
+        let Some(BlockState::Here { leases, .. }) = self.blocks.get_mut(&key) else { return None };
+        *leases = leases.checked_sub(1)?;
+        self.counts.leases -= 1;
+        self.leave_if_old(key)
+    }
+
+    /// Takes a block out that nobody has and whose file is an old version.
+    pub fn leave_if_old(&mut self, key: BlockKey) -> Option<SealedBlock> {
+        let is_old = self.files.get(&key.file).is_none_or(|entry| entry.is_old);
+        let is_free = matches!(self.blocks.get(&key), Some(BlockState::Here { leases: 0, .. }));
+        let left = if is_free && is_old { self.remove(key) } else { None };
+        self.forget_if_old(key.file);
+        left
+    }
+}
