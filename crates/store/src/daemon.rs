@@ -222,6 +222,10 @@ impl Connection<'_> {
                 done
             }
             Question::Free { ref path } => Ok(Reply::Moved { bytes: store.free(path) }),
+            Question::Trace { ref file } => {
+                store.trace(file.as_deref())?;
+                done
+            }
             Question::Scrub => Ok(Reply::Scrubbed { damaged: store.scrub() }),
             Question::Stop => {
                 stops.store(true, Ordering::Relaxed);

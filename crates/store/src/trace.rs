@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
+use std::time::Instant;
 
 use cuesta_core::{Error, Result};
 
+use crate::path::StorePath;
 use crate::policy::BlockId;
 
 const OPERATION: &str = "store.trace";
@@ -75,6 +77,47 @@ impl Trace {
         }
         trace.blocks_bytes = sizes.values().map(|&(_, largest)| largest).sum();
         Ok(trace)
+    }
+}
+
+/// A trace that is being recorded.
+#[derive(Debug)]
+pub struct Recorder {
+    file: BufWriter<File>,
+    begun: Instant,
+    /// What went wrong first; nothing is written after that.
+    failed: io::Result<()>,
+}
+
+impl Recorder {
+    /// Begins a trace in a file that is not there.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn create(path: &Path) -> Result<Self> {
+        let file = File::create_new(path)
+            .map_err(|cause| Error::system(OPERATION, "making", path, &cause))?;
+        let mut file = BufWriter::new(file);
+        let failed = writeln!(file, "{HEADER}");
+        Ok(Self { file, begun: Instant::now(), failed })
+    }
+
+    /// Writes a read of a block. A disk that is full holds nobody up: see [`end`](Self::end).
+    pub fn add(&mut self, path: &StorePath, index: u64, size_bytes: u64) {
+        if self.failed.is_ok() {
+            let seconds = self.begun.elapsed().as_secs_f64();
+            let path = path.relative().display();
+            self.failed = writeln!(self.file, "{seconds:.6}\t/{path}\t{index}\t{size_bytes}");
+        }
+    }
+
+    /// Ends the trace.
+    ///
+    /// # Errors
+    /// What went wrong while it was written.
+    pub fn end(mut self) -> io::Result<()> {
+        self.failed?;
+        self.file.flush()
     }
 }
 

@@ -45,6 +45,8 @@ pub enum Question {
     Unpin { path: StorePath },
     /// Takes a file out of memory.
     Free { path: StorePath },
+    /// Records reads in a file, or ends that where none is named.
+    Trace { file: Option<PathBuf> },
     /// Checks all blocks.
     Scrub,
     /// Ends the store.
@@ -171,7 +173,11 @@ pub fn receive(from: &mut impl Read, payload: &mut Vec<u8>) -> io::Result<Option
 /// # Errors
 /// `Input` for what is no such message.
 pub fn parsed<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
-    serde_json::from_slice(text).map_err(|error| Error::input("store", error))
+    serde_json::from_slice(text).map_err(|error| {
+        // The refusal of a path names the operation itself.
+        let text = error.to_string();
+        Error::input("store", text.strip_prefix("store: ").unwrap_or(&text))
+    })
 }
 
 fn invalid(what: impl Into<String>) -> io::Error {

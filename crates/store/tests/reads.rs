@@ -81,7 +81,7 @@ fn pinned_files_stay_until_they_are_unpinned() {
     setting.write("two", &two);
     let store = setting.store();
     assert_eq!(store.pin(&at("one")).unwrap(), 2000);
-    assert_eq!(store.load(&at("two")).unwrap(), 6000);
+    assert_eq!(store.load(&at("two")).unwrap(), 2000);
     assert_eq!((store.bytes_in_memory(&at("one")), store.counts().pinned_bytes), (2000, 2000));
     store.unpin(&at("one"));
     assert_eq!(read(&store, "two").unwrap(), two);

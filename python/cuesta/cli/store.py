@@ -42,6 +42,7 @@ def register(app: typer.Typer) -> None:
         "unpin": unpin,
         "free": free,
         "scrub": scrub,
+        "trace": record_trace,
         "simulate": simulate_policies,
     }
     for name, command in commands.items():
@@ -252,6 +253,21 @@ def scrub() -> None:
     for path, block in damaged:
         typer.echo(f"block {block} of cuesta:///{path} had changed in memory")
     typer.echo(f"{len(damaged)} damaged", err=True)
+
+
+def record_trace(
+    file: Annotated[
+        Path | None, typer.Argument(help="A file that is not there.", show_default=False)
+    ] = None,
+    end: Annotated[bool, typer.Option("--end", help="End the trace.")] = False,
+) -> None:
+    """Record from now on which blocks are read; `--end` ends that."""
+    from cuesta.errors import InputError
+    from cuesta.store import control
+
+    if (file is None) != end:
+        raise InputError("give a file to record a trace in, or --end to end it")
+    control.ask("trace", file=None if file is None else str(file.absolute()))
 
 
 def simulate_policies(

@@ -19,6 +19,7 @@ impl Store {
     /// Keeps beside the blocks of a file what they are, for a store that comes after this one,
     /// unless it would not know a later version from this one.
     pub(super) fn keep_facts(&self, number: u64, file: &FileVersion) -> io::Result<()> {
+        let _writing = lock(&self.facts);
         let path = self.facts_path(number);
         let is_young = lock(&self.state).is_young(number);
         match (is_young, path.exists()) {

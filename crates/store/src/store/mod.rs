@@ -7,6 +7,7 @@ pub mod counts;
 mod fill;
 mod leases;
 pub mod state;
+mod upkeep;
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,6 +21,7 @@ use cuesta_core::{Error, Result};
 use crate::memory::{BlockKey, MemoryTier, SealedBlock};
 use crate::path::StorePath;
 use crate::policy::PolicyName;
+use crate::trace::Recorder;
 use crate::under::{Under, UnderFile};
 use ahead::AheadQueue;
 use counts::Counts;
@@ -85,8 +87,12 @@ pub struct Store {
     changed: Condvar,
     /// Files of the under level that are open here, and when their versions were compared.
     handles: Mutex<HashMap<u64, Handle>>,
+    /// Held by whoever writes what is known about a file.
+    facts: Mutex<()>,
     /// Blocks that will be asked for soon.
     queue: AheadQueue,
+    /// What is read, while somebody wants to know.
+    recorder: Mutex<Option<Recorder>>,
     /// Memory that fills use again.
     pieces: Mutex<Vec<Vec<u8>>>,
 }
@@ -128,7 +134,9 @@ impl Store {
             state: Mutex::new(state),
             changed: Condvar::new(),
             handles: Mutex::new(HashMap::new()),
+            facts: Mutex::new(()),
             queue: AheadQueue::default(),
+            recorder: Mutex::new(None),
             pieces: Mutex::new(Vec::new()),
         };
         store.adopt()?;
@@ -220,6 +228,9 @@ impl Store {
             let text = format!("{} has no block {}", file.path, key.index);
             return Err(Error::input(OPERATION, text));
         }
+        if let Some(recorder) = &mut *lock(&self.recorder) {
+            recorder.add(&file.path, key.index, state.size_of(key));
+        }
         let following = state.following(key, AHEAD_BLOCKS);
         self.queue.add(following);
         loop {
@@ -261,27 +272,12 @@ impl Store {
         self.remove(left.as_slice());
     }
 
-    /// Brings all blocks of a file into memory, as far as there is room; bytes that are there.
+    /// Brings a file into memory, from its beginning as far as memory goes; bytes that are there.
     ///
     /// # Errors
     /// As [`lease`](Self::lease).
     pub fn load(&self, path: &StorePath) -> Result<u64> {
-        let file = self.open_file(path)?;
-        let loaded = self.load_blocks(file);
-        self.close(file.number);
-        loaded
-    }
-
-    fn load_blocks(&self, file: OpenedFile) -> Result<u64> {
-        let mut loaded = 0;
-        for index in 0..file.size_bytes.div_ceil(self.options.block_bytes) {
-            let key = BlockKey { file: file.number, index };
-            if let BlockLease::Memory(block, _) = self.lease(key)? {
-                loaded += block.size_bytes;
-                self.release(key);
-            }
-        }
-        Ok(loaded)
+        self.bring(path, false)
     }
 
     /// Brings a file into memory to stay there; bytes that are there.
@@ -289,11 +285,28 @@ impl Store {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn pin(&self, path: &StorePath) -> Result<u64> {
+        self.bring(path, true)
+    }
+
+    fn bring(&self, path: &StorePath, stays: bool) -> Result<u64> {
         let file = self.open_file(path)?;
-        lock(&self.state).pin(file.number, true);
-        let loaded = self.load_blocks(file);
+        if stays {
+            lock(&self.state).pin(file.number, true);
+        }
+        let brought = self.bring_blocks(file);
         self.close(file.number);
-        loaded
+        brought.map(|()| self.bytes_in_memory(path))
+    }
+
+    fn bring_blocks(&self, file: OpenedFile) -> Result<()> {
+        let bytes = file.size_bytes.min(self.options.memory_bytes);
+        for index in 0..bytes.div_ceil(self.options.block_bytes) {
+            let key = BlockKey { file: file.number, index };
+            if let BlockLease::Memory(..) = self.lease(key)? {
+                self.release(key);
+            }
+        }
+        Ok(())
     }
 
     /// Lets a pinned file leave memory again.
@@ -320,26 +333,6 @@ impl Store {
         let state = lock(&self.state);
         let Some((number, _)) = state.known(path) else { return 0 };
         state.blocks(Some(number)).iter().map(|block| block.size_bytes).sum()
-    }
-
-    /// Checks the bytes of all blocks in memory; those that have changed leave it, and their files
-    /// and numbers are returned. The under level has them still.
-    pub fn scrub(&self) -> Vec<(StorePath, u64)> {
-        let mut damaged = Vec::new();
-        let blocks = lock(&self.state).blocks(None);
-        for block in blocks {
-            if self.tier.is_whole(&block).unwrap_or(true) {
-                continue;
-            }
-            let mut state = lock(&self.state);
-            let path = state.file(block.key.file).map(|file| file.path.clone());
-            if state.damage(block.key) {
-                drop(state);
-                self.remove(&[block]);
-            }
-            damaged.extend(path.map(|path| (path, block.key.index)));
-        }
-        damaged
     }
 
     fn granted(&self, block: SealedBlock) -> BlockLease {

@@ -1,0 +1,53 @@
+//! What keeps a store well and says what it does.
+
+use std::path::Path;
+
+use cuesta_core::{Error, Result};
+
+use super::{OPERATION, Store, lock};
+use crate::path::StorePath;
+use crate::trace::Recorder;
+
+impl Store {
+    /// Checks the bytes of all blocks in memory; those that have changed leave it, and their files
+    /// and numbers are returned. The under level has them still.
+    pub fn scrub(&self) -> Vec<(StorePath, u64)> {
+        let mut damaged = Vec::new();
+        let blocks = lock(&self.state).blocks(None);
+        for block in blocks {
+            if self.tier.is_whole(&block).unwrap_or(true) {
+                continue;
+            }
+            let mut state = lock(&self.state);
+            let path = state.file(block.key.file).map(|file| file.path.clone());
+            if state.damage(block.key) {
+                drop(state);
+                self.remove(&[block]);
+            }
+            damaged.extend(path.map(|path| (path, block.key.index)));
+        }
+        damaged
+    }
+
+    /// Records from now on which blocks are leased, in a file that is not there; or ends that.
+    ///
+    /// # Errors
+    /// `Input` where one is recorded already, or none is; `System`.
+    pub fn trace(&self, path: Option<&Path>) -> Result<()> {
+        let mut recorder = lock(&self.recorder);
+        match (path, recorder.take()) {
+            (Some(path), None) => {
+                *recorder = Some(Recorder::create(path)?);
+                Ok(())
+            }
+            (None, Some(running)) => running.end().map_err(|cause| {
+                Error::system(OPERATION, "writing", Path::new("the trace"), &cause)
+            }),
+            (Some(_), running) => {
+                *recorder = running;
+                Err(Error::input(OPERATION, "a trace is recorded already; end it first"))
+            }
+            (None, None) => Err(Error::input(OPERATION, "no trace is recorded")),
+        }
+    }
+}
