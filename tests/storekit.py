@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cuesta.errors import EngineMissing
 from cuesta.store import control
 from cuesta.store.control import StoreSettings
 
@@ -48,7 +49,7 @@ def running_store(under: Path, blocks: int = 32, **settings: Any) -> Iterator[Ru
         try:
             yield RunningStore(folder, under)
         finally:
-            if folder.exists():
+            with suppress(EngineMissing):
                 control.stop(folder)
 
 

@@ -145,6 +145,21 @@ def test_blocks_are_read_without_a_copy_and_outlive_the_store(store: RunningStor
     assert b"".join(view for view in views if view) == content
 
 
+@pytest.mark.parametrize("ends", [signal.SIGKILL, signal.SIGTERM])
+def test_a_reader_goes_on_when_the_store_ends(ends: signal.Signals, store: RunningStore) -> None:
+    content = store.write("a", noise(1, 20 * BLOCK_BYTES))
+    file, other = CachedFile(store.folder, "/a"), CachedFile(store.folder, "/a")
+    found = bytearray(len(content))
+    file.read_into(memoryview(found)[: 2 * BLOCK_BYTES], 0)
+    os.kill(store.status()["pid"], ends)
+    begun = time.monotonic()
+    file.read_into(memoryview(found)[BLOCK_BYTES:], BLOCK_BYTES)
+    assert (found == content, time.monotonic() - begun < 1) == (True, True)
+    store.write("a", noise(2, 20 * BLOCK_BYTES))
+    with pytest.raises(InputError, match="was changed"):
+        other.read_into(memoryview(found), 0)
+
+
 def test_a_memory_without_room_still_serves(tmp_path: Path) -> None:
     under = tmp_path / "under"
     under.mkdir()

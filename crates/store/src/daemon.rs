@@ -196,9 +196,12 @@ impl Connection<'_> {
             Question::Open { ref path } => {
                 let file = store.open_file(path)?;
                 self.opens.push(file.number);
-                let block_bytes = store.options().block_bytes;
-                let (number, size_bytes) = (file.number, file.size_bytes);
-                Ok(Reply::Opened { number, size_bytes, block_bytes })
+                Ok(Reply::Opened {
+                    number: file.number,
+                    block_bytes: store.options().block_bytes,
+                    file: path.below(&self.daemon.under),
+                    version: file.version,
+                })
             }
             Question::Close { number } => {
                 if let Some(place) = self.opens.iter().position(|&open| open == number) {

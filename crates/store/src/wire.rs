@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::StorePath;
 use crate::store::counts::Counts;
+use crate::under::UnderVersion;
 
 /// Most bytes of the text of a message.
 const TEXT_BYTES_MAX: u32 = 64 << 20;
@@ -67,7 +68,13 @@ pub enum Reply {
     /// To [`Question::Status`].
     Status(Box<Status>),
     /// To [`Question::Open`].
-    Opened { number: u64, size_bytes: u64, block_bytes: u64 },
+    Opened {
+        number: u64,
+        block_bytes: u64,
+        /// Where the under level has it.
+        file: PathBuf,
+        version: UnderVersion,
+    },
     /// To [`Question::Lease`]; without a path, the memory has no room.
     Leased { path: Option<PathBuf>, size_bytes: u64, checksum: u32 },
     /// To [`Question::List`] and [`Question::Stat`].

@@ -81,9 +81,14 @@ class CachedFile:
             self._connection.close()
             raise
         self._number: int = opened["number"]
-        self.size_bytes: int = opened["size_bytes"]
+        self._path = path
+        self._file: str = opened["file"]
+        self._version: dict[str, int] = opened["version"]
+        self.size_bytes: int = self._version["size_bytes"]
         self.block_bytes: int = opened["block_bytes"]
         self._leases: OrderedDict[int, _Lease] = OrderedDict()
+        self._past: int | None = None
+        """The file of the under level, once the store has ended."""
 
     def block(self, index: int) -> memoryview | None:
         """A block as it lies in memory; `None` where the memory has no room for it.
@@ -96,14 +101,14 @@ class CachedFile:
     def _lease(self, index: int) -> _Lease | None:
         found = self._leases.get(index)
         if found is None:
-            lease = self._connection.ask("lease", number=self._number, index=index)
-            if lease["path"] is None:
+            lease = self._ask("lease", index=index)
+            if lease is None or lease["path"] is None:
                 return None
             found = self._leases[index] = _Lease(lease["path"])
             if len(self._leases) > LEASES_MAX:
                 oldest, released = self._leases.popitem(last=False)
                 released.close()
-                self._connection.ask("release", number=self._number, index=oldest)
+                self._ask("release", index=oldest)
         self._leases.move_to_end(index)
         return found
 
@@ -116,17 +121,49 @@ class CachedFile:
             piece = buffer[done : done + count]
             lease = self._lease(index)
             if lease is None:
-                count = min(count, 1 << 20)
-                read = self._connection.ask(
-                    "read", number=self._number, offset=offset + done, bytes=count
-                )
-                piece[:count] = read["payload"]
-                done += count
+                done += self._read_past(piece[: 1 << 20], offset + done)
             else:
                 done += lease.read_into(piece, within)
 
+    def _read_past(self, piece: memoryview, place: int) -> int:
+        """Fill a piece from the under level: by the store, or without it."""
+        read = self._ask("read", offset=place, bytes=len(piece))
+        if read is not None:
+            piece[:] = read["payload"]
+            return len(piece)
+        assert self._past is not None
+        count = os.preadv(self._past, [piece], place)
+        self._check_version()
+        return count
+
+    def _ask(self, question: str, **fields: int) -> dict[str, Any] | None:
+        """What the store answers about this file; `None` once it has ended."""
+        if self._past is None:
+            try:
+                return self._connection.ask(question, number=self._number, **fields)
+            except EngineMissing:
+                self._past = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+                self._check_version()
+        return None
+
+    def _check_version(self) -> None:
+        assert self._past is not None
+        facts = os.fstat(self._past)
+        now = {
+            "device": facts.st_dev,
+            "inode": facts.st_ino,
+            "size_bytes": facts.st_size,
+            "modified_ns": facts.st_mtime_ns,
+            "changed_ns": facts.st_ctime_ns,
+        }
+        if now != self._version:
+            raise InputError(f"store: {self._path} was changed while it was read; open it again")
+
     def close(self) -> None:
         """Give the leases back."""
+        if self._past is not None:
+            os.close(self._past)
+            self._past = None
         for lease in self._leases.values():
             lease.close()
         self._leases.clear()

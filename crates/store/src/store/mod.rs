@@ -22,7 +22,7 @@ use crate::memory::{BlockKey, MemoryTier, SealedBlock};
 use crate::path::StorePath;
 use crate::policy::PolicyName;
 use crate::trace::Recorder;
-use crate::under::{Under, UnderFile};
+use crate::under::{Under, UnderFile, UnderVersion};
 use ahead::AheadQueue;
 use counts::Counts;
 use state::{LeaseStep, Residency};
@@ -63,8 +63,8 @@ pub struct StoreOptions {
 pub struct OpenedFile {
     /// Its number, for leases.
     pub number: u64,
-    /// Its size.
-    pub size_bytes: u64,
+    /// What it is as long as it is open.
+    pub version: UnderVersion,
 }
 
 /// Where a block is to be read.
@@ -176,7 +176,7 @@ impl Store {
         lock(&self.handles).insert(number, handle);
         drop(state);
         self.remove(&leaving);
-        Ok(OpenedFile { number, size_bytes: version.size_bytes })
+        Ok(OpenedFile { number, version })
     }
 
     /// Opens a file that need not be compared with what is known of it.
@@ -193,7 +193,7 @@ impl Store {
             return None;
         }
         state.open_again(number);
-        Some(OpenedFile { number, size_bytes: version.size_bytes })
+        Some(OpenedFile { number, version })
     }
 
     /// Closes a file.
@@ -299,7 +299,7 @@ impl Store {
     }
 
     fn bring_blocks(&self, file: OpenedFile) -> Result<()> {
-        let bytes = file.size_bytes.min(self.options.memory_bytes);
+        let bytes = file.version.size_bytes.min(self.options.memory_bytes);
         for index in 0..bytes.div_ceil(self.options.block_bytes) {
             let key = BlockKey { file: file.number, index };
             if let BlockLease::Memory(..) = self.lease(key)? {

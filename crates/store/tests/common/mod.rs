@@ -84,7 +84,7 @@ pub fn bytes(seed: u64, count: usize) -> Vec<u8> {
 /// A whole file through leases, or past the memory where there is no room.
 pub fn read(store: &Store, name: &str) -> cuesta_core::Result<Vec<u8>> {
     let file = store.open_file(&at(name))?;
-    let found = read_open(store, file.number, file.size_bytes);
+    let found = read_open(store, file.number, file.version.size_bytes);
     store.close(file.number);
     found
 }
