@@ -56,7 +56,7 @@ def test_the_command_line_from_start_to_stop(
     )
     assert started.returncode == 0, started.stderr
     assert cuesta("cat", "cuesta:///a.bin").stdout == content
-    assert b"1 " not in cuesta("scrub").stdout
+    assert cuesta("scrub").stdout == b""
     assert cuesta("cp", "/a.bin", str(tmp_path / "copy")).returncode == 0
     assert (tmp_path / "copy").read_bytes() == content
     again = cuesta("cp", "/a.bin", str(tmp_path / "copy"))

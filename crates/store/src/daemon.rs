@@ -17,7 +17,7 @@ use rustix::net::sockopt::socket_peercred;
 
 use crate::memory::{BlockKey, MemoryTier};
 use crate::path::StorePath;
-use crate::store::{BlockLease, Store, StoreOptions};
+use crate::store::{BlockLease, Store, StoreOptions, system};
 use crate::under::posix::PosixUnder;
 use crate::under::{Facts, Under};
 use crate::wire::{self, DirectoryEntry, PAYLOAD_BYTES_MAX, Question, Reply, Status};
@@ -157,14 +157,15 @@ impl Daemon {
     }
 
     fn stat(&self, path: &StorePath) -> Result<Reply> {
-        let facts = self.store.under().facts(path).map_err(|cause| failed(path, &cause))?;
+        let facts =
+            self.store.under().facts(path).map_err(|cause| system("reading", path, &cause))?;
         Ok(Reply::Entries { entries: vec![self.entry(path, facts)] })
     }
 
     fn list(&self, folder: &StorePath) -> Result<Reply> {
         let under: &dyn Under = self.store.under();
         let mut entries = Vec::new();
-        for name in under.list(folder).map_err(|cause| failed(folder, &cause))? {
+        for name in under.list(folder).map_err(|cause| system("reading", folder, &cause))? {
             // One that is gone meanwhile, or leads out of the root, is not there.
             let path = folder.join(&name)?;
             if let Ok(facts) = under.facts(&path) {
@@ -173,10 +174,6 @@ impl Daemon {
         }
         Ok(Reply::Entries { entries })
     }
-}
-
-fn failed(path: &StorePath, cause: &io::Error) -> Error {
-    Error::system("store", "reading", Path::new(&path.to_string()), cause)
 }
 
 /// A client, and what it holds.

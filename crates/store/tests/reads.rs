@@ -178,6 +178,29 @@ fn a_store_finds_what_an_earlier_one_left_and_checks_it() {
 }
 
 #[test]
+fn a_store_takes_over_what_fits_it_alone() {
+    let mut setting = Setting::new(10);
+    let content = bytes(1, 8500);
+    setting.write("a", &content);
+    for (memory_bytes, block_bytes, used_bytes) in
+        [(10_000, 1000, 8500), (3000, 1000, 3000), (10_000, 500, 0)]
+    {
+        setting.options.block_bytes = 1000;
+        setting.options.memory_bytes = 10_000;
+        assert_eq!(read(&setting.store(), "a").unwrap(), content);
+        setting.options.memory_bytes = memory_bytes;
+        setting.options.block_bytes = block_bytes;
+        let store = setting.store();
+        assert_eq!(store.counts().used_bytes, used_bytes);
+        let mut buffer = vec![0; 8500];
+        let file = store.open_file(&at("a")).unwrap();
+        store.read(file.number, &mut buffer, 0).unwrap();
+        assert!(buffer == content, "{memory_bytes} {block_bytes}");
+        drop(store);
+    }
+}
+
+#[test]
 fn scrubbing_finds_what_has_changed() {
     let setting = Setting::new(10);
     let content = bytes(1, 3000);

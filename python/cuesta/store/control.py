@@ -21,8 +21,8 @@ MEMORY_ROOT = Path("/dev/shm")
 VARIABLE = "CUESTA_STORE"
 """Names the folder of the store that is used."""
 BLOCK_BYTES = 64 << 20
-READY_SECONDS = 30.0
-"""A daemon that is not ready by then is given up."""
+STOP_SECONDS = 30.0
+"""A daemon that has not ended by then is told of."""
 
 
 def default_folder() -> Path:
@@ -92,11 +92,7 @@ def status(folder: Path | None = None) -> dict[str, Any]:
 
     Errors: `EngineMissing` where none runs.
     """
-    connection = Connection(folder or default_folder())
-    try:
-        found = connection.ask("status")
-    finally:
-        connection.close()
+    found = ask("status", folder)
     del found["payload"]
     return found
 
@@ -118,7 +114,7 @@ def stop(folder: Path | None = None) -> None:
     folder = folder or default_folder()
     pid = status(folder)["pid"]
     ask("stop", folder)
-    deadline = time.monotonic() + READY_SECONDS
+    deadline = time.monotonic() + STOP_SECONDS
     while folder.exists() and _is_alive(pid):
         if time.monotonic() > deadline:
             raise EngineError(f"the store does not end; stop process {pid}")

@@ -69,9 +69,8 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> io.IOBase:  # noqa: ARG002
         if mode == "rb":
-            if self.isdir(path):
+            if self.info(path)["type"] == "directory":
                 raise IsADirectoryError(path)
-            self.info(path)
             return io.BufferedReader(StoredFile(CachedFile(self.folder, path)), 1 << 20)
         if mode in ("wb", "xb"):
             if mode == "xb" and self.exists(path):

@@ -6,10 +6,19 @@ use std::io;
 use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
+use serde::{Deserialize, Serialize};
 
 use super::state::FileVersion;
-use super::{OPERATION, Store, StoreOptions, lock};
+use super::{OPERATION, Store, StoreOptions};
 use crate::memory::SealedBlock;
+
+/// A file of which there are blocks in memory.
+#[derive(Serialize, Deserialize)]
+struct KeptFile {
+    file: FileVersion,
+    block_bytes: u64,
+}
 
 impl Store {
     pub(super) fn facts_path(&self, number: u64) -> PathBuf {
@@ -28,7 +37,8 @@ impl Store {
             _ => return Ok(()),
         }
         let partial = path.with_extension("part");
-        fs::write(&partial, serde_json::to_vec(file)?)?;
+        let kept = KeptFile { file: file.clone(), block_bytes: self.options.block_bytes };
+        fs::write(&partial, serde_json::to_vec(&kept)?)?;
         fs::rename(&partial, &path)
     }
 
@@ -50,18 +60,21 @@ impl Store {
             let path = entry.map_err(failed)?.path();
             let number = path.file_stem().and_then(|name| name.to_str());
             let number = number.and_then(|name| u64::from_str_radix(name, 16).ok());
-            let file = fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+            let kept = fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+            // Blocks of another size are other parts of the file, if one may have as many bytes.
+            let kept = kept.filter(|kept: &KeptFile| kept.block_bytes == self.options.block_bytes);
+            let file = kept.map(|kept| kept.file);
             let known = number.filter(|&number| path == self.facts_path(number)).zip(file);
             let blocks = known.as_ref().and_then(|(number, _)| by_file.remove(number));
-            let (Some((number, file)), Some(mut blocks)) = (known, blocks) else {
+            let (Some((number, file)), Some(blocks)) = (known, blocks) else {
                 let _ = fs::remove_file(&path);
                 continue;
             };
-            let left = blocks.split_off(blocks.partition_point(|block| {
+            let (blocks, left): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|block| {
                 let fits = block.size_bytes <= room && is_block_of(&file, block, &self.options);
                 room -= if fits { block.size_bytes } else { 0 };
                 fits
-            }));
+            });
             self.remove(&left);
             state.adopt(number, file, &blocks);
         }
@@ -73,7 +86,6 @@ impl Store {
 
 /// Whether a block is one of a file, cut as this store cuts.
 fn is_block_of(file: &FileVersion, block: &SealedBlock, options: &StoreOptions) -> bool {
-    let start = block.key.index.saturating_mul(options.block_bytes);
-    let size_bytes = file.version.size_bytes.saturating_sub(start).min(options.block_bytes);
+    let size_bytes = file.block_size(block.key.index, options.block_bytes);
     size_bytes > 0 && size_bytes == block.size_bytes
 }

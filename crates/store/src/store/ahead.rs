@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
 
+use cuesta_runtime::parallel::lock;
+
+use super::Store;
 use super::state::LeaseStep;
-use super::{Store, lock};
 use crate::memory::BlockKey;
 
 /// More blocks than this are not waited for: whoever reads has overtaken them.

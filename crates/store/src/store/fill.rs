@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
 
 use super::state::FileVersion;
-use super::{BlockLease, Handle, OPERATION, Store, changed_or, lock, system};
+use super::{BlockLease, Handle, OPERATION, Store, changed_or, system};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::under::{UnderFile, UnderVersion};
 

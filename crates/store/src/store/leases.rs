@@ -19,36 +19,31 @@ impl Residency {
                 return LeaseStep::Grant(*block);
             }
             Some(BlockState::Busy { .. }) => return LeaseStep::Wait,
-            Some(found) => {
-                let BlockState::Found(block) = *found else {
-                    unreachable!("the others came before")
-                };
-                *found = BlockState::Busy { size_bytes: block.size_bytes };
+            Some(&mut BlockState::Found(block)) => {
+                let size_bytes = block.size_bytes;
+                self.blocks.insert(key, BlockState::Busy { size_bytes });
                 return LeaseStep::Check(block);
             }
             None => (),
         }
         self.counts.misses += 1;
-        let (size_bytes, leaving, has_room) = self.begin(key);
-        if has_room {
-            return LeaseStep::Fill { size_bytes, leaving };
-        }
-        self.counts.bypassed += 1;
-        LeaseStep::Bypass { leaving }
+        let step = self.begin(key);
+        self.counts.bypassed += u64::from(matches!(step, LeaseStep::Bypass { .. }));
+        step
     }
 
-    /// Makes room for a block that is not there and counts its bytes: these, what leaves for it,
-    /// and whether there is room.
-    fn begin(&mut self, key: BlockKey) -> (u64, Vec<SealedBlock>, bool) {
+    /// Makes room for a block that is not there, if there is any, and counts its bytes.
+    fn begin(&mut self, key: BlockKey) -> LeaseStep {
         let size_bytes = self.size_of(key);
         self.policy.missed(id_of(key));
         let (leaving, has_room) = self.make_room(size_bytes);
-        if has_room {
-            self.policy.insert(id_of(key), size_bytes);
-            self.counts.used_bytes += size_bytes;
-            self.blocks.insert(key, BlockState::Busy { size_bytes });
+        if !has_room {
+            return LeaseStep::Bypass { leaving };
         }
-        (size_bytes, leaving, has_room)
+        self.policy.insert(id_of(key), size_bytes);
+        self.counts.used_bytes += size_bytes;
+        self.blocks.insert(key, BlockState::Busy { size_bytes });
+        LeaseStep::Fill { size_bytes, leaving }
     }
 
     /// Whether a lease of a block follows on the one before it in its file; then the blocks after
@@ -69,12 +64,7 @@ impl Residency {
         if !is_open || self.blocks.contains_key(&key) {
             return LeaseStep::Wait;
         }
-        let (size_bytes, leaving, has_room) = self.begin(key);
-        if has_room {
-            LeaseStep::Fill { size_bytes, leaving }
-        } else {
-            LeaseStep::Bypass { leaving }
-        }
+        self.begin(key)
     }
 
     /// A block is whole in memory, and leased to whoever filled it, unless that was ahead of all.

@@ -13,10 +13,11 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
 
 use crate::memory::{BlockKey, MemoryTier, SealedBlock};
 use crate::path::StorePath;
@@ -100,10 +101,6 @@ pub struct Store {
 struct Handle {
     file: Option<Arc<dyn UnderFile>>,
     compared: Instant,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Store {
@@ -347,7 +344,7 @@ impl Store {
     }
 }
 
-fn system(doing: &str, path: &StorePath, cause: &io::Error) -> Error {
+pub(crate) fn system(doing: &str, path: &StorePath, cause: &io::Error) -> Error {
     Error::system(OPERATION, doing, Path::new(&path.to_string()), cause)
 }
 

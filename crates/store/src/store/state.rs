@@ -19,6 +19,14 @@ pub struct FileVersion {
     pub version: UnderVersion,
 }
 
+impl FileVersion {
+    /// Bytes of a block, of so many but for the last; 0 where there is none.
+    pub fn block_size(&self, index: u64, block_bytes: u64) -> u64 {
+        let start = index.saturating_mul(block_bytes);
+        self.version.size_bytes.saturating_sub(start).min(block_bytes)
+    }
+}
+
 /// What is to be done for a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseStep {
@@ -217,9 +225,7 @@ impl Residency {
 
     /// Bytes of a block by the size of its file.
     pub fn size_of(&self, key: BlockKey) -> u64 {
-        let file_bytes = self.file(key.file).map_or(0, |file| file.version.size_bytes);
-        let start = key.index.saturating_mul(self.block_bytes);
-        file_bytes.saturating_sub(start).min(self.block_bytes)
+        self.file(key.file).map_or(0, |file| file.block_size(key.index, self.block_bytes))
     }
 
     fn is_pinned(&self, key: BlockKey) -> bool {

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
 
-use super::{OPERATION, Store, lock};
+use super::{OPERATION, Store};
 use crate::path::StorePath;
 use crate::trace::Recorder;
 
