@@ -17,6 +17,7 @@ use rustix::net::sockopt::socket_peercred;
 
 use crate::memory::{BlockKey, MemoryTier};
 use crate::path::StorePath;
+use crate::steps::Steps;
 use crate::store::{BlockLease, Store, StoreOptions, system};
 use crate::under::posix::PosixUnder;
 use crate::under::{Facts, Under};
@@ -52,7 +53,7 @@ pub fn serve(
     ready: impl FnOnce(),
 ) -> Result<()> {
     let failed = |cause| Error::system("store", "making", folder, &cause);
-    MemoryTier::open(folder)?;
+    MemoryTier::open(folder, Steps::default())?;
     let lock = File::create(folder.join(LOCK)).map_err(failed)?;
     if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         let text = format!(
@@ -140,7 +141,6 @@ impl Daemon {
             policy: options.policy.to_string(),
             memory_bytes: options.memory_bytes,
             block_bytes: options.block_bytes,
-            dirty_bytes: 0,
             connections: self.connections.load(Ordering::Relaxed),
             counts: self.store.counts(),
         }
@@ -221,7 +221,7 @@ impl Connection<'_> {
                 store.unpin(path);
                 done
             }
-            Question::Free { ref path } => Ok(Reply::Moved { bytes: store.free(path) }),
+            Question::Free { ref path } => store.free(path).map(|bytes| Reply::Moved { bytes }),
             Question::Trace { ref file } => {
                 store.trace(file.as_deref())?;
                 done
@@ -290,6 +290,7 @@ mod tests {
     use super::*;
     use crate::policy::PolicyName;
     use crate::store::Freshness;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::mpsc;
 
     const OPTIONS: StoreOptions = StoreOptions {
@@ -310,9 +311,10 @@ mod tests {
             let daemon = scope
                 .spawn(|| serve(&memory, &under, OPTIONS, &progress, || ready.send(()).unwrap()));
             wait.recv().unwrap();
-            test(&memory, &under);
+            let tested = catch_unwind(AssertUnwindSafe(|| test(&memory, &under)));
             progress.cancel();
             daemon.join().unwrap().unwrap();
+            tested.unwrap_or_else(|panic| resume_unwind(panic));
         });
         assert!(!memory.exists());
     }

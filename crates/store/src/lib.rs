@@ -9,6 +9,7 @@ pub mod memory;
 pub mod path;
 pub mod policy;
 pub mod simulate;
+pub mod steps;
 pub mod store;
 pub mod trace;
 pub mod under;

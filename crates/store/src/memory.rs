@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::steps::Steps;
+
 /// Bytes that are read and written at once while a block is filled.
 pub const PIECE_BYTES: usize = 1 << 20;
 /// Folder of the blocks.
@@ -71,6 +73,7 @@ pub struct MemoryTier {
     blocks: PathBuf,
     /// Of the next block.
     serial: AtomicU64,
+    steps: Steps,
 }
 
 impl MemoryTier {
@@ -78,7 +81,7 @@ impl MemoryTier {
     ///
     /// # Errors
     /// `Input` for a folder that others may enter; `System`.
-    pub fn open(folder: &Path) -> Result<Self> {
+    pub fn open(folder: &Path, steps: Steps) -> Result<Self> {
         let failed = |cause| Error::system("store", "making", folder, &cause);
         let blocks = folder.join(BLOCKS);
         DirBuilder::new().recursive(true).mode(0o700).create(&blocks).map_err(failed)?;
@@ -92,7 +95,7 @@ impl MemoryTier {
             );
             return Err(Error::input("store", text));
         }
-        Ok(Self { blocks, serial: AtomicU64::new(0) })
+        Ok(Self { blocks, serial: AtomicU64::new(0), steps })
     }
 
     /// Where a block is.
@@ -112,9 +115,7 @@ impl MemoryTier {
         piece: &mut Vec<u8>,
         mut read: impl FnMut(&mut [u8], u64) -> io::Result<()>,
     ) -> io::Result<SealedBlock> {
-        let partial =
-            Partial(self.blocks.join(format!("{:x}-{:x}.{PARTIAL}", key.file, key.index)));
-        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&partial.0)?;
+        let mut partial = self.begin(key)?;
         piece.resize(PIECE_BYTES, 0);
         let (mut place, mut checksum) = (0, 0);
         while place < size_bytes {
@@ -122,13 +123,40 @@ impl MemoryTier {
             let piece = &mut piece[..count];
             read(piece, place)?;
             checksum = crc32c::crc32c_append(checksum, piece);
-            file.write_all(piece)?;
+            partial.file.write_all(piece)?;
             place += count as u64;
         }
+        self.seal(partial, size_bytes, checksum)
+    }
+
+    /// Begins a block, for whoever writes its bytes; dropped before it is sealed, it is removed.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn begin(&self, key: BlockKey) -> io::Result<PartialBlock> {
+        self.steps.step()?;
+        let path = self.blocks.join(format!("{:x}-{:x}.{PARTIAL}", key.file, key.index));
+        let mut options = File::options();
+        let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(PartialBlock { key, path, file, steps: self.steps.clone() })
+    }
+
+    /// Makes a block of what was written; its bytes have this checksum.
+    ///
+    /// # Errors
+    /// Those of the system; nothing is left of the block then.
+    pub fn seal(
+        &self,
+        partial: PartialBlock,
+        size_bytes: u64,
+        checksum: u32,
+    ) -> io::Result<SealedBlock> {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        let block = SealedBlock { key, size_bytes, checksum, serial };
-        file.set_permissions(Permissions::from_mode(0o400))?;
-        fs::rename(&partial.0, self.path(&block))?;
+        let block = SealedBlock { key: partial.key, size_bytes, checksum, serial };
+        self.steps.step()?;
+        partial.file.set_permissions(Permissions::from_mode(0o400))?;
+        self.steps.step()?;
+        fs::rename(&partial.path, self.path(&block))?;
         Ok(block)
     }
 
@@ -137,6 +165,7 @@ impl MemoryTier {
     /// # Errors
     /// Those of the system.
     pub fn remove(&self, block: &SealedBlock) -> io::Result<()> {
+        self.steps.step()?;
         fs::remove_file(self.path(block))
     }
 
@@ -182,12 +211,24 @@ impl MemoryTier {
     }
 }
 
-/// A file that is removed unless it got another name.
-struct Partial(PathBuf);
+/// A block that is being written.
+#[derive(Debug)]
+pub struct PartialBlock {
+    /// Which it will be.
+    pub key: BlockKey,
+    /// Where it is until it is sealed.
+    pub path: PathBuf,
+    /// The file.
+    pub file: File,
+    steps: Steps,
+}
 
-impl Drop for Partial {
+impl Drop for PartialBlock {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        // Once it is sealed, this is nobody's name. A process that was killed does not clean up.
+        if !self.steps.is_dead() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -208,7 +249,7 @@ mod tests {
     #[test]
     fn a_block_is_whole_read_only_and_found_again() {
         let folder = tempfile::tempdir().unwrap();
-        let tier = MemoryTier::open(&folder.path().join("tier")).unwrap();
+        let tier = MemoryTier::open(&folder.path().join("tier"), Steps::default()).unwrap();
         let bytes: Vec<u8> = (0..PIECE_BYTES + 77).map(|place| (place * 7 / 3) as u8).collect();
         let block = filled(&tier, &bytes).unwrap();
         assert_eq!(block.checksum, crc32c::crc32c(&bytes));
@@ -227,7 +268,7 @@ mod tests {
     #[test]
     fn a_failed_fill_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let tier = MemoryTier::open(&folder.path().join("tier")).unwrap();
+        let tier = MemoryTier::open(&folder.path().join("tier"), Steps::default()).unwrap();
         let mut left = 2;
         let failing = |_: &mut [u8], _| {
             left -= 1;
@@ -241,7 +282,7 @@ mod tests {
     #[test]
     fn every_changed_bit_and_size_shows() {
         let folder = tempfile::tempdir().unwrap();
-        let tier = MemoryTier::open(&folder.path().join("tier")).unwrap();
+        let tier = MemoryTier::open(&folder.path().join("tier"), Steps::default()).unwrap();
         let bytes: Vec<u8> = (0..1000).map(|place| place as u8).collect();
         let block = filled(&tier, &bytes).unwrap();
         let path = tier.path(&block);
@@ -262,7 +303,7 @@ mod tests {
         let tier = folder.path().join("tier");
         fs::create_dir(&tier).unwrap();
         fs::set_permissions(&tier, Permissions::from_mode(0o755)).unwrap();
-        let error = MemoryTier::open(&tier).unwrap_err();
+        let error = MemoryTier::open(&tier, Steps::default()).unwrap_err();
         assert!(error.message.contains("its owner alone"), "{}", error.message);
     }
 

@@ -41,6 +41,29 @@ impl StorePath {
         format!("{}/{name}", self.0).parse()
     }
 
+    /// Whether it is in a folder, at any depth.
+    pub fn is_inside(&self, folder: &Self) -> bool {
+        self.step_inside(folder).is_some()
+    }
+
+    /// The step after a folder that it is in.
+    pub fn step_inside(&self, folder: &Self) -> Option<&str> {
+        let rest = match folder.0.as_str() {
+            "" => &self.0,
+            folder => self.0.strip_prefix(folder)?.strip_prefix('/')?,
+        };
+        rest.split('/').next().filter(|step| !step.is_empty())
+    }
+
+    /// Where it is once a folder that it is in has another name.
+    ///
+    /// # Errors
+    /// `Input` for what is no path.
+    pub fn moved(&self, from: &Self, to: &Self) -> Result<Self> {
+        let rest = self.0.strip_prefix(&from.0).unwrap_or(&self.0);
+        format!("{}/{rest}", to.0).parse()
+    }
+
     /// The path below a root of the file system.
     pub fn below(&self, root: &Path) -> PathBuf {
         if self.0.is_empty() { root.to_owned() } else { root.join(&self.0) }
@@ -106,6 +129,18 @@ mod tests {
             assert_eq!((root.relative(), root.parent()), (Path::new("."), None));
             assert_eq!(root.join("a").unwrap().to_string(), "cuesta:///a");
         }
+    }
+
+    #[test]
+    fn what_is_in_a_folder_moves_with_it() {
+        let path = |text: &str| text.parse::<StorePath>().unwrap();
+        assert_eq!(path("a/b/c").step_inside(&path("a")), Some("b"));
+        assert_eq!(path("a/b/c").step_inside(&path("")), Some("a"));
+        for (inner, folder) in [("a", "a"), ("ab/c", "a"), ("", ""), ("b/a", "a")] {
+            assert!(!path(inner).is_inside(&path(folder)), "{inner} {folder}");
+        }
+        let moved = path("a/b/c").moved(&path("a/b"), &path("d")).unwrap();
+        assert_eq!(moved, path("d/c"));
     }
 
     #[test]

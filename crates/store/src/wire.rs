@@ -117,8 +117,6 @@ pub struct Status {
     pub memory_bytes: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// Bytes that are in memory alone.
-    pub dirty_bytes: u64,
     /// Clients that are connected.
     pub connections: u64,
     /// What it has done.

@@ -41,7 +41,7 @@ fn run(policy: PolicyName, blocks: u64, seed: u64) {
                     let name = FILES[chance.below(3 * step, 3) as usize];
                     match chance.below(3 * step + 1, 20) {
                         0 => write(name, 1000 * (thread + 1) + step),
-                        1 => _ = store.free(&at(name)),
+                        1 => _ = store.free(&at(name)).unwrap(),
                         2 => _ = store.pin(&at(name)),
                         3 => store.unpin(&at(name)),
                         4 => assert_eq!(store.scrub(), []),
@@ -68,7 +68,7 @@ fn run(policy: PolicyName, blocks: u64, seed: u64) {
     // All are leased: where there is room for all, none passes by.
     assert!(blocks < 100 || store.counts().bypassed == 0);
     assert!(right.load(Ordering::Relaxed) > refused.load(Ordering::Relaxed));
-    FILES.iter().for_each(|name| _ = store.free(&at(name)));
+    FILES.iter().for_each(|name| _ = store.free(&at(name)).unwrap());
     let counts = store.counts();
     assert_eq!((counts.leases, counts.used_bytes, counts.blocks), (0, 0, 0));
     assert_eq!(setting.block_files().len(), 0);

@@ -10,8 +10,9 @@ use std::time::Duration;
 use common::{BLOCK, Setting, at, bytes, read};
 use cuesta_store::memory::BlockKey;
 use cuesta_store::policy::PolicyName;
+use cuesta_store::steps::Steps;
 use cuesta_store::store::{BlockLease, Freshness};
-use cuesta_store::under::fault::{FaultCounter, FaultyUnder};
+use cuesta_store::under::fault::FaultyUnder;
 
 #[test]
 fn a_file_comes_into_memory_once() {
@@ -28,7 +29,7 @@ fn a_file_comes_into_memory_once() {
     assert_eq!((counts.misses, counts.hits, counts.leases), (4, 8, 0));
     assert_eq!((counts.blocks, counts.used_bytes), (4, 3500));
     assert_eq!(store.bytes_in_memory(&at("a")), 3500);
-    assert_eq!(store.free(&at("a")), 3500);
+    assert_eq!(store.free(&at("a")).unwrap(), 3500);
     assert_eq!((store.counts().used_bytes, setting.block_files().len()), (0, 0));
 }
 
@@ -236,7 +237,7 @@ fn an_under_level_that_fails_once_leaves_nothing_wrong() {
     setting.write("a", &content);
     let mut failing = 1;
     loop {
-        let counter = FaultCounter::default();
+        let counter = Steps::default();
         let store =
             setting.store_over(Box::new(FaultyUnder::new(setting.under(), counter.clone())));
         counter.fail(failing);
@@ -249,7 +250,7 @@ fn an_under_level_that_fails_once_leaves_nothing_wrong() {
         let counts = store.counts();
         assert_eq!((counts.leases, counts.used_bytes <= 3 * BLOCK), (0, true));
         assert_eq!(setting.block_files().len() as u64, counts.blocks);
-        store.free(&at("a"));
+        store.free(&at("a")).unwrap();
         if !has_failed {
             break;
         }

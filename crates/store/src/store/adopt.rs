@@ -9,6 +9,7 @@ use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 use serde::{Deserialize, Serialize};
 
+use super::record::write_whole;
 use super::state::FileVersion;
 use super::{OPERATION, Store, StoreOptions};
 use crate::memory::SealedBlock;
@@ -36,10 +37,8 @@ impl Store {
             (false, false) => (),
             _ => return Ok(()),
         }
-        let partial = path.with_extension("part");
         let kept = KeptFile { file: file.clone(), block_bytes: self.options.block_bytes };
-        fs::write(&partial, serde_json::to_vec(&kept)?)?;
-        fs::rename(&partial, &path)
+        write_whole(&path, &serde_json::to_vec(&kept)?)
     }
 
     /// Takes in what an earlier store left: blocks whose file is known, others are removed.
@@ -54,8 +53,9 @@ impl Store {
             }
             blocks.push(block);
         }
+        self.recover(&mut by_file)?;
         let mut state = lock(&self.state);
-        let mut room = self.options.memory_bytes;
+        let mut room = self.options.memory_bytes.saturating_sub(state.counts().used_bytes);
         for entry in fs::read_dir(&self.files).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let number = path.file_stem().and_then(|name| name.to_str());
@@ -64,6 +64,8 @@ impl Store {
             // Blocks of another size are other parts of the file, if one may have as many bytes.
             let kept = kept.filter(|kept: &KeptFile| kept.block_bytes == self.options.block_bytes);
             let file = kept.map(|kept| kept.file);
+            // What is in memory alone is newer than any version of the under level.
+            let file = file.filter(|file| state.known(&file.path).is_none());
             let known = number.filter(|&number| path == self.facts_path(number)).zip(file);
             let blocks = known.as_ref().and_then(|(number, _)| by_file.remove(number));
             let (Some((number, file)), Some(blocks)) = (known, blocks) else {

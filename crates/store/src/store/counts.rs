@@ -23,4 +23,8 @@ pub struct Counts {
     pub leases: u64,
     /// Bytes of blocks that are pinned.
     pub pinned_bytes: u64,
+    /// Bytes of files that are still to be written to the under level.
+    pub dirty_bytes: u64,
+    /// Bytes of files that are in memory alone, and are to stay so.
+    pub memory_only_bytes: u64,
 }

@@ -1,6 +1,6 @@
 //! Who gets which block, and which ones are filled for it.
 
-use super::state::{BlockState, LeaseStep, Residency, id_of};
+use super::state::{Backing, BlockState, FileState, LeaseStep, Residency, id_of};
 use crate::memory::{BlockKey, SealedBlock};
 
 impl Residency {
@@ -60,8 +60,8 @@ impl Residency {
     /// The step for a block that nobody has asked for yet: [`LeaseStep::Fill`], or any other where
     /// there is nothing to do. Then say [`filled`](Self::filled), `is_ahead`.
     pub fn ahead(&mut self, key: BlockKey) -> LeaseStep {
-        let is_open = self.files.get(&key.file).is_some_and(|entry| entry.opens > 0);
-        if !is_open || self.blocks.contains_key(&key) {
+        let is_open = |entry: &FileState| entry.opens > 0 && entry.backing == Backing::Under;
+        if !self.files.get(&key.file).is_some_and(is_open) || self.blocks.contains_key(&key) {
             return LeaseStep::Wait;
         }
         self.begin(key)

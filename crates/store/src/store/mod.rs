@@ -3,11 +3,20 @@
 
 mod adopt;
 mod ahead;
+pub mod audit;
 pub mod counts;
 mod fill;
 mod leases;
+mod ledger;
+mod names;
+mod persist;
+pub mod promise;
+mod record;
+mod recover;
 pub mod state;
 mod upkeep;
+mod writes;
+mod written;
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,15 +31,25 @@ use cuesta_runtime::parallel::lock;
 use crate::memory::{BlockKey, MemoryTier, SealedBlock};
 use crate::path::StorePath;
 use crate::policy::PolicyName;
+use crate::steps::Steps;
 use crate::trace::Recorder;
 use crate::under::{Under, UnderFile, UnderVersion};
 use ahead::AheadQueue;
 use counts::Counts;
-use state::{LeaseStep, Residency};
+use ledger::Ledger;
+use persist::DirtyQueue;
+use record::Records;
+use state::{Backing, LeaseStep, Residency};
+pub use writes::WritePlace;
+use writes::Written;
 
 const OPERATION: &str = "store";
 /// Folder of what is known about files.
 const FILES: &str = "files";
+/// Folder of what is known about files that are written.
+const WRITES: &str = "writes";
+/// What was acknowledged to writers.
+const LEDGER: &str = "ledger";
 
 /// So many blocks after the one that is leased are filled ahead, where a file is read in order.
 const AHEAD_BLOCKS: u64 = 2;
@@ -96,6 +115,13 @@ pub struct Store {
     recorder: Mutex<Option<Recorder>>,
     /// Memory that fills use again.
     pieces: Mutex<Vec<Vec<u8>>>,
+    /// Files that are written, or in memory alone, by number.
+    writes: Mutex<HashMap<u64, Arc<Mutex<Written>>>>,
+    records: Records,
+    ledger: Ledger,
+    dirty: DirtyQueue,
+    /// Why the last file could not be brought to the under level, if so.
+    last_failure: Mutex<Option<String>>,
 }
 
 struct Handle {
@@ -109,6 +135,19 @@ impl Store {
     /// # Errors
     /// `Input` for a memory that holds no block, or a folder that is not this user's; `System`.
     pub fn open(under: Box<dyn Under>, folder: &Path, options: StoreOptions) -> Result<Self> {
+        Self::open_counted(under, folder, options, &Steps::default())
+    }
+
+    /// As [`open`](Self::open), with the operations on its own folder counted.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_counted(
+        under: Box<dyn Under>,
+        folder: &Path,
+        options: StoreOptions,
+        steps: &Steps,
+    ) -> Result<Self> {
         if options.block_bytes == 0 || options.memory_bytes < options.block_bytes {
             let (memory, block) = (options.memory_bytes, options.block_bytes);
             let text = format!(
@@ -117,7 +156,7 @@ impl Store {
             );
             return Err(Error::input(OPERATION, text));
         }
-        let tier = MemoryTier::open(folder)?;
+        let tier = MemoryTier::open(folder, steps.clone())?;
         let files = folder.join(FILES);
         fs::create_dir_all(&files)
             .map_err(|cause| Error::system(OPERATION, "making", &files, &cause))?;
@@ -135,6 +174,11 @@ impl Store {
             queue: AheadQueue::default(),
             recorder: Mutex::new(None),
             pieces: Mutex::new(Vec::new()),
+            writes: Mutex::new(HashMap::new()),
+            records: Records::open(folder.join(WRITES), steps.clone())?,
+            ledger: Ledger::open(&folder.join(LEDGER), steps.clone())?,
+            dirty: DirtyQueue::default(),
+            last_failure: Mutex::new(None),
         };
         store.adopt()?;
         Ok(store)
@@ -160,7 +204,7 @@ impl Store {
     /// # Errors
     /// `System` naming the file.
     pub fn open_file(&self, path: &StorePath) -> Result<OpenedFile> {
-        if let Some(known) = self.open_known(path) {
+        if let Some(known) = self.open_alone(path).or_else(|| self.open_known(path)) {
             return Ok(known);
         }
         let failed = |cause| system("opening", path, &cause);
@@ -174,6 +218,17 @@ impl Store {
         drop(state);
         self.remove(&leaving);
         Ok(OpenedFile { number, version })
+    }
+
+    /// Opens a file that is in memory alone.
+    fn open_alone(&self, path: &StorePath) -> Option<OpenedFile> {
+        let mut state = lock(&self.state);
+        let (number, version) = state.known(path)?;
+        if state.backing(number) == Backing::Under {
+            return None;
+        }
+        state.open_again(number);
+        Some(OpenedFile { number, version })
     }
 
     /// Opens a file that need not be compared with what is known of it.
@@ -231,6 +286,9 @@ impl Store {
         let following = state.following(key, AHEAD_BLOCKS);
         self.queue.add(following);
         loop {
+            if state.is_lost(key) {
+                return Err(persist::lost(&file.path, key.index));
+            }
             match state.lease(key) {
                 LeaseStep::Grant(block) => return Ok(self.granted(block)),
                 LeaseStep::Wait => {
@@ -316,13 +374,25 @@ impl Store {
 
     /// Takes the blocks of a file out of memory, pinned or not; bytes that became free. Those that
     /// somebody reads leave afterwards.
-    pub fn free(&self, path: &StorePath) -> u64 {
+    ///
+    /// # Errors
+    /// `Input` for a file that is in memory alone.
+    pub fn free(&self, path: &StorePath) -> Result<u64> {
         let mut state = lock(&self.state);
-        let Some((number, _)) = state.known(path) else { return 0 };
+        let Some((number, _)) = state.known(path) else { return Ok(0) };
+        if state.backing(number) != Backing::Under {
+            let text = format!("{path} is in memory alone; flush it before, or remove it");
+            return Err(Error::input(OPERATION, text));
+        }
         let leaving = state.retire(number);
         drop(state);
         self.remove(&leaving);
-        leaving.iter().map(|block| block.size_bytes).sum()
+        Ok(leaving.iter().map(|block| block.size_bytes).sum())
+    }
+
+    /// Why the last file could not be brought to the under level; `None` since one could.
+    pub fn last_failure(&self) -> Option<String> {
+        lock(&self.last_failure).clone()
     }
 
     /// Bytes of a file that are in memory, in its version known last.

@@ -51,11 +51,25 @@ pub enum LeaseStep {
     },
 }
 
+/// Where the bytes of a file are beside its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// On the under level: a block that leaves can be filled again.
+    Under,
+    /// Nowhere yet: somebody writes it.
+    Writing,
+    /// Nowhere yet: it is to be written to the under level.
+    Dirty,
+    /// Nowhere.
+    Memory,
+}
+
 #[derive(Debug)]
 pub(super) struct FileState {
-    file: FileVersion,
+    pub(super) file: FileVersion,
+    pub(super) backing: Backing,
     pub(super) opens: u64,
-    is_pinned: bool,
+    pub(super) is_pinned: bool,
     /// A newer version has its name, or it was freed: its blocks leave when nobody has them.
     pub(super) is_old: bool,
     /// A block was filled so soon after a change that the next one may bear the same time.
@@ -76,14 +90,14 @@ pub(super) enum BlockState {
 
 /// Files, blocks and the policy.
 pub struct Residency {
-    block_bytes: u64,
+    pub(super) block_bytes: u64,
     memory_bytes: u64,
     pub(super) policy: Box<dyn Policy>,
     pub(super) files: HashMap<u64, FileState>,
-    names: HashMap<StorePath, u64>,
+    pub(super) names: HashMap<StorePath, u64>,
     /// By file, then block.
     pub(super) blocks: BTreeMap<BlockKey, BlockState>,
-    next_file: u64,
+    pub(super) next_file: u64,
     pub(super) counts: Counts,
 }
 
@@ -109,7 +123,20 @@ impl Residency {
             BlockState::Here { block, .. } if self.is_pinned(*key) => block.size_bytes,
             _ => 0,
         };
+        let alone = |wanted: Backing| {
+            let of = |(key, block): (&BlockKey, &BlockState)| match block {
+                BlockState::Here { block, .. } | BlockState::Found(block)
+                    if self.backing(key.file) == wanted =>
+                {
+                    block.size_bytes
+                }
+                _ => 0,
+            };
+            self.blocks.iter().map(of).sum()
+        };
         Counts {
+            dirty_bytes: alone(Backing::Dirty),
+            memory_only_bytes: alone(Backing::Memory),
             blocks: self.blocks.values().filter(here).count() as u64,
             pinned_bytes: self.blocks.iter().map(pinned).sum(),
             ..self.counts
@@ -120,7 +147,7 @@ impl Residency {
     pub fn adopt(&mut self, number: u64, file: FileVersion, blocks: &[SealedBlock]) {
         self.next_file = self.next_file.max(number + 1);
         self.names.insert(file.path.clone(), number);
-        self.files.insert(number, FileState::new(file));
+        self.files.insert(number, FileState::new(file, Backing::Under));
         for &block in blocks {
             self.counts.used_bytes += block.size_bytes;
             self.policy.insert(id_of(block.key), block.size_bytes);
@@ -154,8 +181,8 @@ impl Residency {
         let number = self.next_file;
         self.next_file += 1;
         self.names.insert(path.clone(), number);
-        let entry =
-            FileState { opens: 1, ..FileState::new(FileVersion { path: path.clone(), version }) };
+        let file = FileVersion { path: path.clone(), version };
+        let entry = FileState { opens: 1, ..FileState::new(file, Backing::Under) };
         self.files.insert(number, entry);
         (number, leaving)
     }
@@ -187,7 +214,9 @@ impl Residency {
     pub fn retire(&mut self, number: u64) -> Vec<SealedBlock> {
         let Some(entry) = self.files.get_mut(&number) else { return vec![] };
         (entry.is_old, entry.is_pinned) = (true, false);
-        self.names.remove(&entry.file.path);
+        if self.names.get(&entry.file.path) == Some(&number) {
+            self.names.remove(&entry.file.path);
+        }
         let free: Vec<BlockKey> = self
             .blocks_of(number)
             .filter(|(_, block)| match block {
@@ -228,11 +257,16 @@ impl Residency {
         self.file(key.file).map_or(0, |file| file.block_size(key.index, self.block_bytes))
     }
 
+    /// Where the bytes of a file are beside its blocks.
+    pub fn backing(&self, number: u64) -> Backing {
+        self.files.get(&number).map_or(Backing::Under, |entry| entry.backing)
+    }
+
     fn is_pinned(&self, key: BlockKey) -> bool {
         self.files.get(&key.file).is_some_and(|entry| entry.is_pinned)
     }
 
-    fn blocks_of(&self, number: u64) -> impl Iterator<Item = (&BlockKey, &BlockState)> {
+    pub(super) fn blocks_of(&self, number: u64) -> impl Iterator<Item = (&BlockKey, &BlockState)> {
         let first = BlockKey { file: number, index: 0 };
         self.blocks.range(first..=BlockKey { index: u64::MAX, ..first })
     }
@@ -255,10 +289,12 @@ impl Residency {
         let Self { policy, blocks, files, .. } = self;
         let may_leave = |id: BlockId| {
             let key = key_of(id);
-            let is_pinned = files.get(&key.file).is_some_and(|entry| entry.is_pinned);
+            let stays = files
+                .get(&key.file)
+                .is_some_and(|entry| entry.is_pinned || entry.backing != Backing::Under);
             let is_free =
                 matches!(blocks[&key], BlockState::Here { leases: 0, .. } | BlockState::Found(_));
-            is_free && !is_pinned
+            is_free && !stays
         };
         let key = key_of(policy.evict(&may_leave)?);
         let left = self.take(key);
@@ -305,7 +341,7 @@ fn key_of(id: BlockId) -> BlockKey {
 }
 
 impl FileState {
-    fn new(file: FileVersion) -> Self {
-        Self { file, opens: 0, is_pinned: false, is_old: false, is_young: false, next: 0 }
+    pub(super) fn new(file: FileVersion, backing: Backing) -> Self {
+        Self { file, backing, opens: 0, is_pinned: false, is_old: false, is_young: false, next: 0 }
     }
 }

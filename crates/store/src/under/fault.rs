@@ -1,85 +1,126 @@
 //! An under level that fails, for tests.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::PathBuf;
 
-use super::{Facts, Under, UnderFile, UnderVersion};
+use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter};
 use crate::path::StorePath;
-
-/// Counts operations, and fails one of them.
-#[derive(Clone, Debug, Default)]
-pub struct FaultCounter {
-    done: Arc<AtomicU64>,
-    /// Operations from 1 on; 0 is none.
-    failing: Arc<AtomicU64>,
-}
-
-impl FaultCounter {
-    /// From now on, the `number`-th operation fails.
-    pub fn fail(&self, number: u64) {
-        self.failing.store(number, Ordering::SeqCst);
-        self.done.store(0, Ordering::SeqCst);
-    }
-
-    /// Operations since [`fail`](Self::fail).
-    pub fn done(&self) -> u64 {
-        self.done.load(Ordering::SeqCst)
-    }
-
-    fn step(&self) -> io::Result<()> {
-        let number = self.done.fetch_add(1, Ordering::SeqCst) + 1;
-        if number == self.failing.load(Ordering::SeqCst) {
-            return Err(io::Error::other("a fault that a test made"));
-        }
-        Ok(())
-    }
-}
+use crate::steps::Steps;
 
 /// An under level whose operations are counted, and fail as its counter says.
 pub struct FaultyUnder<U> {
     inner: U,
-    counter: FaultCounter,
+    steps: Steps,
 }
 
 impl<U: Under> FaultyUnder<U> {
-    /// `inner`, failing as `counter` says.
-    pub fn new(inner: U, counter: FaultCounter) -> Self {
-        Self { inner, counter }
+    /// `inner`, failing as `steps` say.
+    pub fn new(inner: U, steps: Steps) -> Self {
+        Self { inner, steps }
     }
 }
 
 impl<U: Under> Under for FaultyUnder<U> {
     fn open(&self, path: &StorePath) -> io::Result<Box<dyn UnderFile>> {
-        self.counter.step()?;
+        self.steps.step()?;
         let inner = self.inner.open(path)?;
-        Ok(Box::new(FaultyFile { inner, counter: self.counter.clone() }))
+        Ok(Box::new(FaultyFile { inner, steps: self.steps.clone() }))
     }
 
     fn facts(&self, path: &StorePath) -> io::Result<Facts> {
-        self.counter.step()?;
+        self.steps.step()?;
         self.inner.facts(path)
     }
 
     fn list(&self, folder: &StorePath) -> io::Result<Vec<String>> {
-        self.counter.step()?;
+        self.steps.step()?;
         self.inner.list(folder)
+    }
+
+    fn create(&self, path: &StorePath, hidden: &str) -> io::Result<Box<dyn UnderWriter>> {
+        self.steps.step()?;
+        let inner = Some(self.inner.create(path, hidden)?);
+        Ok(Box::new(FaultyWriter { inner, steps: self.steps.clone() }))
+    }
+
+    fn sync_names(&self, path: &StorePath) -> io::Result<()> {
+        self.steps.step()?;
+        self.inner.sync_names(path)
+    }
+
+    fn make_folder(&self, folder: &StorePath) -> io::Result<()> {
+        self.steps.step()?;
+        self.inner.make_folder(folder)
+    }
+
+    fn remove(&self, path: &StorePath) -> io::Result<()> {
+        self.steps.step()?;
+        self.inner.remove(path)
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
+        self.steps.step()?;
+        self.inner.rename(from, to)
     }
 }
 
 struct FaultyFile {
     inner: Box<dyn UnderFile>,
-    counter: FaultCounter,
+    steps: Steps,
 }
 
 impl UnderFile for FaultyFile {
     fn version(&self) -> io::Result<UnderVersion> {
-        self.counter.step()?;
+        self.steps.step()?;
         self.inner.version()
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.counter.step()?;
+        self.steps.step()?;
         self.inner.read_exact_at(buffer, offset)
+    }
+}
+
+struct FaultyWriter {
+    /// There until it is dropped.
+    inner: Option<Box<dyn UnderWriter>>,
+    steps: Steps,
+}
+
+impl FaultyWriter {
+    fn step(&self) -> io::Result<&dyn UnderWriter> {
+        self.steps.step()?;
+        self.inner.as_deref().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl UnderWriter for FaultyWriter {
+    fn place(&self) -> Option<PathBuf> {
+        self.inner.as_ref().and_then(|inner| inner.place())
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.step()?.write_all_at(bytes, offset)
+    }
+
+    fn size_bytes(&self) -> io::Result<u64> {
+        self.step()?.size_bytes()
+    }
+
+    fn sync(&self) -> io::Result<UnderVersion> {
+        self.step()?.sync()
+    }
+
+    fn rename(&self) -> io::Result<()> {
+        self.step()?.rename()
+    }
+}
+
+impl Drop for FaultyWriter {
+    fn drop(&mut self) {
+        // A process that was killed does not clean up.
+        if self.steps.is_dead() {
+            std::mem::forget(self.inner.take());
+        }
     }
 }

@@ -2,9 +2,12 @@
 //! that are on it.
 
 pub mod fault;
+pub mod model;
 pub mod posix;
+mod posix_write;
 
 use std::io;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +27,13 @@ pub struct UnderVersion {
     pub modified_ns: i64,
     /// When anything of it was changed last.
     pub changed_ns: i64,
+}
+
+impl UnderVersion {
+    /// Whether it has the same bytes: a new name changes the time of change, but no byte.
+    pub fn has_bytes_of(&self, other: &Self) -> bool {
+        Self { changed_ns: other.changed_ns, ..*self } == *other
+    }
 }
 
 /// What is under a path.
@@ -54,6 +64,67 @@ pub trait Under: Send + Sync {
     /// # Errors
     /// Those of the system.
     fn list(&self, folder: &StorePath) -> io::Result<Vec<String>>;
+
+    /// Begins a file beside its final name, under a hidden one. Its folder exists.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn create(&self, path: &StorePath, hidden: &str) -> io::Result<Box<dyn UnderWriter>>;
+
+    /// Brings the names in the folder of a path to the disk.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn sync_names(&self, path: &StorePath) -> io::Result<()>;
+
+    /// Makes a folder, durably; one that exists already is left as it is.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn make_folder(&self, folder: &StorePath) -> io::Result<()>;
+
+    /// Removes a file, or an empty folder, durably.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn remove(&self, path: &StorePath) -> io::Result<()>;
+
+    /// Renames a file or folder, durably; a file of the new name is replaced.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn rename(&self, from: &StorePath, to: &StorePath) -> io::Result<()>;
+}
+
+/// A file that is being written under a hidden name. Dropped before it is renamed, it is removed.
+pub trait UnderWriter: Send + Sync {
+    /// Where another process of this user can open it; `None` where it cannot.
+    fn place(&self) -> Option<PathBuf>;
+
+    /// Writes bytes at an offset.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Bytes that were written so far, by whomever.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn size_bytes(&self) -> io::Result<u64>;
+
+    /// Brings all bytes to the disk; the version that the file has then.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn sync(&self) -> io::Result<UnderVersion>;
+
+    /// Gives the file its final name, in place of what had it. Durable after
+    /// [`Under::sync_names`].
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn rename(&self) -> io::Result<()>;
 }
 
 /// An open file.

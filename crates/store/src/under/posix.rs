@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use cuesta_core::{Error, Result};
 use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
 
-use super::{Facts, Under, UnderFile, UnderVersion};
+use super::posix_write::{HiddenFile, make_folder, remove, rename, sync_names};
+use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter};
 use crate::path::StorePath;
 
 /// A folder that is open, so that it stays the same one when its name changes.
@@ -37,7 +38,7 @@ impl PosixUnder {
     }
 
     /// Opens what is under a path, which stays below the root whatever links are on the way.
-    fn beneath(&self, path: &StorePath, flags: OFlags) -> io::Result<OwnedFd> {
+    pub(super) fn beneath(&self, path: &StorePath, flags: OFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC;
         loop {
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
@@ -54,7 +55,7 @@ impl PosixUnder {
     }
 }
 
-fn facts_of(file: impl AsFd) -> io::Result<Facts> {
+pub(super) fn facts_of(file: impl AsFd) -> io::Result<Facts> {
     let stat = fs::fstat(file)?;
     let nanoseconds = |seconds: i64, rest: u64| {
         seconds.saturating_mul(1_000_000_000).saturating_add(rest.cast_signed())
@@ -99,6 +100,26 @@ impl Under for PosixUnder {
         }
         names.sort_unstable();
         Ok(names)
+    }
+
+    fn create(&self, path: &StorePath, hidden: &str) -> io::Result<Box<dyn UnderWriter>> {
+        Ok(Box::new(HiddenFile::create(self, path, hidden)?))
+    }
+
+    fn sync_names(&self, path: &StorePath) -> io::Result<()> {
+        sync_names(self, path)
+    }
+
+    fn make_folder(&self, folder: &StorePath) -> io::Result<()> {
+        make_folder(self, folder)
+    }
+
+    fn remove(&self, path: &StorePath) -> io::Result<()> {
+        remove(self, path)
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
+        rename(self, from, to)
     }
 }
 

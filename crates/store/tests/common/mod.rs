@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 use cuesta_store::memory::BlockKey;
 use cuesta_store::path::StorePath;
 use cuesta_store::policy::PolicyName;
-use cuesta_store::store::{BlockLease, Freshness, Store, StoreOptions};
+use cuesta_store::store::promise::WriteMode;
+use cuesta_store::store::{BlockLease, Freshness, Store, StoreOptions, WritePlace};
 use cuesta_store::under::Under;
 use cuesta_store::under::posix::PosixUnder;
 use tempfile::TempDir;
@@ -103,4 +104,31 @@ pub fn read_open(store: &Store, number: u64, size_bytes: u64) -> cuesta_core::Re
         }
     }
     Ok(found)
+}
+
+/// Writes a file as a client does.
+pub fn write(
+    store: &Store,
+    name: &str,
+    content: &[u8],
+    mode: WriteMode,
+) -> cuesta_core::Result<()> {
+    let number = store.create(&at(name), mode)?;
+    let written = write_blocks(store, number, content);
+    written.inspect_err(|_| store.abandon(number))?;
+    store.commit(number, content.len() as u64)
+}
+
+pub fn write_blocks(store: &Store, number: u64, content: &[u8]) -> cuesta_core::Result<()> {
+    for (index, piece) in (0..).zip(content.chunks(BLOCK as usize)) {
+        let key = BlockKey { file: number, index };
+        match store.place(key, false)? {
+            WritePlace::Memory(path) => {
+                std::fs::write(path, piece).unwrap();
+                store.seal(key, piece.len() as u64)?;
+            }
+            WritePlace::Under(_) => store.write_under(number, piece, index * BLOCK)?,
+        }
+    }
+    Ok(())
 }

@@ -1,0 +1,122 @@
+//! Whether everything is there that was acknowledged.
+
+use cuesta_runtime::parallel::lock;
+use serde::{Deserialize, Serialize};
+
+use super::Store;
+use super::ledger::{LedgerEntry, Promised};
+use super::state::Backing;
+use crate::memory::BlockKey;
+use crate::path::StorePath;
+
+/// What an audit found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    /// Files that were acknowledged and not removed.
+    pub files: u64,
+    /// Their bytes.
+    pub size_bytes: u64,
+    /// Of these, files that are in memory alone.
+    pub memory_files: u64,
+    /// Files that are gone, or whose bytes have changed where nobody may change them.
+    pub lost: Vec<AuditedFile>,
+    /// Files that somebody changed on the under level since: not the store's doing.
+    pub changed: Vec<AuditedFile>,
+}
+
+/// A file that is not as it was acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditedFile {
+    /// Which.
+    pub path: StorePath,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Store {
+    /// Compares what was acknowledged with what is there: blocks of files in memory alone by their
+    /// bytes, files of the under level by their version, and with `reads_bytes` by their bytes
+    /// too.
+    pub fn audit(&self, reads_bytes: bool) -> Audit {
+        let mut found = Audit::default();
+        for entry in self.ledger.entries() {
+            found.files += 1;
+            found.size_bytes += entry.size_bytes;
+            match entry.promised {
+                Promised::Memory | Promised::Dirty => {
+                    found.memory_files += 1;
+                    self.audit_memory(&entry, &mut found);
+                }
+                Promised::Persisted => self.audit_under(&entry, reads_bytes, &mut found),
+                Promised::Removed => (),
+            }
+        }
+        found
+    }
+
+    fn audit_memory(&self, entry: &LedgerEntry, found: &mut Audit) {
+        let state = lock(&self.state);
+        let number = state.known(&entry.path).map(|(number, _)| number);
+        let backing = number.map(|number| state.backing(number));
+        let blocks = number.map_or_else(Vec::new, |number| state.all_blocks(number));
+        drop(state);
+        // It may have gone to the under level since the entry was read.
+        let now = self.ledger.entry(&entry.path);
+        if now.as_ref().map(|now| now.promised) != Some(entry.promised) {
+            return;
+        }
+        let Some(number) = number.filter(|_| backing != Some(Backing::Under)) else {
+            found.lose(entry, "it is not in memory");
+            return;
+        };
+        for (index, checksum) in (0..).zip(&entry.checksums) {
+            let key = BlockKey { file: number, index };
+            let block = blocks.iter().find(|block| block.key == key);
+            let is_whole = block.is_some_and(|block| {
+                Some(block.checksum) == *checksum && self.tier.is_whole(block).unwrap_or(false)
+            });
+            if !is_whole {
+                found.lose(entry, &format!("block {index} is not in memory, or has changed"));
+                return;
+            }
+        }
+    }
+
+    fn audit_under(&self, entry: &LedgerEntry, reads_bytes: bool, found: &mut Audit) {
+        let Ok(file) = self.under.open(&entry.path) else {
+            found.lose(entry, "it is not on the under level");
+            return;
+        };
+        let is_same = file
+            .version()
+            .is_ok_and(|now| entry.version.is_some_and(|version| now.has_bytes_of(&version)));
+        if !is_same {
+            found.change(entry, "it was changed on the under level");
+            return;
+        }
+        if !reads_bytes {
+            return;
+        }
+        for (index, checksum) in (0..).zip(&entry.checksums) {
+            let start: u64 = index * entry.block_bytes;
+            let size_bytes = (entry.size_bytes - start).min(entry.block_bytes);
+            let mut bytes = vec![0; size_bytes as usize];
+            let read = file.read_exact_at(&mut bytes, start);
+            let is_whole = checksum.is_none_or(|checksum| crc32c::crc32c(&bytes) == checksum);
+            if read.is_err() || !is_whole {
+                found.lose(entry, &format!("block {index} has other bytes on the under level"));
+                return;
+            }
+        }
+    }
+}
+
+impl Audit {
+    fn lose(&mut self, entry: &LedgerEntry, reason: &str) {
+        self.lost.push(AuditedFile { path: entry.path.clone(), reason: reason.to_owned() });
+    }
+
+    fn change(&mut self, entry: &LedgerEntry, reason: &str) {
+        self.changed.push(AuditedFile { path: entry.path.clone(), reason: reason.to_owned() });
+    }
+}

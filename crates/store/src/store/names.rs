@@ -1,0 +1,203 @@
+//! Names of files and folders: those of the under level, and those of files in memory alone.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
+
+use super::ledger::{LedgerEntry, Promised};
+use super::promise::WriteState;
+use super::state::Backing;
+use super::{OPERATION, Store, system};
+use crate::path::StorePath;
+use crate::under::{Facts, UnderVersion};
+
+impl Store {
+    /// What is at a path.
+    ///
+    /// # Errors
+    /// `System` naming it.
+    pub fn facts(&self, path: &StorePath) -> Result<Facts> {
+        let state = lock(&self.state);
+        if let Some((number, version)) = state.known(path)
+            && state.backing(number) != Backing::Under
+        {
+            return Ok(Facts { version, is_folder: false });
+        }
+        let has_inside = state.alone().iter().any(|(inner, _)| inner.is_inside(path));
+        drop(state);
+        match self.under.facts(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && has_inside => {
+                let version = UnderVersion {
+                    device: 0,
+                    inode: 0,
+                    size_bytes: 0,
+                    modified_ns: 0,
+                    changed_ns: 0,
+                };
+                Ok(Facts { version, is_folder: true })
+            }
+            found => found.map_err(|cause| system("reading", path, &cause)),
+        }
+    }
+
+    /// Names in a folder, sorted; files that are being written have none.
+    ///
+    /// # Errors
+    /// `System` naming it.
+    pub fn list(&self, folder: &StorePath) -> Result<Vec<String>> {
+        let alone = lock(&self.state).alone();
+        let inside = alone.iter().filter_map(|(path, _)| path.step_inside(folder));
+        let mut names: BTreeSet<String> = inside.map(str::to_owned).collect();
+        match self.under.list(folder) {
+            Ok(found) => names.extend(found.into_iter().filter(|name| !is_hidden(name))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !names.is_empty() => (),
+            Err(error) => return Err(system("reading", folder, &error)),
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    /// Makes a folder of the under level; its own folder exists.
+    ///
+    /// # Errors
+    /// `System` naming it.
+    pub fn make_folder(&self, folder: &StorePath) -> Result<()> {
+        self.under.make_folder(folder).map_err(|cause| system("making", folder, &cause))
+    }
+
+    /// Makes the folders that a path is in.
+    pub(super) fn make_parents(&self, path: &StorePath) -> Result<()> {
+        let Some(folder) = path.parent() else { return Ok(()) };
+        match self.under.facts(&folder) {
+            Ok(facts) if facts.is_folder => Ok(()),
+            Ok(_) => Err(system("writing", path, &io::ErrorKind::NotADirectory.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.make_parents(&folder)?;
+                self.make_folder(&folder)
+            }
+            Err(error) => Err(system("reading", &folder, &error)),
+        }
+    }
+
+    /// Removes a file, or an empty folder, wherever it is.
+    ///
+    /// # Errors
+    /// `System` naming it.
+    pub fn remove_name(&self, path: &StorePath) -> Result<()> {
+        if !self.facts(path)?.is_folder {
+            self.note(LedgerEntry::removed(path), path)?;
+        }
+        self.with_alone(path, |alone| {
+            let was_alone = alone.is_some();
+            match self.under.remove(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && was_alone => (),
+                removed => removed.map_err(|cause| system("removing", path, &cause))?,
+            }
+            alone.map_or(Ok(()), |written| self.drop_record(written))
+        })?;
+        let mut state = lock(&self.state);
+        let known = state.known(path);
+        let leaving = known.map_or_else(Vec::new, |(number, _)| state.retire(number));
+        drop(state);
+        self.remove(&leaving);
+        Ok(())
+    }
+
+    /// Renames a file or folder; a file of the new name is replaced. What is dirty is flushed
+    /// before.
+    ///
+    /// # Errors
+    /// `Input` for a folder in which files are in memory alone; `System`.
+    pub fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        if self.facts(from)?.is_folder {
+            self.rename_folder(from, to)
+        } else if let Some(number) = self.alone_at(from)
+            && lock(&self.state).backing(number) == Backing::Memory
+            && self.alone_at(to).is_none()
+            && self.under_version(to)?.is_none()
+        {
+            self.rename_in_memory(from, to)
+        } else {
+            // Else a kill could come between the name there and the one in memory.
+            self.flush(Some(to))?;
+            self.flush(Some(from))?;
+            self.rename_under(from, to)
+        }
+    }
+
+    fn rename_folder(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        let inside = |(path, number): &(StorePath, u64)| {
+            path.is_inside(from).then(|| (path.clone(), lock(&self.state).backing(*number)))
+        };
+        for (path, backing) in self.alone().iter().filter_map(inside) {
+            if backing == Backing::Memory {
+                let text =
+                    format!("{path} is in memory alone; flush or remove it to rename {from}");
+                return Err(Error::input(OPERATION, text));
+            }
+            self.flush(Some(&path))?;
+        }
+        let moved: Vec<LedgerEntry> = self.ledger.entries();
+        let moved: Vec<_> = moved.into_iter().filter(|entry| entry.path.is_inside(from)).collect();
+        for entry in &moved {
+            self.note(LedgerEntry::removed(&entry.path), from)?;
+        }
+        self.under.rename(from, to).map_err(|cause| system("renaming", from, &cause))?;
+        for entry in moved {
+            let path = entry.path.moved(from, to)?;
+            self.note(LedgerEntry { path, ..entry }, to)?;
+        }
+        Ok(())
+    }
+
+    fn rename_under(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        let entry = self.ledger.entry(from).filter(|e| e.promised == Promised::Persisted);
+        self.note(LedgerEntry::removed(from), from)?;
+        self.note(LedgerEntry::removed(to), to)?;
+        self.under.rename(from, to).map_err(|cause| system("renaming", from, &cause))?;
+        if let Some(entry) = entry {
+            self.note(LedgerEntry { path: to.clone(), ..entry }, to)?;
+        }
+        let version = self.under_version(to)?;
+        let mut state = lock(&self.state);
+        let known = state.known(from).zip(version);
+        let leaving = match known.filter(|((_, known), now)| now.has_bytes_of(known)) {
+            Some(((number, _), version)) => {
+                let mut leaving = state.rename_file(number, to);
+                leaving.extend(state.name_file(number, version, Backing::Under));
+                leaving
+            }
+            None => vec![],
+        };
+        drop(state);
+        self.remove(&leaving);
+        Ok(())
+    }
+
+    fn rename_in_memory(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        self.with_alone(from, |alone| {
+            let Some(written) = alone.filter(|one| one.record.state == WriteState::Memory) else {
+                return Err(system("renaming", from, &io::ErrorKind::NotFound.into()));
+            };
+            let before = LedgerEntry::new(&written.record, Promised::Memory);
+            self.note(LedgerEntry::removed(from), from)?;
+            written.record.path = to.clone();
+            let saved = self.save(&written.record);
+            if saved.is_err() {
+                written.record.path = from.clone();
+                self.note(before, from)?;
+            }
+            saved?;
+            self.note(LedgerEntry::new(&written.record, Promised::Memory), to)?;
+            let leaving = lock(&self.state).rename_file(written.record.number, to);
+            self.remove(&leaving);
+            Ok(())
+        })
+    }
+}
+
+/// Whether it is the name of a file that is being written.
+fn is_hidden(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(".cuesta-part")
+}

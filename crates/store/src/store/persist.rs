@@ -1,0 +1,272 @@
+//! Files of memory brought to the under level: whole, on the disk, then named.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
+
+use super::ledger::{LedgerEntry, Promised};
+use super::promise::{WriteState, WriteStep};
+use super::state::{Backing, FileVersion};
+use super::writes::Written;
+use super::{OPERATION, Store, system};
+use crate::memory::PIECE_BYTES;
+use crate::path::StorePath;
+use crate::under::UnderVersion;
+
+/// A file that could not be written is tried again after this, then after longer times.
+const RETRY: Duration = Duration::from_millis(500);
+const RETRY_MAX: Duration = Duration::from_secs(30);
+
+/// Files that are to be written to the under level, for a thread that does so.
+#[derive(Debug, Default)]
+pub struct DirtyQueue {
+    state: Mutex<DirtyState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct DirtyState {
+    numbers: VecDeque<u64>,
+    has_ended: bool,
+}
+
+impl DirtyQueue {
+    pub(super) fn add(&self, number: u64) {
+        lock(&self.state).numbers.push_back(number);
+        self.changed.notify_one();
+    }
+
+    /// The next file, once there is one and `wait` is over; `None` when all has ended.
+    fn next(&self, wait: Duration) -> Option<u64> {
+        let begun = Instant::now();
+        let mut state = lock(&self.state);
+        loop {
+            if state.has_ended {
+                return None;
+            }
+            let left = wait.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                if let Some(number) = state.numbers.pop_front() {
+                    return Some(number);
+                }
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                let waited = self.changed.wait_timeout(state, left);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+}
+
+impl Store {
+    /// Brings dirty files to the under level, in the order in which they were closed, until
+    /// [`end_write_back`](Self::end_write_back). For a thread of its own.
+    pub fn write_back(&self) {
+        let mut wait = Duration::ZERO;
+        while let Some(number) = self.dirty.next(wait) {
+            wait = match self.persist(number) {
+                Ok(()) => Duration::ZERO,
+                // Whoever flushes, or looks at the status, is told why.
+                Err(_) => {
+                    self.dirty.add(number);
+                    (wait * 2).clamp(RETRY, RETRY_MAX)
+                }
+            };
+        }
+    }
+
+    /// Ends [`write_back`](Self::write_back) after the file that it is at.
+    pub fn end_write_back(&self) {
+        lock(&self.dirty.state).has_ended = true;
+        self.dirty.changed.notify_all();
+    }
+
+    /// Brings a file, or all that are dirty, to the under level: when this returns they are on its
+    /// disk. A file for memory alone goes there if it is named. Bytes that were dirty.
+    ///
+    /// # Errors
+    /// Of the first file that could not be written, after all were tried; they stay dirty.
+    pub fn flush(&self, path: Option<&StorePath>) -> Result<u64> {
+        let mut flushed = 0;
+        let mut failed = None;
+        for (name, number) in self.alone() {
+            let is_named = path.is_some_and(|path| *path == name);
+            let is_dirty = lock(&self.state).backing(number) == Backing::Dirty;
+            if !is_named && (path.is_some() || !is_dirty) {
+                continue;
+            }
+            let size_bytes = lock(&self.state).file(number).map_or(0, |f| f.version.size_bytes);
+            match self.persist(number) {
+                Ok(()) => flushed += size_bytes,
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        failed.map_or(Ok(flushed), Err)
+    }
+
+    /// The files that are in memory alone, by path.
+    pub fn alone(&self) -> Vec<(StorePath, u64)> {
+        lock(&self.state).alone()
+    }
+
+    fn persist(&self, number: u64) -> Result<()> {
+        // One that is not there was persisted, replaced or removed meanwhile.
+        let Ok(entry) = self.written(number) else { return Ok(()) };
+        let mut written = lock(&entry);
+        match written.record.state {
+            WriteState::Memory => {
+                self.make_parents(&written.record.path)?;
+                let before = written.record.state;
+                written.step(WriteStep::Flush)?;
+                self.save(&written.record).inspect_err(|_| written.record.state = before)?;
+                let entry = LedgerEntry::new(&written.record, Promised::Dirty);
+                self.note(entry, &written.record.path)?;
+                lock(&self.state).mark_dirty(number);
+            }
+            WriteState::Dirty | WriteState::Synced => (),
+            _ => return Ok(()),
+        }
+        let persisted = self.persist_locked(&mut written, None);
+        *lock(&self.last_failure) = persisted.as_ref().err().map(|error| error.message.clone());
+        persisted
+    }
+
+    /// Writes what is not on the under level yet, and names it; `before` is the file in memory
+    /// alone that it replaces.
+    pub(super) fn persist_locked(
+        &self,
+        written: &mut Written,
+        before: Option<&mut Written>,
+    ) -> Result<()> {
+        if written.record.state != WriteState::Synced {
+            let synced = self.sync_bytes(written);
+            if synced.is_err() {
+                // After a failed sync nobody knows what is on the disk: all is written again.
+                written.writer = None;
+                written.on_under.clear();
+            }
+            synced?;
+        }
+        let path = written.record.path.clone();
+        let failed = |cause| system("writing", &path, &cause);
+        if !written.has_name {
+            if let Some(writer) = &written.writer {
+                writer.rename().map_err(failed)?;
+            }
+            written.has_name = true;
+        }
+        self.under.sync_names(&path).map_err(failed)?;
+        let version = self.under_version(&path)?;
+        let mut done = written.record.clone();
+        done.state = WriteState::Persisted;
+        self.save(&done)?;
+        if let Some(before) = before {
+            self.drop_record(before)?;
+        }
+        self.note(LedgerEntry::new(&done, Promised::Persisted), &path)?;
+        written.step(WriteStep::Name)?;
+        self.settle(written, version)
+    }
+
+    /// Writes all bytes under the hidden name, to the disk.
+    fn sync_bytes(&self, written: &mut Written) -> Result<()> {
+        if written.record.state == WriteState::Dirty {
+            self.check_not_replaced(written)?;
+        }
+        if written.writer.is_none() {
+            self.begin_under(written)?;
+        }
+        let missing = written.record.blocks.to_vec();
+        for block in missing {
+            if written.on_under.insert(block.key.index) {
+                self.copy_block(written, &block)?;
+            }
+        }
+        let path = written.record.path.clone();
+        let failed = |cause| system("writing", &path, &cause);
+        let Some(writer) = &written.writer else { return Ok(()) };
+        let found = writer.size_bytes().map_err(failed)?;
+        if found != written.record.size_bytes {
+            let text = format!("{path} has {found} bytes, not {}", written.record.size_bytes);
+            return Err(Error::input(OPERATION, text));
+        }
+        let version = writer.sync().map_err(failed)?;
+        let before = written.record.clone();
+        written.record.synced = Some(version);
+        written.step(WriteStep::Sync)?;
+        self.save(&written.record).inspect_err(|_| written.record = before)
+    }
+
+    fn copy_block(&self, written: &Written, block: &crate::memory::SealedBlock) -> Result<()> {
+        let path = &written.record.path;
+        let Some(writer) = &written.writer else { return Ok(()) };
+        let file = File::open(self.tier.path(block));
+        let file = file.map_err(|_| lost(path, block.key.index))?;
+        let start = block.key.index * written.record.block_bytes;
+        let mut piece = vec![0; PIECE_BYTES];
+        let (mut place, mut checksum) = (0, 0);
+        while place < block.size_bytes {
+            let count = (block.size_bytes - place).min(PIECE_BYTES as u64) as usize;
+            let bytes = &mut piece[..count];
+            file.read_exact_at(bytes, place).map_err(|cause| system("reading", path, &cause))?;
+            checksum = crc32c::crc32c_append(checksum, bytes);
+            let wrote = writer.write_all_at(bytes, start + place);
+            wrote.map_err(|cause| system("writing", path, &cause))?;
+            place += count as u64;
+        }
+        if checksum == block.checksum { Ok(()) } else { Err(lost(path, block.key.index)) }
+    }
+
+    /// Whether the under level still has what it had when the file was closed.
+    fn check_not_replaced(&self, written: &Written) -> Result<()> {
+        let path = &written.record.path;
+        let now = self.under_version(path)?;
+        let is_same = match (&now, &written.record.replaced) {
+            (Some(now), Some(before)) => now.has_bytes_of(before),
+            (None, _) => true,
+            (Some(_), None) => false,
+        };
+        if is_same {
+            return Ok(());
+        }
+        let text = format!(
+            "{path} was changed on the under level after it was written here; copy one of them \
+             elsewhere, and remove the one there"
+        );
+        Err(Error::input(OPERATION, text))
+    }
+
+    /// The under level has the file: its blocks are like those of any other from now on.
+    fn settle(&self, written: &Written, version: Option<UnderVersion>) -> Result<()> {
+        let number = written.record.number;
+        let path = &written.record.path;
+        let synced = written.record.synced;
+        let ours = version.filter(|now| synced.is_some_and(|synced| now.has_bytes_of(&synced)));
+        let leaving = match ours {
+            Some(version) => {
+                let file = FileVersion { path: path.clone(), version };
+                let leaving = lock(&self.state).name_file(number, version, Backing::Under);
+                // Without it, blocks of this file are filled again after a kill.
+                let _ = self.keep_facts(number, &file);
+                leaving
+            }
+            // Somebody has replaced it meanwhile.
+            None => lock(&self.state).forget_file(number),
+        };
+        self.remove(&leaving);
+        lock(&self.state).close(number);
+        lock(&self.writes).remove(&number);
+        self.records.remove(number).map_err(|cause| system("recording", path, &cause))
+    }
+}
+
+/// A block that was nowhere else.
+pub(super) fn lost(path: &StorePath, index: u64) -> Error {
+    let text = format!("block {index} of {path} was lost, and was in memory alone; write it again");
+    Error::input(OPERATION, text)
+}

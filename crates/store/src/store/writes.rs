@@ -1,0 +1,451 @@
+//! Files that are written: begun, filled block by block, closed.
+//!
+//! A block is written by the client, in a file of memory that is sealed afterwards; what has no
+//! room goes to the under level directly. What closing a file promises is in [`super::promise`].
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
+
+use super::ledger::{LedgerEntry, Promised};
+use super::promise::{WriteMode, WriteState, WriteStep};
+use super::record::WriteRecord;
+use super::state::Backing;
+use super::{OPERATION, Store, system};
+use crate::memory::{BlockKey, PIECE_BYTES, PartialBlock, SealedBlock};
+use crate::path::StorePath;
+use crate::under::{UnderVersion, UnderWriter};
+
+/// Where a client writes the bytes of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WritePlace {
+    /// Into this file of memory, from its beginning; then it is to be sealed.
+    Memory(PathBuf),
+    /// Into this file of the under level, at the block's place in the file.
+    Under(PathBuf),
+}
+
+/// A file that is written, or is to be brought to the under level.
+pub(super) struct Written {
+    pub record: WriteRecord,
+    /// The hidden file, once there is one.
+    pub writer: Option<Box<dyn UnderWriter>>,
+    /// Blocks that the writer fills now.
+    partial: HashMap<u64, PartialBlock>,
+    /// Blocks that are in the hidden file.
+    pub on_under: BTreeSet<u64>,
+    /// It has its final name.
+    pub has_name: bool,
+}
+
+impl Written {
+    pub(super) fn new(record: WriteRecord) -> Self {
+        Self {
+            record,
+            writer: None,
+            partial: HashMap::new(),
+            on_under: BTreeSet::new(),
+            has_name: false,
+        }
+    }
+
+    /// Takes a step, if the state machine has it.
+    pub(super) fn step(&mut self, step: WriteStep) -> Result<WriteState> {
+        let WriteRecord { state, mode, .. } = self.record;
+        let after = state.after(step, mode, self.record.is_in_memory());
+        self.record.state = after.ok_or_else(|| {
+            let text = format!("{} cannot {step:?}, it is {state:?}", self.record.path);
+            Error::input(OPERATION, text)
+        })?;
+        Ok(self.record.state)
+    }
+}
+
+impl Store {
+    /// Begins a file that has its name when it is committed; its number. Folders are made as they
+    /// are needed.
+    ///
+    /// # Errors
+    /// `Input` for a folder; `System` naming the file.
+    pub fn create(&self, path: &StorePath, mode: WriteMode) -> Result<u64> {
+        if self.facts(path).is_ok_and(|facts| facts.is_folder) {
+            return Err(system("writing", path, &io::ErrorKind::IsADirectory.into()));
+        }
+        if mode != WriteMode::Memory {
+            self.make_parents(path)?;
+        }
+        let number = lock(&self.state).begin_file(path);
+        let record = WriteRecord {
+            number,
+            path: path.clone(),
+            mode,
+            state: WriteState::Writing,
+            block_bytes: self.options.block_bytes,
+            size_bytes: 0,
+            closed_ns: 0,
+            blocks: vec![],
+            hidden: None,
+            replaced: None,
+            synced: None,
+        };
+        let mut written = Written::new(record);
+        let begun = match mode {
+            WriteMode::Bypass | WriteMode::Through => self.begin_under(&mut written),
+            WriteMode::Memory | WriteMode::Back => self.save(&written.record),
+        };
+        lock(&self.writes).insert(number, Arc::new(Mutex::new(written)));
+        begun.inspect_err(|_| self.abandon(number)).map(|()| number)
+    }
+
+    /// Begins the hidden file, whose name is in the record before it is there.
+    pub(super) fn begin_under(&self, written: &mut Written) -> Result<()> {
+        let hidden = format!(".{:x}-{:x}.cuesta-part", written.record.number, now_ns());
+        written.record.hidden = Some(hidden.clone());
+        self.save(&written.record)?;
+        let path = &written.record.path;
+        let begun = self.under.create(path, &hidden);
+        written.writer = Some(begun.map_err(|cause| system("writing", path, &cause))?);
+        Ok(())
+    }
+
+    /// Where a block of a file that is being written is to be written; `past_memory` where its
+    /// place in memory could not take its bytes.
+    ///
+    /// # Errors
+    /// `Input` for a file that is not being written, or one for memory alone where it has no room.
+    pub fn place(&self, key: BlockKey, past_memory: bool) -> Result<WritePlace> {
+        let entry = self.written(key.file)?;
+        let mut written = lock(&entry);
+        self.check_writing(&written, key)?;
+        if past_memory && written.partial.remove(&key.index).is_some() {
+            lock(&self.state).failed(key);
+        }
+        let mode = written.record.mode;
+        if !past_memory && mode != WriteMode::Bypass && !written.on_under.contains(&key.index) {
+            if let Some(partial) = written.partial.get(&key.index) {
+                return Ok(WritePlace::Memory(partial.path.clone()));
+            }
+            if let Some(path) = self.place_in_memory(&mut written, key) {
+                return Ok(WritePlace::Memory(path));
+            }
+        }
+        if mode == WriteMode::Memory {
+            let text = format!(
+                "the memory has no room for {}; free some, raise --memory, or write it in mode back",
+                written.record.path
+            );
+            return Err(Error::input(OPERATION, text));
+        }
+        if written.writer.is_none() {
+            self.begin_under(&mut written)?;
+        }
+        written.on_under.insert(key.index);
+        let place = written.writer.as_ref().and_then(|writer| writer.place());
+        Ok(WritePlace::Under(place.unwrap_or_default()))
+    }
+
+    fn place_in_memory(&self, written: &mut Written, key: BlockKey) -> Option<PathBuf> {
+        let (leaving, has_room) = lock(&self.state).place(key);
+        self.remove(&leaving);
+        if !has_room {
+            return None;
+        }
+        let Ok(partial) = self.tier.begin(key) else {
+            lock(&self.state).failed(key);
+            return None;
+        };
+        let path = partial.path.clone();
+        written.partial.insert(key.index, partial);
+        Some(path)
+    }
+
+    /// Writes bytes past the memory, for a writer that cannot open the place itself.
+    ///
+    /// # Errors
+    /// As [`place`](Self::place); `System`.
+    pub fn write_under(&self, number: u64, bytes: &[u8], offset: u64) -> Result<()> {
+        let entry = self.written(number)?;
+        let written = lock(&entry);
+        let Some(writer) = &written.writer else {
+            return Err(Error::input(OPERATION, format!("file {number} has no place there")));
+        };
+        let path = &written.record.path;
+        writer.write_all_at(bytes, offset).map_err(|cause| system("writing", path, &cause))
+    }
+
+    /// A block of memory has all its bytes.
+    ///
+    /// # Errors
+    /// `Input` for one that is not being written, or has another size; `System`.
+    pub fn seal(&self, key: BlockKey, size_bytes: u64) -> Result<()> {
+        let entry = self.written(key.file)?;
+        let mut written = lock(&entry);
+        self.check_writing(&written, key)?;
+        let Some(partial) = written.partial.remove(&key.index) else {
+            let text = format!("block {} of {} is not being written", key.index, key.file);
+            return Err(Error::input(OPERATION, text));
+        };
+        let sealed = self.seal_block(&mut written, partial, size_bytes);
+        if sealed.is_err() {
+            lock(&self.state).failed(key);
+        }
+        let block = sealed?;
+        lock(&self.state).sealed(block);
+        written.record.blocks.push(block);
+        Ok(())
+    }
+
+    /// Takes the checksum of what was written, and brings it to the under level meanwhile, where
+    /// the file is written through.
+    fn seal_block(
+        &self,
+        written: &mut Written,
+        partial: PartialBlock,
+        size_bytes: u64,
+    ) -> Result<SealedBlock> {
+        let path = &written.record.path;
+        let index = partial.key.index;
+        let found = partial.file.metadata().map_or(0, |facts| facts.len());
+        if found != size_bytes || size_bytes == 0 || size_bytes > self.options.block_bytes {
+            let text = format!(
+                "block {index} of {path} has {found} bytes in memory, {size_bytes} were said"
+            );
+            return Err(Error::input(OPERATION, text));
+        }
+        let through = (written.record.mode == WriteMode::Through).then_some(&written.writer);
+        let start = index * self.options.block_bytes;
+        let mut checksum = 0;
+        let mut piece = lock(&self.pieces).pop().unwrap_or_default();
+        piece.resize(PIECE_BYTES, 0);
+        let mut place = 0;
+        while place < size_bytes {
+            let count = (size_bytes - place).min(PIECE_BYTES as u64) as usize;
+            let bytes = &mut piece[..count];
+            let read = partial.file.read_exact_at(bytes, place);
+            read.map_err(|cause| system("reading", path, &cause))?;
+            checksum = crc32c::crc32c_append(checksum, bytes);
+            if let Some(Some(writer)) = through {
+                let wrote = writer.write_all_at(bytes, start + place);
+                wrote.map_err(|cause| system("writing", path, &cause))?;
+            }
+            place += count as u64;
+        }
+        lock(&self.pieces).push(piece);
+        if through.is_some() {
+            written.on_under.insert(index);
+        }
+        let path = &written.record.path;
+        self.tier
+            .seal(partial, size_bytes, checksum)
+            .map_err(|cause| system("writing", path, &cause))
+    }
+
+    /// The writer is done: the file is as large as this, and has its name. What holds after this
+    /// is what its mode promises.
+    ///
+    /// # Errors
+    /// `Input` where bytes are missing; `System`. The file is given up then.
+    pub fn commit(&self, number: u64, size_bytes: u64) -> Result<()> {
+        let entry = self.written(number)?;
+        let mut written = lock(&entry);
+        let path = written.record.path.clone();
+        self.with_alone(&path, |mut before| {
+            let committed = self.commit_locked(&mut written, size_bytes, before.as_deref_mut());
+            if committed.is_err() && written.record.state != WriteState::Persisted {
+                self.keep_before(&written, before);
+                self.give_up(&mut written);
+            }
+            committed
+        })
+    }
+
+    /// A file is given up, which may have its name by now: what it was to replace is there still.
+    fn keep_before(&self, written: &Written, before: Option<&mut Written>) {
+        let WriteRecord { ref path, synced, .. } = written.record;
+        let now = self.under_version(path).unwrap_or(None);
+        let has_name = now.zip(synced).is_some_and(|(now, synced)| now.has_bytes_of(&synced));
+        // What could not be written down now is found by the next store.
+        match before.filter(|before| before.record.state != WriteState::Abandoned) {
+            // It is what the path is still, and may replace the other.
+            Some(before) => {
+                let promised = match before.record.state {
+                    WriteState::Memory => Promised::Memory,
+                    _ => Promised::Dirty,
+                };
+                let _ = self.ledger.add(LedgerEntry::new(&before.record, promised));
+                if has_name {
+                    before.record.replaced = now;
+                    let _ = self.records.save(&before.record);
+                }
+            }
+            None if has_name => {
+                let _ = self.ledger.add(LedgerEntry::new(&written.record, Promised::Persisted));
+            }
+            None => (),
+        }
+    }
+
+    fn commit_locked(
+        &self,
+        written: &mut Written,
+        size_bytes: u64,
+        before: Option<&mut Written>,
+    ) -> Result<()> {
+        self.check_whole(written, size_bytes)?;
+        written.record.size_bytes = size_bytes;
+        written.record.closed_ns = now_ns();
+        let path = written.record.path.clone();
+        let (promised, backing) = match written.step(WriteStep::Commit)? {
+            WriteState::Memory => (Promised::Memory, Backing::Memory),
+            WriteState::Dirty => (Promised::Dirty, Backing::Dirty),
+            _ => return self.persist_locked(written, before),
+        };
+        written.record.replaced = match &before {
+            Some(before) => before.record.replaced,
+            None => self.under_version(&path)?,
+        };
+        self.save(&written.record)?;
+        self.note(LedgerEntry::new(&written.record, promised), &path)?;
+        if let Some(before) = before {
+            self.drop_record(before)?;
+        }
+        let version = written.record.version();
+        let leaving = lock(&self.state).name_file(written.record.number, version, backing);
+        self.remove(&leaving);
+        if backing == Backing::Dirty {
+            self.dirty.add(written.record.number);
+        }
+        Ok(())
+    }
+
+    /// What is at a path on the under level, if anything.
+    pub(super) fn under_version(&self, path: &StorePath) -> Result<Option<UnderVersion>> {
+        match self.under.facts(path) {
+            Ok(facts) => Ok(Some(facts.version)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(system("reading", path, &error)),
+        }
+    }
+
+    /// Does `work` with the file in memory alone that has a path now, which nobody else changes or
+    /// brings to the under level meanwhile.
+    pub(super) fn with_alone<T>(
+        &self,
+        path: &StorePath,
+        work: impl FnOnce(Option<&mut Written>) -> Result<T>,
+    ) -> Result<T> {
+        loop {
+            let Some(number) = self.alone_at(path) else { return work(None) };
+            // It may be on the under level, or replaced, by the time that it is locked.
+            let Ok(entry) = self.written(number) else { continue };
+            let mut before = lock(&entry);
+            if self.alone_at(path) == Some(number) {
+                return work(Some(&mut before));
+            }
+        }
+    }
+
+    /// Forgets a file in memory alone: it was replaced or removed.
+    pub(super) fn drop_record(&self, written: &mut Written) -> Result<()> {
+        let WriteRecord { number, ref path, .. } = written.record;
+        let removed = self.records.remove(number);
+        removed.map_err(|cause| system("replacing", path, &cause))?;
+        written.record.state = WriteState::Abandoned;
+        written.writer = None;
+        lock(&self.writes).remove(&number);
+        let mut state = lock(&self.state);
+        let leaving = state.forget_file(number);
+        state.close(number);
+        drop(state);
+        self.remove(&leaving);
+        Ok(())
+    }
+
+    /// Gives up a file that is being written.
+    pub fn abandon(&self, number: u64) {
+        if let Ok(entry) = self.written(number) {
+            let mut written = lock(&entry);
+            if written.record.state == WriteState::Writing {
+                self.give_up(&mut written);
+            }
+        }
+    }
+
+    pub(super) fn give_up(&self, written: &mut Written) {
+        written.record.state = WriteState::Abandoned;
+        written.writer = None;
+        written.partial.clear();
+        let number = written.record.number;
+        lock(&self.writes).remove(&number);
+        let mut state = lock(&self.state);
+        let leaving = state.forget_file(number);
+        state.close(number);
+        drop(state);
+        self.remove(&leaving);
+        let _ = self.records.remove(number);
+    }
+
+    fn check_writing(&self, written: &Written, key: BlockKey) -> Result<()> {
+        let WriteRecord { path, state, .. } = &written.record;
+        let is_new = written.record.block(key.index).is_none();
+        if *state == WriteState::Writing && key.index <= u64::from(u32::MAX) && is_new {
+            return Ok(());
+        }
+        let text = format!("block {} of {path} cannot be written now", key.index);
+        Err(Error::input(OPERATION, text))
+    }
+
+    /// Whether all bytes of a file of this size were written.
+    fn check_whole(&self, written: &Written, size_bytes: u64) -> Result<()> {
+        let block_bytes = self.options.block_bytes;
+        let count = size_bytes.div_ceil(block_bytes);
+        let is_there = |index: u64| {
+            let wanted = (size_bytes - index * block_bytes).min(block_bytes);
+            let here = written.record.block(index).is_some_and(|block| block.size_bytes == wanted);
+            here || written.on_under.contains(&index)
+        };
+        let missing = (0..count).find(|&index| !is_there(index));
+        let more = written.record.blocks.iter().any(|block| block.key.index >= count)
+            || !written.partial.is_empty();
+        match missing {
+            None if !more => Ok(()),
+            _ => {
+                let index = missing.unwrap_or(count);
+                let path = &written.record.path;
+                let text = format!("{path} is said to have {size_bytes} bytes, block {index} not");
+                Err(Error::input(OPERATION, text))
+            }
+        }
+    }
+
+    pub(super) fn written(&self, number: u64) -> Result<Arc<Mutex<Written>>> {
+        let found = lock(&self.writes).get(&number).cloned();
+        found.ok_or_else(|| Error::input(OPERATION, format!("file {number} is not being written")))
+    }
+
+    pub(super) fn save(&self, record: &WriteRecord) -> Result<()> {
+        self.records.save(record).map_err(|cause| system("recording", &record.path, &cause))
+    }
+
+    pub(super) fn note(&self, entry: LedgerEntry, path: &StorePath) -> Result<()> {
+        self.ledger.add(entry).map_err(|cause| system("recording", path, &cause))
+    }
+
+    /// The number of the file at a path that is in memory alone.
+    pub(super) fn alone_at(&self, path: &StorePath) -> Option<u64> {
+        let state = lock(&self.state);
+        let (number, _) = state.known(path)?;
+        matches!(state.backing(number), Backing::Dirty | Backing::Memory).then_some(number)
+    }
+}
+
+pub(super) fn now_ns() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,135 @@
+//! Which files are written, and which blocks of them are in memory: decisions without I/O.
+
+use super::state::{Backing, BlockState, FileState, FileVersion, Residency, id_of};
+use crate::memory::{BlockKey, SealedBlock};
+use crate::path::StorePath;
+use crate::under::UnderVersion;
+
+impl Residency {
+    /// The number of a file that somebody begins to write. It has no name yet.
+    pub fn begin_file(&mut self, path: &StorePath) -> u64 {
+        let number = self.next_file;
+        self.next_file += 1;
+        let version =
+            UnderVersion { device: 0, inode: number, size_bytes: 0, modified_ns: 0, changed_ns: 0 };
+        let file = FileVersion { path: path.clone(), version };
+        let entry = FileState { opens: 1, ..FileState::new(file, Backing::Writing) };
+        self.files.insert(number, entry);
+        number
+    }
+
+    /// Takes in a file that an earlier store left, whose blocks may be all there is of it: they
+    /// come in even where there is no room.
+    pub fn adopt_written(
+        &mut self,
+        number: u64,
+        file: FileVersion,
+        backing: Backing,
+        blocks: &[SealedBlock],
+    ) {
+        self.adopt(number, file, blocks);
+        self.files.entry(number).and_modify(|entry| entry.backing = backing);
+    }
+
+    /// No number of a file is lower from now on.
+    pub fn number_from(&mut self, next: u64) {
+        self.next_file = self.next_file.max(next);
+    }
+
+    /// Makes room for a block that is written next: what is to be removed, and whether there is
+    /// room then. Its bytes count from now on.
+    pub fn place(&mut self, key: BlockKey) -> (Vec<SealedBlock>, bool) {
+        if self.blocks.contains_key(&key) {
+            return (vec![], false);
+        }
+        let size_bytes = self.block_bytes;
+        let (leaving, has_room) = self.make_room(size_bytes);
+        if has_room {
+            self.policy.insert(id_of(key), size_bytes);
+            self.counts.used_bytes += size_bytes;
+            self.blocks.insert(key, BlockState::Busy { size_bytes });
+        }
+        (leaving, has_room)
+    }
+
+    /// A block was written; it may be smaller than its room.
+    pub fn sealed(&mut self, block: SealedBlock) {
+        self.failed(block.key);
+        self.policy.insert(id_of(block.key), block.size_bytes);
+        self.counts.used_bytes += block.size_bytes;
+        self.blocks.insert(block.key, BlockState::Here { block, leases: 0, is_ahead: false });
+    }
+
+    /// A file that was written has its name: what had it leaves.
+    pub fn name_file(
+        &mut self,
+        number: u64,
+        version: UnderVersion,
+        backing: Backing,
+    ) -> Vec<SealedBlock> {
+        let Some(entry) = self.files.get_mut(&number) else { return vec![] };
+        (entry.file.version, entry.backing) = (version, backing);
+        let path = entry.file.path.clone();
+        let leaving = match self.names.get(&path) {
+            Some(&before) if before != number => self.retire(before),
+            _ => vec![],
+        };
+        self.names.insert(path, number);
+        leaving
+    }
+
+    /// A file has another name now; what had that leaves.
+    pub fn rename_file(&mut self, number: u64, to: &StorePath) -> Vec<SealedBlock> {
+        let Some(entry) = self.files.get_mut(&number) else { return vec![] };
+        let from = std::mem::replace(&mut entry.file.path, to.clone());
+        let (version, backing) = (entry.file.version, entry.backing);
+        self.names.remove(&from);
+        self.name_file(number, version, backing)
+    }
+
+    /// A file is gone, and everything that is in memory of it.
+    pub fn forget_file(&mut self, number: u64) -> Vec<SealedBlock> {
+        let busy = |(key, block): (&BlockKey, &BlockState)| match block {
+            BlockState::Busy { .. } => Some(*key),
+            _ => None,
+        };
+        if self.backing(number) == Backing::Writing {
+            // Nobody but its writer works on these.
+            let busy: Vec<BlockKey> = self.blocks_of(number).filter_map(busy).collect();
+            busy.into_iter().for_each(|key| self.failed(key));
+        }
+        if let Some(entry) = self.files.get_mut(&number) {
+            entry.backing = Backing::Under;
+        }
+        self.retire(number)
+    }
+
+    /// A file in memory is to be brought to the under level.
+    pub fn mark_dirty(&mut self, number: u64) {
+        self.files.entry(number).and_modify(|entry| entry.backing = Backing::Dirty);
+    }
+
+    /// Whether a block of a file that is nowhere else is missing: it was lost.
+    pub fn is_lost(&self, key: BlockKey) -> bool {
+        self.backing(key.file) != Backing::Under && !self.blocks.contains_key(&key)
+    }
+
+    /// Blocks in memory of a file, checked or not.
+    pub fn all_blocks(&self, number: u64) -> Vec<SealedBlock> {
+        let of = |(_, block): (&BlockKey, &BlockState)| match block {
+            BlockState::Here { block, .. } | BlockState::Found(block) => Some(*block),
+            BlockState::Busy { .. } => None,
+        };
+        self.blocks_of(number).filter_map(of).collect()
+    }
+
+    /// The files that are in memory alone, by path.
+    pub fn alone(&self) -> Vec<(StorePath, u64)> {
+        let alone = |(path, number): (&StorePath, &u64)| {
+            (self.backing(*number) != Backing::Under).then(|| (path.clone(), *number))
+        };
+        let mut found: Vec<_> = self.names.iter().filter_map(alone).collect();
+        found.sort_unstable();
+        found
+    }
+}

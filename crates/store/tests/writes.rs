@@ -1,0 +1,251 @@
+//! Files written through a store: what each mode promises holds.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+
+use common::{BLOCK, Setting, at, bytes, read, write, write_blocks};
+use cuesta_store::store::promise::WriteMode;
+
+fn under(setting: &Setting, name: &str) -> Option<Vec<u8>> {
+    fs::read(setting.folder.path().join("under").join(name)).ok()
+}
+
+#[test]
+fn each_mode_puts_a_file_where_it_says() {
+    for (mode, is_under, blocks) in [
+        (WriteMode::Memory, false, 4),
+        (WriteMode::Bypass, true, 0),
+        (WriteMode::Through, true, 4),
+        (WriteMode::Back, false, 4),
+    ] {
+        let setting = Setting::new(10);
+        let store = setting.store();
+        for content in [bytes(1, 3500), bytes(2, 3001)] {
+            write(&store, "folder/a", &content, mode).unwrap();
+            assert_eq!(under(&setting, "folder/a").is_some(), is_under, "{mode}");
+            assert_eq!(store.counts().blocks, blocks, "{mode}");
+            assert_eq!(setting.block_files().len() as u64, blocks);
+            assert_eq!(read(&store, "folder/a").unwrap(), content, "{mode}");
+            assert_eq!(
+                store.facts(&at("folder/a")).unwrap().version.size_bytes,
+                content.len() as u64
+            );
+            assert_eq!(store.list(&at("folder")).unwrap(), ["a"]);
+        }
+        let counts = store.counts();
+        let dirty = if mode == WriteMode::Back { 3001 } else { 0 };
+        assert_eq!(counts.dirty_bytes, dirty);
+        assert_eq!(counts.memory_only_bytes, if mode == WriteMode::Memory { 3001 } else { 0 });
+        assert_eq!(store.flush(None).unwrap(), dirty);
+        assert_eq!(store.counts().dirty_bytes, 0);
+        if mode != WriteMode::Memory {
+            assert_eq!(under(&setting, "folder/a").unwrap(), bytes(2, 3001));
+        }
+        let audit = store.audit(true);
+        assert_eq!((audit.files, audit.lost.len(), audit.changed.len()), (1, 0, 0), "{audit:?}");
+    }
+}
+
+#[test]
+fn what_was_written_is_read_from_memory_afterwards() {
+    for mode in [WriteMode::Through, WriteMode::Back] {
+        let setting = Setting::new(10);
+        let store = setting.store();
+        let content = bytes(1, 2500);
+        write(&store, "a", &content, mode).unwrap();
+        store.flush(None).unwrap();
+        for _ in 0..2 {
+            assert_eq!(read(&store, "a").unwrap(), content);
+        }
+        assert_eq!((store.counts().hits, store.counts().misses), (6, 0), "{mode}");
+    }
+}
+
+#[test]
+fn an_empty_file_is_a_file() {
+    for mode in WriteMode::ALL {
+        let setting = Setting::new(10);
+        let store = setting.store();
+        write(&store, "a", b"", mode).unwrap();
+        store.flush(Some(&at("a"))).unwrap();
+        assert_eq!(under(&setting, "a").unwrap(), b"", "{mode}");
+        assert_eq!(read(&store, "a").unwrap(), b"");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_closed_is_not_there_and_leaves_nothing() {
+    for mode in WriteMode::ALL {
+        let setting = Setting::new(10);
+        let store = setting.store();
+        write(&store, "a", &bytes(1, 1500), WriteMode::Through).unwrap();
+        let number = store.create(&at("a"), mode).unwrap();
+        write_blocks(&store, number, &bytes(2, 2500)).unwrap();
+        assert_eq!(read(&store, "a").unwrap(), bytes(1, 1500), "{mode}");
+        assert_eq!(store.list(&at("")).unwrap(), ["a"]);
+        store.abandon(number);
+        assert_eq!(read(&store, "a").unwrap(), bytes(1, 1500));
+        let names = fs::read_dir(setting.folder.path().join("under")).unwrap().count();
+        assert_eq!((names, setting.block_files().len()), (1, 2), "{mode}");
+        assert_eq!(store.counts().used_bytes, 1500);
+    }
+}
+
+#[test]
+fn a_file_that_is_said_to_be_larger_or_smaller_is_refused() {
+    for mode in WriteMode::ALL {
+        for said in [2499, 2501, 0, 3500] {
+            let setting = Setting::new(10);
+            let store = setting.store();
+            let number = store.create(&at("a"), mode).unwrap();
+            write_blocks(&store, number, &bytes(2, 2500)).unwrap();
+            assert!(store.commit(number, said).is_err(), "{mode} {said}");
+            assert!(store.facts(&at("a")).is_err());
+            assert_eq!(store.counts().used_bytes, 0);
+            assert!(store.commit(number, 2500).is_err());
+        }
+    }
+}
+
+#[test]
+fn what_is_in_memory_alone_never_leaves_for_others() {
+    let setting = Setting::new(5);
+    let store = setting.store();
+    write(&store, "memory", &bytes(1, 1500), WriteMode::Memory).unwrap();
+    write(&store, "dirty", &bytes(2, 1500), WriteMode::Back).unwrap();
+    setting.write("other", &bytes(3, 9000));
+    for _ in 0..3 {
+        assert_eq!(read(&store, "other").unwrap(), bytes(3, 9000));
+        assert!(store.counts().used_bytes <= 5 * BLOCK);
+    }
+    assert!(store.free(&at("dirty")).unwrap_err().message.contains("in memory alone"));
+    assert_eq!(read(&store, "memory").unwrap(), bytes(1, 1500));
+    assert_eq!(read(&store, "dirty").unwrap(), bytes(2, 1500));
+    assert_eq!(store.flush(None).unwrap(), 1500);
+    assert_eq!(store.free(&at("dirty")).unwrap(), 1500);
+    assert_eq!(read(&store, "dirty").unwrap(), bytes(2, 1500));
+}
+
+#[test]
+fn what_has_no_room_goes_to_the_under_level_or_is_refused() {
+    for mode in [WriteMode::Through, WriteMode::Back] {
+        let setting = Setting::new(3);
+        let store = setting.store();
+        let content = bytes(1, 7500);
+        write(&store, "a", &content, mode).unwrap();
+        assert_eq!(under(&setting, "a").unwrap(), content, "{mode}");
+        assert_eq!(store.counts().dirty_bytes, 0);
+        assert_eq!(read(&store, "a").unwrap(), content);
+    }
+    let setting = Setting::new(3);
+    let store = setting.store();
+    let error = write(&store, "a", &bytes(1, 3500), WriteMode::Memory).unwrap_err();
+    assert!(error.message.contains("no room for cuesta:///a"), "{}", error.message);
+    assert_eq!(store.counts().used_bytes, 0);
+}
+
+#[test]
+fn a_later_file_replaces_an_earlier_one_of_any_mode() {
+    for first in WriteMode::ALL {
+        for second in WriteMode::ALL {
+            let setting = Setting::new(10);
+            let store = setting.store();
+            write(&store, "a", &bytes(1, 1500), first).unwrap();
+            write(&store, "a", &bytes(2, 2500), second).unwrap();
+            assert_eq!(read(&store, "a").unwrap(), bytes(2, 2500), "{first} {second}");
+            store.flush(Some(&at("a"))).unwrap();
+            assert_eq!(under(&setting, "a").unwrap(), bytes(2, 2500), "{first} {second}");
+            assert_eq!(read(&store, "a").unwrap(), bytes(2, 2500));
+            let audit = store.audit(true);
+            assert_eq!((audit.files, audit.lost.len(), audit.changed.len()), (1, 0, 0));
+            assert_eq!(setting.block_files().len() as u64, store.counts().blocks);
+        }
+    }
+}
+
+#[test]
+fn files_are_renamed_and_removed_wherever_they_are() {
+    for mode in WriteMode::ALL {
+        for other in WriteMode::ALL {
+            let setting = Setting::new(10);
+            let store = setting.store();
+            store.make_folder(&at("d")).unwrap();
+            write(&store, "d/a", &bytes(1, 1500), mode).unwrap();
+            write(&store, "b", &bytes(2, 2500), other).unwrap();
+            store.rename(&at("d/a"), &at("b")).unwrap();
+            assert_eq!(read(&store, "b").unwrap(), bytes(1, 1500), "{mode} {other}");
+            assert!(read(&store, "d/a").is_err());
+            let audit = store.audit(true);
+            assert_eq!((audit.files, audit.lost.len(), audit.changed.len()), (1, 0, 0));
+            store.remove_name(&at("b")).unwrap();
+            store.remove_name(&at("d")).unwrap();
+            assert!(store.list(&at("")).unwrap().is_empty(), "{mode} {other}");
+            assert!(store.remove_name(&at("b")).is_err());
+            assert_eq!((store.counts().used_bytes, store.audit(true).files), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn a_folder_is_renamed_with_what_is_dirty_in_it() {
+    let setting = Setting::new(10);
+    let store = setting.store();
+    write(&store, "d/a", &bytes(1, 1500), WriteMode::Back).unwrap();
+    write(&store, "d/e/b", &bytes(2, 1500), WriteMode::Through).unwrap();
+    store.rename(&at("d"), &at("f")).unwrap();
+    assert_eq!(read(&store, "f/a").unwrap(), bytes(1, 1500));
+    assert_eq!(read(&store, "f/e/b").unwrap(), bytes(2, 1500));
+    assert_eq!((store.audit(true).files, store.audit(true).lost.len()), (2, 0));
+    write(&store, "f/c", &bytes(3, 500), WriteMode::Memory).unwrap();
+    assert!(store.rename(&at("f"), &at("d")).unwrap_err().message.contains("f/c is in memory"));
+}
+
+#[test]
+fn a_file_that_somebody_changed_meanwhile_is_not_overwritten() {
+    let setting = Setting::new(10);
+    let store = setting.store();
+    setting.write("a", b"before");
+    write(&store, "a", &bytes(1, 1500), WriteMode::Back).unwrap();
+    setting.write("a", b"theirs");
+    let error = store.flush(None).unwrap_err();
+    assert!(error.message.contains("a was changed on the under level"), "{}", error.message);
+    assert_eq!(under(&setting, "a").unwrap(), b"theirs");
+    assert_eq!(read(&store, "a").unwrap(), bytes(1, 1500));
+    fs::remove_file(setting.folder.path().join("under/a")).unwrap();
+    store.flush(None).unwrap();
+    assert_eq!(under(&setting, "a").unwrap(), bytes(1, 1500));
+}
+
+#[test]
+fn an_audit_names_what_is_lost_and_what_others_changed() {
+    let setting = Setting::new(10);
+    let store = setting.store();
+    write(&store, "memory", &bytes(1, 1500), WriteMode::Memory).unwrap();
+    write(&store, "gone", &bytes(2, 1500), WriteMode::Through).unwrap();
+    write(&store, "theirs", &bytes(3, 1500), WriteMode::Through).unwrap();
+    write(&store, "good", &bytes(4, 1500), WriteMode::Through).unwrap();
+    fs::remove_file(setting.folder.path().join("under/gone")).unwrap();
+    setting.write("theirs", b"changed");
+    let audit = store.audit(true);
+    let names = |files: &[cuesta_store::store::audit::AuditedFile]| -> Vec<String> {
+        files.iter().map(|file| file.path.name().to_owned()).collect()
+    };
+    assert_eq!(
+        (names(&audit.lost), names(&audit.changed)),
+        (vec!["gone".into()], vec!["theirs".into()])
+    );
+    for path in setting.block_files() {
+        let mut content = fs::read(&path).unwrap();
+        content[3] ^= 1;
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, content).unwrap();
+    }
+    assert_eq!(names(&store.audit(true).lost), ["gone", "memory"]);
+    // A bad block of a file that is nowhere else is told by name, to every reader.
+    assert_eq!(store.scrub().len(), 8);
+    let error = read(&store, "memory").unwrap_err();
+    assert!(error.message.contains("of cuesta:///memory was lost"), "{}", error.message);
+    assert_eq!(read(&store, "good").unwrap(), bytes(4, 1500));
+}
