@@ -22,6 +22,7 @@ use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use daemon::ServeOptions;
 use policy::PolicyName;
 use simulate::Hits;
 use store::{Freshness, StoreOptions};
@@ -104,6 +105,8 @@ struct ServeRequest {
     policy: String,
     /// Seconds that a version is taken for the current one; none is for ever.
     max_age_seconds: Option<f64>,
+    write: String,
+    grace_seconds: f64,
 }
 
 /// Serves a store as [`daemon::serve`] does; JSON in.
@@ -120,11 +123,14 @@ pub fn serve(request_json: &str, progress: &Progress, ready: impl FnOnce()) -> R
             Duration::try_from_secs_f64(seconds).map_err(|error| Error::input("store", error))?,
         ),
     };
-    let options = StoreOptions {
+    let grace = Duration::try_from_secs_f64(request.grace_seconds)
+        .map_err(|error| Error::input("store", error))?;
+    let store = StoreOptions {
         memory_bytes: request.memory_bytes,
         block_bytes: request.block_bytes,
         policy: request.policy.parse()?,
         freshness,
     };
+    let options = ServeOptions { store, write: request.write.parse()?, grace };
     daemon::serve(&request.folder, &request.under, options, progress, ready)
 }

@@ -8,7 +8,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::path::StorePath;
+use crate::store::audit::Audit;
 use crate::store::counts::Counts;
+use crate::store::promise::WriteMode;
 use crate::under::UnderVersion;
 
 /// Most bytes of the text of a message.
@@ -50,8 +52,28 @@ pub enum Question {
     Trace { file: Option<PathBuf> },
     /// Checks all blocks.
     Scrub,
-    /// Ends the store.
-    Stop,
+    /// Ends the store once all that is dirty is on the under level; with `discards`, at once.
+    Stop { discards: bool },
+    /// Begins a file, in the store's own mode where none is given.
+    Create { path: StorePath, mode: Option<WriteMode> },
+    /// Where a block is to be written; `past_memory` where its place in memory took no bytes.
+    Place { number: u64, index: u64, past_memory: bool },
+    /// A block of memory has all its bytes.
+    Seal { number: u64, index: u64, bytes: u64 },
+    /// The file is as large as this, and gets its name.
+    Commit { number: u64, bytes: u64 },
+    /// Gives up a file that is being written.
+    Abandon { number: u64 },
+    /// Brings a file, or all that are dirty, to the disk of the under level.
+    Flush { path: Option<StorePath> },
+    /// Compares what was acknowledged with what is there.
+    Audit { reads_bytes: bool },
+    /// Removes a file or an empty folder.
+    Remove { path: StorePath },
+    /// Renames a file or folder.
+    Rename { path: StorePath, to: StorePath },
+    /// Makes a folder.
+    MakeFolder { path: StorePath },
 }
 
 /// What the daemon answers.
@@ -81,6 +103,12 @@ pub enum Reply {
     Entries { entries: Vec<DirectoryEntry> },
     /// To what moves bytes.
     Moved { bytes: u64 },
+    /// To [`Question::Create`].
+    Created { created: u64, block_bytes: u64, mode: WriteMode },
+    /// To [`Question::Place`].
+    Placed { place: PathBuf, is_memory: bool },
+    /// To [`Question::Audit`].
+    Audited(Box<Audit>),
     /// To [`Question::Scrub`]: the blocks whose bytes had changed.
     Scrubbed { damaged: Vec<(StorePath, u64)> },
     /// To everything else.
@@ -119,6 +147,10 @@ pub struct Status {
     pub block_bytes: u64,
     /// Clients that are connected.
     pub connections: u64,
+    /// Where files are written that name no mode.
+    pub write: WriteMode,
+    /// Why the last file could not be brought to the under level; null since one could.
+    pub failure: Option<String>,
     /// What it has done.
     #[serde(flatten)]
     pub counts: Counts,

@@ -12,7 +12,7 @@ use cuesta_runtime::parallel::lock;
 use super::ledger::{LedgerEntry, Promised};
 use super::promise::{WriteState, WriteStep};
 use super::state::{Backing, FileVersion};
-use super::writes::Written;
+use super::writes::PendingFile;
 use super::{OPERATION, Store, system};
 use crate::memory::PIECE_BYTES;
 use crate::path::StorePath;
@@ -114,6 +114,15 @@ impl Store {
         lock(&self.state).alone()
     }
 
+    /// The files that are to be written to the under level.
+    pub fn dirty(&self) -> Vec<StorePath> {
+        let state = lock(&self.state);
+        let dirty = |(path, number): (StorePath, u64)| {
+            (state.backing(number) == Backing::Dirty).then_some(path)
+        };
+        state.alone().into_iter().filter_map(dirty).collect()
+    }
+
     fn persist(&self, number: u64) -> Result<()> {
         // One that is not there was persisted, replaced or removed meanwhile.
         let Ok(entry) = self.written(number) else { return Ok(()) };
@@ -140,8 +149,8 @@ impl Store {
     /// alone that it replaces.
     pub(super) fn persist_locked(
         &self,
-        written: &mut Written,
-        before: Option<&mut Written>,
+        written: &mut PendingFile,
+        before: Option<&mut PendingFile>,
     ) -> Result<()> {
         if written.record.state != WriteState::Synced {
             let synced = self.sync_bytes(written);
@@ -174,7 +183,7 @@ impl Store {
     }
 
     /// Writes all bytes under the hidden name, to the disk.
-    fn sync_bytes(&self, written: &mut Written) -> Result<()> {
+    fn sync_bytes(&self, written: &mut PendingFile) -> Result<()> {
         if written.record.state == WriteState::Dirty {
             self.check_not_replaced(written)?;
         }
@@ -202,7 +211,7 @@ impl Store {
         self.save(&written.record).inspect_err(|_| written.record = before)
     }
 
-    fn copy_block(&self, written: &Written, block: &crate::memory::SealedBlock) -> Result<()> {
+    fn copy_block(&self, written: &PendingFile, block: &crate::memory::SealedBlock) -> Result<()> {
         let path = &written.record.path;
         let Some(writer) = &written.writer else { return Ok(()) };
         let file = File::open(self.tier.path(block));
@@ -223,7 +232,7 @@ impl Store {
     }
 
     /// Whether the under level still has what it had when the file was closed.
-    fn check_not_replaced(&self, written: &Written) -> Result<()> {
+    fn check_not_replaced(&self, written: &PendingFile) -> Result<()> {
         let path = &written.record.path;
         let now = self.under_version(path)?;
         let is_same = match (&now, &written.record.replaced) {
@@ -242,7 +251,7 @@ impl Store {
     }
 
     /// The under level has the file: its blocks are like those of any other from now on.
-    fn settle(&self, written: &Written, version: Option<UnderVersion>) -> Result<()> {
+    fn settle(&self, written: &PendingFile, version: Option<UnderVersion>) -> Result<()> {
         let number = written.record.number;
         let path = &written.record.path;
         let synced = written.record.synced;

@@ -173,7 +173,7 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     enum Hidden {
         None,
-        Written,
+        PendingFile,
         Synced,
     }
 
@@ -181,7 +181,7 @@ mod tests {
         fn begin(mode: WriteMode) -> Self {
             let is_in_memory = mode != WriteMode::Bypass;
             let hidden = if matches!(mode, WriteMode::Bypass | WriteMode::Through) {
-                Hidden::Written
+                Hidden::PendingFile
             } else {
                 Hidden::None
             };
@@ -218,16 +218,20 @@ mod tests {
                 WriteState::Writing => {
                     if matches!(self.mode, WriteMode::Back | WriteMode::Through) {
                         // The memory has no room for a block.
-                        next.push(Self { is_in_memory: false, hidden: Hidden::Written, ..self });
+                        next.push(Self {
+                            is_in_memory: false,
+                            hidden: Hidden::PendingFile,
+                            ..self
+                        });
                     }
                     next.extend(self.taking(WriteStep::Commit));
                 }
                 WriteState::Closing | WriteState::Dirty => match self.hidden {
                     Hidden::None if self.is_in_memory => {
-                        next.push(Self { hidden: Hidden::Written, ..self });
+                        next.push(Self { hidden: Hidden::PendingFile, ..self });
                     }
                     Hidden::None => (),
-                    Hidden::Written => next.push(Self { hidden: Hidden::Synced, ..self }),
+                    Hidden::PendingFile => next.push(Self { hidden: Hidden::Synced, ..self }),
                     Hidden::Synced => next.extend(self.taking(WriteStep::Sync)),
                 },
                 WriteState::Memory => next.extend(self.taking(WriteStep::Flush)),
@@ -257,7 +261,11 @@ mod tests {
                 assert!(self.has_durable_name, "{self:?}");
             }
             if self.has_name {
-                assert_ne!(self.hidden, Hidden::Written, "named before it was synced: {self:?}");
+                assert_ne!(
+                    self.hidden,
+                    Hidden::PendingFile,
+                    "named before it was synced: {self:?}"
+                );
             }
             if self.was_told_memory && !self.was_given_up {
                 let recovered = self.state.recovered(self.mode, self.is_in_memory, self.has_name);

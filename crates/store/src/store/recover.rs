@@ -11,7 +11,7 @@ use super::ledger::{LedgerEntry, Promised};
 use super::promise::WriteState;
 use super::record::WriteRecord;
 use super::state::{Backing, FileVersion};
-use super::writes::Written;
+use super::writes::PendingFile;
 use super::{OPERATION, Store, system};
 use crate::memory::SealedBlock;
 use crate::path::StorePath;
@@ -89,7 +89,7 @@ impl Store {
         blocks.retain(|block| record.blocks.contains(block));
         let file = FileVersion { path: record.path.clone(), version: record.version() };
         lock(&self.state).adopt_written(number, file, backing, &blocks);
-        lock(&self.writes).insert(number, Arc::new(Mutex::new(Written::new(record))));
+        lock(&self.writes).insert(number, Arc::new(Mutex::new(PendingFile::new(record))));
         if backing == Backing::Dirty {
             self.dirty.add(number);
         }

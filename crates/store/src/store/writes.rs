@@ -13,14 +13,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
-use super::ledger::{LedgerEntry, Promised};
+use super::ledger::LedgerEntry;
 use super::promise::{WriteMode, WriteState, WriteStep};
 use super::record::WriteRecord;
 use super::state::Backing;
 use super::{OPERATION, Store, system};
 use crate::memory::{BlockKey, PIECE_BYTES, PartialBlock, SealedBlock};
 use crate::path::StorePath;
-use crate::under::{UnderVersion, UnderWriter};
+use crate::under::UnderWriter;
 
 /// Where a client writes the bytes of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,19 +32,19 @@ pub enum WritePlace {
 }
 
 /// A file that is written, or is to be brought to the under level.
-pub(super) struct Written {
+pub(super) struct PendingFile {
     pub record: WriteRecord,
     /// The hidden file, once there is one.
     pub writer: Option<Box<dyn UnderWriter>>,
     /// Blocks that the writer fills now.
-    partial: HashMap<u64, PartialBlock>,
+    pub partial: HashMap<u64, PartialBlock>,
     /// Blocks that are in the hidden file.
     pub on_under: BTreeSet<u64>,
     /// It has its final name.
     pub has_name: bool,
 }
 
-impl Written {
+impl PendingFile {
     pub(super) fn new(record: WriteRecord) -> Self {
         Self {
             record,
@@ -94,7 +94,7 @@ impl Store {
             replaced: None,
             synced: None,
         };
-        let mut written = Written::new(record);
+        let mut written = PendingFile::new(record);
         let begun = match mode {
             WriteMode::Bypass | WriteMode::Through => self.begin_under(&mut written),
             WriteMode::Memory | WriteMode::Back => self.save(&written.record),
@@ -104,7 +104,7 @@ impl Store {
     }
 
     /// Begins the hidden file, whose name is in the record before it is there.
-    pub(super) fn begin_under(&self, written: &mut Written) -> Result<()> {
+    pub(super) fn begin_under(&self, written: &mut PendingFile) -> Result<()> {
         let hidden = format!(".{:x}-{:x}.cuesta-part", written.record.number, now_ns());
         written.record.hidden = Some(hidden.clone());
         self.save(&written.record)?;
@@ -150,7 +150,7 @@ impl Store {
         Ok(WritePlace::Under(place.unwrap_or_default()))
     }
 
-    fn place_in_memory(&self, written: &mut Written, key: BlockKey) -> Option<PathBuf> {
+    fn place_in_memory(&self, written: &mut PendingFile, key: BlockKey) -> Option<PathBuf> {
         let (leaving, has_room) = lock(&self.state).place(key);
         self.remove(&leaving);
         if !has_room {
@@ -205,7 +205,7 @@ impl Store {
     /// the file is written through.
     fn seal_block(
         &self,
-        written: &mut Written,
+        written: &mut PendingFile,
         partial: PartialBlock,
         size_bytes: u64,
     ) -> Result<SealedBlock> {
@@ -246,127 +246,6 @@ impl Store {
             .map_err(|cause| system("writing", path, &cause))
     }
 
-    /// The writer is done: the file is as large as this, and has its name. What holds after this
-    /// is what its mode promises.
-    ///
-    /// # Errors
-    /// `Input` where bytes are missing; `System`. The file is given up then.
-    pub fn commit(&self, number: u64, size_bytes: u64) -> Result<()> {
-        let entry = self.written(number)?;
-        let mut written = lock(&entry);
-        let path = written.record.path.clone();
-        self.with_alone(&path, |mut before| {
-            let committed = self.commit_locked(&mut written, size_bytes, before.as_deref_mut());
-            if committed.is_err() && written.record.state != WriteState::Persisted {
-                self.keep_before(&written, before);
-                self.give_up(&mut written);
-            }
-            committed
-        })
-    }
-
-    /// A file is given up, which may have its name by now: what it was to replace is there still.
-    fn keep_before(&self, written: &Written, before: Option<&mut Written>) {
-        let WriteRecord { ref path, synced, .. } = written.record;
-        let now = self.under_version(path).unwrap_or(None);
-        let has_name = now.zip(synced).is_some_and(|(now, synced)| now.has_bytes_of(&synced));
-        // What could not be written down now is found by the next store.
-        match before.filter(|before| before.record.state != WriteState::Abandoned) {
-            // It is what the path is still, and may replace the other.
-            Some(before) => {
-                let promised = match before.record.state {
-                    WriteState::Memory => Promised::Memory,
-                    _ => Promised::Dirty,
-                };
-                let _ = self.ledger.add(LedgerEntry::new(&before.record, promised));
-                if has_name {
-                    before.record.replaced = now;
-                    let _ = self.records.save(&before.record);
-                }
-            }
-            None if has_name => {
-                let _ = self.ledger.add(LedgerEntry::new(&written.record, Promised::Persisted));
-            }
-            None => (),
-        }
-    }
-
-    fn commit_locked(
-        &self,
-        written: &mut Written,
-        size_bytes: u64,
-        before: Option<&mut Written>,
-    ) -> Result<()> {
-        self.check_whole(written, size_bytes)?;
-        written.record.size_bytes = size_bytes;
-        written.record.closed_ns = now_ns();
-        let path = written.record.path.clone();
-        let (promised, backing) = match written.step(WriteStep::Commit)? {
-            WriteState::Memory => (Promised::Memory, Backing::Memory),
-            WriteState::Dirty => (Promised::Dirty, Backing::Dirty),
-            _ => return self.persist_locked(written, before),
-        };
-        written.record.replaced = match &before {
-            Some(before) => before.record.replaced,
-            None => self.under_version(&path)?,
-        };
-        self.save(&written.record)?;
-        self.note(LedgerEntry::new(&written.record, promised), &path)?;
-        if let Some(before) = before {
-            self.drop_record(before)?;
-        }
-        let version = written.record.version();
-        let leaving = lock(&self.state).name_file(written.record.number, version, backing);
-        self.remove(&leaving);
-        if backing == Backing::Dirty {
-            self.dirty.add(written.record.number);
-        }
-        Ok(())
-    }
-
-    /// What is at a path on the under level, if anything.
-    pub(super) fn under_version(&self, path: &StorePath) -> Result<Option<UnderVersion>> {
-        match self.under.facts(path) {
-            Ok(facts) => Ok(Some(facts.version)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(system("reading", path, &error)),
-        }
-    }
-
-    /// Does `work` with the file in memory alone that has a path now, which nobody else changes or
-    /// brings to the under level meanwhile.
-    pub(super) fn with_alone<T>(
-        &self,
-        path: &StorePath,
-        work: impl FnOnce(Option<&mut Written>) -> Result<T>,
-    ) -> Result<T> {
-        loop {
-            let Some(number) = self.alone_at(path) else { return work(None) };
-            // It may be on the under level, or replaced, by the time that it is locked.
-            let Ok(entry) = self.written(number) else { continue };
-            let mut before = lock(&entry);
-            if self.alone_at(path) == Some(number) {
-                return work(Some(&mut before));
-            }
-        }
-    }
-
-    /// Forgets a file in memory alone: it was replaced or removed.
-    pub(super) fn drop_record(&self, written: &mut Written) -> Result<()> {
-        let WriteRecord { number, ref path, .. } = written.record;
-        let removed = self.records.remove(number);
-        removed.map_err(|cause| system("replacing", path, &cause))?;
-        written.record.state = WriteState::Abandoned;
-        written.writer = None;
-        lock(&self.writes).remove(&number);
-        let mut state = lock(&self.state);
-        let leaving = state.forget_file(number);
-        state.close(number);
-        drop(state);
-        self.remove(&leaving);
-        Ok(())
-    }
-
     /// Gives up a file that is being written.
     pub fn abandon(&self, number: u64) {
         if let Ok(entry) = self.written(number) {
@@ -377,7 +256,7 @@ impl Store {
         }
     }
 
-    pub(super) fn give_up(&self, written: &mut Written) {
+    pub(super) fn give_up(&self, written: &mut PendingFile) {
         written.record.state = WriteState::Abandoned;
         written.writer = None;
         written.partial.clear();
@@ -391,7 +270,7 @@ impl Store {
         let _ = self.records.remove(number);
     }
 
-    fn check_writing(&self, written: &Written, key: BlockKey) -> Result<()> {
+    fn check_writing(&self, written: &PendingFile, key: BlockKey) -> Result<()> {
         let WriteRecord { path, state, .. } = &written.record;
         let is_new = written.record.block(key.index).is_none();
         if *state == WriteState::Writing && key.index <= u64::from(u32::MAX) && is_new {
@@ -401,30 +280,7 @@ impl Store {
         Err(Error::input(OPERATION, text))
     }
 
-    /// Whether all bytes of a file of this size were written.
-    fn check_whole(&self, written: &Written, size_bytes: u64) -> Result<()> {
-        let block_bytes = self.options.block_bytes;
-        let count = size_bytes.div_ceil(block_bytes);
-        let is_there = |index: u64| {
-            let wanted = (size_bytes - index * block_bytes).min(block_bytes);
-            let here = written.record.block(index).is_some_and(|block| block.size_bytes == wanted);
-            here || written.on_under.contains(&index)
-        };
-        let missing = (0..count).find(|&index| !is_there(index));
-        let more = written.record.blocks.iter().any(|block| block.key.index >= count)
-            || !written.partial.is_empty();
-        match missing {
-            None if !more => Ok(()),
-            _ => {
-                let index = missing.unwrap_or(count);
-                let path = &written.record.path;
-                let text = format!("{path} is said to have {size_bytes} bytes, block {index} not");
-                Err(Error::input(OPERATION, text))
-            }
-        }
-    }
-
-    pub(super) fn written(&self, number: u64) -> Result<Arc<Mutex<Written>>> {
+    pub(super) fn written(&self, number: u64) -> Result<Arc<Mutex<PendingFile>>> {
         let found = lock(&self.writes).get(&number).cloned();
         found.ok_or_else(|| Error::input(OPERATION, format!("file {number} is not being written")))
     }

@@ -1,13 +1,13 @@
 //! The daemon: a store for many processes of one user, behind a socket in its folder.
 
-use std::collections::HashMap;
+mod connection;
+
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
 use cuesta_core::progress::Progress;
@@ -15,16 +15,20 @@ use cuesta_core::{Error, Result};
 use rustix::fs::FlockOperation;
 use rustix::net::sockopt::socket_peercred;
 
-use crate::memory::{BlockKey, MemoryTier};
+use crate::memory::MemoryTier;
 use crate::path::StorePath;
 use crate::steps::Steps;
-use crate::store::{BlockLease, Store, StoreOptions, system};
+use crate::store::promise::WriteMode;
+use crate::store::{Store, StoreOptions};
+use crate::under::Facts;
 use crate::under::posix::PosixUnder;
-use crate::under::{Facts, Under};
-use crate::wire::{self, DirectoryEntry, PAYLOAD_BYTES_MAX, Question, Reply, Status};
+use crate::wire::{self, DirectoryEntry, Reply, Status};
+use connection::Connection;
 
 /// The socket in the folder of a store.
 pub const SOCKET: &str = "socket";
+/// Says why dirty files remain in a folder.
+const REMAINING: &str = "remaining";
 /// What the daemon holds locked while it lives.
 const LOCK: &str = "lock";
 /// Threads that fill blocks ahead: one reads while the other writes to memory.
@@ -32,23 +36,39 @@ const FILLERS: usize = 2;
 /// How often a daemon looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(20);
 
+/// How a daemon works.
+#[derive(Clone, Copy, Debug)]
+pub struct ServeOptions {
+    /// Its store.
+    pub store: StoreOptions,
+    /// Where files are written that name no mode.
+    pub write: WriteMode,
+    /// How long, after a signal, dirty files may take to the under level.
+    pub grace: Duration,
+}
+
 struct Daemon {
     store: Store,
     under: PathBuf,
+    write: WriteMode,
     begun: Instant,
     connections: AtomicU64,
     stops: AtomicBool,
+    /// Whether no file is closed any more: what is dirty then is all that will be.
+    is_closing: RwLock<bool>,
 }
 
 /// Serves the store in `folder` over the files under `under` until it is told to stop or `progress`
-/// is cancelled, then gives its memory back; calls `ready` once clients can connect.
+/// is cancelled, then brings what is dirty to the under level and gives its memory back; calls
+/// `ready` once clients can connect.
 ///
 /// # Errors
-/// `Input` where another daemon has the folder, or as [`Store::open`]; `System`.
+/// `Input` where another daemon has the folder, or as [`Store::open`]; `System`. Where dirty files
+/// remain, the folder does as well, for a store that comes after this one.
 pub fn serve(
     folder: &Path,
     under: &Path,
-    options: StoreOptions,
+    options: ServeOptions,
     progress: &Progress,
     ready: impl FnOnce(),
 ) -> Result<()> {
@@ -63,7 +83,7 @@ pub fn serve(
         return Err(Error::input("store", text));
     }
     let root = PosixUnder::open(under)?;
-    let store = Store::open(Box::new(root), folder, options)?;
+    let store = Store::open(Box::new(root), folder, options.store)?;
     let socket = folder.join(SOCKET);
     let _ = fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket).map_err(failed)?;
@@ -71,12 +91,16 @@ pub fn serve(
     let daemon = Arc::new(Daemon {
         store,
         under: under.to_owned(),
+        write: options.write,
         begun: Instant::now(),
         connections: AtomicU64::new(0),
         stops: AtomicBool::new(false),
+        is_closing: RwLock::new(false),
     });
-    let fillers = (0..FILLERS).map(|_| filler(&daemon)).collect::<io::Result<Vec<_>>>();
-    let fillers = fillers.map_err(failed)?;
+    for _ in 0..FILLERS {
+        daemon.spawn("cuesta-ahead", |daemon| daemon.store.fill_ahead()).map_err(failed)?;
+    }
+    daemon.spawn("cuesta-back", |daemon| daemon.store.write_back()).map_err(failed)?;
     ready();
     while !daemon.stops.load(Ordering::Relaxed) && progress.advance(0).is_ok() {
         match listener.accept() {
@@ -86,20 +110,68 @@ pub fn serve(
     }
     let _ = fs::remove_file(&socket);
     daemon.store.end_ahead();
-    for filler in fillers {
-        filler.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    daemon.store.end_write_back();
+    if !daemon.stops.load(Ordering::Relaxed) {
+        daemon.drain_within(options.grace).inspect_err(|error| {
+            let _ = fs::write(folder.join(REMAINING), &error.message);
+        })?;
     }
     fs::remove_dir_all(folder).map_err(|cause| Error::system("store", "removing", folder, &cause))
 }
 
-/// Starts a thread that fills blocks ahead.
-fn filler(daemon: &Arc<Daemon>) -> io::Result<JoinHandle<()>> {
-    let daemon = Arc::clone(daemon);
-    let thread = std::thread::Builder::new().name("cuesta-ahead".to_owned());
-    thread.spawn(move || daemon.store.fill_ahead())
-}
-
 impl Daemon {
+    /// Starts a thread, which ends with the process at the latest.
+    fn spawn(
+        self: &Arc<Self>,
+        name: &str,
+        work: impl FnOnce(&Self) + Send + 'static,
+    ) -> io::Result<()> {
+        let daemon = Arc::clone(self);
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        thread.spawn(move || work(&daemon)).map(|_| ())
+    }
+
+    /// Has no more files closed, and brings those that are dirty to the under level; files are
+    /// closed again where that fails.
+    fn drain(&self) -> Result<()> {
+        let closing = |is_closing| {
+            *self.is_closing.write().unwrap_or_else(PoisonError::into_inner) = is_closing;
+        };
+        closing(true);
+        self.store.flush(None).map_err(|error| {
+            closing(false);
+            let dirty = self.store.dirty();
+            let names: Vec<String> = dirty.iter().take(3).map(ToString::to_string).collect();
+            let text = format!(
+                "{} files are not on the under level yet ({}): {}",
+                dirty.len(),
+                names.join(", "),
+                error.message.trim_start_matches("store: "),
+            );
+            Error { message: format!("store: {text}"), ..error }
+        })?;
+        Ok(())
+    }
+
+    fn drain_within(self: &Arc<Self>, grace: Duration) -> Result<()> {
+        let (done, drained) = mpsc::channel();
+        let spawned = self.spawn("cuesta-drain", move |daemon| {
+            let _ = done.send(daemon.drain());
+        });
+        if spawned.is_err() {
+            return self.drain();
+        }
+        drained.recv_timeout(grace).unwrap_or_else(|_| {
+            let text = format!(
+                "{} files are not on the under level after {} s, and stay in memory; start the \
+                 store again with the same folder",
+                self.store.dirty().len(),
+                grace.as_secs()
+            );
+            Err(Error::input("store", text))
+        })
+    }
+
     /// Starts a thread for a client of this user; others are sent away.
     fn admit(self: &Arc<Self>, stream: UnixStream) {
         let own = rustix::process::geteuid();
@@ -114,7 +186,7 @@ impl Daemon {
     /// Answers a client until it ends; what it still holds is given back then.
     fn converse(&self, stream: &UnixStream) {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        let mut connection = Connection { daemon: self, opens: vec![], leases: HashMap::new() };
+        let mut connection = Connection::new(self);
         let _ = stream.set_nonblocking(false);
         let mut from = BufReader::new(stream);
         let mut payload = Vec::new();
@@ -142,6 +214,8 @@ impl Daemon {
             memory_bytes: options.memory_bytes,
             block_bytes: options.block_bytes,
             connections: self.connections.load(Ordering::Relaxed),
+            write: self.write,
+            failure: self.store.last_failure(),
             counts: self.store.counts(),
         }
     }
@@ -157,131 +231,20 @@ impl Daemon {
     }
 
     fn stat(&self, path: &StorePath) -> Result<Reply> {
-        let facts =
-            self.store.under().facts(path).map_err(|cause| system("reading", path, &cause))?;
+        let facts = self.store.facts(path)?;
         Ok(Reply::Entries { entries: vec![self.entry(path, facts)] })
     }
 
     fn list(&self, folder: &StorePath) -> Result<Reply> {
-        let under: &dyn Under = self.store.under();
         let mut entries = Vec::new();
-        for name in under.list(folder).map_err(|cause| system("reading", folder, &cause))? {
+        for name in self.store.list(folder)? {
             // One that is gone meanwhile, or leads out of the root, is not there.
             let path = folder.join(&name)?;
-            if let Ok(facts) = under.facts(&path) {
+            if let Ok(facts) = self.store.facts(&path) {
                 entries.push(self.entry(&path, facts));
             }
         }
         Ok(Reply::Entries { entries })
-    }
-}
-
-/// A client, and what it holds.
-struct Connection<'a> {
-    daemon: &'a Daemon,
-    opens: Vec<u64>,
-    leases: HashMap<BlockKey, u64>,
-}
-
-impl Connection<'_> {
-    fn answer(&mut self, question: &Question, payload: &mut Vec<u8>) -> Result<Reply> {
-        let Daemon { store, stops, .. } = self.daemon;
-        let done = Ok(Reply::Done { done: true });
-        match *question {
-            Question::Ping => done,
-            Question::Status => Ok(Reply::Status(Box::new(self.daemon.status()))),
-            Question::Open { ref path } => {
-                let file = store.open_file(path)?;
-                self.opens.push(file.number);
-                Ok(Reply::Opened {
-                    number: file.number,
-                    block_bytes: store.options().block_bytes,
-                    file: path.below(&self.daemon.under),
-                    version: file.version,
-                })
-            }
-            Question::Close { number } => {
-                if let Some(place) = self.opens.iter().position(|&open| open == number) {
-                    self.opens.swap_remove(place);
-                    store.close(number);
-                }
-                done
-            }
-            Question::Lease { number, index } => self.lease(BlockKey { file: number, index }),
-            Question::Release { number, index } => {
-                self.release(BlockKey { file: number, index });
-                done
-            }
-            Question::Read { number, offset, bytes } => self.read((number, offset), bytes, payload),
-            Question::Stat { ref path } => self.daemon.stat(path),
-            Question::List { ref path } => self.daemon.list(path),
-            Question::Load { ref path } => store.load(path).map(|bytes| Reply::Moved { bytes }),
-            Question::Pin { ref path } => store.pin(path).map(|bytes| Reply::Moved { bytes }),
-            Question::Unpin { ref path } => {
-                store.unpin(path);
-                done
-            }
-            Question::Free { ref path } => store.free(path).map(|bytes| Reply::Moved { bytes }),
-            Question::Trace { ref file } => {
-                store.trace(file.as_deref())?;
-                done
-            }
-            Question::Scrub => Ok(Reply::Scrubbed { damaged: store.scrub() }),
-            Question::Stop => {
-                stops.store(true, Ordering::Relaxed);
-                done
-            }
-        }
-    }
-
-    fn check_open(&self, number: u64) -> Result<()> {
-        if self.opens.contains(&number) {
-            return Ok(());
-        }
-        Err(Error::input("store", format!("file {number} is not open on this connection")))
-    }
-
-    fn lease(&mut self, key: BlockKey) -> Result<Reply> {
-        self.check_open(key.file)?;
-        Ok(match self.daemon.store.lease(key)? {
-            BlockLease::Memory(block, path) => {
-                *self.leases.entry(key).or_default() += 1;
-                let (size_bytes, checksum) = (block.size_bytes, block.checksum);
-                Reply::Leased { path: Some(path), size_bytes, checksum }
-            }
-            BlockLease::Bypass => Reply::Leased { path: None, size_bytes: 0, checksum: 0 },
-        })
-    }
-
-    fn release(&mut self, key: BlockKey) {
-        if let Some(count) = self.leases.get_mut(&key) {
-            *count -= 1;
-            if *count == 0 {
-                self.leases.remove(&key);
-            }
-            self.daemon.store.release(key);
-        }
-    }
-
-    /// Bytes from memory where their block comes there, else from the under level.
-    fn read(&self, (number, offset): (u64, u64), bytes: u32, to: &mut Vec<u8>) -> Result<Reply> {
-        self.check_open(number)?;
-        if bytes > PAYLOAD_BYTES_MAX {
-            let text = format!("{bytes} bytes are more than {PAYLOAD_BYTES_MAX} at once");
-            return Err(Error::input("store", text));
-        }
-        to.resize(bytes as usize, 0);
-        self.daemon.store.read(number, to, offset)?;
-        Ok(Reply::Moved { bytes: bytes.into() })
-    }
-}
-
-impl Drop for Connection<'_> {
-    fn drop(&mut self) {
-        for (&key, &count) in &self.leases {
-            (0..count).for_each(|_| self.daemon.store.release(key));
-        }
-        self.opens.iter().for_each(|&number| self.daemon.store.close(number));
     }
 }
 
@@ -290,14 +253,19 @@ mod tests {
     use super::*;
     use crate::policy::PolicyName;
     use crate::store::Freshness;
+    use crate::wire::Question;
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::mpsc;
 
-    const OPTIONS: StoreOptions = StoreOptions {
-        memory_bytes: 10_000,
-        block_bytes: 1000,
-        policy: PolicyName::Lru,
-        freshness: Freshness::OnOpen,
+    const OPTIONS: ServeOptions = ServeOptions {
+        store: StoreOptions {
+            memory_bytes: 10_000,
+            block_bytes: 1000,
+            policy: PolicyName::Lru,
+            freshness: Freshness::OnOpen,
+        },
+        write: WriteMode::Through,
+        grace: Duration::from_secs(10),
     };
 
     /// Runs `test` with the folders of a daemon that serves them until it ends.
@@ -417,7 +385,7 @@ mod tests {
             assert_eq!(io::Read::read(&mut wrong, &mut [0; 8]).unwrap_or(0), 0);
             let mut client = Client::connect(memory);
             assert_eq!(client.ask(&Question::Ping), Reply::Done { done: true });
-            client.ask(&Question::Stop);
+            client.ask(&Question::Stop { discards: false });
             while memory.exists() {
                 std::thread::yield_now();
             }

@@ -1,0 +1,188 @@
+//! One client of the daemon: what it asks, and what it holds until it ends.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use cuesta_core::{Error, Result};
+
+use super::Daemon;
+use crate::memory::BlockKey;
+use crate::store::{BlockLease, WritePlace};
+use crate::wire::{PAYLOAD_BYTES_MAX, Question, Reply};
+
+/// A client, and what it holds.
+pub(super) struct Connection<'a> {
+    daemon: &'a Daemon,
+    opens: Vec<u64>,
+    leases: HashMap<BlockKey, u64>,
+    /// Files that it writes.
+    writes: Vec<u64>,
+}
+
+impl<'a> Connection<'a> {
+    pub(super) fn new(daemon: &'a Daemon) -> Self {
+        Self { daemon, opens: vec![], leases: HashMap::new(), writes: vec![] }
+    }
+
+    pub(super) fn answer(&mut self, question: &Question, payload: &mut Vec<u8>) -> Result<Reply> {
+        let Daemon { store, stops, .. } = self.daemon;
+        let done = Ok(Reply::Done { done: true });
+        match *question {
+            Question::Ping => done,
+            Question::Status => Ok(Reply::Status(Box::new(self.daemon.status()))),
+            Question::Open { ref path } => {
+                let file = store.open_file(path)?;
+                self.opens.push(file.number);
+                Ok(Reply::Opened {
+                    number: file.number,
+                    block_bytes: store.options().block_bytes,
+                    file: path.below(&self.daemon.under),
+                    version: file.version,
+                })
+            }
+            Question::Close { number } => {
+                if let Some(place) = self.opens.iter().position(|&open| open == number) {
+                    self.opens.swap_remove(place);
+                    store.close(number);
+                }
+                done
+            }
+            Question::Lease { number, index } => self.lease(BlockKey { file: number, index }),
+            Question::Release { number, index } => {
+                self.release(BlockKey { file: number, index });
+                done
+            }
+            Question::Read { number, offset, bytes } => self.read((number, offset), bytes, payload),
+            Question::Stat { ref path } => self.daemon.stat(path),
+            Question::List { ref path } => self.daemon.list(path),
+            Question::Load { ref path } => store.load(path).map(|bytes| Reply::Moved { bytes }),
+            Question::Pin { ref path } => store.pin(path).map(|bytes| Reply::Moved { bytes }),
+            Question::Unpin { ref path } => {
+                store.unpin(path);
+                done
+            }
+            Question::Free { ref path } => store.free(path).map(|bytes| Reply::Moved { bytes }),
+            Question::Trace { ref file } => {
+                store.trace(file.as_deref())?;
+                done
+            }
+            Question::Scrub => Ok(Reply::Scrubbed { damaged: store.scrub() }),
+            Question::Stop { discards } => {
+                if !discards {
+                    self.daemon.drain()?;
+                }
+                stops.store(true, Ordering::Relaxed);
+                done
+            }
+            Question::Create { ref path, mode } => {
+                let mode = mode.unwrap_or(self.daemon.write);
+                let created = store.create(path, mode)?;
+                self.writes.push(created);
+                Ok(Reply::Created { created, block_bytes: store.options().block_bytes, mode })
+            }
+            Question::Place { number, .. }
+            | Question::Seal { number, .. }
+            | Question::Commit { number, .. }
+            | Question::Abandon { number } => {
+                if !self.writes.contains(&number) {
+                    let text = format!("file {number} is not written on this connection");
+                    return Err(Error::input("store", text));
+                }
+                self.write(question)
+            }
+            Question::Flush { ref path } => {
+                store.flush(path.as_ref()).map(|bytes| Reply::Moved { bytes })
+            }
+            Question::Audit { reads_bytes } => {
+                Ok(Reply::Audited(Box::new(store.audit(reads_bytes))))
+            }
+            Question::Remove { ref path } => store.remove_name(path).and(done),
+            Question::Rename { ref path, ref to } => store.rename(path, to).and(done),
+            Question::MakeFolder { ref path } => store.make_folder(path).and(done),
+        }
+    }
+
+    /// Answers about a file that this connection writes.
+    fn write(&mut self, question: &Question) -> Result<Reply> {
+        let store = &self.daemon.store;
+        match *question {
+            Question::Place { number, index, past_memory } => {
+                let place = store.place(BlockKey { file: number, index }, past_memory)?;
+                return Ok(match place {
+                    WritePlace::Memory(place) => Reply::Placed { place, is_memory: true },
+                    WritePlace::Under(place) => Reply::Placed { place, is_memory: false },
+                });
+            }
+            Question::Seal { number, index, bytes } => {
+                store.seal(BlockKey { file: number, index }, bytes)?;
+            }
+            Question::Commit { number, bytes } => {
+                self.writes.retain(|&one| one != number);
+                let is_closing = self.daemon.is_closing.read();
+                if *is_closing.unwrap_or_else(PoisonError::into_inner) {
+                    store.abandon(number);
+                    return Err(Error::input("store", "the store is being stopped"));
+                }
+                store.commit(number, bytes)?;
+            }
+            Question::Abandon { number } => {
+                self.writes.retain(|&one| one != number);
+                store.abandon(number);
+            }
+            _ => (),
+        }
+        Ok(Reply::Done { done: true })
+    }
+
+    fn check_open(&self, number: u64) -> Result<()> {
+        if self.opens.contains(&number) {
+            return Ok(());
+        }
+        Err(Error::input("store", format!("file {number} is not open on this connection")))
+    }
+
+    fn lease(&mut self, key: BlockKey) -> Result<Reply> {
+        self.check_open(key.file)?;
+        Ok(match self.daemon.store.lease(key)? {
+            BlockLease::Memory(block, path) => {
+                *self.leases.entry(key).or_default() += 1;
+                let (size_bytes, checksum) = (block.size_bytes, block.checksum);
+                Reply::Leased { path: Some(path), size_bytes, checksum }
+            }
+            BlockLease::Bypass => Reply::Leased { path: None, size_bytes: 0, checksum: 0 },
+        })
+    }
+
+    fn release(&mut self, key: BlockKey) {
+        if let Some(count) = self.leases.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                self.leases.remove(&key);
+            }
+            self.daemon.store.release(key);
+        }
+    }
+
+    /// Bytes from memory where their block comes there, else from the under level.
+    fn read(&self, (number, offset): (u64, u64), bytes: u32, to: &mut Vec<u8>) -> Result<Reply> {
+        self.check_open(number)?;
+        if bytes > PAYLOAD_BYTES_MAX {
+            let text = format!("{bytes} bytes are more than {PAYLOAD_BYTES_MAX} at once");
+            return Err(Error::input("store", text));
+        }
+        to.resize(bytes as usize, 0);
+        self.daemon.store.read(number, to, offset)?;
+        Ok(Reply::Moved { bytes: bytes.into() })
+    }
+}
+
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        for (&key, &count) in &self.leases {
+            (0..count).for_each(|_| self.daemon.store.release(key));
+        }
+        self.opens.iter().for_each(|&number| self.daemon.store.close(number));
+        self.writes.iter().for_each(|&number| self.daemon.store.abandon(number));
+    }
+}

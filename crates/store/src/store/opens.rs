@@ -1,0 +1,82 @@
+//! Files opened for reading, in one version, and closed.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cuesta_core::Result;
+use cuesta_runtime::parallel::lock;
+
+use super::state::Backing;
+use super::{Freshness, Handle, OpenedFile, Store, system};
+use crate::path::StorePath;
+use crate::under::UnderFile;
+
+impl Store {
+    /// Opens a file; [`close`](Self::close) it.
+    ///
+    /// # Errors
+    /// `System` naming the file.
+    pub fn open_file(&self, path: &StorePath) -> Result<OpenedFile> {
+        if let Some(known) = self.open_alone(path).or_else(|| self.open_known(path)) {
+            return Ok(known);
+        }
+        let failed = |cause| system("opening", path, &cause);
+        let file: Arc<dyn UnderFile> = self.under.open(path).map_err(failed)?.into();
+        let version = file.version().map_err(failed)?;
+        let mut state = lock(&self.state);
+        let (number, leaving) = state.open(path, version);
+        // While the state is locked, so that nobody who closes the file takes the handle away.
+        let handle = Handle { file: Some(file), compared: Instant::now() };
+        lock(&self.handles).insert(number, handle);
+        drop(state);
+        self.remove(&leaving);
+        Ok(OpenedFile { number, version })
+    }
+
+    /// Opens a file that is in memory alone.
+    fn open_alone(&self, path: &StorePath) -> Option<OpenedFile> {
+        let mut state = lock(&self.state);
+        let (number, version) = state.known(path)?;
+        if state.backing(number) == Backing::Under {
+            return None;
+        }
+        state.open_again(number);
+        Some(OpenedFile { number, version })
+    }
+
+    /// Opens a file that need not be compared with what is known of it.
+    fn open_known(&self, path: &StorePath) -> Option<OpenedFile> {
+        if self.options.freshness == Freshness::OnOpen {
+            return None;
+        }
+        let mut state = lock(&self.state);
+        let (number, version) = state.known(path)?;
+        let compared = lock(&self.handles).get(&number)?.compared;
+        if let Freshness::MaxAge(age) = self.options.freshness
+            && compared.elapsed() > age
+        {
+            return None;
+        }
+        state.open_again(number);
+        Some(OpenedFile { number, version })
+    }
+
+    /// Closes a file.
+    pub fn close(&self, number: u64) {
+        let mut state = lock(&self.state);
+        if state.close(number)
+            && let Some(handle) = lock(&self.handles).get_mut(&number)
+        {
+            handle.file = None;
+        }
+        let is_gone = state.file(number).is_none();
+        if is_gone {
+            lock(&self.handles).remove(&number);
+        }
+        drop(state);
+        if is_gone {
+            let _ = fs::remove_file(self.facts_path(number));
+        }
+    }
+}
