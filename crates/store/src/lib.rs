@@ -4,6 +4,7 @@
 //! [`policy`]. A [`trace`] says which blocks were read, and [`simulate`] what any policy would
 //! have had of them in a memory of any size.
 
+pub mod client;
 pub mod daemon;
 pub mod memory;
 pub mod path;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use rustix::fs::FlockOperation;
-use rustix::net::sockopt::socket_peercred;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 
 use crate::memory::MemoryTier;
 use crate::path::StorePath;
@@ -87,7 +87,9 @@ pub fn serve(
     let socket = folder.join(SOCKET);
     let _ = fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
+    // Nobody who connects waits, and it is seen in time that the daemon is to stop.
+    set_socket_timeout(&listener, Timeout::Recv, Some(TICK))
+        .map_err(|errno| failed(errno.into()))?;
     let daemon = Arc::new(Daemon {
         store,
         under: under.to_owned(),
@@ -105,6 +107,7 @@ pub fn serve(
     while !daemon.stops.load(Ordering::Relaxed) && progress.advance(0).is_ok() {
         match listener.accept() {
             Ok((stream, _)) => daemon.admit(stream),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
             Err(_) => std::thread::sleep(TICK),
         }
     }
@@ -187,7 +190,6 @@ impl Daemon {
     fn converse(&self, stream: &UnixStream) {
         self.connections.fetch_add(1, Ordering::Relaxed);
         let mut connection = Connection::new(self);
-        let _ = stream.set_nonblocking(false);
         let mut from = BufReader::new(stream);
         let mut payload = Vec::new();
         while let Ok(Some(text)) = wire::receive(&mut from, &mut payload) {

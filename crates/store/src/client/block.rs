@@ -1,0 +1,109 @@
+//! A block of the store as memory of this process.
+//!
+//! The only file of this crate with `unsafe`.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// A block whose file is open. It is mapped once that pays: its bytes are copied faster from a
+/// mapping than by the system, but only when the pages of the mapping are there.
+#[derive(Debug)]
+pub struct StoredBlock {
+    file: File,
+    size_bytes: usize,
+    /// Bytes that were copied by the system.
+    copied: AtomicU64,
+    /// `None` where the system does not map it.
+    mapping: OnceLock<Option<Mapping>>,
+}
+
+impl StoredBlock {
+    /// Opens the file of a block of so many bytes.
+    ///
+    /// # Errors
+    /// `InvalidData` for a file of another size; those of the system.
+    pub(super) fn open(path: &Path, size_bytes: u64) -> io::Result<Self> {
+        let file = File::open(path)?;
+        // Of this size it stays: it is read-only, and no store cuts a block short. So a mapping
+        // has a page behind every byte, and touching it raises no SIGBUS.
+        if file.metadata()?.len() != size_bytes {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let size_bytes =
+            usize::try_from(size_bytes).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(Self { file, size_bytes, copied: AtomicU64::new(0), mapping: OnceLock::new() })
+    }
+
+    /// All of its bytes, mapped.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn mapped(&self) -> io::Result<&[u8]> {
+        let mapping = self.mapping.get_or_init(|| Mapping::new(&self.file, self.size_bytes).ok());
+        mapping.as_deref().ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+
+    /// Copies the bytes from `offset` on, which all lie in the block.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn copy(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        let is_mapped = self.mapping.get().is_some() || {
+            let count = into.len() as u64;
+            self.copied.fetch_add(count, Ordering::Relaxed) + count > self.size_bytes as u64
+        };
+        if is_mapped && let Ok(bytes) = self.mapped() {
+            into.copy_from_slice(&bytes[offset as usize..][..into.len()]);
+            return Ok(());
+        }
+        self.file.read_exact_at(into, offset)
+    }
+}
+
+/// Memory that is a file.
+#[derive(Debug)]
+struct Mapping {
+    start: *const u8,
+    size_bytes: usize,
+}
+
+// SAFETY: nobody writes to the memory, so that any thread may read it.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(file: &File, size_bytes: usize) -> io::Result<Self> {
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        // SAFETY: the system chooses a free place; the file has so many bytes.
+        let start = unsafe {
+            rustix::mm::mmap(ptr::null_mut(), size_bytes, ProtFlags::READ, flags, file, 0)?
+        };
+        Ok(Self { start: start.cast(), size_bytes })
+    }
+}
+
+impl Deref for Mapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: so much is mapped until this is dropped, and the bytes of a block never change.
+        unsafe { std::slice::from_raw_parts(self.start, self.size_bytes) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by `new`, and nobody borrows it any more.
+        let _ = unsafe { rustix::mm::munmap(self.start.cast_mut().cast(), self.size_bytes) };
+    }
+}

@@ -1,0 +1,171 @@
+//! A file of the store, open in one version.
+
+use std::io;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
+
+use cuesta_runtime::parallel::lock;
+
+use super::block::StoredBlock;
+use super::past::{PastFile, RefusedBlocks};
+use super::session::{Leased, Session};
+use crate::memory::BlockKey;
+use crate::path::StorePath;
+use crate::under::UnderVersion;
+
+/// A file, read through the store where that has or gets its blocks, else from the under level:
+/// one version of it, or an error. Threads may share it; clones are the same open file.
+#[derive(Clone, Debug)]
+pub struct StoredFile(Arc<OpenFile>);
+
+/// What clones share.
+#[derive(Debug)]
+pub struct OpenFile {
+    session: Arc<Session>,
+    path: StorePath,
+    version: UnderVersion,
+    /// None of a file that was opened when the store was lost.
+    known: Option<KnownFile>,
+    refused: Mutex<RefusedBlocks>,
+    past: Mutex<Option<Arc<PastFile>>>,
+}
+
+/// What the store calls a file.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownFile {
+    /// The connection that it is open on.
+    pub line: usize,
+    /// Its number.
+    pub number: u64,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+}
+
+/// Bytes of a block as they lie in memory. They stay what they are for as long as this is held,
+/// also when the block leaves the store, or the store ends.
+#[derive(Clone, Debug)]
+pub struct BlockBytes(Arc<StoredBlock>);
+
+impl Deref for BlockBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // It was mapped before it came here.
+        self.0.mapped().unwrap_or_default()
+    }
+}
+
+impl StoredFile {
+    pub(super) fn shared(file: Arc<OpenFile>) -> Self {
+        Self(file)
+    }
+
+    /// Its size.
+    pub fn size_bytes(&self) -> u64 {
+        self.0.version.size_bytes
+    }
+
+    /// Bytes of a block; `None` of a file that was opened past the store.
+    pub fn block_bytes(&self) -> Option<u64> {
+        self.0.known.map(|known| known.block_bytes)
+    }
+
+    /// A block as it lies in memory, without a copy; `None` where it is not there: the memory has
+    /// no room for it, or the store has ended.
+    ///
+    /// # Errors
+    /// `InvalidData` where the file was changed; `TimedOut`; those of the system.
+    pub fn block(&self, index: u64) -> io::Result<Option<BlockBytes>> {
+        let Some(block) = self.0.leased(index, 0)? else { return Ok(None) };
+        Ok(block.mapped().is_ok().then_some(BlockBytes(block)))
+    }
+
+    /// Copies bytes from `offset` on, up to the end of their block; how many: none at the end.
+    ///
+    /// # Errors
+    /// As [`block`](Self::block).
+    pub fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let left = self.size_bytes().saturating_sub(offset).min(into.len() as u64);
+        if left == 0 {
+            return Ok(0);
+        }
+        let Some(block_bytes) = self.block_bytes() else {
+            let into = &mut into[..left as usize];
+            self.0.past()?.read(into, offset)?;
+            return Ok(into.len());
+        };
+        let within = offset % block_bytes;
+        let into = &mut into[..left.min(block_bytes - within) as usize];
+        let leased = self.0.leased(offset / block_bytes, into.len() as u64)?;
+        if !leased.is_some_and(|block| block.copy(into, within).is_ok()) {
+            self.0.past()?.read(into, offset)?;
+        }
+        Ok(into.len())
+    }
+}
+
+impl OpenFile {
+    pub(super) fn new(
+        session: &Arc<Session>,
+        path: &StorePath,
+        version: UnderVersion,
+        known: Option<KnownFile>,
+    ) -> Self {
+        Self {
+            session: Arc::clone(session),
+            path: path.clone(),
+            version,
+            known,
+            refused: Mutex::default(),
+            past: Mutex::default(),
+        }
+    }
+
+    pub(super) fn opened_past(session: &Arc<Session>, path: &StorePath) -> io::Result<Self> {
+        let past = PastFile::open(&session.under, path, None)?;
+        let mut file = Self::new(session, path, past.version(), None);
+        file.past = Mutex::new(Some(Arc::new(past)));
+        Ok(file)
+    }
+
+    /// A block, of which `count` bytes are to be read; `None` where they are to be read past the
+    /// store.
+    fn leased(&self, index: u64, count: u64) -> io::Result<Option<Arc<StoredBlock>>> {
+        let Some(KnownFile { line, number, block_bytes }) = self.known else { return Ok(None) };
+        if lock(&self.refused).take(index, count) {
+            return Ok(None);
+        }
+        match self.session.lease(line, BlockKey { file: number, index })? {
+            Leased::Block(block) => return Ok(Some(block)),
+            Leased::NoRoom => {
+                let size_bytes =
+                    block_bytes.min(self.version.size_bytes - index.saturating_mul(block_bytes));
+                lock(&self.refused).put(index, size_bytes - count);
+            }
+            Leased::Lost => (),
+        }
+        Ok(None)
+    }
+
+    /// The file of the under level, in the version that was opened.
+    fn past(&self) -> io::Result<Arc<PastFile>> {
+        let mut past = lock(&self.past);
+        if let Some(past) = &*past {
+            return Ok(Arc::clone(past));
+        }
+        let opened = PastFile::open(&self.session.under, &self.path, Some(self.version))?;
+        Ok(Arc::clone(past.insert(Arc::new(opened))))
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        let Some(KnownFile { line, number, .. }) = self.known else { return };
+        let mut files = lock(&self.session.files);
+        if files.get(&number).is_some_and(|file| file.strong_count() == 0) {
+            files.remove(&number);
+        }
+        drop(files);
+        self.session.close(line, number);
+    }
+}

@@ -1,0 +1,190 @@
+//! A client of the store for programs in Rust: files whose blocks are mapped, not copied.
+//!
+//! A store that ends or hangs breaks no reader: within a second it goes on with the under level, in
+//! the version that was opened. See `spec/formats/store-wire.md`.
+
+mod block;
+mod connection;
+mod file;
+pub mod limits;
+mod past;
+mod session;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
+
+use cuesta_runtime::parallel::lock;
+
+use crate::path::StorePath;
+use crate::under::{Facts, Under};
+use crate::wire::{DirectoryEntry, Question, Reply};
+use file::{KnownFile, OpenFile};
+use limits::{CONNECTIONS, Patience};
+use session::Session;
+
+pub use file::{BlockBytes, StoredFile};
+
+/// Names the folder of the store that is used.
+const VARIABLE: &str = "CUESTA_STORE";
+
+/// A store as this process uses it. Threads may share it.
+#[derive(Debug)]
+pub struct Client {
+    folder: PathBuf,
+    patience: Patience,
+    state: Mutex<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    session: Arc<Session>,
+    /// When the store was connected to, or that was tried, the last time.
+    tried: Instant,
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredFacts {
+    /// Bytes of a file.
+    pub size_bytes: u64,
+    /// Whether it is a folder.
+    pub is_folder: bool,
+}
+
+/// `$CUESTA_STORE`, else this user's in the system's memory.
+pub fn default_folder() -> PathBuf {
+    let own = || {
+        let user = rustix::process::getuid().as_raw();
+        PathBuf::from(format!("/dev/shm/cuesta-{user}"))
+    };
+    std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map_or_else(own, PathBuf::from)
+}
+
+static SHARED: Mutex<Option<Arc<Client>>> = Mutex::new(None);
+
+impl Client {
+    /// Connects to the store in `folder`.
+    ///
+    /// # Errors
+    /// `NotConnected` where none runs there or it does not answer.
+    pub fn connect(folder: &Path, patience: Patience) -> io::Result<Self> {
+        let session = Arc::new(Session::open(folder, patience)?);
+        let current = Current { session, tried: Instant::now() };
+        Ok(Self { folder: folder.to_owned(), patience, state: Mutex::new(current) })
+    }
+
+    /// The client of this process for the store in [`default_folder`].
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn shared() -> io::Result<Arc<Self>> {
+        let folder = default_folder();
+        let mut shared = lock(&SHARED);
+        if let Some(client) = &*shared
+            && client.folder == folder
+        {
+            return Ok(Arc::clone(client));
+        }
+        let client = Arc::new(Self::connect(&folder, Patience::default())?);
+        *shared = Some(Arc::clone(&client));
+        Ok(client)
+    }
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// `NotFound` and others of the under level; `TimedOut` where that does not answer.
+    pub fn open(&self, path: &StorePath) -> io::Result<StoredFile> {
+        let session = self.session();
+        let line = line_of(path);
+        let file = match session.ask(line, &Question::Open { path: path.clone() })? {
+            Some(Reply::Opened { number, block_bytes, version, .. }) => {
+                let known = KnownFile { line, number, block_bytes };
+                let mut files = lock(&session.files);
+                if let Some(file) = files.get(&number).and_then(Weak::upgrade) {
+                    drop(files);
+                    session.ask(line, &Question::Close { number })?;
+                    return Ok(StoredFile::shared(file));
+                }
+                let file = Arc::new(OpenFile::new(&session, path, version, Some(known)));
+                files.insert(number, Arc::downgrade(&file));
+                file
+            }
+            // Where the store could not, the under level says why.
+            _ => Arc::new(OpenFile::opened_past(&session, path)?),
+        };
+        Ok(StoredFile::shared(file))
+    }
+
+    /// What is at a path.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn facts(&self, path: &StorePath) -> io::Result<StoredFacts> {
+        let session = self.session();
+        match session.ask(line_of(path), &Question::Stat { path: path.clone() })? {
+            Some(Reply::Entries { entries }) if entries.len() == 1 => Ok(facts_of(&entries[0])),
+            _ => session.under.facts(path).map(of_under),
+        }
+    }
+
+    /// The names in a folder, sorted.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn list(&self, folder: &StorePath) -> io::Result<Vec<String>> {
+        let session = self.session();
+        match session.ask(line_of(folder), &Question::List { path: folder.clone() })? {
+            Some(Reply::Entries { entries }) => {
+                Ok(entries.into_iter().map(|entry| entry.name).collect())
+            }
+            _ => session.under.list(folder),
+        }
+    }
+
+    /// The session; after the loss of a store, now and then one with the next.
+    fn session(&self) -> Arc<Session> {
+        let mut state = lock(&self.state);
+        let is_own = state.session.is_own();
+        let is_due = state.session.is_lost() && state.tried.elapsed() > self.patience.retry;
+        // A process that was forked asks on connections of its own.
+        if is_due || !is_own && !state.session.is_lost() {
+            state.tried = Instant::now();
+            match Session::open(&self.folder, self.patience) {
+                Ok(session) => state.session = Arc::new(session),
+                Err(_) => state.session.lose(),
+            }
+        }
+        Arc::clone(&state.session)
+    }
+}
+
+/// A path from a URI of a user.
+///
+/// # Errors
+/// `InvalidInput` for what is no path of a store.
+pub fn path_of(uri: &str) -> io::Result<StorePath> {
+    uri.parse().map_err(|error: cuesta_core::Error| {
+        let text = error.message.trim_start_matches("store: ").to_owned();
+        io::Error::new(ErrorKind::InvalidInput, text)
+    })
+}
+
+/// The connection that a path falls to.
+fn line_of(path: &StorePath) -> usize {
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    (hasher.finish() % CONNECTIONS as u64) as usize
+}
+
+fn facts_of(entry: &DirectoryEntry) -> StoredFacts {
+    StoredFacts { size_bytes: entry.size_bytes, is_folder: entry.is_folder }
+}
+
+fn of_under(facts: Facts) -> StoredFacts {
+    let size_bytes = if facts.is_folder { 0 } else { facts.version.size_bytes };
+    StoredFacts { size_bytes, is_folder: facts.is_folder }
+}
