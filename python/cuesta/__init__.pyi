@@ -656,6 +656,7 @@ def run(
     centres: str | float | PathText | None = None,
     dtype: Literal["auto", "float32", "float64"] = "auto",
     tolerance: float = 0.0,
+    keep: Literal["all", "none"] = "all",
     engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -690,6 +691,8 @@ def run(
         Precision of the points in memory; auto is that of the files, float64 for text.
     tolerance
         Stop when no centre moved further than this. At least 0.
+    keep
+        Points that stay in memory: all where they fit, or none, so that each pass reads them anew.
     engine
         Engine to run on: native, spark, spark-scala, mpi, dask, array.
     threads
@@ -1530,6 +1533,7 @@ def compare(
     centres: str | float | PathText | None = None,
     dtype: Literal["auto", "float32", "float64"] = "auto",
     tolerance: float = 0.0,
+    keep: Literal["all", "none"] = "all",
     engines: str | Sequence[str] = "native,spark,array",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -1564,6 +1568,8 @@ def compare(
         Precision of the points in memory; auto is that of the files, float64 for text.
     tolerance
         Stop when no centre moved further than this. At least 0.
+    keep
+        Points that stay in memory: all where they fit, or none, so that each pass reads them anew.
     engines
         Engines, separated by commas.
     threads

@@ -23,6 +23,8 @@ __all__ = [
     "ceiling",
     "data_make",
     "gene_names",
+    "input_facts",
+    "input_list",
     "map_bytes",
     "map_split",
     "parameters",
@@ -53,6 +55,8 @@ def annotate(
     progress: Callable[[int, int], None] | None = None,
 ) -> str: ...
 def gene_names(path: str) -> list[str]: ...
+def input_facts(path: str) -> tuple[int, bool]: ...
+def input_list(folder: str) -> list[str]: ...
 def answer_checksums(
     folder: Path,
     apart: Sequence[str],

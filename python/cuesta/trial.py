@@ -98,3 +98,8 @@ class Outcome:
 def is_remote(path: str) -> bool:
     """Whether an input is a URI, such as `hdfs://`."""
     return "://" in path
+
+
+def is_stored(path: str) -> bool:
+    """Whether an input is a path in the store of this machine."""
+    return path.startswith("cuesta://")

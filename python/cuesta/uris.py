@@ -1,7 +1,7 @@
 """Inputs at URIs, `hdfs://` and whatever else fsspec knows: what is there, and bytes of it.
 
 The native module reads URIs through here, in whichever process a task runs, and only what the task
-needs of them.
+needs of them; but those of the store, `cuesta://`, it reads itself, and they are asked of it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cuesta.errors import EngineMissing, InputError
+from cuesta.native import native_module
+from cuesta.trial import is_stored
 
 _HDFS = "hdfs_native.fsspec.HdfsFileSystem"
 CONNECT_SECONDS = 10.0
@@ -22,7 +24,9 @@ CONNECT_SECONDS = 10.0
 
 
 def missing(uri: str) -> str | None:
-    """What to install to read a URI here, or None."""
+    """What to install or to start to read a URI here, or None."""
+    if is_stored(uri):
+        return _missing_store()
     if find_spec("fsspec") is None:
         return f"{uri} is read by fsspec; pip install 'cuesta[remote]'"
     if uri.startswith("hdfs://") and find_spec("hdfs_native") is None:
@@ -35,8 +39,19 @@ def missing(uri: str) -> str | None:
     return None
 
 
+def _missing_store() -> str | None:
+    try:
+        native_module().input_facts("cuesta:///")
+    except OSError as error:
+        return _reason(error)
+    return None
+
+
 def facts(uri: str) -> tuple[int, bool]:
     """Bytes of what is at a URI, and whether it is a folder. Errors: `OSError`."""
+    if is_stored(uri):
+        size_bytes, is_folder = native_module().input_facts(uri)
+        return size_bytes, is_folder
     system, path = _system(uri)
     found = system.info(path)
     return int(found["size"] or 0), found["type"] == "directory"
@@ -44,6 +59,8 @@ def facts(uri: str) -> tuple[int, bool]:
 
 def entries(uri: str) -> list[str]:
     """What is directly in a folder, as URIs. Errors: `OSError`."""
+    if is_stored(uri):
+        return list(native_module().input_list(uri))
     system, path = _system(uri)
     names = (posixpath.basename(name.rstrip("/")) for name in system.ls(path, detail=False))
     return [f"{uri.rstrip('/')}/{name}" for name in names]

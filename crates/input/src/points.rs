@@ -3,6 +3,7 @@
 
 mod text;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
@@ -106,6 +107,28 @@ struct Part {
     first: u64,
 }
 
+impl Part {
+    /// Numbers from the bytes at `offset`: as they lie in memory where they do, else by `bytes`.
+    fn decode<T: Coordinate>(
+        &self,
+        numbers: &mut [T],
+        offset: u64,
+        bytes: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let size_bytes = numbers.len() * self.array.element.size_bytes();
+        if let Some(found) = self.file.mapped(offset)?
+            && let Some(found) = found.get(..size_bytes)
+        {
+            decode(self.array.element, found, numbers);
+            return Ok(());
+        }
+        bytes.resize(size_bytes, 0);
+        self.file.read_exact_at(bytes, offset)?;
+        decode(self.array.element, bytes, numbers);
+        Ok(())
+    }
+}
+
 /// Points of one or many `.npy` files, one after the other.
 pub struct PointFiles {
     parts: Vec<Part>,
@@ -193,11 +216,8 @@ impl PointFiles {
             let (now, later) = rows.split_at_mut(take * self.dimensions);
             let size = part.array.element.size_bytes();
             let offset = part.array.offset + within * (self.dimensions * size) as u64;
-            bytes.resize(now.len() * size, 0);
-            part.file
-                .read_exact_at(bytes, offset)
+            part.decode(now, offset, bytes)
                 .map_err(|cause| Error::system(OPERATION, "reading", &part.path, &cause))?;
-            decode(part.array.element, bytes, now);
             first += take as u64;
             rows = later;
         }

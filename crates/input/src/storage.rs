@@ -1,11 +1,14 @@
-//! Files of inputs, wherever they are: on this machine, or at a URI such as `hdfs://host/file`,
-//! which a [`Storage`] reads that was installed for the process.
+//! Files of inputs, wherever they are: on this machine, in the store of this machine
+//! (`cuesta:///file`), or at another URI such as `hdfs://host/file`, which a [`Storage`] reads that
+//! was installed for the process.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+use cuesta_store::client::{self, BlockBytes, Client, StoredFile};
 
 /// Bytes of a URI that are read at once.
 const BLOCK_BYTES: u64 = 4 << 20;
@@ -59,13 +62,23 @@ pub fn uri(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| text.contains("://"))
 }
 
+/// Whether a URI is a path in the store of this machine.
+fn is_stored(uri: &str) -> bool {
+    uri.starts_with("cuesta://")
+}
+
 /// What is at a path or URI.
 ///
 /// # Errors
-/// Those of the system or of the storage.
+/// `NotConnected` for a file of the store where none runs; those of the system or of the storage.
 pub fn facts(path: &Path) -> io::Result<FileMetadata> {
     if let Some(uri) = uri(path) {
-        return installed()?.facts(uri);
+        if !is_stored(uri) {
+            return installed()?.facts(uri);
+        }
+        let found = Client::shared()?.facts(&client::path_of(uri)?)?;
+        let (size_bytes, is_folder) = (found.size_bytes, found.is_folder);
+        return Ok(FileMetadata { size_bytes, is_file: !is_folder, is_folder });
     }
     let found = fs::metadata(path)?;
     Ok(FileMetadata {
@@ -81,6 +94,15 @@ pub fn facts(path: &Path) -> io::Result<FileMetadata> {
 /// As for [`facts`].
 pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = match uri(folder) {
+        Some(uri) if is_stored(uri) => {
+            let path = client::path_of(uri)?;
+            let names = Client::shared()?.list(&path)?;
+            let base = path.to_string();
+            names
+                .iter()
+                .map(|name| format!("{}/{name}", base.trim_end_matches('/')).into())
+                .collect()
+        }
         Some(uri) => installed()?.list(uri)?.into_iter().map(PathBuf::from).collect(),
         None => {
             let entries = fs::read_dir(folder)?;
@@ -96,7 +118,9 @@ pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
 pub enum Input {
     /// One of this machine.
     Local(File),
-    /// One at a URI.
+    /// One of the store: what is in memory is mapped.
+    Stored(StoredInput),
+    /// One at another URI.
     Remote(RemoteFile),
 }
 
@@ -107,6 +131,10 @@ impl Input {
     /// As for [`facts`].
     pub fn open(path: &Path) -> io::Result<Self> {
         let Some(uri) = uri(path) else { return File::open(path).map(Self::Local) };
+        if is_stored(uri) {
+            let file = Client::shared()?.open(&client::path_of(uri)?)?;
+            return Ok(Self::Stored(StoredInput { file, place: 0 }));
+        }
         let size_bytes = installed()?.facts(uri)?.size_bytes;
         Ok(Self::Remote(RemoteFile {
             uri: uri.to_owned(),
@@ -123,6 +151,7 @@ impl Input {
     pub fn size_bytes(&self) -> io::Result<u64> {
         match self {
             Self::Local(file) => Ok(file.metadata()?.len()),
+            Self::Stored(stored) => Ok(stored.file.size_bytes()),
             Self::Remote(remote) => Ok(remote.size_bytes),
         }
     }
@@ -134,7 +163,20 @@ impl Input {
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         match self {
             Self::Local(file) => file.read_at(into, offset),
+            Self::Stored(stored) => stored.file.read_at(into, offset),
             Self::Remote(remote) => remote.read_at(into, offset),
+        }
+    }
+
+    /// Some bytes from `offset` on as they lie in memory, without a copy; `None` where only
+    /// [`read_at`](Self::read_at) has them.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn mapped(&self, offset: u64) -> io::Result<Option<BlockBytes>> {
+        match self {
+            Self::Stored(stored) => stored.file.bytes_from(offset),
+            Self::Local(_) | Self::Remote(_) => Ok(None),
         }
     }
 
@@ -160,32 +202,38 @@ impl Input {
 
 impl Read for Input {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Local(file) => file.read(into),
-            Self::Remote(remote) => {
-                let count = remote.read_at(into, remote.place)?;
-                remote.place += count as u64;
-                Ok(count)
-            }
-        }
+        let (count, place) = match self {
+            Self::Local(file) => return file.read(into),
+            Self::Stored(stored) => (stored.file.read_at(into, stored.place)?, &mut stored.place),
+            Self::Remote(remote) => (remote.read_at(into, remote.place)?, &mut remote.place),
+        };
+        *place += count as u64;
+        Ok(count)
     }
 }
 
 impl Seek for Input {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match self {
-            Self::Local(file) => file.seek(to),
-            Self::Remote(remote) => {
-                let place = match to {
-                    SeekFrom::Start(place) => Some(place),
-                    SeekFrom::End(by) => remote.size_bytes.checked_add_signed(by),
-                    SeekFrom::Current(by) => remote.place.checked_add_signed(by),
-                };
-                remote.place = place.ok_or(ErrorKind::InvalidInput)?;
-                Ok(remote.place)
-            }
-        }
+        let (size_bytes, place) = match self {
+            Self::Local(file) => return file.seek(to),
+            Self::Stored(stored) => (stored.file.size_bytes(), &mut stored.place),
+            Self::Remote(remote) => (remote.size_bytes, &mut remote.place),
+        };
+        let next = match to {
+            SeekFrom::Start(place) => Some(place),
+            SeekFrom::End(by) => size_bytes.checked_add_signed(by),
+            SeekFrom::Current(by) => place.checked_add_signed(by),
+        };
+        *place = next.ok_or(ErrorKind::InvalidInput)?;
+        Ok(*place)
     }
+}
+
+/// A file of the store, and the place that is read next.
+#[derive(Debug)]
+pub struct StoredInput {
+    file: StoredFile,
+    place: u64,
 }
 
 /// A file at a URI, of which one block is kept.

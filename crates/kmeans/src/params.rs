@@ -47,6 +47,17 @@ impl Precision {
     }
 }
 
+/// Whether points stay in memory from one pass to the next.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeptPoints {
+    /// Where they fit.
+    #[default]
+    All,
+    /// Each pass reads them anew: from a file, or from the memory of the store.
+    None,
+}
+
 /// Parameters of `kmeans`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
@@ -63,6 +74,8 @@ pub struct KMeansParams {
     pub dtype: Precision,
     /// Stop when no centre moved further than this.
     pub tolerance: f64,
+    /// Whether points stay in memory.
+    pub keep: KeptPoints,
 }
 
 impl Default for KMeansParams {
@@ -74,6 +87,7 @@ impl Default for KMeansParams {
             centres: None,
             dtype: Precision::Auto,
             tolerance: 0.0,
+            keep: KeptPoints::All,
         }
     }
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::amounts::Pass;
 use crate::kernel::{Grid, Sums};
 use crate::leader::Leader;
-use crate::params::KMeansParams;
+use crate::params::{KMeansParams, KeptPoints};
 use crate::share::{self, Share};
 use crate::store::StoreSettings;
 
@@ -75,7 +75,7 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn rounds::Leader>> 
 /// Those of its parameters.
 pub fn work(request: &Request, means: Means) -> Result<Box<dyn Worker>> {
     let params: KMeansParams = parameters(&request.parameters)?;
-    let keeps = means.keeps;
+    let keeps = means.keeps && params.keep == KeptPoints::All;
     Ok(Box::new(Work { request: request.clone(), params, keeps, shares: BTreeMap::new() }))
 }
 

@@ -7,7 +7,7 @@ use cuesta_core::job::{Phase, Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 
 use crate::leader::Leader;
-use crate::params::KMeansParams;
+use crate::params::{KMeansParams, KeptPoints};
 use crate::share;
 use crate::store::StoreSettings;
 
@@ -30,7 +30,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
         clusters: params.clusters,
         threads: request.threads,
         memory_bytes: request.memory_bytes,
-        keep: true,
+        keep: params.keep == KeptPoints::All,
         pass: leader.pass(),
     };
     let mut all = share::share(&points, 0..points.count, params.dtype, &job)?;

@@ -168,6 +168,20 @@ mod _native {
         columns(py, mapped)
     }
 
+    /// Bytes of what is at a path or URI, and whether it is a folder; raises `OSError`.
+    #[pyfunction]
+    fn input_facts(py: Python<'_>, path: PathBuf) -> PyResult<(u64, bool)> {
+        let found = py.detach(|| cuesta_input::storage::facts(&path))?;
+        Ok((found.size_bytes, found.is_folder))
+    }
+
+    /// What is directly in a folder at a path or URI; raises `OSError`.
+    #[pyfunction]
+    fn input_list(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<String>> {
+        let found = py.detach(|| cuesta_input::storage::list(&folder))?;
+        Ok(found.iter().map(|path| path.to_string_lossy().into_owned()).collect())
+    }
+
     /// Makes a synthetic dataset; JSON in, JSON out.
     #[pyfunction]
     fn data_make(py: Python<'_>, kind: &str, request_json: &str) -> PyResult<String> {

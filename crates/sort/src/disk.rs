@@ -131,7 +131,7 @@ impl DiskFile<'_> {
     fn local(&self) -> io::Result<&File> {
         match &self.file {
             Input::Local(file) => Ok(file),
-            Input::Remote(_) => Err(io::ErrorKind::Unsupported.into()),
+            Input::Stored(_) | Input::Remote(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 

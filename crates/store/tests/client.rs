@@ -113,6 +113,12 @@ fn hits_are_mapped_and_copied_alike() {
         let blocks: Vec<_> = (0..5).map(|index| again.block(index).unwrap().unwrap()).collect();
         assert!(blocks.iter().flat_map(|block| block.iter()).eq(&content));
         assert!(again.block(5).is_err());
+        for offset in [0, 999, 1000, 4320] {
+            let end = content.len().min((offset / 1000 + 1) * 1000);
+            let found = again.bytes_from(offset as u64).unwrap().unwrap();
+            assert!(found[..] == content[offset..end], "{offset}");
+        }
+        assert!(again.bytes_from(4321).unwrap().is_none());
         let empty = client.open(&at("empty")).unwrap();
         assert_eq!(read(&empty, 0, 10).unwrap(), b"");
         drop((file, again));

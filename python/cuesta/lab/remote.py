@@ -16,20 +16,30 @@ from cuesta.errors import EngineMissing, InputError
 from cuesta.lab import inputs
 from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
 from cuesta.lab.verify import Verification
-from cuesta.trial import Trial, is_remote
+from cuesta.trial import Trial, is_remote, is_stored
 
 
 def check(engine: Engine, paths: Iterable[str], cache: str) -> None:
     """Errors: `InputError` when `engine` can't read a URI, or its pages can't be dropped;
-    `EngineMissing` when what reads it is not installed.
+    `EngineMissing` when what reads it is not installed, or no store runs.
     """
     for path in filter(is_remote, paths):
         if not isinstance(engine, ReadsRemote | ReadsUris):
             raise InputError(
                 f"engine {engine.name} reads files and folders, not {path}; engine native does"
             )
+        if isinstance(engine, ReadsRemote) and is_stored(path):
+            raise InputError(
+                f"engine {engine.name} has a client of its own, which does not read the store; "
+                f"give it the file itself, or {path} to another engine, such as native"
+            )
         if not isinstance(engine, ReadsRemote) and (lacking := uris.missing(path)):
             raise EngineMissing(lacking)
+        if cache != CACHE_AS_IS and is_stored(path):
+            raise InputError(
+                f"--cold: {path} is in the memory of the store, which the page cache does not "
+                "hold; `cuesta store free` takes it out"
+            )
         if cache != CACHE_AS_IS:
             raise InputError(f"--cold: {path} is cached, if at all, on other machines")
 

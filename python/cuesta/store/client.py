@@ -7,27 +7,35 @@ import mmap
 import os
 import socket
 import struct
+import time
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
-from cuesta.errors import EngineMissing, InputError
+from cuesta.errors import EngineError, EngineMissing, InputError
 
 SOCKET = "socket"
 """The socket in the folder of a store."""
-TIMEOUT_SECONDS = 30.0
-"""An answer that takes longer is none: a fill of one block is what takes longest."""
+ANSWER_SECONDS = 0.6
+"""An answer that takes longer has its reason in the store or in the under level."""
+PING_SECONDS = 0.3
+"""A store that has not answered a ping by then hangs."""
+FILL_SECONDS = 30.0
+"""A read that takes longer is given up, though the store lives."""
 LEASES_MAX = 16
 """Blocks of a file that stay leased."""
 _LENGTHS = struct.Struct("<II")
+_READS = frozenset({"open", "lease", "read", "stat", "list"})
+"""What takes no longer than the under level; other questions are about as much as there is."""
 
 
 class Connection:
     """Questions to the daemon of a store, one after the other. Not shared by threads."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(TIMEOUT_SECONDS)
+        self._socket.settimeout(ANSWER_SECONDS)
         try:
             self._socket.connect(str(folder / SOCKET))
         except OSError:
@@ -39,19 +47,38 @@ class Connection:
     def ask(self, question: str, **fields: Any) -> dict[str, Any]:
         """What the daemon answers.
 
-        Errors: `InputError` where it refuses or could not; `EngineMissing` where it has ended.
+        Errors: `InputError` where it refuses or could not; `EngineMissing` where it has ended or
+        hangs; `EngineError` where it lives, but the under level does not answer.
         """
         text = json.dumps({"do": question, **fields}).encode()
         try:
             self._socket.sendall(_LENGTHS.pack(len(text), 0) + text)
+            self._wait(question)
             length, payload = _LENGTHS.unpack(self._receive(_LENGTHS.size))
             reply: dict[str, Any] = json.loads(self._receive(length))
             reply["payload"] = self._receive(payload)
         except (OSError, struct.error):
-            raise EngineMissing("the store has ended; start it again") from None
+            raise EngineMissing(
+                f"the store in {self._folder} has ended or does not answer; start it again"
+            ) from None
         if "error" in reply:
             raise InputError(reply["error"])
         return reply
+
+    def _wait(self, question: str) -> None:
+        """Wait until an answer begins. Errors: `OSError` where the store hangs; `EngineError`."""
+        until = time.monotonic() + FILL_SECONDS
+        while True:
+            try:
+                self._socket.recv(1, socket.MSG_PEEK)
+                return
+            except TimeoutError:
+                if not _lives(self._folder):
+                    raise
+                if question in _READS and time.monotonic() > until:
+                    raise EngineError(
+                        f"the under level has not answered for {FILL_SECONDS:.0f} s"
+                    ) from None
 
     def _receive(self, count: int) -> bytes:
         parts = bytearray()
@@ -65,6 +92,19 @@ class Connection:
     def close(self) -> None:
         """Give back all that this connection holds."""
         self._socket.close()
+
+
+def _lives(folder: Path) -> bool:
+    """Whether a store answers somebody else."""
+    text = b'{"do":"ping"}'
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.settimeout(PING_SECONDS)
+        try:
+            other.connect(str(folder / SOCKET))
+            other.sendall(_LENGTHS.pack(len(text), 0) + text)
+            return bool(other.recv(1))
+        except OSError:
+            return False
 
 
 class CachedFile:
@@ -87,8 +127,12 @@ class CachedFile:
         self.size_bytes: int = self._version["size_bytes"]
         self.block_bytes: int = opened["block_bytes"]
         self._leases: OrderedDict[int, _Lease] = OrderedDict()
+        self._is_lost = False
+        """Whether the store has ended or hangs."""
         self._past: int | None = None
-        """The file of the under level, once the store has ended."""
+        """The file of the under level, where it is read past the store."""
+        self._refused: dict[int, int] = {}
+        """Blocks without room, and how many bytes of each are still to be read past the store."""
 
     def block(self, index: int) -> memoryview | None:
         """A block as it lies in memory; `None` where the memory has no room for it.
@@ -101,16 +145,31 @@ class CachedFile:
     def _lease(self, index: int) -> _Lease | None:
         found = self._leases.get(index)
         if found is None:
-            lease = self._ask("lease", index=index)
-            if lease is None or lease["path"] is None:
+            if self._is_lost or index in self._refused:
                 return None
-            found = self._leases[index] = _Lease(lease["path"])
-            if len(self._leases) > LEASES_MAX:
-                oldest, released = self._leases.popitem(last=False)
-                released.close()
-                self._ask("release", index=oldest)
+            lease = self._ask("lease", index=index)
+            if lease is None:
+                return None
+            if lease["path"] is None:
+                size_bytes = min(self.block_bytes, self.size_bytes - index * self.block_bytes)
+                self._refused[index] = size_bytes
+                # Blocks that are only held for later use may be what takes the room.
+                self._give_back(len(self._leases))
+                return None
+            try:
+                found = self._leases[index] = _Lease(lease["path"])
+            except FileNotFoundError:  # The store ended after its answer.
+                self._is_lost = True
+                return None
+            self._give_back(len(self._leases) - LEASES_MAX)
         self._leases.move_to_end(index)
         return found
+
+    def _give_back(self, count: int) -> None:
+        for _ in range(count):
+            oldest, released = self._leases.popitem(last=False)
+            released.close()
+            self._ask("release", index=oldest)
 
     def read_into(self, buffer: memoryview, offset: int) -> None:
         """Fill `buffer` from `offset` on; all of it lies in the file."""
@@ -121,29 +180,30 @@ class CachedFile:
             piece = buffer[done : done + count]
             lease = self._lease(index)
             if lease is None:
-                done += self._read_past(piece[: 1 << 20], offset + done)
+                done += self._read_past(piece, offset + done)
             else:
                 done += lease.read_into(piece, within)
 
     def _read_past(self, piece: memoryview, place: int) -> int:
-        """Fill a piece from the under level: by the store, or without it."""
-        read = self._ask("read", offset=place, bytes=len(piece))
-        if read is not None:
-            piece[:] = read["payload"]
-            return len(piece)
-        assert self._past is not None
+        """Fill a piece of a block from the under level, without the store."""
+        if self._past is None:
+            self._past = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
         count = os.preadv(self._past, [piece], place)
         self._check_version()
+        index = place // self.block_bytes
+        if index in self._refused:
+            self._refused[index] -= count
+            if self._refused[index] <= 0:
+                del self._refused[index]
         return count
 
     def _ask(self, question: str, **fields: int) -> dict[str, Any] | None:
-        """What the store answers about this file; `None` once it has ended."""
-        if self._past is None:
+        """What the store answers about this file; `None` once it has ended or hangs."""
+        if not self._is_lost:
             try:
                 return self._connection.ask(question, number=self._number, **fields)
             except EngineMissing:
-                self._past = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
-                self._check_version()
+                self._is_lost = True
         return None
 
     def _check_version(self) -> None:

@@ -44,14 +44,18 @@ pub struct KnownFile {
 /// Bytes of a block as they lie in memory. They stay what they are for as long as this is held,
 /// also when the block leaves the store, or the store ends.
 #[derive(Clone, Debug)]
-pub struct BlockBytes(Arc<StoredBlock>);
+pub struct BlockBytes {
+    block: Arc<StoredBlock>,
+    /// Where in the block they begin.
+    start: usize,
+}
 
 impl Deref for BlockBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
         // It was mapped before it came here.
-        self.0.mapped().unwrap_or_default()
+        self.block.mapped().unwrap_or_default().get(self.start..).unwrap_or_default()
     }
 }
 
@@ -77,7 +81,21 @@ impl StoredFile {
     /// `InvalidData` where the file was changed; `TimedOut`; those of the system.
     pub fn block(&self, index: u64) -> io::Result<Option<BlockBytes>> {
         let Some(block) = self.0.leased(index, 0)? else { return Ok(None) };
-        Ok(block.mapped().is_ok().then_some(BlockBytes(block)))
+        Ok(block.mapped().is_ok().then_some(BlockBytes { block, start: 0 }))
+    }
+
+    /// The bytes from `offset` on, up to the end of their block, as they lie in memory; `None` as
+    /// for [`block`](Self::block), and at the end of the file.
+    ///
+    /// # Errors
+    /// As [`block`](Self::block).
+    pub fn bytes_from(&self, offset: u64) -> io::Result<Option<BlockBytes>> {
+        let Some(block_bytes) = self.block_bytes().filter(|_| offset < self.size_bytes()) else {
+            return Ok(None);
+        };
+        let start = (offset % block_bytes) as usize;
+        let block = self.block(offset / block_bytes)?;
+        Ok(block.map(|block| BlockBytes { start, ..block }))
     }
 
     /// Copies bytes from `offset` on, up to the end of their block; how many: none at the end.
@@ -97,7 +115,7 @@ impl StoredFile {
         let within = offset % block_bytes;
         let into = &mut into[..left.min(block_bytes - within) as usize];
         let leased = self.0.leased(offset / block_bytes, into.len() as u64)?;
-        if !leased.is_some_and(|block| block.copy(into, within).is_ok()) {
+        if leased.is_none_or(|block| block.copy(into, within).is_err()) {
             self.0.past()?.read(into, offset)?;
         }
         Ok(into.len())
