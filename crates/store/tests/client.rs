@@ -63,6 +63,11 @@ impl OtherProcess {
 
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
+        // One that is stopped may give an answer before it notices.
+        let facts = format!("/proc/{}/stat", self.0.id());
+        while signal == Signal::STOP && !fs::read_to_string(&facts).unwrap().contains(") T ") {
+            std::thread::yield_now();
+        }
     }
 }
 
@@ -182,7 +187,7 @@ fn a_full_memory_is_passed_by_until_it_has_room() {
         assert!(files[1].block(1).unwrap().is_some());
         assert!(files[2].block(5).unwrap().is_none());
         assert!(read(&files[2], 0, 90).unwrap() == content);
-        drop(files);
+        drop((files, other));
         let file = third.open(&at("a")).unwrap();
         assert!(file.block(5).unwrap().is_some());
     });

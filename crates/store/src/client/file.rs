@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use cuesta_runtime::parallel::lock;
@@ -26,6 +27,8 @@ pub struct OpenFile {
     version: UnderVersion,
     /// None of a file that was opened when the store was lost.
     known: Option<KnownFile>,
+    /// How often the store was asked to open it.
+    opens: AtomicU64,
     refused: Mutex<RefusedBlocks>,
     past: Mutex<Option<Arc<PastFile>>>,
 }
@@ -134,9 +137,15 @@ impl OpenFile {
             path: path.clone(),
             version,
             known,
+            opens: AtomicU64::new(0),
             refused: Mutex::default(),
             past: Mutex::default(),
         }
+    }
+
+    /// Counts that the store has opened it once more.
+    pub(super) fn opened_again(&self) {
+        self.opens.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn opened_past(session: &Arc<Session>, path: &StorePath) -> io::Result<Self> {
@@ -184,6 +193,6 @@ impl Drop for OpenFile {
             files.remove(&number);
         }
         drop(files);
-        self.session.close(line, number);
+        self.session.close(line, number, *self.opens.get_mut());
     }
 }

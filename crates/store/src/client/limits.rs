@@ -33,3 +33,7 @@ pub const CONNECTIONS: usize = 4;
 pub const LEASES_MAX: u64 = 64;
 /// Least bytes that are asked of the under level at once where a file is read in order.
 pub const PAST_BYTES: usize = 1 << 20;
+/// Files that stay open for a moment after their last use, at most.
+pub const RECENT_FILES: usize = 8;
+/// How long they do, about.
+pub const RECENT_TIME: Duration = Duration::from_secs(1);

@@ -8,6 +8,7 @@ mod connection;
 mod file;
 pub mod limits;
 mod past;
+mod recent;
 mod session;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,6 +24,7 @@ use crate::under::{Facts, Under};
 use crate::wire::{DirectoryEntry, Question, Reply};
 use file::{KnownFile, OpenFile};
 use limits::{CONNECTIONS, Patience};
+use recent::RecentFiles;
 use session::Session;
 
 pub use file::{BlockBytes, StoredFile};
@@ -36,6 +38,7 @@ pub struct Client {
     folder: PathBuf,
     patience: Patience,
     state: Mutex<Current>,
+    recent: RecentFiles,
 }
 
 #[derive(Debug)]
@@ -73,7 +76,8 @@ impl Client {
     pub fn connect(folder: &Path, patience: Patience) -> io::Result<Self> {
         let session = Arc::new(Session::open(folder, patience)?);
         let current = Current { session, tried: Instant::now() };
-        Ok(Self { folder: folder.to_owned(), patience, state: Mutex::new(current) })
+        let (state, recent) = (Mutex::new(current), RecentFiles::default());
+        Ok(Self { folder: folder.to_owned(), patience, state, recent })
     }
 
     /// The client of this process for the store in [`default_folder`].
@@ -104,13 +108,15 @@ impl Client {
             Some(Reply::Opened { number, block_bytes, version, .. }) => {
                 let known = KnownFile { line, number, block_bytes };
                 let mut files = lock(&session.files);
-                if let Some(file) = files.get(&number).and_then(Weak::upgrade) {
-                    drop(files);
-                    session.ask(line, &Question::Close { number })?;
-                    return Ok(StoredFile::shared(file));
-                }
-                let file = Arc::new(OpenFile::new(&session, path, version, Some(known)));
-                files.insert(number, Arc::downgrade(&file));
+                let shared = files.get(&number).and_then(Weak::upgrade);
+                let file = shared.unwrap_or_else(|| {
+                    let file = Arc::new(OpenFile::new(&session, path, version, Some(known)));
+                    files.insert(number, Arc::downgrade(&file));
+                    file
+                });
+                drop(files);
+                file.opened_again();
+                self.recent.keep(&file);
                 file
             }
             // Where the store could not, the under level says why.
@@ -153,6 +159,7 @@ impl Client {
         // A process that was forked asks on connections of its own.
         if is_due || !is_own && !state.session.is_lost() {
             state.tried = Instant::now();
+            self.recent.clear();
             match Session::open(&self.folder, self.patience) {
                 Ok(session) => state.session = Arc::new(session),
                 Err(_) => state.session.lose(),
