@@ -2,79 +2,34 @@
 
 from __future__ import annotations
 
-import json
+import gzip
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from conformancekit import Case, golden_cases
 from cuesta.cli.app import call
-from cuesta.engines import ENGINE_NAMES, ReadsUris, get_engine
-from conformancekit import Case, golden_cases, random_case
-from cuesta import _native
-from cuesta.native import to_request
-from labkit import ROOT, record_of
+from cuesta.engines import get_engine
+from cuesta.store.client import CachedFile
+from labkit import record_of
+from storedkit import digest_of, in_store, stored, under
 from storekit import RunningStore, noise, running_store
 
-BLOCK_BYTES = 1000
+__all__ = ["stored", "under"]
+
 CASES = golden_cases()
 
 
-@pytest.fixture(scope="module")
-def under(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The inputs of the golden cases, and some of random size."""
-    folder = tmp_path_factory.mktemp("under")
-    for path in (ROOT / "spec/cases").iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
-    return folder
-
-
-@pytest.fixture(scope="module")
-def stored(under: Path) -> Iterator[RunningStore]:
-    """A store that has room for some of their blocks."""
-    time.sleep(0.12)
-    with running_store(under, memory_bytes=300 * BLOCK_BYTES, block_bytes=BLOCK_BYTES) as one:
-        before = os.environ.get("CUESTA_STORE")
-        os.environ["CUESTA_STORE"] = str(one.folder)
-        yield one
-        if before is None:
-            del os.environ["CUESTA_STORE"]
-        else:
-            os.environ["CUESTA_STORE"] = before
-
-
-def digest_of(case: Case, name: str, folder: Path, **options: str) -> str:
-    """The digest of the verified answer that an engine gives."""
-    engine: Any = get_engine(name)
-    if lacking := engine.missing():
-        pytest.skip(lacking)
-    output, scratch = folder / "answer", folder / "scratch"
-    for place in (output, scratch):
-        place.mkdir(parents=True)
-    trial = case.trial(name, **options)
-    try:
-        engine.run(trial, output, scratch)
-    finally:
-        if hasattr(engine, "close"):
-            engine.close()
-    verdict = json.loads(_native.verify(case.workload, to_request(trial, output, scratch)))
-    assert verdict["verified"], verdict["remark"]
-    digest: str = verdict["digest"]
-    return digest
-
-
-def in_store(case: Case) -> Case:
-    """The case with its inputs in the store."""
-    names = tuple(f"cuesta:///{Path(path).name}" for path in case.inputs)
-    return replace(case, inputs=names)
+def cuesta(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cuesta", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def ids(case: Case) -> str:
@@ -83,21 +38,153 @@ def ids(case: Case) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=ids)
 def test_every_workload_reads_the_store(case: Case, stored: RunningStore, tmp_path: Path) -> None:
-    before = stored.status()
     assert digest_of(in_store(case), "native", tmp_path) == case.digest
-    now = stored.status()
-    asked = now["hits"] + now["misses"] - before["hits"] - before["misses"]
-    assert asked > 0 or not case.inputs
+    counts = stored.status()
+    assert counts["hits"] + counts["misses"] > counts["bypassed"]
 
 
-@pytest.mark.parametrize("name", ["mpi", "dask", "spark"])
 @pytest.mark.parametrize("workload", ["scan", "kmeans"])
-def test_tasks_in_other_processes_read_the_store(
-    name: str, workload: str, stored: RunningStore, tmp_path: Path
-) -> None:
-    case = next(one for one in CASES if one.workload == workload and not one.native_only)
-    options = {"mpi": {"ranks": "2"}, "dask": {"tasks": "3"}, "spark": {"partitions": "2"}}
+def test_ranks_read_the_store(workload: str, stored: RunningStore, tmp_path: Path) -> None:
+    case = next(one for one in CASES if one.workload == workload)
     before = stored.status()
-    assert digest_of(in_store(case), name, tmp_path, **options[name]) == case.digest
+    assert digest_of(in_store(case), "mpi", tmp_path, ranks="2") == case.digest
     now = stored.status()
     assert now["hits"] + now["misses"] > before["hits"] + before["misses"]
+
+
+def test_folders_and_gzipped_files_are_read(
+    under: Path, stored: RunningStore, tmp_path: Path
+) -> None:
+    before = stored.status()["misses"]
+    text = (under / "clusters-a.txt").read_bytes()
+    lines = text.splitlines(keepends=True)
+    (under / "many").mkdir()
+    (under / "many/1.txt").write_bytes(b"".join(lines[:100]))
+    (under / "many/2.txt.gz").write_bytes(gzip.compress(b"".join(lines[100:])))
+    (under / "many/.hidden").write_bytes(b"no pairs")
+    whole = ["run", "scan", str(under / "clusters-a.txt"), "-o", str(tmp_path / "whole")]
+    assert call(whole) == 0
+    assert call(["run", "scan", "cuesta:///many", "-o", str(tmp_path / "many")]) == 0
+    found, expected = record_of(tmp_path / "many"), record_of(tmp_path / "whole")
+    assert found["answer"]["digest"] == expected["answer"]["digest"]
+    sizes = [path.stat().st_size for path in (under / "many").glob("[12]*")]
+    assert found["inputs"] == [{"path": "cuesta:///many", "bytes": sum(sizes), "files": 2}]
+    assert call(["verify", str(tmp_path / "many")]) == 0
+    assert stored.status()["misses"] > before
+
+
+def test_engines_are_compared_on_an_input_in_the_store(
+    stored: RunningStore, tmp_path: Path
+) -> None:
+    before = stored.status()
+    engines = "native,mpi" if get_engine("mpi").missing() is None else "native"
+    words = ["compare", "sort", "cuesta:///records.dat", "--engines", engines]
+    assert call([*words, "-o", str(tmp_path / "both")]) == 0
+    now = stored.status()
+    assert now["hits"] + now["misses"] > before["hits"] + before["misses"]
+
+
+@pytest.mark.parametrize("kind", ["npy", "txt", "parquet"])
+def test_points_that_are_not_kept_have_the_same_clusters(
+    kind: str, under: Path, stored: RunningStore, tmp_path: Path
+) -> None:
+    points = np.random.default_rng(3).normal(size=(3000, 5))
+    path = under / f"points-{kind}.{kind}"
+    if kind == "npy":
+        np.save(path, points)
+    elif kind == "txt":
+        np.savetxt(path, points)
+    else:
+        pd.DataFrame(points, columns=list("abcde")).to_parquet(path)
+    digests: set[str] = set()
+    phases: list[set[str]] = []
+    for keep in ("all", "none"):
+        for place in (str(path), f"cuesta:///{path.name}"):
+            output = tmp_path / f"{keep}-{len(phases)}"
+            words = ["--clusters", "4", "--iterations", "5", "--keep", keep, "-o", str(output)]
+            assert call(["run", "kmeans", place, *words]) == 0
+            record = record_of(output)
+            digests.add(record["answer"]["digest"])
+            phases.append({phase["name"] for phase in record["phases"]})
+    assert len(digests) == 1
+    assert ["iteration 2" in names for names in phases] == [True, True, False, False]
+    assert ["streamed iteration 2" in names for names in phases] == [False, False, True, True]
+    assert stored.status()["misses"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "part"),
+    [
+        (["cuesta:///nowhere.txt"], 2, "No such file"),
+        (["cuesta:///../clusters-a.txt"], 2, "leaves its root"),
+        (["cuesta://host/clusters-a.txt"], 2, "names a host"),
+        (["cuesta:///clusters-a.txt", "--cold"], 2, "in the memory of the store"),
+        (["cuesta:///clusters-a.txt", "--engine", "array"], 2, "reads files and folders"),
+        (["cuesta:///clusters-a.txt", "--engine", "spark-scala"], 2, "a client of its own"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_a_line(
+    words: list[str], code: int, part: str, stored: RunningStore, tmp_path: Path
+) -> None:
+    if "--engine" in words and get_engine(words[-1]).missing():
+        pytest.skip(f"{words[-1]} is not installed")
+    assert stored.status()["pid"]
+    done = cuesta("run", "scan", *words, "-o", str(tmp_path / "out"))
+    last = done.stderr.splitlines()[-1]
+    assert (done.returncode, part in last) == (code, True), done.stderr
+
+
+def test_without_a_store_a_run_ends_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUESTA_STORE", str(tmp_path / "none"))
+    done = cuesta("run", "scan", "cuesta:///a.txt", "-o", str(tmp_path / "out"))
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1), done.stderr
+    assert "cuesta store start" in done.stderr
+
+
+@pytest.mark.parametrize("ends", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_python_reader_passes_a_store_by_within_a_second(
+    ends: signal.Signals, tmp_path: Path
+) -> None:
+    with running_store(tmp_path, memory_bytes=30 << 16) as store:
+        content = store.write("a", noise(1, 20 << 16))
+        file = CachedFile(store.folder, "/a")
+        found = bytearray(len(content))
+        file.read_into(memoryview(found)[: 2 << 16], 0)
+        pid = store.status()["pid"]
+        os.kill(pid, ends)
+        time.sleep(0.05)
+        try:
+            begun = time.monotonic()
+            file.read_into(memoryview(found)[2 << 16 :], 2 << 16)
+            took = time.monotonic() - begun
+        finally:
+            if ends == signal.SIGSTOP:
+                os.kill(pid, signal.SIGCONT)
+        assert found == content
+        assert took < 1.6
+
+
+def test_a_run_goes_on_when_the_store_hangs(under: Path, tmp_path: Path) -> None:
+    """The store hangs before all iterations but the first few: nothing is lost but speed."""
+    rows = 200_000
+    np.save(tmp_path / "p.npy", np.random.default_rng(1).random((rows, 8), dtype=np.float32))
+    with running_store(tmp_path, memory_bytes=30 << 20, block_bytes=1 << 20) as store:
+        words = ["run", "kmeans", "cuesta:///p.npy", "--keep", "none", "--iterations", "300"]
+        words += ["--threads", "1", "-o", str(tmp_path / "out"), "--verify", "none"]
+        environment = os.environ | {"CUESTA_STORE": str(store.folder)}
+        run = subprocess.Popen([sys.executable, "-m", "cuesta", *words], env=environment)
+        pid = store.status()["pid"]
+        while store.status()["blocks"] < 6 and run.poll() is None:
+            time.sleep(0.005)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert run.poll() is None
+            assert run.wait(60) == 0
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    expected = ["run", "kmeans", str(tmp_path / "p.npy"), "--iterations", "300"]
+    assert call([*expected, "-o", str(tmp_path / "plain"), "--verify", "none"]) == 0
+    for name in ("centres.tsv", "assignments.npy"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()

@@ -11,7 +11,7 @@ import posixpath
 import socket
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 from cuesta.errors import EngineMissing, InputError
@@ -71,6 +71,15 @@ def read(uri: str, offset: int, size_bytes: int) -> bytes:
     system, path = _system(uri)
     found: bytes = system.cat_file(path, start=offset, end=offset + size_bytes)
     return found
+
+
+def opened(uri: str) -> IO[bytes]:
+    """A file to read anywhere. Errors: `EngineMissing` without fsspec; `OSError`."""
+    if find_spec("fsspec") is None:
+        raise EngineMissing(f"{uri} is opened by fsspec; pip install 'cuesta[remote]'")
+    system, path = _system(uri)
+    file: IO[bytes] = system.open(path, "rb")
+    return file
 
 
 def sizes(uri: str) -> list[int]:

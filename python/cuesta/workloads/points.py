@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from cuesta import machine
+from cuesta import machine, uris
 from cuesta.errors import EngineMissing, InputError
-from cuesta.trial import Phase, Trial, is_remote
+from cuesta.trial import Phase, Trial, is_remote, is_stored
 from cuesta.units import format_bytes
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ def readable(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
     A file that was converted into `scratch` before is not converted again. Errors: `InputError`
     naming the column that holds no numbers; `EngineMissing` without PyArrow.
     """
-    if any(map(is_remote, trial.inputs)):
+    if any(is_remote(path) and not is_stored(path) for path in trial.inputs):
         return trial, ()
-    files = [file for path in trial.inputs for file in _files(Path(path))]
+    files = [file for path in trial.inputs for file in _files(path)]
     given = trial.parameters.get("centres")
-    centres = Path(str(given)) if given else None
+    centres = str(given) if given else None
     parquet = [*files, *([centres] if centres else [])]
-    size_bytes = sum(file.stat().st_size for file in parquet if _is_parquet(file))
+    size_bytes = sum(_size_bytes(file) for file in parquet if _is_parquet(file))
     if not size_bytes:
         return trial, ()
     started = time.perf_counter()
@@ -52,25 +52,52 @@ def readable(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
     return changed, (Phase(name="convert", seconds=seconds, bytes=size_bytes),)
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _files(path: str) -> Iterator[str]:
     """The files of an input, in the order in which the kernels list them."""
-    if not path.is_dir():
+    if is_stored(path):
+        yield from _stored_files(path)
+        return
+    if not Path(path).is_dir():
         yield path
         return
-    for inner in sorted(path.iterdir(), key=os.fsencode):
+    for inner in sorted(Path(path).iterdir(), key=os.fsencode):
         if not inner.name.startswith((".", "_")):
-            yield from _files(inner)
+            yield from _files(str(inner))
 
 
-def _is_parquet(path: Path) -> bool:
+def _stored_files(path: str) -> Iterator[str]:
     try:
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+        _, is_folder = uris.facts(path)
+        inside = uris.entries(path) if is_folder else []
     except OSError:
+        is_folder = False  # The kernel says it better.
+    if not is_folder:
+        yield path
+        return
+    for inner in sorted(inside, key=os.fsencode):
+        if not inner.rpartition("/")[2].startswith((".", "_")):
+            yield from _stored_files(inner)
+
+
+def _opened(path: str) -> IO[bytes]:
+    return uris.opened(path) if is_stored(path) else Path(path).open("rb")
+
+
+def _size_bytes(path: str) -> int:
+    return uris.facts(path)[0] if is_stored(path) else Path(path).stat().st_size
+
+
+def _is_parquet(path: str) -> bool:
+    try:
+        if is_stored(path) and not path.endswith((".parquet", ".pq")):
+            return False
+        with _opened(path) as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except (OSError, InputError):
         return False  # The kernel says it better.
 
 
-def _array(path: Path, number: int, scratch: Path) -> Path:
+def _array(path: str, number: int, scratch: Path) -> Path | str:
     """`path`, or the array made from it."""
     if not _is_parquet(path):
         return path
@@ -80,7 +107,7 @@ def _array(path: Path, number: int, scratch: Path) -> Path:
     return made
 
 
-def _convert(path: Path, made: Path) -> None:
+def _convert(path: str, made: Path) -> None:
     if any(find_spec(name) is None for name in ("pyarrow", "numpy")):
         raise EngineMissing(f"{path} is Parquet; pip install pyarrow numpy to read it")
     import pyarrow as pa
@@ -89,7 +116,7 @@ def _convert(path: Path, made: Path) -> None:
 
     partial = made.with_suffix(".partial")
     try:
-        with pq.ParquetFile(path) as source, partial.open("wb") as out:
+        with _opened(path) as file, pq.ParquetFile(file) as source, partial.open("wb") as out:
             shape = _shape(path, source)
             size_bytes = shape.points * shape.dimensions * int(shape.descr[-1])
             if size_bytes > machine.free_bytes(made.parent):
@@ -118,7 +145,7 @@ class _Shape:
     descr: str
 
 
-def _shape(path: Path, source: Any) -> _Shape:
+def _shape(path: str, source: Any) -> _Shape:
     """Errors: `InputError` for a column that is no number."""
     fields = list(source.schema_arrow)
     points = source.metadata.num_rows
@@ -138,7 +165,7 @@ def _shape(path: Path, source: Any) -> _Shape:
     return _Shape(points=points, dimensions=dimensions, descr="<f4" if single else "<f8")
 
 
-def _numbers(path: Path, batch: Any, shape: _Shape) -> NDArray[np.generic]:
+def _numbers(path: str, batch: Any, shape: _Shape) -> NDArray[np.generic]:
     """The points of a batch. Errors: `InputError` where a number is missing."""
     import numpy as np
 
