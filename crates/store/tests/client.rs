@@ -36,7 +36,7 @@ fn with_daemon(setting: &Setting, test: impl FnOnce(&Arc<Client>)) {
     std::thread::scope(|scope| {
         let daemon = scope.spawn(|| {
             let ready = || ready.send(()).unwrap();
-            daemon::serve(&memory, under.path(), setting.options, &progress, ready)
+            daemon::serve(&memory, under.path(), common::serving(setting.options), &progress, ready)
         });
         wait.recv().unwrap();
         test(&Arc::new(Client::connect(&memory, Patience::default()).unwrap()));
@@ -84,7 +84,7 @@ fn a_daemon_of_another_test() {
     let folder = Path::new(&folder);
     let options: StoreOptions = Setting::new(6).options;
     let (memory, under) = (folder.join("memory"), folder.join("under"));
-    daemon::serve(&memory, &under, options, &Progress::default(), || ()).unwrap();
+    daemon::serve(&memory, &under, common::serving(options), &Progress::default(), || ()).unwrap();
 }
 
 fn read(file: &StoredFile, mut offset: u64, piece: usize) -> std::io::Result<Vec<u8>> {

@@ -41,6 +41,10 @@ def register(app: typer.Typer) -> None:
         "pin": pin,
         "unpin": unpin,
         "free": free,
+        "put": put_file,
+        "flush": flush,
+        "rm": remove,
+        "audit": audit,
         "scrub": scrub,
         "trace": record_trace,
         "simulate": simulate_policies,
@@ -72,6 +76,12 @@ def start(
             "again), or seconds after which it is."
         ),
     ] = "on-open",
+    write: Annotated[
+        str, typer.Option(help="Where files are written: through, back, bypass, memory.")
+    ] = "through",
+    grace: Annotated[
+        float, typer.Option(help="Seconds for dirty files after a signal to end.")
+    ] = 30.0,
 ) -> None:
     """Start a store on this node; it goes on until `stop` or a signal.
 
@@ -88,6 +98,8 @@ def start(
             block_bytes=parse_size(block, "--block"),
             policy=policy,
             max_age_seconds=_age(fresh),
+            write=write,
+            grace_seconds=grace,
         )
     )
     typer.echo(
@@ -112,11 +124,15 @@ def _age(fresh: str) -> float | None:
     return seconds
 
 
-def stop() -> None:
-    """Stop the store and give its memory back."""
+def stop(
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Give up files that are not on the under level.")
+    ] = False,
+) -> None:
+    """Write what is dirty to the under level, stop the store and give its memory back."""
     from cuesta.store import control
 
-    control.stop()
+    control.stop(discards=discard)
 
 
 def show_status(
@@ -145,6 +161,10 @@ def _status_lines(found: dict[str, Any]) -> Iterable[str]:
     used, memory = format_bytes(found["used_bytes"]), format_bytes(found["memory_bytes"])
     yield f"under     {found['under']}"
     yield f"memory    {used} of {memory} ({full:.0%}) in {found['blocks']} blocks"
+    dirty, alone = found["dirty_bytes"], found["memory_only_bytes"]
+    yield f"written   {format_bytes(dirty)} dirty, {format_bytes(alone)} for memory alone"
+    if found["failure"]:
+        yield f"failing   {found['failure']}"
     yield f"pinned    {format_bytes(found['pinned_bytes'])}"
     yield f"hits      {found['hits']:,}{share}"
     yield f"misses    {found['misses']:,}, of them {found['bypassed']:,} without room"
@@ -211,6 +231,71 @@ def _copy(path: str, to: Any) -> None:
         file.read_into(view, offset)
         to.write(view)
     file.close()
+
+
+def put_file(
+    source: Annotated[Path, typer.Argument(help="A file.", exists=True, dir_okay=False)],
+    target: StoredPath,
+    write: Annotated[
+        str | None, typer.Option(help="through, back, bypass or memory; the store's own if none.")
+    ] = None,
+) -> None:
+    """Copy a file from a place outside into the store."""
+    from cuesta.store import control
+    from cuesta.store.writer import WrittenFile
+
+    with source.open("rb") as bytes_, WrittenFile(control.default_folder(), target, write) as to:
+        while piece := bytes_.read(1 << 20):
+            to.write(piece)
+
+
+def flush(
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATH...]", help="All dirty files if none.")
+    ] = None,
+) -> None:
+    """Bring files to the disk of the under level; when this ends they are there."""
+    from cuesta.store import control
+    from cuesta.units import format_bytes
+
+    flushed = sum(control.ask("flush", path=path)["bytes"] for path in paths or [None])
+    typer.echo(f"{format_bytes(flushed)} flushed", err=True)
+
+
+def remove(paths: StoredPaths) -> None:
+    """Remove files or empty folders, from memory and from the under level."""
+    from cuesta.store import control
+
+    for path in paths:
+        control.ask("remove", path=path)
+
+
+def audit(
+    read: Annotated[
+        bool, typer.Option("--read", help="Read files of the under level, and compare checksums.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check that every file that was written here is there; exit code 1 where one is lost."""
+    from cuesta.store import control
+    from cuesta.units import format_bytes
+
+    found = control.ask("audit", reads_bytes=read)
+    del found["payload"]
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        for word in ("lost", "changed"):
+            for one in found[word]:
+                typer.echo(f"{word}: cuesta:///{one['path']}: {one['reason']}")
+        typer.echo(
+            f"{found['files']} files of {format_bytes(found['size_bytes'])} were written, "
+            f"{found['memory_files']} of them are in memory alone; {len(found['lost'])} lost, "
+            f"{len(found['changed'])} changed by others",
+            err=True,
+        )
+    if found["lost"]:
+        raise typer.Exit(1)
 
 
 def load(paths: StoredPaths) -> None:

@@ -50,20 +50,37 @@ class Connection:
         Errors: `InputError` where it refuses or could not; `EngineMissing` where it has ended or
         hangs; `EngineError` where it lives, but the under level does not answer.
         """
+        self.send(question, **fields)
+        return self.receive(question)
+
+    def send(self, question: str, **fields: Any) -> None:
+        """Ask, and `receive` the answer later; answers come in the order of their questions.
+
+        Errors: `EngineMissing` where the store has ended.
+        """
         text = json.dumps({"do": question, **fields}).encode()
         try:
             self._socket.sendall(_LENGTHS.pack(len(text), 0) + text)
+        except OSError:
+            raise self._missing() from None
+
+    def receive(self, question: str) -> dict[str, Any]:
+        """The answer to the question that was sent first of those not answered. Errors: as `ask`."""
+        try:
             self._wait(question)
             length, payload = _LENGTHS.unpack(self._receive(_LENGTHS.size))
             reply: dict[str, Any] = json.loads(self._receive(length))
             reply["payload"] = self._receive(payload)
         except (OSError, struct.error):
-            raise EngineMissing(
-                f"the store in {self._folder} has ended or does not answer; start it again"
-            ) from None
+            raise self._missing() from None
         if "error" in reply:
             raise InputError(reply["error"])
         return reply
+
+    def _missing(self) -> EngineMissing:
+        return EngineMissing(
+            f"the store in {self._folder} has ended or does not answer; start it again"
+        )
 
     def _wait(self, question: str) -> None:
         """Wait until an answer begins. Errors: `OSError` where the store hangs; `EngineError`."""

@@ -36,7 +36,8 @@ class StoreSettings:
     """How a store is to be: the folder it is over, and its memory.
 
     `max_age_seconds` is how long a version is taken for the current one of a file: 0 asks each
-    time that it is opened, `None` never again.
+    time that it is opened, `None` never again. `write` is the mode of files that name none.
+    `grace_seconds` is how long, after a signal, dirty files may take to the under level.
     """
 
     under: Path
@@ -44,6 +45,8 @@ class StoreSettings:
     block_bytes: int = BLOCK_BYTES
     policy: str = "lru"
     max_age_seconds: float | None = 0.0
+    write: str = "through"
+    grace_seconds: float = 30.0
 
 
 def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]:
@@ -106,14 +109,16 @@ def ask(question: str, folder: Path | None = None, **fields: Any) -> dict[str, A
         connection.close()
 
 
-def stop(folder: Path | None = None) -> None:
-    """Stop the store and wait until its memory is given back.
+def stop(folder: Path | None = None, discards: bool = False) -> None:
+    """Bring what is dirty to the under level, stop the store, wait until its memory is given back.
 
-    Errors: `EngineMissing` where none runs; `EngineError` where it does not end.
+    With `discards` dirty files are given up. Errors: `EngineMissing` where none runs; `InputError`
+    naming dirty files that could not be written, then the store goes on; `EngineError` where it
+    does not end.
     """
     folder = folder or default_folder()
     pid = status(folder)["pid"]
-    ask("stop", folder)
+    ask("stop", folder, discards=discards)
     deadline = time.monotonic() + STOP_SECONDS
     while folder.exists() and _is_alive(pid):
         if time.monotonic() > deadline:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +12,27 @@ from fsspec.spec import AbstractFileSystem
 from cuesta.errors import InputError
 from cuesta.store import control
 from cuesta.store.client import CachedFile
+from cuesta.store.writer import WrittenFile
 
 
 class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
     """Files of the under level, read through the memory of the store that runs on this node.
 
-    Files are written past the memory: they are on the under level, under their names and whole,
-    when they are closed, and come into memory when they are read; folders are made as they are
-    needed. `folder` is that of the store, `$CUESTA_STORE` if not given.
+    A file that is written has its name when it is closed, whole; what holds then is said by
+    `write_mode`, of the file system or of `open`: `memory`, `bypass`, `through` or `back`, the
+    store's own if not given. Folders are made as they are needed. `folder` is that of the store,
+    `$CUESTA_STORE` if not given.
     """
 
     protocol = "cuesta"
     root_marker = "/"
 
-    def __init__(self, folder: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, folder: str | None = None, write_mode: str | None = None, **options: Any
+    ) -> None:
         super().__init__(**options)
         self.folder = Path(folder) if folder else control.default_folder()
+        self.write_mode = write_mode
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
@@ -37,19 +41,11 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         text = os.fspath(path).removeprefix("cuesta://")
         return "/" + text.strip("/")
 
-    def _ask(self, question: str, path: str) -> Any:
+    def _ask(self, question: str, path: str, **fields: Any) -> Any:
         try:
-            return control.ask(question, self.folder, path=path)
+            return control.ask(question, self.folder, path=path, **fields)
         except InputError as error:
-            if "No such file" in str(error) or "Not a directory" in str(error):
-                raise FileNotFoundError(path) from None
-            raise
-
-    def _under(self, path: str) -> Path:
-        root = Path(control.status(self.folder)["under"])
-        self._ask("stat", self._parent(path))
-        own: str = self._strip_protocol(path)
-        return root / own.lstrip("/")
+            raise _as_system_error(error, path) from None
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: ARG002
         """The files and folders of a folder, or a file itself."""
@@ -67,7 +63,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         path = self._strip_protocol(path)
         return _info(path, self._ask("stat", path)["entries"][0])
 
-    def _open(self, path: str, mode: str = "rb", **options: Any) -> io.IOBase:  # noqa: ARG002
+    def _open(self, path: str, mode: str = "rb", **options: Any) -> io.IOBase:
         if mode == "rb":
             if self.info(path)["type"] == "directory":
                 raise IsADirectoryError(path)
@@ -75,15 +71,19 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if mode in ("wb", "xb"):
             if mode == "xb" and self.exists(path):
                 raise FileExistsError(path)
-            self.makedirs(self._parent(path), exist_ok=True)
-            return io.BufferedWriter(WrittenFile(self._under(path)), 1 << 20)
+            if self.isdir(path):
+                raise IsADirectoryError(path)
+            wanted = options.get("write_mode") or self.write_mode
+            return BufferedWrittenFile(WrittenFile(self.folder, path, wanted))
         raise ValueError(f"files of the store are opened by rb, wb or xb, not by {mode}")
 
     def mkdir(self, path: str, create_parents: bool = True, **options: Any) -> None:  # noqa: ARG002
         """Make a folder."""
         if create_parents:
             return self.makedirs(path, exist_ok=False)
-        self._under(path).mkdir()
+        if self.exists(path):
+            raise FileExistsError(path)
+        self._ask("make_folder", self._strip_protocol(path))
         return None
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
@@ -93,26 +93,22 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
             if exist_ok and self.isdir(path):
                 return
             raise FileExistsError(path)
-        # Each folder is looked up by the store, so that no link leads out of its root.
         steps = path.strip("/").split("/")
         for count in range(1, len(steps) + 1):
-            folder = "/" + "/".join(steps[:count])
-            if not self.exists(folder):
-                self._under(folder).mkdir(exist_ok=True)
+            self._ask("make_folder", "/" + "/".join(steps[:count]))
 
     def rmdir(self, path: str) -> None:
         """Remove an empty folder."""
-        self._under(path).rmdir()
+        if not self.isdir(path):
+            raise NotADirectoryError(path)
+        self._ask("remove", self._strip_protocol(path))
 
     def _rm(self, path: str) -> None:
-        if self.isdir(path):
-            return self.rmdir(path)
-        self._under(path).unlink()
-        return None
+        self._ask("remove", self._strip_protocol(path))
 
     def mv_file(self, path1: str, path2: str, **options: Any) -> None:  # noqa: ARG002
         """Give a file another name."""
-        self._under(path1).rename(self._under(path2))
+        self._ask("rename", self._strip_protocol(path1), to=self._strip_protocol(path2))
 
     def cp_file(self, path1: str, path2: str, **options: Any) -> None:
         """Copy a file, or make a folder like another."""
@@ -135,6 +131,21 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
 
 
+def _as_system_error(error: InputError, path: str) -> Exception:
+    """What Python's own files raise for it."""
+    kinds: dict[str, type[OSError]] = {
+        "No such file": FileNotFoundError,
+        "Not a directory": FileNotFoundError,
+        "not a directory": NotADirectoryError,
+        "is a directory": IsADirectoryError,
+        "not empty": OSError,
+    }
+    for words, kind in kinds.items():
+        if words in str(error):
+            return kind(path)
+    return error
+
+
 def _info(path: str, entry: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": path,
@@ -143,6 +154,23 @@ def _info(path: str, entry: dict[str, Any]) -> dict[str, Any]:
         "mtime": entry["modified_ns"] / 1e9,
         "memory_bytes": entry["memory_bytes"],
     }
+
+
+class BufferedWrittenFile(io.BufferedWriter):
+    """A file that is written in pieces of 1 MiB; given up where it is left by an exception."""
+
+    def __init__(self, file: WrittenFile) -> None:
+        super().__init__(file, 1 << 20)
+        self._file = file
+
+    def discard(self) -> None:
+        """Give the file up."""
+        self._file.discard()
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        if kind is not None:
+            return self.discard()
+        return super().__exit__(kind, *error)
 
 
 class StoredFile(io.RawIOBase):
@@ -194,42 +222,3 @@ class StoredFile(io.RawIOBase):
         if not self.closed:
             self._file.close()
         super().close()
-
-
-class WrittenFile(io.RawIOBase):
-    """A file of the under level that gets its name when it is closed, and is on the disk then."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-        self._file = self._partial.open("xb", buffering=0)
-
-    def writable(self) -> bool:
-        """It is."""
-        return True
-
-    def tell(self) -> int:
-        """The place that is next."""
-        return self._file.tell()
-
-    def write(self, data: Any) -> int:
-        """Write all of some bytes; how many."""
-        return self._file.write(data)
-
-    def close(self) -> None:
-        """Bring the bytes to the disk, then give the file its name."""
-        if self.closed:
-            return
-        try:
-            os.fsync(self._file.fileno())
-            self._file.close()
-            self._partial.replace(self._path)
-            folder = os.open(self._path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        finally:
-            self._file.close()
-            self._partial.unlink(missing_ok=True)
-            super().close()

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use cuesta_store::daemon::ServeOptions;
 use cuesta_store::memory::BlockKey;
 use cuesta_store::path::StorePath;
 use cuesta_store::policy::PolicyName;
@@ -58,6 +59,11 @@ impl Setting {
         let blocks = self.folder.path().join("memory/blocks");
         std::fs::read_dir(blocks).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
+}
+
+/// A daemon with such a store.
+pub fn serving(store: StoreOptions) -> ServeOptions {
+    ServeOptions { store, write: WriteMode::Through, grace: Duration::from_secs(10) }
 }
 
 /// Waits until the file's last change is older than the clock's step.

@@ -1,0 +1,152 @@
+"""Files written through a store, block by block (`spec/formats/store-wire.md`)."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import EngineMissing, InputError
+from cuesta.store.client import Connection
+
+
+class WrittenFile(io.RawIOBase):
+    """A file that has its name when it is closed; what holds then is what its mode promises.
+
+    `mode` is `memory`, `bypass`, `through` or `back`; `None` is the store's own. Closed by an
+    exception inside `with`, or by `discard`, it is given up. Not shared by threads.
+
+    Errors: `InputError` naming the file; `EngineMissing` where the store has ended.
+    """
+
+    def __init__(self, folder: Path, path: str, mode: str | None = None) -> None:
+        self._path = path
+        self._connection = Connection(folder)
+        try:
+            created = self._connection.ask("create", path=path, mode=mode)
+        except BaseException:
+            self._connection.close()
+            raise
+        self.mode: str = created["mode"]
+        self._number: int = created["created"]
+        self._block_bytes: int = created["block_bytes"]
+        self._size_bytes = 0
+        self._place: _Place | None = None
+        self._asked = 0
+        """Answers that are still to be received: a block is sealed while the next is written."""
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """The place that is next."""
+        return self._size_bytes
+
+    def write(self, data: Any) -> int:
+        """Write all of some bytes; how many."""
+        view = memoryview(data).cast("B")
+        done = 0
+        while done < len(view):
+            index, within = divmod(self._size_bytes, self._block_bytes)
+            place = self._place or self._take_place(index)
+            piece = view[done : done + self._block_bytes - within]
+            written = self._write_piece(place, piece, within)
+            done += written
+            self._size_bytes += written
+            if within + written == self._block_bytes:
+                self._end_block()
+        return len(view)
+
+    def _write_piece(self, place: _Place, piece: memoryview, within: int) -> int:
+        try:
+            return place.write(piece, within)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not place.is_memory:
+                raise InputError(f"store: writing {self._path} failed: {error.strerror}") from None
+        # The memory of the system is full: the block goes past it, as far as it has come.
+        before = os.pread(place.file, within, 0)
+        past = self._take_place(place.index, past_memory=True)
+        place.close()
+        past.write_all(memoryview(before), 0)
+        return past.write(piece, within)
+
+    def _take_place(self, index: int, past_memory: bool = False) -> _Place:
+        self._receive_all()
+        found = self._connection.ask(
+            "place", number=self._number, index=index, past_memory=past_memory
+        )
+        start = 0 if found["is_memory"] else index * self._block_bytes
+        self._place = _Place(found["place"], index, start, found["is_memory"])
+        return self._place
+
+    def _end_block(self) -> None:
+        place, self._place = self._place, None
+        if place is None:
+            return
+        place.close()
+        if place.is_memory:
+            size_bytes = self._size_bytes - place.index * self._block_bytes
+            self._connection.send("seal", number=self._number, index=place.index, bytes=size_bytes)
+            self._asked += 1
+
+    def _receive_all(self) -> None:
+        while self._asked:
+            self._asked -= 1
+            self._connection.receive("seal")
+
+    def close(self) -> None:
+        """Give the file its name."""
+        if self.closed:
+            return
+        try:
+            self._end_block()
+            self._receive_all()
+            self._connection.ask("commit", number=self._number, bytes=self._size_bytes)
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Give the file up, unless it is closed."""
+        if self._place is not None:
+            self._place.close()
+            self._place = None
+        # The store gives up what its connection has not closed.
+        self._connection.close()
+        super().close()
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        if kind is not None:
+            self.discard()
+        super().__exit__(kind, *error)
+
+    def __del__(self) -> None:
+        # A file that nobody closed is not whole.
+        with suppress(AttributeError, EngineMissing, InputError, OSError):
+            self.discard()
+
+
+class _Place:
+    """Where the bytes of a block go: a file, from `start` on."""
+
+    def __init__(self, path: str, index: int, start: int, is_memory: bool) -> None:
+        self.file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self.index = index
+        self.start = start
+        self.is_memory = is_memory
+
+    def write(self, piece: memoryview, within: int) -> int:
+        return os.pwrite(self.file, piece, self.start + within)
+
+    def write_all(self, piece: memoryview, within: int) -> None:
+        while len(piece):
+            count = self.write(piece, within)
+            piece, within = piece[count:], within + count
+
+    def close(self) -> None:
+        if self.file >= 0:
+            os.close(self.file)
+            self.file = -1
