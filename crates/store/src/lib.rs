@@ -75,7 +75,8 @@ pub fn simulate(request_json: &str) -> Result<String> {
     }
     let trace = Trace::open(&request.trace)?;
     let mut memories = request.memories;
-    memories.extend((1..=request.steps).map(|step| (trace.blocks_bytes / request.steps) * step));
+    let (all, steps) = (trace.blocks_bytes, request.steps);
+    memories.extend((1..=steps).map(|step| all / steps * step + all % steps * step / steps));
     memories.sort_unstable();
     memories.dedup();
     let outcome = |policy: PolicyName, memory_bytes| SimulatedMemory {

@@ -27,6 +27,7 @@ fn a_file_comes_into_memory_once() {
     }
     let counts = store.counts();
     assert_eq!((counts.misses, counts.hits, counts.leases), (4, 8, 0));
+    assert_eq!((counts.miss_bytes, counts.hit_bytes), (3500, 7000));
     assert_eq!((counts.blocks, counts.used_bytes), (4, 3500));
     assert_eq!(store.bytes_in_memory(&at("a")), 3500);
     assert_eq!(store.free(&at("a")).unwrap(), 3500);
@@ -175,6 +176,7 @@ fn a_store_finds_what_an_earlier_one_left_and_checks_it() {
     assert_eq!(read(&store, "two").unwrap(), two[..2400]);
     let counts = store.counts();
     assert_eq!((counts.damaged, counts.hits, counts.misses), (1, 2, 4));
+    assert_eq!((counts.hit_bytes, counts.miss_bytes), (2000, 3400));
     assert_eq!(setting.block_files().len(), 6);
 }
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from cuesta.cli.store_start import start_command, stop
 
 if TYPE_CHECKING:
     from cuesta.store.simulate import Simulation
@@ -30,7 +31,7 @@ def register(app: typer.Typer) -> None:
         help="A tier of memory in front of a parallel file system.", no_args_is_help=True
     )
     commands: dict[str, Callable[..., None]] = {
-        "start": start,
+        "start": start_command(),
         "stop": stop,
         "status": show_status,
         "ls": list_folder,
@@ -54,124 +55,14 @@ def register(app: typer.Typer) -> None:
     app.add_typer(store, name="store")
 
 
-def start(
-    under: Annotated[
-        Path,
-        typer.Option(
-            help="Folder whose files are kept in memory.",
-            exists=True,
-            file_okay=False,
-            show_default=False,
-        ),
-    ],
-    memory: Annotated[
-        str, typer.Option(help="Most memory for blocks, e.g. 8GiB.", show_default=False)
-    ],
-    block: Annotated[str, typer.Option(help="Size of a block.")] = "64MiB",
-    policy: Annotated[str, typer.Option(help="Which block leaves: lru, sieve, s3-fifo.")] = "lru",
-    fresh: Annotated[
-        str,
-        typer.Option(
-            help="When a file is compared with the one in memory: on-open, immutable (never "
-            "again), or seconds after which it is."
-        ),
-    ] = "on-open",
-    write: Annotated[
-        str, typer.Option(help="Where files are written: through, back, bypass, memory.")
-    ] = "through",
-    grace: Annotated[
-        float, typer.Option(help="Seconds for dirty files after a signal to end.")
-    ] = 30.0,
-) -> None:
-    """Start a store on this node; it goes on until `stop` or a signal.
-
-    Its folder is $CUESTA_STORE, else one of yours in /dev/shm.
-    """
-    from cuesta.store import control
-    from cuesta.store.control import StoreSettings
-    from cuesta.units import format_bytes, parse_size
-
-    found = control.start(
-        StoreSettings(
-            under=under,
-            memory_bytes=parse_size(memory, "--memory"),
-            block_bytes=parse_size(block, "--block"),
-            policy=policy,
-            max_age_seconds=_age(fresh),
-            write=write,
-            grace_seconds=grace,
-        )
-    )
-    typer.echo(
-        f"store of {format_bytes(found['memory_bytes'])} over {found['under']}, "
-        f"process {found['pid']}",
-        err=True,
-    )
-
-
-def _age(fresh: str) -> float | None:
-    from cuesta.errors import InputError
-
-    named = {"on-open": 0.0, "immutable": None}
-    if fresh in named:
-        return named[fresh]
-    try:
-        seconds = float(fresh)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < 1e9:
-        raise InputError(f"--fresh is {fresh!r}, give on-open, immutable or seconds")
-    return seconds
-
-
-def stop(
-    discard: Annotated[
-        bool, typer.Option("--discard", help="Give up files that are not on the under level.")
-    ] = False,
-) -> None:
-    """Write what is dirty to the under level, stop the store and give its memory back."""
-    from cuesta.store import control
-
-    control.stop(discards=discard)
-
-
 def show_status(
     watch: Annotated[bool, typer.Option(help="Again each second, until Ctrl-C.")] = False,
     as_json: Json = False,
 ) -> None:
     """Say what is in memory and how often it was hit."""
-    from cuesta.store import control
+    from cuesta.cli.store_status import show
 
-    while True:
-        found = control.status()
-        if watch and sys.stdout.isatty():
-            typer.echo("\033[H\033[J", nl=False)
-        typer.echo(json.dumps(found) if as_json else "\n".join(_status_lines(found)))
-        if not watch:
-            return
-        time.sleep(1)
-
-
-def _status_lines(found: dict[str, Any]) -> Iterable[str]:
-    from cuesta.units import format_bytes, format_seconds
-
-    reads = found["hits"] + found["misses"]
-    share = f", {found['hits'] / reads:.1%} of all" if reads else ""
-    full = found["used_bytes"] / found["memory_bytes"]
-    used, memory = format_bytes(found["used_bytes"]), format_bytes(found["memory_bytes"])
-    yield f"under     {found['under']}"
-    yield f"memory    {used} of {memory} ({full:.0%}) in {found['blocks']} blocks"
-    dirty, alone = found["dirty_bytes"], found["memory_only_bytes"]
-    yield f"written   {format_bytes(dirty)} dirty, {format_bytes(alone)} for memory alone"
-    if found["failure"]:
-        yield f"failing   {found['failure']}"
-    yield f"pinned    {format_bytes(found['pinned_bytes'])}"
-    yield f"hits      {found['hits']:,}{share}"
-    yield f"misses    {found['misses']:,}, of them {found['bypassed']:,} without room"
-    yield f"left      {found['evictions']:,} blocks for others ({found['policy']})"
-    yield f"damaged   {found['damaged']:,} blocks, read again"
-    yield f"clients   {found['connections'] - 1}, with {found['leases']} leases"
-    yield f"running   {format_seconds(found['uptime_seconds'])}, process {found['pid']}"
+    show(watch=watch, as_json=as_json)
 
 
 def list_folder(path: StoredPath = "/", as_json: Json = False) -> None:
@@ -367,17 +258,31 @@ def simulate_policies(
         list[str] | None,
         typer.Option("--memory", help="A size to try; eighths of all blocks if not given."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write an HTML page with curves, and say what to take.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say what each eviction policy would have hit, for memories of several sizes."""
-    from cuesta.store.simulate import simulate
+    from cuesta.store.simulate import PICTURE_STEPS, STEPS, simulate
     from cuesta.units import parse_size
 
     sizes = [parse_size(text, "--memory") for text in memories or ()]
-    found = simulate(trace, policies or (), sizes)
+    steps = PICTURE_STEPS if report else STEPS
+    found = simulate(trace, policies or (), sizes, steps=steps)
+    if report:
+        from cuesta.store import curves
+
+        typer.echo(curves.recommendation(found), err=True)
+        typer.echo(str(curves.write(found, trace, report)))
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
-    else:
+    elif not report:
         _print_hits(found)
 
 

@@ -51,7 +51,15 @@ def write_study(folder: Path, output: Path) -> Path:
     """
     found = study.read(folder)
     made = study.sections(found)
-    return _put(_page(found.question, made, len(found.runs)), output)
+    return _put(_page(found.question, made, _records(len(found.runs))), output)
+
+
+def write_section(section: Section, output: Path, origin: str) -> Path:
+    """Write a page of one section that is not of run records; `origin` says in words what of.
+
+    Errors: `InputError` when `output` cannot be written.
+    """
+    return _put(_page(section.question, [section], origin), output)
 
 
 def _put(html: str, output: Path) -> Path:
@@ -74,15 +82,22 @@ def render(groups: Sequence[Group]) -> str:
     """The report as HTML text, a pure function of the groups."""
     made = sections(groups)
     title = made[0].question if len(made) == 1 else f"{len(made)} questions, measured"
-    return _page(title, made, sum(len(group.runs) for group in groups))
+    return _page(title, made, _records(sum(len(group.runs) for group in groups)))
 
 
-def _page(title: str, made: Sequence[Section], runs: int) -> str:
+def _records(runs: int) -> str:
+    return (
+        f"Made by `cuesta report` from {runs} run record{'' if runs == 1 else 's'} and nothing "
+        "else: the same records give the same page."
+    )
+
+
+def _page(title: str, made: Sequence[Section], origin: str) -> str:
     templates = environment()
     # The style sheet is ours: escaping it would break its quotation marks and child selectors.
     style = Markup(templates.get_template("style.css").render())
     return templates.get_template("report.html.j2").render(
-        title=title, sections=made, runs=runs, style=style
+        title=title, sections=made, origin=origin, style=style
     )
 
 

@@ -65,7 +65,7 @@ class Connection:
             raise self._missing() from None
 
     def receive(self, question: str) -> dict[str, Any]:
-        """The answer to the question that was sent first of those not answered. Errors: as `ask`."""
+        """The answer to the first question that has none yet. Errors: as `ask`."""
         try:
             self._wait(question)
             length, payload = _LENGTHS.unpack(self._receive(_LENGTHS.size))

@@ -61,21 +61,28 @@ def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]
         "folder": str(folder.absolute()),
         "under": str(settings.under.resolve()),
     }
-    daemon = subprocess.Popen(
-        [sys.executable, "-m", "cuesta.store.serve", json.dumps(request)],
+    said = launch("cuesta.store.serve", json.dumps(request))
+    if said != "ready":
+        raise InputError(said or "the store ended before it was ready")
+    return status(folder)
+
+
+def launch(module: str, *words: str) -> str:
+    """Start a process that goes on after this one; its line: `ready`, or why it has ended."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    assert daemon.stdout is not None
-    # One line: that it is ready, or why it is not. Then it closes the pipe.
-    said = daemon.stdout.readline().decode(errors="replace").strip()
-    daemon.stdout.close()
+    assert process.stdout is not None
+    # Then it closes the pipe.
+    said = process.stdout.readline().decode(errors="replace").strip()
+    process.stdout.close()
     if said != "ready":
-        daemon.wait()
-        raise InputError(said or "the store ended before it was ready")
-    return status(folder)
+        process.wait()
+    return said
 
 
 def _check_memory(folder: Path, memory_bytes: int) -> None:

@@ -15,23 +15,24 @@ def main(request: str) -> int:
         signal.signal(number, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        _native.store_serve(request, _ready)
+        _native.store_serve(request, say_ready)
     except KeyboardInterrupt:
         return 0
     except Exception as error:
-        _say(str(error))
+        say(str(error))
         return 2
     return 0
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """One line to who started this process."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def _ready() -> None:
-    """Tell who started it, and keep nothing of theirs open."""
-    _say("ready")
+def say_ready() -> None:
+    """Tell who started this process, and keep nothing of theirs open."""
+    say("ready")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (1, 2):
         os.dup2(nowhere, number)

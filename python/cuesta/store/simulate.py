@@ -11,6 +11,8 @@ from cuesta.native import native_module
 
 STEPS = 8
 """Memories that are tried where none is given: eighths of all blocks."""
+PICTURE_STEPS = 16
+"""As many for a picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +36,24 @@ class Simulation:
     outcomes: tuple[Simulated, ...]
 
 
-def simulate(trace: Path, policies: Sequence[str] = (), memories: Sequence[int] = ()) -> Simulation:
+def simulate(
+    trace: Path,
+    policies: Sequence[str] = (),
+    memories: Sequence[int] = (),
+    *,
+    steps: int = STEPS,
+) -> Simulation:
     """Replay a trace (`spec/formats/store-trace.md`) under policies, all when none is named.
 
-    `memories` are in bytes; none means eighths of all blocks. Cost: O(reads) a policy and memory.
+    `memories` are in bytes; none means `steps` equal ones up to all blocks.
+    Cost: O(reads) a policy and memory.
     Errors: `InputError` naming the line of the trace, or the policy.
     """
     request = {
         "trace": str(trace),
         "policies": list(policies),
         "memories": list(memories),
-        "steps": 0 if memories else STEPS,
+        "steps": 0 if memories else steps,
     }
     found = json.loads(native_module().store_simulate(json.dumps(request)))
     outcomes = tuple(

@@ -27,4 +27,8 @@ pub struct Counts {
     pub dirty_bytes: u64,
     /// Bytes of files that are in memory alone, and are to stay so.
     pub memory_only_bytes: u64,
+    /// Bytes of the blocks of `hits`.
+    pub hit_bytes: u64,
+    /// Bytes of the blocks of `misses`.
+    pub miss_bytes: u64,
 }

@@ -12,9 +12,11 @@ impl Residency {
                 self.counts.leases += 1;
                 if std::mem::take(is_ahead) {
                     self.counts.misses += 1;
+                    self.counts.miss_bytes += block.size_bytes;
                 } else {
                     self.policy.hit(id_of(key));
                     self.counts.hits += 1;
+                    self.counts.hit_bytes += block.size_bytes;
                 }
                 return LeaseStep::Grant(*block);
             }
@@ -27,6 +29,7 @@ impl Residency {
             None => (),
         }
         self.counts.misses += 1;
+        self.counts.miss_bytes += self.size_of(key);
         let step = self.begin(key);
         self.counts.bypassed += u64::from(matches!(step, LeaseStep::Bypass { .. }));
         step
@@ -79,6 +82,7 @@ impl Residency {
         if is_whole {
             self.policy.hit(id_of(block.key));
             self.counts.hits += 1;
+            self.counts.hit_bytes += block.size_bytes;
             self.filled(block, false);
         } else {
             self.counts.damaged += 1;

@@ -1,0 +1,142 @@
+"""`cuesta store start` and `stop`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOptions:
+    """The options of `start`, as they are typed."""
+
+    under: Annotated[
+        Path,
+        typer.Option(
+            help="Folder whose files are kept in memory.",
+            exists=True,
+            file_okay=False,
+            show_default=False,
+        ),
+    ]
+    memory: Annotated[
+        str, typer.Option(help="Most memory for blocks, e.g. 8GiB.", show_default=False)
+    ]
+    block: Annotated[str, typer.Option(help="Size of a block.")] = "64MiB"
+    policy: Annotated[str, typer.Option(help="Which block leaves: lru, sieve, s3-fifo.")] = "lru"
+    fresh: Annotated[
+        str,
+        typer.Option(
+            help="When a file is compared with the one in memory: on-open, immutable (never "
+            "again), or seconds after which it is."
+        ),
+    ] = "on-open"
+    write: Annotated[
+        str, typer.Option(help="Where files are written: through, back, bypass, memory.")
+    ] = "through"
+    grace: Annotated[
+        float, typer.Option(help="Seconds that dirty files may take after a signal to end.")
+    ] = 30.0
+    page: Annotated[
+        int | None,
+        typer.Option(
+            help="Serve a live page and metrics on this port of 127.0.0.1; 0 is any free one.",
+            min=0,
+            max=65535,
+            show_default=False,
+        ),
+    ] = None
+
+
+def start_command() -> Callable[..., None]:
+    """The command, with `StartOptions` for its signature."""
+
+    def start(**options: Any) -> None:
+        _start(StartOptions(**options))
+
+    hints = get_type_hints(StartOptions, include_extras=True)
+    parameters = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=hints[field.name],
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+        )
+        for field in fields(StartOptions)
+    ]
+    start.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    start.__annotations__ = hints
+    start.__doc__ = """Start a store on this node; it goes on until `stop` or a signal.
+
+    Its folder is $CUESTA_STORE, else one of yours in /dev/shm.
+    """
+    return start
+
+
+def _start(options: StartOptions) -> None:
+    from cuesta.store import control
+    from cuesta.store.control import StoreSettings
+    from cuesta.units import format_bytes, parse_size
+
+    found = control.start(
+        StoreSettings(
+            under=options.under,
+            memory_bytes=parse_size(options.memory, "--memory"),
+            block_bytes=parse_size(options.block, "--block"),
+            policy=options.policy,
+            max_age_seconds=_age(options.fresh),
+            write=options.write,
+            grace_seconds=options.grace,
+        )
+    )
+    typer.echo(
+        f"store of {format_bytes(found['memory_bytes'])} over {found['under']}, "
+        f"process {found['pid']}{_page_words(options.page)}",
+        err=True,
+    )
+
+
+def _page_words(port: int | None) -> str:
+    """Where the page is, once it is started; without one there is no store."""
+    from cuesta.errors import InputError
+    from cuesta.store import control
+    from cuesta.store import page as store_page
+
+    if port is None:
+        return ""
+    try:
+        return f", page {store_page.start(control.default_folder(), port)}"
+    except InputError:
+        control.stop()
+        raise
+
+
+def _age(fresh: str) -> float | None:
+    from cuesta.errors import InputError
+
+    named = {"on-open": 0.0, "immutable": None}
+    if fresh in named:
+        return named[fresh]
+    try:
+        seconds = float(fresh)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise InputError(f"--fresh is {fresh!r}, give on-open, immutable or seconds")
+    return seconds
+
+
+def stop(
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Give up files that are not on the under level.")
+    ] = False,
+) -> None:
+    """Write what is dirty to the under level, stop the store and give its memory back."""
+    from cuesta.store import control
+
+    control.stop(discards=discard)

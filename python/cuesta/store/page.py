@@ -1,0 +1,127 @@
+"""A live page and metrics of a store on 127.0.0.1: `python -m cuesta.store.page FOLDER PORT`.
+
+Started by `start`. The process ends when the store does: it holds a connection to it. What it says
+is for who has its token, which lies in the store's folder, where others may not read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import EngineMissing, InputError
+from cuesta.store import control
+from cuesta.store.client import Connection
+
+FILE = "page.json"
+"""In the folder of the store: port, token and process of its page."""
+HISTORY_SAMPLES = 121
+"""Two minutes, one each second."""
+FRESH_SECONDS = 0.25
+"""Who asks more often gets the same status again."""
+
+
+def start(folder: Path, port: int) -> str:
+    """Start the page of a running store; its address. Port 0 is any that is free.
+
+    Errors: `InputError` where the port is not to be had.
+    """
+    said = control.launch("cuesta.store.page", str(folder.absolute()), str(port))
+    found = address(folder)
+    if said != "ready" or found is None:
+        raise InputError(f"--page {port}: {said or 'the page ended before it was ready'}")
+    return found
+
+
+def address(folder: Path) -> str | None:
+    """The address of a store's page, token included; `None` where it has none."""
+    try:
+        found = json.loads((folder / FILE).read_text())
+        os.kill(found["pid"], 0)
+    except (OSError, ValueError, KeyError):
+        return None
+    return f"http://127.0.0.1:{found['port']}/?token={found['token']}"
+
+
+class Watch:
+    """The status of a store, now and over the last two minutes; shared by threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._connection = Connection(folder)
+        self._lock = threading.Lock()
+        self._asked = 0.0
+        self._status: dict[str, Any] = {}
+        self._history: deque[dict[str, Any]] = deque(maxlen=HISTORY_SAMPLES)
+
+    def status(self) -> dict[str, Any]:
+        """Not older than `FRESH_SECONDS`. Errors: `EngineMissing` where the store has ended."""
+        with self._lock:
+            if time.monotonic() - self._asked > FRESH_SECONDS:
+                self._status = self._connection.ask("status")
+                del self._status["payload"]
+                self._asked = time.monotonic()
+            return self._status
+
+    def remember(self) -> None:
+        """Add the status to the history. Errors: as `status`."""
+        now = self.status()
+        numbers = {name: value for name, value in now.items() if not isinstance(value, str)}
+        self._history.append(numbers)
+
+    def history(self) -> list[dict[str, Any]]:
+        """The numbers of the status, one each second, the oldest first."""
+        return list(self._history)
+
+
+def main(folder: Path, port: int) -> int:
+    """Serve until the store ends; the exit code."""
+    from cuesta.store.page_server import PageServer
+    from cuesta.store.serve import say, say_ready
+
+    token = secrets.token_urlsafe(32)
+    try:
+        watch = Watch(folder)
+        watch.remember()
+        server = PageServer(port, token, watch)
+    except (OSError, OverflowError, EngineMissing) as error:
+        say((getattr(error, "strerror", None) or str(error)).lower())
+        return 2
+    facts = {"port": server.server_port, "token": token, "pid": os.getpid()}
+    _keep(folder / FILE, json.dumps(facts))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    say_ready()
+    with suppress(EngineMissing, InputError, KeyboardInterrupt):
+        while True:
+            time.sleep(1)
+            watch.remember()
+            server.end_slow()
+    _forget(folder / FILE)
+    return 0
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write a file that nobody else may read, in one step."""
+    partial = path.with_suffix(".part")
+    partial.unlink(missing_ok=True)
+    partial.touch(0o600, exist_ok=False)
+    partial.write_text(text)
+    partial.replace(path)
+
+
+def _forget(path: Path) -> None:
+    """Remove the file of this page: a next store's page may have written another there."""
+    with suppress(OSError, ValueError):
+        if json.loads(path.read_text())["pid"] == os.getpid():
+            path.unlink()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2])))

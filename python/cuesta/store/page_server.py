@@ -1,0 +1,203 @@
+"""What the page of a store answers to a browser and to Prometheus, and to whom."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import socket
+import threading
+import time
+from functools import cache
+from http.cookies import CookieError, SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from cuesta.errors import CuestaError
+from cuesta.store.metrics import CONTENT_TYPE, metrics
+
+if TYPE_CHECKING:
+    from cuesta.store.page import Watch
+
+THREADS_MAX = 16
+"""Requests that are answered at the same time; more are sent away."""
+REQUEST_SECONDS = 5.0
+"""A request that has not come by then is ended."""
+_JSON = "application/json"
+_HTML = "text/html; charset=utf-8"
+_STYLES = Path(__file__).parents[1] / "report/templates"
+
+
+class PageServer(ThreadingHTTPServer):
+    """Answers on 127.0.0.1 to who has the token.
+
+    Errors: those of the system, where the port is not to be had.
+    """
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, port: int, token: str, watch: Watch) -> None:
+        self.token = token
+        self.watch = watch
+        # Browsers send a cookie to all ports of a host. It is good for this process alone.
+        self.cookie = secrets.token_urlsafe(32)
+        self._open: dict[Any, float] = {}
+        self._lock = threading.Lock()
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    def server_bind(self) -> None:
+        """As the parent's, without a look at the names of this machine."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Start a thread for a request, unless there are too many."""
+        with self._lock:
+            has_room = len(self._open) < THREADS_MAX
+            if has_room:
+                self._open[request] = time.monotonic()
+        if has_room:
+            super().process_request(request, client_address)
+        else:
+            super().shutdown_request(request)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a request that was admitted."""
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def end_slow(self) -> None:
+        """End the connections of requests that do not come."""
+        begun = time.monotonic() - REQUEST_SECONDS
+        with self._lock:
+            for request, at in self._open.items():
+                if at < begun:
+                    try:
+                        request.shutdown(socket.SHUT_RDWR)
+                    except OSError:
+                        continue
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no error, and nobody reads what would be printed."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: PageServer
+    timeout = REQUEST_SECONDS
+    server_version = "cuesta"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        asked = urlsplit(self.path)
+        if not self._is_local():
+            self._send(421, "text/plain", "the address of this page is 127.0.0.1\n")
+            return
+        tokens = parse_qs(asked.query).get("token", [])
+        if tokens and _same(tokens[0], self.server.token):
+            self._admit()
+        elif self._may_read():
+            self._answer(asked.path)
+        else:
+            self._send(401, "text/plain", "`cuesta store status` says the address to open\n")
+
+    def _is_local(self) -> bool:
+        """Whether the browser means this address, and not a name that was led here."""
+        port = self.server.server_port
+        names = ("127.0.0.1", "localhost")
+        allowed = {f"{name}:{port}" for name in names} | (set(names) if port == 80 else set())
+        return self.headers.get_all("Host", []) in [[name] for name in allowed]
+
+    def _may_read(self) -> bool:
+        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and _same(token.strip(), self.server.token):
+            return True
+        try:
+            cookies = SimpleCookie(self.headers.get("Cookie", ""))
+        except CookieError:
+            return False
+        found = cookies.get(self._cookie_name())
+        return found is not None and _same(found.value, self.server.cookie)
+
+    def _cookie_name(self) -> str:
+        return f"cuesta-{self.server.server_port}"
+
+    def _admit(self) -> None:
+        """Give the cookie, and lead to the address without the token.
+
+        By a page, not by a redirect: after one, a browser that came by a link from elsewhere would
+        not send a strict cookie.
+        """
+        cookie = f"{self._cookie_name()}={self.server.cookie}; Path=/; HttpOnly; SameSite=Strict"
+        self._send(200, _HTML, "", {"Set-Cookie": cookie, "Refresh": "0; url=/"})
+
+    def _answer(self, path: str) -> None:
+        watch = self.server.watch
+        try:
+            match path:
+                case "/":
+                    nonce = secrets.token_urlsafe(16)
+                    policy = (
+                        f"default-src 'none'; connect-src 'self'; style-src 'self' 'nonce-{nonce}';"
+                        f" img-src data:; script-src 'nonce-{nonce}'; base-uri 'none';"
+                        " form-action 'none'; frame-ancestors 'none'"
+                    )
+                    page = _page().replace("NONCE", nonce)
+                    self._send(200, _HTML, page, {"Content-Security-Policy": policy})
+                case "/style.css":
+                    self._send(200, "text/css; charset=utf-8", _style())
+                case "/status.json":
+                    self._send(200, _JSON, json.dumps(watch.status()))
+                case "/history.json":
+                    self._send(200, _JSON, json.dumps(watch.history()))
+                case "/metrics":
+                    self._send(200, CONTENT_TYPE, metrics(watch.status()))
+                case _:
+                    self._send(404, "text/plain", "no such page\n")
+        except CuestaError as error:
+            self._send(503, "text/plain", f"{error}\n")
+
+    def _send(self, code: int, kind: str, text: str, more: dict[str, str] | None = None) -> None:
+        content = text.encode()
+        headers = {
+            "Content-Type": kind,
+            "Content-Length": str(len(content)),
+            "Cache-Control": "no-store",
+            "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+        }
+        self.send_response(code)
+        for name, value in (headers | (more or {})).items():
+            self.send_header(name, value)
+        if code == 401:
+            self.send_header("WWW-Authenticate", "Bearer")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Requests are not logged: the first has the token."""
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two secrets are the same, in a time that tells nothing of them."""
+    return hmac.compare_digest(one.encode(errors="replace"), other.encode())
+
+
+@cache
+def _page() -> str:
+    return Path(__file__).with_name("page.html").read_text(encoding="utf-8")
+
+
+@cache
+def _style() -> str:
+    """The style sheet of the reports."""
+    chart = (_STYLES / "chart.css").read_text(encoding="utf-8")
+    style = (_STYLES / "style.css").read_text(encoding="utf-8")
+    return style.replace('{% include "chart.css" %}', chart)
