@@ -1,0 +1,225 @@
+"""The page and the metrics of a store: who may see them, what they say, when they end."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import fsspec
+import pytest
+
+from cuesta.errors import InputError
+from cuesta.store import curves, page
+from cuesta.store.filesystem import CuestaFileSystem
+from cuesta.store.simulate import Simulated, Simulation
+from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+LABELS = r'(?:\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})?'
+SAMPLE = re.compile(rf"cuesta_store_([a-z_]+)({LABELS}) ([0-9.]+)")
+    r'cuesta_store_([a-z_]+)((?:\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})?) ([0-9.]+)'
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStore]:
+    under = tmp_path / "under"
+    under.mkdir()
+    with running_store(under) as one:
+        monkeypatch.setenv("CUESTA_STORE", str(one.folder))
+        CuestaFileSystem.clear_instance_cache()
+        yield one
+
+
+def ask(url: str, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
+    """The answer to one request."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+    connection.request("GET", path, headers=headers)
+    reply = connection.getresponse()
+    found = reply.status, dict(reply.getheaders()), reply.read().decode()
+    connection.close()
+    return found
+
+
+def token_of(url: str) -> str:
+    return url.partition("token=")[2]
+
+
+def has_ended(url: str, seconds: float = 3.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            ask(url, "/")
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_nobody_sees_the_page_without_its_token(store: RunningStore) -> None:
+    url = page.start(store.folder, 0)
+    token = token_of(url)
+    assert urlsplit(url).hostname == "127.0.0.1"
+    assert stat.S_IMODE((store.folder / page.FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE(store.folder.stat().st_mode) == 0o700
+    for path in ("/", "/status.json", "/history.json", "/metrics", "/style.css", "/?token=wrong"):
+        assert ask(url, path)[0] == 401
+    assert ask(url, "/metrics", Authorization=f"Bearer {token}x")[0] == 401
+    assert ask(url, "/", Authorization="Bearer \u00e9")[0] == 401
+    assert ask(url, "/metrics", Authorization=f"Bearer {token}")[0] == 200
+    _, headers, body = ask(url, f"/?token={token}")
+    assert headers["Refresh"] == "0; url=/"
+    assert "HttpOnly; SameSite=Strict" in headers["Set-Cookie"]
+    cookie = headers["Set-Cookie"].partition(";")[0]
+    assert token not in cookie + body
+    code, headers, body = ask(url, "/", Cookie=cookie)
+    assert code == 200
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert "unsafe" not in headers["Content-Security-Policy"]
+    assert token not in body
+    assert ask(url, "/../page.json", Cookie=cookie)[0] == 404
+
+
+def test_a_name_that_was_led_here_is_sent_away(store: RunningStore) -> None:
+    url = page.start(store.folder, 0)
+    port, token = urlsplit(url).port, token_of(url)
+    for host, code in (("evil.example", 421), (f"evil.example:{port}", 421), ("localhost", 421)):
+        assert ask(url, "/metrics", Host=host, Authorization=f"Bearer {token}")[0] == code
+    local = f"localhost:{port}"
+    assert ask(url, "/metrics", Host=local, Authorization=f"Bearer {token}")[0] == 200
+
+
+def test_metrics_are_those_of_the_status(store: RunningStore) -> None:
+    content = store.write("a", noise(1, 2 * BLOCK_BYTES))
+    for _ in range(3):
+        with fsspec.open("cuesta:///a") as file:
+            assert file.read() == content
+    url = page.start(store.folder, 0)
+    bearer = {"Authorization": f"Bearer {token_of(url)}"}
+    _, headers, text = ask(url, "/metrics", **bearer)
+    assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert text.endswith("\n")
+    types, values = {}, {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert name not in types
+            types[name] = kind
+        elif not line.startswith("# HELP cuesta_store_"):
+            match = SAMPLE.fullmatch(line)
+            assert match, line
+            values[match[1] + match[2]] = float(match[3])
+            kind = types[f"cuesta_store_{match[1]}"]
+            assert kind == ("counter" if match[1].endswith("_total") else "gauge")
+    assert (values["hits_total"], values["misses_total"]) == (4, 2)
+    assert values['leased_bytes_total{tier="memory"}'] == 4 * BLOCK_BYTES
+    assert values['leased_bytes_total{tier="under"}'] == 2 * BLOCK_BYTES
+    assert values["used_bytes"] == 2 * BLOCK_BYTES
+    assert f'under="{store.under}"' in text
+    status = json.loads(ask(url, "/status.json", **bearer)[2])
+    assert status.keys() == store.status().keys()
+    assert json.loads(ask(url, "/history.json", **bearer)[2])[0]["hits"] == 4
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_the_page_ends_with_the_store(how: signal.Signals, store: RunningStore) -> None:
+    url = page.start(store.folder, 0)
+    assert page.address(store.folder) == url
+    os.kill(store.status()["pid"], how)
+    assert has_ended(url)
+    deadline = time.monotonic() + 3
+    while page.address(store.folder) is not None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert page.address(store.folder) is None
+
+
+def test_a_port_that_is_taken_is_said_in_a_line(store: RunningStore) -> None:
+    port = urlsplit(page.start(store.folder, 0)).port
+    assert port is not None
+    with pytest.raises(InputError, match=f"--page {port}: address already in use"):
+        page.start(store.folder, port)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_a_browser_shows_it_until_the_store_ends(scheme: str, store: RunningStore) -> None:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    store.write("a", noise(1, 3 * BLOCK_BYTES))
+    with fsspec.open("cuesta:///a") as file:
+        file.read()
+    url = page.start(store.folder, 0)
+    messages: list[str] = []
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        shown = browser.new_page(viewport={"width": 400, "height": 900}, color_scheme=scheme)
+        shown.on("console", lambda one: messages.append(one.text))
+        shown.on("pageerror", lambda one: messages.append(str(one)))
+        shown.goto(url)
+        shown.wait_for_selector(".tile .now:has-text('0.0%')")
+        assert token_of(url) not in shown.url
+        assert "192 KiB of 2 MiB" in shown.inner_text("body")
+        assert shown.evaluate("document.documentElement.scrollWidth") == 400
+        dark = shown.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert dark == {"light": "rgb(251, 250, 247)", "dark": "rgb(21, 24, 26)"}[scheme]
+        assert messages == []
+        os.kill(store.status()["pid"], signal.SIGTERM)
+        shown.wait_for_selector("#alarm:has-text('The store has ended')", timeout=8000)
+        browser.close()
+
+
+def test_a_watched_status_draws_in_place_and_ends_by_ctrl_c(store: RunningStore) -> None:
+    main, terminal = pty.openpty()
+    words = [sys.executable, "-m", "cuesta", "store", "status", "--watch"]
+    environment = os.environ | {"NO_COLOR": "1", "TERM": "xterm"}
+    process = subprocess.Popen(words, stdout=terminal, stderr=terminal, env=environment)
+    os.close(terminal)
+    seen = b""
+    while seen.count(b"from memory") < 2:
+        seen += os.read(main, 4096)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    while True:
+        try:
+            seen += os.read(main, 4096)
+        except OSError:
+            break
+    os.close(main)
+    assert b"\033[2J" not in seen
+    assert b"\033[36m" not in seen
+    assert b"\033[?1049l" in seen
+    assert b"\033[?25h" in seen
+    assert store.status()["hits"] == 0
+
+
+def simulation(*hits: tuple[str, int, int]) -> Simulation:
+    outcomes = tuple(
+        Simulated(policy=policy, memory_bytes=memory, hit_reads=1, hit_bytes=size)
+        for policy, memory, size in hits
+    )
+    return Simulation(reads=10, read_bytes=10_000, blocks=4, blocks_bytes=4096, outcomes=outcomes)
+
+
+def test_the_least_memory_that_hits_what_any_hits_is_recommended(tmp_path: Path) -> None:
+    found = simulation(
+        ("lru", 1024, 0), ("sieve", 1024, 8950), ("lru", 2048, 9000), ("sieve", 2048, 9000)
+    )
+    assert "Take sieve with 1 KiB: 89.5%" in curves.recommendation(found)
+    written = curves.write(found, Path("t.tsv"), tmp_path / "r.html").read_text()
+    assert written.count("<svg") == 2
+    assert "Take sieve with 1 KiB" in written
+    assert "--memory" in written
+    nothing = simulation(("lru", 1024, 0))
+    assert "No memory" in curves.recommendation(nothing)
+    assert "largest" in curves.recommendation(simulation(("lru", 1024, 5)))
