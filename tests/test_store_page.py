@@ -29,8 +29,6 @@ from storekit import BLOCK_BYTES, RunningStore, noise, running_store
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LABELS = r'(?:\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})?'
 SAMPLE = re.compile(rf"cuesta_store_([a-z_]+)({LABELS}) ([0-9.]+)")
-    r'cuesta_store_([a-z_]+)((?:\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})?) ([0-9.]+)'
-)
 
 
 @pytest.fixture

@@ -47,6 +47,8 @@ def recommendation(found: Simulation) -> str:
     more = (
         f"more memory gains less than {GAIN_MIN:.0%}"
         if one.memory_bytes < largest
+        else "all blocks fit"
+        if one.memory_bytes >= found.blocks_bytes
         else "it is the largest that was tried"
     )
     return (
