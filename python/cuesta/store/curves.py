@@ -90,7 +90,9 @@ def _picture(found: Simulation, names: list[str]) -> Part:
     largest = max((one.memory_bytes for one in found.outcomes), default=1)
     unit, factor = next((each for each in _UNITS if largest >= 2 * each[1]), _UNITS[-1])
     axes = plots.Axes(
-        across=scales.linear(largest / factor, lambda value: f"{value:g}"),
+        across=scales.ending(
+            scales.linear(largest / factor, lambda value: f"{value:g}"), largest / factor
+        ),
         up=scales.linear(1.0, lambda value: f"{value:.0%}"),
         names=(f"memory, {unit}", "bytes missed"),
     )
