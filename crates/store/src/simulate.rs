@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::policy::{BlockId, Policy, PolicyName};
+use crate::policy::admission::{Gated, MissedBlock};
+use crate::policy::{BlockId, PolicyName};
 use crate::trace::{BlockRead, Trace};
 
 /// Reads that a memory would have served.
@@ -14,12 +15,24 @@ pub struct Hits {
     pub reads: u64,
     /// Bytes of their blocks.
     pub bytes: u64,
+    /// Bytes of the blocks that came into memory.
+    pub filled_bytes: u64,
 }
 
 /// The hits of a policy with a memory of so many bytes. Cost: O(reads), a few words a block.
 pub fn hits(policy: PolicyName, memory_bytes: u64, trace: &Trace) -> Hits {
+    hits_gated(policy, false, memory_bytes, trace)
+}
+
+/// As [`hits`], where `has_admission` keeps missed blocks from displacing others in vain.
+pub fn hits_gated(
+    policy: PolicyName,
+    has_admission: bool,
+    memory_bytes: u64,
+    trace: &Trace,
+) -> Hits {
     let mut memory = Memory {
-        policy: policy.make(memory_bytes),
+        policy: Gated::new(policy.make(memory_bytes), has_admission),
         resident: HashMap::new(),
         free_bytes: memory_bytes,
     };
@@ -28,13 +41,15 @@ pub fn hits(policy: PolicyName, memory_bytes: u64, trace: &Trace) -> Hits {
         if memory.read(read) {
             hits.reads += 1;
             hits.bytes += read.size_bytes;
+        } else if memory.resident.contains_key(&read.block) {
+            hits.filled_bytes += read.size_bytes;
         }
     }
     hits
 }
 
 struct Memory {
-    policy: Box<dyn Policy>,
+    policy: Gated,
     resident: HashMap<BlockId, u64>,
     free_bytes: u64,
 }
@@ -43,6 +58,7 @@ impl Memory {
     /// Whether a block is there; else it comes if it fits.
     fn read(&mut self, read: &BlockRead) -> bool {
         let &BlockRead { block, size_bytes } = read;
+        self.policy.read(block);
         match self.resident.get(&block) {
             Some(&size) if size == size_bytes => {
                 self.policy.hit(block);
@@ -57,8 +73,9 @@ impl Memory {
             None => (),
         }
         self.policy.missed(block);
+        let missed = MissedBlock { block, is_ahead: false, is_wanted: false };
         while self.free_bytes < size_bytes {
-            let Some(left) = self.policy.evict(&|_| true) else { return false };
+            let Some(left) = self.policy.displace(missed, &|_| true) else { return false };
             self.free_bytes += self.resident.remove(&left).unwrap_or(0);
         }
         self.policy.insert(block, size_bytes);
@@ -91,7 +108,8 @@ mod tests {
     fn a_block_larger_than_memory_never_comes() {
         for policy in PolicyName::ALL {
             assert_eq!(hits(policy, 9, &trace(&[1, 1, 1])), Hits::default(), "{policy}");
-            assert_eq!(hits(policy, 10, &trace(&[1, 1, 2, 2])), Hits { reads: 2, bytes: 20 });
+            let expected = Hits { reads: 2, bytes: 20, filled_bytes: 20 };
+            assert_eq!(hits(policy, 10, &trace(&[1, 1, 2, 2])), expected);
         }
     }
 

@@ -1,6 +1,9 @@
 //! Which block leaves the memory when another one needs its room: pure state machines, equal in
-//! their hits to libCacheSim's of the same name.
+//! their hits to libCacheSim's of the same name, but for [`clockpro`], and what keeps them from
+//! exchanging blocks in vain ([`admission`]).
 
+pub mod admission;
+pub mod clockpro;
 mod lru;
 mod queue;
 mod s3fifo;
@@ -9,6 +12,7 @@ mod sieve;
 use std::fmt;
 use std::str::FromStr;
 
+use clockpro::ClockPro;
 use cuesta_core::{Error, Result};
 use lru::Lru;
 use s3fifo::S3Fifo;
@@ -49,11 +53,13 @@ pub enum PolicyName {
     Sieve,
     /// S3-FIFO.
     S3Fifo,
+    /// CLOCK-Pro.
+    ClockPro,
 }
 
 impl PolicyName {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Lru, Self::Sieve, Self::S3Fifo];
+    pub const ALL: [Self; 4] = [Self::Lru, Self::Sieve, Self::S3Fifo, Self::ClockPro];
 
     /// Its name in options and reports.
     pub fn name(self) -> &'static str {
@@ -61,6 +67,7 @@ impl PolicyName {
             Self::Lru => "lru",
             Self::Sieve => "sieve",
             Self::S3Fifo => "s3-fifo",
+            Self::ClockPro => "clock-pro",
         }
     }
 
@@ -70,6 +77,7 @@ impl PolicyName {
             Self::Lru => Box::new(Lru::default()),
             Self::Sieve => Box::new(Sieve::default()),
             Self::S3Fifo => Box::new(S3Fifo::new(capacity_bytes)),
+            Self::ClockPro => Box::new(ClockPro::new(capacity_bytes)),
         }
     }
 }

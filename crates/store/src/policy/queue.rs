@@ -44,6 +44,11 @@ impl<T: Copy> Queue<T> {
         self.size_bytes
     }
 
+    /// How many blocks there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
     /// Whether a block is in it.
     pub fn has(&self, block: BlockId) -> bool {
         self.places.contains_key(&block)

@@ -1,0 +1,298 @@
+//! Which missed blocks may displace others: an exchange costs more than reading past the memory,
+//! so it has to pay.
+//!
+//! Each block has a score, its reads, of which half is forgotten after as many reads as blocks are
+//! known (the frequency of Einziger, Friedman, Manes, "TinyLFU: a highly efficient cache admission
+//! policy", ACM ToS 2017, with exact counts and smooth ageing). A missed block displaces the one
+//! that its policy chose only where its score is much higher. In a cycle larger than the memory
+//! all scores are about equal, and what is in memory stays; after a shift of the working set the
+//! scores of the old one sink, and the new one comes in after about four passes.
+
+use std::collections::HashMap;
+
+use super::{BlockId, Policy};
+
+/// A score has to be so many times that of the block that is to leave, ...
+const RATIO: f64 = 2.0;
+/// ... and so much higher: one read more is no reason.
+const MARGIN: f64 = 1.5;
+/// What a score cannot exceed, so that the past is forgotten soon.
+const SCORE_MAX: f64 = 4.0;
+/// A block with less is forgotten.
+const SCORE_MIN: f64 = 0.1;
+/// At least so many blocks count as known.
+const KNOWN_MIN: usize = 64;
+/// At most so many blocks are known; after that, only those in memory are.
+const KNOWN_MAX: usize = 1 << 18;
+
+/// The scores of blocks.
+#[derive(Debug, Default)]
+pub struct Admission {
+    scores: HashMap<BlockId, BlockScore>,
+    /// Reads so far.
+    reads: u64,
+    /// Blocks of low score are forgotten when so many are known.
+    sweep_at: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BlockScore {
+    value: f64,
+    /// The read that it was right at.
+    at: u64,
+}
+
+impl Admission {
+    /// Counts a read of a block, in memory or not.
+    pub fn read(&mut self, block: BlockId) {
+        self.reads += 1;
+        let value = (self.score(block) + 1.0).min(SCORE_MAX);
+        self.scores.insert(block, BlockScore { value, at: self.reads });
+        if self.scores.len() > self.sweep_at.max(KNOWN_MIN) {
+            self.sweep();
+        }
+    }
+
+    /// Whether a block that was read may displace another one; `ahead` where it is only about to
+    /// be read.
+    pub fn may_displace(&self, block: BlockId, other: BlockId, ahead: bool) -> bool {
+        self.score(block) + f64::from(u8::from(ahead)) > RATIO * self.score(other) + MARGIN
+    }
+
+    fn score(&self, block: BlockId) -> f64 {
+        let half_life = self.scores.len().max(KNOWN_MIN) as f64;
+        self.scores.get(&block).map_or(0.0, |score| aged(score, self.reads, half_life))
+    }
+
+    /// Forgets blocks of low score, and beyond [`KNOWN_MAX`] those not read for longest.
+    fn sweep(&mut self) {
+        let (reads, half_life) = (self.reads, self.scores.len() as f64);
+        self.scores.retain(|_, score| aged(score, reads, half_life) > SCORE_MIN);
+        if self.scores.len() > KNOWN_MAX / 2 {
+            let mut times: Vec<u64> = self.scores.values().map(|score| score.at).collect();
+            let middle = times.len() - KNOWN_MAX / 2;
+            let (_, &mut oldest, _) = times.select_nth_unstable(middle);
+            self.scores.retain(|_, score| score.at >= oldest);
+        }
+        self.sweep_at = 2 * self.scores.len();
+    }
+}
+
+fn aged(score: &BlockScore, reads: u64, half_life: f64) -> f64 {
+    score.value * (-((reads - score.at) as f64) / half_life).exp2()
+}
+
+/// A policy, and whether missed blocks may displace what it would have leave.
+///
+/// A block that the policy chose and that stays goes back to it as one that was read again, so that
+/// the next choice is another one.
+pub struct Gated {
+    policy: Box<dyn Policy>,
+    /// None where every missed block displaces others.
+    admission: Option<Admission>,
+    /// Blocks in memory and their bytes.
+    sizes: HashMap<BlockId, u64>,
+}
+
+impl Gated {
+    /// A policy, with admission or without.
+    pub fn new(policy: Box<dyn Policy>, has_admission: bool) -> Self {
+        let admission = has_admission.then(Admission::default);
+        Self { policy, admission, sizes: HashMap::new() }
+    }
+
+    /// Counts a read of a block, in memory or not, before anything else is said of it.
+    pub fn read(&mut self, block: BlockId) {
+        if let Some(admission) = &mut self.admission {
+            admission.read(block);
+        }
+    }
+
+    /// As [`Policy::hit`].
+    pub fn hit(&mut self, block: BlockId) {
+        self.policy.hit(block);
+    }
+
+    /// As [`Policy::missed`], of a block that will be inserted if it has room.
+    pub fn missed(&mut self, block: BlockId) {
+        self.policy.missed(block);
+    }
+
+    /// As [`Policy::insert`].
+    pub fn insert(&mut self, block: BlockId, size_bytes: u64) {
+        self.sizes.insert(block, size_bytes);
+        self.policy.insert(block, size_bytes);
+    }
+
+    /// As [`Policy::remove`].
+    pub fn remove(&mut self, block: BlockId) {
+        self.sizes.remove(&block);
+        self.policy.remove(block);
+    }
+
+    /// As [`Policy::evict`], whatever was read how often.
+    pub fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
+        let left = self.policy.evict(may_leave)?;
+        self.sizes.remove(&left);
+        Some(left)
+    }
+
+    /// Chooses the block that leaves for a missed one, and forgets it; `None` where none may, or it
+    /// is not worth it.
+    pub fn displace(
+        &mut self,
+        missed: MissedBlock,
+        may_leave: &dyn Fn(BlockId) -> bool,
+    ) -> Option<BlockId> {
+        let left = self.policy.evict(may_leave)?;
+        let MissedBlock { block, is_ahead, is_wanted } = missed;
+        if let Some(admission) = self.admission.as_ref().filter(|_| !is_wanted)
+            && !admission.may_displace(block, left, is_ahead)
+        {
+            self.policy.missed(left);
+            self.policy.insert(left, self.sizes[&left]);
+            return None;
+        }
+        self.sizes.remove(&left);
+        Some(left)
+    }
+}
+
+/// A block that is to come into memory.
+#[derive(Clone, Copy, Debug)]
+pub struct MissedBlock {
+    /// Which.
+    pub block: BlockId,
+    /// It is about to be read, and was not yet.
+    pub is_ahead: bool,
+    /// The user wants it in memory, often read or not.
+    pub is_wanted: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::PolicyName;
+    use crate::simulate::{Hits, hits_gated};
+    use crate::trace::{BlockRead, Trace};
+    use cuesta_core::random::Stream;
+    use proptest::prelude::*;
+
+    const MEMORY_BLOCKS: u64 = 40;
+
+    fn run(policy: PolicyName, blocks: impl Iterator<Item = BlockId>) -> Hits {
+        let reads = blocks.map(|block| BlockRead { block, size_bytes: 1 }).collect();
+        let trace = Trace { reads, blocks: 0, blocks_bytes: 0 };
+        hits_gated(policy, true, MEMORY_BLOCKS, &trace)
+    }
+
+    #[test]
+    fn a_cycle_larger_than_memory_keeps_what_came_first() {
+        for policy in PolicyName::ALL {
+            for times in [2, 4, 10] {
+                let cycle = times * MEMORY_BLOCKS;
+                let found = run(policy, (0..cycle).cycle().take(30 * cycle as usize));
+                let expected = Hits {
+                    reads: 29 * MEMORY_BLOCKS,
+                    bytes: 29 * MEMORY_BLOCKS,
+                    filled_bytes: MEMORY_BLOCKS,
+                };
+                assert_eq!(found, expected, "{policy}, {times} times the memory");
+            }
+        }
+    }
+
+    #[test]
+    fn uniform_reads_hit_their_share_and_exchange_little() {
+        let chance = Stream::new(7, 0);
+        for policy in PolicyName::ALL {
+            for times in [2, 4, 10] {
+                let count = times * MEMORY_BLOCKS;
+                let reads = 100 * count;
+                let found = run(policy, (0..reads).map(|read| chance.below(read, count)));
+                let share = found.reads as f64 * times as f64 / reads as f64;
+                assert!((0.9..1.2).contains(&share), "{policy}, {times}: {share}");
+                let filled = found.filled_bytes as f64 / reads as f64;
+                assert!(filled < 0.09, "{policy}, {times}: {filled}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_working_set_comes_in_after_a_few_passes() {
+        for policy in PolicyName::ALL {
+            let old = (0..MEMORY_BLOCKS).cycle().take(50 * MEMORY_BLOCKS as usize);
+            let new = |passes| (1000..1000 + MEMORY_BLOCKS).cycle().take(passes);
+            let of = |passes: u64| {
+                run(policy, old.clone().chain(new((passes * MEMORY_BLOCKS) as usize)))
+            };
+            let last = of(8).reads - of(7).reads;
+            assert!(last >= MEMORY_BLOCKS * 4 / 5, "{policy}: {last}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_often_displaces_a_scan_and_a_scan_displaces_nothing() {
+        for policy in PolicyName::ALL {
+            let hot = (0..20).cycle().take(200);
+            let before = (1000..2000).chain(hot.clone());
+            let found = run(policy, before.clone());
+            assert!(found.reads >= 120, "{policy}: {}", found.reads);
+            let after = run(policy, before.chain(2000..3000).chain(hot));
+            assert_eq!(after.reads, found.reads + 200, "{policy}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_blocks_is_bounded() {
+        let mut admission = Admission::default();
+        for block in 0..3 * KNOWN_MAX as u64 {
+            admission.read(block);
+        }
+        assert!(admission.scores.len() <= KNOWN_MAX);
+        assert!(admission.score(3 * KNOWN_MAX as u64 - 1) > 0.9);
+        assert_eq!(admission.score(0), 0.0);
+    }
+
+    proptest! {
+        /// Whatever is read, pinned, freed or forced in: what is in memory is what was inserted and
+        /// neither left nor was removed, and a block that may not leave stays.
+        #[test]
+        fn nothing_is_lost_or_leaves_twice(
+            steps in prop::collection::vec((0u64..30, 0u8..6, any::<u32>()), 1..400),
+        ) {
+            for name in PolicyName::ALL {
+                let mut gated = Gated::new(name.make(10), true);
+                let mut resident = std::collections::BTreeSet::new();
+                for &(block, what, held) in &steps {
+                    let may_leave = |block: BlockId| held >> block & 1 == 0;
+                    gated.read(block);
+                    if what == 0 && resident.remove(&block) {
+                        gated.remove(block);
+                    } else if resident.contains(&block) {
+                        gated.hit(block);
+                    } else {
+                        gated.missed(block);
+                        let (is_ahead, is_wanted) = (what == 2, what == 3);
+                        let missed = MissedBlock { block, is_ahead, is_wanted };
+                        if resident.len() == 10 {
+                            let any = resident.iter().any(|&block| may_leave(block));
+                            let Some(left) = gated.displace(missed, &may_leave) else {
+                                prop_assert!(!is_wanted || !any, "{}", name);
+                                continue;
+                            };
+                            prop_assert!(resident.remove(&left) && may_leave(left), "{}", name);
+                        }
+                        gated.insert(block, 1);
+                        resident.insert(block);
+                    }
+                }
+                let mut left = std::collections::BTreeSet::new();
+                while let Some(block) = gated.evict(&|_| true) {
+                    prop_assert!(left.insert(block), "{}", name);
+                }
+                prop_assert_eq!(&left, &resident, "{}", name);
+            }
+        }
+    }
+}
