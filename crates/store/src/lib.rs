@@ -9,6 +9,7 @@ pub mod daemon;
 pub mod memory;
 pub mod path;
 pub mod policy;
+pub mod pressure;
 pub mod simulate;
 pub mod steps;
 pub mod store;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use daemon::ServeOptions;
 use policy::PolicyName;
 use simulate::Hits;
+use store::rules::FolderRule;
 use store::{Freshness, StoreOptions};
 use trace::Trace;
 
@@ -40,6 +42,8 @@ struct SimulateRequest {
     memories: Vec<u64>,
     /// Memories of so many equal steps up to all blocks, besides.
     steps: u64,
+    /// Without admission, with it, or both.
+    admissions: Vec<bool>,
 }
 
 /// What is in a trace, and what each policy would have hit.
@@ -55,6 +59,7 @@ struct SimulateResponse {
 #[derive(Debug, Serialize)]
 struct SimulatedMemory {
     policy: &'static str,
+    admission: bool,
     memory_bytes: u64,
     hits: Hits,
 }
@@ -79,13 +84,17 @@ pub fn simulate(request_json: &str) -> Result<String> {
     memories.extend((1..=steps).map(|step| all / steps * step + all % steps * step / steps));
     memories.sort_unstable();
     memories.dedup();
-    let outcome = |policy: PolicyName, memory_bytes| SimulatedMemory {
-        policy: policy.name(),
-        memory_bytes,
-        hits: simulate::hits(policy, memory_bytes, &trace),
-    };
-    let of = |&memory| policies.iter().map(move |&policy| outcome(policy, memory));
-    let outcomes = memories.iter().flat_map(of).collect();
+    let mut outcomes = Vec::new();
+    for &memory_bytes in &memories {
+        for &policy in &policies {
+            outcomes.extend(request.admissions.iter().map(|&admission| SimulatedMemory {
+                policy: policy.name(),
+                admission,
+                memory_bytes,
+                hits: simulate::hits_gated(policy, admission, memory_bytes, &trace),
+            }));
+        }
+    }
     let response = SimulateResponse {
         reads: trace.reads.len() as u64,
         read_bytes: trace.reads.iter().map(|read| read.size_bytes).sum(),
@@ -109,6 +118,8 @@ struct ServeRequest {
     max_age_seconds: Option<f64>,
     write: String,
     grace_seconds: f64,
+    admission: bool,
+    rules: Vec<FolderRule>,
 }
 
 /// Serves a store as [`daemon::serve`] does; JSON in.
@@ -132,6 +143,8 @@ pub fn serve(request_json: &str, progress: &Progress, ready: impl FnOnce()) -> R
         block_bytes: request.block_bytes,
         policy: request.policy.parse()?,
         freshness,
+        has_admission: request.admission,
+        rules: request.rules,
     };
     let options = ServeOptions { store, write: request.write.parse()?, grace };
     daemon::serve(&request.folder, &request.under, options, progress, ready)

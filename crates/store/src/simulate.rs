@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::policy::admission::{Gated, MissedBlock};
+use crate::policy::admission::{Gated, Wish};
 use crate::policy::{BlockId, PolicyName};
 use crate::trace::{BlockRead, Trace};
 
@@ -73,9 +73,10 @@ impl Memory {
             None => (),
         }
         self.policy.missed(block);
-        let missed = MissedBlock { block, is_ahead: false, is_wanted: false };
         while self.free_bytes < size_bytes {
-            let Some(left) = self.policy.displace(missed, &|_| true) else { return false };
+            let Some(left) = self.policy.displace(block, Wish::Read, &|_| true) else {
+                return false;
+            };
             self.free_bytes += self.resident.remove(&left).unwrap_or(0);
         }
         self.policy.insert(block, size_bytes);

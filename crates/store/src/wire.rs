@@ -11,6 +11,7 @@ use crate::path::StorePath;
 use crate::store::audit::Audit;
 use crate::store::counts::Counts;
 use crate::store::promise::WriteMode;
+use crate::store::rules::QuotaUse;
 use crate::under::UnderVersion;
 
 /// Most bytes of the text of a message.
@@ -154,6 +155,12 @@ pub struct Status {
     /// What it has done.
     #[serde(flatten)]
     pub counts: Counts,
+    /// Whether missed blocks displace others only where that is likely to pay.
+    pub admission: bool,
+    /// Most bytes that blocks may have now: less than `memory_bytes` where others need memory.
+    pub limit_bytes: u64,
+    /// Of folders that have one.
+    pub quotas: Vec<QuotaUse>,
 }
 
 impl Reply {

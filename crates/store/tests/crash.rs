@@ -157,16 +157,20 @@ fn act(store: &Store, action: Action) -> Result<()> {
     }
 }
 
-const OPTIONS: StoreOptions = StoreOptions {
-    memory_bytes: 8 * BLOCK,
-    block_bytes: BLOCK,
-    policy: PolicyName::Lru,
-    freshness: Freshness::OnOpen,
-};
+fn options() -> StoreOptions {
+    StoreOptions {
+        memory_bytes: 8 * BLOCK,
+        block_bytes: BLOCK,
+        policy: PolicyName::Lru,
+        freshness: Freshness::OnOpen,
+        has_admission: true,
+        rules: vec![],
+    }
+}
 
 fn open(under: &ModelUnder, folder: &Path, steps: &Steps) -> Result<Store> {
     let under = FaultyUnder::new(under.clone(), steps.clone());
-    Store::open_counted(Box::new(under), folder, OPTIONS, steps)
+    Store::open_counted(Box::new(under), folder, options(), steps)
 }
 
 /// A store in which the first actions of a scenario were done.

@@ -252,7 +252,9 @@ def simulate_policies(
     ],
     policies: Annotated[
         list[str] | None,
-        typer.Option("--policy", help="lru, sieve or s3-fifo; all of them if not given."),
+        typer.Option(
+            "--policy", help="lru, sieve, s3-fifo or clock-pro; all of them if not given."
+        ),
     ] = None,
     memories: Annotated[
         list[str] | None,
@@ -268,13 +270,16 @@ def simulate_policies(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what each eviction policy would have hit, for memories of several sizes."""
+    """Say what each eviction policy would have hit, for memories of several sizes.
+
+    Each policy without and with admission (+a): that a block displaces others where that will pay.
+    """
     from cuesta.store.simulate import PICTURE_STEPS, STEPS, simulate
     from cuesta.units import parse_size
 
     sizes = [parse_size(text, "--memory") for text in memories or ()]
     steps = PICTURE_STEPS if report else STEPS
-    found = simulate(trace, policies or (), sizes, steps=steps)
+    found = simulate(trace, policies or (), sizes, steps=steps, admissions=(False, True))
     if report:
         from cuesta.store import curves
 
@@ -297,7 +302,7 @@ def _print_hits(found: Simulation) -> None:
         f"{found.reads:,} reads of {format_bytes(found.read_bytes)}, "
         f"{found.blocks:,} blocks of {format_bytes(found.blocks_bytes)}; bytes hit:"
     )
-    names = list(dict.fromkeys(one.policy for one in found.outcomes))
+    names = list(dict.fromkeys(f"{one.policy}{' +a' * one.admission}" for one in found.outcomes))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("memory", *names):
         table.add_column(name, justify="right", no_wrap=True)

@@ -28,7 +28,24 @@ class StartOptions:
         str, typer.Option(help="Most memory for blocks, e.g. 8GiB.", show_default=False)
     ]
     block: Annotated[str, typer.Option(help="Size of a block.")] = "64MiB"
-    policy: Annotated[str, typer.Option(help="Which block leaves: lru, sieve, s3-fifo.")] = "lru"
+    policy: Annotated[
+        str, typer.Option(help="Which block leaves: lru, sieve, s3-fifo, clock-pro.")
+    ] = "lru"
+    admission: Annotated[
+        bool, typer.Option(help="A block comes into a full memory only where that will pay.")
+    ] = True
+    quotas: Annotated[
+        list[str] | None,
+        typer.Option("--quota", metavar="/FOLDER=SIZE", help="Most memory for files below it."),
+    ] = None
+    uses: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            metavar="/FOLDER=USE",
+            help="pin (what is read stays), normal, or bypass (what is read does not come).",
+        ),
+    ] = None
     fresh: Annotated[
         str,
         typer.Option(
@@ -81,6 +98,7 @@ def start_command() -> Callable[..., None]:
 def _start(options: StartOptions) -> None:
     from cuesta.store import control
     from cuesta.store.control import StoreSettings
+    from cuesta.store.rules import folder_rules
     from cuesta.units import format_bytes, parse_size
 
     found = control.start(
@@ -92,8 +110,17 @@ def _start(options: StartOptions) -> None:
             max_age_seconds=_age(options.fresh),
             write=options.write,
             grace_seconds=options.grace,
+            admission=options.admission,
+            rules=folder_rules(options.quotas or (), options.uses or ()),
         )
     )
+    if found["limit_bytes"] < found["memory_bytes"]:
+        typer.echo(
+            f"of {format_bytes(found['memory_bytes'])} at most "
+            f"{format_bytes(found['limit_bytes'])} are used now: this job, or the system, has no "
+            "more memory to spare",
+            err=True,
+        )
     typer.echo(
         f"store of {format_bytes(found['memory_bytes'])} over {found['under']}, "
         f"process {found['pid']}{_page_words(options.page)}",

@@ -88,6 +88,11 @@ def lines(
     others = found["connections"] - 1 - (found["page"] is not None)
     yield f"under     {found['under']}"
     yield f"memory    {used} of {memory} ({full:.0%}) in {found['blocks']} blocks"
+    if found["limit_bytes"] < found["memory_bytes"]:
+        yield f"limit     {format_bytes(found['limit_bytes'])} now, for others need memory"
+    for quota in found["quotas"]:
+        used, most = format_bytes(quota["used_bytes"]), format_bytes(quota["quota_bytes"])
+        yield f"quota     {used} of {most} below /{quota['folder']}"
     if bar:
         yield f"          {bar}"
     yield f"pinned    {format_bytes(found['pinned_bytes'])}"
@@ -98,7 +103,7 @@ def lines(
     yield f"hits      {found['hits']:,}, {format_bytes(found['hit_bytes'])}{share}"
     yield (
         f"misses    {found['misses']:,}, {format_bytes(found['miss_bytes'])}, "
-        f"{found['bypassed']:,} without room"
+        f"{found['bypassed']:,} past the memory"
     )
     yield f"left      {found['evictions']:,} blocks for others ({found['policy']})"
     if before is not None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from cuesta.errors import EngineError, InputError
 from cuesta.store.client import Connection
+from cuesta.store.rules import FolderRule
 from cuesta.units import format_bytes
 
 MEMORY_ROOT = Path("/dev/shm")
@@ -35,6 +36,7 @@ def default_folder() -> Path:
 class StoreSettings:
     """How a store is to be: the folder it is over, and its memory.
 
+    `admission` keeps a block that is read from displacing others where that is not likely to pay.
     `max_age_seconds` is how long a version is taken for the current one of a file: 0 asks each
     time that it is opened, `None` never again. `write` is the mode of files that name none.
     `grace_seconds` is how long, after a signal, dirty files may take to the under level.
@@ -47,6 +49,8 @@ class StoreSettings:
     max_age_seconds: float | None = 0.0
     write: str = "through"
     grace_seconds: float = 30.0
+    admission: bool = True
+    rules: tuple[FolderRule, ...] = ()
 
 
 def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]:

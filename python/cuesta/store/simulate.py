@@ -17,12 +17,17 @@ PICTURE_STEPS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """A policy with a memory of some bytes, and the reads and bytes that it would have hit."""
+    """A policy with a memory of some bytes, and the reads and bytes that it would have hit.
+
+    `filled_bytes` are those that came into memory.
+    """
 
     policy: str
+    admission: bool
     memory_bytes: int
     hit_reads: int
     hit_bytes: int
+    filled_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +47,12 @@ def simulate(
     memories: Sequence[int] = (),
     *,
     steps: int = STEPS,
+    admissions: Sequence[bool] = (False,),
 ) -> Simulation:
     """Replay a trace (`spec/formats/store-trace.md`) under policies, all when none is named.
 
-    `memories` are in bytes; none means `steps` equal ones up to all blocks.
-    Cost: O(reads) a policy and memory.
+    `memories` are in bytes; none means `steps` equal ones up to all blocks. `admissions` are
+    without admission, with it, or both. Cost: O(reads) a policy and memory.
     Errors: `InputError` naming the line of the trace, or the policy.
     """
     request = {
@@ -54,14 +60,17 @@ def simulate(
         "policies": list(policies),
         "memories": list(memories),
         "steps": 0 if memories else steps,
+        "admissions": list(admissions),
     }
     found = json.loads(native_module().store_simulate(json.dumps(request)))
     outcomes = tuple(
         Simulated(
             policy=one["policy"],
+            admission=one["admission"],
             memory_bytes=one["memory_bytes"],
             hit_reads=one["hits"]["reads"],
             hit_bytes=one["hits"]["bytes"],
+            filled_bytes=one["hits"]["filled_bytes"],
         )
         for one in found.pop("outcomes")
     )

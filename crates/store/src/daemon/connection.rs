@@ -8,6 +8,7 @@ use cuesta_core::{Error, Result};
 
 use super::Daemon;
 use crate::memory::BlockKey;
+use crate::policy::admission::Wish;
 use crate::store::{BlockLease, WritePlace};
 use crate::wire::{PAYLOAD_BYTES_MAX, Question, Reply};
 
@@ -18,11 +19,13 @@ pub(super) struct Connection<'a> {
     leases: HashMap<BlockKey, u64>,
     /// Files that it writes.
     writes: Vec<u64>,
+    /// The block that was asked for last.
+    last: Option<BlockKey>,
 }
 
 impl<'a> Connection<'a> {
     pub(super) fn new(daemon: &'a Daemon) -> Self {
-        Self { daemon, opens: vec![], leases: HashMap::new(), writes: vec![] }
+        Self { daemon, opens: vec![], leases: HashMap::new(), writes: vec![], last: None }
     }
 
     pub(super) fn answer(&mut self, question: &Question, payload: &mut Vec<u8>) -> Result<Reply> {
@@ -144,7 +147,9 @@ impl<'a> Connection<'a> {
 
     fn lease(&mut self, key: BlockKey) -> Result<Reply> {
         self.check_open(key.file)?;
-        Ok(match self.daemon.store.lease(key)? {
+        let wish = if self.last == Some(key) { Wish::ReadOn } else { Wish::Read };
+        self.last = Some(key);
+        Ok(match self.daemon.store.lease_as(key, wish)? {
             BlockLease::Memory(block, path) => {
                 *self.leases.entry(key).or_default() += 1;
                 let (size_bytes, checksum) = (block.size_bytes, block.checksum);
@@ -165,14 +170,19 @@ impl<'a> Connection<'a> {
     }
 
     /// Bytes from memory where their block comes there, else from the under level.
-    fn read(&self, (number, offset): (u64, u64), bytes: u32, to: &mut Vec<u8>) -> Result<Reply> {
+    fn read(
+        &mut self,
+        (number, offset): (u64, u64),
+        bytes: u32,
+        to: &mut Vec<u8>,
+    ) -> Result<Reply> {
         self.check_open(number)?;
         if bytes > PAYLOAD_BYTES_MAX {
             let text = format!("{bytes} bytes are more than {PAYLOAD_BYTES_MAX} at once");
             return Err(Error::input("store", text));
         }
         to.resize(bytes as usize, 0);
-        self.daemon.store.read(number, to, offset)?;
+        self.daemon.store.read_on(&mut self.last, number, to, offset)?;
         Ok(Reply::Moved { bytes: bytes.into() })
     }
 }

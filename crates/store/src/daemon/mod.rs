@@ -17,6 +17,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 
 use crate::memory::MemoryTier;
 use crate::path::StorePath;
+use crate::pressure::MemoryGuard;
 use crate::steps::Steps;
 use crate::store::promise::WriteMode;
 use crate::store::{Store, StoreOptions};
@@ -37,7 +38,7 @@ const FILLERS: usize = 2;
 const TICK: Duration = Duration::from_millis(20);
 
 /// How a daemon works.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServeOptions {
     /// Its store.
     pub store: StoreOptions,
@@ -103,6 +104,8 @@ pub fn serve(
         daemon.spawn("cuesta-ahead", |daemon| daemon.store.fill_ahead()).map_err(failed)?;
     }
     daemon.spawn("cuesta-back", |daemon| daemon.store.write_back()).map_err(failed)?;
+    let mut guard = MemoryGuard::new(daemon.store.options().memory_bytes);
+    guard.look(&daemon.store);
     ready();
     while !daemon.stops.load(Ordering::Relaxed) && progress.advance(0).is_ok() {
         match listener.accept() {
@@ -110,6 +113,7 @@ pub fn serve(
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
             Err(_) => std::thread::sleep(TICK),
         }
+        guard.look(&daemon.store);
     }
     let _ = fs::remove_file(&socket);
     daemon.store.end_ahead();
@@ -219,6 +223,9 @@ impl Daemon {
             write: self.write,
             failure: self.store.last_failure(),
             counts: self.store.counts(),
+            admission: options.has_admission,
+            limit_bytes: self.store.limit_bytes(),
+            quotas: self.store.quotas(),
         }
     }
 
@@ -265,6 +272,8 @@ mod tests {
             block_bytes: 1000,
             policy: PolicyName::Lru,
             freshness: Freshness::OnOpen,
+            has_admission: true,
+            rules: vec![],
         },
         write: WriteMode::Through,
         grace: Duration::from_secs(10),

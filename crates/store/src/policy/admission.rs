@@ -92,13 +92,15 @@ pub struct Gated {
     admission: Option<Admission>,
     /// Blocks in memory and their bytes.
     sizes: HashMap<BlockId, u64>,
+    /// Reads whose block was not worth another one.
+    declined: u64,
 }
 
 impl Gated {
     /// A policy, with admission or without.
     pub fn new(policy: Box<dyn Policy>, has_admission: bool) -> Self {
         let admission = has_admission.then(Admission::default);
-        Self { policy, admission, sizes: HashMap::new() }
+        Self { policy, admission, sizes: HashMap::new(), declined: 0 }
     }
 
     /// Counts a read of a block, in memory or not, before anything else is said of it.
@@ -106,6 +108,11 @@ impl Gated {
         if let Some(admission) = &mut self.admission {
             admission.read(block);
         }
+    }
+
+    /// Reads of blocks that were not worth what would have left for them.
+    pub fn declined(&self) -> u64 {
+        self.declined
     }
 
     /// As [`Policy::hit`].
@@ -141,14 +148,15 @@ impl Gated {
     /// is not worth it.
     pub fn displace(
         &mut self,
-        missed: MissedBlock,
+        missed: BlockId,
+        wish: Wish,
         may_leave: &dyn Fn(BlockId) -> bool,
     ) -> Option<BlockId> {
         let left = self.policy.evict(may_leave)?;
-        let MissedBlock { block, is_ahead, is_wanted } = missed;
-        if let Some(admission) = self.admission.as_ref().filter(|_| !is_wanted)
-            && !admission.may_displace(block, left, is_ahead)
+        if let Some(admission) = self.admission.as_ref().filter(|_| wish != Wish::Wanted)
+            && !admission.may_displace(missed, left, wish == Wish::Ahead)
         {
+            self.declined += u64::from(wish != Wish::Ahead);
             self.policy.missed(left);
             self.policy.insert(left, self.sizes[&left]);
             return None;
@@ -158,15 +166,17 @@ impl Gated {
     }
 }
 
-/// A block that is to come into memory.
-#[derive(Clone, Copy, Debug)]
-pub struct MissedBlock {
-    /// Which.
-    pub block: BlockId,
-    /// It is about to be read, and was not yet.
-    pub is_ahead: bool,
+/// Why a block that is not in memory is to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// It is read.
+    Read,
+    /// More of it is read, just after some of it was: that counts as one read.
+    ReadOn,
+    /// It is about to be read.
+    Ahead,
     /// The user wants it in memory, often read or not.
-    pub is_wanted: bool,
+    Wanted,
 }
 
 #[cfg(test)]
@@ -273,12 +283,11 @@ mod tests {
                         gated.hit(block);
                     } else {
                         gated.missed(block);
-                        let (is_ahead, is_wanted) = (what == 2, what == 3);
-                        let missed = MissedBlock { block, is_ahead, is_wanted };
+                        let wish = [Wish::Wanted, Wish::Ahead, Wish::Read][what as usize % 3];
                         if resident.len() == 10 {
                             let any = resident.iter().any(|&block| may_leave(block));
-                            let Some(left) = gated.displace(missed, &may_leave) else {
-                                prop_assert!(!is_wanted || !any, "{}", name);
+                            let Some(left) = gated.displace(block, wish, &may_leave) else {
+                                prop_assert!(wish != Wish::Wanted || !any, "{}", name);
                                 continue;
                             };
                             prop_assert!(resident.remove(&left) && may_leave(left), "{}", name);

@@ -31,4 +31,6 @@ pub struct Counts {
     pub hit_bytes: u64,
     /// Bytes of the blocks of `misses`.
     pub miss_bytes: u64,
+    /// Of the bypassed, those whose block was not worth what would have left for it.
+    pub declined: u64,
 }

@@ -12,6 +12,7 @@ use cuesta_runtime::parallel::lock;
 use super::state::FileVersion;
 use super::{BlockLease, Handle, OPERATION, Store, changed_or, system};
 use crate::memory::{BlockKey, SealedBlock};
+use crate::policy::admission::Wish;
 use crate::under::{UnderFile, UnderVersion};
 
 /// A file that was changed so short a time ago may change again without another time: the clocks
@@ -24,6 +25,21 @@ impl Store {
     /// # Errors
     /// As [`lease`](Self::lease).
     pub fn read(&self, number: u64, buffer: &mut [u8], offset: u64) -> Result<()> {
+        self.read_on(&mut None, number, buffer, offset)
+    }
+
+    /// As [`read`](Self::read), by somebody who leased or read the `last` block before: more of the
+    /// same counts as one read.
+    ///
+    /// # Errors
+    /// As [`lease`](Self::lease).
+    pub fn read_on(
+        &self,
+        last: &mut Option<BlockKey>,
+        number: u64,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> Result<()> {
         let mut done = 0;
         while done < buffer.len() {
             let place = offset + done as u64;
@@ -32,7 +48,9 @@ impl Store {
             let left = (self.options.block_bytes - within).min((buffer.len() - done) as u64);
             let piece = &mut buffer[done..done + left as usize];
             let key = BlockKey { file: number, index };
-            match self.lease(key)? {
+            let wish = if *last == Some(key) { Wish::ReadOn } else { Wish::Read };
+            *last = Some(key);
+            match self.lease_as(key, wish)? {
                 BlockLease::Memory(_, path) => {
                     let read = File::open(&path).and_then(|file| file.read_exact_at(piece, within));
                     self.release(key);

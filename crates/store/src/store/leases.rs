@@ -2,10 +2,11 @@
 
 use super::state::{Backing, BlockState, FileState, LeaseStep, Residency, id_of};
 use crate::memory::{BlockKey, SealedBlock};
+use crate::policy::admission::Wish;
 
 impl Residency {
     /// The next step towards a lease of a block, whose file is open.
-    pub fn lease(&mut self, key: BlockKey) -> LeaseStep {
+    pub fn lease(&mut self, key: BlockKey, wish: Wish) -> LeaseStep {
         match self.blocks.get_mut(&key) {
             Some(BlockState::Here { block, leases, is_ahead }) => {
                 *leases += 1;
@@ -30,16 +31,24 @@ impl Residency {
         }
         self.counts.misses += 1;
         self.counts.miss_bytes += self.size_of(key);
-        let step = self.begin(key);
+        let step = self.begin(key, wish);
         self.counts.bypassed += u64::from(matches!(step, LeaseStep::Bypass { .. }));
         step
     }
 
+    /// Counts a read of a block, before its lease.
+    pub fn read(&mut self, key: BlockKey) {
+        self.policy.read(id_of(key));
+    }
+
     /// Makes room for a block that is not there, if there is any, and counts its bytes.
-    fn begin(&mut self, key: BlockKey) -> LeaseStep {
+    fn begin(&mut self, key: BlockKey, wish: Wish) -> LeaseStep {
+        if wish != Wish::Wanted && self.passes_by(key.file) {
+            return LeaseStep::Bypass { leaving: vec![] };
+        }
         let size_bytes = self.size_of(key);
         self.policy.missed(id_of(key));
-        let (leaving, has_room) = self.make_room(size_bytes);
+        let (leaving, has_room) = self.make_room_for(key, size_bytes, wish);
         if !has_room {
             return LeaseStep::Bypass { leaving };
         }
@@ -67,7 +76,7 @@ impl Residency {
         if !self.files.get(&key.file).is_some_and(is_open) || self.blocks.contains_key(&key) {
             return LeaseStep::Wait;
         }
-        self.begin(key)
+        self.begin(key, Wish::Ahead)
     }
 
     /// A block is whole in memory, and leased to whoever filled it, unless that was ahead of all.

@@ -15,6 +15,8 @@ mod persist;
 pub mod promise;
 mod record;
 mod recover;
+mod room;
+pub mod rules;
 pub mod state;
 mod upkeep;
 mod writes;
@@ -33,6 +35,7 @@ use cuesta_runtime::parallel::lock;
 use crate::memory::{BlockKey, MemoryTier, SealedBlock};
 use crate::path::StorePath;
 use crate::policy::PolicyName;
+use crate::policy::admission::{Gated, Wish};
 use crate::steps::Steps;
 use crate::trace::Recorder;
 use crate::under::{Under, UnderFile, UnderVersion};
@@ -41,6 +44,7 @@ use counts::Counts;
 use ledger::Ledger;
 use persist::DirtyQueue;
 use record::Records;
+use rules::{FolderRule, QuotaUse};
 use state::{Backing, LeaseStep, Residency};
 use writes::PendingFile;
 pub use writes::WritePlace;
@@ -68,7 +72,7 @@ pub enum Freshness {
 }
 
 /// How a store works.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StoreOptions {
     /// Most bytes of blocks in memory.
     pub memory_bytes: u64,
@@ -78,6 +82,10 @@ pub struct StoreOptions {
     pub policy: PolicyName,
     /// When versions are compared.
     pub freshness: Freshness,
+    /// Whether a missed block displaces others only where that is likely to pay.
+    pub has_admission: bool,
+    /// What holds for the files of folders.
+    pub rules: Vec<FolderRule>,
 }
 
 /// A file that was opened: one version of it until it is closed.
@@ -163,7 +171,9 @@ impl Store {
         fs::create_dir_all(&files)
             .map_err(|cause| Error::system(OPERATION, "making", &files, &cause))?;
         let policy = options.policy.make(options.memory_bytes);
-        let state = Residency::new(options.memory_bytes, options.block_bytes, policy);
+        let policy = Gated::new(policy, options.has_admission);
+        let mut state = Residency::new(options.memory_bytes, options.block_bytes, policy);
+        state.set_rules(options.rules.clone());
         let store = Self {
             under,
             tier,
@@ -201,12 +211,42 @@ impl Store {
         lock(&self.state).counts()
     }
 
+    /// The quotas, and how much of each is used.
+    pub fn quotas(&self) -> Vec<QuotaUse> {
+        lock(&self.state).quotas()
+    }
+
+    /// Most bytes that blocks may have now.
+    pub fn limit_bytes(&self) -> u64 {
+        lock(&self.state).limit_bytes()
+    }
+
+    /// Bytes that blocks have.
+    pub fn used_bytes(&self) -> u64 {
+        lock(&self.state).counts.used_bytes
+    }
+
+    /// Changes how many bytes blocks may have, up to all that the store was opened with: blocks that
+    /// nobody holds leave for that.
+    pub fn set_limit(&self, limit_bytes: u64) {
+        let leaving = lock(&self.state).set_limit(limit_bytes);
+        self.remove(&leaving);
+    }
+
     /// Leases a block of an open file; [`release`](Self::release) it where it is in memory. A block
     /// that is not there is filled meanwhile.
     ///
     /// # Errors
     /// `Input` where the file has no such block, or is another one by now; `System`.
     pub fn lease(&self, key: BlockKey) -> Result<BlockLease> {
+        self.lease_as(key, Wish::Read)
+    }
+
+    /// As [`lease`](Self::lease), where it is known why the block is wanted.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn lease_as(&self, key: BlockKey, wish: Wish) -> Result<BlockLease> {
         let mut state = lock(&self.state);
         let Some(file) = state.file(key.file).cloned() else {
             return Err(Error::input(OPERATION, format!("file {} is not open", key.file)));
@@ -215,8 +255,11 @@ impl Store {
             let text = format!("{} has no block {}", file.path, key.index);
             return Err(Error::input(OPERATION, text));
         }
-        if let Some(recorder) = &mut *lock(&self.recorder) {
-            recorder.add(&file.path, key.index, state.size_of(key));
+        if wish != Wish::ReadOn {
+            state.read(key);
+            if let Some(recorder) = &mut *lock(&self.recorder) {
+                recorder.add(&file.path, key.index, state.size_of(key));
+            }
         }
         let following = state.following(key, AHEAD_BLOCKS);
         self.queue.add(following);
@@ -224,7 +267,7 @@ impl Store {
             if state.is_lost(key) {
                 return Err(persist::lost(&file.path, key.index));
             }
-            match state.lease(key) {
+            match state.lease(key, wish) {
                 LeaseStep::Grant(block) => return Ok(self.granted(block)),
                 LeaseStep::Wait => {
                     state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -292,7 +335,7 @@ impl Store {
         let bytes = file.version.size_bytes.min(self.options.memory_bytes);
         for index in 0..bytes.div_ceil(self.options.block_bytes) {
             let key = BlockKey { file: file.number, index };
-            if let BlockLease::Memory(..) = self.lease(key)? {
+            if let BlockLease::Memory(..) = self.lease_as(key, Wish::Wanted)? {
                 self.release(key);
             }
         }

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
+use super::rules::{FileRule, FolderRule, FolderUse, rule_of};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::path::StorePath;
-use crate::policy::{BlockId, Policy};
+use crate::policy::BlockId;
+use crate::policy::admission::Gated;
 use crate::under::UnderVersion;
 
 /// A file of the under level, in one version.
@@ -70,6 +72,7 @@ pub(super) struct FileState {
     pub(super) backing: Backing,
     pub(super) opens: u64,
     pub(super) is_pinned: bool,
+    pub(super) rule: FileRule,
     /// A newer version has its name, or it was freed: its blocks leave when nobody has them.
     pub(super) is_old: bool,
     /// A block was filled so soon after a change that the next one may bear the same time.
@@ -91,8 +94,11 @@ pub(super) enum BlockState {
 /// Files, blocks and the policy.
 pub struct Residency {
     pub(super) block_bytes: u64,
-    memory_bytes: u64,
-    pub(super) policy: Box<dyn Policy>,
+    pub(super) memory_bytes: u64,
+    /// What blocks may have of it now.
+    pub(super) limit_bytes: u64,
+    pub(super) rules: Vec<FolderRule>,
+    pub(super) policy: Gated,
     pub(super) files: HashMap<u64, FileState>,
     pub(super) names: HashMap<StorePath, u64>,
     /// By file, then block.
@@ -103,10 +109,12 @@ pub struct Residency {
 
 impl Residency {
     /// Nothing in memory yet.
-    pub fn new(memory_bytes: u64, block_bytes: u64, policy: Box<dyn Policy>) -> Self {
+    pub fn new(memory_bytes: u64, block_bytes: u64, policy: Gated) -> Self {
         Self {
             block_bytes,
             memory_bytes,
+            limit_bytes: memory_bytes,
+            rules: Vec::new(),
             policy,
             files: HashMap::new(),
             names: HashMap::new(),
@@ -139,6 +147,7 @@ impl Residency {
             memory_only_bytes: alone(Backing::Memory),
             blocks: self.blocks.values().filter(here).count() as u64,
             pinned_bytes: self.blocks.iter().map(pinned).sum(),
+            declined: self.policy.declined(),
             ..self.counts
         }
     }
@@ -147,7 +156,7 @@ impl Residency {
     pub fn adopt(&mut self, number: u64, file: FileVersion, blocks: &[SealedBlock]) {
         self.next_file = self.next_file.max(number + 1);
         self.names.insert(file.path.clone(), number);
-        self.files.insert(number, FileState::new(file, Backing::Under));
+        self.files.insert(number, FileState::new(file, Backing::Under, &self.rules));
         for &block in blocks {
             self.counts.used_bytes += block.size_bytes;
             self.policy.insert(id_of(block.key), block.size_bytes);
@@ -182,7 +191,7 @@ impl Residency {
         self.next_file += 1;
         self.names.insert(path.clone(), number);
         let file = FileVersion { path: path.clone(), version };
-        let entry = FileState { opens: 1, ..FileState::new(file, Backing::Under) };
+        let entry = FileState { opens: 1, ..FileState::new(file, Backing::Under, &self.rules) };
         self.files.insert(number, entry);
         (number, leaving)
     }
@@ -262,44 +271,13 @@ impl Residency {
         self.files.get(&number).map_or(Backing::Under, |entry| entry.backing)
     }
 
-    fn is_pinned(&self, key: BlockKey) -> bool {
+    pub(super) fn is_pinned(&self, key: BlockKey) -> bool {
         self.files.get(&key.file).is_some_and(|entry| entry.is_pinned)
     }
 
     pub(super) fn blocks_of(&self, number: u64) -> impl Iterator<Item = (&BlockKey, &BlockState)> {
         let first = BlockKey { file: number, index: 0 };
         self.blocks.range(first..=BlockKey { index: u64::MAX, ..first })
-    }
-
-    /// Has blocks leave until so many bytes are free: these, and whether they are free then.
-    pub(super) fn make_room(&mut self, size_bytes: u64) -> (Vec<SealedBlock>, bool) {
-        let mut leaving = Vec::new();
-        if size_bytes > self.memory_bytes {
-            return (leaving, false);
-        }
-        while self.counts.used_bytes + size_bytes > self.memory_bytes {
-            let Some(left) = self.evict() else { return (leaving, false) };
-            leaving.push(left);
-            self.counts.evictions += 1;
-        }
-        (leaving, true)
-    }
-
-    fn evict(&mut self) -> Option<SealedBlock> {
-        let Self { policy, blocks, files, .. } = self;
-        let may_leave = |id: BlockId| {
-            let key = key_of(id);
-            let stays = files
-                .get(&key.file)
-                .is_some_and(|entry| entry.is_pinned || entry.backing != Backing::Under);
-            let is_free =
-                matches!(blocks[&key], BlockState::Here { leases: 0, .. } | BlockState::Found(_));
-            is_free && !stays
-        };
-        let key = key_of(policy.evict(&may_leave)?);
-        let left = self.take(key);
-        self.forget_if_old(key.file);
-        left
     }
 
     /// Takes a block out that does not leave by the policy's choice.
@@ -310,7 +288,7 @@ impl Residency {
     }
 
     /// Takes a block that nobody works on out of the list.
-    fn take(&mut self, key: BlockKey) -> Option<SealedBlock> {
+    pub(super) fn take(&mut self, key: BlockKey) -> Option<SealedBlock> {
         let block = match self.blocks.remove(&key)? {
             BlockState::Here { block, .. } | BlockState::Found(block) => block,
             busy @ BlockState::Busy { .. } => {
@@ -336,12 +314,24 @@ pub(super) fn id_of(key: BlockKey) -> BlockId {
     (key.file << 32) | key.index
 }
 
-fn key_of(id: BlockId) -> BlockKey {
+pub(super) fn key_of(id: BlockId) -> BlockKey {
     BlockKey { file: id >> 32, index: id & u64::from(u32::MAX) }
 }
 
 impl FileState {
-    pub(super) fn new(file: FileVersion, backing: Backing) -> Self {
-        Self { file, backing, opens: 0, is_pinned: false, is_old: false, is_young: false, next: 0 }
+    pub(super) fn new(file: FileVersion, backing: Backing, rules: &[FolderRule]) -> Self {
+        let rule = rule_of(rules, &file.path);
+        let is_pinned = rule.folder_use == FolderUse::Pin;
+        Self { file, backing, opens: 0, is_pinned, rule, is_old: false, is_young: false, next: 0 }
+    }
+}
+
+impl BlockState {
+    /// Bytes of it that are counted.
+    pub(super) fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Busy { size_bytes } => *size_bytes,
+            Self::Found(block) | Self::Here { block, .. } => block.size_bytes,
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::state::{Backing, BlockState, FileState, FileVersion, Residency, id_of};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::path::StorePath;
+use crate::policy::admission::Wish;
 use crate::under::UnderVersion;
 
 impl Residency {
@@ -13,7 +14,7 @@ impl Residency {
         let version =
             UnderVersion { device: 0, inode: number, size_bytes: 0, modified_ns: 0, changed_ns: 0 };
         let file = FileVersion { path: path.clone(), version };
-        let entry = FileState { opens: 1, ..FileState::new(file, Backing::Writing) };
+        let entry = FileState { opens: 1, ..FileState::new(file, Backing::Writing, &self.rules) };
         self.files.insert(number, entry);
         number
     }
@@ -43,7 +44,7 @@ impl Residency {
             return (vec![], false);
         }
         let size_bytes = self.block_bytes;
-        let (leaving, has_room) = self.make_room(size_bytes);
+        let (leaving, has_room) = self.make_room_for(key, size_bytes, Wish::Wanted);
         if has_room {
             self.policy.insert(id_of(key), size_bytes);
             self.counts.used_bytes += size_bytes;

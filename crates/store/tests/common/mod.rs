@@ -31,6 +31,8 @@ impl Setting {
             block_bytes: BLOCK,
             policy: PolicyName::Lru,
             freshness: Freshness::OnOpen,
+            has_admission: false,
+            rules: vec![],
         };
         Self { folder, options }
     }
@@ -44,7 +46,7 @@ impl Setting {
     }
 
     pub fn store_over(&self, under: Box<dyn Under>) -> Store {
-        Store::open(under, &self.folder.path().join("memory"), self.options).unwrap()
+        Store::open(under, &self.folder.path().join("memory"), self.options.clone()).unwrap()
     }
 
     /// Writes a file that was changed long ago.

@@ -1,0 +1,196 @@
+//! Memory that others need: the store takes no more than the system, or the control group of the
+//! job, can spare, and gives back what it has when memory runs short.
+
+pub mod group;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::store::Store;
+use group::ControlGroup;
+
+/// How often memory is looked at: no more is filled between two looks than is spare at the first.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// At most this is left for others, ...
+const RESERVE_MAX_BYTES: u64 = 1 << 30;
+/// ... and of less memory this part.
+const RESERVE_PART: u64 = 16;
+/// Tasks that waited for memory for more than this share of the time are pressure; a guess.
+const STALLED_SHARE: f64 = 0.1;
+/// Under pressure all memory is given back in so many seconds.
+const SHRINK_SECONDS: f64 = 8.0;
+/// Without pressure it is taken again in so many.
+const GROW_SECONDS: f64 = 60.0;
+
+/// How memory is at a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemoryReading {
+    /// All there is for this process.
+    pub total_bytes: u64,
+    /// What can be had without taking it from others.
+    pub available_bytes: u64,
+    /// Share of the time since the reading before in which tasks waited for memory.
+    pub stalled_share: f64,
+}
+
+impl MemoryReading {
+    fn reserve_bytes(&self) -> u64 {
+        (self.total_bytes / RESERVE_PART).min(RESERVE_MAX_BYTES)
+    }
+}
+
+/// Most bytes that blocks may have from now on, where they could have `limit_bytes` up to now, have
+/// `used_bytes`, and `asked_bytes` at most; `elapsed` is since the reading before.
+///
+/// A reserve is left for others at once; under pressure the limit sinks from what is used, and
+/// where twice the reserve is free it rises slowly.
+pub fn next_limit(
+    (limit_bytes, asked_bytes): (u64, u64),
+    used_bytes: u64,
+    reading: MemoryReading,
+    elapsed: Duration,
+) -> u64 {
+    let reserve = reading.reserve_bytes();
+    let spare = used_bytes.saturating_add(reading.available_bytes);
+    let (limit, most) = (limit_bytes.min(asked_bytes), spare.saturating_sub(reserve));
+    let step = |seconds: f64| (asked_bytes as f64 * elapsed.as_secs_f64() / seconds) as u64;
+    if reading.stalled_share > STALLED_SHARE {
+        limit.min(most).min(used_bytes.saturating_sub(step(SHRINK_SECONDS)))
+    } else if limit > most {
+        most
+    } else {
+        let roomy = spare.saturating_sub(2 * reserve);
+        let grown = limit.saturating_add(step(GROW_SECONDS));
+        limit.max(grown.min(roomy).min(asked_bytes))
+    }
+}
+
+/// Looks at the memory, and tells a store how much of it may be used.
+#[derive(Debug)]
+pub struct MemoryGuard {
+    group: Option<ControlGroup>,
+    asked_bytes: u64,
+    /// When it looked last, and for how long tasks had waited until then.
+    before: Option<(Instant, Duration)>,
+}
+
+impl MemoryGuard {
+    /// For a store that may have so many bytes, in the control group of this process.
+    pub fn new(asked_bytes: u64) -> Self {
+        Self { group: ControlGroup::own(), asked_bytes, before: None }
+    }
+
+    /// Looks, unless it did a moment ago.
+    pub fn look(&mut self, store: &Store) {
+        let now = Instant::now();
+        let elapsed = self.before.map_or(INTERVAL, |(then, _)| now - then);
+        if elapsed < INTERVAL {
+            return;
+        }
+        let stalled = self.stalled();
+        let before = self.before.replace((now, stalled.unwrap_or_default()));
+        let waited = stalled.zip(before).map_or(0.0, |(stalled, (_, before))| {
+            stalled.saturating_sub(before).as_secs_f64() / elapsed.as_secs_f64()
+        });
+        // A system that says nothing of its memory is not Linux; then the user's word holds.
+        let Some((total_bytes, available_bytes)) = self.memory() else { return };
+        let reading = MemoryReading { total_bytes, available_bytes, stalled_share: waited };
+        let (limit, used) = (store.limit_bytes(), store.used_bytes());
+        let next = next_limit((limit, self.asked_bytes), used, reading, elapsed);
+        if next != limit {
+            store.set_limit(next);
+        }
+    }
+
+    /// All the memory, and what of it is available: the system's, or less in the group.
+    fn memory(&self) -> Option<(u64, u64)> {
+        let text = fs::read_to_string("/proc/meminfo").ok()?;
+        let (total, available) = meminfo(&text)?;
+        let group =
+            self.group.as_ref().and_then(ControlGroup::memory).unwrap_or((total, available));
+        Some((total.min(group.0), available.min(group.1)))
+    }
+
+    /// For how long tasks have waited for memory, in all.
+    fn stalled(&self) -> Option<Duration> {
+        let group = self.group.as_ref().and_then(ControlGroup::pressure_file);
+        let file = group.as_deref().unwrap_or(Path::new("/proc/pressure/memory"));
+        stalled(&fs::read_to_string(file).ok()?)
+    }
+}
+
+/// Total and available bytes.
+fn meminfo(text: &str) -> Option<(u64, u64)> {
+    let of = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+    };
+    Some((of("MemTotal:")?, of("MemAvailable:")?))
+}
+
+/// The time of the line `some` of pressure stall information.
+fn stalled(text: &str) -> Option<Duration> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let (_, total) = line.rsplit_once("total=")?;
+    total.trim().parse().ok().map(Duration::from_micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn reading(available_bytes: u64, stalled_share: f64) -> MemoryReading {
+        MemoryReading { total_bytes: 1600, available_bytes, stalled_share }
+    }
+
+    #[test]
+    fn a_reserve_is_left_at_once_and_memory_taken_again_slowly() {
+        // The reserve is 100.
+        assert_eq!(next_limit((600, 600), 500, reading(400, 0.0), SECOND), 600);
+        assert_eq!(next_limit((600, 600), 500, reading(150, 0.0), SECOND), 550);
+        assert_eq!(next_limit((600, 600), 500, reading(0, 0.0), SECOND), 400);
+        assert_eq!(next_limit((600, 600), 50, reading(0, 0.0), SECOND), 0);
+        assert_eq!(next_limit((300, 600), 300, reading(150, 0.0), SECOND), 300);
+        assert_eq!(next_limit((300, 600), 300, reading(900, 0.0), SECOND), 310);
+        assert_eq!(next_limit((300, 600), 300, reading(205, 0.0), SECOND), 305);
+        assert_eq!(next_limit((300, 600), 300, reading(900, 0.0), 100 * SECOND), 600);
+    }
+
+    #[test]
+    fn where_tasks_wait_for_memory_it_is_given_back() {
+        assert_eq!(next_limit((600, 800), 500, reading(900, 0.5), SECOND), 400);
+        assert_eq!(next_limit((600, 800), 50, reading(900, 0.5), SECOND), 0);
+        assert_eq!(next_limit((400, 800), 400, reading(900, 0.05), SECOND), 413);
+    }
+
+    #[test]
+    fn what_the_kernel_says_is_understood() {
+        let text = "MemTotal:       24031232 kB\nMemFree:  5 kB\nMemAvailable:   7 kB\n";
+        assert_eq!(meminfo(text), Some((24_031_232 << 10, 7 << 10)));
+        assert_eq!(meminfo("MemTotal: x kB"), None);
+        let text = "some avg10=0.00 avg60=0.12 avg300=0.00 total=1500\nfull avg10=0.00 total=7\n";
+        assert_eq!(stalled(text), Some(Duration::from_micros(1500)));
+        assert_eq!(stalled(""), None);
+        assert!(MemoryGuard::new(1).memory().is_some_and(|(total, free)| total >= free));
+    }
+
+    proptest! {
+        #[test]
+        fn no_limit_takes_the_reserve_or_more_than_was_asked_for(
+            (limit, asked, used, available) in any::<(u64, u64, u64, u64)>(),
+            total_bytes in any::<u64>(),
+            stalled_share in 0.0f64..1.0,
+        ) {
+            let reading = MemoryReading { total_bytes, available_bytes: available, stalled_share };
+            let next = next_limit((limit, asked), used, reading, INTERVAL);
+            prop_assert!(next <= asked);
+            let spare = used.saturating_add(available);
+            prop_assert!(next <= spare.saturating_sub(reading.reserve_bytes()));
+            prop_assert!(stalled_share <= STALLED_SHARE || next <= used);
+        }
+    }
+}

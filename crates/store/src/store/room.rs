@@ -1,0 +1,126 @@
+//! Room in memory: which blocks leave, for whom, and within which limits.
+
+use super::rules::{FolderRule, FolderUse, QuotaUse};
+use super::state::{Backing, BlockState, FileState, Residency, id_of, key_of};
+use crate::memory::{BlockKey, SealedBlock};
+use crate::policy::BlockId;
+use crate::policy::admission::Wish;
+
+impl Residency {
+    /// Holds files that become known from now on to rules.
+    pub fn set_rules(&mut self, rules: Vec<FolderRule>) {
+        self.rules = rules;
+    }
+
+    /// Most bytes that blocks may have now.
+    pub fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+
+    /// Changes how many bytes blocks may have, up to the whole memory; those that are to be removed
+    /// for that. Blocks that are held or pinned stay.
+    pub fn set_limit(&mut self, limit_bytes: u64) -> Vec<SealedBlock> {
+        self.limit_bytes = limit_bytes.min(self.memory_bytes);
+        self.make_room(0).0
+    }
+
+    /// The quotas, and how much of each is used.
+    pub fn quotas(&self) -> Vec<QuotaUse> {
+        let of = |(index, rule): (usize, &FolderRule)| {
+            let used_bytes = self.quota_used(index);
+            let quota_bytes = rule.quota_bytes?;
+            Some(QuotaUse { folder: rule.folder.clone(), quota_bytes, used_bytes })
+        };
+        self.rules.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// Whether blocks of a file do not come into memory when they are read.
+    pub(super) fn passes_by(&self, number: u64) -> bool {
+        let passes = |entry: &FileState| entry.rule.folder_use == FolderUse::Bypass;
+        self.files.get(&number).is_some_and(|entry| passes(entry) && !entry.is_pinned)
+    }
+
+    /// Has blocks leave until so many bytes are free: these, and whether they are free then.
+    pub(super) fn make_room(&mut self, size_bytes: u64) -> (Vec<SealedBlock>, bool) {
+        let mut leaving = Vec::new();
+        let has_room = self.make_room_below(None, None, size_bytes, &mut leaving);
+        (leaving, has_room)
+    }
+
+    /// As [`make_room`](Self::make_room) for a block, if that is worth what leaves for it, and the
+    /// quotas of its file have room.
+    pub(super) fn make_room_for(
+        &mut self,
+        key: BlockKey,
+        size_bytes: u64,
+        wish: Wish,
+    ) -> (Vec<SealedBlock>, bool) {
+        let wish = if self.is_pinned(key) { Wish::Wanted } else { wish };
+        let missed = Some((id_of(key), wish));
+        let quotas = self.files.get(&key.file).map(|entry| entry.rule.quotas.clone());
+        let mut leaving = Vec::new();
+        let quotas = quotas.unwrap_or_default().into_iter().map(Some);
+        let has_room = quotas
+            .chain([None])
+            .all(|quota| self.make_room_below(quota, missed, size_bytes, &mut leaving));
+        (leaving, has_room)
+    }
+
+    /// Has blocks leave until a quota, or all the memory, has so many bytes free; whether it has.
+    fn make_room_below(
+        &mut self,
+        quota: Option<usize>,
+        missed: Option<(BlockId, Wish)>,
+        size_bytes: u64,
+        leaving: &mut Vec<SealedBlock>,
+    ) -> bool {
+        let limit_bytes = match quota {
+            Some(index) => self.rules[index].quota_bytes.unwrap_or(u64::MAX),
+            None => self.limit_bytes,
+        };
+        let mut used_bytes = match quota {
+            Some(index) => self.quota_used(index),
+            None => self.counts.used_bytes,
+        };
+        while used_bytes + size_bytes > limit_bytes {
+            let left = if size_bytes > limit_bytes { None } else { self.evict(quota, missed) };
+            let Some(left) = left else { return false };
+            used_bytes -= left.size_bytes;
+            leaving.push(left);
+            self.counts.evictions += 1;
+        }
+        true
+    }
+
+    fn quota_used(&self, quota: usize) -> u64 {
+        let below = self.files.iter().filter(|(_, entry)| entry.rule.quotas.contains(&quota));
+        let blocks = below.flat_map(|(&number, _)| self.blocks_of(number));
+        blocks.map(|(_, block)| block.size_bytes()).sum()
+    }
+
+    fn evict(
+        &mut self,
+        quota: Option<usize>,
+        missed: Option<(BlockId, Wish)>,
+    ) -> Option<SealedBlock> {
+        let Self { policy, blocks, files, .. } = self;
+        let may_leave = |id: BlockId| {
+            let key = key_of(id);
+            let entry = files.get(&key.file);
+            let stays =
+                entry.is_some_and(|entry| entry.is_pinned || entry.backing != Backing::Under);
+            let is_below = |quota| entry.is_some_and(|entry| entry.rule.quotas.contains(&quota));
+            let is_free =
+                matches!(blocks[&key], BlockState::Here { leases: 0, .. } | BlockState::Found(_));
+            is_free && !stays && quota.is_none_or(is_below)
+        };
+        let left = match missed {
+            Some((block, wish)) => policy.displace(block, wish, &may_leave),
+            None => policy.evict(&may_leave),
+        };
+        let key = key_of(left?);
+        let left = self.take(key);
+        self.forget_if_old(key.file);
+        left
+    }
+}

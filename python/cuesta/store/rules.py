@@ -1,0 +1,48 @@
+"""What holds for the files of folders of a store: how much memory, and whether they stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cuesta.errors import InputError
+from cuesta.units import parse_size
+
+USES = ("pin", "normal", "bypass")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderRule:
+    """What holds for the files below a folder: a quota of bytes, and what becomes of their blocks.
+
+    `use` is pin (they come as they are read, and stay), normal, or bypass (they come only where a
+    user loads or pins them); of several rules that of the longest folder holds.
+    """
+
+    folder: str
+    quota_bytes: int | None = None
+    use: str | None = None
+
+
+def folder_rules(quotas: Iterable[str], uses: Iterable[str]) -> tuple[FolderRule, ...]:
+    """Rules from texts as `/folder=2GiB` and `/folder=pin`.
+
+    Errors: `InputError` naming the option and what it is to be.
+    """
+    rules = []
+    for text in quotas:
+        folder, size = _parts(text, "--quota", "/folder=2GiB")
+        rules.append(FolderRule(folder=folder, quota_bytes=parse_size(size, "--quota")))
+    for text in uses:
+        folder, use = _parts(text, "--rule", "/folder=pin")
+        if use not in USES:
+            raise InputError(f"--rule {folder} is {use!r}, give {', '.join(USES)}")
+        rules.append(FolderRule(folder=folder, use=use))
+    return tuple(rules)
+
+
+def _parts(text: str, option: str, example: str) -> tuple[str, str]:
+    folder, _, value = text.rpartition("=")
+    if not folder or not value:
+        raise InputError(f"{option} is {text!r}, give a folder and a value: {example}")
+    return folder, value

@@ -1,0 +1,159 @@
+"""How much memory a store takes, for which files, and what it leaves to others."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+
+from cuesta.errors import EngineMissing, InputError
+from cuesta.store import control
+from cuesta.store.client import CachedFile
+from cuesta.store.control import StoreSettings
+from cuesta.store.rules import FolderRule, folder_rules
+
+GROUPS = Path("/sys/fs/cgroup/memory")
+"""Control groups of memory of the kernel's first version."""
+
+
+def read(store: RunningStore, name: str) -> bytes:
+    """A whole file, in pieces smaller than a block."""
+    file = CachedFile(store.folder, name)
+    found = bytearray(file.size_bytes)
+    for place in range(0, len(found), BLOCK_BYTES // 4):
+        view = memoryview(found)[place : place + BLOCK_BYTES // 4]
+        file.read_into(view, place)
+    file.close()
+    return bytes(found)
+
+
+def test_repeated_scans_of_more_than_memory_keep_what_is_there(tmp_path: Path) -> None:
+    with running_store(tmp_path, blocks=8) as store:
+        content = store.write("points", noise(1, 16 * BLOCK_BYTES))
+        for _ in range(5):
+            assert read(store, "points") == content
+        found = store.status()
+    assert found["admission"]
+    assert found["evictions"] == 0
+    assert found["declined"] > 0
+    # Each scan but the first hits half of the blocks.
+    assert found["hits"] == 4 * 8
+
+
+def test_another_working_set_comes_in_after_a_few_passes(tmp_path: Path) -> None:
+    with running_store(tmp_path, blocks=8) as store:
+        for name, seed in (("old", 1), ("new", 2)):
+            store.write(name, noise(seed, 8 * BLOCK_BYTES))
+            for _ in range(30):
+                read(store, name)
+        (new,) = control.ask("stat", store.folder, path="new")["entries"]
+        assert new["memory_bytes"] == 8 * BLOCK_BYTES
+
+
+def test_what_a_user_loads_or_pins_comes_though_memory_is_full(tmp_path: Path) -> None:
+    with running_store(tmp_path, blocks=4) as store:
+        for name in ("read", "loaded", "pinned"):
+            store.write(name, noise(len(name), 2 * BLOCK_BYTES))
+        store.write("large", noise(3, 4 * BLOCK_BYTES))
+        for _ in range(3):
+            read(store, "large")
+        for name, question in (("loaded", "load"), ("pinned", "pin")):
+            assert control.ask(question, store.folder, path=name)["bytes"] == 2 * BLOCK_BYTES
+
+
+def test_folders_have_quotas_and_uses(tmp_path: Path) -> None:
+    rules = folder_rules(
+        ["/small=128KiB", "/=4MiB"], ["/kept=pin", "/once=bypass", "/once/but=normal"]
+    )
+    with running_store(tmp_path, blocks=32, rules=rules) as store:
+        contents = {
+            name: store.write(name, noise(seed, size * BLOCK_BYTES))
+            for seed, (name, size) in enumerate(
+                {"small/a": 6, "small/b": 1, "kept/a": 4, "once/a": 2, "once/but/a": 2}.items()
+            )
+        }
+        for name, content in contents.items():
+            assert read(store, name) == content
+            assert store.status()["quotas"][0]["used_bytes"] <= 2 * BLOCK_BYTES
+        found = store.status()
+        assert found["pinned_bytes"] == 4 * BLOCK_BYTES
+        assert found["quotas"] == [
+            {"folder": "small", "quota_bytes": 2 * BLOCK_BYTES, "used_bytes": 2 * BLOCK_BYTES},
+            {"folder": "", "quota_bytes": 4 << 20, "used_bytes": 8 * BLOCK_BYTES},
+        ]
+        once, but = (
+            control.ask("stat", store.folder, path=path)["entries"][0]["memory_bytes"]
+            for path in ("once/a", "once/but/a")
+        )
+        assert (once, but) == (0, 2 * BLOCK_BYTES)
+        # A user's word is stronger.
+        assert control.ask("load", store.folder, path="once/a")["bytes"] == 2 * BLOCK_BYTES
+        assert control.ask("load", store.folder, path="small/a")["bytes"] == 2 * BLOCK_BYTES
+
+
+def test_wrong_rules_are_refused(tmp_path: Path) -> None:
+    for quotas, uses in ((["/a"], []), (["/a=much"], []), ([], ["/a=keep"]), ([], ["pin"])):
+        with pytest.raises(InputError, match="--quota|--rule"):
+            folder_rules(quotas, uses)
+    rule = FolderRule(folder="/a/../..", quota_bytes=1)
+    settings = StoreSettings(
+        under=tmp_path, memory_bytes=1 << 20, block_bytes=1 << 16, rules=(rule,)
+    )
+    with pytest.raises(InputError):
+        control.start(settings, tmp_path / "store")
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not os.access(GROUPS, os.W_OK) or not (GROUPS / "tasks").exists(),
+    reason="control groups of memory need root, and the kernel's first version of them",
+)
+def test_a_store_stays_within_the_memory_of_its_group(tmp_path: Path) -> None:
+    """A group of 160 MiB: of 256 MiB that were asked for, the store takes what leaves a reserve,
+    and gives it back while another process of the group needs it."""
+    group = GROUPS / f"cuesta-test-{os.getpid()}"
+    before = own_group()
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(160 << 20))
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    under, folder = tmp_path / "under", tmp_path / "memory" / "store"
+    under.mkdir()
+    folder.parent.mkdir()
+    try:
+        (under / "points").write_bytes(noise(1, 192 << 20))
+        time.sleep(0.12)
+        (group / "tasks").write_text(str(os.getpid()))
+        settings = StoreSettings(under=under, memory_bytes=256 << 20, block_bytes=1 << 20)
+        folder = Path("/dev/shm") / group.name
+        try:
+            control.start(settings, folder)
+        finally:
+            before.joinpath("tasks").write_text(str(os.getpid()))
+        store = RunningStore(folder, under)
+        read(store, "points")
+        found = store.status()
+        assert found["limit_bytes"] < 160 << 20 < found["memory_bytes"]
+        assert 32 << 20 < found["used_bytes"] <= found["limit_bytes"]
+        (group / "memory.limit_in_bytes").write_text(str(120 << 20))
+        deadline = time.monotonic() + 10
+        while store.status()["used_bytes"] > 112 << 20:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        try:
+            control.stop(folder)
+        except EngineMissing:
+            pass
+        time.sleep(0.2)
+        group.rmdir()
+
+
+def own_group() -> Path:
+    """The group of this process."""
+    lines = Path("/proc/self/cgroup").read_text().splitlines()
+    (path,) = (line.split(":", 2)[2] for line in lines if "memory" in line.split(":")[1].split(","))
+    return GROUPS / path.lstrip("/")
