@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from storekit import BLOCK_BYTES, RunningStore, noise, running_store
 
 from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control
 from cuesta.store.client import CachedFile
 from cuesta.store.control import StoreSettings
 from cuesta.store.rules import FolderRule, folder_rules
+from storekit import BLOCK_BYTES, RunningStore, noise, running_store
 
 GROUPS = Path("/sys/fs/cgroup/memory")
 """Control groups of memory of the kernel's first version."""
@@ -96,7 +97,7 @@ def test_folders_have_quotas_and_uses(tmp_path: Path) -> None:
 
 def test_wrong_rules_are_refused(tmp_path: Path) -> None:
     for quotas, uses in ((["/a"], []), (["/a=much"], []), ([], ["/a=keep"]), ([], ["pin"])):
-        with pytest.raises(InputError, match="--quota|--rule"):
+        with pytest.raises(InputError, match=r"--quota|--rule"):
             folder_rules(quotas, uses)
     rule = FolderRule(folder="/a/../..", quota_bytes=1)
     settings = StoreSettings(
@@ -120,15 +121,13 @@ def test_a_store_stays_within_the_memory_of_its_group(tmp_path: Path) -> None:
         (group / "memory.limit_in_bytes").write_text(str(160 << 20))
     except OSError as error:
         pytest.skip(f"no control group can be made here: {error}")
-    under, folder = tmp_path / "under", tmp_path / "memory" / "store"
+    under, folder = tmp_path / "under", Path("/dev/shm") / group.name
     under.mkdir()
-    folder.parent.mkdir()
     try:
         (under / "points").write_bytes(noise(1, 192 << 20))
         time.sleep(0.12)
         (group / "tasks").write_text(str(os.getpid()))
         settings = StoreSettings(under=under, memory_bytes=256 << 20, block_bytes=1 << 20)
-        folder = Path("/dev/shm") / group.name
         try:
             control.start(settings, folder)
         finally:
@@ -144,10 +143,8 @@ def test_a_store_stays_within_the_memory_of_its_group(tmp_path: Path) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.05)
     finally:
-        try:
+        with suppress(EngineMissing):
             control.stop(folder)
-        except EngineMissing:
-            pass
         time.sleep(0.2)
         group.rmdir()
 

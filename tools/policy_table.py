@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
-from cuesta.store.simulate import Simulated, simulate  # noqa: E402
+from cuesta.store.simulate import Simulated, simulate
 
 MEMORY_BLOCKS = 64
 SEED = 7
@@ -93,9 +93,7 @@ def main() -> None:
     lines = [["trace", *names], ["---"] * (len(names) + 1)]
     for name, found in rows.items():
         reads = len(traces[name])
-        shares = [
-            f"{one.hit_reads / reads:.0%} / {one.filled_bytes / reads:.0%}" for one in found
-        ]
+        shares = [f"{one.hit_reads / reads:.0%} / {one.filled_bytes / reads:.0%}" for one in found]
         lines.append([name, *shares])
     sys.stdout.write("".join(f"| {' | '.join(line)} |\n" for line in lines))
 

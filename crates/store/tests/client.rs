@@ -36,7 +36,13 @@ fn with_daemon(setting: &Setting, test: impl FnOnce(&Arc<Client>)) {
     std::thread::scope(|scope| {
         let daemon = scope.spawn(|| {
             let ready = || ready.send(()).unwrap();
-            daemon::serve(&memory, under.path(), common::serving(setting.options), &progress, ready)
+            daemon::serve(
+                &memory,
+                under.path(),
+                common::serving(setting.options.clone()),
+                &progress,
+                ready,
+            )
         });
         wait.recv().unwrap();
         test(&Arc::new(Client::connect(&memory, Patience::default()).unwrap()));

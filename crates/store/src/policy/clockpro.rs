@@ -17,7 +17,7 @@ pub struct ClockPro {
     /// The clock, cut open at the hand of the hot blocks: it points at the oldest place, and where
     /// it passes a block, that becomes the newest.
     clock: Queue<ClockBlock>,
-    /// Where the hands of cold blocks and of trials are; at the oldest place where they are at none.
+    /// Where the hands of cold blocks and of trials are; none is the oldest place.
     cold_hand: Option<BlockId>,
     trial_hand: Option<BlockId>,
     capacity_bytes: u64,

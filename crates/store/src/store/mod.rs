@@ -44,7 +44,7 @@ use counts::Counts;
 use ledger::Ledger;
 use persist::DirtyQueue;
 use record::Records;
-use rules::{FolderRule, QuotaUse};
+use rules::FolderRule;
 use state::{Backing, LeaseStep, Residency};
 use writes::PendingFile;
 pub use writes::WritePlace;
@@ -209,28 +209,6 @@ impl Store {
     /// The numbers.
     pub fn counts(&self) -> Counts {
         lock(&self.state).counts()
-    }
-
-    /// The quotas, and how much of each is used.
-    pub fn quotas(&self) -> Vec<QuotaUse> {
-        lock(&self.state).quotas()
-    }
-
-    /// Most bytes that blocks may have now.
-    pub fn limit_bytes(&self) -> u64 {
-        lock(&self.state).limit_bytes()
-    }
-
-    /// Bytes that blocks have.
-    pub fn used_bytes(&self) -> u64 {
-        lock(&self.state).counts.used_bytes
-    }
-
-    /// Changes how many bytes blocks may have, up to all that the store was opened with: blocks that
-    /// nobody holds leave for that.
-    pub fn set_limit(&self, limit_bytes: u64) {
-        let leaving = lock(&self.state).set_limit(limit_bytes);
-        self.remove(&leaving);
     }
 
     /// Leases a block of an open file; [`release`](Self::release) it where it is in memory. A block

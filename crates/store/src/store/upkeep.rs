@@ -5,11 +5,34 @@ use std::path::Path;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
+use super::rules::QuotaUse;
 use super::{OPERATION, Store};
 use crate::path::StorePath;
 use crate::trace::Recorder;
 
 impl Store {
+    /// The quotas, and how much of each is used.
+    pub fn quotas(&self) -> Vec<QuotaUse> {
+        lock(&self.state).quotas()
+    }
+
+    /// Most bytes that blocks may have now.
+    pub fn limit_bytes(&self) -> u64 {
+        lock(&self.state).limit_bytes()
+    }
+
+    /// Bytes that blocks have.
+    pub fn used_bytes(&self) -> u64 {
+        lock(&self.state).counts.used_bytes
+    }
+
+    /// Changes how many bytes blocks may have, up to all that the store was opened with; blocks
+    /// that nobody holds leave for that.
+    pub fn set_limit(&self, limit_bytes: u64) {
+        let leaving = lock(&self.state).set_limit(limit_bytes);
+        self.remove(&leaving);
+    }
+
     /// Checks the bytes of all blocks in memory; those that have changed leave it, and their files
     /// and numbers are returned. The under level has them still.
     pub fn scrub(&self) -> Vec<(StorePath, u64)> {
