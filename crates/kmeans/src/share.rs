@@ -96,7 +96,7 @@ impl<T: Real> Of<T> {
     }
 
     fn add(&mut self, all: impl IntoIterator<Item = Sums>) -> &Sums {
-        if !self.store.keeps() {
+        if !self.store.keeps_clusters() {
             self.total = self.nothing();
         }
         all.into_iter().for_each(|one| self.total.merge(&one));

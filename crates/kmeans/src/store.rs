@@ -63,6 +63,9 @@ pub struct PointStore<T> {
     chunk_points: u64,
     /// Empty when points are read anew for every pass.
     kept: Vec<Mutex<PointChunk<T>>>,
+    /// The clusters of points that are read anew, where they fit, so that a pass counts only the
+    /// points that changed theirs.
+    clusters: Vec<Mutex<Vec<u32>>>,
     threads: usize,
     pass: Pass,
 }
@@ -88,19 +91,31 @@ impl<T: Real> PointStore<T> {
         let all = count.next_multiple_of(STRIP as u64).saturating_mul(row_bytes as u64);
         let budget = Budget::new(job.memory_bytes);
         let kept = job.keep && budget.try_take(beside.saturating_add(all)).is_some();
+        let mut keeps_clusters = false;
         if !kept {
             let chunk = chunk_points(STREAMED_BYTES, row_bytes) * row_bytes as u64;
             let need = beside + job.threads as u64 * chunk;
             budget.take(need, "a chunk of points for each thread")?;
+            keeps_clusters = budget.try_take(4 * count).is_some();
         }
         // Between two chunks the user may stop the run.
         let most = CHUNK_PRODUCTS / (job.clusters * points.dimensions) * row_bytes;
         let bytes = if kept { CHUNK_BYTES } else { STREAMED_BYTES };
         let chunk_points = chunk_points(bytes.min(most), row_bytes);
-        let (kept_points, threads, pass) = (Vec::new(), job.threads, job.pass);
-        let mut store = Self { points, range, chunk_points, kept: kept_points, threads, pass };
+        let mut store = Self {
+            points,
+            range,
+            chunk_points,
+            kept: Vec::new(),
+            clusters: Vec::new(),
+            threads: job.threads,
+            pass: job.pass,
+        };
         if kept {
             store.kept = (0..store.chunks()).map(|_| Mutex::default()).collect();
+        }
+        if keeps_clusters {
+            store.clusters = (0..store.chunks()).map(|_| Mutex::default()).collect();
         }
         Ok(store)
     }
@@ -112,6 +127,11 @@ impl<T: Real> PointStore<T> {
     /// Whether the points stay in memory, and their clusters with them.
     pub fn keeps(&self) -> bool {
         !self.kept.is_empty()
+    }
+
+    /// Whether the clusters of the points stay, be it without the points.
+    pub fn keeps_clusters(&self) -> bool {
+        self.keeps() || !self.clusters.is_empty()
     }
 
     /// How many points they are.
@@ -176,8 +196,17 @@ impl<T: Real> PointStore<T> {
                     work(&mut worker.own, &mut chunk)?;
                 }
                 None => {
-                    self.fill(task, &mut worker.chunk, &mut worker.rows, &mut worker.bytes)?;
-                    work(&mut worker.own, &mut worker.chunk)?;
+                    let chunk = &mut worker.chunk;
+                    self.fill(task, chunk, &mut worker.rows, &mut worker.bytes)?;
+                    let mut clusters = self.clusters.get(task).map(lock);
+                    let known = clusters.as_deref_mut().filter(|known| !known.is_empty());
+                    if let Some(known) = known {
+                        chunk.found.copy_from_slice(known);
+                    }
+                    work(&mut worker.own, chunk)?;
+                    if let Some(clusters) = &mut clusters {
+                        clusters.clone_from(&chunk.found);
+                    }
                 }
             }
             progress.advance(self.pass.of(self.range(task)))

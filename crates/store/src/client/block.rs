@@ -14,6 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
+/// So many times the bytes of a block are copied by the system before it is mapped: what it takes
+/// to bring the pages of a mapping in, small pages, was measured as about four such copies.
+const COPIES_BEFORE_MAPPING: u64 = 4;
+
 /// A block whose file is open. It is mapped once that pays: its bytes are copied faster from a
 /// mapping than by the system, but only when the pages of the mapping are there.
 #[derive(Debug)]
@@ -59,7 +63,8 @@ impl StoredBlock {
     pub(super) fn copy(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
         let is_mapped = self.mapping.get().is_some() || {
             let count = into.len() as u64;
-            self.copied.fetch_add(count, Ordering::Relaxed) + count > self.size_bytes as u64
+            let copied = self.copied.fetch_add(count, Ordering::Relaxed) + count;
+            copied > COPIES_BEFORE_MAPPING * self.size_bytes as u64
         };
         if is_mapped && let Ok(bytes) = self.mapped() {
             into.copy_from_slice(&bytes[offset as usize..][..into.len()]);
