@@ -42,6 +42,7 @@ BENCHES = (
     "least_memory",
     "sort",
     "assembly",
+    "store",
 )
 THREADS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 REPEATS_SMOKE = 2

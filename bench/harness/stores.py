@@ -1,0 +1,176 @@
+"""Stores that benches start, files that no cache holds, and the program that reads in Rust."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import EngineMissing
+from cuesta.store import control
+from cuesta.store.control import StoreSettings
+from harness.data import tera_records
+from harness.model import Answer, Sample
+from harness.size import Size
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RECORDS_REAL = 21_474_838
+"""2 GiB and a little: no cache of a processor holds them."""
+RECORDS_SMOKE = 100_000
+DROP = Path("/proc/sys/vm/drop_caches")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningStore:
+    """A store over the folder of the data."""
+
+    folder: Path
+    under: Path
+
+    def path(self, file: Path) -> str:
+        """What the store calls a file of the under level."""
+        return f"/{file.relative_to(self.under)}"
+
+    def status(self) -> dict[str, Any]:
+        """What it is and has done."""
+        return control.status(self.folder)
+
+    def load(self, file: Path) -> None:
+        """Bring a file into memory."""
+        control.ask("load", self.folder, path=self.path(file))
+
+    def free(self, file: Path) -> None:
+        """Take a file out of memory."""
+        control.ask("free", self.folder, path=self.path(file))
+
+
+def block_bytes(size: Size) -> int:
+    """Of the stores of the benches: the default, or small ones for small files."""
+    return size.pick(1 << 20, control.BLOCK_BYTES)
+
+
+def settings(size: Size, memory_bytes: int) -> StoreSettings:
+    """Of a store over the folder of the data."""
+    return StoreSettings(
+        under=size.folder, memory_bytes=memory_bytes, block_bytes=block_bytes(size)
+    )
+
+
+def new_folder() -> Path:
+    """For a store, in the system's memory."""
+    return control.MEMORY_ROOT / f"cuesta-bench-{os.getpid()}"
+
+
+@contextmanager
+def running(size: Size, memory_bytes: int) -> Iterator[RunningStore]:
+    """A store over the folder of the data, while the benches of a case run."""
+    folder = new_folder()
+    control.start(settings(size, memory_bytes), folder)
+    try:
+        yield RunningStore(folder=folder, under=size.folder)
+    finally:
+        with suppress(EngineMissing):
+            control.stop(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def records(size: Size) -> Path:
+    """The file that is read: 2 GiB of records."""
+    return tera_records(size.folder, size.pick(RECORDS_SMOKE, RECORDS_REAL))
+
+
+def forget(path: Path, size: Size) -> None:
+    """Take a file out of the page cache: by advice, and at the real size all files, where we may.
+
+    Errors: `RuntimeError` where the system keeps it.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        if not size.smoke and os.access(DROP, os.W_OK):
+            DROP.write_text("1")
+        if not size.smoke and _is_cached(descriptor):
+            raise RuntimeError(f"{path} stays in the page cache")
+    finally:
+        os.close(descriptor)
+
+
+def forgotten_how() -> str:
+    """How `forget` does it here, for a note."""
+    both = " and drop_caches" if os.access(DROP, os.W_OK) else ""
+    return f"the page cache is emptied before each sample by POSIX_FADV_DONTNEED{both}"
+
+
+def _is_cached(descriptor: int) -> bool:
+    """Whether any of sixteen pages of a file is in the page cache."""
+    size_bytes = os.fstat(descriptor).st_size
+    for place in range(16):
+        with suppress(BlockingIOError):
+            os.preadv(descriptor, [bytearray(1)], size_bytes * place // 16, os.RWF_NOWAIT)
+            return True
+    return False
+
+
+class Reader:
+    """A process that reads a file through a store or beside it, and takes the time itself.
+
+    It is asked by lines, `crates/store/examples/speed.rs` or `bench/peers/store_reader.py`.
+    """
+
+    def __init__(self, words: list[str], store: RunningStore, file: Path) -> None:
+        self._words = [*words, str(store.folder), store.path(file), str(file)]
+        self._process: subprocess.Popen[str] | None = None
+
+    def ask(self, kind: str, folder: Path) -> Sample:
+        """One measurement; what was read is summed in `folder`. Errors: `RuntimeError`."""
+        if self._process is None:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            self._process = subprocess.Popen(self._words, text=True, **pipes)  # type: ignore[call-overload]
+        assert self._process is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{kind}\n")
+        self._process.stdin.flush()
+        said = self._process.stdout.readline().split()
+        if len(said) != 2:
+            raise RuntimeError(f"{self._words[0]} ended when it was asked to measure {kind}")
+        (folder / "sum").write_text(said[1])
+        return Sample(seconds=float(said[0]))
+
+    def ask_new(self, kind: str, folder: Path) -> Sample:
+        """One measurement of a process that has measured nothing before."""
+        self.close()
+        try:
+            return self.ask(kind, folder)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+
+def summed(folder: Path) -> Answer:
+    """What a reader found."""
+    return Answer(digest=(folder / "sum").read_text(), rows=1)
+
+
+def rust_reader() -> Path | str:
+    """The program that reads in Rust, compiled where it is not; or why it cannot be."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        return "the program is compiled by cargo, which is not installed"
+    words = [cargo, "build", "--release", "--quiet", "-p", "cuesta-store", "--example", "speed"]
+    done = subprocess.run(words, cwd=ROOT, check=False, capture_output=True, text=True)
+    if done.returncode:
+        return f"cargo: {(done.stderr.strip().splitlines() or ['it failed'])[0]}"
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or "target")
+    return ROOT / target / "release" / "examples" / "speed"
