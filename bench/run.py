@@ -43,6 +43,10 @@ BENCHES = (
     "sort",
     "assembly",
     "store",
+    "store_misses",
+    "store_life",
+    "store_workloads",
+    "store_peers",
 )
 THREADS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 REPEATS_SMOKE = 2

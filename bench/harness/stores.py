@@ -61,15 +61,15 @@ def settings(size: Size, memory_bytes: int) -> StoreSettings:
     )
 
 
-def new_folder() -> Path:
+def new_folder(name: str = "store") -> Path:
     """For a store, in the system's memory."""
-    return control.MEMORY_ROOT / f"cuesta-bench-{os.getpid()}"
+    return control.MEMORY_ROOT / f"cuesta-bench-{os.getpid()}-{name}"
 
 
 @contextmanager
-def running(size: Size, memory_bytes: int) -> Iterator[RunningStore]:
+def running(size: Size, memory_bytes: int, name: str = "store") -> Iterator[RunningStore]:
     """A store over the folder of the data, while the benches of a case run."""
-    folder = new_folder()
+    folder = new_folder(name)
     control.start(settings(size, memory_bytes), folder)
     try:
         yield RunningStore(folder=folder, under=size.folder)

@@ -1,0 +1,118 @@
+"""How long a store takes to start and to stop, and what its daemon takes beside its blocks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from cuesta.errors import EngineMissing
+from cuesta.store import control
+from harness import stores
+from harness.model import Case, Contestant, MemoryLimit, Sample, TimeLimit
+from harness.size import Size
+from harness.stores import RunningStore
+
+START_SECONDS = 1.0
+RESIDENT_BYTES = 32 << 20
+RESIDENT_PART = 0.02
+
+
+def cases(size: Size) -> Iterator[Case]:
+    """Start, stop, memory."""
+    path = stores.records(size)
+    memory_bytes = path.stat().st_size + 4 * stores.block_bytes(size)
+    yield started(size, memory_bytes)
+    yield stopped(size, memory_bytes, path)
+    with stores.running(size, memory_bytes) as store:
+        yield resident(size, store, path)
+
+
+def started(size: Size, memory_bytes: int) -> Case:
+    """Until the first client is answered."""
+    folder = stores.new_folder()
+
+    def work(_: Path) -> Sample:
+        begun = time.perf_counter()
+        control.start(stores.settings(size, memory_bytes), folder)
+        seconds = time.perf_counter() - begun
+        control.stop(folder)
+        return Sample(seconds=seconds)
+
+    return Case(
+        name="start",
+        contestants=(
+            Contestant(
+                name="cuesta", how="control.start, which asks for the status at last", work=work
+            ),
+        ),
+        bars=(TimeLimit(ours="cuesta", below_seconds=START_SECONDS, text="ready within 1 s"),),
+        amount=1,
+        unit="starts",
+    )
+
+
+def stopped(size: Size, memory_bytes: int, path: Path) -> Case:
+    """With all of a file in memory. What is dirty is to join it with write-back."""
+    folder = stores.new_folder()
+
+    def work(_: Path) -> Sample:
+        with suppress(EngineMissing):
+            control.stop(folder)
+        control.start(stores.settings(size, memory_bytes), folder)
+        RunningStore(folder=folder, under=size.folder).load(path)
+        begun = time.perf_counter()
+        control.stop(folder)
+        return Sample(seconds=time.perf_counter() - begun)
+
+    return Case(
+        name="stop, nothing dirty",
+        contestants=(
+            Contestant(
+                name="cuesta", how="control.stop, until the memory is given back", work=work
+            ),
+        ),
+        bars=(),
+        amount=path.stat().st_size,
+        unit="B",
+    )
+
+
+def resident(size: Size, store: RunningStore, path: Path) -> Case:
+    """After the blocks were filled again and again."""
+    blocks_bytes = path.stat().st_size
+    below = RESIDENT_BYTES + int(RESIDENT_PART * blocks_bytes)
+    pid = store.status()["pid"]
+
+    def work(_: Path) -> Sample:
+        store.free(path)
+        stores.forget(path, size)
+        begun = time.perf_counter()
+        store.load(path)
+        seconds = time.perf_counter() - begun
+        return Sample(seconds=seconds, peak_resident_bytes=_beyond_blocks(pid))
+
+    return Case(
+        name="load, and what the daemon has beside its blocks",
+        contestants=(
+            Contestant(
+                name="cuesta",
+                how="the question `load`, no cache warm; then RssAnon and RssFile of the daemon",
+                work=work,
+            ),
+        ),
+        bars=(MemoryLimit(ours="cuesta", below_bytes=below, text="under 32 MiB + 2 % of blocks"),),
+        amount=blocks_bytes,
+        unit="B",
+    )
+
+
+def _beyond_blocks(pid: int) -> int:
+    """Resident bytes of a process but those of the system's memory files, which are the blocks."""
+    found = 0
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        name, _, rest = line.partition(":")
+        if name in ("RssAnon", "RssFile"):
+            found += int(rest.split()[0]) * 1024
+    return found

@@ -1,0 +1,266 @@
+"""Reading what is not in memory, working sets larger than it, and writing, beside raw files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benches.store import PIECE, languages, stated
+from cuesta.store.filesystem import CuestaFileSystem
+from harness import stores
+from harness.model import Answer, Case, Contestant, Ratio, Sample
+from harness.size import Size
+from harness.stores import Reader, RunningStore
+
+PIECE_BYTES = 1 << 20
+DRAWN_BYTES = 4 << 20
+"""A piece of a uniform working set."""
+TIMES = (2, 4, 10)
+RAW = "raw"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteMode:
+    """A write mode of the store, what opens a file in it, and its bar against raw."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+    at_least: float | None = None
+
+
+WRITE_MODES = (WriteMode(name="through", at_least=0.95),)
+"""Write-back is to join them, its `flush` in the time, as soon as the store has it."""
+
+
+def cases(size: Size) -> Iterator[Case]:
+    """Misses in each language, working sets, and writes."""
+    path = stores.records(size)
+    size_bytes = path.stat().st_size
+    block_bytes = stores.block_bytes(size)
+    with (
+        stores.running(size, 2 * size_bytes + 4 * block_bytes) as store,
+        stores.running(size, block_bytes, name="past") as past,
+    ):
+        for language in languages():
+            readers = language.reader(store, path), language.reader(past, path)
+            if language.missing is None:
+                yield missed(size, language.name, (store, *readers), path)
+            for reader in readers:
+                reader.close()
+    for times in TIMES:
+        memory_bytes = max(2 * block_bytes, size_bytes // times)
+        for pattern in ("cyclic", "uniform"):
+            with stores.running(size, memory_bytes) as store:
+                yield working_set(size, store, (pattern, times), path)
+    with stores.running(size, 2 * size_bytes) as store:
+        for mode in WRITE_MODES:
+            yield written(size, store, mode, path)
+
+
+def missed(
+    size: Size, language: str, readers: tuple[RunningStore, Reader, Reader], path: Path
+) -> Case:
+    """A file that is in no memory, read from its first byte to its last."""
+    store, through, past = readers
+
+    def cold(reader: Reader, kind: str) -> Callable[[Path], Sample]:
+        def work(folder: Path) -> Sample:
+            store.free(path)
+            stores.forget(path, size)
+            return reader.ask(kind, folder)
+
+        return work
+
+    door = "StoredFile::read_at" if language == "Rust" else "fsspec, open(), readinto"
+    return Case(
+        name=f"miss, {stated(path.stat().st_size)}, {language}",
+        contestants=(
+            Contestant(
+                name="cuesta",
+                how=f"{door}, {PIECE}; the store fills its blocks",
+                work=cold(through, "read"),
+                answer=stores.summed,
+            ),
+            Contestant(
+                name="cuesta bypass",
+                how=f"{door}, {PIECE}; a store whose memory has no room",
+                work=cold(past, "read"),
+                answer=stores.summed,
+            ),
+            Contestant(
+                name=RAW,
+                how=f"pread of {PIECE}",
+                work=cold(through, "raw"),
+                answer=stores.summed,
+            ),
+        ),
+        bars=(
+            Ratio(ours="cuesta", theirs=RAW, at_least=0.95, text="0.95 of raw, cache emptied"),
+            Ratio(
+                ours="cuesta bypass", theirs=RAW, at_least=0.98, text="0.98 of raw, cache emptied"
+            ),
+        ),
+        amount=path.stat().st_size,
+        unit="B",
+        notes=(stores.forgotten_how(),),
+    )
+
+
+class Drawn:
+    """The places of a file that the next pass reads, and what is there."""
+
+    def __init__(self, path: Path, pattern: str) -> None:
+        self.path = path
+        self.count = path.stat().st_size // DRAWN_BYTES
+        self._is_cyclic = pattern == "cyclic"
+        self._chance = random.Random(1)
+        with path.open("rb", buffering=0) as file:
+            self._truth = {place: _at(file, [place]) for place in self._all()}
+        self.places = self._all()
+
+    def _all(self) -> list[int]:
+        return list(range(0, self.count * DRAWN_BYTES, DRAWN_BYTES))
+
+    def draw(self) -> None:
+        """Other places for a uniform pass."""
+        if not self._is_cyclic:
+            self.places = self._chance.choices(self._all(), k=self.count)
+
+    def answer(self, folder: Path) -> Answer:
+        """Whether a reader has found what is there: places differ from pass to pass."""
+        found = int((folder / "sum").read_text())
+        is_right = found == sum(self._truth[place] for place in self.places)
+        return Answer(digest="as the file" if is_right else str(found), rows=self.count)
+
+
+def working_set(size: Size, store: RunningStore, shape: tuple[str, int], path: Path) -> Case:
+    """A file larger than the memory, read as a whole again and again, or at places by chance.
+
+    The page cache is emptied before each pass; what the store holds is from the passes before.
+    """
+    pattern, times = shape
+    drawn = Drawn(path, pattern)
+
+    def ours(folder: Path) -> Sample:
+        drawn.draw()
+        stores.forget(path, size)
+        started = time.perf_counter()
+        with CuestaFileSystem(str(store.folder)).open(store.path(path), "rb") as file:
+            found = _at(file, drawn.places)
+        return _sampled(started, found, folder)
+
+    def raw(folder: Path) -> Sample:
+        stores.forget(path, size)
+        started = time.perf_counter()
+        with path.open("rb", buffering=0) as file:
+            found = _at(file, drawn.places)
+        return _sampled(started, found, folder)
+
+    def hits(_: Path) -> str:
+        status = store.status()
+        return (
+            f"{pattern}, {times}x the memory: {status['hits']} leases were hits, "
+            f"{status['misses']} were not, {status['bypassed']} of them without room"
+        )
+
+    return Case(
+        name=f"working set {times}x the memory, {pattern}, {stated(path.stat().st_size)}",
+        contestants=(
+            Contestant(
+                name="cuesta",
+                how="fsspec, open(), pieces of 4 MiB by 1 MiB",
+                work=ours,
+                answer=drawn.answer,
+                remark=hits,
+            ),
+            Contestant(
+                name=RAW, how="the same of the file, unbuffered", work=raw, answer=drawn.answer
+            ),
+        ),
+        bars=(Ratio(ours="cuesta", theirs=RAW, at_least=0.95, text="0.95 of raw, cache emptied"),),
+        amount=drawn.count * DRAWN_BYTES,
+        unit="B",
+    )
+
+
+def _at(file: Any, places: Sequence[int]) -> int:
+    """Read the pieces at some places, 1 MiB at a time; the sum of the first words."""
+    piece = memoryview(bytearray(PIECE_BYTES))
+    found = 0
+    for place in places:
+        file.seek(place)
+        for _ in range(DRAWN_BYTES // PIECE_BYTES):
+            file.readinto(piece)
+            found += int.from_bytes(piece[:8], "little")
+    return found
+
+
+def _sampled(started: float, found: int, folder: Path) -> Sample:
+    seconds = time.perf_counter() - started
+    (folder / "sum").write_text(str(found))
+    return Sample(seconds=seconds)
+
+
+def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Case:
+    """A file written whole from memory, on the disk and under its name at the end."""
+    content = memoryview(path.read_bytes())[: size.pick(8 << 20, 1 << 30)]
+    ours, theirs = (size.folder / f"written-{who}.bin" for who in ("ours", "raw"))
+
+    def by_store(_: Path) -> None:
+        system = CuestaFileSystem(str(store.folder))
+        with system.open(store.path(ours), "wb", **mode.options) as file:
+            _write(file, content)
+
+    def by_hand(_: Path) -> None:
+        partial = theirs.with_suffix(".part")
+        with partial.open("wb", buffering=0) as file:
+            _write(file, content)
+            os.fsync(file.fileno())
+        partial.rename(theirs)
+        descriptor = os.open(theirs.parent, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+    bar = Ratio(
+        ours="cuesta", theirs=RAW, at_least=mode.at_least, text=f"{mode.at_least} of raw with fsync"
+    )
+    return Case(
+        name=f"write {mode.name}, {stated(len(content))}",
+        contestants=(
+            Contestant(
+                name="cuesta",
+                how=f"fsspec, open(mode 'wb'), write of 1 MiB, close; {mode.name}",
+                work=by_store,
+                answer=lambda _: _taken(ours),
+            ),
+            Contestant(
+                name=RAW,
+                how="write of 1 MiB, fsync, rename, fsync of the folder",
+                work=by_hand,
+                answer=lambda _: _taken(theirs),
+            ),
+        ),
+        bars=(bar,),
+        amount=len(content),
+        unit="B",
+    )
+
+
+def _write(file: Any, content: memoryview) -> None:
+    for begin in range(0, len(content), PIECE_BYTES):
+        file.write(content[begin : begin + PIECE_BYTES])
+
+
+def _taken(path: Path) -> Answer:
+    """What a file holds. It is removed, so that the next one is a new file."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    found = Answer(digest=digest, rows=path.stat().st_size)
+    path.unlink()
+    return found

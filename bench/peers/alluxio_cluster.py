@@ -1,0 +1,68 @@
+"""Alluxio: the cluster of its own tests in one JVM, with a client in Java that reads there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ARTIFACT = "org.alluxio:alluxio-minicluster:2.9.4"
+PROGRAM = Path(__file__).with_name("AlluxioCluster.java")
+HEAP_BYTES = 2 << 30
+"""Beside the arrays that are read into."""
+JAVA_MIN = 17
+
+
+def missing() -> str | None:
+    """Why it cannot run, or None."""
+    if shutil.which("java") is None:
+        return f"Alluxio needs Java {JAVA_MIN}"
+    return None if shutil.which("mvn") else "Alluxio comes by Maven: apt-get install maven"
+
+
+class Cluster:
+    """A cluster over a folder; the memory of its worker is in `place`."""
+
+    def __init__(self, file: Path, memory_bytes: int, place: Path) -> None:
+        sys.path.append(str(ROOT / "tools"))
+        import maven
+
+        place.mkdir()
+        self.place = place
+        heap = HEAP_BYTES + file.stat().st_size
+        jars = maven.jars("alluxio", [ARTIFACT])
+        words = ["java", f"-Xmx{heap}", f"-Djava.io.tmpdir={place}", "-cp", f"{jars}/*"]
+        words += [str(PROGRAM), str(file.parent), file.name, str(memory_bytes)]
+        self._process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=place,
+            env=os.environ | {"MALLOC_ARENA_MAX": "2"},
+        )
+
+    def ask(self, line: str) -> str:
+        """The answer to a line of `AlluxioCluster.java`. Errors: `RuntimeError`."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        # Its libraries write to standard output as well.
+        for said in self._process.stdout:
+            if said.startswith("> "):
+                return said[2:].strip()
+        raise RuntimeError(f"Alluxio ended when it was asked to {line}")
+
+    def close(self) -> None:
+        """End it."""
+        try:
+            self._process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+        shutil.rmtree(self.place, ignore_errors=True)
