@@ -10,7 +10,7 @@ from pathlib import Path
 from cuesta.errors import EngineMissing
 from cuesta.store import control
 from harness import stores
-from harness.model import Case, Contestant, MemoryLimit, Sample, TimeLimit
+from harness.model import Answer, Case, Contestant, MemoryLimit, Sample, TimeLimit
 from harness.size import Size
 from harness.stores import RunningStore
 
@@ -33,10 +33,12 @@ def started(size: Size, memory_bytes: int) -> Case:
     """Until the first client is answered."""
     folder = stores.new_folder()
 
-    def work(_: Path) -> Sample:
+    def work(answers: Path) -> Sample:
+        found = answers / "memory"
         begun = time.perf_counter()
         control.start(stores.settings(size, memory_bytes), folder)
         seconds = time.perf_counter() - begun
+        found.write_text(str(control.status(folder)["memory_bytes"]))
         control.stop(folder)
         return Sample(seconds=seconds)
 
@@ -44,7 +46,10 @@ def started(size: Size, memory_bytes: int) -> Case:
         name="start",
         contestants=(
             Contestant(
-                name="cuesta", how="control.start, which asks for the status at last", work=work
+                name="cuesta",
+                how="control.start, which asks for the status at last",
+                work=work,
+                answer=lambda answers: Answer(digest=(answers / "memory").read_text(), rows=1),
             ),
         ),
         bars=(TimeLimit(ours="cuesta", below_seconds=START_SECONDS, text="ready within 1 s"),),
@@ -70,7 +75,10 @@ def stopped(size: Size, memory_bytes: int, path: Path) -> Case:
         name="stop, nothing dirty",
         contestants=(
             Contestant(
-                name="cuesta", how="control.stop, until the memory is given back", work=work
+                name="cuesta",
+                how="control.stop, until the memory is given back",
+                work=work,
+                answer=lambda _: Answer(digest=f"a store is left: {folder.exists()}", rows=1),
             ),
         ),
         bars=(),
@@ -100,6 +108,7 @@ def resident(size: Size, store: RunningStore, path: Path) -> Case:
                 name="cuesta",
                 how="the question `load`, no cache warm; then RssAnon and RssFile of the daemon",
                 work=work,
+                answer=lambda _: Answer(digest=str(store.status()["used_bytes"]), rows=1),
             ),
         ),
         bars=(MemoryLimit(ours="cuesta", below_bytes=below, text="under 32 MiB + 2 % of blocks"),),

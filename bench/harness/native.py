@@ -30,7 +30,7 @@ class Job:
     """A workload with its inputs and parameters."""
 
     workload: str
-    inputs: tuple[Path, ...]
+    inputs: tuple[Path | str, ...]
     parameters: Mapping[str, object]
 
     @property
