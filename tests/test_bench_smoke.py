@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(
         ("pair_matrix", 3),
         ("sort", 2),
         ("store", 12),
-        ("store_misses", 9),
+        ("store_misses", 10),
         ("store_life", 3),
         ("store_workloads", 2),
         ("store_peers", 2),

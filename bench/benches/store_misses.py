@@ -6,12 +6,13 @@ import hashlib
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benches.store import PIECE, languages, stated
+from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
 from harness import stores
 from harness.model import Answer, Case, Contestant, Ratio, Sample
@@ -19,8 +20,6 @@ from harness.size import Size
 from harness.stores import Reader, RunningStore
 
 PIECE_BYTES = 1 << 20
-DRAWN_BYTES = 4 << 20
-"""A piece of a uniform working set."""
 TIMES = (2, 4, 10)
 RAW = "raw"
 
@@ -32,6 +31,15 @@ class WriteMode:
     name: str
     options: dict[str, Any] = field(default_factory=dict)
     at_least: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pattern:
+    """In which pieces a working set is read, in their order or drawn."""
+
+    name: str
+    piece_bytes: int
+    is_cyclic: bool = False
 
 
 WRITE_MODES = (WriteMode(name="through", at_least=0.95),)
@@ -47,20 +55,31 @@ def cases(size: Size) -> Iterator[Case]:
         stores.running(size, 2 * size_bytes + 4 * block_bytes) as store,
         stores.running(size, block_bytes, name="past") as past,
     ):
+        fill_up(past, block_bytes)
         for language in languages():
             readers = language.reader(store, path), language.reader(past, path)
             if language.missing is None:
                 yield missed(size, language.name, (store, *readers), path)
             for reader in readers:
                 reader.close()
+    by_block = Pattern(name="uniform by blocks", piece_bytes=block_bytes)
+    by_piece = Pattern(name="uniform by 4 MiB", piece_bytes=4 * PIECE_BYTES)
     for times in TIMES:
-        memory_bytes = max(2 * block_bytes, size_bytes // times)
-        for pattern in ("cyclic", "uniform"):
+        cyclic = Pattern(name="cyclic", piece_bytes=block_bytes, is_cyclic=True)
+        for pattern in (cyclic, by_block, *((by_piece,) if times == TIMES[0] else ())):
+            memory_bytes = max(2 * block_bytes, size_bytes // times)
             with stores.running(size, memory_bytes) as store:
                 yield working_set(size, store, (pattern, times), path)
     with stores.running(size, 2 * size_bytes) as store:
         for mode in WRITE_MODES:
             yield written(size, store, mode, path)
+
+
+def fill_up(store: RunningStore, block_bytes: int) -> None:
+    """Pin a file that takes all of the memory, so that everything else is read past the store."""
+    pinned = store.under / f"pinned-{block_bytes}.bin"
+    pinned.write_bytes(bytes(block_bytes))
+    control.ask("pin", store.folder, path=store.path(pinned))
 
 
 def missed(
@@ -89,7 +108,7 @@ def missed(
             ),
             Contestant(
                 name="cuesta bypass",
-                how=f"{door}, {PIECE}; a store whose memory has no room",
+                how=f"{door}, {PIECE}; the memory of the store is pinned",
                 work=cold(past, "read"),
                 answer=stores.summed,
             ),
@@ -115,31 +134,42 @@ def missed(
 class Drawn:
     """The places of a file that the next pass reads, and what is there."""
 
-    def __init__(self, path: Path, pattern: str) -> None:
-        self.path = path
-        self.count = path.stat().st_size // DRAWN_BYTES
-        self._is_cyclic = pattern == "cyclic"
+    def __init__(self, path: Path, pattern: Pattern) -> None:
+        self._pattern = pattern
         self._chance = random.Random(1)
+        piece_bytes = pattern.piece_bytes
+        self.bytes = path.stat().st_size // piece_bytes * piece_bytes
+        self._all = list(range(0, self.bytes, piece_bytes))
+        self.places = self._all
         with path.open("rb", buffering=0) as file:
-            self._truth = {place: _at(file, [place]) for place in self._all()}
-        self.places = self._all()
-
-    def _all(self) -> list[int]:
-        return list(range(0, self.count * DRAWN_BYTES, DRAWN_BYTES))
+            self._truth = {place: self._at(file, place) for place in self._all}
 
     def draw(self) -> None:
         """Other places for a uniform pass."""
-        if not self._is_cyclic:
-            self.places = self._chance.choices(self._all(), k=self.count)
+        if not self._pattern.is_cyclic:
+            self.places = self._chance.choices(self._all, k=len(self._all))
+
+    def read(self, file: Any) -> int:
+        """The pieces at all places; the sum of the first words of each 1 MiB."""
+        return sum(self._at(file, place) for place in self.places)
+
+    def _at(self, file: Any, place: int) -> int:
+        piece = memoryview(bytearray(PIECE_BYTES))
+        found = 0
+        file.seek(place)
+        for _ in range(self._pattern.piece_bytes // PIECE_BYTES):
+            file.readinto(piece)
+            found += int.from_bytes(piece[:8], "little")
+        return found
 
     def answer(self, folder: Path) -> Answer:
         """Whether a reader has found what is there: places differ from pass to pass."""
         found = int((folder / "sum").read_text())
         is_right = found == sum(self._truth[place] for place in self.places)
-        return Answer(digest="as the file" if is_right else str(found), rows=self.count)
+        return Answer(digest="as the file" if is_right else str(found), rows=len(self.places))
 
 
-def working_set(size: Size, store: RunningStore, shape: tuple[str, int], path: Path) -> Case:
+def working_set(size: Size, store: RunningStore, shape: tuple[Pattern, int], path: Path) -> Case:
     """A file larger than the memory, read as a whole again and again, or at places by chance.
 
     The page cache is emptied before each pass; what the store holds is from the passes before.
@@ -152,29 +182,29 @@ def working_set(size: Size, store: RunningStore, shape: tuple[str, int], path: P
         stores.forget(path, size)
         started = time.perf_counter()
         with CuestaFileSystem(str(store.folder)).open(store.path(path), "rb") as file:
-            found = _at(file, drawn.places)
+            found = drawn.read(file)
         return _sampled(started, found, folder)
 
     def raw(folder: Path) -> Sample:
         stores.forget(path, size)
         started = time.perf_counter()
         with path.open("rb", buffering=0) as file:
-            found = _at(file, drawn.places)
+            found = drawn.read(file)
         return _sampled(started, found, folder)
 
     def hits(_: Path) -> str:
         status = store.status()
         return (
-            f"{pattern}, {times}x the memory: {status['hits']} leases were hits, "
+            f"{pattern.name}, {times}x the memory: {status['hits']} leases were hits, "
             f"{status['misses']} were not, {status['bypassed']} of them without room"
         )
 
     return Case(
-        name=f"working set {times}x the memory, {pattern}, {stated(path.stat().st_size)}",
+        name=f"working set {times}x the memory, {pattern.name}, {stated(path.stat().st_size)}",
         contestants=(
             Contestant(
                 name="cuesta",
-                how="fsspec, open(), pieces of 4 MiB by 1 MiB",
+                how="fsspec, open(), readinto of 1 MiB",
                 work=ours,
                 answer=drawn.answer,
                 remark=hits,
@@ -184,21 +214,9 @@ def working_set(size: Size, store: RunningStore, shape: tuple[str, int], path: P
             ),
         ),
         bars=(Ratio(ours="cuesta", theirs=RAW, at_least=0.95, text="0.95 of raw, cache emptied"),),
-        amount=drawn.count * DRAWN_BYTES,
+        amount=drawn.bytes,
         unit="B",
     )
-
-
-def _at(file: Any, places: Sequence[int]) -> int:
-    """Read the pieces at some places, 1 MiB at a time; the sum of the first words."""
-    piece = memoryview(bytearray(PIECE_BYTES))
-    found = 0
-    for place in places:
-        file.seek(place)
-        for _ in range(DRAWN_BYTES // PIECE_BYTES):
-            file.readinto(piece)
-            found += int.from_bytes(piece[:8], "little")
-    return found
 
 
 def _sampled(started: float, found: int, folder: Path) -> Sample:

@@ -102,9 +102,7 @@ def doors(size: Size, path: Path, stack: ExitStack, *, has_juicefs: bool) -> Ite
     ours = CuestaFileSystem(str(store.folder))
     blocks = fsspec_caches.blockcache(caches / "blocks")
     files = fsspec_caches.filecache(caches / "files")
-    yield Door(
-        name=CUESTA, how="fsspec, cuesta://", open=lambda: ours.open(store.path(path), "rb")
-    )
+    yield Door(name=CUESTA, how="fsspec, cuesta://", open=lambda: ours.open(store.path(path), "rb"))
     yield Door(name=PAGE_CACHE, how="open(buffering=0)", open=lambda: path.open("rb", buffering=0))
     yield Door(
         name=BLOCKCACHE,

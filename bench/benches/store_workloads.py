@@ -55,9 +55,7 @@ def scan(store: RunningStore, path: Path) -> Case:
     """The rows of text that pass, written."""
 
     def contestant(name: str, given: str) -> Contestant:
-        job = Job(
-            workload="scan", inputs=(given,), parameters={"min_abs_score": MIN_ABS_SCORE}
-        )
+        job = Job(workload="scan", inputs=(given,), parameters={"min_abs_score": MIN_ABS_SCORE})
 
         def work(folder: Path) -> None:
             native.run(job, folder)
@@ -75,9 +73,7 @@ def scan(store: RunningStore, path: Path) -> Case:
             contestant(STORE, f"cuesta://{store.path(path)}"),
             contestant(PAGE_CACHE, str(path)),
         ),
-        bars=(
-            Ratio(ours=STORE, theirs=PAGE_CACHE, at_least=0.95, text="0.95 of the page cache"),
-        ),
+        bars=(Ratio(ours=STORE, theirs=PAGE_CACHE, at_least=0.95, text="0.95 of the page cache"),),
         amount=path.stat().st_size,
         unit="B",
         inputs=(path,),

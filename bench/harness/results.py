@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from cuesta import machine
 from cuesta.lab.stats import median_interval
 from harness.measure import Measured
-from harness.model import THREADS, Bar, MemoryLimit, Ratio, Sample, TimeLimit
+from harness.model import THREADS, Bar, MemoryLimit, Ratio, TimeLimit
 from harness.size import Size
 
 SCHEMA = "cuesta.bench/1"

@@ -130,9 +130,9 @@ class Reader:
     def ask(self, kind: str, folder: Path) -> Sample:
         """One measurement; what was read is summed in `folder`. Errors: `RuntimeError`."""
         if self._process is None:
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-            self._process = subprocess.Popen(self._words, text=True, **pipes)  # type: ignore[call-overload]
-        assert self._process is not None
+            self._process = subprocess.Popen(
+                self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{kind}\n")

@@ -26,7 +26,7 @@ from cuesta.store.filesystem import CuestaFileSystem
 PIECE = 1 << 20
 SMALL = 4 << 10
 HITS = 100_000
-TRIPS = 10_000
+TRIPS = 5_000
 WORD = np.dtype("<u8")
 LANES = 1 << 64
 
@@ -143,8 +143,9 @@ class Reader:
 
     def _fetched(self, kind: str, make: Callable[[int], Any]) -> Any:
         if kind not in self._private:
-            array = make(os.stat(self.under).st_size)
-            with open(self.under, "rb", buffering=0) as file:  # noqa: PTH123
+            path = Path(self.under)
+            array = make(path.stat().st_size)
+            with path.open("rb", buffering=0) as file:
                 view, done = memoryview(array), 0
                 while count := file.readinto(view[done : done + PIECE]):
                     done += count

@@ -29,7 +29,7 @@ const SMALL: usize = 4 << 10;
 /// Small requests of a measurement.
 const HITS: u64 = 200_000;
 /// Small requests through the socket.
-const TRIPS: u64 = 20_000;
+const TRIPS: u64 = 5_000;
 /// Of Knuth's generator MMIX.
 const INCREMENT: u64 = 1_442_695_040_888_963_407;
 
