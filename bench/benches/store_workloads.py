@@ -93,10 +93,10 @@ def kmeans(store: RunningStore, path: Path) -> Case:
         def work(folder: Path) -> Sample:
             phases = native.run(job, folder)["phases"]
             return Sample(
-                seconds=sum(one["seconds"] for one in phases if one["name"].startswith("iter"))
+                seconds=sum(one["seconds"] for one in phases if "iteration" in one["name"])
             )
 
-        how = f"{job.text}; the phases `iteration`"
+        how = f"{job.text}; the phases named `iteration`"
         return Contestant(name=name, how=how, work=work, answer=our_centres)
 
     return Case(
