@@ -7,20 +7,25 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benches.store import PIECE, languages, stated
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
-from harness import stores
+from harness import limits, stores
 from harness.model import Answer, Case, Contestant, Ratio, Sample
 from harness.size import Size
 from harness.stores import Reader, RunningStore
 
 PIECE_BYTES = 1 << 20
 TIMES = (2, 4, 10)
+MEMORY_PART = 0.1
+"""Of the rate at which one thread copies memory: what slow reads are held to."""
 RAW = "raw"
 
 
@@ -59,7 +64,11 @@ def cases(size: Size) -> Iterator[Case]:
         for language in languages():
             readers = language.reader(store, path), language.reader(past, path)
             if language.missing is None:
-                yield missed(size, language.name, (store, *readers), path)
+                given = (store, *readers)
+                yield missed(size, language.name, given, path)
+                with slowly(size, (store, past), readers, path) as held:
+                    if held:
+                        yield missed(size, f"{language.name}, {held}", given, path)
             for reader in readers:
                 reader.close()
     by_block = Pattern(name="uniform by blocks", piece_bytes=block_bytes)
@@ -73,6 +82,35 @@ def cases(size: Size) -> Iterator[Case]:
     with stores.running(size, 2 * size_bytes) as store:
         for mode in WRITE_MODES:
             yield written(size, store, mode, path)
+
+
+@contextmanager
+def slowly(
+    size: Size,
+    running: tuple[RunningStore, RunningStore],
+    readers: tuple[Reader, Reader],
+    path: Path,
+) -> Iterator[str | None]:
+    """Daemons and readers held to a tenth of the speed of memory: to what, where we may do so."""
+    if size.smoke:
+        yield None
+        return
+    bytes_per_s = int(MEMORY_PART * _copied_per_s())
+    with limits.slow_reads(path, bytes_per_s) as put_in:
+        if put_in:
+            pids = [*(one.status()["pid"] for one in running), *(one.pid() for one in readers)]
+            for pid in pids:
+                put_in(pid)
+        yield put_in and f"disk held to {bytes_per_s / 1e9:.2g} GB/s"
+
+
+def _copied_per_s() -> float:
+    """Bytes a second that one thread copies from memory to memory."""
+    source = np.ones(1 << 30, np.uint8)
+    into = np.ones_like(source)
+    started = time.perf_counter()
+    np.copyto(into, source)
+    return source.nbytes / (time.perf_counter() - started)
 
 
 def fill_up(store: RunningStore, block_bytes: int) -> None:

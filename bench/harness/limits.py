@@ -10,8 +10,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from harness.model import Sample
@@ -65,6 +65,62 @@ def control_group(limit_bytes: int) -> Iterator[Path | None]:
     finally:
         if group:
             _remove(group)
+
+
+@contextmanager
+def slow_reads(path: Path, bytes_per_s: int) -> Iterator[Callable[[int], None] | None]:
+    """Puts processes, by their ids, into a group that reads so much from the disk of `path`.
+
+    None where we may not make one. At the end they are back where we are.
+    """
+    made = next((found for found in _disk_groups(path, bytes_per_s)), None)
+    if made is None:
+        yield None
+        return
+    processes = made / "cgroup.procs"
+    try:
+        yield lambda pid: _write(processes, str(pid))
+    finally:
+        for pid in processes.read_text().split():
+            with suppress(OSError):  # It has ended meanwhile.
+                _write(made.parent / "cgroup.procs", pid)
+        _remove(made)
+
+
+def _disk_groups(path: Path, bytes_per_s: int) -> Iterator[Path]:
+    """Groups that hold reads, of either version of control groups; the first is enough."""
+    disk = _disk(path)
+    for folder, file, limit in (
+        (_GROUPS / "blkio", "blkio.throttle.read_bps_device", f"{disk} {bytes_per_s}"),
+        (_GROUPS, "io.max", f"{disk} rbps={bytes_per_s}"),
+    ):
+        group = folder / f"cuesta-bench-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            _write(group / file, limit)
+        except OSError:
+            group.rmdir()
+            continue
+        yield group
+
+
+def _disk(path: Path) -> str:
+    """The numbers of the disk that a file is on, `254:0`: limits are for disks, not their parts."""
+    device = path.stat().st_dev
+    found = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
+    whole = found.parent if (found / "partition").exists() else found
+    try:
+        return (whole / "dev").read_text().strip()
+    except OSError:
+        return f"{os.major(device)}:{os.minor(device)}"
+
+
+def _write(path: Path, text: str) -> None:
+    with path.open("w") as file:
+        file.write(text)
 
 
 def _remove(group: Path) -> None:

@@ -127,17 +127,25 @@ class Reader:
         self._words = [*words, str(store.folder), store.path(file), str(file)]
         self._process: subprocess.Popen[str] | None = None
 
-    def ask(self, kind: str, folder: Path) -> Sample:
-        """One measurement; what was read is summed in `folder`. Errors: `RuntimeError`."""
+    def pid(self) -> int:
+        """Of the process, which is started where it is not."""
+        return self._started().pid
+
+    def _started(self) -> subprocess.Popen[str]:
         if self._process is None:
             self._process = subprocess.Popen(
                 self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{kind}\n")
-        self._process.stdin.flush()
-        said = self._process.stdout.readline().split()
+        return self._process
+
+    def ask(self, kind: str, folder: Path) -> Sample:
+        """One measurement; what was read is summed in `folder`. Errors: `RuntimeError`."""
+        process = self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{kind}\n")
+        process.stdin.flush()
+        said = process.stdout.readline().split()
         if len(said) != 2:
             raise RuntimeError(f"{self._words[0]} ended when it was asked to measure {kind}")
         (folder / "sum").write_text(said[1])
