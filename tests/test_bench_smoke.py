@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(
         ("least_memory", 13),
         ("pair_matrix", 3),
         ("sort", 2),
-        ("store", 12),
+        ("store", 10),
         ("store_misses", 10),
         ("store_life", 3),
         ("store_workloads", 2),
