@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::mapping::HugePages;
 use crate::steps::Steps;
 
 /// Bytes that are read and written at once while a block is filled.
@@ -74,6 +75,7 @@ pub struct MemoryTier {
     /// Of the next block.
     serial: AtomicU64,
     steps: Steps,
+    huge: HugePages,
 }
 
 impl MemoryTier {
@@ -95,7 +97,7 @@ impl MemoryTier {
             );
             return Err(Error::input("store", text));
         }
-        Ok(Self { blocks, serial: AtomicU64::new(0), steps })
+        Ok(Self { blocks, serial: AtomicU64::new(0), steps, huge: HugePages::default() })
     }
 
     /// Where a block is.
@@ -115,7 +117,7 @@ impl MemoryTier {
         piece: &mut Vec<u8>,
         mut read: impl FnMut(&mut [u8], u64) -> io::Result<()>,
     ) -> io::Result<SealedBlock> {
-        let mut partial = self.begin(key)?;
+        let mut partial = self.begin(key, size_bytes)?;
         piece.resize(PIECE_BYTES, 0);
         let (mut place, mut checksum) = (0, 0);
         while place < size_bytes {
@@ -129,15 +131,17 @@ impl MemoryTier {
         self.seal(partial, size_bytes, checksum)
     }
 
-    /// Begins a block, for whoever writes its bytes; dropped before it is sealed, it is removed.
+    /// Begins a block, for whoever writes its bytes, so many as far as is known; dropped before it is
+    /// sealed, it is removed.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn begin(&self, key: BlockKey) -> io::Result<PartialBlock> {
+    pub fn begin(&self, key: BlockKey, size_bytes: u64) -> io::Result<PartialBlock> {
         self.steps.step()?;
         let path = self.blocks.join(format!("{:x}-{:x}.{PARTIAL}", key.file, key.index));
         let mut options = File::options();
         let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+        self.huge.reserve(&file, size_bytes);
         Ok(PartialBlock { key, path, file, steps: self.steps.clone() })
     }
 

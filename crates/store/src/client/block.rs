@@ -1,18 +1,13 @@
 //! A block of the store as memory of this process.
-//!
-//! The only file of this crate with `unsafe`.
-#![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::mm::{MapFlags, ProtFlags};
+use crate::mapping::Mapping;
 
 /// So many times the bytes of a block are copied by the system before it is mapped: what it takes
 /// to bring the pages of a mapping in, small pages, was measured as about four such copies.
@@ -71,44 +66,5 @@ impl StoredBlock {
             return Ok(());
         }
         self.file.read_exact_at(into, offset)
-    }
-}
-
-/// Memory that is a file.
-#[derive(Debug)]
-struct Mapping {
-    start: *const u8,
-    size_bytes: usize,
-}
-
-// SAFETY: nobody writes to the memory, so that any thread may read it.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    fn new(file: &File, size_bytes: usize) -> io::Result<Self> {
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: the system chooses a free place; the file has so many bytes.
-        let start = unsafe {
-            rustix::mm::mmap(ptr::null_mut(), size_bytes, ProtFlags::READ, flags, file, 0)?
-        };
-        Ok(Self { start: start.cast(), size_bytes })
-    }
-}
-
-impl Deref for Mapping {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        // SAFETY: so much is mapped until this is dropped, and the bytes of a block never change.
-        unsafe { std::slice::from_raw_parts(self.start, self.size_bytes) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: it was mapped by `new`, and nobody borrows it any more.
-        let _ = unsafe { rustix::mm::munmap(self.start.cast_mut().cast(), self.size_bytes) };
     }
 }

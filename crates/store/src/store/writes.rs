@@ -137,7 +137,8 @@ impl Store {
         }
         if mode == WriteMode::Memory {
             let text = format!(
-                "the memory has no room for {}; free some, raise --memory, or write it in mode back",
+                "the memory has no room for {}; free some, raise --memory, or write it in mode \
+                 back",
                 written.record.path
             );
             return Err(Error::input(OPERATION, text));
@@ -156,7 +157,9 @@ impl Store {
         if !has_room {
             return None;
         }
-        let Ok(partial) = self.tier.begin(key) else {
+        // The first block may be the last, and small.
+        let size_bytes = if key.index == 0 { 0 } else { self.options.block_bytes };
+        let Ok(partial) = self.tier.begin(key, size_bytes) else {
             lock(&self.state).failed(key);
             return None;
         };
@@ -211,7 +214,13 @@ impl Store {
     ) -> Result<SealedBlock> {
         let path = &written.record.path;
         let index = partial.key.index;
-        let found = partial.file.metadata().map_or(0, |facts| facts.len());
+        let mut found = partial.file.metadata().map_or(0, |facts| facts.len());
+        if found > size_bytes && index > 0 {
+            // It was made as large as a block may be.
+            let cut = partial.file.set_len(size_bytes);
+            cut.map_err(|cause| system("writing", path, &cause))?;
+            found = size_bytes;
+        }
         if found != size_bytes || size_bytes == 0 || size_bytes > self.options.block_bytes {
             let text = format!(
                 "block {index} of {path} has {found} bytes in memory, {size_bytes} were said"

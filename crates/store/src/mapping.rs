@@ -1,0 +1,185 @@
+//! Files of memory mapped, and held in huge pages.
+//!
+//! The only file of this crate with `unsafe`.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::os::unix::fs::FileExt;
+use std::ptr;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use cuesta_runtime::parallel::lock;
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// Bytes of a huge page, which lies at a multiple of them in the file and in memory.
+pub const HUGE_BYTES: usize = 2 << 20;
+/// A huge page that takes longer costs more than it saves: clearing it takes a tenth.
+const SLOW: Duration = Duration::from_millis(1);
+/// After a slow one, small pages serve for so long.
+const PAUSE_SLOW: Duration = Duration::from_millis(500);
+/// After one that the system refused.
+const PAUSE_REFUSED: Duration = Duration::from_secs(60);
+
+/// Memory that is a file.
+#[derive(Debug)]
+pub struct Mapping {
+    start: *mut u8,
+    size_bytes: usize,
+}
+
+// SAFETY: nobody writes to the memory, so that any thread may read it.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the first bytes of a file, which has so many, to read them.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn new(file: &File, size_bytes: usize) -> io::Result<Self> {
+        Self::with(file, size_bytes, ProtFlags::READ, MapFlags::SHARED | MapFlags::POPULATE)
+    }
+
+    /// The start lies where a huge page of the file can be one of the mapping.
+    fn with(
+        file: &File,
+        size_bytes: usize,
+        protection: ProtFlags,
+        flags: MapFlags,
+    ) -> io::Result<Self> {
+        let slack = if size_bytes < HUGE_BYTES { 0 } else { HUGE_BYTES };
+        let reserved = size_bytes + slack;
+        let (none, private) = (ProtFlags::empty(), MapFlags::PRIVATE);
+        // SAFETY: the system chooses a free place for memory that nobody may touch.
+        let place =
+            unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), reserved, none, private)? };
+        let place: *mut u8 = place.cast();
+        let before = place.align_offset(HUGE_BYTES.min(slack.max(1)));
+        let start = place.wrapping_add(before);
+        // SAFETY: it replaces a part of what was reserved; the file has so many bytes.
+        let mapped = unsafe {
+            let flags = flags | MapFlags::FIXED;
+            rustix::mm::mmap(start.cast(), size_bytes, protection, flags, file, 0)
+        };
+        let unmap = |start: *mut u8, count: usize| {
+            if count > 0 {
+                // SAFETY: a part of what was reserved that nothing is in.
+                let _ = unsafe { rustix::mm::munmap(start.cast(), count) };
+            }
+        };
+        if let Err(errno) = mapped {
+            unmap(place, reserved);
+            return Err(errno.into());
+        }
+        let page = rustix::param::page_size();
+        let end = before + size_bytes.next_multiple_of(page);
+        unmap(place, before);
+        unmap(place.wrapping_add(end), reserved.next_multiple_of(page).saturating_sub(end));
+        Ok(Self { start, size_bytes })
+    }
+}
+
+impl Deref for Mapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: so much is mapped until this is dropped, and the bytes of a block never change.
+        unsafe { std::slice::from_raw_parts(self.start, self.size_bytes) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by `with`, and nobody borrows it any more.
+        let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.size_bytes) };
+    }
+}
+
+/// Has files of memory held in huge pages, where the system does so without being asked by an
+/// administrator: a fill, and a first scan of a mapping, take a fraction of the time.
+#[derive(Debug, Default)]
+pub struct HugePages {
+    paused: Mutex<Option<Instant>>,
+}
+
+impl HugePages {
+    /// Gives a file that is written next its size and, as far as the system has them at once, huge
+    /// pages. Without them it has small ones: nothing is lost but time.
+    pub fn reserve(&self, file: &File, size_bytes: u64) {
+        let count = size_bytes as usize / HUGE_BYTES;
+        let is_paused = lock(&self.paused).is_some_and(|until| Instant::now() < until);
+        if count == 0 || is_paused {
+            return;
+        }
+        if let Err(pause) = reserve(file, count) {
+            *lock(&self.paused) = Some(Instant::now() + pause);
+        }
+    }
+}
+
+/// Makes so many huge pages of a file, from its start on; how long to wait before the next try.
+fn reserve(file: &File, count: usize) -> Result<(), Duration> {
+    let size_bytes = count * HUGE_BYTES;
+    let refused = |_| PAUSE_REFUSED;
+    file.set_len(size_bytes as u64).map_err(refused)?;
+    // One page of each has to be there.
+    for page in 0..count {
+        file.write_all_at(&[0], (page * HUGE_BYTES) as u64).map_err(refused)?;
+    }
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    let mapping = Mapping::with(file, size_bytes, protection, MapFlags::SHARED).map_err(refused)?;
+    for page in 0..count {
+        let begun = Instant::now();
+        let start = mapping.start.wrapping_add(page * HUGE_BYTES);
+        // SAFETY: these bytes are mapped; the advice changes none of them.
+        let code = unsafe { libc::madvise(start.cast(), HUGE_BYTES, libc::MADV_COLLAPSE) };
+        if code != 0 {
+            return Err(PAUSE_REFUSED);
+        }
+        if begun.elapsed() > SLOW {
+            return Err(PAUSE_SLOW);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn files_of_any_size_are_mapped_and_unmapped() {
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes: Vec<u8> = (0..3 * HUGE_BYTES + 777).map(|place| (place * 7 / 3) as u8).collect();
+        file.write_all(&bytes).unwrap();
+        for size_bytes in [1, 4096, 4097, HUGE_BYTES - 1, HUGE_BYTES, HUGE_BYTES + 1, bytes.len()] {
+            for _ in 0..3 {
+                let mapping = Mapping::new(&file, size_bytes).unwrap();
+                assert!(*mapping == bytes[..size_bytes]);
+                if size_bytes >= HUGE_BYTES {
+                    assert_eq!(mapping.start.align_offset(HUGE_BYTES), 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_to_a_reserved_file_is_what_it_has() {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let huge = HugePages::default();
+        for size_bytes in [100, HUGE_BYTES, 2 * HUGE_BYTES + 5] {
+            let path = folder.path().join(size_bytes.to_string());
+            let mut file = File::create_new(&path).unwrap();
+            huge.reserve(&file, size_bytes as u64);
+            assert!(file.metadata().unwrap().len() <= size_bytes as u64);
+            let bytes: Vec<u8> = (0..size_bytes).map(|place| (place * 7 / 3) as u8).collect();
+            file.write_all(&bytes).unwrap();
+            assert!(std::fs::read(&path).unwrap() == bytes);
+        }
+    }
+}
