@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +21,17 @@ from storekit import BLOCK_BYTES, RunningStore, noise, running_store
 GROUPS = Path("/sys/fs/cgroup/memory")
 """Control groups of memory of the kernel's first version."""
 
+TAKER = """
+import sys, time
+sys.stdin.readline()
+taken = []
+while len(taken) < 20:
+    taken.append(bytes([1]) * (2 << 20))
+    time.sleep(0.1)
+time.sleep(60)
+"""
+"""Takes 40 MiB within 2 seconds."""
+
 
 def read(store: RunningStore, name: str) -> bytes:
     """A whole file, in pieces smaller than a block."""
@@ -32,8 +45,8 @@ def read(store: RunningStore, name: str) -> bytes:
 
 
 def test_repeated_scans_of_more_than_memory_keep_what_is_there(tmp_path: Path) -> None:
-    with running_store(tmp_path, blocks=8) as store:
-        content = store.write("points", noise(1, 16 * BLOCK_BYTES))
+    with running_store(tmp_path, blocks=24) as store:
+        content = store.write("points", noise(1, 48 * BLOCK_BYTES))
         for _ in range(5):
             assert read(store, "points") == content
         found = store.status()
@@ -41,7 +54,7 @@ def test_repeated_scans_of_more_than_memory_keep_what_is_there(tmp_path: Path) -
     assert found["evictions"] == 0
     assert found["declined"] > 0
     # Each scan but the first hits half of the blocks.
-    assert found["hits"] == 4 * 8
+    assert found["hits"] == 4 * 24
 
 
 def test_another_working_set_comes_in_after_a_few_passes(tmp_path: Path) -> None:
@@ -137,11 +150,16 @@ def test_a_store_stays_within_the_memory_of_its_group(tmp_path: Path) -> None:
         found = store.status()
         assert found["limit_bytes"] < 160 << 20 < found["memory_bytes"]
         assert 32 << 20 < found["used_bytes"] <= found["limit_bytes"]
-        (group / "memory.limit_in_bytes").write_text(str(120 << 20))
-        deadline = time.monotonic() + 10
-        while store.status()["used_bytes"] > 112 << 20:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        with subprocess.Popen([sys.executable, "-c", TAKER], stdin=subprocess.PIPE) as taker:
+            (group / "tasks").write_text(str(taker.pid))
+            assert taker.stdin is not None
+            taker.stdin.write(b"go\n")
+            taker.stdin.flush()
+            deadline = time.monotonic() + 10
+            while store.status()["used_bytes"] > found["used_bytes"] - (24 << 20):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            taker.kill()
     finally:
         with suppress(EngineMissing):
             control.stop(folder)
