@@ -203,7 +203,14 @@ def test_a_watched_status_draws_in_place_and_ends_by_ctrl_c(store: RunningStore)
 
 def simulation(*hits: tuple[str, int, int]) -> Simulation:
     outcomes = tuple(
-        Simulated(policy=policy, memory_bytes=memory, hit_reads=1, hit_bytes=size)
+        Simulated(
+            policy=policy,
+            admission=True,
+            memory_bytes=memory,
+            hit_reads=1,
+            hit_bytes=size,
+            filled_bytes=0,
+        )
         for policy, memory, size in hits
     )
     return Simulation(reads=10, read_bytes=10_000, blocks=4, blocks_bytes=4096, outcomes=outcomes)

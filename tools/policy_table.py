@@ -104,7 +104,7 @@ def outcomes(blocks: list[int]) -> tuple[Simulated, ...]:
         path = Path(folder) / "trace.tsv"
         lines = [f"{step}\t/a\t{block}\t1\n" for step, block in enumerate(blocks)]
         path.write_text("seconds\tpath\tblock\tbytes\n" + "".join(lines))
-        return simulate(path, (), [MEMORY_BLOCKS], (False, True)).outcomes
+        return simulate(path, (), [MEMORY_BLOCKS], admissions=(False, True)).outcomes
 
 
 if __name__ == "__main__":

@@ -131,8 +131,8 @@ impl MemoryTier {
         self.seal(partial, size_bytes, checksum)
     }
 
-    /// Begins a block, for whoever writes its bytes, so many as far as is known; dropped before it is
-    /// sealed, it is removed.
+    /// Begins a block, for whoever writes its bytes, about so many; dropped before it is sealed, it
+    /// is removed.
     ///
     /// # Errors
     /// Those of the system.

@@ -149,7 +149,8 @@ def flush(
     from cuesta.store import control
     from cuesta.units import format_bytes
 
-    flushed = sum(control.ask("flush", path=path)["bytes"] for path in paths or [None])
+    wanted: list[str | None] = [*paths] if paths else [None]
+    flushed = sum(control.ask("flush", path=path)["bytes"] for path in wanted)
     typer.echo(f"{format_bytes(flushed)} flushed", err=True)
 
 
@@ -279,7 +280,9 @@ def simulate_policies(
 
     sizes = [parse_size(text, "--memory") for text in memories or ()]
     steps = PICTURE_STEPS if report else STEPS
-    found = simulate(trace, policies or (), sizes, steps=steps, admissions=(False, True))
+    # The picture has a store as it is started if nothing is said.
+    shown = (True,) if report else (False, True)
+    found = simulate(trace, policies or (), sizes, steps=steps, admissions=shown)
     if report:
         from cuesta.store import curves
 

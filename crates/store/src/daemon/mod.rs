@@ -1,6 +1,6 @@
 //! The daemon: a store for many processes of one user, behind a socket in its folder.
 
-mod connection;
+mod conversation;
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -24,7 +24,7 @@ use crate::store::{Store, StoreOptions};
 use crate::under::Facts;
 use crate::under::posix::PosixUnder;
 use crate::wire::{self, DirectoryEntry, Reply, Status};
-use connection::Connection;
+use conversation::Conversation;
 
 /// The socket in the folder of a store.
 pub const SOCKET: &str = "socket";
@@ -193,7 +193,7 @@ impl Daemon {
     /// Answers a client until it ends; what it still holds is given back then.
     fn converse(&self, stream: &UnixStream) {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        let mut connection = Connection::new(self);
+        let mut connection = Conversation::new(self);
         let mut from = BufReader::new(stream);
         let mut payload = Vec::new();
         while let Ok(Some(text)) = wire::receive(&mut from, &mut payload) {

@@ -13,7 +13,7 @@ use crate::store::{BlockLease, WritePlace};
 use crate::wire::{PAYLOAD_BYTES_MAX, Question, Reply};
 
 /// A client, and what it holds.
-pub(super) struct Connection<'a> {
+pub(super) struct Conversation<'a> {
     daemon: &'a Daemon,
     opens: Vec<u64>,
     leases: HashMap<BlockKey, u64>,
@@ -23,7 +23,7 @@ pub(super) struct Connection<'a> {
     last: Option<BlockKey>,
 }
 
-impl<'a> Connection<'a> {
+impl<'a> Conversation<'a> {
     pub(super) fn new(daemon: &'a Daemon) -> Self {
         Self { daemon, opens: vec![], leases: HashMap::new(), writes: vec![], last: None }
     }
@@ -78,12 +78,6 @@ impl<'a> Connection<'a> {
                 stops.store(true, Ordering::Relaxed);
                 done
             }
-            Question::Create { ref path, mode } => {
-                let mode = mode.unwrap_or(self.daemon.write);
-                let created = store.create(path, mode)?;
-                self.writes.push(created);
-                Ok(Reply::Created { created, block_bytes: store.options().block_bytes, mode })
-            }
             Question::Place { number, .. }
             | Question::Seal { number, .. }
             | Question::Commit { number, .. }
@@ -94,16 +88,33 @@ impl<'a> Connection<'a> {
                 }
                 self.write(question)
             }
+            _ => self.change(question),
+        }
+    }
+
+    /// Answers about files that are to be there, or not.
+    fn change(&mut self, question: &Question) -> Result<Reply> {
+        let store = &self.daemon.store;
+        match *question {
+            Question::Create { ref path, mode } => {
+                let mode = mode.unwrap_or(self.daemon.write);
+                let created = store.create(path, mode)?;
+                self.writes.push(created);
+                let block_bytes = store.options().block_bytes;
+                return Ok(Reply::Created { created, block_bytes, mode });
+            }
             Question::Flush { ref path } => {
-                store.flush(path.as_ref()).map(|bytes| Reply::Moved { bytes })
+                return store.flush(path.as_ref()).map(|bytes| Reply::Moved { bytes });
             }
             Question::Audit { reads_bytes } => {
-                Ok(Reply::Audited(Box::new(store.audit(reads_bytes))))
+                return Ok(Reply::Audited(Box::new(store.audit(reads_bytes))));
             }
-            Question::Remove { ref path } => store.remove_name(path).and(done),
-            Question::Rename { ref path, ref to } => store.rename(path, to).and(done),
-            Question::MakeFolder { ref path } => store.make_folder(path).and(done),
+            Question::Remove { ref path } => store.remove_name(path)?,
+            Question::Rename { ref path, ref to } => store.rename(path, to)?,
+            Question::MakeFolder { ref path } => store.make_folder(path)?,
+            _ => (),
         }
+        Ok(Reply::Done { done: true })
     }
 
     /// Answers about a file that this connection writes.
@@ -187,7 +198,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-impl Drop for Connection<'_> {
+impl Drop for Conversation<'_> {
     fn drop(&mut self) {
         for (&key, &count) in &self.leases {
             (0..count).for_each(|_| self.daemon.store.release(key));
