@@ -82,9 +82,11 @@ class AnswerFiles:
 
 @final
 class Block(Buffer):
-    """Bytes of a task, as a buffer."""
+    """Bytes of a task, or of a block of the store, as a buffer."""
 
     def __len__(self) -> int: ...
+    @staticmethod
+    def map(path: Path, size_bytes: int) -> Block: ...
 
 @final
 class Leader:

@@ -4,7 +4,10 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::path::PathBuf;
 
+use cuesta_store::mapping::Mapping;
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
@@ -28,21 +31,41 @@ fn check<T: Element>(buffer: &PyBuffer<T>) -> PyResult<usize> {
     Ok(buffer.item_count())
 }
 
-/// Bytes of ours that Python sees as a buffer, without a copy.
+/// Bytes of ours, or of a file that never changes, that Python sees as a buffer, without a copy.
 #[pyclass(module = "cuesta._native", frozen)]
-pub struct Block(Vec<u8>);
+pub struct Block(Bytes);
+
+enum Bytes {
+    Owned(Vec<u8>),
+    Mapped(Mapping),
+}
+
+impl Block {
+    fn bytes(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Mapped(mapping) => mapping,
+        }
+    }
+}
 
 impl Block {
     /// These bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+        Self(Bytes::Owned(bytes))
     }
 }
 
 #[pymethods]
 impl Block {
     fn __len__(&self) -> usize {
-        self.0.len()
+        self.bytes().len()
+    }
+
+    /// A block of the store, whose file has so many bytes, mapped.
+    #[staticmethod]
+    fn map(path: PathBuf, size_bytes: usize) -> PyResult<Self> {
+        Ok(Self(Bytes::Mapped(Mapping::new(&File::open(path)?, size_bytes)?)))
     }
 
     // SAFETY: called by Python with a view to be filled. The bytes of a frozen object stay where
@@ -52,7 +75,7 @@ impl Block {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        let bytes = &slf.get().0;
+        let bytes = slf.get().bytes();
         let start = bytes.as_ptr().cast_mut().cast::<c_void>();
         // SAFETY: as above.
         let code = unsafe {

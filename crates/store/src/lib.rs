@@ -6,7 +6,7 @@
 
 pub mod client;
 pub mod daemon;
-mod mapping;
+pub mod mapping;
 pub mod memory;
 pub mod path;
 pub mod policy;

@@ -37,11 +37,14 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first bytes of a file, which has so many, to read them.
+    /// Maps the first bytes of a file that nobody changes, to read them.
     ///
     /// # Errors
-    /// Those of the system.
+    /// `UnexpectedEof` where it has fewer; those of the system.
     pub fn new(file: &File, size_bytes: usize) -> io::Result<Self> {
+        if file.metadata()?.len() < size_bytes as u64 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         Self::with(file, size_bytes, ProtFlags::READ, MapFlags::SHARED | MapFlags::POPULATE)
     }
 

@@ -17,6 +17,8 @@ use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{Client, StoredFile};
 use cuesta_store::daemon;
 use cuesta_store::store::StoreOptions;
+use cuesta_store::store::promise::WriteMode;
+use cuesta_store::store::record::is_alone;
 use cuesta_store::under::Under;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -337,4 +339,20 @@ fn links_lead_nowhere_outside_past_a_store_either() {
     assert_eq!(read(&client.open(&at("a")).unwrap(), 0, 9).unwrap(), b"inside");
     let error = client.open(&at("link")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+}
+
+#[test]
+fn what_is_in_memory_alone_is_never_read_from_an_older_file() {
+    let setting = Setting::new(20);
+    setting.write("a", b"older");
+    let store = setting.store();
+    common::write(&store, "a", &bytes(1, 1500), WriteMode::Back).unwrap();
+    drop(store);
+    // The records of a store that was killed say so to who finds it gone.
+    let memory = setting.folder.path().join("memory");
+    assert!(is_alone(&memory, &at("a")));
+    assert!(!is_alone(&memory, &at("b")));
+    let store = setting.store();
+    store.flush(None).unwrap();
+    assert!(!is_alone(&memory, &at("a")));
 }

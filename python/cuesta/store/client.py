@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import socket
 import struct
 import time
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuesta.errors import EngineError, EngineMissing, InputError
+
+if TYPE_CHECKING:
+    from cuesta._native import Block
 
 SOCKET = "socket"
 """The socket in the folder of a store."""
@@ -203,6 +205,11 @@ class CachedFile:
 
     def _read_past(self, piece: memoryview, place: int) -> int:
         """Fill a piece of a block from the under level, without the store."""
+        if self._version["device"] == 0:
+            raise EngineMissing(
+                f"store: {self._path} is in memory alone, and the store has ended or hangs; start "
+                "it again"
+            )
         if self._past is None:
             self._past = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
         count = os.preadv(self._past, [piece], place)
@@ -252,12 +259,17 @@ class _Lease:
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self._map: mmap.mmap | None = None
+        self._map: Block | None = None
 
-    def mapped(self) -> mmap.mmap:
+    def mapped(self) -> Block:
         """The block as memory of this process."""
         if self._map is None:
-            self._map = mmap.mmap(self._file, 0, prot=mmap.PROT_READ)
+            from cuesta import _native
+
+            size_bytes = os.fstat(self._file).st_size
+            # By its number: its name may be gone.
+            place = Path(f"/proc/self/fd/{self._file}")
+            self._map = _native.Block.map(place, size_bytes)
         return self._map
 
     def read_into(self, buffer: memoryview, offset: int) -> int:

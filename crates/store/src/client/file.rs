@@ -12,6 +12,7 @@ use super::past::{PastFile, RefusedBlocks};
 use super::session::{Leased, Session};
 use crate::memory::BlockKey;
 use crate::path::StorePath;
+use crate::store::record::is_alone;
 use crate::under::UnderVersion;
 
 /// A file, read through the store where that has or gets its blocks, else from the under level:
@@ -149,6 +150,9 @@ impl OpenFile {
     }
 
     pub(super) fn opened_past(session: &Arc<Session>, path: &StorePath) -> io::Result<Self> {
+        if is_alone(&session.folder, path) {
+            return Err(alone());
+        }
         let past = PastFile::open(&session.under, path, None)?;
         let mut file = Self::new(session, path, past.version(), None);
         file.past = Mutex::new(Some(Arc::new(past)));
@@ -180,9 +184,17 @@ impl OpenFile {
         if let Some(past) = &*past {
             return Ok(Arc::clone(past));
         }
+        if self.version.device == 0 {
+            return Err(alone());
+        }
         let opened = PastFile::open(&self.session.under, &self.path, Some(self.version))?;
         Ok(Arc::clone(past.insert(Arc::new(opened))))
     }
+}
+
+/// What is nowhere but in the memory of a store cannot be read past it.
+fn alone() -> io::Error {
+    io::Error::other("it is in memory alone, and the store has ended or hangs; start it again")
 }
 
 impl Drop for OpenFile {

@@ -25,7 +25,7 @@ pub struct Session {
     /// Each with those files whose paths fall to it, opened when one does.
     connections: [Mutex<Option<Connection>>; CONNECTIONS],
     patience: Patience,
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     leases_max: usize,
     pub(super) files: Mutex<HashMap<u64, Weak<OpenFile>>>,
     held: Mutex<Held>,

@@ -13,7 +13,7 @@ mod names;
 mod opens;
 mod persist;
 pub mod promise;
-mod record;
+pub mod record;
 mod recover;
 mod room;
 pub mod rules;

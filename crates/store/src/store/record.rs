@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::OPERATION;
 use super::promise::{WriteMode, WriteState};
+use super::{OPERATION, WRITES};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::path::StorePath;
 use crate::steps::Steps;
@@ -147,6 +147,17 @@ impl Records {
         found.sort_unstable_by_key(|record| record.number);
         Ok(found)
     }
+}
+
+/// Whether the file of a path is in the memory of the store in `folder` alone: for who cannot ask it.
+pub fn is_alone(folder: &Path, path: &StorePath) -> bool {
+    let Ok(entries) = fs::read_dir(folder.join(WRITES)) else { return false };
+    let texts = entries.flatten().filter_map(|entry| fs::read(entry.path()).ok());
+    texts.filter_map(|text| serde_json::from_slice::<WriteRecord>(&text).ok()).any(|record| {
+        let is_closed =
+            matches!(record.state, WriteState::Memory | WriteState::Dirty | WriteState::Synced);
+        is_closed && record.path == *path
+    })
 }
 
 /// Writes a file that is there whole or not at all, whatever happens to this process.
