@@ -16,8 +16,8 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 /// Bytes of a huge page, which lies at a multiple of them in the file and in memory.
 pub const HUGE_BYTES: usize = 2 << 20;
-/// A huge page that takes longer costs more than it saves: clearing one takes a hundredth of it, but
-/// memory that a virtual machine touches for the first time takes longer, in small pages too.
+/// A huge page that takes longer costs more than it saves: clearing one takes a hundredth of that,
+/// but memory that a virtual machine touches for the first time takes longer, in small pages too.
 const SLOW: Duration = Duration::from_millis(10);
 /// After a slow one, small pages serve for so long.
 const PAUSE_SLOW: Duration = Duration::from_millis(500);

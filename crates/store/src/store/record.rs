@@ -149,7 +149,7 @@ impl Records {
     }
 }
 
-/// Whether the file of a path is in the memory of the store in `folder` alone: for who cannot ask it.
+/// Whether a file is in the memory of the store in `folder` alone: for who cannot ask that store.
 pub fn is_alone(folder: &Path, path: &StorePath) -> bool {
     let Ok(entries) = fs::read_dir(folder.join(WRITES)) else { return false };
     let texts = entries.flatten().filter_map(|entry| fs::read(entry.path()).ok());
