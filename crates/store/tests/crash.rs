@@ -58,6 +58,7 @@ const SCENARIOS: &[(&[Action], &[Action])] = &[
     (&[Write("a", 1, Back)], &[Rename("a", "b")]),
     (&[Write("a", 1, Memory)], &[Rename("a", "b"), Flush("b")]),
     (&[Write("a", 1, Through), Write("b", 2, Back)], &[Rename("a", "b"), FlushAll]),
+    (&[Write("a", 1, Through), Write("a", 2, Memory)], &[Rename("a", "b")]),
     (&[Write("a", 1, Memory), Write("b", 2, Through)], &[Rename("a", "b")]),
     // The memory has no room for the third.
     (&[Write("a", 1, Back), Write("b", 2, Back)], &[Write("c", 3, Back), FlushAll]),

@@ -37,6 +37,8 @@ class WrittenFile(io.RawIOBase):
         self._place: _Place | None = None
         self._asked = 0
         """Answers that are still to be received: a block is sealed while the next is written."""
+        self._failure: BaseException | None = None
+        """Why bytes are missing. Buffers in front of this file close it even then."""
 
     def writable(self) -> bool:
         """It is."""
@@ -47,8 +49,14 @@ class WrittenFile(io.RawIOBase):
         return self._size_bytes
 
     def write(self, data: Any) -> int:
-        """Write all of some bytes; how many."""
-        view = memoryview(data).cast("B")
+        """Write all of some bytes; how many. After an error the file is given up."""
+        try:
+            return self._write_all(memoryview(data).cast("B"))
+        except BaseException as error:
+            self._failure = error
+            raise
+
+    def _write_all(self, view: memoryview) -> int:
         done = 0
         while done < len(view):
             index, within = divmod(self._size_bytes, self._block_bytes)
@@ -103,6 +111,8 @@ class WrittenFile(io.RawIOBase):
         if self.closed:
             return
         try:
+            if self._failure is not None:
+                raise self._failure
             self._end_block()
             self._receive_all()
             self._connection.ask("commit", number=self._number, bytes=self._size_bytes)

@@ -85,17 +85,19 @@ impl Store {
     /// # Errors
     /// `System` naming it.
     pub fn remove_name(&self, path: &StorePath) -> Result<()> {
+        let entry = self.ledger.entry(path);
         if !self.facts(path)?.is_folder {
             self.note(LedgerEntry::removed(path), path)?;
         }
-        self.with_alone(path, |alone| {
+        let removed = self.with_alone(path, |alone| {
             let was_alone = alone.is_some();
             match self.under.remove(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && was_alone => (),
                 removed => removed.map_err(|cause| system("removing", path, &cause))?,
             }
             alone.map_or(Ok(()), |written| self.drop_record(written))
-        })?;
+        });
+        removed.inspect_err(|_| self.note_again(entry))?;
         let mut state = lock(&self.state);
         let known = state.known(path);
         let leaving = known.map_or_else(Vec::new, |(number, _)| state.retire(number));
@@ -116,6 +118,8 @@ impl Store {
             && lock(&self.state).backing(number) == Backing::Memory
             && self.alone_at(to).is_none()
             && self.under_version(to)?.is_none()
+            // Else what it has replaced there would be found under the old name.
+            && self.under_version(from)?.is_none()
         {
             self.rename_in_memory(from, to)
         } else {
@@ -143,7 +147,8 @@ impl Store {
         for entry in &moved {
             self.note(LedgerEntry::removed(&entry.path), from)?;
         }
-        self.under.rename(from, to).map_err(|cause| system("renaming", from, &cause))?;
+        let renamed = self.under.rename(from, to).map_err(|cause| system("renaming", from, &cause));
+        renamed.inspect_err(|_| self.note_again(moved.iter().cloned()))?;
         for entry in moved {
             let path = entry.path.moved(from, to)?;
             self.note(LedgerEntry { path, ..entry }, to)?;
@@ -152,10 +157,14 @@ impl Store {
     }
 
     fn rename_under(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        // As for files that are in memory alone, folders are made as they are needed.
+        self.make_parents(to)?;
         let entry = self.ledger.entry(from).filter(|e| e.promised == Promised::Persisted);
+        let before = entry.clone().into_iter().chain(self.ledger.entry(to));
         self.note(LedgerEntry::removed(from), from)?;
         self.note(LedgerEntry::removed(to), to)?;
-        self.under.rename(from, to).map_err(|cause| system("renaming", from, &cause))?;
+        let renamed = self.under.rename(from, to).map_err(|cause| system("renaming", from, &cause));
+        renamed.inspect_err(|_| self.note_again(before))?;
         if let Some(entry) = entry {
             self.note(LedgerEntry { path: to.clone(), ..entry }, to)?;
         }
@@ -173,6 +182,14 @@ impl Store {
         drop(state);
         self.remove(&leaving);
         Ok(())
+    }
+
+    /// Writes down again what holds of files that were to be renamed or removed, and are there.
+    fn note_again(&self, entries: impl IntoIterator<Item = LedgerEntry>) {
+        for entry in entries.into_iter().filter(|entry| self.facts(&entry.path).is_ok()) {
+            let path = entry.path.clone();
+            let _ = self.note(entry, &path);
+        }
     }
 
     fn rename_in_memory(&self, from: &StorePath, to: &StorePath) -> Result<()> {
