@@ -14,6 +14,9 @@ from cuesta.store import control
 from cuesta.store.client import CachedFile
 from cuesta.store.writer import WrittenFile
 
+BUFFER_BYTES = 8 << 10
+"""What lines and single bytes are read by; larger reads go past this buffer."""
+
 
 class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
     """Files of the under level, read through the memory of the store that runs on this node.
@@ -65,9 +68,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> io.IOBase:
         if mode == "rb":
-            if self.info(path)["type"] == "directory":
-                raise IsADirectoryError(path)
-            return io.BufferedReader(StoredFile(CachedFile(self.folder, path)), 1 << 20)
+            return io.BufferedReader(StoredFile(self._opened(path)), BUFFER_BYTES)
         if mode in ("wb", "xb"):
             if mode == "xb" and self.exists(path):
                 raise FileExistsError(path)
@@ -76,6 +77,58 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
             wanted = options.get("write_mode") or self.write_mode
             return BufferedWrittenFile(WrittenFile(self.folder, path, wanted))
         raise ValueError(f"files of the store are opened by rb, wb or xb, not by {mode}")
+
+    def _opened(self, path: str) -> CachedFile:
+        path = self._strip_protocol(path)
+        try:
+            return CachedFile(self.folder, path)
+        except InputError as error:
+            raise _as_system_error(error, path) from None
+
+    def cat_file(
+        self,
+        path: str,
+        start: int | None = None,
+        end: int | None = None,
+        **options: Any,  # noqa: ARG002
+    ) -> bytes:
+        """The bytes of a file from `start` to `end`; below 0 they count from its end."""
+        with StoredFile(self._opened(path)) as file:
+            return file.between(start, end)
+
+    def cat_ranges(
+        self,
+        paths: list[str],
+        starts: Any,
+        ends: Any,
+        max_gap: int | None = None,  # noqa: ARG002
+        **options: Any,
+    ) -> list[Any]:
+        """As `cat_file` for each of many ranges, with each file opened once.
+
+        `starts` and `ends` are lists as long as `paths`, or one value for all. Without
+        `on_error="raise"` an exception takes the place of the bytes that could not be read.
+        """
+        first = starts if isinstance(starts, list) else [starts] * len(paths)
+        last = ends if isinstance(ends, list) else [ends] * len(paths)
+        if len(first) != len(paths) or len(last) != len(paths):
+            raise ValueError("paths, starts and ends are of different lengths")
+        found: list[Any] = [None] * len(paths)
+        places: dict[str, list[int]] = {}
+        for at, path in enumerate(paths):
+            places.setdefault(path, []).append(at)
+        for path, own in places.items():
+            try:
+                with StoredFile(self._opened(path)) as file:
+                    for at in own:
+                        found[at] = file.between(first[at], last[at])
+            except Exception as error:
+                if options.get("on_error") == "raise":
+                    raise
+                for at in own:
+                    if found[at] is None:
+                        found[at] = error
+        return found
 
     def mkdir(self, path: str, create_parents: bool = True, **options: Any) -> None:  # noqa: ARG002
         """Make a folder."""
@@ -199,11 +252,16 @@ class StoredFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to a place."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self.size}[whence]
-        if start + offset < 0:
+        if whence == io.SEEK_CUR:
+            offset += self._place
+        elif whence == io.SEEK_END:
+            offset += self.size
+        elif whence != io.SEEK_SET:
+            raise ValueError(f"a place is counted from 0, 1 or 2, not from {whence}")
+        if offset < 0:
             raise ValueError("a place before the file begins")
-        self._place = start + offset
-        return self._place
+        self._place = offset
+        return offset
 
     def tell(self) -> int:
         """The place that is next."""
@@ -212,10 +270,30 @@ class StoredFile(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer from the place on, as far as the file goes; how many bytes."""
         view = memoryview(buffer).cast("B")
-        count = max(0, min(len(view), self.size - self._place))
-        self._file.read_into(view[:count], self._place)
-        self._place += count
-        return count
+        left = self._file.size_bytes - self._place
+        if left < len(view):
+            view = view[: max(0, left)]
+        self._file.read_into(view, self._place)
+        self._place += len(view)
+        return len(view)
+
+    def readall(self) -> bytes:
+        """The rest of the file, copied once."""
+        return self._bytes(max(0, self.size - self._place))
+
+    def between(self, start: int | None, end: int | None) -> bytes:
+        """The bytes from `start` to `end`, of which those below 0 count from the end."""
+        first, last, _ = slice(start, end).indices(self.size)
+        self._place = first
+        return self._bytes(max(0, last - first))
+
+    def _bytes(self, count: int) -> bytes:
+        # Reads straight into the bytes that it returns: only one would pass through its buffer.
+        reader = io.BufferedReader(self, 1)
+        try:
+            return reader.read(count)
+        finally:
+            reader.detach()
 
     def close(self) -> None:
         """Give the blocks back."""

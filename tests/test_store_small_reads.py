@@ -1,0 +1,107 @@
+"""Reads of a few bytes and of whole files through fsspec, held to the bytes themselves."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta.store.client import COPIES_BEFORE_MAPPING, CachedFile
+from cuesta.store.filesystem import CuestaFileSystem
+from storekit import BLOCK_BYTES, noise, running_store
+
+
+def test_reads_of_any_size_at_any_place_give_the_bytes_of_the_file(tmp_path: Path) -> None:
+    with running_store(tmp_path) as store:
+        content = store.write("a", noise(1, 5 * BLOCK_BYTES + 321))
+        files = CuestaFileSystem(folder=str(store.folder))
+        generator = random.Random(2)
+        with files.open("/a", "rb") as file:
+            for _ in range(3000):
+                place = generator.randrange(len(content) + 100)
+                count = generator.choice((0, 1, 17, 4096, 8192, 8193, BLOCK_BYTES + 5))
+                assert file.seek(place) == place
+                assert file.read(count) == content[place : place + count]
+                assert file.tell() == max(place, min(place + count, len(content)))
+            assert file.seek(-20, 2) == len(content) - 20
+            assert file.read() == content[-20:]
+            assert file.read() == b""
+            assert file.seek(7) == 7
+            assert file.read() == content[7:]
+            assert file.seek(0) == 0
+            assert b"".join(iter(file.readline, b"")) == content
+            whole = bytearray(len(content) + 9)
+            file.seek(0)
+            assert file.readinto(whole) == len(content)
+            assert whole[:-9] == content
+
+
+def test_a_small_read_asks_for_few_bytes_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    plain = CachedFile.read_into
+
+    def counted(file: CachedFile, buffer: memoryview, offset: int) -> None:
+        asked.append(len(buffer))
+        plain(file, buffer, offset)
+
+    monkeypatch.setattr(CachedFile, "read_into", counted)
+    with running_store(tmp_path) as store:
+        content = store.write("a", noise(3, 4 * BLOCK_BYTES))
+        files = CuestaFileSystem(folder=str(store.folder))
+        with files.open("/a", "rb") as file:
+            file.seek(70_000)
+            assert file.read(4096) == content[70_000:74_096]
+            assert max(asked) <= 8192
+            asked.clear()
+            file.seek(0)
+            assert file.read() == content
+            assert asked == [len(content)]
+
+
+def test_a_block_that_is_read_again_and_again_is_mapped_and_stays_right(tmp_path: Path) -> None:
+    with running_store(tmp_path) as store:
+        content = store.write("a", noise(4, 2 * BLOCK_BYTES))
+        file = CachedFile(store.folder, "/a")
+        buffer = bytearray(2 * BLOCK_BYTES)
+        for _ in range(COPIES_BEFORE_MAPPING + 3):
+            buffer[:] = bytes(len(buffer))
+            file.read_into(memoryview(buffer), 0)
+            assert buffer == content
+        maps = Path("/proc/self/maps").read_text()
+        assert maps.count(str(store.folder / "blocks")) == 2
+        file.close()
+        del file
+        assert str(store.folder / "blocks") not in Path("/proc/self/maps").read_text()
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [(None, None), (0, 0), (3, None), (None, 9), (-9, None), (5, -5), (60, 70_000)],
+)
+def test_a_range_is_what_it_is_of_bytes(tmp_path: Path, start: int | None, end: int | None) -> None:
+    with running_store(tmp_path) as store:
+        content = store.write("a", noise(5, 2 * BLOCK_BYTES))
+        files = CuestaFileSystem(folder=str(store.folder))
+        assert files.cat_file("/a", start, end) == content[start:end]
+
+
+def test_ranges_of_many_files_keep_their_order_and_each_its_error(tmp_path: Path) -> None:
+    with running_store(tmp_path) as store:
+        a, b = (store.write(name, noise(seed, 99_999)) for seed, name in enumerate("ab"))
+        files = CuestaFileSystem(folder=str(store.folder))
+        names: list[Any] = ["/a", "/none", "/b", "/a"]
+        found = files.cat_ranges(names, [1, 2, 3, 70_000], [5, 6, 7, None])
+        assert [found[0], found[2], found[3]] == [a[1:5], b[3:7], a[70_000:]]
+        assert isinstance(found[1], FileNotFoundError)
+        assert files.cat_ranges(["/a", "/b"], 8, 16) == [a[8:16], b[8:16]]
+        with pytest.raises(FileNotFoundError):
+            files.cat_ranges(names, 0, 1, on_error="raise")
+        with pytest.raises(ValueError, match="lengths"):
+            files.cat_ranges(names, [0], 1)
+        (store.under / "folder").mkdir()
+        with pytest.raises(IsADirectoryError):
+            files.open("/folder", "rb")
