@@ -32,8 +32,6 @@ def test_what_is_lost_is_told() -> None:
     assert promises.observe({"/a": "1", "/b": None})
     promises.acknowledge({"do": "put", "path": "/a", "mode": "memory", "sha256": "3"})
     promises.acknowledge({"do": "flush", "path": "/a"})
-    assert promises.lose_node({"/a": "2", "/b": None}) == [
-        "/a has 2 on the disk, not one of {'3'}"
-    ]
+    assert promises.lose_node({"/a": "2", "/b": None}) == ["/a has 2 on the disk, not one of {'3'}"]
     promises.acknowledge({"do": "put", "path": "/a", "mode": "through", "sha256": "4"})
     assert promises.lose_node({"/a": "4", "/b": None}) == []

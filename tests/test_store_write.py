@@ -69,6 +69,12 @@ def wait_for(condition: Any) -> None:
         time.sleep(0.01)
 
 
+def leave(into: CuestaFileSystem, path: str, error: Exception) -> None:
+    with into.open(path, "wb") as file:
+        file.write(CONTENT)
+        raise error
+
+
 def refused(path: Path, content: bytes) -> bool:
     """Whether the folder under the store has something else, or nothing."""
     return not path.exists() or path.read_bytes() != content
@@ -127,10 +133,9 @@ def test_a_file_left_by_an_exception_is_not_there(store: RunningStore, mode: str
 
     files(store, "through").pipe_file("/a", b"before")
     for path in ("/a", "/b"):
-        with pytest.raises(Left), files(store, mode).open(path, "wb") as file:
-            file.write(CONTENT)
-            raise Left
-    wait_for(lambda: sorted(os.listdir(store.under)) == ["a"])
+        with pytest.raises(Left):
+            leave(files(store, mode), path, Left())
+    wait_for(lambda: [one.name for one in store.under.iterdir()] == ["a"])
     assert files(store).cat_file("/a") == b"before"
     assert not files(store).exists("/b")
     wait_for(lambda: store.status()["used_bytes"] <= len(b"before"))

@@ -2,7 +2,9 @@
 
 `lint` runs everything side by side and shows the output of what failed. `test` runs the Rust tests,
 the Scala tests, then pytest, whose closing line is the last one printed. `soak` makes `MUTANTS`
-wrong answers of every workload whose verifier is held to it, and prints how many were refused.
+wrong answers of every workload whose verifier is held to it, and prints how many were refused; then
+it kills a store at every two steps of each scenario, and `STORE_KILLS` times under load, where it
+goes on after it was interrupted (`build/store-kills.json`).
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ MUTANT_TESTS = (
     ("cuesta-kmeans", "verification", "no_mutant_of_an_answer_passes"),
 )
 """Crate, test file and filter."""
+STORE_KILLS = 10_000
+STORE_CRASHES = ("cargo", "test", "--package", "cuesta-store", "--release", "--test", "crash")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +124,7 @@ def test(options: Sequence[str]) -> int:
 
 
 def soak() -> int:
-    """Wrong answers by the thousands; 1 when any passed."""
+    """Wrong answers and kills of a store by the thousands; 1 when any passed."""
     failed = 0
     for crate, name, only in MUTANT_TESTS:
         words = ["cargo", "test", "--package", crate, "--release", "--quiet", "--test", name]
@@ -132,6 +136,10 @@ def soak() -> int:
             check=False,
         )
         failed |= int(done.returncode != 0)
+    kills = [str(BIN / "python"), "tools/store_kills.py", "--kills", str(STORE_KILLS)]
+    for command in (list(STORE_CRASHES), kills):
+        all_pairs = environment() | {"CUESTA_SOAK": "1"}
+        failed |= int(subprocess.run(command, cwd=ROOT, env=all_pairs, check=False).returncode != 0)
     return failed
 
 

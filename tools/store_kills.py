@@ -26,6 +26,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -110,9 +111,9 @@ def main(arguments: Sequence[str]) -> int:
 def save(state: Path, counts: KillCounts) -> None:
     """Write the state file whole."""
     state.parent.mkdir(parents=True, exist_ok=True)
-    partial = state.with_suffix(".part")
-    partial.write_text(json.dumps(asdict(counts), indent=2) + "\n")
-    partial.replace(state)
+    unfinished = state.with_suffix(".part")
+    unfinished.write_text(json.dumps(asdict(counts), indent=2) + "\n")
+    unfinished.replace(state)
 
 
 class StoreKiller:
@@ -239,8 +240,8 @@ class StoreKiller:
         """Each path has what was promised."""
         wrong = []
         for promises in self._promises:
-            found = {path: self._asked(lambda path=path: read(self._folder, path))
-                     for path in promises.names}
+            reads = {path: partial(read, self._folder, path) for path in promises.names}
+            found = {path: self._asked(one) for path, one in reads.items()}
             wrong += promises.observe(found)
             self._counts.files_checked += len(found)
         if self._rounds % AUDIT_EVERY == 0:

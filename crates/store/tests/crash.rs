@@ -282,6 +282,7 @@ fn a_kill_at_any_step_loses_nothing_that_was_acknowledged() {
             }
         }
     }
+    println!("{kills} kills");
     assert!(kills > 300, "{kills} kills");
 }
 

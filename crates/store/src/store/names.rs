@@ -85,11 +85,14 @@ impl Store {
     /// # Errors
     /// `System` naming it.
     pub fn remove_name(&self, path: &StorePath) -> Result<()> {
-        let entry = self.ledger.entry(path);
-        if !self.facts(path)?.is_folder {
-            self.note(LedgerEntry::removed(path), path)?;
-        }
+        let is_folder = self.facts(path)?.is_folder;
+        let mut entry = None;
         let removed = self.with_alone(path, |alone| {
+            // Nobody brings it to the under level now, and writes down that it is there.
+            entry = self.ledger.entry(path);
+            if !is_folder {
+                self.note(LedgerEntry::removed(path), path)?;
+            }
             let was_alone = alone.is_some();
             match self.under.remove(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && was_alone => (),
