@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parent.parent
 STATE = ROOT / "build" / "store-kills.json"
 WRITERS = 2
 SETTINGS: dict[str, Any] = {
-    "memory_bytes": 200_000,
+    "memory_bytes": 100_000,
     "block_bytes": 8192,
     "policy": "lru",
     "max_age_seconds": 0.0,

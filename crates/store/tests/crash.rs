@@ -56,6 +56,7 @@ const SCENARIOS: &[(&[Action], &[Action])] = &[
     (&[Write("a", 1, Through)], &[Write("a", 2, Back), Remove("a")]),
     (&[Write("a", 1, Through)], &[Rename("a", "b")]),
     (&[Write("a", 1, Back)], &[Rename("a", "b")]),
+    (&[Write("a", 1, Through)], &[Rename("a", "d/b")]),
     (&[Write("a", 1, Memory)], &[Rename("a", "b"), Flush("b")]),
     (&[Write("a", 1, Through), Write("b", 2, Back)], &[Rename("a", "b"), FlushAll]),
     (&[Write("a", 1, Through), Write("a", 2, Memory)], &[Rename("a", "b")]),
@@ -282,8 +283,7 @@ fn a_kill_at_any_step_loses_nothing_that_was_acknowledged() {
             }
         }
     }
-    println!("{kills} kills");
-    assert!(kills > 300, "{kills} kills");
+    assert!(kills > 700, "{kills} kills");
 }
 
 #[test]
