@@ -121,6 +121,8 @@ struct ServeRequest {
     grace_seconds: f64,
     admission: bool,
     rules: Vec<FolderRule>,
+    stripes: usize,
+    stripe_bytes: u64,
 }
 
 /// Serves a store as [`daemon::serve`] does; JSON in.
@@ -146,6 +148,8 @@ pub fn serve(request_json: &str, progress: &Progress, ready: impl FnOnce()) -> R
         freshness,
         has_admission: request.admission,
         rules: request.rules,
+        stripes: request.stripes,
+        stripe_bytes: request.stripe_bytes,
     };
     let options = ServeOptions { store, write: request.write.parse()?, grace };
     daemon::serve(&request.folder, &request.under, options, progress, ready)

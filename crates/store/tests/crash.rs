@@ -167,6 +167,8 @@ fn options() -> StoreOptions {
         freshness: Freshness::OnOpen,
         has_admission: true,
         rules: vec![],
+        stripes: 1,
+        stripe_bytes: BLOCK,
     }
 }
 

@@ -56,6 +56,12 @@ class StartOptions:
     write: Annotated[
         str, typer.Option(help="Where files are written: through, back, bypass, memory.")
     ] = "through"
+    stripes: Annotated[
+        int, typer.Option(help="Parts of a block that are read from the folder at once.", min=1, max=256)
+    ] = 1
+    lower_buffer: Annotated[
+        str, typer.Option(help="Size of such a part, where there are several.")
+    ] = "4MiB"
     grace: Annotated[
         float, typer.Option(help="Seconds that dirty files may take after a signal to end.")
     ] = 30.0
@@ -111,6 +117,8 @@ def _start(options: StartOptions) -> None:
             write=options.write,
             grace_seconds=options.grace,
             admission=options.admission,
+            stripes=options.stripes,
+            stripe_bytes=parse_size(options.lower_buffer, "--lower-buffer"),
             rules=folder_rules(options.quotas or (), options.uses or ()),
         )
     )

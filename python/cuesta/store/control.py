@@ -40,6 +40,7 @@ class StoreSettings:
     `max_age_seconds` is how long a version is taken for the current one of a file: 0 asks each
     time that it is opened, `None` never again. `write` is the mode of files that name none.
     `grace_seconds` is how long, after a signal, dirty files may take to the under level.
+    So many `stripes` of a block, of `stripe_bytes` each, are read from the folder at once.
     """
 
     under: Path
@@ -51,6 +52,8 @@ class StoreSettings:
     grace_seconds: float = 30.0
     admission: bool = True
     rules: tuple[FolderRule, ...] = ()
+    stripes: int = 1
+    stripe_bytes: int = 4 << 20
 
 
 def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]:

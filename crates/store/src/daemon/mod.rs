@@ -274,6 +274,8 @@ mod tests {
             freshness: Freshness::OnOpen,
             has_admission: true,
             rules: vec![],
+            stripes: 1,
+            stripe_bytes: 1000,
         },
         write: WriteMode::Through,
         grace: Duration::from_secs(10),

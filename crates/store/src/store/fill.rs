@@ -10,6 +10,7 @@ use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use super::state::FileVersion;
+use super::stripes::StripeReader;
 use super::{BlockLease, Handle, OPERATION, Store, changed_or, system};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::policy::admission::Wish;
@@ -126,9 +127,11 @@ impl Store {
     ) -> Result<Option<SealedBlock>> {
         let handle = self.handle(key.file, file)?;
         let start = key.index * self.options.block_bytes;
+        let stripes = (self.options.stripe_bytes, self.options.stripes);
+        let mut reader = StripeReader::new(&*handle, start, size_bytes, stripes);
         let mut cause_under = None;
         let read = |piece: &mut [u8], place: u64| {
-            let read = handle.read_exact_at(piece, start + place);
+            let read = reader.read(piece, place);
             let last = place + piece.len() as u64 == size_bytes;
             let read =
                 if last { read.and_then(|()| same_version(&*handle, &file.version)) } else { read };

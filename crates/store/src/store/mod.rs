@@ -18,6 +18,7 @@ mod recover;
 mod room;
 pub mod rules;
 pub mod state;
+mod stripes;
 mod upkeep;
 mod writes;
 mod written;
@@ -86,6 +87,10 @@ pub struct StoreOptions {
     pub has_admission: bool,
     /// What holds for the files of folders.
     pub rules: Vec<FolderRule>,
+    /// So many pieces of a block are read from the under level at once.
+    pub stripes: usize,
+    /// Bytes of such a piece, where there are several.
+    pub stripe_bytes: u64,
 }
 
 /// A file that was opened: one version of it until it is closed.

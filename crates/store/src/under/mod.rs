@@ -5,6 +5,9 @@ pub mod fault;
 pub mod model;
 pub mod posix;
 mod posix_write;
+pub mod throttle;
+pub mod trace;
+pub mod watch;
 
 use std::io;
 use std::path::PathBuf;

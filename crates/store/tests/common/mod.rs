@@ -33,6 +33,8 @@ impl Setting {
             freshness: Freshness::OnOpen,
             has_admission: false,
             rules: vec![],
+            stripes: 1,
+            stripe_bytes: BLOCK,
         };
         Self { folder, options }
     }

@@ -1,0 +1,80 @@
+//! Several pieces of a block, read from the under level at once.
+
+use std::io;
+use std::thread;
+
+use crate::under::UnderFile;
+
+/// Reads a part of a file in order, but asks for several pieces of it at once.
+pub(super) struct StripeReader<'a> {
+    file: &'a dyn UnderFile,
+    /// Where in the file the part begins, and its size.
+    start: u64,
+    size_bytes: u64,
+    /// Bytes of a piece.
+    piece_bytes: u64,
+    /// Pieces at once.
+    count: usize,
+    /// Read already, from this place of the part on.
+    window: Vec<u8>,
+    place: u64,
+}
+
+impl<'a> StripeReader<'a> {
+    /// Reads `size_bytes` of a file from `start` on.
+    pub(super) fn new(
+        file: &'a dyn UnderFile,
+        start: u64,
+        size_bytes: u64,
+        (piece_bytes, count): (u64, usize),
+    ) -> Self {
+        let (piece_bytes, count) = (piece_bytes.max(1), count.max(1));
+        Self { file, start, size_bytes, piece_bytes, count, window: Vec::new(), place: 0 }
+    }
+
+    /// Fills `buffer` from a place of the part on; places only grow.
+    pub(super) fn read(&mut self, buffer: &mut [u8], place: u64) -> io::Result<()> {
+        if self.count == 1 {
+            return self.file.read_exact_at(buffer, self.start + place);
+        }
+        let mut done = 0;
+        while done < buffer.len() {
+            let at = place + done as u64;
+            if at < self.place || at >= self.place + self.window.len() as u64 {
+                self.read_window(at)?;
+            }
+            let found = &self.window[(at - self.place) as usize..];
+            let count = found.len().min(buffer.len() - done);
+            buffer[done..done + count].copy_from_slice(&found[..count]);
+            done += count;
+        }
+        Ok(())
+    }
+
+    fn read_window(&mut self, place: u64) -> io::Result<()> {
+        let most = self.piece_bytes.saturating_mul(self.count as u64);
+        let size_bytes = self.size_bytes.saturating_sub(place).min(most);
+        if size_bytes == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.place = place;
+        self.window.resize(size_bytes as usize, 0);
+        let (file, first) = (self.file, self.start + place);
+        let pieces = self.window.chunks_mut(self.piece_bytes as usize);
+        let read = thread::scope(|scope| {
+            let readers: Vec<_> = (0..)
+                .zip(pieces)
+                .map(|(index, piece)| {
+                    let offset = first + index * self.piece_bytes;
+                    scope.spawn(move || file.read_exact_at(piece, offset))
+                })
+                .collect();
+            let panicked = |_| Err(io::Error::other("a reader of a stripe has panicked"));
+            readers.into_iter().map(|one| one.join().unwrap_or_else(panicked)).collect()
+        });
+        if read.is_err() {
+            self.window.clear();
+        }
+        read
+    }
+}

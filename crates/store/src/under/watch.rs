@@ -1,0 +1,142 @@
+//! An under level of which each operation is watched before it is done: traced, or slowed down.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter};
+use crate::path::StorePath;
+
+/// What is asked of an under level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnderRequest {
+    /// The name of the operation, such as `read`.
+    pub operation: &'static str,
+    /// The file or folder.
+    pub path: StorePath,
+    /// Where bytes are read or written, else 0.
+    pub offset: u64,
+    /// How many, else 0.
+    pub count: u64,
+}
+
+/// Sees each operation before it is done.
+pub trait Watch: Send + Sync {
+    /// An operation is about to be done.
+    fn before(&self, request: UnderRequest);
+}
+
+/// An under level whose operations are watched.
+pub struct WatchedUnder<U, W> {
+    inner: U,
+    watch: Arc<W>,
+}
+
+impl<U: Under, W: Watch> WatchedUnder<U, W> {
+    /// `inner`, watched.
+    pub fn new(inner: U, watch: Arc<W>) -> Self {
+        Self { inner, watch }
+    }
+
+    fn tell(&self, operation: &'static str, path: &StorePath) {
+        tell(&*self.watch, operation, path, (0, 0));
+    }
+}
+
+fn tell(watch: &impl Watch, operation: &'static str, path: &StorePath, place: (u64, u64)) {
+    let (offset, count) = place;
+    watch.before(UnderRequest { operation, path: path.clone(), offset, count });
+}
+
+impl<U: Under, W: Watch + 'static> Under for WatchedUnder<U, W> {
+    fn open(&self, path: &StorePath) -> io::Result<Box<dyn UnderFile>> {
+        self.tell("open", path);
+        let inner = self.inner.open(path)?;
+        Ok(Box::new(WatchedFile { inner, path: path.clone(), watch: Arc::clone(&self.watch) }))
+    }
+
+    fn facts(&self, path: &StorePath) -> io::Result<Facts> {
+        self.tell("facts", path);
+        self.inner.facts(path)
+    }
+
+    fn list(&self, folder: &StorePath) -> io::Result<Vec<String>> {
+        self.tell("list", folder);
+        self.inner.list(folder)
+    }
+
+    fn create(&self, path: &StorePath, hidden: &str) -> io::Result<Box<dyn UnderWriter>> {
+        self.tell("create", path);
+        let inner = self.inner.create(path, hidden)?;
+        Ok(Box::new(WatchedWriter { inner, path: path.clone(), watch: Arc::clone(&self.watch) }))
+    }
+
+    fn sync_names(&self, path: &StorePath) -> io::Result<()> {
+        self.tell("sync_names", path);
+        self.inner.sync_names(path)
+    }
+
+    fn make_folder(&self, folder: &StorePath) -> io::Result<()> {
+        self.tell("make_folder", folder);
+        self.inner.make_folder(folder)
+    }
+
+    fn remove(&self, path: &StorePath) -> io::Result<()> {
+        self.tell("remove", path);
+        self.inner.remove(path)
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
+        self.tell("rename", from);
+        self.inner.rename(from, to)
+    }
+}
+
+struct WatchedFile<W> {
+    inner: Box<dyn UnderFile>,
+    path: StorePath,
+    watch: Arc<W>,
+}
+
+impl<W: Watch> UnderFile for WatchedFile<W> {
+    fn version(&self) -> io::Result<UnderVersion> {
+        tell(&*self.watch, "version", &self.path, (0, 0));
+        self.inner.version()
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        tell(&*self.watch, "read", &self.path, (offset, buffer.len() as u64));
+        self.inner.read_exact_at(buffer, offset)
+    }
+}
+
+struct WatchedWriter<W> {
+    inner: Box<dyn UnderWriter>,
+    path: StorePath,
+    watch: Arc<W>,
+}
+
+impl<W: Watch> UnderWriter for WatchedWriter<W> {
+    fn place(&self) -> Option<PathBuf> {
+        self.inner.place()
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        tell(&*self.watch, "write", &self.path, (offset, bytes.len() as u64));
+        self.inner.write_all_at(bytes, offset)
+    }
+
+    fn size_bytes(&self) -> io::Result<u64> {
+        self.inner.size_bytes()
+    }
+
+    fn sync(&self) -> io::Result<UnderVersion> {
+        tell(&*self.watch, "sync", &self.path, (0, 0));
+        self.inner.sync()
+    }
+
+    fn rename(&self) -> io::Result<()> {
+        tell(&*self.watch, "name", &self.path, (0, 0));
+        self.inner.rename()
+    }
+}
