@@ -57,7 +57,10 @@ class StartOptions:
         str, typer.Option(help="Where files are written: through, back, bypass, memory.")
     ] = "through"
     stripes: Annotated[
-        int, typer.Option(help="Parts of a block that are read from the folder at once.", min=1, max=256)
+        int,
+        typer.Option(
+            help="Parts of a block that are read from the folder at once.", min=1, max=256
+        ),
     ] = 1
     lower_buffer: Annotated[
         str, typer.Option(help="Size of such a part, where there are several.")
