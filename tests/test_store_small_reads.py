@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cuesta.store import control
 from cuesta.store.client import COPIES_BEFORE_MAPPING, CachedFile
 from cuesta.store.filesystem import CuestaFileSystem
 from storekit import BLOCK_BYTES, noise, running_store
@@ -105,3 +106,12 @@ def test_ranges_of_many_files_keep_their_order_and_each_its_error(tmp_path: Path
         (store.under / "folder").mkdir()
         with pytest.raises(IsADirectoryError):
             files.open("/folder", "rb")
+
+
+def test_a_store_that_reads_parts_at_once_gives_the_same_bytes(tmp_path: Path) -> None:
+    with running_store(tmp_path, stripes=4, stripe_bytes=5000) as store:
+        content = store.write("a", noise(6, 3 * BLOCK_BYTES + 11))
+        files = CuestaFileSystem(folder=str(store.folder))
+        assert files.cat_file("/a") == content
+        assert files.info("/a")["memory_bytes"] == len(content)
+        assert control.ask("scrub", store.folder)["damaged"] == []
