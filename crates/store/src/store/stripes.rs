@@ -61,7 +61,7 @@ impl<'a> StripeReader<'a> {
         self.window.resize(size_bytes as usize, 0);
         let (file, first) = (self.file, self.start + place);
         let pieces = self.window.chunks_mut(self.piece_bytes as usize);
-        let read = thread::scope(|scope| {
+        let read: io::Result<()> = thread::scope(|scope| {
             let readers: Vec<_> = (0..)
                 .zip(pieces)
                 .map(|(index, piece)| {
