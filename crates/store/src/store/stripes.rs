@@ -70,7 +70,7 @@ impl<'a> StripeReader<'a> {
                 })
                 .collect();
             let panicked = |_| Err(io::Error::other("a reader of a stripe has panicked"));
-            readers.into_iter().map(|one| one.join().unwrap_or_else(panicked)).collect()
+            readers.into_iter().try_for_each(|one| one.join().unwrap_or_else(panicked))
         });
         if read.is_err() {
             self.window.clear();
