@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from benches.store import stated
+from benches.store_misses import taken, write_durably
 from cuesta.errors import EngineMissing
 from cuesta.store import control
+from cuesta.store.filesystem import CuestaFileSystem
 from harness import stores
-from harness.model import Answer, Case, Contestant, MemoryLimit, Sample, TimeLimit
+from harness.model import Answer, Case, Contestant, MemoryLimit, Ratio, Sample, TimeLimit
 from harness.size import Size
 from harness.stores import RunningStore
 
@@ -25,6 +28,7 @@ def cases(size: Size) -> Iterator[Case]:
     memory_bytes = path.stat().st_size + 4 * stores.block_bytes(size)
     yield started(size, memory_bytes)
     yield stopped(size, memory_bytes, path)
+    yield stopped_dirty(size, memory_bytes, path)
     with stores.running(size, memory_bytes) as store:
         yield resident(size, store, path)
 
@@ -59,7 +63,7 @@ def started(size: Size, memory_bytes: int) -> Case:
 
 
 def stopped(size: Size, memory_bytes: int, path: Path) -> Case:
-    """With all of a file in memory. What is dirty is to join it with write-back."""
+    """With all of a file in memory."""
     folder = stores.new_folder()
 
     def work(_: Path) -> Sample:
@@ -83,6 +87,49 @@ def stopped(size: Size, memory_bytes: int, path: Path) -> Case:
         ),
         bars=(),
         amount=path.stat().st_size,
+        unit="B",
+    )
+
+
+def stopped_dirty(size: Size, memory_bytes: int, path: Path) -> Case:
+    """With a file that was written back a moment ago: all of it is on the disk in the end."""
+    folder = stores.new_folder()
+    content = memoryview(path.read_bytes())[: size.pick(8 << 20, 1 << 30)]
+    ours, theirs = (size.folder / f"dirty-{who}.bin" for who in ("ours", "raw"))
+
+    def by_store(_: Path) -> Sample:
+        control.start(stores.settings(size, memory_bytes), folder)
+        store = RunningStore(folder=folder, under=size.folder)
+        system = CuestaFileSystem(str(folder), skip_instance_cache=True)
+        with system.open(store.path(ours), "wb", write_mode="back") as file:
+            file.write(content)
+        begun = time.perf_counter()
+        control.stop(folder)
+        return Sample(seconds=time.perf_counter() - begun)
+
+    def by_hand(_: Path) -> Sample:
+        begun = time.perf_counter()
+        write_durably(theirs, content)
+        return Sample(seconds=time.perf_counter() - begun)
+
+    return Case(
+        name=f"stop, {stated(len(content))} dirty",
+        contestants=(
+            Contestant(
+                name="cuesta",
+                how="control.stop right after the file was closed in mode back",
+                work=by_store,
+                answer=lambda _: taken(ours),
+            ),
+            Contestant(
+                name="raw",
+                how="write of 1 MiB, fsync, rename, fsync of the folder",
+                work=by_hand,
+                answer=lambda _: taken(theirs),
+            ),
+        ),
+        bars=(Ratio(ours="cuesta", theirs="raw", at_least=1.0, text="no slower than writing it"),),
+        amount=len(content),
         unit="B",
     )
 

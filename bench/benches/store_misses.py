@@ -8,7 +8,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,8 @@ class WriteMode:
     """A write mode of the store, what opens a file in it, and its bar against raw."""
 
     name: str
-    options: dict[str, Any] = field(default_factory=dict)
     at_least: float | None = None
+    is_flushed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +47,12 @@ class Pattern:
     is_cyclic: bool = False
 
 
-WRITE_MODES = (WriteMode(name="through", at_least=0.95),)
-"""Write-back is to join them, its `flush` in the time, as soon as the store has it."""
+WRITE_MODES = (
+    WriteMode(name="through", at_least=0.95),
+    WriteMode(name="bypass"),
+    WriteMode(name="back", is_flushed=True),
+)
+"""All are on the disk in the end: what is written back is flushed in the time."""
 
 
 def cases(size: Size) -> Iterator[Case]:
@@ -270,22 +274,16 @@ def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Cas
 
     def by_store(_: Path) -> None:
         system = CuestaFileSystem(str(store.folder))
-        with system.open(store.path(ours), "wb", **mode.options) as file:
+        with system.open(store.path(ours), "wb", write_mode=mode.name) as file:
             _write(file, content)
+        if mode.is_flushed:
+            control.ask("flush", store.folder)
 
     def by_hand(_: Path) -> None:
-        partial = theirs.with_suffix(".part")
-        with partial.open("wb", buffering=0) as file:
-            _write(file, content)
-            os.fsync(file.fileno())
-        partial.rename(theirs)
-        descriptor = os.open(theirs.parent, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+        write_durably(theirs, content)
 
-    bar = Ratio(
-        ours="cuesta", theirs=RAW, at_least=mode.at_least, text=f"{mode.at_least} of raw with fsync"
-    )
+    text = f"{mode.at_least} of" if mode.at_least else "shown, beside"
+    bar = Ratio(ours="cuesta", theirs=RAW, at_least=mode.at_least, text=f"{text} raw with fsync")
     return Case(
         name=f"write {mode.name}, {stated(len(content))}",
         contestants=(
@@ -293,13 +291,13 @@ def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Cas
                 name="cuesta",
                 how=f"fsspec, open(mode 'wb'), write of 1 MiB, close; {mode.name}",
                 work=by_store,
-                answer=lambda _: _taken(ours),
+                answer=lambda _: taken(ours),
             ),
             Contestant(
                 name=RAW,
                 how="write of 1 MiB, fsync, rename, fsync of the folder",
                 work=by_hand,
-                answer=lambda _: _taken(theirs),
+                answer=lambda _: taken(theirs),
             ),
         ),
         bars=(bar,),
@@ -308,12 +306,24 @@ def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Cas
     )
 
 
+def write_durably(path: Path, content: memoryview) -> None:
+    """Write a file whole, to the disk, under its name at the end."""
+    partial = path.with_suffix(".part")
+    with partial.open("wb", buffering=0) as file:
+        _write(file, content)
+        os.fsync(file.fileno())
+    partial.rename(path)
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
 def _write(file: Any, content: memoryview) -> None:
     for begin in range(0, len(content), PIECE_BYTES):
         file.write(content[begin : begin + PIECE_BYTES])
 
 
-def _taken(path: Path) -> Answer:
+def taken(path: Path) -> Answer:
     """What a file holds. It is removed, so that the next one is a new file."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
