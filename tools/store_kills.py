@@ -38,16 +38,9 @@ from store_load import Promises, Writer, is_refusal, paths_of, read, read_under
 ROOT = Path(__file__).resolve().parent.parent
 STATE = ROOT / "build" / "store-kills.json"
 WRITERS = 2
-SETTINGS: dict[str, Any] = {
-    "memory_bytes": 100_000,
-    "block_bytes": 8192,
-    "policy": "lru",
-    "max_age_seconds": 0.0,
-    "write": "through",
-    "grace_seconds": 5.0,
-    "admission": True,
-    "rules": [],
-}
+MEMORY_BYTES = 100_000
+BLOCK_BYTES = 8192
+GRACE_SECONDS = 5.0
 LOAD_SECONDS = (0.002, 0.08)
 START_SECONDS = 0.012
 """A daemon that is killed while it starts is, before that."""
@@ -157,7 +150,13 @@ class StoreKiller:
     def _start(self, waits: bool = True) -> None:
         from cuesta import _native
 
-        request = json.dumps(SETTINGS | {"folder": str(self._folder), "under": str(self._under)})
+        settings = control.StoreSettings(
+            under=self._under,
+            memory_bytes=MEMORY_BYTES,
+            block_bytes=BLOCK_BYTES,
+            grace_seconds=GRACE_SECONDS,
+        )
+        request = control.to_request(settings, self._folder)
         receiving, sending = os.pipe()
 
         def serve() -> int:

@@ -64,14 +64,16 @@ def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]
     """
     folder = folder or default_folder()
     _check_memory(folder, settings.memory_bytes)
-    request = asdict(settings) | {
-        "folder": str(folder.absolute()),
-        "under": str(settings.under.resolve()),
-    }
-    said = launch("cuesta.store.serve", json.dumps(request))
+    said = launch("cuesta.store.serve", to_request(settings, folder))
     if said != "ready":
         raise InputError(said or "the store ended before it was ready")
     return status(folder)
+
+
+def to_request(settings: StoreSettings, folder: Path) -> str:
+    """The JSON that `_native.store_serve` takes."""
+    places = {"folder": str(folder.absolute()), "under": str(settings.under.resolve())}
+    return json.dumps(asdict(settings) | places)
 
 
 def launch(module: str, *words: str) -> str:
