@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control
 from cuesta.store.client import CachedFile
 from cuesta.store.control import StoreSettings
+from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.rules import FolderRule, folder_rules
 from storekit import BLOCK_BYTES, RunningStore, noise, running_store
 
@@ -172,3 +174,42 @@ def own_group() -> Path:
     lines = Path("/proc/self/cgroup").read_text().splitlines()
     (path,) = (line.split(":", 2)[2] for line in lines if "memory" in line.split(":")[1].split(","))
     return GROUPS / path.lstrip("/")
+
+
+def test_memory_that_is_taken_beforehand_is_used_and_given_back(tmp_path: Path) -> None:
+    with running_store(tmp_path, blocks=24, preallocate=True) as store:
+        taken_bytes = 21 * BLOCK_BYTES
+        wait_for(lambda: store.status()["prepared_bytes"] >= taken_bytes)
+        blocks = store.folder / "blocks"
+        content = store.write("large", noise(2, 20 * BLOCK_BYTES + 100))
+        control.ask("load", store.folder, path="large")
+        assert read(store, "large") == content
+        # Files of less than a block need memory of their own: what was taken is given back.
+        for number in range(3 * 24):
+            small = store.write(f"small-{number}", noise(number, BLOCK_BYTES // 4))
+            assert read(store, f"small-{number}") == small
+        wait_for(lambda: in_blocks(store) <= 24 * BLOCK_BYTES)
+        control.ask("free", store.folder, path="large")
+        wait_for(lambda: store.status()["prepared_bytes"] > 0)
+        system = CuestaFileSystem(str(store.folder), skip_instance_cache=True)
+        for mode in ("memory", "through", "back"):
+            with system.open(f"/written-{mode}", "wb", write_mode=mode) as file:
+                file.write(content)
+            assert system.cat_file(f"/written-{mode}") == content
+        assert read(store, "large") == content
+        assert not control.ask("scrub", store.folder).get("damaged")
+        assert sum(path.stat().st_size for path in blocks.iterdir()) <= 24 * BLOCK_BYTES
+
+
+def in_blocks(store: RunningStore) -> int:
+    """Bytes that blocks have or are taken for some."""
+    status = store.status()
+    return int(status["used_bytes"] + status["prepared_bytes"])
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Errors: `AssertionError` where it does not come to hold."""
+    limit = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < limit
+        time.sleep(0.01)

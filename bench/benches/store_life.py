@@ -98,8 +98,9 @@ def stopped_dirty(size: Size, memory_bytes: int, path: Path) -> Case:
     ours, theirs = (size.folder / f"dirty-{who}.bin" for who in ("ours", "raw"))
 
     def by_store(_: Path) -> Sample:
-        control.start(stores.settings(size, memory_bytes), folder)
+        control.start(stores.settings(size, memory_bytes, preallocate=True), folder)
         store = RunningStore(folder=folder, under=size.folder)
+        store.wait_for_memory()
         system = CuestaFileSystem(str(folder), skip_instance_cache=True)
         with system.open(store.path(ours), "wb", write_mode="back") as file:
             file.write(content)
@@ -117,7 +118,7 @@ def stopped_dirty(size: Size, memory_bytes: int, path: Path) -> Case:
         contestants=(
             Contestant(
                 name="cuesta",
-                how="control.stop right after the file was closed in mode back",
+                how="control.stop right after the file was closed in mode back; --preallocate",
                 work=by_store,
                 answer=lambda _: taken(ours),
             ),

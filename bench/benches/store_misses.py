@@ -61,7 +61,7 @@ def cases(size: Size) -> Iterator[Case]:
     size_bytes = path.stat().st_size
     block_bytes = stores.block_bytes(size)
     with (
-        stores.running(size, 2 * size_bytes + 4 * block_bytes) as store,
+        stores.running(size, 2 * size_bytes + 4 * block_bytes, preallocate=True) as store,
         stores.running(size, block_bytes, name="past") as past,
     ):
         fill_up(past, block_bytes)
@@ -75,6 +75,7 @@ def cases(size: Size) -> Iterator[Case]:
                         yield missed(size, f"{language.name}, {held}", given, path)
             for reader in readers:
                 reader.close()
+    yield from missed_plainly(size, path)
     by_block = Pattern(name="uniform by blocks", piece_bytes=block_bytes)
     by_piece = Pattern(name="uniform by 4 MiB", piece_bytes=4 * PIECE_BYTES)
     for times in TIMES:
@@ -83,7 +84,7 @@ def cases(size: Size) -> Iterator[Case]:
             memory_bytes = max(2 * block_bytes, size_bytes // times)
             with stores.running(size, memory_bytes) as store:
                 yield working_set(size, store, (pattern, times), path)
-    with stores.running(size, 2 * size_bytes) as store:
+    with stores.running(size, 2 * size_bytes, preallocate=True) as store:
         for mode in WRITE_MODES:
             yield written(size, store, mode, path)
 
@@ -133,6 +134,7 @@ def missed(
     def cold(reader: Reader, kind: str) -> Callable[[Path], Sample]:
         def work(folder: Path) -> Sample:
             store.free(path)
+            store.wait_for_memory()
             stores.forget(path, size)
             return reader.ask(kind, folder)
 
@@ -144,7 +146,7 @@ def missed(
         contestants=(
             Contestant(
                 name="cuesta",
-                how=f"{door}, {PIECE}; the store fills its blocks",
+                how=f"{door}, {PIECE}; a store with --preallocate fills its blocks",
                 work=cold(through, "read"),
                 answer=stores.summed,
             ),
@@ -171,6 +173,44 @@ def missed(
         unit="B",
         notes=(stores.forgotten_how(),),
     )
+
+
+def missed_plainly(size: Size, path: Path) -> Iterator[Case]:
+    """As a store is by default: it takes memory from the system when a block is filled."""
+    language = next(one for one in languages() if one.missing is None)
+    size_bytes = path.stat().st_size
+    with stores.running(size, size_bytes + 4 * stores.block_bytes(size)) as store:
+        reader = language.reader(store, path)
+
+        def cold(kind: str) -> Callable[[Path], Sample]:
+            def work(folder: Path) -> Sample:
+                store.free(path)
+                stores.forget(path, size)
+                return reader.ask(kind, folder)
+
+            return work
+
+        yield Case(
+            name=f"miss, {stated(size_bytes)}, {language.name}, memory not taken before",
+            contestants=(
+                Contestant(
+                    name="cuesta",
+                    how="the same without --preallocate",
+                    work=cold("read"),
+                    answer=stores.summed,
+                ),
+                Contestant(
+                    name=RAW,
+                    how=f"pread of {PIECE}",
+                    work=cold("raw"),
+                    answer=stores.summed,
+                ),
+            ),
+            bars=(Ratio(ours="cuesta", theirs=RAW, at_least=None, text="shown, beside raw"),),
+            amount=size_bytes,
+            unit="B",
+        )
+        reader.close()
 
 
 class Drawn:
@@ -272,12 +312,15 @@ def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Cas
     content = memoryview(path.read_bytes())[: size.pick(8 << 20, 1 << 30)]
     ours, theirs = (size.folder / f"written-{who}.bin" for who in ("ours", "raw"))
 
-    def by_store(_: Path) -> None:
+    def by_store(_: Path) -> Sample:
+        store.wait_for_memory()
+        started = time.perf_counter()
         system = CuestaFileSystem(str(store.folder))
         with system.open(store.path(ours), "wb", write_mode=mode.name) as file:
             _write(file, content)
         if mode.is_flushed:
             control.ask("flush", store.folder)
+        return Sample(seconds=time.perf_counter() - started)
 
     def by_hand(_: Path) -> None:
         write_durably(theirs, content)
@@ -289,7 +332,7 @@ def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Cas
         contestants=(
             Contestant(
                 name="cuesta",
-                how=f"fsspec, open(mode 'wb'), write of 1 MiB, close; {mode.name}",
+                how=f"fsspec, open(mode 'wb'), write of 1 MiB, close; {mode.name}, --preallocate",
                 work=by_store,
                 answer=lambda _: taken(ours),
             ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -40,6 +41,20 @@ class RunningStore:
         """What it is and has done."""
         return control.status(self.folder)
 
+    def wait_for_memory(self) -> None:
+        """Until a store that takes its memory beforehand has what is free of it.
+
+        Errors: `TimeoutError` where that takes a minute.
+        """
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit:
+            status = self.status()
+            taken_bytes = status["used_bytes"] + status["prepared_bytes"]
+            if taken_bytes + 4 * status["block_bytes"] > status["limit_bytes"]:
+                return
+            time.sleep(0.05)
+        raise TimeoutError(f"the store in {self.folder} does not get its memory")
+
     def load(self, file: Path) -> None:
         """Bring a file into memory."""
         control.ask("load", self.folder, path=self.path(file))
@@ -54,10 +69,13 @@ def block_bytes(size: Size) -> int:
     return size.pick(1 << 20, control.BLOCK_BYTES)
 
 
-def settings(size: Size, memory_bytes: int) -> StoreSettings:
+def settings(size: Size, memory_bytes: int, preallocate: bool = False) -> StoreSettings:
     """Of a store over the folder of the data."""
     return StoreSettings(
-        under=size.folder, memory_bytes=memory_bytes, block_bytes=block_bytes(size)
+        under=size.folder,
+        memory_bytes=memory_bytes,
+        block_bytes=block_bytes(size),
+        preallocate=preallocate,
     )
 
 
@@ -67,10 +85,12 @@ def new_folder(name: str = "store") -> Path:
 
 
 @contextmanager
-def running(size: Size, memory_bytes: int, name: str = "store") -> Iterator[RunningStore]:
+def running(
+    size: Size, memory_bytes: int, name: str = "store", preallocate: bool = False
+) -> Iterator[RunningStore]:
     """A store over the folder of the data, while the benches of a case run."""
     folder = new_folder(name)
-    control.start(settings(size, memory_bytes), folder)
+    control.start(settings(size, memory_bytes, preallocate), folder)
     try:
         yield RunningStore(folder=folder, under=size.folder)
     finally:

@@ -10,6 +10,7 @@ pub mod mapping;
 pub mod memory;
 pub mod path;
 pub mod policy;
+pub mod prepared;
 pub mod pressure;
 pub mod simulate;
 pub mod steps;
@@ -123,6 +124,7 @@ struct ServeRequest {
     rules: Vec<FolderRule>,
     stripes: usize,
     stripe_bytes: u64,
+    preallocate: bool,
 }
 
 /// Serves a store as [`daemon::serve`] does; JSON in.
@@ -151,6 +153,7 @@ pub fn serve(request_json: &str, progress: &Progress, ready: impl FnOnce()) -> R
         stripes: request.stripes,
         stripe_bytes: request.stripe_bytes,
     };
-    let options = ServeOptions { store, write: request.write.parse()?, grace };
+    let write = request.write.parse()?;
+    let options = ServeOptions { store, write, grace, preallocates: request.preallocate };
     daemon::serve(&request.folder, &request.under, options, progress, ready)
 }

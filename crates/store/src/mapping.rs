@@ -125,8 +125,9 @@ impl HugePages {
     }
 }
 
-/// Makes so many huge pages of a file, from its start on; how long to wait before the next try.
-fn reserve(file: &File, count: usize) -> Result<(), Duration> {
+/// Makes so many huge pages of a file, from its start on; how long to wait before the next try,
+/// where the system has them slowly or not at all.
+pub fn reserve(file: &File, count: usize) -> Result<(), Duration> {
     let size_bytes = count * HUGE_BYTES;
     let refused = |_| PAUSE_REFUSED;
     file.set_len(size_bytes as u64).map_err(refused)?;

@@ -14,6 +14,7 @@ use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::mapping::HugePages;
+use crate::prepared::PreparedBlocks;
 use crate::steps::Steps;
 
 /// Bytes that are read and written at once while a block is filled.
@@ -76,6 +77,7 @@ pub struct MemoryTier {
     serial: AtomicU64,
     steps: Steps,
     huge: HugePages,
+    prepared: PreparedBlocks,
 }
 
 impl MemoryTier {
@@ -97,7 +99,14 @@ impl MemoryTier {
             );
             return Err(Error::input("store", text));
         }
-        Ok(Self { blocks, serial: AtomicU64::new(0), steps, huge: HugePages::default() })
+        let prepared = PreparedBlocks::new(blocks.clone());
+        let (serial, huge) = (AtomicU64::new(0), HugePages::default());
+        Ok(Self { blocks, serial, steps, huge, prepared })
+    }
+
+    /// Memory that is taken already.
+    pub fn prepared(&self) -> &PreparedBlocks {
+        &self.prepared
     }
 
     /// Where a block is.
@@ -139,9 +148,16 @@ impl MemoryTier {
     pub fn begin(&self, key: BlockKey, size_bytes: u64) -> io::Result<PartialBlock> {
         self.steps.step()?;
         let path = self.blocks.join(format!("{:x}-{:x}.{PARTIAL}", key.file, key.index));
-        let mut options = File::options();
-        let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-        self.huge.reserve(&file, size_bytes);
+        let file = match self.prepared.get(&path, size_bytes) {
+            Some(file) => file,
+            None => {
+                let mut options = File::options();
+                options.read(true).write(true).create_new(true).mode(0o600);
+                let file = options.open(&path)?;
+                self.huge.reserve(&file, size_bytes);
+                file
+            }
+        };
         Ok(PartialBlock { key, path, file, steps: self.steps.clone() })
     }
 

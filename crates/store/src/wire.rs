@@ -161,6 +161,8 @@ pub struct Status {
     pub limit_bytes: u64,
     /// Of folders that have one.
     pub quotas: Vec<QuotaUse>,
+    /// Bytes of memory that are taken for blocks to come.
+    pub prepared_bytes: u64,
 }
 
 impl Reply {

@@ -65,6 +65,13 @@ class StartOptions:
     lower_buffer: Annotated[
         str, typer.Option(help="Size of such a part, where there are several.")
     ] = "4MiB"
+    preallocate: Annotated[
+        bool,
+        typer.Option(
+            "--preallocate",
+            help="Take all memory from the system now, so that nothing waits for it later.",
+        ),
+    ] = False
     grace: Annotated[
         float, typer.Option(help="Seconds that dirty files may take after a signal to end.")
     ] = 30.0
@@ -119,6 +126,7 @@ def _start(options: StartOptions) -> None:
             max_age_seconds=_age(options.fresh),
             write=options.write,
             grace_seconds=options.grace,
+            preallocate=options.preallocate,
             admission=options.admission,
             stripes=options.stripes,
             stripe_bytes=parse_size(options.lower_buffer, "--lower-buffer"),

@@ -90,6 +90,8 @@ def lines(
     yield f"memory    {used} of {memory} ({full:.0%}) in {found['blocks']} blocks"
     if found["limit_bytes"] < found["memory_bytes"]:
         yield f"limit     {format_bytes(found['limit_bytes'])} now, for others need memory"
+    if found["prepared_bytes"]:
+        yield f"taken     {format_bytes(found['prepared_bytes'])} of memory for blocks to come"
     for quota in found["quotas"]:
         used, most = format_bytes(quota["used_bytes"]), format_bytes(quota["quota_bytes"])
         yield f"quota     {used} of {most} below /{quota['folder']}"

@@ -41,6 +41,7 @@ class StoreSettings:
     time that it is opened, `None` never again. `write` is the mode of files that name none.
     `grace_seconds` is how long, after a signal, dirty files may take to the under level.
     So many `stripes` of a block, of `stripe_bytes` each, are read from the folder at once.
+    `preallocate` takes all memory from the system before blocks need it.
     """
 
     under: Path
@@ -54,6 +55,7 @@ class StoreSettings:
     rules: tuple[FolderRule, ...] = ()
     stripes: int = 1
     stripe_bytes: int = 4 << 20
+    preallocate: bool = False
 
 
 def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]:

@@ -46,6 +46,8 @@ pub struct ServeOptions {
     pub write: WriteMode,
     /// How long, after a signal, dirty files may take to the under level.
     pub grace: Duration,
+    /// Whether all memory is taken from the system before blocks need it.
+    pub preallocates: bool,
 }
 
 struct Daemon {
@@ -104,6 +106,9 @@ pub fn serve(
         daemon.spawn("cuesta-ahead", |daemon| daemon.store.fill_ahead()).map_err(failed)?;
     }
     daemon.spawn("cuesta-back", |daemon| daemon.store.write_back()).map_err(failed)?;
+    if options.preallocates {
+        daemon.spawn("cuesta-memory", |daemon| daemon.store.prepare_memory()).map_err(failed)?;
+    }
     let mut guard = MemoryGuard::new(daemon.store.options().memory_bytes);
     guard.look(&daemon.store);
     ready();
@@ -123,7 +128,12 @@ pub fn serve(
             let _ = fs::write(folder.join(REMAINING), &error.message);
         })?;
     }
-    fs::remove_dir_all(folder).map_err(|cause| Error::system("store", "removing", folder, &cause))
+    let mut removed = fs::remove_dir_all(folder);
+    if removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::DirectoryNotEmpty) {
+        // A thread was about to make one more file.
+        removed = fs::remove_dir_all(folder);
+    }
+    removed.map_err(|cause| Error::system("store", "removing", folder, &cause))
 }
 
 impl Daemon {
@@ -226,6 +236,7 @@ impl Daemon {
             admission: options.has_admission,
             limit_bytes: self.store.limit_bytes(),
             quotas: self.store.quotas(),
+            prepared_bytes: self.store.prepared_bytes(),
         }
     }
 
@@ -279,6 +290,7 @@ mod tests {
         },
         write: WriteMode::Through,
         grace: Duration::from_secs(10),
+        preallocates: false,
     };
 
     /// Runs `test` with the folders of a daemon that serves them until it ends.

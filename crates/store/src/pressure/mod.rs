@@ -96,7 +96,7 @@ impl MemoryGuard {
         // A system that says nothing of its memory is not Linux; then the user's word holds.
         let Some((total_bytes, available_bytes)) = self.memory() else { return };
         let reading = MemoryReading { total_bytes, available_bytes, stalled_share: waited };
-        let (limit, used) = (store.limit_bytes(), store.used_bytes());
+        let (limit, used) = (store.limit_bytes(), store.taken_bytes());
         let next = next_limit((limit, self.asked_bytes), used, reading, elapsed);
         if next != limit {
             store.set_limit(next);

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use cuesta_runtime::parallel::lock;
 
@@ -11,6 +13,11 @@ use crate::memory::BlockKey;
 
 /// More blocks than this are not waited for: whoever reads has overtaken them.
 const QUEUE_MAX: usize = 64;
+/// Blocks of memory that are not taken beforehand: those that are being filled count as used before
+/// they have their memory.
+const SPARE_BLOCKS: u64 = 2;
+/// How often it is looked whether more memory is free.
+const PREPARE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Blocks to be filled, for threads that wait for some.
 #[derive(Debug, Default)]
@@ -40,6 +47,11 @@ impl AheadQueue {
                 self.added.notify_one();
             }
         }
+    }
+
+    /// Whether all has ended.
+    fn has_ended(&self) -> bool {
+        lock(&self.state).has_ended
     }
 
     /// The next block, once there is one; `None` when all has ended.
@@ -79,7 +91,29 @@ impl Store {
         }
     }
 
-    /// Ends all [`fill_ahead`](Self::fill_ahead).
+    /// Takes the memory that is free before somebody needs it, and gives it back when blocks of
+    /// another size, or others, need it, until [`end_ahead`](Self::end_ahead). For a thread of its
+    /// own.
+    pub fn prepare_memory(&self) {
+        let block_bytes = self.options.block_bytes;
+        while !self.queue.has_ended() {
+            let (free, count) = (self.unused_bytes() / block_bytes, self.tier.prepared().count());
+            if count > free {
+                self.tier.prepared().drop_one();
+            } else if count + SPARE_BLOCKS >= free || self.tier.prepared().add(block_bytes).is_err()
+            {
+                thread::sleep(PREPARE_INTERVAL);
+            }
+        }
+    }
+
+    /// Bytes that blocks may have and have not; some of them may be taken already.
+    fn unused_bytes(&self) -> u64 {
+        let state = lock(&self.state);
+        state.limit_bytes().saturating_sub(state.counts().used_bytes)
+    }
+
+    /// Ends all [`fill_ahead`](Self::fill_ahead) and [`prepare_memory`](Self::prepare_memory).
     pub fn end_ahead(&self) {
         lock(&self.queue.state).has_ended = true;
         self.queue.added.notify_all();

@@ -21,9 +21,14 @@ impl Store {
         lock(&self.state).limit_bytes()
     }
 
-    /// Bytes that blocks have.
-    pub fn used_bytes(&self) -> u64 {
-        lock(&self.state).counts.used_bytes
+    /// Bytes of memory that blocks have, or that are taken for blocks to come.
+    pub fn taken_bytes(&self) -> u64 {
+        lock(&self.state).counts.used_bytes + self.prepared_bytes()
+    }
+
+    /// Bytes of memory that are taken for blocks to come.
+    pub fn prepared_bytes(&self) -> u64 {
+        self.tier.prepared().count() * self.options.block_bytes
     }
 
     /// Changes how many bytes blocks may have, up to all that the store was opened with; blocks

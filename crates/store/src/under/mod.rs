@@ -7,6 +7,7 @@ pub mod posix;
 mod posix_write;
 pub mod throttle;
 pub mod trace;
+mod uncached;
 pub mod watch;
 
 use std::io;

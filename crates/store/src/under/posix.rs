@@ -3,14 +3,13 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
 use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
 
 use super::posix_write::{HiddenFile, make_folder, remove, rename, sync_names};
-use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter};
+use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter, uncached};
 use crate::path::StorePath;
 
 /// A folder that is open, so that it stays the same one when its name changes.
@@ -133,7 +132,7 @@ impl UnderFile for PosixFile {
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.0.read_exact_at(buffer, offset)
+        uncached::read_exact_at(&self.0, buffer, offset)
     }
 }
 

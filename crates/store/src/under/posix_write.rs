@@ -3,14 +3,13 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps};
 
 use super::posix::{PosixUnder, facts_of};
-use super::{UnderVersion, UnderWriter};
+use super::{UnderVersion, UnderWriter, uncached};
 use crate::path::StorePath;
 
 /// A file under a hidden name.
@@ -46,7 +45,7 @@ impl UnderWriter for HiddenFile {
     }
 
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.file.write_all_at(bytes, offset)
+        uncached::write_all_at(&self.file, bytes, offset)
     }
 
     fn size_bytes(&self) -> io::Result<u64> {

@@ -67,7 +67,8 @@ impl Setting {
 
 /// A daemon with such a store.
 pub fn serving(store: StoreOptions) -> ServeOptions {
-    ServeOptions { store, write: WriteMode::Through, grace: Duration::from_secs(10) }
+    let grace = Duration::from_secs(10);
+    ServeOptions { store, write: WriteMode::Through, grace, preallocates: false }
 }
 
 /// Waits until the file's last change is older than the clock's step.
