@@ -117,7 +117,7 @@ impl<T: Real> Of<T> {
 
 impl<T: Real> Share for Of<T> {
     fn read(&mut self, progress: &Progress) -> Result<Vec<f64>> {
-        self.store.load(self.level, progress)
+        self.store.load(progress)
     }
 
     fn assign(&mut self, centres: &[f64], grid: &Grid, progress: &Progress) -> Result<&Sums> {

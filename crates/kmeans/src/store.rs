@@ -67,6 +67,7 @@ pub struct PointStore<T> {
     /// points that changed theirs.
     clusters: Vec<Mutex<Vec<u32>>>,
     threads: usize,
+    level: VectorLevel,
     pass: Pass,
 }
 
@@ -109,6 +110,7 @@ impl<T: Real> PointStore<T> {
             kept: Vec::new(),
             clusters: Vec::new(),
             threads: job.threads,
+            level: VectorLevel::best(),
             pass: job.pass,
         };
         if kept {
@@ -150,7 +152,7 @@ impl<T: Real> PointStore<T> {
     /// # Errors
     /// `Input` naming the first point with a coordinate that is no number or too large; `System`;
     /// `Cancelled`.
-    pub fn load(&self, level: VectorLevel, progress: &Progress) -> Result<Vec<f64>> {
+    pub fn load(&self, progress: &Progress) -> Result<Vec<f64>> {
         let largest = || vec![0.0; self.points.dimensions];
         let work = |worker: &mut Worker<T, Vec<f64>>, task: usize| {
             let mut guard;
@@ -162,7 +164,7 @@ impl<T: Real> PointStore<T> {
                 None => &mut worker.chunk,
             };
             self.fill(task, chunk, &mut worker.rows, &mut worker.bytes)?;
-            if !kernel::extend(level, &chunk.strips, &mut worker.own, limit::<T>()) {
+            if !kernel::extend(self.level, &chunk.strips, &mut worker.own, limit::<T>()) {
                 return Err(self.bad_point(chunk));
             }
             progress.advance(self.pass.of(self.range(task)))
@@ -255,7 +257,7 @@ impl<T: Real> PointStore<T> {
             let now = piece.min((range.end - first) as usize);
             rows.resize(now * dimensions, T::default());
             self.points.read(first, rows, bytes)?;
-            kernel::lay(rows, dimensions, strips);
+            kernel::lay(self.level, rows, dimensions, strips);
             first += now as u64;
         }
         Ok(())

@@ -225,7 +225,7 @@ fn assigned<T: Real>(
     let count = points.len() / dimensions;
     let rows: Vec<T> = points.iter().map(|&x| T::from_f64(x)).collect();
     let mut strips = vec![T::default(); count.next_multiple_of(STRIP) * dimensions];
-    kernel::lay(&rows, dimensions, &mut strips);
+    kernel::lay(level, &rows, dimensions, &mut strips);
     let mut largest = vec![0.0; dimensions];
     assert!(kernel::extend(level, &strips, &mut largest, 1e150));
     let grid = Grid::new(count as u64, &largest);

