@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cuesta.cli.app import call
 from cuesta.store import control
 from cuesta.store.client import COPIES_BEFORE_MAPPING, CachedFile
 from cuesta.store.filesystem import CuestaFileSystem
@@ -115,3 +118,37 @@ def test_a_store_that_reads_parts_at_once_gives_the_same_bytes(tmp_path: Path) -
         assert files.cat_file("/a") == content
         assert files.info("/a")["memory_bytes"] == len(content)
         assert control.ask("scrub", store.folder)["damaged"] == []
+
+
+def test_a_file_that_lies_on_servers_is_read_in_as_many_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As OrangeFS says it, which says it by attributes that any file system may keep."""
+    attributes = {"user.pvfs2.num_dfiles": b"4\0", "user.pvfs2.dist_params": b"strip_size:4096\0"}
+    content = noise(7, 3 * BLOCK_BYTES + 11)
+    for path, bytes_in in ((tmp_path, None), (tmp_path / "a", content)):
+        if bytes_in is not None:
+            path.write_bytes(bytes_in)
+        for name, value in attributes.items():
+            try:
+                os.setxattr(path, name, value)
+            except OSError:
+                pytest.skip(f"no attributes of users on {tmp_path}")
+    (tmp_path / "plain").write_bytes(content)
+    with running_store(tmp_path, stripe_bytes=5000) as store:
+        layout = {"layout": "orangefs", "stripe_size": 4096, "stripe_count": 4}
+        assert store.status()["layout"] == layout
+        files = CuestaFileSystem(folder=str(store.folder))
+        assert files.cat_file("/a") == files.cat_file("/plain") == content
+        monkeypatch.setenv("CUESTA_STORE", str(store.folder))
+        assert call(["store", "stat", "/a"]) == 0
+        assert "orangefs: 4 stripes of 4 KiB" in capsys.readouterr().out
+        assert call(["store", "stat", "/plain", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["layout"]["layout"] == "plain"
+    monkeypatch.setenv("CUESTA_STORE", str(tmp_path / "store"))
+    words = ["--under", str(tmp_path), "--memory", "1MB", "--block", "10000"]
+    try:
+        assert call(["store", "start", *words]) == 0
+        assert "stripes of 4 KiB" in capsys.readouterr().err
+    finally:
+        call(["store", "stop"])

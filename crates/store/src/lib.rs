@@ -122,7 +122,7 @@ struct ServeRequest {
     grace_seconds: f64,
     admission: bool,
     rules: Vec<FolderRule>,
-    stripes: usize,
+    stripes: Option<usize>,
     stripe_bytes: u64,
     preallocate: bool,
 }

@@ -13,6 +13,7 @@ use crate::store::counts::Counts;
 use crate::store::promise::WriteMode;
 use crate::store::rules::QuotaUse;
 use crate::under::UnderVersion;
+use crate::under::layout::Layout;
 
 /// Most bytes of the text of a message.
 const TEXT_BYTES_MAX: u32 = 64 << 20;
@@ -129,6 +130,9 @@ pub struct DirectoryEntry {
     pub modified_ns: i64,
     /// Bytes of it that are in memory.
     pub memory_bytes: u64,
+    /// How it lies on servers, where it was asked for by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
 }
 
 /// What a store is and has done.
@@ -163,6 +167,8 @@ pub struct Status {
     pub quotas: Vec<QuotaUse>,
     /// Bytes of memory that are taken for blocks to come.
     pub prepared_bytes: u64,
+    /// How what is made in the root of the under level lies on servers.
+    pub layout: Layout,
 }
 
 impl Reply {

@@ -138,7 +138,7 @@ fn a_block_is_read_in_as_many_parts_at_once_as_are_asked_for() {
     let size = (3 * BLOCK + 17) as usize;
     for (stripes, stripe_bytes) in [(1, 1), (2, 499), (3, 500), (4, BLOCK), (64, 7)] {
         let mut setting = Setting::new(8);
-        (setting.options.stripes, setting.options.stripe_bytes) = (stripes, stripe_bytes);
+        (setting.options.stripes, setting.options.stripe_bytes) = (Some(stripes), stripe_bytes);
         setting.write("a", &bytes(1, size));
         let trace = trace();
         let traced = TracedUnder::new(setting.under(), Arc::clone(&trace));
@@ -156,7 +156,7 @@ fn a_block_is_read_in_as_many_parts_at_once_as_are_asked_for() {
 fn parts_at_once_shorten_a_fill_where_requests_take_long() {
     let took = |stripes| {
         let mut setting = Setting::new(8);
-        (setting.options.stripes, setting.options.stripe_bytes) = (stripes, BLOCK / 8);
+        (setting.options.stripes, setting.options.stripe_bytes) = (Some(stripes), BLOCK / 8);
         setting.write("a", &bytes(1, BLOCK as usize));
         let slow = Throttle::new(Duration::ZERO, 10 * BLOCK, BLOCK / 8, 8);
         let store = setting.store_over(Box::new(ThrottledUnder::new(setting.under(), slow)));

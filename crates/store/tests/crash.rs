@@ -167,7 +167,7 @@ fn options() -> StoreOptions {
         freshness: Freshness::OnOpen,
         has_admission: true,
         rules: vec![],
-        stripes: 1,
+        stripes: None,
         stripe_bytes: BLOCK,
     }
 }

@@ -74,11 +74,11 @@ def list_folder(path: StoredPath = "/", as_json: Json = False) -> None:
 
 
 def show_facts(path: StoredPath, as_json: Json = False) -> None:
-    """Say how large a file is, and how much of it is in memory."""
+    """Say how large a file is, how much of it is in memory, and how it lies on servers."""
     from cuesta.store import control
 
     (entry,) = control.ask("stat", path=path)["entries"]
-    typer.echo(json.dumps(entry, indent=2) if as_json else _entry_line(entry))
+    typer.echo(json.dumps(entry, indent=2) if as_json else _entry_line(entry) + _layout(entry))
 
 
 def _entry_line(entry: dict[str, Any]) -> str:
@@ -88,6 +88,16 @@ def _entry_line(entry: dict[str, Any]) -> str:
         return f"{'':>10} {'':>5} {entry['name']}/"
     share = entry["memory_bytes"] / entry["size_bytes"] if entry["size_bytes"] else 0.0
     return f"{format_bytes(entry['size_bytes']):>10} {share:>5.0%} {entry['name']}"
+
+
+def _layout(entry: dict[str, Any]) -> str:
+    from cuesta.units import format_bytes
+
+    layout = entry.get("layout")
+    if layout is None or layout["layout"] == "plain":
+        return ""
+    stripe_size = format_bytes(layout["stripe_size"])
+    return f"\n{layout['layout']}: {layout['stripe_count']} stripes of {stripe_size}"
 
 
 def print_files(paths: StoredPaths) -> None:

@@ -57,11 +57,15 @@ class StartOptions:
         str, typer.Option(help="Where files are written: through, back, bypass, memory.")
     ] = "through"
     stripes: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="Parts of a block that are read from the folder at once.", min=1, max=256
+            help="Parts of a block that are read from the folder at once; as many as Lustre, "
+            "OrangeFS or GlusterFS says that a file has stripes, where this is not given.",
+            min=1,
+            max=256,
+            show_default=False,
         ),
-    ] = 1
+    ] = None
     lower_buffer: Annotated[
         str, typer.Option(help="Size of such a part, where there are several.")
     ] = "4MiB"
@@ -138,6 +142,13 @@ def _start(options: StartOptions) -> None:
             f"of {format_bytes(found['memory_bytes'])} at most "
             f"{format_bytes(found['limit_bytes'])} are used now: this job, or the system, has no "
             "more memory to spare",
+            err=True,
+        )
+    stripe_size = found["layout"]["stripe_size"]
+    if stripe_size and found["block_bytes"] % stripe_size:
+        typer.echo(
+            f"blocks of {format_bytes(found['block_bytes'])} do not end where stripes of "
+            f"{format_bytes(stripe_size)} end; a --block that is a multiple reads faster",
             err=True,
         )
     typer.echo(

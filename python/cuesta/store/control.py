@@ -40,7 +40,8 @@ class StoreSettings:
     `max_age_seconds` is how long a version is taken for the current one of a file: 0 asks each
     time that it is opened, `None` never again. `write` is the mode of files that name none.
     `grace_seconds` is how long, after a signal, dirty files may take to the under level.
-    So many `stripes` of a block, of `stripe_bytes` each, are read from the folder at once.
+    So many `stripes` of a block, of `stripe_bytes` each, are read from the folder at once; `None`
+    is as many as the parallel file system has stripes of the file, of `stripe_bytes` at most.
     `preallocate` takes all memory from the system before blocks need it.
     """
 
@@ -53,7 +54,7 @@ class StoreSettings:
     grace_seconds: float = 30.0
     admission: bool = True
     rules: tuple[FolderRule, ...] = ()
-    stripes: int = 1
+    stripes: int | None = None
     stripe_bytes: int = 4 << 20
     preallocate: bool = False
 

@@ -21,8 +21,9 @@ use crate::pressure::MemoryGuard;
 use crate::steps::Steps;
 use crate::store::promise::WriteMode;
 use crate::store::{Store, StoreOptions};
-use crate::under::Facts;
+use crate::under::layout::Layout;
 use crate::under::posix::PosixUnder;
+use crate::under::{Facts, Under};
 use crate::wire::{self, DirectoryEntry, Reply, Status};
 use conversation::Conversation;
 
@@ -55,6 +56,8 @@ struct Daemon {
     under: PathBuf,
     write: WriteMode,
     begun: Instant,
+    /// Of the root of the under level.
+    layout: Layout,
     connections: AtomicU64,
     stops: AtomicBool,
     /// Whether no file is closed any more: what is dirty then is all that will be.
@@ -86,6 +89,7 @@ pub fn serve(
         return Err(Error::input("store", text));
     }
     let root = PosixUnder::open(under)?;
+    let layout = root.layout(&StorePath::default()).unwrap_or(Layout::PLAIN);
     let store = Store::open(Box::new(root), folder, options.store)?;
     let socket = folder.join(SOCKET);
     let _ = fs::remove_file(&socket);
@@ -98,6 +102,7 @@ pub fn serve(
         under: under.to_owned(),
         write: options.write,
         begun: Instant::now(),
+        layout,
         connections: AtomicU64::new(0),
         stops: AtomicBool::new(false),
         is_closing: RwLock::new(false),
@@ -237,6 +242,7 @@ impl Daemon {
             limit_bytes: self.store.limit_bytes(),
             quotas: self.store.quotas(),
             prepared_bytes: self.store.prepared_bytes(),
+            layout: self.layout,
         }
     }
 
@@ -247,12 +253,15 @@ impl Daemon {
             size_bytes: if facts.is_folder { 0 } else { facts.version.size_bytes },
             modified_ns: facts.version.modified_ns,
             memory_bytes: self.store.bytes_in_memory(path),
+            layout: None,
         }
     }
 
     fn stat(&self, path: &StorePath) -> Result<Reply> {
         let facts = self.store.facts(path)?;
-        Ok(Reply::Entries { entries: vec![self.entry(path, facts)] })
+        // Files in memory alone lie nowhere else.
+        let layout = self.store.under().layout(path).ok();
+        Ok(Reply::Entries { entries: vec![DirectoryEntry { layout, ..self.entry(path, facts) }] })
     }
 
     fn list(&self, folder: &StorePath) -> Result<Reply> {
@@ -285,7 +294,7 @@ mod tests {
             freshness: Freshness::OnOpen,
             has_admission: true,
             rules: vec![],
-            stripes: 1,
+            stripes: None,
             stripe_bytes: 1000,
         },
         write: WriteMode::Through,

@@ -127,8 +127,12 @@ impl Store {
     ) -> Result<Option<SealedBlock>> {
         let handle = self.handle(key.file, file)?;
         let start = key.index * self.options.block_bytes;
-        let stripes = (self.options.stripe_bytes, self.options.stripes);
-        let mut reader = StripeReader::new(&*handle, start, size_bytes, stripes);
+        let stripe_bytes = self.options.stripe_bytes;
+        let parts = match self.options.stripes {
+            Some(count) => (count, stripe_bytes),
+            None => handle.layout().parts(stripe_bytes),
+        };
+        let mut reader = StripeReader::new(&*handle, start, size_bytes, parts);
         let mut cause_under = None;
         let read = |piece: &mut [u8], place: u64| {
             let read = reader.read(piece, place);

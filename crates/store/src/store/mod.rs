@@ -87,9 +87,10 @@ pub struct StoreOptions {
     pub has_admission: bool,
     /// What holds for the files of folders.
     pub rules: Vec<FolderRule>,
-    /// So many pieces of a block are read from the under level at once.
-    pub stripes: usize,
-    /// Bytes of such a piece, where there are several.
+    /// So many pieces of a block are read from the under level at once; `None` is as many as the
+    /// layout of the file has stripes.
+    pub stripes: Option<usize>,
+    /// Bytes of such a piece, where there are several; the most, where the layout says it.
     pub stripe_bytes: u64,
 }
 

@@ -26,7 +26,7 @@ impl<'a> StripeReader<'a> {
         file: &'a dyn UnderFile,
         start: u64,
         size_bytes: u64,
-        (piece_bytes, count): (u64, usize),
+        (count, piece_bytes): (usize, u64),
     ) -> Self {
         let (piece_bytes, count) = (piece_bytes.max(1), count.max(1));
         Self { file, start, size_bytes, piece_bytes, count, window: Vec::new(), place: 0 }

@@ -2,6 +2,7 @@
 //! that are on it.
 
 pub mod fault;
+pub mod layout;
 pub mod model;
 pub mod posix;
 mod posix_write;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::path::StorePath;
+use layout::Layout;
 
 /// Which content a file has: while these are the same, so is every byte, but for changes within
 /// the clock's step.
@@ -62,6 +64,14 @@ pub trait Under: Send + Sync {
     /// # Errors
     /// Those of the system.
     fn facts(&self, path: &StorePath) -> io::Result<Facts>;
+
+    /// How a file, or what is made in a folder, lies on servers.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn layout(&self, path: &StorePath) -> io::Result<Layout> {
+        self.facts(path).map(|_| Layout::PLAIN)
+    }
 
     /// Names in a folder, sorted.
     ///
@@ -133,6 +143,11 @@ pub trait UnderWriter: Send + Sync {
 
 /// An open file.
 pub trait UnderFile: Send + Sync {
+    /// How it lies on servers.
+    fn layout(&self) -> Layout {
+        Layout::PLAIN
+    }
+
     /// The version that it has now.
     ///
     /// # Errors

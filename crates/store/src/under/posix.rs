@@ -8,9 +8,13 @@ use std::path::{Path, PathBuf};
 use cuesta_core::{Error, Result};
 use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
 
+use super::layout::{Layout, layout_of};
 use super::posix_write::{HiddenFile, make_folder, remove, rename, sync_names};
 use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter, uncached};
 use crate::path::StorePath;
+
+/// Most bytes of an attribute; those of Lustre name each server.
+const ATTRIBUTE_BYTES: usize = 64 << 10;
 
 /// A folder that is open, so that it stays the same one when its name changes.
 #[derive(Debug)]
@@ -88,6 +92,10 @@ impl Under for PosixUnder {
         facts_of(self.beneath(path, OFlags::PATH)?)
     }
 
+    fn layout(&self, path: &StorePath) -> io::Result<Layout> {
+        Ok(posix_layout(&self.beneath(path, OFlags::RDONLY | OFlags::NONBLOCK)?))
+    }
+
     fn list(&self, folder: &StorePath) -> io::Result<Vec<String>> {
         let folder = self.beneath(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut names = Vec::new();
@@ -122,11 +130,24 @@ impl Under for PosixUnder {
     }
 }
 
+fn posix_layout(file: &impl AsFd) -> Layout {
+    layout_of(|name| {
+        let mut bytes = vec![0; ATTRIBUTE_BYTES];
+        let count = fs::fgetxattr(file, name, &mut bytes[..]).ok()?;
+        bytes.truncate(count);
+        Some(bytes)
+    })
+}
+
 /// An open file; another one that takes its name leaves it as it is.
 #[derive(Debug)]
 struct PosixFile(File);
 
 impl UnderFile for PosixFile {
+    fn layout(&self) -> Layout {
+        posix_layout(&self.0)
+    }
+
     fn version(&self) -> io::Result<UnderVersion> {
         Ok(facts_of(&self.0)?.version)
     }

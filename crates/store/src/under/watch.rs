@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::layout::Layout;
 use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter};
 use crate::path::StorePath;
 
@@ -60,6 +61,10 @@ impl<U: Under, W: Watch + 'static> Under for WatchedUnder<U, W> {
         self.inner.facts(path)
     }
 
+    fn layout(&self, path: &StorePath) -> io::Result<Layout> {
+        self.inner.layout(path)
+    }
+
     fn list(&self, folder: &StorePath) -> io::Result<Vec<String>> {
         self.tell("list", folder);
         self.inner.list(folder)
@@ -99,6 +104,10 @@ struct WatchedFile<W> {
 }
 
 impl<W: Watch> UnderFile for WatchedFile<W> {
+    fn layout(&self) -> Layout {
+        self.inner.layout()
+    }
+
     fn version(&self) -> io::Result<UnderVersion> {
         tell(&*self.watch, "version", &self.path, (0, 0));
         self.inner.version()

@@ -33,7 +33,7 @@ impl Setting {
             freshness: Freshness::OnOpen,
             has_admission: false,
             rules: vec![],
-            stripes: 1,
+            stripes: None,
             stripe_bytes: BLOCK,
         };
         Self { folder, options }
