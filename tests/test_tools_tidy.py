@@ -94,6 +94,7 @@ CLEAN = [
     ("a.rs", "fn f() {\n    let x = \"}\";\n    // }\n    let y = '}';\n}\n"),
     ("a.py", "class A:\n    def f(self, a, b, c, d, e): ...\n"),
     ("a.rs", "fn f(&self, a: Map<A, B>, b: fn(u8, u8) -> u8, c: u8, d: u8, e: u8) {}\n"),
+    ("a.rs", "impl A for B {\n    fn f(a: u8, b: u8, c: u8, d: u8, e: u8, f: u8) {}\n}\n"),
     ("a.scala", "def f(a: Int, b: Int)(implicit c: C, d: D, e: E, f: F): Int = a\n"),
     ("A.java", "class A { void f() { if (a) { g(1, 2, 3, 4, 5, 6); } } }\n"),
     ("a.rs", rust_file(390, 300)),

@@ -70,11 +70,14 @@ def _python_parameters(arguments: ast.arguments) -> int:
 
 
 _RUST_FUNCTION = re.compile(r"\bfn\s+(\w+)\s*(?=[<(])")
+_RUST_TRAIT = re.compile(r"^impl\b[^{;]*\bfor\b[^{;]*(?=\{)", re.MULTILINE)
 _RUST_SELF = re.compile(r"\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+)?self\b")
 
 
 def _rust(file: SourceFile) -> Iterator[Function]:
     code = file.code
+    # What a method of a trait takes, the trait has said.
+    traits = [(one.end(), matching(code, one.end())) for one in _RUST_TRAIT.finditer(code)]
     for found in _RUST_FUNCTION.finditer(code):
         start = found.end()
         if code[start] == "<":
@@ -87,7 +90,7 @@ def _rust(file: SourceFile) -> Iterator[Function]:
             name=found[1],
             line=line_of(code, found.start()),
             lines=_line_count(code, found.start(), _body_end(code, behind)),
-            parameters=len(parameters),
+            parameters=0 if any(a < start < z for a, z in traits) else len(parameters),
         )
 
 

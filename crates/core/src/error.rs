@@ -26,30 +26,33 @@ pub struct Error {
     pub kind: ErrorKind,
     /// The line shown to the user: operation, thing, what is wrong, what to do.
     pub message: String,
+    /// What the operating system calls it, where it was asked.
+    pub errno: Option<i32>,
 }
 
 impl Error {
     /// Bad input or arguments: `operation` is e.g. `input.kinc`, `message` names place and remedy.
     pub fn input(operation: &str, message: impl fmt::Display) -> Self {
-        Self { kind: ErrorKind::Input, message: one_line(&format!("{operation}: {message}")) }
+        let message = one_line(&format!("{operation}: {message}"));
+        Self { kind: ErrorKind::Input, message, errno: None }
     }
 
     /// The operating system failed on `path` while `doing` ("reading", "writing", ...).
     pub fn system(operation: &str, doing: &str, path: &Path, cause: &std::io::Error) -> Self {
         let remedy = remedy_for(cause);
         let text = format!("{operation}: {doing} {} failed: {cause}{remedy}", path.display());
-        Self { kind: ErrorKind::System, message: one_line(&text) }
+        Self { kind: ErrorKind::System, message: one_line(&text), errno: cause.raw_os_error() }
     }
 
     /// What cannot happen unless our own code is wrong: `operation` came to `message`.
     pub fn defect(operation: &str, message: impl fmt::Display) -> Self {
         let text = format!("internal error, please report it: {operation}: {message}");
-        Self { kind: ErrorKind::Defect, message: one_line(&text) }
+        Self { kind: ErrorKind::Defect, message: one_line(&text), errno: None }
     }
 
     /// The user asked to stop.
     pub fn cancelled() -> Self {
-        Self { kind: ErrorKind::Cancelled, message: "stopped on request".to_owned() }
+        Self { kind: ErrorKind::Cancelled, message: "stopped on request".to_owned(), errno: None }
     }
 }
 

@@ -6,8 +6,10 @@
 
 pub mod client;
 pub mod daemon;
+mod errno;
 pub mod mapping;
 pub mod memory;
+pub mod mount;
 pub mod path;
 pub mod policy;
 pub mod prepared;
@@ -27,6 +29,7 @@ use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use daemon::ServeOptions;
+use mount::MountOptions;
 use policy::PolicyName;
 use simulate::Hits;
 use store::rules::FolderRule;
@@ -127,13 +130,38 @@ struct ServeRequest {
     preallocate: bool,
 }
 
-/// Serves a store as [`daemon::serve`] does; JSON in.
+/// What a mount is started with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MountRequest {
+    store: PathBuf,
+    place: PathBuf,
+    /// The store's own where it is null.
+    write: Option<String>,
+}
+
+/// What a process is to serve.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum ServiceRequest {
+    Store(ServeRequest),
+    Mount(MountRequest),
+}
+
+/// Serves a store as [`daemon::serve`] does, or a mount as [`mount::serve`]; JSON in.
 ///
 /// # Errors
 /// As there; `Defect` for JSON that is none.
 pub fn serve(request_json: &str, progress: &Progress, ready: impl FnOnce()) -> Result<()> {
-    let request: ServeRequest =
+    let request =
         serde_json::from_str(request_json).map_err(|error| Error::defect("store", error))?;
+    let request: ServeRequest = match request {
+        ServiceRequest::Store(request) => request,
+        ServiceRequest::Mount(MountRequest { store, place, write }) => {
+            let write = write.map(|mode| mode.parse()).transpose()?;
+            return mount::serve(&MountOptions { store, place, write }, progress, ready);
+        }
+    };
     let freshness = match request.max_age_seconds {
         None => Freshness::Immutable,
         Some(0.0) => Freshness::OnOpen,

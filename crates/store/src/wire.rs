@@ -88,6 +88,9 @@ pub enum Reply {
         error: String,
         /// Whether the question was wrong, and not the system.
         is_input: bool,
+        /// What the operating system calls it, where it was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        errno: Option<i32>,
     },
     /// To [`Question::Status`].
     Status(Box<Status>),
@@ -175,7 +178,7 @@ impl Reply {
     /// An error as it is told.
     pub fn refused(error: &Error) -> Self {
         let is_input = error.kind == cuesta_core::error::ErrorKind::Input;
-        Self::Refused { error: error.message.clone(), is_input }
+        Self::Refused { error: error.message.clone(), is_input, errno: error.errno }
     }
 }
 

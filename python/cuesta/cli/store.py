@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuesta.cli.store_mount import mount, unmount
 from cuesta.cli.store_start import start_command, stop
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def register(app: typer.Typer) -> None:
         "flush": flush,
         "rm": remove,
         "audit": audit,
+        "mount": mount,
+        "unmount": unmount,
         "scrub": scrub,
         "trace": record_trace,
         "simulate": simulate_policies,

@@ -1,4 +1,7 @@
-"""The process of a store: `python -m cuesta.store.serve REQUEST`. Started by `control.start`."""
+"""The process of a store or a mount: `python -m cuesta.store.serve REQUEST`.
+
+Started by `control.start` and `mount.mount`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ import sys
 
 
 def main(request: str) -> int:
-    """Serve until a client stops the store or a signal comes; the exit code."""
+    """Serve until a client stops the store, the mount is unmounted, or a signal comes.
+
+    The exit code.
+    """
     from cuesta import _native
 
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -43,9 +43,20 @@ impl Connection {
     /// # Errors
     /// `TimedOut` where the store lives and does not come to an end with it.
     pub fn ask(&mut self, question: &Question) -> io::Result<Option<Reply>> {
-        if wire::send(&mut self.stream, question, &[]).is_err() {
-            return Ok(None);
-        }
+        if self.say(question) { self.answer() } else { Ok(None) }
+    }
+
+    /// Asks, for an [`answer`](Self::answer) later; whether the store still listens. Answers come
+    /// in the order of questions.
+    pub fn say(&mut self, question: &Question) -> bool {
+        wire::send(&mut self.stream, question, &[]).is_ok()
+    }
+
+    /// The answer to the first question that has none. As [`ask`](Self::ask).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn answer(&mut self) -> io::Result<Option<Reply>> {
         let until = Instant::now() + self.patience.fill;
         loop {
             match self.hear(self.patience.answer) {
@@ -59,6 +70,13 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Whether the store has ended, where no answer is awaited.
+    pub fn has_ended(&self) -> bool {
+        let flags = rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT;
+        let heard = rustix::net::recv(&self.stream, &mut [0_u8; 1][..], flags);
+        heard != Err(rustix::io::Errno::AGAIN)
     }
 
     /// Waits so long for an answer to begin: [`is_late`] where it has not.

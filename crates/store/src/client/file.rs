@@ -73,6 +73,11 @@ impl StoredFile {
         self.0.version.size_bytes
     }
 
+    /// Which content it has.
+    pub fn version(&self) -> UnderVersion {
+        self.0.version
+    }
+
     /// Bytes of a block; `None` of a file that was opened past the store.
     pub fn block_bytes(&self) -> Option<u64> {
         self.0.known.map(|known| known.block_bytes)

@@ -27,6 +27,14 @@ impl Default for Patience {
     }
 }
 
+/// How long somebody waits who writes, removes or renames: as long as the store lives, for what was
+/// asked may take as long as there are bytes.
+pub fn unhurried() -> Patience {
+    Patience { fill: Duration::from_secs(1 << 30), ..Patience::default() }
+}
+
+/// Connections that are kept for the next question, at most.
+pub const IDLE_CONNECTIONS: usize = 8;
 /// Connections of a process to a store; files are spread over them by their paths.
 pub const CONNECTIONS: usize = 4;
 /// Most blocks that a process has leased at once; and never more than half of the memory's.

@@ -7,9 +7,11 @@ mod block;
 mod connection;
 mod file;
 pub mod limits;
+mod link;
 mod past;
 mod recent;
 mod session;
+mod writer;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, ErrorKind};
@@ -28,6 +30,8 @@ use recent::RecentFiles;
 use session::Session;
 
 pub use file::{BlockBytes, StoredFile};
+pub(crate) use link::StoreLink;
+pub use writer::WrittenFile;
 
 /// Names the folder of the store that is used.
 const VARIABLE: &str = "CUESTA_STORE";

@@ -149,7 +149,7 @@ impl Session {
                 self.give_back(idle);
                 return Ok(Leased::NoRoom);
             }
-            Reply::Refused { error, is_input: true } => {
+            Reply::Refused { error, is_input: true, .. } => {
                 let text = error.trim_start_matches("store: ").to_owned();
                 return Err(io::Error::new(ErrorKind::InvalidData, text));
             }

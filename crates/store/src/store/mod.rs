@@ -33,6 +33,7 @@ use std::time::{Duration, Instant};
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
+use crate::errno::errno_of;
 use crate::memory::{BlockKey, MemoryTier, SealedBlock};
 use crate::path::StorePath;
 use crate::policy::PolicyName;
@@ -377,7 +378,8 @@ impl Store {
 }
 
 pub(crate) fn system(doing: &str, path: &StorePath, cause: &io::Error) -> Error {
-    Error::system(OPERATION, doing, Path::new(&path.to_string()), cause)
+    let error = Error::system(OPERATION, doing, Path::new(&path.to_string()), cause);
+    Error { errno: errno_of(cause), ..error }
 }
 
 fn changed_or(path: &StorePath, cause: &io::Error) -> Error {

@@ -25,10 +25,11 @@ impl Store {
         {
             return Ok(Facts { version, is_folder: false });
         }
-        let has_inside = state.alone().iter().any(|(inner, _)| inner.is_inside(path));
         drop(state);
+        let has_inside =
+            || lock(&self.state).alone().iter().any(|(inner, _)| inner.is_inside(path));
         match self.under.facts(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && has_inside => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && has_inside() => {
                 let version = UnderVersion {
                     device: 0,
                     inode: 0,
@@ -141,7 +142,8 @@ impl Store {
             if backing == Backing::Memory {
                 let text =
                     format!("{path} is in memory alone; flush or remove it to rename {from}");
-                return Err(Error::input(OPERATION, text));
+                // As between file systems: move its files one by one.
+                return Err(Error { errno: Some(libc::EXDEV), ..Error::input(OPERATION, text) });
             }
             self.flush(Some(&path))?;
         }

@@ -141,7 +141,8 @@ impl Store {
                  back",
                 written.record.path
             );
-            return Err(Error::input(OPERATION, text));
+            let errno = Some(libc::ENOSPC);
+            return Err(Error { errno, ..Error::input(OPERATION, text) });
         }
         if written.writer.is_none() {
             self.begin_under(&mut written)?;

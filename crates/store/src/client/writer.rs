@@ -1,0 +1,318 @@
+//! A file that is written through the store, in any order, and can be read meanwhile.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::connection::Connection;
+use super::link::{StoreLink, other, taken};
+use crate::memory::PIECE_BYTES;
+use crate::path::StorePath;
+use crate::store::promise::WriteMode;
+use crate::wire::{Question, Reply};
+
+/// A file that has its name once it is [committed](Self::commit); dropped before, nothing remains
+/// of it. A block is sealed as soon as the next one is begun, as long as bytes come in their order;
+/// what is written to a sealed block later has all be written again.
+#[derive(Debug)]
+pub struct WrittenFile {
+    connection: Connection,
+    wanted: Wanted,
+    number: u64,
+    block_bytes: u64,
+    mode: WriteMode,
+    size_bytes: u64,
+    blocks: BTreeMap<u64, WrittenBlock>,
+    /// Blocks that are said to be sealed, and not answered yet.
+    sealing: usize,
+    is_in_order: bool,
+    /// The hidden file of the under level, once a block is there.
+    under: Option<Arc<File>>,
+}
+
+/// Which file is written.
+#[derive(Clone, Debug)]
+struct Wanted {
+    folder: std::path::PathBuf,
+    path: StorePath,
+    mode: Option<WriteMode>,
+}
+
+#[derive(Debug)]
+struct WrittenBlock {
+    file: Arc<File>,
+    /// Where in the file the block begins.
+    start: u64,
+    is_memory: bool,
+    is_sealed: bool,
+}
+
+impl WrittenFile {
+    /// Begins a file, in the mode of the store where none is given. In mode `memory`, a file that
+    /// has no room is written past the memory, as in `bypass`.
+    ///
+    /// # Errors
+    /// Those of the system as the store says them; `NotConnected` where none runs.
+    pub fn create(folder: &Path, path: &StorePath, mode: Option<WriteMode>) -> io::Result<Self> {
+        Self::begin(Wanted { folder: folder.to_owned(), path: path.clone(), mode })
+    }
+
+    fn begin(wanted: Wanted) -> io::Result<Self> {
+        let mut connection = StoreLink::new(&wanted.folder).connection()?;
+        let question = Question::Create { path: wanted.path.clone(), mode: wanted.mode };
+        match taken(connection.ask(&question)?)? {
+            Reply::Created { created, block_bytes, mode } => Ok(Self {
+                connection,
+                wanted,
+                number: created,
+                block_bytes,
+                mode,
+                size_bytes: 0,
+                blocks: BTreeMap::new(),
+                sealing: 0,
+                is_in_order: true,
+                under: None,
+            }),
+            reply => Err(other(&reply)),
+        }
+    }
+
+    /// Bytes so far.
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Where it will be.
+    pub fn path(&self) -> &StorePath {
+        &self.wanted.path
+    }
+
+    /// Writes bytes at an offset; what is before them and was never written is zero.
+    ///
+    /// # Errors
+    /// Those of the system; what was written before the failure stays.
+    pub fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.is_in_order &= offset == self.size_bytes;
+        let mut done = 0;
+        while done < bytes.len() {
+            let place = offset + done as u64;
+            let (index, within) = (place / self.block_bytes, place % self.block_bytes);
+            let count = (self.block_bytes - within).min((bytes.len() - done) as u64);
+            let piece = &bytes[done..done + count as usize];
+            self.write_piece(index, within, piece)?;
+            done += piece.len();
+            self.size_bytes = self.size_bytes.max(place + count);
+            if self.is_in_order && within + count == self.block_bytes {
+                self.seal(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_piece(&mut self, index: u64, within: u64, piece: &[u8]) -> io::Result<()> {
+        if self.blocks.get(&index).is_some_and(|block| block.is_sealed) {
+            self.write_again(self.wanted.mode, self.size_bytes)?;
+        }
+        let (file, start, is_memory) = self.block(index)?;
+        match file.write_all_at(piece, start + within) {
+            Err(error) if is_memory && is_full(&error) => {
+                let (file, start, _) = self.past_memory(index, &file)?;
+                file.write_all_at(piece, start + within)
+            }
+            written => written,
+        }
+    }
+
+    /// Copies bytes from `offset` on into all of `into`, or up to the end of the file; how many.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let left = self.size_bytes.saturating_sub(offset).min(into.len() as u64);
+        let into = &mut into[..left as usize];
+        into.fill(0);
+        let mut done = 0;
+        while done < into.len() {
+            let place = offset + done as u64;
+            let (index, within) = (place / self.block_bytes, place % self.block_bytes);
+            let count = (self.block_bytes - within).min((into.len() - done) as u64) as usize;
+            if let Some(block) = self.blocks.get(&index) {
+                let mut piece = &mut into[done..done + count];
+                let mut from = block.start + within;
+                while !piece.is_empty() {
+                    let found = block.file.read_at(piece, from)?;
+                    if found == 0 {
+                        break;
+                    }
+                    from += found as u64;
+                    piece = &mut piece[found..];
+                }
+            }
+            done += count;
+        }
+        Ok(done)
+    }
+
+    /// Makes the file as long as this; what is new is zero.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn resize(&mut self, size_bytes: u64) -> io::Result<()> {
+        if size_bytes < self.size_bytes {
+            return self.write_again(self.wanted.mode, size_bytes);
+        }
+        self.is_in_order &= size_bytes == self.size_bytes;
+        self.size_bytes = size_bytes;
+        Ok(())
+    }
+
+    /// Goes on under a path where no name of it is in the way of others.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn relocate(&mut self, path: &StorePath) -> io::Result<()> {
+        self.wanted.path = path.clone();
+        self.write_again(self.wanted.mode, self.size_bytes)
+    }
+
+    /// Gives the file its name; what holds then is what its mode promises. After an error nothing
+    /// remains of it.
+    ///
+    /// # Errors
+    /// Those of the system as the store says them; `NotConnected` where it has ended.
+    pub fn commit(mut self) -> io::Result<()> {
+        let mut index = 0;
+        while index < self.size_bytes.div_ceil(self.block_bytes) {
+            // One that was never written is zero. This may write all again, past the memory.
+            self.block(index)?;
+            index += 1;
+        }
+        if let Some(under) = &self.under {
+            under.set_len(self.size_bytes)?;
+        }
+        for index in 0..self.size_bytes.div_ceil(self.block_bytes) {
+            self.seal(index)?;
+        }
+        let (number, bytes) = (self.number, self.size_bytes);
+        self.ask(&Question::Commit { number, bytes }).map(|_| ())
+    }
+
+    /// Where a block is written.
+    fn block(&mut self, index: u64) -> io::Result<(Arc<File>, u64, bool)> {
+        if let Some(block) = self.blocks.get(&index) {
+            return Ok((Arc::clone(&block.file), block.start, block.is_memory));
+        }
+        match self.take_place(index, false) {
+            Err(error) if self.mode == WriteMode::Memory && is_full(&error) => {
+                self.write_again(Some(WriteMode::Bypass), self.size_bytes)?;
+                self.block(index)
+            }
+            taken => taken,
+        }
+    }
+
+    fn take_place(&mut self, index: u64, past_memory: bool) -> io::Result<(Arc<File>, u64, bool)> {
+        let number = self.number;
+        let reply = self.ask(&Question::Place { number, index, past_memory })?;
+        let Reply::Placed { place, is_memory } = reply else { return Err(other(&reply)) };
+        let open = || File::options().read(true).write(true).open(&place).map(Arc::new);
+        let (file, start) = match &self.under {
+            _ if is_memory => (open()?, 0),
+            Some(under) => (Arc::clone(under), index * self.block_bytes),
+            None => (open()?, index * self.block_bytes),
+        };
+        if !is_memory {
+            self.under = Some(Arc::clone(&file));
+        }
+        let block = WrittenBlock { file: Arc::clone(&file), start, is_memory, is_sealed: false };
+        self.blocks.insert(index, block);
+        Ok((file, start, is_memory))
+    }
+
+    /// The memory of the system is full: a block goes past it, as far as it has come.
+    fn past_memory(&mut self, index: u64, so_far: &File) -> io::Result<(Arc<File>, u64, bool)> {
+        if self.mode == WriteMode::Memory {
+            self.write_again(Some(WriteMode::Bypass), self.size_bytes)?;
+            return self.block(index);
+        }
+        let placed = self.take_place(index, true)?;
+        copy(so_far, &placed.0, placed.1)?;
+        Ok(placed)
+    }
+
+    /// Says that a block of memory has all its bytes, unless that was said.
+    fn seal(&mut self, index: u64) -> io::Result<()> {
+        let size_bytes = (self.size_bytes - index * self.block_bytes).min(self.block_bytes);
+        let Some(block) = self.blocks.get_mut(&index) else { return Ok(()) };
+        if block.is_sealed || !block.is_memory {
+            return Ok(());
+        }
+        block.is_sealed = true;
+        if block.file.metadata()?.len() != size_bytes {
+            block.file.set_len(size_bytes)?;
+        }
+        self.sealing += 1;
+        let question = Question::Seal { number: self.number, index, bytes: size_bytes };
+        if self.connection.say(&question) { Ok(()) } else { taken(None).map(|_| ()) }
+    }
+
+    fn ask(&mut self, question: &Question) -> io::Result<Reply> {
+        while self.sealing > 0 {
+            self.sealing -= 1;
+            taken(self.connection.answer()?)?;
+        }
+        taken(self.connection.ask(question)?)
+    }
+
+    /// Writes the first bytes again, to a new file that takes the place of this one.
+    fn write_again(&mut self, mode: Option<WriteMode>, size_bytes: u64) -> io::Result<()> {
+        let mut next = Self::begin(Wanted { mode, ..self.wanted.clone() })?;
+        next.is_in_order = false;
+        next.copy_from(size_bytes, |into, offset| self.read_at(into, offset))?;
+        *self = next;
+        Ok(())
+    }
+
+    /// Writes the first bytes of something, which `read` gives from an offset on.
+    ///
+    /// # Errors
+    /// Those of `read`, `UnexpectedEof` where it gives none; as [`write_at`](Self::write_at).
+    pub fn copy_from(
+        &mut self,
+        size_bytes: u64,
+        mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        let mut piece = vec![0; PIECE_BYTES];
+        let mut place = 0;
+        while place < size_bytes {
+            let most = (size_bytes - place).min(PIECE_BYTES as u64) as usize;
+            let count = read(&mut piece[..most], place)?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.write_at(&piece[..count], place)?;
+            place += count as u64;
+        }
+        Ok(())
+    }
+}
+
+fn copy(from: &File, to: &File, start: u64) -> io::Result<()> {
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut place = 0;
+    loop {
+        let count = from.read_at(&mut piece, place)?;
+        if count == 0 {
+            return Ok(());
+        }
+        to.write_all_at(&piece[..count], start + place)?;
+        place += count as u64;
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}

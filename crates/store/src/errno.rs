@@ -1,0 +1,15 @@
+//! What the operating system calls an error.
+
+use std::io;
+
+/// Its number: its own, or that of its kind where the system was not asked.
+pub fn errno_of(error: &io::Error) -> Option<i32> {
+    error.raw_os_error().or(match error.kind() {
+        io::ErrorKind::NotFound => Some(libc::ENOENT),
+        io::ErrorKind::IsADirectory => Some(libc::EISDIR),
+        io::ErrorKind::NotADirectory => Some(libc::ENOTDIR),
+        io::ErrorKind::PermissionDenied => Some(libc::EACCES),
+        io::ErrorKind::StorageFull => Some(libc::ENOSPC),
+        _ => None,
+    })
+}

@@ -1,0 +1,351 @@
+//! Names of a mount: looked up, made, removed, renamed.
+
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, PoisonError};
+use std::time::SystemTime;
+
+use cuesta_runtime::parallel::lock;
+
+use super::MountTree;
+use super::content::time_of;
+use super::limits::NAME_BYTES_MAX;
+use super::nodes::{FileContent, MountNode, NodeState};
+use crate::path::StorePath;
+use crate::wire::{DirectoryEntry, Question, Reply};
+
+/// What the kernel is told of a file or folder.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeFacts {
+    pub number: u64,
+    pub is_folder: bool,
+    pub size_bytes: u64,
+    pub modified: SystemTime,
+    pub permissions: u16,
+}
+
+/// A name in a folder.
+#[derive(Clone, Debug)]
+pub struct ListedName {
+    pub number: Option<u64>,
+    pub is_folder: bool,
+    pub name: String,
+}
+
+fn system(number: i32) -> io::Error {
+    io::Error::from_raw_os_error(number)
+}
+
+impl MountTree {
+    /// What has a number.
+    ///
+    /// # Errors
+    /// `ESTALE` for what the kernel should not know.
+    pub fn node(&self, number: u64) -> io::Result<Arc<MountNode>> {
+        lock(&self.nodes).get(number).ok_or_else(|| system(libc::ESTALE))
+    }
+
+    /// Where a node is; `None` where it was removed.
+    pub fn path(&self, number: u64) -> Option<StorePath> {
+        lock(&self.nodes).path(number)
+    }
+
+    fn below(&self, folder: u64, name: &OsStr) -> io::Result<StorePath> {
+        let name = name.to_str().ok_or_else(|| system(libc::EILSEQ))?;
+        if name.len() > NAME_BYTES_MAX {
+            return Err(system(libc::ENAMETOOLONG));
+        }
+        let folder = self.path(folder).ok_or_else(|| system(libc::ENOENT))?;
+        folder.join(name).map_err(|_| system(libc::EINVAL))
+    }
+
+    fn entry(&self, path: &StorePath) -> io::Result<DirectoryEntry> {
+        match self.link.ask(&Question::Stat { path: path.clone() })? {
+            Reply::Entries { mut entries } if entries.len() == 1 => Ok(entries.remove(0)),
+            _ => Err(system(libc::EIO)),
+        }
+    }
+
+    /// What is under a name; the kernel knows of it then.
+    ///
+    /// # Errors
+    /// `ENOENT`; as the store has them.
+    pub fn look_up(&self, folder: u64, name: &OsStr) -> io::Result<NodeFacts> {
+        let path = self.below(folder, name)?;
+        let known = lock(&self.nodes).at(&path);
+        if let Some(node) = known {
+            let mut state = lock(&node.state);
+            if state.is_own() {
+                return Ok(self.remembered(&node, &state));
+            }
+            let entry = match self.entry(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    lock(&self.nodes).detach(node.number);
+                    return Err(error);
+                }
+                entry => entry?,
+            };
+            let version = (entry.size_bytes, entry.modified_ns);
+            let is_open_as_other = matches!(state.content, FileContent::Stored(_))
+                && state.seen.is_some_and(|seen| seen != version);
+            if !is_open_as_other && node.is_folder == entry.is_folder {
+                if state.seen.replace(version) != Some(version) && !node.is_folder {
+                    state.modified = None;
+                }
+                return Ok(self.remembered(&node, &state));
+            }
+            // Somebody else replaced it: who has it open has the old one.
+            drop(state);
+            return Ok(self.found(&path, &entry));
+        }
+        let entry = self.entry(&path)?;
+        Ok(self.found(&path, &entry))
+    }
+
+    /// A new node for what the store has.
+    fn found(&self, path: &StorePath, entry: &DirectoryEntry) -> NodeFacts {
+        let node = lock(&self.nodes).add(path, entry.is_folder);
+        let mut state = lock(&node.state);
+        state.seen = Some((entry.size_bytes, entry.modified_ns));
+        self.remembered(&node, &state)
+    }
+
+    fn remembered(&self, node: &MountNode, state: &NodeState) -> NodeFacts {
+        lock(&self.nodes).remember(node.number);
+        facts_of(node, state)
+    }
+
+    /// The kernel has forgotten a node so many times.
+    pub fn forget(&self, number: u64, count: u64) {
+        let Ok(node) = self.node(number) else { return };
+        let state = lock(&node.state);
+        let mut nodes = lock(&self.nodes);
+        nodes.forget(number, count);
+        if state.handles == 0 {
+            nodes.drop_forgotten(number);
+        }
+    }
+
+    /// What is known of a node, asked of the store unless it is open.
+    ///
+    /// # Errors
+    /// As the store has them.
+    pub fn facts(&self, node: &MountNode) -> io::Result<NodeFacts> {
+        let mut state = lock(&node.state);
+        if state.size_bytes().is_none()
+            && let Some(path) = self.path(node.number)
+        {
+            let entry = self.entry(&path)?;
+            state.seen = Some((entry.size_bytes, entry.modified_ns));
+        }
+        Ok(facts_of(node, &state))
+    }
+
+    /// Makes an empty file, open for writing; the store gets it when it is closed.
+    ///
+    /// # Errors
+    /// `EEXIST` with `is_new`; as the store has them.
+    pub fn create(
+        &self,
+        folder: u64,
+        name: &OsStr,
+        (permissions, is_new): (u16, bool),
+    ) -> io::Result<(Arc<MountNode>, NodeFacts)> {
+        let path = self.below(folder, name)?;
+        let known = lock(&self.nodes).at(&path);
+        let is_there = match known {
+            Some(node) if lock(&node.state).is_own() => true,
+            _ => match self.entry(&path) {
+                Ok(_) => true,
+                Err(error) if error.kind() == ErrorKind::NotFound => false,
+                Err(error) => return Err(error),
+            },
+        };
+        if is_there && is_new {
+            return Err(system(libc::EEXIST));
+        }
+        let facts = if is_there { Some(self.look_up(folder, name)?) } else { None };
+        let node = match facts {
+            Some(facts) => self.node(facts.number)?,
+            None => lock(&self.nodes).add(&path, false),
+        };
+        if is_there {
+            self.open(&node, true)?;
+            return Ok((Arc::clone(&node), self.facts(&node)?));
+        }
+        let mut state = lock(&node.state);
+        state.content = FileContent::Small(Vec::new());
+        (state.handles, state.writers) = (1, 1);
+        (state.is_new, state.is_changed) = (true, true);
+        (state.permissions, state.modified) = (Some(permissions), Some(SystemTime::now()));
+        let facts = self.remembered(&node, &state);
+        drop(state);
+        Ok((node, facts))
+    }
+
+    /// Makes a folder.
+    ///
+    /// # Errors
+    /// As the store has them.
+    pub fn make_folder(&self, folder: u64, name: &OsStr) -> io::Result<NodeFacts> {
+        let path = self.below(folder, name)?;
+        self.link.ask(&Question::MakeFolder { path })?;
+        self.look_up(folder, name)
+    }
+
+    /// What is in a folder: in the store, and not yet there.
+    ///
+    /// # Errors
+    /// As the store has them.
+    pub fn list(&self, folder: u64) -> io::Result<Vec<ListedName>> {
+        let path = self.path(folder).ok_or_else(|| system(libc::ENOENT))?;
+        let reply = self.link.ask(&Question::List { path: path.clone() })?;
+        let Reply::Entries { entries } = reply else { return Err(system(libc::EIO)) };
+        let number = |name: &str| {
+            let path = path.join(name).ok()?;
+            lock(&self.nodes).at(&path).map(|node| node.number)
+        };
+        let listed = |entry: DirectoryEntry| ListedName {
+            number: number(&entry.name),
+            is_folder: entry.is_folder,
+            name: entry.name,
+        };
+        let mut names: Vec<_> = entries.into_iter().map(listed).collect();
+        for (number, path) in self.new_inside(&path) {
+            let name = path.name().to_owned();
+            if path.parent() == self.path(folder) && !names.iter().any(|one| one.name == name) {
+                names.push(ListedName { number: Some(number), is_folder: false, name });
+            }
+        }
+        Ok(names)
+    }
+
+    /// Files in a folder that the store has not got yet.
+    fn new_inside(&self, folder: &StorePath) -> Vec<(u64, StorePath)> {
+        let mut inside = lock(&self.nodes).inside(folder);
+        inside.retain(|(number, _)| self.node(*number).is_ok_and(|node| lock(&node.state).is_new));
+        inside
+    }
+
+    /// Removes a file; who has it open has it still.
+    ///
+    /// # Errors
+    /// As the store has them.
+    pub fn unlink(&self, folder: u64, name: &OsStr) -> io::Result<()> {
+        let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
+        let path = self.below(folder, name)?;
+        let Some(node) = lock(&self.nodes).at(&path) else {
+            return self.link.ask(&Question::Remove { path }).map(|_| ());
+        };
+        let state = self.hold(&node)?;
+        match self.link.ask(&Question::Remove { path }) {
+            Err(error) if !(state.is_new && error.kind() == ErrorKind::NotFound) => {
+                return Err(error);
+            }
+            _ => (),
+        }
+        lock(&self.nodes).detach(node.number);
+        Ok(())
+    }
+
+    /// Removes an empty folder.
+    ///
+    /// # Errors
+    /// `ENOTEMPTY`; as the store has them.
+    pub fn remove_folder(&self, folder: u64, name: &OsStr) -> io::Result<()> {
+        let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
+        let path = self.below(folder, name)?;
+        if !self.new_inside(&path).is_empty() {
+            return Err(system(libc::ENOTEMPTY));
+        }
+        let question = Question::Remove { path: path.clone() };
+        match self.link.ask(&question) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOTEMPTY) => {
+                if !self.clear_folder(&path)? {
+                    return Err(error);
+                }
+                self.link.ask(&question)?;
+            }
+            removed => _ = removed?,
+        }
+        let mut nodes = lock(&self.nodes);
+        if let Some(node) = nodes.at(&path) {
+            nodes.detach(node.number);
+        }
+        Ok(())
+    }
+
+    /// Renames a file or folder; a file of the new name is replaced.
+    ///
+    /// # Errors
+    /// `EXDEV` for a folder with files that are in memory alone; as the store has them.
+    pub fn rename(&self, from: (u64, &OsStr), to: (u64, &OsStr)) -> io::Result<()> {
+        let (from, to) = (self.below(from.0, from.1)?, self.below(to.0, to.1)?);
+        let (node, replaced) = {
+            let nodes = lock(&self.nodes);
+            (nodes.at(&from), nodes.at(&to))
+        };
+        match node {
+            Some(node) if !node.is_folder => self.rename_file(&node, replaced, (&from, &to)),
+            _ => self.rename_folder(&from, &to),
+        }
+    }
+
+    fn rename_file(
+        &self,
+        node: &MountNode,
+        replaced: Option<Arc<MountNode>>,
+        (from, to): (&StorePath, &StorePath),
+    ) -> io::Result<()> {
+        let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&node.state);
+        self.commit(node, &mut state)?;
+        let held = match &replaced {
+            Some(replaced) if !replaced.is_folder => Some(self.hold(replaced)?),
+            _ => None,
+        };
+        self.link.ask(&Question::Rename { path: from.clone(), to: to.clone() })?;
+        drop(held);
+        state.reopen();
+        lock(&self.nodes).rename(from, to);
+        Ok(())
+    }
+
+    fn rename_folder(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
+        // Nobody begins a file below the old name meanwhile.
+        let _moves = self.moves.write().unwrap_or_else(PoisonError::into_inner);
+        let inside = lock(&self.nodes).inside(from);
+        for (number, _) in &inside {
+            let node = self.node(*number)?;
+            let mut state = lock(&node.state);
+            self.commit(&node, &mut state)?;
+            state.reopen();
+        }
+        self.clear_folder(from)?;
+        self.link.ask(&Question::Rename { path: from.clone(), to: to.clone() })?;
+        lock(&self.nodes).rename(from, to);
+        Ok(())
+    }
+}
+
+impl NodeState {
+    /// It is opened again, under its new name, when it is read next.
+    fn reopen(&mut self) {
+        if matches!(self.content, FileContent::Stored(_)) {
+            self.content = FileContent::Closed;
+        }
+        (self.seen, self.cached) = (None, None);
+    }
+}
+
+fn facts_of(node: &MountNode, state: &NodeState) -> NodeFacts {
+    let seen = state.seen.unwrap_or_default();
+    let default = if node.is_folder { 0o755 } else { 0o644 };
+    NodeFacts {
+        number: node.number,
+        is_folder: node.is_folder,
+        size_bytes: if node.is_folder { 4096 } else { state.size_bytes().unwrap_or(seen.0) },
+        modified: state.modified.unwrap_or_else(|| time_of(seen.1)),
+        permissions: state.permissions.unwrap_or(default),
+    }
+}

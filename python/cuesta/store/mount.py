@@ -1,0 +1,174 @@
+"""The store as a file system, for programs that need paths (`cuesta store mount`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from cuesta.errors import EngineError, EngineMissing, InputError
+from cuesta.store.control import MEMORY_ROOT, default_folder, launch, status
+from cuesta.units import format_bytes
+
+DEVICE = Path("/dev/fuse")
+HELPER = "fusermount3"
+UNMOUNT_SECONDS = 10.0
+"""A helper that has not unmounted by then waits for something that does not come."""
+PREFIX = "cuesta-paths-"
+"""Begins the name of a folder in the system's memory that a link stands for."""
+
+
+def mount(place: Path, write: str | None = None, folder: Path | None = None) -> None:
+    """Mount the store at an empty folder, in a process that goes on after this one.
+
+    `write` is the mode of files; `None` is the store's own. Errors: `EngineMissing` where no store
+    runs, or the system has no FUSE for this user; `InputError` for a place that cannot be one.
+    """
+    folder = (folder or default_folder()).absolute()
+    place = check_place(place)
+    under = Path(status(folder)["under"])
+    for other in (under, folder):
+        if place.is_relative_to(other):
+            raise InputError(f"{place} lies in {other}, which the store reads; mount it elsewhere")
+    _check_fuse(place)
+    request = {"store": str(folder), "place": str(place), "write": write}
+    said = launch("cuesta.store.serve", json.dumps(request))
+    if said != "ready":
+        raise InputError(said or "the mount ended before it was ready")
+
+
+def check_place(place: Path) -> Path:
+    """The folder to mount at, without links in its path. Errors: `InputError`."""
+    try:
+        if not place.is_dir():
+            raise InputError(f"{place} is no folder; make it")
+        place = place.resolve()
+        if place.is_mount():
+            raise InputError(f"{place} is mounted already; `cuesta store unmount {place}`")
+        if any(place.iterdir()):
+            raise InputError(f"{place} is not empty; take another folder")
+    except OSError as error:
+        raise InputError(
+            f"{place} cannot be used ({error.strerror}): a mount whose process has ended? "
+            f"`cuesta store unmount {place}`"
+        ) from None
+    return place
+
+
+def _check_fuse(place: Path) -> None:
+    missing = ""
+    if not os.access(DEVICE, os.R_OK | os.W_OK):
+        missing = f"this system has no {DEVICE} for you"
+    elif os.getuid() != 0 and shutil.which(HELPER) is None:
+        missing = f"there is no {HELPER}; install the package fuse3"
+    if missing:
+        raise EngineMissing(
+            f"{missing}; or take memory without the store: "
+            f"`cuesta store mount {place} --tmpfs SIZE`"
+        )
+
+
+def unmount(place: Path) -> None:
+    """End a mount, or what stands for one, at a folder.
+
+    Errors: `InputError` where none is, or a program has a file of it open.
+    """
+    place = place.absolute()
+    kind = _mounted_kind(place)
+    if kind is None and place.is_symlink():
+        _end_link(place)
+        return
+    if kind is None:
+        raise InputError(f"nothing is mounted at {place}")
+    if not kind.startswith("fuse"):
+        command = ["umount", str(place)]
+    elif shutil.which(HELPER):
+        command = [HELPER, "-u", str(place)]
+    else:
+        command = ["umount", str(place)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=UNMOUNT_SECONDS
+    )
+    if done.returncode != 0:
+        reason = done.stderr.strip().splitlines()[-1:] or ["it failed"]
+        raise InputError(f"{place} is not unmounted: {reason[0]}; end the programs that use it")
+    if kind.startswith("fuse"):
+        _wait_for_end(place)
+
+
+def _wait_for_end(place: Path) -> None:
+    """Wait until the process of the mount has ended: it has committed all files then."""
+    deadline = time.monotonic() + UNMOUNT_SECONDS
+    while any(_serves(place)):
+        if time.monotonic() > deadline:
+            raise EngineError(f"{place} is unmounted, but its process does not end")
+        time.sleep(0.01)
+
+
+def _serves(place: Path) -> list[int]:
+    """The processes that serve a mount at a folder."""
+    wanted = json.dumps({"place": str(place)})[1:-1].encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (folder / "cmdline").read_bytes()
+            if b"cuesta.store.serve" in words and wanted in words:
+                found.append(int(folder.name))
+    return found
+
+
+def _mounted_kind(place: Path) -> str | None:
+    """The kind of the file system at a folder; `None` where none is. Asks nothing of it."""
+    kinds = {}
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, where, kind, *_ = line.split(" ")
+        for code, letter in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+            where = where.replace(code, letter)
+        kinds[where] = kind
+    return kinds.get(str(place.parent.resolve() / place.name))
+
+
+def take_memory(place: Path, size_bytes: int) -> str:
+    """Put a folder of the system's memory in the place, without the store; what was done.
+
+    With root a file system of its own, which takes no more than `size_bytes`; else a link to a
+    folder that only this user may enter. Nothing of it goes to the under level.
+
+    Errors: `InputError` for a place that cannot be one, or where so much is not free.
+    """
+    place = check_place(place)
+    free = shutil.disk_usage(MEMORY_ROOT).free
+    if size_bytes > free:
+        raise InputError(
+            f"--tmpfs is {format_bytes(size_bytes)}, {MEMORY_ROOT} has {format_bytes(free)} free"
+        )
+    if os.getuid() == 0:
+        options = f"size={size_bytes},mode=0700"
+        command = ["mount", "-t", "tmpfs", "-o", options, "cuesta-paths", str(place)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return (
+                f"{place} is memory, of {format_bytes(size_bytes)}; what is more is refused, and "
+                "the store has nothing of it"
+            )
+    folder = MEMORY_ROOT / f"{PREFIX}{os.getuid()}-{os.getpid()}"
+    folder.mkdir(mode=0o700)
+    place.rmdir()
+    place.symlink_to(folder)
+    return (
+        f"{place} is a link to {folder}; without root nothing keeps it below "
+        f"{format_bytes(size_bytes)}, and the store has nothing of it"
+    )
+
+
+def _end_link(place: Path) -> None:
+    folder = place.readlink()
+    if folder.parent != MEMORY_ROOT or not folder.name.startswith(f"{PREFIX}{os.getuid()}-"):
+        raise InputError(f"{place} is a link to {folder}, which is no memory of yours")
+    shutil.rmtree(folder, ignore_errors=True)
+    place.unlink()
+    place.mkdir()

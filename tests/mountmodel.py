@@ -1,0 +1,174 @@
+"""Random operations on two folders, one of them in a mount: `mountmodel.py PLAIN MOUNT SEED STEPS`.
+
+Both must answer each operation alike: contents, sizes, names and numbers of errors.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import random
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+NAMES = [f"{letter}{number}" for letter in "fd" for number in range(5)]
+SIZES = [0, 1, 100, 4096, 70_000, 200_000, 1_500_000]
+HANDLES_MAX = 6
+
+
+def piece(rng: random.Random) -> bytes:
+    """Random bytes of some size."""
+    return rng.randbytes(rng.choice(SIZES))
+
+
+class Side:
+    """One of the two folders, and the files of it that are open."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.files: dict[int, int] = {}
+
+    def answer(self, work: Callable[[Side], Any]) -> Any:
+        """What the system answers."""
+        try:
+            return work(self)
+        except OSError as error:
+            return errno.errorcode[error.errno or 0]
+
+    def seen(self) -> dict[str, Any]:
+        """All that is there."""
+        found: dict[str, Any] = {}
+        for folder, folders, files in os.walk(self.root):
+            place = Path(folder).relative_to(self.root)
+            found |= {f"{place / name}/": None for name in folders}
+            found |= {str(place / name): (Path(folder) / name).read_bytes() for name in files}
+        return found
+
+
+def path_of(rng: random.Random) -> str:
+    """A path of one or two steps."""
+    return "/".join(rng.choice(NAMES) for _ in range(rng.choice([1, 1, 2])))
+
+
+def opening(rng: random.Random, handle: int) -> Callable[[Side], Any]:
+    """Open a file in some way."""
+    path, access = path_of(rng), rng.choice([os.O_RDONLY, os.O_WRONLY, os.O_RDWR])
+    flags = access
+    for flag in (os.O_CREAT, os.O_TRUNC, os.O_APPEND, os.O_EXCL):
+        flags |= flag * rng.choice([0, 1])
+    if access == os.O_RDONLY:
+        flags &= ~os.O_TRUNC
+    if not flags & os.O_CREAT:
+        flags &= ~os.O_EXCL
+
+    def work(side: Side) -> str:
+        side.files[handle] = os.open(side.root / path, flags, 0o644)
+        return "open"
+
+    return work
+
+
+def on_path(rng: random.Random) -> Callable[[Side], Any]:
+    """Something with a name."""
+    path, other, content = path_of(rng), path_of(rng), piece(rng)
+    size = rng.choice(SIZES)
+
+    def stat(side: Side) -> Any:
+        found = (side.root / path).stat()
+        return found.st_mode & 0o170000, 0 if (side.root / path).is_dir() else found.st_size
+
+    def append(side: Side) -> None:
+        with (side.root / path).open("ab") as file:
+            file.write(content)
+
+    return rng.choice(
+        [
+            lambda side: (side.root / path).write_bytes(content),
+            append,
+            lambda side: (side.root / path).read_bytes(),
+            lambda side: os.unlink(side.root / path),
+            lambda side: os.truncate(side.root / path, size),
+            lambda side: os.rename(side.root / path, side.root / other),
+            lambda side: os.rename(side.root / path, side.root / other),
+            lambda side: os.mkdir(side.root / path),
+            lambda side: os.mkdir(side.root / path),
+            lambda side: os.rmdir(side.root / path),
+            lambda side: sorted(os.listdir(side.root / path)),
+            stat,
+        ]
+    )
+
+
+def on_file(rng: random.Random, handle: int) -> Callable[[Side], Any]:
+    """Something with an open file."""
+    content, size = piece(rng), rng.choice(SIZES)
+    offset = rng.randrange(0, 100_000)
+
+    def mapped(side: Side) -> bytes:
+        if os.fstat(side.files[handle]).st_size == 0:
+            return b""
+        with mmap.mmap(side.files[handle], 0, prot=mmap.PROT_READ) as view:
+            return view[:]
+
+    def close(side: Side) -> None:
+        os.close(side.files.pop(handle))
+
+    return rng.choice(
+        [
+            lambda side: os.write(side.files[handle], content),
+            lambda side: os.write(side.files[handle], content),
+            lambda side: os.pwrite(side.files[handle], content, offset),
+            lambda side: os.pread(side.files[handle], size, offset),
+            lambda side: os.read(side.files[handle], size),
+            lambda side: os.ftruncate(side.files[handle], size),
+            lambda side: os.fstat(side.files[handle]).st_size,
+            lambda side: os.fsync(side.files[handle]),
+            mapped,
+            close,
+            close,
+        ]
+    )
+
+
+def main(plain: Path, mount: Path, seed: int, steps: int) -> None:
+    """Take so many steps; the first difference ends it."""
+    rng = random.Random(seed)
+    sides = [Side(plain), Side(mount)]
+    for step in range(steps):
+        handles = sorted(sides[0].files)
+        if len(handles) < HANDLES_MAX and rng.random() < 0.25:
+            work = opening(rng, step)
+        elif handles and rng.random() < 0.5:
+            work = on_file(rng, rng.choice(handles))
+        else:
+            work = on_path(rng)
+        answers = [side.answer(work) for side in sides]
+        # Where it is not clear which of two errors comes first.
+        if answers[0] != answers[1]:
+            names = [str(one)[:80] for one in answers]
+            sys.exit(f"seed {seed}, step {step}, {work.__qualname__}: {names}")
+        if step % 20 == 0:
+            compare(sides, seed, step)
+    for side in sides:
+        for file in side.files.values():
+            with suppress(OSError):
+                os.close(file)
+    compare(sides, seed, steps)
+
+
+def compare(sides: list[Side], seed: int, step: int) -> None:
+    """Both folders hold the same."""
+    plain, mounted = (side.seen() for side in sides)
+    for name in sorted(plain.keys() | mounted.keys()):
+        if plain.get(name, 0) != mounted.get(name, 0):
+            sizes = [len(one.get(name) or b"") for one in (plain, mounted)]
+            there = [name in one for one in (plain, mounted)]
+            sys.exit(f"seed {seed}, step {step}: {name} differs: there {there}, sizes {sizes}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
