@@ -1,4 +1,4 @@
-"""Random operations on two folders, one of them in a mount: `mountmodel.py PLAIN MOUNT SEED STEPS`.
+"""Random operations on two folders, one of them in a mount: `mountmodel.py PLAIN MOUNT SEED STEPS [FOLDERS-STAY]`.
 
 Both must answer each operation alike: contents, sizes, names and numbers of errors.
 """
@@ -54,7 +54,10 @@ def path_of(rng: random.Random) -> str:
     return "/".join(rng.choice(NAMES) for _ in range(rng.choice([1, 1, 2])))
 
 
-def opening(rng: random.Random, handle: int) -> Callable[[Side], Any]:
+Work = Callable[[Side], Any]
+
+
+def opening(rng: random.Random, handle: int) -> tuple[str, Work]:
     """Open a file in some way."""
     path, access = path_of(rng), rng.choice([os.O_RDONLY, os.O_WRONLY, os.O_RDWR])
     flags = access
@@ -69,10 +72,10 @@ def opening(rng: random.Random, handle: int) -> Callable[[Side], Any]:
         side.files[handle] = os.open(side.root / path, flags, 0o644)
         return "open"
 
-    return work
+    return f"open {path} {flags:o} as {handle}", work
 
 
-def on_path(rng: random.Random) -> Callable[[Side], Any]:
+def on_path(rng: random.Random, moves_folders: bool) -> tuple[str, Work]:
     """Something with a name."""
     path, other, content = path_of(rng), path_of(rng), piece(rng)
     size = rng.choice(SIZES)
@@ -85,25 +88,30 @@ def on_path(rng: random.Random) -> Callable[[Side], Any]:
         with (side.root / path).open("ab") as file:
             file.write(content)
 
-    return rng.choice(
-        [
-            lambda side: (side.root / path).write_bytes(content),
-            append,
-            lambda side: (side.root / path).read_bytes(),
-            lambda side: os.unlink(side.root / path),
-            lambda side: os.truncate(side.root / path, size),
-            lambda side: os.rename(side.root / path, side.root / other),
-            lambda side: os.rename(side.root / path, side.root / other),
-            lambda side: os.mkdir(side.root / path),
-            lambda side: os.mkdir(side.root / path),
-            lambda side: os.rmdir(side.root / path),
-            lambda side: sorted(os.listdir(side.root / path)),
-            stat,
-        ]
-    )
+    def rename(side: Side) -> None:
+        if not moves_folders and (side.root / path).is_dir():
+            raise OSError(errno.EXDEV, "folders are not renamed")
+        (side.root / path).rename(side.root / other)
+
+    works: dict[str, Work] = {
+        f"write {len(content)}": lambda side: (side.root / path).write_bytes(content),
+        f"append {len(content)}": append,
+        "read": lambda side: (side.root / path).read_bytes(),
+        "unlink": lambda side: (side.root / path).unlink(),
+        f"truncate {size}": lambda side: os.truncate(side.root / path, size),
+        f"rename to {other}": rename,
+        f"move to {other}": rename,
+        "mkdir": lambda side: (side.root / path).mkdir(),
+        "make folder": lambda side: (side.root / path).mkdir(),
+        "rmdir": lambda side: (side.root / path).rmdir(),
+        "list": lambda side: sorted(os.listdir(side.root / path)),
+        "stat": stat,
+    }
+    name = rng.choice(list(works))
+    return f"{path}: {name}", works[name]
 
 
-def on_file(rng: random.Random, handle: int) -> Callable[[Side], Any]:
+def on_file(rng: random.Random, handle: int) -> tuple[str, Work]:
     """Something with an open file."""
     content, size = piece(rng), rng.choice(SIZES)
     offset = rng.randrange(0, 100_000)
@@ -114,43 +122,50 @@ def on_file(rng: random.Random, handle: int) -> Callable[[Side], Any]:
         with mmap.mmap(side.files[handle], 0, prot=mmap.PROT_READ) as view:
             return view[:]
 
+    def stat(side: Side) -> int:
+        found = os.fstat(side.files[handle])
+        return 0 if found.st_mode & 0o040000 else found.st_size
+
     def close(side: Side) -> None:
         os.close(side.files.pop(handle))
 
-    return rng.choice(
-        [
-            lambda side: os.write(side.files[handle], content),
-            lambda side: os.write(side.files[handle], content),
-            lambda side: os.pwrite(side.files[handle], content, offset),
-            lambda side: os.pread(side.files[handle], size, offset),
-            lambda side: os.read(side.files[handle], size),
-            lambda side: os.ftruncate(side.files[handle], size),
-            lambda side: os.fstat(side.files[handle]).st_size,
-            lambda side: os.fsync(side.files[handle]),
-            mapped,
-            close,
-            close,
-        ]
-    )
+    works: dict[str, Work] = {
+        f"write {len(content)}": lambda side: os.write(side.files[handle], content),
+        f"more {len(content)}": lambda side: os.write(side.files[handle], content),
+        f"write {len(content)} at {offset}": (
+            lambda side: os.pwrite(side.files[handle], content, offset)
+        ),
+        f"read {size} at {offset}": lambda side: os.pread(side.files[handle], size, offset),
+        f"read {size}": lambda side: os.read(side.files[handle], size),
+        f"truncate {size}": lambda side: os.ftruncate(side.files[handle], size),
+        "stat": stat,
+        "sync": lambda side: os.fsync(side.files[handle]),
+        "map": mapped,
+        "close": close,
+        "end": close,
+    }
+    name = rng.choice(list(works))
+    return f"{handle}: {name}", works[name]
 
 
-def main(plain: Path, mount: Path, seed: int, steps: int) -> None:
+def main(plain: Path, mount: Path, seed: int, steps: int, moves_folders: bool) -> None:
     """Take so many steps; the first difference ends it."""
     rng = random.Random(seed)
     sides = [Side(plain), Side(mount)]
     for step in range(steps):
         handles = sorted(sides[0].files)
         if len(handles) < HANDLES_MAX and rng.random() < 0.25:
-            work = opening(rng, step)
+            name, work = opening(rng, step)
         elif handles and rng.random() < 0.5:
-            work = on_file(rng, rng.choice(handles))
+            name, work = on_file(rng, rng.choice(handles))
         else:
-            work = on_path(rng)
+            name, work = on_path(rng, moves_folders)
         answers = [side.answer(work) for side in sides]
-        # Where it is not clear which of two errors comes first.
+        if "MODEL_TRACE" in os.environ:
+            print(step, name, "->", str(answers[0])[:40], flush=True)
         if answers[0] != answers[1]:
             names = [str(one)[:80] for one in answers]
-            sys.exit(f"seed {seed}, step {step}, {work.__qualname__}: {names}")
+            sys.exit(f"seed {seed}, step {step}, {name}: {names}")
         if step % 20 == 0:
             compare(sides, seed, step)
     for side in sides:
@@ -171,4 +186,5 @@ def compare(sides: list[Side], seed: int, step: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    plain, mount, seed, steps, *more = sys.argv[1:]
+    main(Path(plain), Path(mount), int(seed), int(steps), not more)

@@ -14,6 +14,7 @@ use crate::memory::BlockKey;
 use crate::path::StorePath;
 use crate::store::record::is_alone;
 use crate::under::UnderVersion;
+use crate::wire::{Question, Reply};
 
 /// A file, read through the store where that has or gets its blocks, else from the under level:
 /// one version of it, or an error. Threads may share it; clones are the same open file.
@@ -76,6 +77,12 @@ impl StoredFile {
     /// Which content it has.
     pub fn version(&self) -> UnderVersion {
         self.0.version
+    }
+
+    /// What the store calls the file: it stays when the file is renamed or flushed, and no other
+    /// file or version gets it. `None` of a file that was opened past the store.
+    pub fn number(&self) -> Option<u64> {
+        self.0.known.map(|known| known.number)
     }
 
     /// Bytes of a block; `None` of a file that was opened past the store.
@@ -149,6 +156,11 @@ impl OpenFile {
         }
     }
 
+    /// Whether it was opened under this path in this version.
+    pub(super) fn is_opened_as(&self, path: &StorePath, version: UnderVersion) -> bool {
+        self.path == *path && self.version == version
+    }
+
     /// Counts that the store has opened it once more.
     pub(super) fn opened_again(&self) {
         self.opens.fetch_add(1, Ordering::Relaxed);
@@ -189,11 +201,20 @@ impl OpenFile {
         if let Some(past) = &*past {
             return Ok(Arc::clone(past));
         }
-        if self.version.device == 0 {
-            return Err(alone());
-        }
-        let opened = PastFile::open(&self.session.under, &self.path, Some(self.version))?;
+        let version = if self.version.device == 0 { self.flushed()? } else { self.version };
+        let opened = PastFile::open(&self.session.under, &self.path, Some(version))?;
         Ok(Arc::clone(past.insert(Arc::new(opened))))
+    }
+
+    /// The version on the under level of a file that was in memory alone when it was opened.
+    fn flushed(&self) -> io::Result<UnderVersion> {
+        let known = self.known.ok_or_else(alone)?;
+        let question = Question::Open { path: self.path.clone() };
+        let reply = self.session.ask(known.line, &question)?;
+        let Some(Reply::Opened { number, version, .. }) = reply else { return Err(alone()) };
+        self.session.ask(known.line, &Question::Close { number })?;
+        let is_same = number == known.number && version.device != 0;
+        if is_same { Ok(version) } else { Err(alone()) }
     }
 }
 

@@ -112,7 +112,9 @@ impl Client {
             Some(Reply::Opened { number, block_bytes, version, .. }) => {
                 let known = KnownFile { line, number, block_bytes };
                 let mut files = lock(&session.files);
+                // Under another name, or before it was flushed, it is read past the store otherwise.
                 let shared = files.get(&number).and_then(Weak::upgrade);
+                let shared = shared.filter(|file| file.is_opened_as(path, version));
                 let file = shared.unwrap_or_else(|| {
                     let file = Arc::new(OpenFile::new(&session, path, version, Some(known)));
                     files.insert(number, Arc::downgrade(&file));

@@ -86,9 +86,9 @@ impl MountTree {
                 entry => entry?,
             };
             let version = (entry.size_bytes, entry.modified_ns);
-            let is_open_as_other = matches!(state.content, FileContent::Stored(_))
-                && state.seen.is_some_and(|seen| seen != version);
-            if !is_open_as_other && node.is_folder == entry.is_folder {
+            let is_replaced = state.seen.is_some_and(|seen| seen != version)
+                && self.is_replaced(&path, &mut state)?;
+            if !is_replaced && node.is_folder == entry.is_folder {
                 if state.seen.replace(version) != Some(version) && !node.is_folder {
                     state.modified = None;
                 }
@@ -100,6 +100,20 @@ impl MountTree {
         }
         let entry = self.entry(&path)?;
         Ok(self.found(&path, &entry))
+    }
+
+    /// Whether somebody else replaced a file that is open, and did not only flush it.
+    fn is_replaced(&self, path: &StorePath, state: &mut NodeState) -> io::Result<bool> {
+        let FileContent::Stored(open) = &state.content else { return Ok(false) };
+        let now = self.client.open(path)?;
+        if now.number().is_none() || now.number() != open.number() {
+            return Ok(true);
+        }
+        if state.cached == Some(open.version()) {
+            state.cached = Some(now.version());
+        }
+        state.content = FileContent::Stored(now);
+        Ok(false)
     }
 
     /// A new node for what the store has.
@@ -314,6 +328,9 @@ impl MountTree {
     fn rename_folder(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
         // Nobody begins a file below the old name meanwhile.
         let _moves = self.moves.write().unwrap_or_else(PoisonError::into_inner);
+        if !self.new_inside(to).is_empty() {
+            return Err(system(libc::ENOTEMPTY));
+        }
         let inside = lock(&self.nodes).inside(from);
         for (number, _) in &inside {
             let node = self.node(*number)?;

@@ -87,6 +87,9 @@ impl Store {
     /// `System` naming it.
     pub fn remove_name(&self, path: &StorePath) -> Result<()> {
         let is_folder = self.facts(path)?.is_folder;
+        if is_folder && self.alone().iter().any(|(inner, _)| inner.is_inside(path)) {
+            return Err(system("removing", path, &io::ErrorKind::DirectoryNotEmpty.into()));
+        }
         let mut entry = None;
         let removed = self.with_alone(path, |alone| {
             // Nobody brings it to the under level now, and writes down that it is there.
@@ -146,6 +149,9 @@ impl Store {
                 return Err(Error { errno: Some(libc::EXDEV), ..Error::input(OPERATION, text) });
             }
             self.flush(Some(&path))?;
+        }
+        if self.alone().iter().any(|(path, _)| path.is_inside(to)) {
+            return Err(system("replacing", to, &io::ErrorKind::DirectoryNotEmpty.into()));
         }
         let moved: Vec<LedgerEntry> = self.ledger.entries();
         let moved: Vec<_> = moved.into_iter().filter(|entry| entry.path.is_inside(from)).collect();
