@@ -17,6 +17,8 @@ pub struct Connection {
     stream: UnixStream,
     folder: PathBuf,
     patience: Patience,
+    /// What came with the last answer.
+    pub payload: Vec<u8>,
 }
 
 impl Connection {
@@ -34,7 +36,7 @@ impl Connection {
         let stream = UnixStream::from(socket);
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(patience.answer))?;
-        Ok(Self { stream, folder: folder.to_owned(), patience })
+        Ok(Self { stream, folder: folder.to_owned(), patience, payload: vec![] })
     }
 
     /// The answer to a question; `None` where the store has ended or hangs. After that, and after
@@ -83,7 +85,7 @@ impl Connection {
     fn hear(&mut self, wait: Duration) -> io::Result<Reply> {
         self.stream.set_read_timeout(Some(wait))?;
         let mut from = Begun { stream: &self.stream, has_begun: false };
-        let received = wire::receive(&mut from, &mut Vec::new());
+        let received = wire::receive(&mut from, &mut self.payload);
         let has_begun = from.has_begun;
         match received {
             Ok(Some(text)) => wire::parsed(&text).map_err(io::Error::other),

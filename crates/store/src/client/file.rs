@@ -14,7 +14,6 @@ use crate::memory::BlockKey;
 use crate::path::StorePath;
 use crate::store::record::is_alone;
 use crate::under::UnderVersion;
-use crate::wire::{Question, Reply};
 
 /// A file, read through the store where that has or gets its blocks, else from the under level:
 /// one version of it, or an error. Threads may share it; clones are the same open file.
@@ -125,14 +124,14 @@ impl StoredFile {
         }
         let Some(block_bytes) = self.block_bytes() else {
             let into = &mut into[..left as usize];
-            self.0.past()?.read(into, offset)?;
+            self.0.read_past(into, offset)?;
             return Ok(into.len());
         };
         let within = offset % block_bytes;
         let into = &mut into[..left.min(block_bytes - within) as usize];
         let leased = self.0.leased(offset / block_bytes, into.len() as u64)?;
         if leased.is_none_or(|block| block.copy(into, within).is_err()) {
-            self.0.past()?.read(into, offset)?;
+            self.0.read_past(into, offset)?;
         }
         Ok(into.len())
     }
@@ -201,20 +200,23 @@ impl OpenFile {
         if let Some(past) = &*past {
             return Ok(Arc::clone(past));
         }
-        let version = if self.version.device == 0 { self.flushed()? } else { self.version };
-        let opened = PastFile::open(&self.session.under, &self.path, Some(version))?;
+        if self.version.device == 0 {
+            return Err(alone());
+        }
+        let opened = PastFile::open(&self.session.under, &self.path, Some(self.version))?;
         Ok(Arc::clone(past.insert(Arc::new(opened))))
     }
 
-    /// The version on the under level of a file that was in memory alone when it was opened.
-    fn flushed(&self) -> io::Result<UnderVersion> {
-        let known = self.known.ok_or_else(alone)?;
-        let question = Question::Open { path: self.path.clone() };
-        let reply = self.session.ask(known.line, &question)?;
-        let Some(Reply::Opened { number, version, .. }) = reply else { return Err(alone()) };
-        self.session.ask(known.line, &Question::Close { number })?;
-        let is_same = number == known.number && version.device != 0;
-        if is_same { Ok(version) } else { Err(alone()) }
+    /// Bytes that are not leased: of the under level, or of the store, which may have brought a
+    /// file there that was in memory alone when it was opened.
+    fn read_past(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        match self.known {
+            Some(known) if self.version.device == 0 => {
+                let is_read = self.session.read(known.line, known.number, into, offset)?;
+                if is_read { Ok(()) } else { Err(alone()) }
+            }
+            _ => self.past()?.read(into, offset),
+        }
     }
 }
 

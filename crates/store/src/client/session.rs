@@ -12,7 +12,7 @@ use super::block::StoredBlock;
 use super::connection::Connection;
 use super::file::OpenFile;
 use super::limits::{CONNECTIONS, LEASES_MAX, Patience};
-use crate::memory::BlockKey;
+use crate::memory::{BlockKey, PIECE_BYTES};
 use crate::under::posix::PosixUnder;
 use crate::wire::{Question, Reply};
 
@@ -110,6 +110,44 @@ impl Session {
     /// # Errors
     /// As [`Connection::ask`].
     pub fn ask(&self, line: usize, question: &Question) -> io::Result<Option<Reply>> {
+        self.ask_with(line, question, |_| ())
+    }
+
+    /// Fills `into` with bytes of an open file, from the store itself; whether it has them.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn read(
+        &self,
+        line: usize,
+        number: u64,
+        into: &mut [u8],
+        offset: u64,
+    ) -> io::Result<bool> {
+        for (place, piece) in into.chunks_mut(PIECE_BYTES).enumerate() {
+            let offset = offset + (place * PIECE_BYTES) as u64;
+            let question = Question::Read { number, offset, bytes: piece.len() as u32 };
+            let mut is_read = false;
+            let take = |payload: &[u8]| {
+                is_read = payload.len() == piece.len();
+                if is_read {
+                    piece.copy_from_slice(payload);
+                }
+            };
+            let answer = self.ask_with(line, &question, take)?;
+            if !is_read || !matches!(answer, Some(Reply::Moved { .. })) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn ask_with(
+        &self,
+        line: usize,
+        question: &Question,
+        take: impl FnOnce(&[u8]),
+    ) -> io::Result<Option<Reply>> {
         if self.is_lost() || !self.is_own() {
             return Ok(None);
         }
@@ -125,8 +163,9 @@ impl Session {
             Some(connection) => connection.ask(question),
             None => Ok(None),
         };
-        if !matches!(heard, Ok(Some(_))) {
-            self.lose();
+        match (&heard, &*connection) {
+            (Ok(Some(_)), Some(connection)) => take(&connection.payload),
+            _ => self.lose(),
         }
         heard
     }
