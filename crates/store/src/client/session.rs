@@ -117,13 +117,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
-    pub fn read(
-        &self,
-        line: usize,
-        number: u64,
-        into: &mut [u8],
-        offset: u64,
-    ) -> io::Result<bool> {
+    pub fn read(&self, line: usize, number: u64, into: &mut [u8], offset: u64) -> io::Result<bool> {
         for (place, piece) in into.chunks_mut(PIECE_BYTES).enumerate() {
             let offset = offset + (place * PIECE_BYTES) as u64;
             let question = Question::Read { number, offset, bytes: piece.len() as u32 };

@@ -21,6 +21,8 @@ use crate::wire::{Question, Reply};
 pub struct WrittenFile {
     connection: Connection,
     wanted: Wanted,
+    /// Where it was begun: bytes past the memory are in that folder.
+    begun: StorePath,
     number: u64,
     block_bytes: u64,
     mode: WriteMode,
@@ -66,6 +68,7 @@ impl WrittenFile {
         match taken(connection.ask(&question)?)? {
             Reply::Created { created, block_bytes, mode } => Ok(Self {
                 connection,
+                begun: wanted.path.clone(),
                 wanted,
                 number: created,
                 block_bytes,
@@ -85,9 +88,9 @@ impl WrittenFile {
         self.size_bytes
     }
 
-    /// Where it will be.
+    /// Where it was begun.
     pub fn path(&self) -> &StorePath {
-        &self.wanted.path
+        &self.begun
     }
 
     /// Writes bytes at an offset; what is before them and was never written is zero.
@@ -169,12 +172,16 @@ impl WrittenFile {
         Ok(())
     }
 
-    /// Goes on under a path where no name of it is in the way of others.
+    /// Has another path from now on, if it is written again; it is never committed.
+    pub fn unname(&mut self, path: &StorePath) {
+        self.wanted.path = path.clone();
+    }
+
+    /// Writes it again at once, so that nothing of it is in the folder where it was begun.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn relocate(&mut self, path: &StorePath) -> io::Result<()> {
-        self.wanted.path = path.clone();
+    pub fn relocate(&mut self) -> io::Result<()> {
         self.write_again(self.wanted.mode, self.size_bytes)
     }
 

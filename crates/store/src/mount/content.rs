@@ -308,6 +308,15 @@ impl MountTree {
         Ok(state)
     }
 
+    /// A file has lost its name: it is never committed, and in nobody's way.
+    pub(super) fn unname(&self, node: &MountNode, state: &mut NodeState) {
+        if let FileContent::Written(file) = &mut state.content
+            && let Ok(path) = self.unlinked_path(node.number)
+        {
+            file.unname(&path);
+        }
+    }
+
     /// Files without a name that have bytes in a folder of the under level have them elsewhere.
     pub(super) fn clear_folder(&self, folder: &StorePath) -> io::Result<bool> {
         let mut is_cleared = false;
@@ -316,7 +325,7 @@ impl MountTree {
             if let FileContent::Written(file) = &mut lock(&node.state).content
                 && file.path().is_inside(folder)
             {
-                file.relocate(&self.unlinked_path(node.number)?)?;
+                file.relocate()?;
                 is_cleared = true;
             }
         }

@@ -251,12 +251,12 @@ impl MountTree {
         let Some(node) = lock(&self.nodes).at(&path) else {
             return self.link.ask(&Question::Remove { path }).map(|_| ());
         };
-        let state = self.hold(&node)?;
+        let mut state = self.hold(&node)?;
         match self.link.ask(&Question::Remove { path }) {
             Err(error) if !(state.is_new && error.kind() == ErrorKind::NotFound) => {
                 return Err(error);
             }
-            _ => (),
+            _ => self.unname(&node, &mut state),
         }
         lock(&self.nodes).detach(node.number);
         Ok(())
@@ -314,11 +314,12 @@ impl MountTree {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
         self.commit(node, &mut state)?;
-        let held = match &replaced {
-            Some(replaced) if !replaced.is_folder => Some(self.hold(replaced)?),
-            _ => None,
-        };
+        let replaced = replaced.filter(|replaced| !replaced.is_folder);
+        let mut held = replaced.as_ref().map(|replaced| self.hold(replaced)).transpose()?;
         self.link.ask(&Question::Rename { path: from.clone(), to: to.clone() })?;
+        if let (Some(replaced), Some(held)) = (&replaced, &mut held) {
+            self.unname(replaced, held);
+        }
         drop(held);
         state.reopen();
         lock(&self.nodes).rename(from, to);
