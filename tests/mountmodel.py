@@ -1,6 +1,7 @@
-"""Random operations on two folders, one of them in a mount: `mountmodel.py PLAIN MOUNT SEED STEPS [FOLDERS-STAY]`.
+"""Random operations on two folders, one of them in a mount.
 
-Both must answer each operation alike: contents, sizes, names and numbers of errors.
+`mountmodel.py PLAIN MOUNT SEED STEPS [STAY]`; with `STAY` folders are not renamed. Both must answer
+each operation alike: contents, sizes, names and numbers of errors.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def on_path(rng: random.Random, moves_folders: bool) -> tuple[str, Work]:
         "mkdir": lambda side: (side.root / path).mkdir(),
         "make folder": lambda side: (side.root / path).mkdir(),
         "rmdir": lambda side: (side.root / path).rmdir(),
-        "list": lambda side: sorted(os.listdir(side.root / path)),
+        "list": lambda side: sorted(one.name for one in (side.root / path).iterdir()),
         "stat": stat,
     }
     name = rng.choice(list(works))
@@ -162,7 +163,7 @@ def main(plain: Path, mount: Path, seed: int, steps: int, moves_folders: bool) -
             name, work = on_path(rng, moves_folders)
         answers = [side.answer(work) for side in sides]
         if "MODEL_TRACE" in os.environ:
-            print(step, name, "->", str(answers[0])[:40], flush=True)
+            sys.stdout.write(f"{step} {name} -> {str(answers[0])[:40]}\n")
         if answers[0] != answers[1]:
             names = [str(one)[:80] for one in answers]
             sys.exit(f"seed {seed}, step {step}, {name}: {names}")

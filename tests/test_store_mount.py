@@ -10,69 +10,22 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cuesta.errors import InputError
 from cuesta.store import control, mount
 from cuesta.store.control import StoreSettings
-from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+from mountkit import SECONDS, mounted, names, read, run, script, system
+from storekit import BLOCK_BYTES, noise
 
 HERE = Path(__file__).parent
-SECONDS = 60
 MISSING = "" if os.access(mount.DEVICE, os.R_OK | os.W_OK) else f"no {mount.DEVICE}"
 if not MISSING and os.getuid() != 0 and shutil.which(mount.HELPER) is None:
     MISSING = f"no {mount.HELPER}"
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
-
-
-@dataclass(frozen=True)
-class Mounted:
-    """A store, and where it is mounted."""
-
-    store: RunningStore
-    place: Path
-
-    @property
-    def process(self) -> int:
-        """The process that serves the mount."""
-        (process,) = mount._serves(self.place)
-        return process
-
-
-@contextmanager
-def mounted(place: Path, write: str = "through", blocks: int = 32) -> Iterator[Mounted]:
-    """A store over `place/under`, mounted at `place/mnt`; unmounted whatever happens."""
-    under, mnt = place / "under", place / "mnt"
-    under.mkdir()
-    mnt.mkdir()
-    with running_store(under, blocks, write=write) as store:
-        mount.mount(mnt, folder=store.folder)
-        try:
-            yield Mounted(store, mnt)
-        finally:
-            gone(mnt)
-
-
-def gone(mnt: Path) -> None:
-    """Unmount even what is in use, and end its process."""
-    subprocess.run(["umount", "-l", mnt], capture_output=True, check=False, timeout=SECONDS)
-    for process in mount._serves(mnt):
-        os.kill(process, signal.SIGKILL)
-
-
-def run(script: str, *words: Any, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a script of Python, which has `path` and `words`."""
-    begin = "import errno, mmap, os, sys, time\nfrom pathlib import Path\npath = Path(sys.argv[1])\n"
-    command = [sys.executable, "-c", begin + script, *map(str, words)]
-    options = {"timeout": SECONDS, "check": True, "text": True, "capture_output": True} | options
-    return subprocess.run(command, **options)
 
 
 @pytest.mark.parametrize("write", ["through", "memory", "back", "bypass"])
@@ -82,17 +35,15 @@ def test_a_mount_behaves_like_a_folder(tmp_path: Path, write: str) -> None:
     plain.mkdir()
     with mounted(tmp_path, write) as at:
         seed = ["through", "memory", "back", "bypass"].index(write)
-        command = [sys.executable, HERE / "mountmodel.py", plain, at.place, str(seed), "300"]
+        words = [HERE / "mountmodel.py", plain, at.place, seed, 300]
         # A folder with files in memory alone is not renamed.
-        command += ["stay"] * (write == "memory")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        words += ["stay"] * (write == "memory")
+        done = system([sys.executable, *map(str, words)])
         assert done.returncode == 0, done.stderr
         # What the store has is what was written.
         for path in (one for one in plain.rglob("*") if one.is_file()):
-            name = str(path.relative_to(plain))
-            read = "import subprocess; os.write(1, path.read_bytes())"
-            copied = run(read, at.place / name, text=False)
-            assert copied.stdout == path.read_bytes(), name
+            name = path.relative_to(plain)
+            assert read(at.place / name) == path.read_bytes(), name
         assert not control.ask("audit", at.store.folder, reads_bytes=True)["lost"]
 
 
@@ -100,9 +51,9 @@ def test_files_of_the_folder_are_read_and_are_one_version(tmp_path: Path) -> Non
     content = noise(1, 5 * BLOCK_BYTES + 7)
     with mounted(tmp_path) as at:
         at.store.write("a/b", content)
-        read = run("os.write(1, path.read_bytes())", at.place / "a/b", text=False)
-        assert read.stdout == content
-        assert run("print(path.stat().st_size, os.listdir(path.parent))", at.place / "a/b").stdout
+        assert read(at.place / "a/b") == content
+        said = run("print(path.stat().st_size, os.listdir(path.parent))", at.place / "a/b")
+        assert said == f"{len(content)} ['b']\n"
         assert at.store.status()["misses"] > 0
         # Replaced by somebody else: who has it open has the old one, who opens it has the new one.
         text = (
@@ -111,23 +62,19 @@ def test_files_of_the_folder_are_read_and_are_one_version(tmp_path: Path) -> Non
             "print(first + rest == Path(sys.argv[2]).read_bytes(), new == b'new')"
         )
         (tmp_path / "copy").write_bytes(content)
-        command = [sys.executable, "-c", f"import sys\nfrom pathlib import Path\n{PATH}{text}"]
         with subprocess.Popen(
-            [*command, at.place / "a/b", tmp_path / "copy"],
+            script(text, at.place / "a/b", tmp_path / "copy"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         ) as reader:
-            assert reader.stdin is not None and reader.stdout is not None
+            assert reader.stdout is not None
             reader.stdout.readline()
             (at.store.under / "a/new").write_bytes(b"new")
             (at.store.under / "a/new").rename(at.store.under / "a/b")
             said, _ = reader.communicate("\n", timeout=SECONDS)
         # The old one may be an error, where it was not in memory, but no other bytes.
         assert said == "True True\n" or reader.returncode != 0
-
-
-PATH = "path = Path(sys.argv[1])\n"
 
 
 def test_who_has_a_removed_file_open_has_it_still(tmp_path: Path) -> None:
@@ -144,7 +91,9 @@ def test_who_has_a_removed_file_open_has_it_still(tmp_path: Path) -> None:
     content = noise(2, 3 * BLOCK_BYTES)
     with mounted(tmp_path) as at:
         at.store.write("a/b", content)
-        assert run(text, at.place / "a/b", text=False).stdout == content
+        command = script(text, at.place / "a/b")
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+        assert done.stdout == content, done.stderr
         deadline = time.monotonic() + 5
         while at.store.status()["used_bytes"] and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -168,7 +117,7 @@ def test_what_needs_more_than_the_memory_goes_to_the_folder_and_is_freed(tmp_pat
         assert not (at.store.under / "small").exists()
         assert at.store.status()["memory_only_bytes"] == 1000
         run("path.unlink()\npath.with_name('small').unlink()", at.place / "spill")
-        assert os.listdir(at.store.under) == []
+        assert names(at.store.under) == []
         assert at.store.status()["used_bytes"] == 0
 
 
@@ -193,8 +142,8 @@ def test_errors_are_those_of_a_file_system(tmp_path: Path) -> None:
     )
     wanted = "EPERM EPERM EPERM ENOTEMPTY EISDIR ENOTDIR ENOENT EEXIST ENAMETOOLONG EINVAL"
     with mounted(tmp_path) as at:
-        assert run(text, at.place).stdout.split() == wanted.split()
-        free = shutil.disk_usage(at.place).free
+        assert run(text, at.place).split() == wanted.split()
+        free = int(run("import shutil\nprint(shutil.disk_usage(path).free)", at.place))
         assert abs(free - shutil.disk_usage(at.store.under).free) < 1 << 30
 
 
@@ -210,7 +159,7 @@ def test_programs_work_in_a_mount(tmp_path: Path, write: str) -> None:
             "base.execute('delete from numbers where a % 2')\nbase.commit()\n"
             "print(base.execute('select count(*), sum(a) from numbers').fetchone())\n"
         )
-        assert run(text, at.place).stdout == "(10000, 99990000)\n"
+        assert run(text, at.place) == "(10000, 99990000)\n"
         control.ask("flush", at.store.folder, path="base.db")
         with sqlite3.connect(at.store.under / "base.db") as base:
             assert base.execute("pragma integrity_check").fetchone() == ("ok",)
@@ -221,9 +170,7 @@ def test_programs_work_in_a_mount(tmp_path: Path, write: str) -> None:
             (source / "deep" / f"{number}").write_bytes(noise(number, number * 300))
         words = f"cd {at.place} && tar cf a.tar -C {source} . && mkdir out && tar xf a.tar -C out"
         words += f" && diff -r {source} out && for n in 1 2 3; do echo $n >> log; done && cat log"
-        done = subprocess.run(
-            ["sh", "-c", words], capture_output=True, text=True, timeout=SECONDS, check=False
-        )
+        done = system(["sh", "-c", words])
         assert (done.stdout, done.stderr) == ("1\n2\n3\n", "")
 
 
@@ -236,8 +183,7 @@ def test_git_clones_into_a_mount(tmp_path: Path) -> None:
             "git commit -qm $n; done && git clone -q . $2 && cd $2 && git fsck && "
             "git status --porcelain && git log --oneline | wc -l"
         )
-        command = ["sh", "-c", words, "sh", tmp_path / "origin", at.place / "clone"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        done = system(["sh", "-c", words, "sh", f"{tmp_path}/origin", f"{at.place}/clone"])
         assert done.stdout.strip() == "5", done.stderr
 
 
@@ -256,25 +202,31 @@ def test_a_killed_store_is_an_error_or_the_right_bytes_and_the_next_one_is_used(
     with mounted(tmp_path, "memory", blocks=64) as at:
         at.store.write("a", content)
         run("path.write_bytes(b'alone')", at.place / "b")
-        begin = "import errno, os, sys, time\nfrom pathlib import Path\n"
-        command = [sys.executable, "-c", begin + PATH + text, at.place / "a"]
         with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            script(text, at.place / "a"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         ) as reader:
             assert reader.stdout is not None
             first = reader.stdout.read(1000)
             os.kill(at.store.status()["pid"], signal.SIGKILL)
             said, error = reader.communicate(b"\n", timeout=SECONDS)
         assert first + said.removeprefix(b"alone") == content, error
-        settings = {"memory_bytes": 64 * BLOCK_BYTES, "block_bytes": BLOCK_BYTES}
-        control.start(
-            StoreSettings(under=at.store.under, write="memory", **settings), at.store.folder
+        settings = StoreSettings(
+            under=at.store.under,
+            memory_bytes=64 * BLOCK_BYTES,
+            block_bytes=BLOCK_BYTES,
+            write="memory",
         )
-        text = "print(path.read_bytes())\npath.with_name('c').write_bytes(b'new')\nprint(os.listdir(path.parent))"
-        assert run(text, at.place / "b").stdout == "b'alone'\n['a', 'b', 'c']\n"
+        control.start(settings, at.store.folder)
+        text = (
+            "print(path.read_bytes())\npath.with_name('c').write_bytes(b'new')\n"
+            "print(os.listdir(path.parent))"
+        )
+        assert run(text, at.place / "b") == "b'alone'\n['a', 'b', 'c']\n"
         control.stop(at.store.folder)
-        failed = run("path.stat()", at.place / "a", check=False)
-        assert "Errno 5" in failed.stderr
+        assert "Errno 5" in run("path.stat()", at.place / "a", is_whole=False)
 
 
 def test_a_killed_mount_leaves_no_part_of_a_file(tmp_path: Path) -> None:
@@ -284,8 +236,7 @@ def test_a_killed_mount_leaves_no_part_of_a_file(tmp_path: Path) -> None:
         "print(flush=True)\ntime.sleep(60)\n"
     )
     with mounted(tmp_path, "through", blocks=16) as at:
-        begin = "import time, sys\nfrom pathlib import Path\n"
-        command = [sys.executable, "-c", begin + PATH + text, at.place / "part"]
+        command = script(text, at.place / "part")
         with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
             assert writer.stdout is not None
             writer.stdout.readline()
@@ -294,34 +245,37 @@ def test_a_killed_mount_leaves_no_part_of_a_file(tmp_path: Path) -> None:
             deadline = time.monotonic() + 5
             while any(at.store.under.glob(".*")) and time.monotonic() < deadline:
                 time.sleep(0.02)
-            assert os.listdir(at.store.under) == ["whole"]
+            assert names(at.store.under) == ["whole"]
             writer.kill()
         with pytest.raises(InputError, match="whose process has ended"):
             mount.mount(at.place, folder=at.store.folder)
         mount.unmount(at.place)
         mount.mount(at.place, folder=at.store.folder)
-        assert run("print(os.listdir(path))", at.place).stdout == "['whole']\n"
+        assert run("print(os.listdir(path))", at.place) == "['whole']\n"
 
 
 def test_a_signal_commits_what_is_open_and_unmounts(tmp_path: Path) -> None:
     text = "file = path.open('wb')\nfile.write(b'so far')\nfile.flush()\nprint(flush=True)\ninput()"
-    with mounted(tmp_path) as at:
-        begin = "import sys\nfrom pathlib import Path\n"
-        command = [sys.executable, "-c", begin + PATH + text, at.place / "a"]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as writer:
-            assert writer.stdout is not None
-            writer.stdout.readline()
-            with pytest.raises(InputError, match="end the programs that use it"):
-                mount.unmount(at.place)
-            os.kill(at.process, signal.SIGTERM)
-            deadline = time.monotonic() + 10
-            while mount._serves(at.place) and time.monotonic() < deadline:
-                time.sleep(0.02)
-            assert not at.place.is_mount()
-            assert (at.store.under / "a").read_bytes() == b"so far"
-            writer.communicate(b"\n", timeout=SECONDS)
+    with (
+        mounted(tmp_path) as at,
+        subprocess.Popen(
+            script(text, at.place / "a"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as writer,
+    ):
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        with pytest.raises(InputError, match="end the programs that use it"):
+            mount.unmount(at.place)
+        os.kill(at.process, signal.SIGTERM)
+        deadline = time.monotonic() + 10
+        while mount.serving(at.place) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not at.place.is_mount()
+        assert (at.store.under / "a").read_bytes() == b"so far"
+        writer.communicate(b"\n", timeout=SECONDS)
 
 
 def test_a_place_that_cannot_be_one_is_told_in_a_line(tmp_path: Path) -> None:
@@ -340,7 +294,8 @@ def test_a_place_that_cannot_be_one_is_told_in_a_line(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="nothing is mounted"):
             mount.unmount(inside)
         mount.unmount(at.place)
-        assert not at.place.is_mount() and mount._serves(at.place) == []
+        assert not at.place.is_mount()
+        assert mount.serving(at.place) == []
 
 
 def test_without_fuse_a_folder_is_memory_of_a_size(tmp_path: Path) -> None:
@@ -355,7 +310,8 @@ def test_without_fuse_a_folder_is_memory_of_a_size(tmp_path: Path) -> None:
                 (place / "b").write_bytes(b"x" * (2 << 20))
     finally:
         mount.unmount(place)
-    assert os.listdir(place) == [] and not place.is_symlink()
+    assert names(place) == []
+    assert not place.is_symlink()
 
 
 def test_a_sort_spills_to_a_mount(tmp_path: Path) -> None:
@@ -363,12 +319,10 @@ def test_a_sort_spills_to_a_mount(tmp_path: Path) -> None:
         source, answer = tmp_path / "in.bin", tmp_path / "answer"
         words = ["data", "make", "tera", "--rows", "1000000", "--seed", "1", "-o", str(source)]
         command = [sys.executable, "-m", "cuesta"]
-        subprocess.run([*command, *words], check=True, capture_output=True, timeout=SECONDS)
+        assert system([*command, *words]).returncode == 0
         words = ["run", "sort", str(source), "--memory", "64MiB", "--json", "-o", str(answer)]
         words += ["--scratch", str(at.place)]
-        done = subprocess.run(
-            [*command, *words], capture_output=True, text=True, timeout=SECONDS, check=False
-        )
+        done = system([*command, *words])
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["verified"]
         assert at.store.status()["used_bytes"] == 0

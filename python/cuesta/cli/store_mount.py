@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-Place = Annotated[
-    Path, typer.Argument(metavar="DIR", help="An empty folder.", show_default=False)
-]
+Place = Annotated[Path, typer.Argument(metavar="DIR", help="An empty folder.", show_default=False)]
 
 
 def mount(

@@ -103,13 +103,13 @@ def unmount(place: Path) -> None:
 def _wait_for_end(place: Path) -> None:
     """Wait until the process of the mount has ended: it has committed all files then."""
     deadline = time.monotonic() + UNMOUNT_SECONDS
-    while any(_serves(place)):
+    while any(serving(place)):
         if time.monotonic() > deadline:
             raise EngineError(f"{place} is unmounted, but its process does not end")
         time.sleep(0.01)
 
 
-def _serves(place: Path) -> list[int]:
+def serving(place: Path) -> list[int]:
     """The processes that serve a mount at a folder."""
     wanted = json.dumps({"place": str(place)})[1:-1].encode()
     found = []

@@ -112,7 +112,7 @@ impl Client {
             Some(Reply::Opened { number, block_bytes, version, .. }) => {
                 let known = KnownFile { line, number, block_bytes };
                 let mut files = lock(&session.files);
-                // Under another name, or before it was flushed, it is read past the store otherwise.
+                // Under another name, or before its flush, it is read past the store otherwise.
                 let shared = files.get(&number).and_then(Weak::upgrade);
                 let shared = shared.filter(|file| file.is_opened_as(path, version));
                 let file = shared.unwrap_or_else(|| {

@@ -31,6 +31,8 @@ pub struct WrittenFile {
     /// Blocks that are said to be sealed, and not answered yet.
     sealing: usize,
     is_in_order: bool,
+    /// A block that is full, to be sealed once there is a place for the next one.
+    full: Option<u64>,
     /// The hidden file of the under level, once a block is there.
     under: Option<Arc<File>>,
 }
@@ -77,6 +79,7 @@ impl WrittenFile {
                 blocks: BTreeMap::new(),
                 sealing: 0,
                 is_in_order: true,
+                full: None,
                 under: None,
             }),
             reply => Err(other(&reply)),
@@ -109,7 +112,7 @@ impl WrittenFile {
             done += piece.len();
             self.size_bytes = self.size_bytes.max(place + count);
             if self.is_in_order && within + count == self.block_bytes {
-                self.seal(index)?;
+                self.full = Some(index);
             }
         }
         Ok(())
@@ -224,6 +227,10 @@ impl WrittenFile {
     fn take_place(&mut self, index: u64, past_memory: bool) -> io::Result<(Arc<File>, u64, bool)> {
         let number = self.number;
         let reply = self.ask(&Question::Place { number, index, past_memory })?;
+        // The store takes its checksum while the next one is written.
+        if let Some(full) = self.full.take().filter(|_| self.is_in_order) {
+            self.seal(full)?;
+        }
         let Reply::Placed { place, is_memory } = reply else { return Err(other(&reply)) };
         let open = || File::options().read(true).write(true).open(&place).map(Arc::new);
         let (file, start) = match &self.under {

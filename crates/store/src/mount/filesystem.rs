@@ -15,7 +15,7 @@ use fuser::{
     TimeOrNow, WriteFlags,
 };
 
-use super::limits::{AHEAD_KIBIBYTES, FOLDER_TIME, NAME_BYTES_MAX, REQUEST_BYTES_MAX};
+use super::limits::{AHEAD_KIBIBYTES, FACTS_TIME, FOLDER_TIME, NAME_BYTES_MAX, REQUEST_BYTES_MAX};
 use super::names::{ListedName, NodeFacts};
 use super::nodes::MountNode;
 use super::{MountTree, OpenHandle};
@@ -74,7 +74,7 @@ impl MountedTree {
     fn enter(&self, facts: &NodeFacts, reply: ReplyEntry) {
         // Others may change a file at any time; a folder is where it was a moment ago.
         let time = if facts.is_folder { FOLDER_TIME } else { Duration::ZERO };
-        reply.entry(&time, &self.attributes(facts), Generation(0));
+        reply.entry_with_ttls(&FACTS_TIME, &time, &self.attributes(facts), Generation(0));
     }
 
     fn handle(&self, node: &Arc<MountNode>, writes: bool) -> FileHandle {

@@ -12,6 +12,8 @@ pub const AHEAD_KIBIBYTES: u32 = 4096;
 pub const THREADS: usize = 8;
 /// How long the kernel may take a folder for what it was.
 pub const FOLDER_TIME: Duration = Duration::from_secs(1);
+/// How long the kernel may take a size for what it was: as long as it takes to ask twice.
+pub const FACTS_TIME: Duration = Duration::from_millis(10);
 /// A store that was lost is looked for again after so long.
 pub const RETRY: Duration = Duration::from_millis(200);
 /// A file that is removed waits so often, so long, for handles of it that are gone.

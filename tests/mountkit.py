@@ -1,0 +1,89 @@
+"""Mounts of stores over folders of tests, and programs that use them and cannot hang."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuesta.store import mount
+from storekit import RunningStore, running_store
+
+SECONDS = 60
+"""A program that takes longer waits for something that does not come."""
+
+
+@dataclass(frozen=True)
+class Mounted:
+    """A store, and where it is mounted."""
+
+    store: RunningStore
+    place: Path
+
+    @property
+    def process(self) -> int:
+        """The process that serves the mount."""
+        (process,) = mount.serving(self.place)
+        return process
+
+
+@contextmanager
+def mounted(place: Path, write: str = "through", blocks: int = 32) -> Iterator[Mounted]:
+    """A store over `place/under`, mounted at `place/mnt`; unmounted whatever happens."""
+    under, mnt = place / "under", place / "mnt"
+    under.mkdir()
+    mnt.mkdir()
+    with running_store(under, blocks, write=write) as store:
+        mount.mount(mnt, folder=store.folder)
+        try:
+            yield Mounted(store, mnt)
+        finally:
+            gone(mnt)
+
+
+def gone(mnt: Path) -> None:
+    """Unmount even what is in use, and end its process."""
+    subprocess.run(["umount", "-l", mnt], capture_output=True, check=False, timeout=SECONDS)
+    for process in mount.serving(mnt):
+        os.kill(process, signal.SIGKILL)
+
+
+BEGIN = """
+import errno, os, sys, time
+from pathlib import Path
+path = Path(sys.argv[1])
+"""
+
+
+def script(text: str, *words: Any) -> list[str]:
+    """The command of a script of Python, which has the first word as `path`."""
+    return [sys.executable, "-c", BEGIN + text, *map(str, words)]
+
+
+def run(text: str, *words: Any, is_whole: bool = True) -> str:
+    """What a script prints, or where it fails what it says then."""
+    done = system(script(text, *words))
+    assert not is_whole or done.returncode == 0, done.stderr
+    return done.stdout if is_whole else done.stderr
+
+
+def system(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end."""
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+def read(path: Path) -> bytes:
+    """A file, read by another process."""
+    command = script("os.write(1, path.read_bytes())", path)
+    return subprocess.run(command, capture_output=True, timeout=SECONDS, check=True).stdout
+
+
+def names(folder: Path) -> list[str]:
+    """What is in a folder."""
+    return sorted(path.name for path in folder.iterdir())
