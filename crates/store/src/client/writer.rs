@@ -286,6 +286,8 @@ impl WrittenFile {
         let mut next = Self::begin(Wanted { mode, ..self.wanted.clone() })?;
         next.is_in_order = false;
         next.copy_from(size_bytes, |into, offset| self.read_at(into, offset))?;
+        // What is dropped is given up a moment later; its folder may be wanted empty at once.
+        let _ = self.ask(&Question::Abandon { number: self.number });
         *self = next;
         Ok(())
     }
