@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,10 @@ from typing import Any
 from cuesta.store import mount
 from storekit import RunningStore, running_store
 
+MISSING = "" if os.access(mount.DEVICE, os.R_OK | os.W_OK) else f"no {mount.DEVICE}"
+"""Why nothing can be mounted here, if so."""
+if not MISSING and os.getuid() != 0 and shutil.which(mount.HELPER) is None:
+    MISSING = f"no {mount.HELPER}"
 SECONDS = 60
 """A program that takes longer waits for something that does not come."""
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 import sparkkit
 from conformancekit import golden_cases
+from mountkit import MISSING, mounted, system
 from storedkit import digest_of, in_store, stored, under
 from storekit import RunningStore
 
@@ -32,3 +36,24 @@ def test_tasks_read_the_store(
     assert digest_of(in_store(case), name, tmp_path, **options) == case.digest
     now = stored.status()
     assert now["hits"] + now["misses"] > before["hits"] + before["misses"]
+
+
+def test_spark_keeps_its_local_files_in_a_mount(tmp_path: Path) -> None:
+    lacking = sparkkit.engine().missing() or MISSING
+    if lacking:
+        pytest.skip(lacking)
+    with mounted(tmp_path, "memory", blocks=1024) as at:
+        source, answer = tmp_path / "in.bin", tmp_path / "answer"
+        command = [sys.executable, "-m", "cuesta"]
+        words = ["data", "make", "tera", "--rows", "100000", "--seed", "1", "-o", str(source)]
+        assert system([*command, *words]).returncode == 0
+        words = ["run", "sort", str(source), "--engine", "spark", "--json", "-o", str(answer)]
+        # Relative, as a user types it.
+        scratch = os.path.relpath(at.place)
+        done = system([*command, *words, "--scratch", scratch])
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["verified"]
+        status = at.store.status()
+        assert status["hits"] > 0
+        assert status["used_bytes"] == 0
+        assert list(at.place.iterdir()) == []

@@ -17,13 +17,10 @@ import pytest
 from cuesta.errors import InputError
 from cuesta.store import control, mount
 from cuesta.store.control import StoreSettings
-from mountkit import SECONDS, mounted, names, read, run, script, system
+from mountkit import MISSING, SECONDS, mounted, names, read, run, script, system
 from storekit import BLOCK_BYTES, noise
 
 HERE = Path(__file__).parent
-MISSING = "" if os.access(mount.DEVICE, os.R_OK | os.W_OK) else f"no {mount.DEVICE}"
-if not MISSING and os.getuid() != 0 and shutil.which(mount.HELPER) is None:
-    MISSING = f"no {mount.HELPER}"
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
@@ -291,6 +288,8 @@ def test_a_place_that_cannot_be_one_is_told_in_a_line(tmp_path: Path) -> None:
         inside.mkdir()
         with pytest.raises(InputError, match="mount it elsewhere"):
             mount.mount(inside, folder=at.store.folder)
+        with pytest.raises(InputError, match="not of a store"):
+            mount.unmount(Path("/proc"))
         with pytest.raises(InputError, match="nothing is mounted"):
             mount.unmount(inside)
         mount.unmount(at.place)

@@ -37,7 +37,8 @@ class AnswerFolder:
         self._keep = False
         self._held: int | None = None
         self.answer = self._partial / "answer"
-        self.scratch = (scratch or self._partial) / f"{SCRATCH_NAME}{os.getpid()}"
+        within = scratch.resolve() if scratch else self._partial
+        self.scratch = within / f"{SCRATCH_NAME}{os.getpid()}"
 
     def __enter__(self) -> AnswerFolder:
         check_output(self.output, overwrite=self._overwrite)

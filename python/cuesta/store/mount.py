@@ -18,6 +18,8 @@ DEVICE = Path("/dev/fuse")
 HELPER = "fusermount3"
 UNMOUNT_SECONDS = 10.0
 """A helper that has not unmounted by then waits for something that does not come."""
+SOURCE, MEMORY_SOURCE = "cuesta", "cuesta-paths"
+"""What the system says of mounts of stores, and of memory without one."""
 PREFIX = "cuesta-paths-"
 """Begins the name of a folder in the system's memory that a link stands for."""
 
@@ -78,25 +80,24 @@ def unmount(place: Path) -> None:
     Errors: `InputError` where none is, or a program has a file of it open.
     """
     place = place.absolute()
-    kind = _mounted_kind(place)
-    if kind is None and place.is_symlink():
+    source = _source(place)
+    if source is None and place.is_symlink():
         _end_link(place)
         return
-    if kind is None:
+    if source is None:
         raise InputError(f"nothing is mounted at {place}")
-    if not kind.startswith("fuse"):
-        command = ["umount", str(place)]
-    elif shutil.which(HELPER):
-        command = [HELPER, "-u", str(place)]
-    else:
-        command = ["umount", str(place)]
+    if source not in (SOURCE, MEMORY_SOURCE):
+        raise InputError(f"{place} is a mount of {source}, not of a store; it stays")
+    is_store = source == SOURCE
+    has_helper = is_store and shutil.which(HELPER)
+    command = [HELPER, "-u", str(place)] if has_helper else ["umount", str(place)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=UNMOUNT_SECONDS
     )
     if done.returncode != 0:
         reason = done.stderr.strip().splitlines()[-1:] or ["it failed"]
         raise InputError(f"{place} is not unmounted: {reason[0]}; end the programs that use it")
-    if kind.startswith("fuse"):
+    if is_store:
         _wait_for_end(place)
 
 
@@ -121,15 +122,15 @@ def serving(place: Path) -> list[int]:
     return found
 
 
-def _mounted_kind(place: Path) -> str | None:
-    """The kind of the file system at a folder; `None` where none is. Asks nothing of it."""
-    kinds = {}
+def _source(place: Path) -> str | None:
+    """What the system says is mounted at a folder; `None` for nothing. Asks nothing of it."""
+    sources = {}
     for line in Path("/proc/self/mounts").read_text().splitlines():
-        _, where, kind, *_ = line.split(" ")
+        source, where, *_ = line.split(" ")
         for code, letter in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
             where = where.replace(code, letter)
-        kinds[where] = kind
-    return kinds.get(str(place.parent.resolve() / place.name))
+        sources[where] = source
+    return sources.get(str(place.parent.resolve() / place.name))
 
 
 def take_memory(place: Path, size_bytes: int) -> str:
@@ -148,7 +149,7 @@ def take_memory(place: Path, size_bytes: int) -> str:
         )
     if os.getuid() == 0:
         options = f"size={size_bytes},mode=0700"
-        command = ["mount", "-t", "tmpfs", "-o", options, "cuesta-paths", str(place)]
+        command = ["mount", "-t", "tmpfs", "-o", options, MEMORY_SOURCE, str(place)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return (

@@ -242,14 +242,14 @@ impl Residency {
 
     /// Blocks in memory of a file, or of all.
     pub fn blocks(&self, file: Option<u64>) -> Vec<SealedBlock> {
-        let of = |block: &BlockState| match block {
+        let of = |(_, block): (&BlockKey, &BlockState)| match block {
             BlockState::Here { block, .. } => Some(*block),
             _ => None,
         };
-        let all = self.blocks.iter();
-        all.filter(|(key, _)| file.is_none_or(|file| key.file == file))
-            .filter_map(|(_, block)| of(block))
-            .collect()
+        match file {
+            Some(number) => self.blocks_of(number).filter_map(of).collect(),
+            None => self.blocks.iter().filter_map(of).collect(),
+        }
     }
 
     /// Takes a block out that nobody has, because its bytes have changed; whether it could.
