@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(
         ("pair_matrix", 3),
         ("sort", 2),
         ("store", 10),
-        ("store_misses", 12),
+        ("store_misses", 13),
         ("store_life", 4),
         ("store_workloads", 2),
         ("store_peers", 2),

@@ -19,8 +19,9 @@ NAMES_PER_WRITER = 10
 BYTES_MAX = 50_000
 PIECE_BYTES = 7_000
 MODES = ("memory", "back", "through", "bypass")
-REFUSALS = ("the memory has no room",)
-"""What a store that works may say to a writer."""
+REFUSALS = ("the memory has no room", "has ended or hangs")
+"""What a store that works may say to a writer: the second to one that waited half a second for a
+daemon that had no processor meanwhile. One that has ended by itself is seen before its kill."""
 
 Operation = dict[str, Any]
 
