@@ -140,7 +140,7 @@ def missed(
 
         return work
 
-    door = "StoredFile::read_at" if language == "Rust" else "fsspec, open(), readinto"
+    door = "StoredFile::read_at" if language.startswith("Rust") else "fsspec, open(), readinto"
     return Case(
         name=f"miss, {stated(path.stat().st_size)}, {language}",
         contestants=(
