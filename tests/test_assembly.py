@@ -335,3 +335,15 @@ def test_reads_without_solid_kmers_give_an_empty_answer(tmp_path: Path) -> None:
     answer = assemble([path], tmp_path / "a", "-k", "31", "--min-count", "3")
     assert (answer / "contigs.fa").read_text() == ""
     assert record(answer)["answer"]["counts"]["contigs"] == 0
+
+
+def test_generated_pairs_give_their_genome_back(tmp_path: Path) -> None:
+    reference, reads = tmp_path / "genome.fa", tmp_path / "reads.fq"
+    words = ["data", "make", "reads", "--bases", "30000", "--fragment", "300", "--seed", "4"]
+    assert call([*words, "--reference", str(reference), "-o", str(reads)]) == 0
+    output = tmp_path / "o"
+    assert call(["run", "assemble", str(reads), "--interleaved", "-o", str(output)]) == 0
+    genome = "".join(reference.read_text().splitlines()[1:])
+    (contig,) = contigs(output)
+    assert len(contig) > 29_900
+    assert contig in genome or contig in turned(genome)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from benches import assembly_engines
@@ -16,6 +17,8 @@ from harness.reads import Mates, mates
 from harness.size import Size
 from peers import assemblers
 
+SPADES = "spades.py"
+SPADES_FILES = ("out/contigs.fasta", "out/scaffolds.fasta")
 CUTTLEFISH_BYTES = 620 << 20
 """Peak of Cuttlefish 3 on 50x of E. coli; the bar for ours is 0.7 of it."""
 
@@ -73,11 +76,12 @@ def contigs(size: Size, reads: Mates) -> Case:
     ours = whole(Command(files=reads.files, options=SHAPE))
     bar = Ratio(ours=CUESTA, theirs="minia", at_least=1.0, text="as fast as Minia")
     made = with_peers(size, case(f"contigs, k = {K}", reads.files, (ours,), (bar,)), [peer])
-    return _judged(size, made, reads, {"minia": "out.contigs.fa"})
+    return _judged(size, made, reads, {"minia": ("out.contigs.fa",)})
 
 
 def several(size: Size, reads: Mates, *, pairs: bool) -> Case:
-    """Contigs of several sizes of k-mers, beside MEGAHIT, which has five times as long."""
+    """Contigs of several sizes of k-mers, beside MEGAHIT, which has five times as long; with pairs
+    beside SPAdes too, which has ten times as long."""
     peer = Contestant(
         name="megahit",
         how="megahit -1 -2 -t 2" if pairs else "megahit -r -t 2",
@@ -85,24 +89,33 @@ def several(size: Size, reads: Mates, *, pairs: bool) -> Case:
         repeats_max=1,
     )
     ours = whole(Command(files=reads.files, options=("--pairs",) if pairs else ()))
-    bar = Ratio(ours=CUESTA, theirs="megahit", at_least=5.0, text="5x MEGAHIT")
+    peers, bars = [peer], [Ratio(ours=CUESTA, theirs="megahit", at_least=5.0, text="5x MEGAHIT")]
+    if pairs:
+        how = "spades.py --isolate -1 -2 -t 2"
+        work = partial(assemblers.spades, reads)
+        peers.append(Contestant(name=SPADES, how=how, work=work, repeats_max=1))
+        bars.append(Ratio(ours=CUESTA, theirs=SPADES, at_least=10.0, text="10x SPAdes"))
     name = f"contigs, k chosen, {'mates' if pairs else 'single reads'}"
-    made = with_peers(size, case(name, reads.files, (ours,), (bar,)), [peer])
-    return _judged(size, made, reads, {"megahit": "out/final.contigs.fa"})
+    made = with_peers(size, case(name, reads.files, (ours,), bars), peers)
+    found = {"megahit": ("out/final.contigs.fa",), SPADES: SPADES_FILES}
+    return _judged(size, made, reads, found)
 
 
-def _judged(size: Size, case: Case, reads: Mates, peers: dict[str, str]) -> Case:
-    """The case with a note on how good the contigs of its last repeats are, by QUAST."""
+def _judged(size: Size, case: Case, reads: Mates, peers: dict[str, tuple[str, ...]]) -> Case:
+    """The case with notes on how good the sequences of its last repeats are, by QUAST."""
     why = assemblers.missing("quast.py")
     if size.smoke or why:
         note = f"{case.name}: not judged by QUAST{f', {why}' if why else ''}"
         return replace(case, notes=(*case.notes, note))
-    contigs = {CUESTA: "answer/contigs.fa", **peers}
+    sequences = {CUESTA: ("answer/contigs.fa", "answer/scaffolds.fa"), **peers}
 
     def judged(one: Contestant) -> Contestant:
         def remark(folder: Path) -> str:
-            found = _quality(folder / contigs[one.name], reads, folder)
-            return f"{case.name}, QUAST of {one.name}: {found}"
+            paths = [folder / name for name in sequences[one.name]]
+            found = [
+                f"{path.stem} {_quality(path, reads, folder)}" for path in paths if path.exists()
+            ]
+            return f"{case.name}, QUAST of {one.name}: {'; '.join(found)}"
 
         return replace(one, remark=remark)
 

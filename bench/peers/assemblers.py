@@ -15,6 +15,7 @@ PACKAGES = {
     "bcalm": "Debian's bcalm",
     "minia": "Debian's minia",
     "megahit": "Debian's megahit",
+    "spades.py": "Debian's spades",
     "cuttlefish": "the crate cuttlefish-rs-cli",
     "quast.py": "quast of PyPI",
 }
@@ -73,3 +74,9 @@ def megahit(reads: Mates, folder: Path, *, pairs: bool) -> Sample:
     mates: list[str | Path] = ["-1", reads.one, "-2", reads.two]
     both = mates if pairs else ["-r", f"{reads.one},{reads.two}"]
     return run(["megahit", *both, "-t", str(THREADS), "-o", folder / "out"])
+
+
+def spades(reads: Mates, folder: Path) -> Sample:
+    """Contigs and scaffolds: `folder/out/contigs.fasta` and `folder/out/scaffolds.fasta`."""
+    mates = ["-1", reads.one, "-2", reads.two]
+    return run(["spades.py", "--isolate", *mates, "-t", THREADS, "-o", folder / "out"])

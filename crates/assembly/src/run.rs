@@ -13,6 +13,7 @@ use crate::buckets::cut::check;
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::with_kmer;
 use crate::kernel::simplify::PathGraph;
+use crate::pairs::scaffolds::{self, Scaffold};
 use crate::pairs::{self, PairFacts, SolidSequences};
 use crate::params::{AssembleParams, Plan, Profile};
 use crate::stages::Stage;
@@ -53,19 +54,24 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
         levels: Vec::new(),
         text_bytes,
     };
-    let all = assembly.text_bytes_until(plan.kmer_sizes.len());
+    let last = if assembly.places_pairs() { text_bytes } else { 0 };
+    let all = assembly.text_bytes_until(plan.kmer_sizes.len()) + last;
     context.progress.expect(all);
     let graph = assembly.run()?;
+    let scaffolds = assembly.scaffolds(&graph)?;
     context.progress.reach(all);
     let Assembly { mut response, levels, .. } = assembly;
     let min_contig = plan.given.min_contig;
-    timed(&mut response, "write", || {
+    let numbers = timed(&mut response, "write", || {
         let depth = depth(&graph, levels.last());
-        let bytes = write::contigs(&request.output, &graph, (depth, min_contig))?;
-        Ok(((), bytes, graph.paths.len() as u64))
+        let given = (depth, min_contig);
+        let (bytes, found) =
+            write::contigs(&request.output, (&graph, scaffolds.as_deref()), given)?;
+        Ok((found, bytes, graph.paths.len() as u64))
     })?;
     response.phases = together(response.phases);
-    response.counts = write::stats(&request.output, &graph.paths, &levels, min_contig)?;
+    let known = (&levels[..], numbers.as_ref());
+    response.counts = write::stats(&request.output, &graph.paths, known, min_contig)?;
     Ok(response)
 }
 
@@ -195,6 +201,19 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
             let found = pairs::bridged(context, graph, (next, pairing), depth)?;
             let pairs = found.as_ref().map_or(0, |(_, _, pair_facts)| pair_facts.pairs);
             Ok((found, 0, pairs))
+        })
+    }
+
+    /// What pairs make of the contigs of the last graph.
+    fn scaffolds(&mut self, graph: &PathGraph<'_>) -> Result<Option<Vec<Scaffold>>> {
+        if !self.places_pairs() {
+            return Ok(None);
+        }
+        let (context, pairing) = (self.context, self.plan.given.pairing());
+        timed(&mut self.response, "pairs", || {
+            let found = scaffolds::found(context, graph, pairing)?;
+            let count = found.as_ref().map_or(0, Vec::len) as u64;
+            Ok((found, 0, count))
         })
     }
 

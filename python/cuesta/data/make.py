@@ -102,6 +102,32 @@ KINDS = (
         ),
     ),
     Kind(
+        name="reads",
+        help="Reads of a genome drawn by chance, as FASTQ, in pairs if asked.",
+        options=(
+            Option(name="bases", type=int, help="Bases of the genome.", required=True),
+            Option(name="coverage", type=float, help="Bases of all reads over it.", default=30.0),
+            Option(name="length", type=int, help="Bases of a read.", default=100),
+            Option(
+                name="errors", type=float, help="Chance that a base is read wrong.", default=0.005
+            ),
+            Option(
+                name="repeats",
+                type=float,
+                help="Part of the genome that is copies of repeats of 1,000 bases.",
+                default=0.0,
+            ),
+            Option(
+                name="fragment",
+                type=int,
+                help="Mean bases of a fragment whose ends are read, interleaved; 0 for single.",
+                default=0,
+            ),
+            Option(name="reference", type=str, help="Where to write the genome as FASTA, too."),
+            _SEED,
+        ),
+    ),
+    Kind(
         name="images",
         help="A stack of grey images as .npy: bright discs on a noisy ground.",
         options=(

@@ -26,6 +26,8 @@ pub struct Rules {
     pub bubble: usize,
     /// Most edits between them, as a part of the longer one.
     pub edits: f64,
+    /// A side of at least this part of the mean coverage stays: the genome has both.
+    pub deep: f64,
     /// A path shorter than this goes that is at both ends [`Rules::times`] weaker than another.
     pub connection: usize,
     /// See there.
@@ -43,6 +45,7 @@ impl Rules {
             edits: 0.1,
             connection: 9 * k,
             times: 4.0,
+            deep: 0.75,
         }
     }
 }
@@ -106,7 +109,10 @@ impl<'a> PathGraph<'a> {
                     let mean = self.mean_coverage();
                     self.remove::<K>(|graph, path| graph.is_island(path, mean, rules))?
                 },
-                bubbles: self.remove::<K>(|graph, path| graph.is_weaker_side(path, rules))?,
+                bubbles: {
+                    let mean = self.mean_coverage();
+                    self.remove::<K>(|graph, path| graph.is_weaker_side(path, mean, rules))?
+                },
                 connections: self.remove::<K>(|graph, path| graph.is_weak(path, rules))?,
             };
             if removed == Removed::default() {
@@ -245,9 +251,9 @@ impl<'a> PathGraph<'a> {
                 .all(|end| self.after(end).next().is_none())
     }
 
-    fn is_weaker_side(&self, path: usize, rules: &Rules) -> bool {
+    fn is_weaker_side(&self, path: usize, mean: f64, rules: &Rules) -> bool {
         let length = self.length(path);
-        if length >= rules.bubble {
+        if length >= rules.bubble || self.coverage(path) >= rules.deep * mean {
             return false;
         }
         let [left, right] = [2 * path as End, 2 * path as End + 1];

@@ -2,7 +2,9 @@
 //! alone between these is as long as the reads of a pair are apart, that path is a bridge. Contigs
 //! and bridges then make a graph of longer k-mers than reads have.
 
+pub mod inserts;
 pub mod place;
+pub mod scaffolds;
 
 use std::collections::{BTreeMap, HashMap};
 

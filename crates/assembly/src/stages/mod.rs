@@ -6,6 +6,7 @@ pub mod first_stage;
 pub mod level;
 pub mod local;
 mod programs;
+pub mod scaffold_rows;
 pub mod wire;
 pub mod write;
 

@@ -15,7 +15,9 @@ use crate::kernel::sequences::Paths;
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Spectrum;
 use crate::pairs::SolidSequences;
+use crate::pairs::scaffolds::Scaffold;
 use crate::stages::level::Level;
+use crate::stages::scaffold_rows::{ScaffoldNumbers, ScaffoldRows};
 
 /// Unitigs with their links, in the form of BCALM.
 pub const UNITIGS_FILE: &str = "unitigs.fa";
@@ -28,9 +30,11 @@ pub const GRAPH_FILE: &str = "graph.gfa";
 pub const BEFORE_FOLDER: &str = "before";
 /// Numbers of distinct k-mers by count.
 pub const SPECTRUM_FILE: &str = "spectrum.tsv";
+/// Contigs in the order that read pairs show, and those that are in none.
+pub const SCAFFOLDS_FILE: &str = "scaffolds.fa";
 /// Numbers about the contigs and how they came about.
 pub const STATS_FILE: &str = "stats.json";
-const LETTERS: [u8; 4] = *b"ACGT";
+const LETTERS: [u8; 5] = *b"ACGTN";
 
 struct Output {
     path: std::path::PathBuf,
@@ -69,12 +73,13 @@ impl Output {
     }
 }
 
-fn letters(codes: &[Base], text: &mut Vec<u8>) {
+/// Appends bases as letters, N for those that are not known.
+pub fn letters(codes: &[Base], text: &mut Vec<u8>) {
     text.extend(codes.iter().map(|&base| LETTERS[usize::from(base)]));
 }
 
 /// `+` where the path of `end` is read forwards when it is left there.
-fn sign(end: End, left: bool) -> char {
+pub fn sign(end: End, left: bool) -> char {
     if (end % 2 == 1) == left { '+' } else { '-' }
 }
 
@@ -107,18 +112,24 @@ pub fn unitigs(folder: &Path, graph: &PathGraph<'_>) -> Result<u64> {
     output.finish()
 }
 
-/// Writes the contigs of at least `min_contig` bases, and the graph; returns the bytes.
+/// The first line of `graph.gfa`: paths that jump over gaps are of version 1.2.
+pub fn gfa_head(with_scaffolds: bool) -> &'static [u8] {
+    if with_scaffolds { b"H\tVN:Z:1.2\n" } else { b"H\tVN:Z:1.0\n" }
+}
+
+/// Writes the contigs of at least `min_contig` bases, the graph, and scaffolds if there may be any;
+/// returns the bytes, and numbers about scaffolds.
 ///
 /// # Errors
 /// `System`.
 pub fn contigs(
     folder: &Path,
-    graph: &PathGraph<'_>,
+    (graph, scaffolds): (&PathGraph<'_>, Option<&[Scaffold]>),
     (depth, min_contig): (Depth, u64),
-) -> Result<u64> {
+) -> Result<(u64, Option<ScaffoldNumbers>)> {
     let mut output = Output::create(folder, CONTIGS_FILE)?;
     let mut gfa = Output::create(folder, GRAPH_FILE)?;
-    gfa.put(b"H\tVN:Z:1.0\n")?;
+    gfa.put(gfa_head(scaffolds.is_some()))?;
     let mut segment = Vec::new();
     for index in 0..graph.paths.len() {
         let codes = graph.paths.codes(index);
@@ -150,8 +161,18 @@ pub fn contigs(
             graph.k - 1
         ));
     });
+    let mut bytes = 0;
+    let mut numbers = None;
+    if let Some(scaffolds) = scaffolds {
+        let mut output = Output::create(folder, SCAFFOLDS_FILE)?;
+        let rows = ScaffoldRows::new(graph, (depth, min_contig));
+        let (more, found) = rows.put(scaffolds, |row| output.put(row))?;
+        lines.extend(more);
+        bytes = output.finish()?;
+        numbers = Some(found);
+    }
     lines.iter().try_for_each(|line| gfa.put(line.as_bytes()))?;
-    Ok(output.finish()? + gfa.finish()?)
+    Ok((bytes + output.finish()? + gfa.finish()?, numbers))
 }
 
 /// Writes what is solid at the size `k` of k-mers.
@@ -226,7 +247,7 @@ pub fn spectrum(folder: &Path, spectrum: &Spectrum) -> Result<u64> {
 pub fn stats(
     folder: &Path,
     contigs: &Paths<'_>,
-    levels: &[Level],
+    (levels, scaffolds): (&[Level], Option<&ScaffoldNumbers>),
     min_contig: u64,
 ) -> Result<BTreeMap<&'static str, u64>> {
     let chosen: Vec<&[u8]> = (0..contigs.len())
@@ -243,7 +264,7 @@ pub fn stats(
     let gc: u64 = chosen.iter().map(strong).sum();
     let per = |part: f64| if bases == 0 { 0.0 } else { part / bases as f64 };
     let mut output = Output::create(folder, STATS_FILE)?;
-    let numbers = json!({
+    let mut numbers = json!({
         "contigs": lengths.len(),
         "bases": bases,
         "largest": lengths.first(),
@@ -254,20 +275,30 @@ pub fn stats(
         "min_contig": min_contig,
         "levels": levels,
     });
+    let mut counts = BTreeMap::new();
+    if let Some(scaffolds) = scaffolds {
+        numbers["scaffolds"] = scaffolds.stats();
+        counts.insert("scaffolds", scaffolds.count());
+    }
     output.put(format!("{numbers:#}\n").as_bytes())?;
     output.finish()?;
-    Ok(BTreeMap::from([
+    counts.extend([
         ("contigs", lengths.len() as u64),
         ("bases", bases),
         ("largest", lengths.first().copied().unwrap_or(0)),
         ("n50", n50),
         ("unitigs", levels.last().map_or(0, |level| level.unitigs as u64)),
         ("kmers", levels.last().map_or(0, |level| level.solid)),
-    ]))
+    ]);
+    if let Some(first) = levels.first().and_then(|level| level.first_stage) {
+        counts.insert("pair_text_bytes", first.pair_bytes);
+        counts.insert("adjacency_text_bytes", first.adjacency_bytes);
+    }
+    Ok(counts)
 }
 
 /// The length of the contig at which half of all bases are reached, and its place.
-fn half_of(lengths: &[u64], bases: u64) -> (u64, usize) {
+pub fn half_of(lengths: &[u64], bases: u64) -> (u64, usize) {
     let mut sum = 0;
     for (place, &length) in lengths.iter().enumerate() {
         sum += length;

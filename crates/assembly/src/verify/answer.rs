@@ -22,6 +22,8 @@ use crate::kernel::scan;
 use crate::kernel::sequences::rotate;
 use crate::kernel::spectrum::Spectrum;
 use crate::stages::level::Level;
+use crate::stages::scaffold_rows::ScaffoldNumbers;
+use crate::stages::write::gfa_head;
 
 /// What a record of the digest is about.
 #[derive(Clone, Copy)]
@@ -30,6 +32,8 @@ pub enum SequenceKind {
     Unitig = 1,
     /// A path of the graph.
     Contig = 2,
+    /// A scaffold, its gaps as bases of their own.
+    Scaffold = 3,
 }
 
 /// Numbers about the contigs of at least some length.
@@ -137,11 +141,11 @@ pub fn graph(
     [contigs, graph]: [&Path; 2],
     (paths, k): (&Paths<'_, '_>, usize),
     (depth, min_contig): (Depth, u64),
-    all: &mut Digest,
+    (lines, all): (Option<&[String]>, &mut Digest),
 ) -> Result<([bool; 2], Contigs)> {
     let (mut fasta, mut gfa) = (Compared::open(contigs)?, Compared::open(graph)?);
     let mut numbers = Contigs::default();
-    gfa.put(b"H\tVN:Z:1.0\n")?;
+    gfa.put(gfa_head(lines.is_some()))?;
     let mut row = Vec::new();
     for (index, path) in paths.all.iter().enumerate() {
         let codes = paths.spelled(index);
@@ -177,6 +181,7 @@ pub fn graph(
         _ = writeln!(line, "L\tcontig_{from}\t{one}\tcontig_{to}\t{two}\t{}M", k - 1);
         gfa.put(line.as_bytes())
     })?;
+    lines.into_iter().flatten().try_for_each(|line| gfa.put(line.as_bytes()))?;
     Ok(([fasta.finish()?, gfa.finish()?], numbers))
 }
 
@@ -251,6 +256,26 @@ pub fn digest_of_graph(path: &Path, mut all: Digest) -> Result<Digest> {
     Ok(all)
 }
 
+/// Adds the scaffolds of a file to a digest.
+///
+/// # Errors
+/// `System`.
+pub fn digest_of_scaffolds(path: &Path, all: &mut Digest) -> Result<()> {
+    let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut is_circle = false;
+    for line in BufReader::new(file).lines() {
+        let line = line.map_err(failed)?;
+        if line.starts_with('>') {
+            is_circle = line.ends_with(" circular=true");
+            continue;
+        }
+        let codes: Vec<Base> = line.bytes().map(scan::code).collect();
+        digest(all, SequenceKind::Scaffold, (&codes, 0, is_circle));
+    }
+    Ok(())
+}
+
 /// The spectrum that a file has.
 ///
 /// # Errors
@@ -283,7 +308,11 @@ impl Contigs {
     }
 
     /// What `stats.json` should be.
-    pub fn stats(&self, min_contig: u64, levels: &[Level]) -> Value {
+    pub fn stats(
+        &self,
+        min_contig: u64,
+        (levels, scaffolds): (&[Level], Option<&ScaffoldNumbers>),
+    ) -> Value {
         let mut lengths = self.lengths.clone();
         lengths.sort_unstable_by(|one, two| two.cmp(one));
         let bases = self.bases();
@@ -294,7 +323,7 @@ impl Contigs {
         });
         let squares: u128 = lengths.iter().map(|&length| u128::from(length).pow(2)).sum();
         let part = |of: f64| if bases == 0 { 0.0 } else { of / bases as f64 };
-        json!({
+        let mut numbers = json!({
             "contigs": lengths.len(),
             "bases": bases,
             "largest": lengths.first(),
@@ -304,6 +333,10 @@ impl Contigs {
             "gc": part(self.strong_bases as f64),
             "min_contig": min_contig,
             "levels": levels,
-        })
+        });
+        if let Some(scaffolds) = scaffolds {
+            numbers["scaffolds"] = scaffolds.stats();
+        }
+        numbers
     }
 }

@@ -45,9 +45,10 @@ use crate::params::{Plan, Profile};
 use crate::run;
 use crate::stages::first_stage;
 use crate::stages::level::Level;
+use crate::stages::scaffold_rows::ScaffoldNumbers;
 use crate::stages::write::{
-    BEFORE_FOLDER, CONTIGS_FILE, GRAPH_FILE, SPECTRUM_FILE, STATS_FILE, UNITIGS_FILE, before_file,
-    unitigs_before_file,
+    BEFORE_FOLDER, CONTIGS_FILE, GRAPH_FILE, SCAFFOLDS_FILE, SPECTRUM_FILE, STATS_FILE,
+    UNITIGS_FILE, before_file, unitigs_before_file,
 };
 use answer::Contigs;
 use evidence::Chosen;
@@ -117,6 +118,7 @@ fn claimed_levels(folder: &Path) -> Result<Vec<Level>> {
 struct State {
     levels: Vec<Level>,
     contigs: Contigs,
+    scaffolds: Option<ScaffoldNumbers>,
     digest: Digest,
     /// What is wrong, in words.
     wrong: Option<String>,
@@ -179,9 +181,14 @@ impl Verification<'_, '_> {
             state.require(other.is_none(), || wrong_file(&other.unwrap_or_default()));
             self.first_stage(state)?;
         }
-        let digest = answer::digest_of_graph(&self.output(GRAPH_FILE), state.digest)?;
+        let mut digest = answer::digest_of_graph(&self.output(GRAPH_FILE), state.digest)?;
+        let scaffolds = self.output(SCAFFOLDS_FILE);
+        let others: &[_] = if scaffolds.exists() { &[SCAFFOLDS_FILE] } else { &[] };
+        if scaffolds.exists() {
+            answer::digest_of_scaffolds(&scaffolds, &mut digest)?;
+        }
         let verdict = Verdict::new(digest, digest, METHOD_AGAIN);
-        Ok(verdict.covers(&FILES).covers(&[BEFORE_FOLDER]))
+        Ok(verdict.covers(&FILES).covers(&[BEFORE_FOLDER]).covers(others))
     }
 
     /// What the first stage of the paper would have moved is counted by another method.
@@ -200,7 +207,8 @@ impl Verification<'_, '_> {
     /// What is left, the numbers, is made anew.
     fn verdict_by_numbers(&self, state: &mut State) -> Result<Verdict> {
         let path = self.output(STATS_FILE);
-        let stats = state.contigs.stats(self.plan.given.min_contig, &state.levels);
+        let known = (&state.levels[..], state.scaffolds.as_ref());
+        let stats = state.contigs.stats(self.plan.given.min_contig, known);
         let mut file = files::Compared::open(&path)?;
         file.put(format!("{stats:#}\n").as_bytes())?;
         let is_same = file.finish()?;
@@ -211,7 +219,14 @@ impl Verification<'_, '_> {
             .flat_map(|two| [unitigs_before_file(two[0].k), before_file(two[1].k)]);
         let others = others(&self.output(BEFORE_FOLDER), &sizes.collect::<Vec<_>>())?;
         state.require(others.is_none(), || others.unwrap_or_default());
+        if state.scaffolds.is_some() {
+            answer::digest_of_scaffolds(&self.output(SCAFFOLDS_FILE), &mut state.digest)?;
+        }
         let mut verdict = Verdict::new(state.digest, state.digest, METHOD).covers(&FILES);
+        if let Some(scaffolds) = &state.scaffolds {
+            verdict = verdict.covers(&[SCAFFOLDS_FILE]);
+            verdict.counts.insert("scaffolds", scaffolds.count());
+        }
         if state.levels.len() > 1 {
             verdict = verdict.covers(&[BEFORE_FOLDER]);
         }

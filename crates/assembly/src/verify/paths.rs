@@ -27,6 +27,8 @@ pub struct ErrorLengths {
 
 /// Of two sides of a bubble, the part of the longer one that may differ.
 const EDITS: f64 = 0.1;
+/// The part of the mean coverage from which on a side of a bubble stays.
+const DEEP: f64 = 0.75;
 /// How much weaker islands and connections are.
 const TIMES: f64 = 4.0;
 
@@ -113,7 +115,8 @@ impl<'p, 'a> Paths<'p, 'a> {
             let tips = self.take_out(|paths, path| paths.is_tip(path, bounds));
             let mean = self.mean_coverage();
             let islands = self.take_out(|paths, path| paths.is_island(path, mean, bounds));
-            let bubbles = self.take_out(|paths, path| paths.is_weaker_side(path, bounds));
+            let mean = self.mean_coverage();
+            let bubbles = self.take_out(|paths, path| paths.is_side(path, mean, bounds));
             let connections = self.take_out(|paths, path| paths.is_connection(path, bounds));
             let removed = Removed { tips, islands, bubbles, connections };
             if removed == Removed::default() {
@@ -254,11 +257,12 @@ impl<'p, 'a> Paths<'p, 'a> {
             && one.ends.iter().all(|&end| self.after(end).next().is_none())
     }
 
-    fn is_weaker_side(&self, path: usize, bounds: &ErrorLengths) -> bool {
+    fn is_side(&self, path: usize, mean: f64, bounds: &ErrorLengths) -> bool {
         let is_short = |path: usize| self.length(&self.all[path]) < bounds.bubble;
         let [left, right] = self.all[path].ends;
         let Some(before) = self.after(left).next() else { return false };
         is_short(path)
+            && self.all[path].coverage() < DEEP * mean
             && self.after(right).next().is_some()
             && self.after(before).any(|entered| {
                 let other = self.path_of[entered as usize] as usize;
@@ -276,11 +280,9 @@ impl<'p, 'a> Paths<'p, 'a> {
     fn is_connection(&self, path: usize, bounds: &ErrorLengths) -> bool {
         let one = &self.all[path];
         let enough = TIMES * one.coverage();
+        let is_strong = |rival: usize| self.all[rival].coverage() >= enough;
         self.length(one) < bounds.connection
-            && one
-                .ends
-                .iter()
-                .all(|&end| self.rivals(end).any(|rival| self.all[rival].coverage() >= enough))
+            && one.ends.iter().all(|&end| self.rivals(end).any(is_strong))
     }
 
     /// Turns each path to the strand of its one form; the longest first, those of one length in

@@ -8,6 +8,7 @@ use cuesta_core::digest::Digest;
 use super::answer;
 use super::bridges;
 use super::faults::Fault;
+use super::files::Compared;
 use super::level::{self, Proven};
 use super::paths::{ErrorLengths, Paths};
 use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
@@ -15,11 +16,12 @@ use crate::kernel::depth::Depth;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::sequences;
 use crate::kernel::simplify::PathGraph;
-use crate::pairs::{self, PairFacts, SolidSequences};
+use crate::pairs::{self, PairFacts, SolidSequences, scaffolds};
 use crate::params::Profile;
 use crate::stages::level::Level;
+use crate::stages::scaffold_rows::ScaffoldRows;
 use crate::stages::write::{
-    CONTIGS_FILE, GRAPH_FILE, SPECTRUM_FILE, STATS_FILE, UNITIGS_FILE, before_file,
+    CONTIGS_FILE, GRAPH_FILE, SCAFFOLDS_FILE, SPECTRUM_FILE, STATS_FILE, UNITIGS_FILE, before_file,
     unitigs_before_file,
 };
 use cuesta_input::reads::Pairing;
@@ -106,7 +108,8 @@ impl<'a> Verification<'_, 'a> {
             }
         };
         if is_last {
-            self.graph((&paths, k), depth, state)?;
+            let lines = self.scaffolds::<K>((&paths, k), depth, state)?;
+            self.graph((&paths, k), (depth, lines.as_deref()), state)?;
         }
         if stage.pair_facts.is_some() || self.later(k).is_none() && !self.has_mates() {
             return Ok(After::Next(None));
@@ -216,16 +219,48 @@ impl<'a> Verification<'_, 'a> {
     }
 
     /// Holds the graph and the contigs against their files.
-    fn graph(&self, paths: (&Paths<'_, '_>, usize), depth: Depth, state: &mut State) -> Result<()> {
+    fn graph(
+        &self,
+        paths: (&Paths<'_, '_>, usize),
+        (depth, lines): (Depth, Option<&[String]>),
+        state: &mut State,
+    ) -> Result<()> {
         let files = [CONTIGS_FILE, GRAPH_FILE].map(|name| self.output(name));
         let given = (depth, self.plan.given.min_contig);
         let names = [&*files[0], &*files[1]];
-        let (are_same, contigs) = answer::graph(names, paths, given, &mut state.digest)?;
+        let digest = &mut state.digest;
+        let (are_same, contigs) = answer::graph(names, paths, given, (lines, digest))?;
         for (is_same, path) in are_same.into_iter().zip(&files) {
             state.require(is_same, || wrong_file(path));
         }
         state.contigs = contigs;
         Ok(())
+    }
+
+    /// Works out once more the scaffolds of the paths, and holds them against their file; returns
+    /// their lines of the graph's file.
+    fn scaffolds<K: Kmer>(
+        &self,
+        (paths, k): (&Paths<'_, '_>, usize),
+        depth: Depth,
+        state: &mut State,
+    ) -> Result<Option<Vec<String>>> {
+        if !self.has_mates() {
+            return Ok(None);
+        }
+        let (budget, given) = (self.context.budget, &self.plan.given);
+        let graph = PathGraph::new::<K>(bridges::spelled(paths, budget)?, k, budget)?;
+        let Some(found) = scaffolds::found(self.context, &graph, given.pairing())? else {
+            return Ok(None);
+        };
+        let path = self.output(SCAFFOLDS_FILE);
+        let mut file = Compared::open(&path)?;
+        let rows = ScaffoldRows::new(&graph, (depth, given.min_contig));
+        let (lines, numbers) = rows.put(&found, |row| file.put(row))?;
+        let is_same = file.finish()?;
+        state.require(is_same, || wrong_file(&path));
+        state.scaffolds = Some(numbers);
+        Ok(Some(lines))
     }
 
     /// The next size of k-mers where read pairs say nothing, or are believed; all contigs must be

@@ -5,4 +5,5 @@ pub mod clusters;
 pub mod images;
 pub mod matrix;
 pub mod points;
+pub mod reads;
 pub mod tera;

@@ -208,13 +208,13 @@ fn goes(
     let length = vertex.codes.len();
     let meet = [left & MEETS != 0, right & MEETS != 0];
     let lose = [left & LOSES != 0, right & LOSES != 0];
+    let coverage = vertex.piece.count_sum as f64 / (length + 1 - k) as f64;
     match what {
         What::Tips => meet[0] != meet[1] && (meet[0] && lose[0] || meet[1] && lose[1]),
         What::Islands => {
-            let coverage = vertex.piece.count_sum as f64 / (length + 1 - k) as f64;
             length < rules.island && rules.times * coverage < mean && meet == [false; 2]
         }
-        What::Bubbles => lose[0] && meet[1],
+        What::Bubbles => lose[0] && meet[1] && coverage < rules.deep * mean,
         What::Connections => lose == [true; 2],
     }
 }

@@ -1,0 +1,147 @@
+//! Scaffolds as they are written: `scaffolds.fa`, their lines in `graph.gfa`, numbers about them.
+
+use cuesta_core::Result;
+use serde_json::{Value, json};
+
+use super::write::{half_of, letters, sign};
+use crate::kernel::depth::Depth;
+use crate::kernel::placements::Joint;
+use crate::kernel::simplify::PathGraph;
+use crate::pairs::scaffolds::{ANY, Part, Scaffold, Seam, with_contigs};
+
+/// The scaffolds of a graph, and what they are written with.
+pub struct ScaffoldRows<'s, 'g> {
+    graph: &'s PathGraph<'g>,
+    depth: Depth,
+    min_contig: u64,
+}
+
+/// Numbers about the scaffolds of at least some length.
+#[derive(Default)]
+pub struct ScaffoldNumbers {
+    lengths: Vec<u64>,
+    gaps: usize,
+    gap_bases: usize,
+}
+
+impl<'s, 'g> ScaffoldRows<'s, 'g> {
+    /// Of this graph.
+    pub fn new(graph: &'s PathGraph<'g>, (depth, min_contig): (Depth, u64)) -> Self {
+        Self { graph, depth, min_contig }
+    }
+
+    /// Puts all lines of `scaffolds.fa`; those of `graph.gfa` are returned.
+    ///
+    /// # Errors
+    /// Those of `put`.
+    pub fn put(
+        &self,
+        scaffolds: &[Scaffold],
+        mut put: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<(Vec<String>, ScaffoldNumbers)> {
+        let (mut numbers, mut lines) = (ScaffoldNumbers::default(), Vec::new());
+        let mut row = Vec::new();
+        for (index, (scaffold, codes)) in with_contigs(self.graph, scaffolds).iter().enumerate() {
+            let name = format!("scaffold_{}", index + 1);
+            if scaffold.parts.len() > 1 {
+                lines.extend(self.lines(&name, scaffold));
+            }
+            if (codes.len() as u64) < self.min_contig {
+                continue;
+            }
+            let gaps = scaffold.parts.iter().filter(|part| part.is_after_gap()).count();
+            numbers.lengths.push(codes.len() as u64);
+            numbers.gaps += gaps;
+            numbers.gap_bases += codes.iter().filter(|&&base| base == ANY).count();
+            let mark = if scaffold.circular { " circular=true" } else { "" };
+            let (length, depth) = (codes.len(), self.depth_of(scaffold));
+            row.clear();
+            row.extend_from_slice(
+                format!(">{name} length={length} depth={depth:.1} gaps={gaps}{mark}\n").as_bytes(),
+            );
+            letters(codes, &mut row);
+            row.push(b'\n');
+            put(&row)?;
+        }
+        Ok((lines, numbers))
+    }
+
+    /// The depth of all contigs of a scaffold together.
+    fn depth_of(&self, scaffold: &Scaffold) -> f64 {
+        let (mut counts, mut kmers) = (0, 0);
+        for part in &scaffold.parts {
+            let path = (part.entered / 2) as usize;
+            counts += self.graph.paths.facts(path).count_sum;
+            kmers += self.graph.paths.codes(path).len() + 1 - self.graph.k;
+        }
+        self.depth.of(counts, kmers)
+    }
+
+    /// The jumps of a scaffold, which are no links of the graph, and its path.
+    fn lines(&self, name: &str, scaffold: &Scaffold) -> Vec<String> {
+        let (mut lines, mut path, mut steps) = (Vec::new(), String::new(), Vec::new());
+        let mut before: Option<String> = None;
+        for part in &scaffold.parts {
+            let here = format!("contig_{}", part.entered / 2 + 1);
+            let sign = sign(part.entered, false);
+            let jump = part.joined.as_ref().and_then(|joined| self.jump(joined));
+            match (&part.joined, jump) {
+                (None, _) => {}
+                (Some(_), None) => {
+                    path.push(',');
+                    steps.push(format!("{}M", self.graph.k - 1));
+                }
+                (Some(_), Some(bases)) => {
+                    path.push(';');
+                    steps.push(format!("{bases}J"));
+                    let before = before.unwrap_or_default();
+                    lines.push(format!("J\t{before}\t{here}\t{sign}\t{bases}\n"));
+                }
+            }
+            path.push_str(&format!("{here}{sign}"));
+            before = Some(format!("{here}\t{sign}"));
+        }
+        let mark = if scaffold.circular { "\tTP:Z:circular" } else { "" };
+        lines.push(format!("P\t{name}\t{path}\t{}{mark}\n", steps.join(",")));
+        lines
+    }
+
+    /// How far a contig is from the one before, where no link says so.
+    fn jump(&self, joined: &Seam) -> Option<i64> {
+        match joined {
+            Seam::Joint(Joint::Shared(bases)) if bases + 1 == self.graph.k => None,
+            Seam::Joint(Joint::Shared(bases)) => Some(-(*bases as i64)),
+            Seam::Joint(Joint::Between(bases)) => Some(bases.len() as i64),
+            Seam::Gap(bases) => Some(*bases as i64),
+        }
+    }
+}
+
+impl Part {
+    /// Whether bases before it are not known.
+    fn is_after_gap(&self) -> bool {
+        matches!(self.joined, Some(Seam::Gap(_)))
+    }
+}
+
+impl ScaffoldNumbers {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.lengths.len() as u64
+    }
+
+    /// As `stats.json` has them.
+    pub fn stats(&self) -> Value {
+        let bases: u64 = self.lengths.iter().sum();
+        let (n50, l50) = half_of(&self.lengths, bases);
+        json!({
+            "scaffolds": self.lengths.len(),
+            "bases": bases,
+            "largest": self.lengths.first(),
+            "n50": n50,
+            "l50": l50,
+            "gaps": self.gaps,
+            "gap_bases": self.gap_bases,
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! Contigs that no read joins are put in order by read pairs, over a gap of about the right length.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use cuesta_core::job::{Request, VerificationLevel};
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use serde_json::json;
+
+use common::{turned, write_reads};
+
+const READ: usize = 90;
+const UNREAD: Range<usize> = 3000..3070;
+
+/// Pairs over a drawn genome, about 300 bases long, none of which has a base of [`UNREAD`].
+fn genome_and_pairs() -> (String, Vec<String>) {
+    let chance = Stream::new(7, 1);
+    let base = |place| char::from(b"ACGT"[(chance.bits(place) & 3) as usize]);
+    let genome: String = (0..6000).map(base).collect();
+    let mut reads = Vec::new();
+    for index in 0..6000u64 {
+        let draw =
+            |what: u64, below: u64| chance.below((1 << 40) + index * 8 + what, below) as usize;
+        let span = 240 + draw(0, 61) + draw(1, 61);
+        let start = draw(2, (genome.len() - span) as u64);
+        let ends = [start..start + READ, start + span - READ..start + span];
+        if ends.iter().any(|one| one.start < UNREAD.end && UNREAD.start < one.end) {
+            continue;
+        }
+        let [one, two] = ends.map(|range| genome[range].to_owned());
+        let pair = [one, turned(&two)];
+        let is_turned = draw(3, 2) == 1;
+        reads.extend(if is_turned { [pair[1].clone(), pair[0].clone()] } else { pair });
+    }
+    (genome, reads)
+}
+
+fn assembled(folder: &Path, threads: usize) -> Request {
+    let request = Request {
+        inputs: vec![folder.join("reads.fa")],
+        parameters: json!({"kmer_sizes": "31", "interleaved": true, "min_contig": 100}),
+        output: folder.join(format!("answer-{threads}")),
+        seed: 0,
+        threads,
+        memory_bytes: 1 << 30,
+        scratch: folder.to_owned(),
+        verify: VerificationLevel::Full,
+        names: None,
+    };
+    fs::create_dir(&request.output).unwrap();
+    cuesta_assembly::run(&request, &Progress::default()).unwrap();
+    request
+}
+
+#[test]
+fn a_gap_is_as_long_as_the_pairs_across_it_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let (genome, reads) = genome_and_pairs();
+    write_reads(folder.path(), &reads);
+    let request = assembled(folder.path(), 1);
+    let text = |name: &str| fs::read_to_string(request.output.join(name)).unwrap();
+    assert_eq!(text("contigs.fa").matches('>').count(), 2);
+    let scaffolds = text("scaffolds.fa");
+    let lines: Vec<&str> = scaffolds.lines().collect();
+    assert_eq!(lines.len(), 2, "{scaffolds}");
+    assert!(lines[0].starts_with(">scaffold_1 length=") && lines[0].ends_with(" gaps=1"));
+    let unknown = lines[1].matches('N').count();
+    assert!(unknown.abs_diff(UNREAD.len()) <= 12, "{unknown}");
+    let known: Vec<&str> = lines[1].split('N').filter(|part| !part.is_empty()).collect();
+    let is_there = |part: &&str| genome.contains(*part) || genome.contains(&turned(part));
+    assert!(known.len() == 2 && known.iter().all(is_there));
+    let graph = text("graph.gfa");
+    assert!(graph.starts_with("H\tVN:Z:1.2\n") && graph.contains(&format!("\t{unknown}J\n")));
+    let verdict = cuesta_assembly::verify(&request, &Progress::default()).unwrap();
+    assert!(verdict.verified, "{:?}", verdict.remark);
+    let other = assembled(folder.path(), 3);
+    for name in ["scaffolds.fa", "graph.gfa", "stats.json"] {
+        assert_eq!(fs::read(other.output.join(name)).unwrap(), text(name).into_bytes(), "{name}");
+    }
+}
