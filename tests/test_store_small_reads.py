@@ -12,9 +12,12 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.store import control
-from cuesta.store.client import COPIES_BEFORE_MAPPING, CachedFile
+from cuesta.store.client import CachedFile
 from cuesta.store.filesystem import CuestaFileSystem
 from storekit import BLOCK_BYTES, noise, running_store
+
+COPIES_BEFORE_MAPPING = 4
+"""As in the Rust of the blocks that a client holds."""
 
 
 def test_reads_of_any_size_at_any_place_give_the_bytes_of_the_file(tmp_path: Path) -> None:
@@ -80,6 +83,24 @@ def test_a_block_that_is_read_again_and_again_is_mapped_and_stays_right(tmp_path
         file.close()
         del file
         assert str(store.folder / "blocks") not in Path("/proc/self/maps").read_text()
+
+
+@pytest.mark.parametrize(("blocks_of_memory", "held"), [(44, 22), (90, 40)])
+def test_blocks_stay_leased_up_to_half_of_the_memory(
+    tmp_path: Path, blocks_of_memory: int, held: int
+) -> None:
+    with running_store(tmp_path, memory_bytes=blocks_of_memory * BLOCK_BYTES) as store:
+        content = store.write("a", noise(8, 40 * BLOCK_BYTES))
+        file = CachedFile(store.folder, "/a")
+        buffer = bytearray(len(content))
+        for _ in range(2):
+            file.read_into(memoryview(buffer), 0)
+            assert buffer == content
+        assert len(file.held) == held
+        file.close()
+        assert len(file.held) == 0
+        with pytest.raises(ValueError, match="closed"):
+            file.held.readinto(bytearray(1))
 
 
 @pytest.mark.parametrize(

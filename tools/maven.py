@@ -23,8 +23,9 @@ _POM = """\
 """
 _DEPENDENCY = """
     <dependency>
-      <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
+      <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}
     </dependency>"""
+_CLASSIFIER = "\n      <classifier>{}</classifier>"
 
 
 class MavenError(Exception):
@@ -37,12 +38,14 @@ def is_installed() -> bool:
 
 
 def jars(name: str, artifacts: Sequence[str]) -> Path:
-    """A folder with the jars of `artifacts` (`GROUP:NAME:VERSION`) and of what they depend on.
+    """A folder with the jars of `artifacts` and of what they depend on.
+
+    Arguments: each is `GROUP:NAME:VERSION`, or `GROUP:NAME:VERSION:CLASSIFIER`.
 
     Guarantee: a folder that exists is complete; another list of artifacts has another folder.
     Errors: `MavenError`.
     """
-    dependencies = "".join(_DEPENDENCY.format(*one.split(":")) for one in artifacts)
+    dependencies = "".join(map(_dependency, artifacts))
     pom = _POM.format(name=name, dependencies=dependencies)
     folder = CACHE / f"{name}-{hashlib.sha256(pom.encode()).hexdigest()[:12]}"
     if folder.is_dir():
@@ -58,6 +61,12 @@ def jars(name: str, artifacts: Sequence[str]) -> Path:
             if not folder.is_dir():  # Somebody else has made it meanwhile.
                 raise
     return folder
+
+
+def _dependency(artifact: str) -> str:
+    group, name, version, *classifier = artifact.split(":")
+    words = "".join(map(_CLASSIFIER.format, classifier))
+    return _DEPENDENCY.format(group, name, version, words)
 
 
 def _copy(pom: str, folder: Path) -> None:

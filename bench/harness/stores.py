@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,8 +143,10 @@ class Reader:
     It is asked by lines, `crates/store/examples/speed.rs` or `bench/peers/store_reader.py`.
     """
 
-    def __init__(self, words: list[str], store: RunningStore, file: Path) -> None:
-        self._words = [*words, str(store.folder), store.path(file), str(file)]
+    def __init__(
+        self, words: list[str], store: RunningStore, file: Path, more: Sequence[str] = ()
+    ) -> None:
+        self._words = [*words, str(store.folder), store.path(file), str(file), *more]
         self._process: subprocess.Popen[str] | None = None
 
     def pid(self) -> int:

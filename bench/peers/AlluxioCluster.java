@@ -44,9 +44,11 @@ final class AlluxioCluster {
   private final AlluxioURI file;
   private final long sizeBytes;
   private final byte[][] arrays;
+  private final String address;
 
-  private AlluxioCluster(FileSystem system, AlluxioURI file) throws Exception {
+  private AlluxioCluster(FileSystem system, AlluxioURI file, String address) throws Exception {
     this.system = system;
+    this.address = address;
     this.file = file;
     this.sizeBytes = system.getStatus(file).getLength();
     this.arrays = new byte[(int) ((sizeBytes + ARRAY_BYTES - 1) / ARRAY_BYTES)][ARRAY_BYTES];
@@ -65,7 +67,8 @@ final class AlluxioCluster {
     AlluxioURI folder = new AlluxioURI("/under");
     MountPOptions options = MountPOptions.newBuilder().setReadOnly(true).build();
     system.mount(folder, new AlluxioURI(words[0]), options);
-    AlluxioCluster reader = new AlluxioCluster(system, folder.join(words[1]));
+    AlluxioURI file = folder.join(words[1]);
+    AlluxioCluster reader = new AlluxioCluster(system, file, cluster.getMasterURI());
     BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
     for (String line = lines.readLine(); line != null; line = lines.readLine()) {
       System.out.println("> " + reader.answer(line));
@@ -77,6 +80,7 @@ final class AlluxioCluster {
   private String answer(String line) throws Exception {
     return switch (line) {
       case "read" -> Double.toString(read());
+      case "address" -> address;
       case "small" -> Double.toString(small());
       case "digest" -> digest();
       case "cached" -> Integer.toString(system.getStatus(file).getInMemoryPercentage());

@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ARTIFACT = "org.alluxio:alluxio-minicluster:2.9.4"
+CLIENT = "org.alluxio:alluxio-shaded-client:2.9.4"
 PROGRAM = Path(__file__).with_name("AlluxioCluster.java")
 HEAP_BYTES = 2 << 30
 """Beside the arrays that are read into."""
@@ -21,6 +22,14 @@ def missing() -> str | None:
     if shutil.which("java") is None:
         return f"Alluxio needs Java {JAVA_MIN}"
     return None if shutil.which("mvn") else "Alluxio comes by Maven: apt-get install maven"
+
+
+def client_jar() -> Path:
+    """The client for Hadoop's programs. Errors: `maven.MavenError`."""
+    sys.path.append(str(ROOT / "tools"))
+    import maven
+
+    return next(maven.jars("alluxio-client", [CLIENT]).glob("alluxio-shaded-client-*.jar"))
 
 
 class Cluster:

@@ -27,8 +27,10 @@ def mounted(place: Path, cache_bytes: int) -> Iterator[Path]:
 
     Errors: `RuntimeError` with what it said.
     """
-    shutil.rmtree(place, ignore_errors=True)
     mount = place / "mount"
+    if os.path.ismount(mount):  # of a run that was killed
+        _run("umount", "--force", str(mount))
+    shutil.rmtree(place, ignore_errors=True)
     mount.mkdir(parents=True)
     meta = f"sqlite3://{place}/meta.db"
     _run("format", "--storage", "file", "--bucket", f"{place}/objects/", meta, "bench")

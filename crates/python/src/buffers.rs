@@ -4,12 +4,11 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
-use std::fs::File;
-use std::path::PathBuf;
+use std::sync::Arc;
 
-use cuesta_store::mapping::Mapping;
+use cuesta_store::client::block::StoredBlock;
 use pyo3::buffer::{Element, PyBuffer};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -22,6 +21,23 @@ pub fn slice<T: Element>(buffer: &PyBuffer<T>) -> PyResult<&[T]> {
     // SAFETY: PyBuffer checked the type, `check` the layout; the buffer keeps the memory in place
     // as long as it lives, and callers do not write to it while it is read.
     Ok(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<T>(), count) })
+}
+
+/// What a buffer holds, to be written to.
+///
+/// # Errors
+/// `ValueError` for one with gaps; `BufferError` for one that is read-only.
+pub fn slice_mut(buffer: &mut PyBuffer<u8>) -> PyResult<&mut [u8]> {
+    let count = check(buffer)?;
+    if buffer.readonly() {
+        return Err(PyBufferError::new_err("a buffer to read into must not be read-only"));
+    }
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    // SAFETY: as in `slice`; it may be written to, and whoever gives a buffer to be filled does
+    // not look at it meanwhile.
+    Ok(unsafe { std::slice::from_raw_parts_mut(buffer.buf_ptr().cast::<u8>(), count) })
 }
 
 fn check<T: Element>(buffer: &PyBuffer<T>) -> PyResult<usize> {
@@ -37,14 +53,14 @@ pub struct Block(Bytes);
 
 enum Bytes {
     Owned(Vec<u8>),
-    Mapped(Mapping),
+    Stored(Arc<StoredBlock>),
 }
 
 impl Block {
     fn bytes(&self) -> &[u8] {
         match &self.0 {
             Bytes::Owned(bytes) => bytes,
-            Bytes::Mapped(mapping) => mapping,
+            Bytes::Stored(block) => block.mapped().unwrap_or_default(),
         }
     }
 }
@@ -54,18 +70,17 @@ impl Block {
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(Bytes::Owned(bytes))
     }
+
+    /// A block of the store, which is mapped.
+    pub fn stored(block: Arc<StoredBlock>) -> Self {
+        Self(Bytes::Stored(block))
+    }
 }
 
 #[pymethods]
 impl Block {
     fn __len__(&self) -> usize {
         self.bytes().len()
-    }
-
-    /// A block of the store, whose file has so many bytes, mapped.
-    #[staticmethod]
-    fn map(path: PathBuf, size_bytes: usize) -> PyResult<Self> {
-        Ok(Self(Bytes::Mapped(Mapping::new(&File::open(path)?, size_bytes)?)))
     }
 
     // SAFETY: called by Python with a view to be filled. The bytes of a frozen object stay where

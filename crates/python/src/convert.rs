@@ -55,6 +55,10 @@ pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<Strin
             let (images, bytes) = generate::images::write(&asked(request)?, progress)?;
             to_json(&serde_json::json!({ "images": images, "bytes": bytes }))
         }
+        "reads" => {
+            let (reads, bytes) = generate::reads::write(&asked(request)?, progress)?;
+            to_json(&serde_json::json!({ "reads": reads, "bytes": bytes }))
+        }
         other => Err(Error::defect("data make", format!("no generator is named {other}"))),
     }
 }

@@ -6,6 +6,7 @@ mod convert;
 mod panics;
 mod rounds;
 mod storage;
+mod stored;
 mod workloads;
 
 use std::path::PathBuf;
@@ -39,6 +40,9 @@ mod _native {
 
     #[pymodule_export]
     use super::rounds::{Leader, Worker};
+
+    #[pymodule_export]
+    use super::stored::HeldBlocks;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

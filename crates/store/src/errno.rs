@@ -8,6 +8,7 @@ pub fn errno_of(error: &io::Error) -> Option<i32> {
         io::ErrorKind::NotFound => Some(libc::ENOENT),
         io::ErrorKind::IsADirectory => Some(libc::EISDIR),
         io::ErrorKind::NotADirectory => Some(libc::ENOTDIR),
+        io::ErrorKind::AlreadyExists => Some(libc::EEXIST),
         io::ErrorKind::DirectoryNotEmpty => Some(libc::ENOTEMPTY),
         io::ErrorKind::PermissionDenied => Some(libc::EACCES),
         io::ErrorKind::StorageFull => Some(libc::ENOSPC),

@@ -15,6 +15,9 @@ use crate::store::rules::QuotaUse;
 use crate::under::UnderVersion;
 use crate::under::layout::Layout;
 
+/// Which version of the specification this is: another one where a client of this version would
+/// take an answer for what it is not.
+pub const WIRE: u32 = 1;
 /// Most bytes of the text of a message.
 const TEXT_BYTES_MAX: u32 = 64 << 20;
 /// Most bytes that one message carries besides.
@@ -42,6 +45,8 @@ pub enum Question {
     Stat { path: StorePath },
     /// What is in a folder.
     List { path: StorePath },
+    /// Which blocks of a file are in memory.
+    Blocks { path: StorePath },
     /// Brings a file into memory.
     Load { path: StorePath },
     /// Brings a file into memory to stay.
@@ -63,7 +68,13 @@ pub enum Question {
     /// A block of memory has all its bytes.
     Seal { number: u64, index: u64, bytes: u64 },
     /// The file is as large as this, and gets its name.
-    Commit { number: u64, bytes: u64 },
+    Commit {
+        number: u64,
+        bytes: u64,
+        /// Refuse it where something has its name.
+        #[serde(default)]
+        is_new: bool,
+    },
     /// Gives up a file that is being written.
     Abandon { number: u64 },
     /// Brings a file, or all that are dirty, to the disk of the under level.
@@ -73,7 +84,13 @@ pub enum Question {
     /// Removes a file or an empty folder.
     Remove { path: StorePath },
     /// Renames a file or folder.
-    Rename { path: StorePath, to: StorePath },
+    Rename {
+        path: StorePath,
+        to: StorePath,
+        /// Refuse it where something has that name.
+        #[serde(default)]
+        is_new: bool,
+    },
     /// Makes a folder.
     MakeFolder { path: StorePath },
 }
@@ -106,6 +123,8 @@ pub enum Reply {
     Leased { path: Option<PathBuf>, size_bytes: u64, checksum: u32 },
     /// To [`Question::List`] and [`Question::Stat`].
     Entries { entries: Vec<DirectoryEntry> },
+    /// To [`Question::Blocks`]: their numbers.
+    Resident { in_memory: Vec<u64> },
     /// To what moves bytes.
     Moved { bytes: u64 },
     /// To [`Question::Create`].
@@ -141,6 +160,8 @@ pub struct DirectoryEntry {
 /// What a store is and has done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
+    /// [`WIRE`].
+    pub wire: u32,
     /// The daemon's process.
     pub pid: u32,
     /// Seconds since it began.

@@ -189,12 +189,93 @@ fn files_are_renamed_and_removed_wherever_they_are() {
 }
 
 #[test]
+fn what_is_to_be_new_replaces_nothing() {
+    for mode in WriteMode::ALL {
+        for other in WriteMode::ALL {
+            let setting = Setting::new(10);
+            let store = setting.store();
+            write(&store, "a", &bytes(1, 1500), mode).unwrap();
+            let taken = Some(libc::EEXIST);
+            let number = store.create(&at("a"), other).unwrap();
+            assert_eq!(store.commit_as(number, 0, true).unwrap_err().errno, taken);
+            write(&store, "b", &bytes(2, 500), other).unwrap();
+            assert_eq!(store.rename_as(&at("b"), &at("a"), true).unwrap_err().errno, taken);
+            assert_eq!(read(&store, "a").unwrap(), bytes(1, 1500), "{mode} {other}");
+            store.rename_as(&at("b"), &at("c"), true).unwrap();
+            assert_eq!(read(&store, "c").unwrap(), bytes(2, 500), "{mode} {other}");
+            let audit = store.audit(true);
+            assert_eq!((audit.files, audit.lost.len(), audit.changed.len()), (2, 0, 0));
+        }
+    }
+}
+
+#[test]
+fn a_file_is_no_folder_wherever_it_is() {
+    for mode in WriteMode::ALL {
+        let setting = Setting::new(10);
+        let store = setting.store();
+        write(&store, "a", &bytes(1, 500), mode).unwrap();
+        let errno = |done: cuesta_core::Result<()>| done.unwrap_err().errno;
+        assert_eq!(errno(store.make_folder(&at("a"))), Some(libc::EEXIST), "{mode}");
+        assert_eq!(errno(store.make_folder(&at("a/b"))), Some(libc::ENOTDIR), "{mode}");
+        assert_eq!(errno(store.list(&at("a")).map(|_| ())), Some(libc::ENOTDIR), "{mode}");
+        for other in WriteMode::ALL {
+            let below = errno(store.create(&at("a/b"), other).map(|_| ()));
+            assert_eq!(below, Some(libc::ENOTDIR), "{mode} {other}");
+            // It was none when the file was begun.
+            let number = store.create(&at("c"), other).unwrap();
+            store.make_folder(&at("c")).unwrap();
+            assert_eq!(errno(store.commit(number, 0)), Some(libc::EISDIR), "{mode} {other}");
+            store.remove_name(&at("c")).unwrap();
+        }
+        assert_eq!(read(&store, "a").unwrap(), bytes(1, 500));
+        assert_eq!(store.audit(true).files, 1);
+    }
+}
+
+#[test]
+fn a_file_keeps_its_time_when_it_is_flushed() {
+    for mode in [WriteMode::Memory, WriteMode::Back] {
+        let setting = Setting::new(10);
+        let store = setting.store();
+        write(&store, "a", &bytes(1, 500), mode).unwrap();
+        let before = store.facts(&at("a")).unwrap().version;
+        store.flush(Some(&at("a"))).unwrap();
+        let after = store.facts(&at("a")).unwrap().version;
+        assert_ne!(after.device, 0);
+        assert_eq!(after.modified_ns, before.modified_ns, "{mode}");
+    }
+}
+
+#[test]
+fn of_many_who_make_a_new_file_one_does() {
+    let setting = Setting::new(64);
+    let store = setting.store();
+    for round in 0..20 {
+        let path = at(&format!("d/{round}"));
+        let made = std::thread::scope(|scope| {
+            let make = |mode| {
+                let number = store.create(&path, mode).unwrap();
+                store.commit_as(number, 0, true).is_ok()
+            };
+            let tried = WriteMode::ALL.map(|mode| scope.spawn(move || make(mode)));
+            tried.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert_eq!(made.iter().filter(|&&is_made| is_made).count(), 1, "round {round}");
+    }
+}
+
+#[test]
 fn a_folder_is_renamed_with_what_is_dirty_in_it() {
     let setting = Setting::new(10);
     let store = setting.store();
     write(&store, "d/a", &bytes(1, 1500), WriteMode::Back).unwrap();
     write(&store, "d/e/b", &bytes(2, 1500), WriteMode::Through).unwrap();
-    store.rename(&at("d"), &at("f")).unwrap();
+    // The new folder is there by what is in memory in it.
+    write(&store, "g/c", &bytes(3, 500), WriteMode::Memory).unwrap();
+    store.rename(&at("d"), &at("g/d")).unwrap();
+    store.rename(&at("g/d"), &at("f")).unwrap();
+    store.remove_name(&at("g/c")).unwrap();
     assert_eq!(read(&store, "f/a").unwrap(), bytes(1, 1500));
     assert_eq!(read(&store, "f/e/b").unwrap(), bytes(2, 1500));
     assert_eq!((store.audit(true).files, store.audit(true).lost.len()), (2, 0));

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuesta.cli.store_conf import hadoop_conf, spark_conf
 from cuesta.cli.store_mount import mount, unmount
 from cuesta.cli.store_start import start_command, stop
 
@@ -49,6 +50,8 @@ def register(app: typer.Typer) -> None:
         "audit": audit,
         "mount": mount,
         "unmount": unmount,
+        "spark-conf": spark_conf,
+        "hadoop-conf": hadoop_conf,
         "scrub": scrub,
         "trace": record_trace,
         "simulate": simulate_policies,

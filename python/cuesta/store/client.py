@@ -7,15 +7,10 @@ import os
 import socket
 import struct
 import time
-from collections import OrderedDict
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cuesta.errors import EngineError, EngineMissing, InputError
-
-if TYPE_CHECKING:
-    from cuesta._native import Block
 
 SOCKET = "socket"
 """The socket in the folder of a store."""
@@ -25,11 +20,10 @@ PING_SECONDS = 0.3
 """A store that has not answered a ping by then hangs."""
 FILL_SECONDS = 30.0
 """A read that takes longer is given up, though the store lives."""
-LEASES_MAX = 16
-"""Blocks of a file that stay leased."""
-COPIES_BEFORE_MAPPING = 4
-"""So many times the bytes of a block are copied by the system before it is mapped: what it takes
-to bring the pages of a mapping in was measured as about four such copies."""
+LEASES_FEW = 16
+LEASES_MAX = 64
+"""Blocks of a file that stay leased: a few, then as many as this where that is not more than half
+of the memory's."""
 _LENGTHS = struct.Struct("<II")
 _READS = frozenset({"open", "lease", "read", "stat", "list"})
 """What takes no longer than the under level; other questions are about as much as there is."""
@@ -137,6 +131,8 @@ class CachedFile:
     """
 
     def __init__(self, folder: Path, path: str) -> None:
+        from cuesta import _native
+
         self._connection = Connection(folder)
         try:
             opened = self._connection.ask("open", path=path)
@@ -149,7 +145,9 @@ class CachedFile:
         self._version: dict[str, int] = opened["version"]
         self.size_bytes: int = self._version["size_bytes"]
         self.block_bytes: int = opened["block_bytes"]
-        self._leases: OrderedDict[int, _Lease] = OrderedDict()
+        self.held = _native.HeldBlocks(self.size_bytes, self.block_bytes, self._missed)
+        self._most: int | None = None
+        """How many blocks may stay leased, once that is known."""
         self._is_lost = False
         """Whether the store has ended or hangs."""
         self._past: int | None = None
@@ -162,57 +160,63 @@ class CachedFile:
 
         The view stays as it is after the file is closed, also when the block leaves the store.
         """
-        lease = self._lease(index)
-        return memoryview(lease.mapped()) if lease else None
+        found = self.held.block(index) if self._lease(index) else None
+        return None if found is None else memoryview(found)
 
-    def _lease(self, index: int) -> _Lease | None:
-        found = self._leases.get(index)
-        if found is None:
-            if self._is_lost or index in self._refused:
-                return None
-            lease = self._ask("lease", index=index)
-            if lease is None:
-                return None
-            if lease["path"] is None:
-                size_bytes = min(self.block_bytes, self.size_bytes - index * self.block_bytes)
-                self._refused[index] = size_bytes
-                # Blocks that are only held for later use may be what takes the room.
-                self._give_back(len(self._leases))
-                return None
+    def _lease(self, index: int) -> bool:
+        """Whether a block is held, now."""
+        if index in self.held:
+            return True
+        if self._is_lost or index in self._refused:
+            return False
+        lease = self._ask("lease", index=index)
+        if lease is None:
+            return False
+        if lease["path"] is None:
+            size_bytes = min(self.block_bytes, self.size_bytes - index * self.block_bytes)
+            self._refused[index] = size_bytes
+            # Blocks that are only held for later use may be what takes the room.
+            self._give_back(len(self.held))
+            return False
+        try:
+            self.held.hold(index, lease["path"])
+        except FileNotFoundError:  # The store ended after its answer.
+            self._is_lost = True
+            return False
+        self._give_back(len(self.held) - self._leases_max())
+        return True
+
+    def _leases_max(self) -> int:
+        if self._most is None and len(self.held) > LEASES_FEW:
             try:
-                found = self._leases[index] = _Lease(lease["path"])
-            except FileNotFoundError:  # The store ended after its answer.
-                self._is_lost = True
-                return None
-            self._give_back(len(self._leases) - LEASES_MAX)
-        self._leases.move_to_end(index)
-        return found
+                half = self._connection.ask("status")["memory_bytes"] // self.block_bytes // 2
+            except EngineMissing:
+                half = 0
+            self._most = min(max(LEASES_FEW, half), LEASES_MAX)
+        return self._most or LEASES_FEW
 
     def _give_back(self, count: int) -> None:
         for _ in range(count):
-            oldest, released = self._leases.popitem(last=False)
-            released.close()
-            self._ask("release", index=oldest)
+            oldest = self.held.let_go()
+            if oldest is not None:
+                self._ask("release", index=oldest)
+
+    def _missed(self, buffer: Any, place: int) -> int:
+        """Fill a buffer with what is not all in one block that is held; how many bytes."""
+        view = memoryview(buffer).cast("B")[: max(0, self.size_bytes - place)]
+        self.read_into(view, place)
+        return len(view)
 
     def read_into(self, buffer: memoryview, offset: int) -> None:
         """Fill `buffer` from `offset` on; all of it lies in the file."""
-        index, within = divmod(offset, self.block_bytes)
-        held = self._leases.get(index)
-        # Most reads: of one block, which is leased.
-        if held is not None and within + len(buffer) <= held.size_bytes:
-            self._leases.move_to_end(index)
-            done = held.read_into(buffer, within)
-        else:
-            done = 0
+        done = 0
         while done < len(buffer):
             index, within = divmod(offset + done, self.block_bytes)
-            count = min(self.block_bytes - within, len(buffer) - done)
-            piece = buffer[done : done + count]
-            lease = self._lease(index)
-            if lease is None:
-                done += self._read_past(piece, offset + done)
+            piece = buffer[done : done + self.block_bytes - within]
+            if self._lease(index) and self.held.copy(piece, offset + done):
+                done += len(piece)
             else:
-                done += lease.read_into(piece, within)
+                done += self._read_past(piece, offset + done)
 
     def _read_past(self, piece: memoryview, place: int) -> int:
         """Fill a piece of a block from the under level, without the store."""
@@ -259,49 +263,5 @@ class CachedFile:
         if self._past is not None:
             os.close(self._past)
             self._past = None
-        for lease in self._leases.values():
-            lease.close()
-        self._leases.clear()
+        self.held.close()
         self._connection.close()
-
-
-class _Lease:
-    """The file of a block, open."""
-
-    def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self.size_bytes = os.fstat(self._file).st_size
-        self._map: Block | None = None
-        self._view: memoryview | None = None
-        """Of the mapping, once all of its pages are there."""
-        self._copies_bytes = COPIES_BEFORE_MAPPING * self.size_bytes
-        """Bytes that the system still copies."""
-
-    def mapped(self) -> Block:
-        """The block as memory of this process."""
-        if self._map is None:
-            from cuesta import _native
-
-            # By its number: its name may be gone.
-            place = Path(f"/proc/self/fd/{self._file}")
-            self._map = _native.Block.map(place, self.size_bytes)
-        return self._map
-
-    def read_into(self, buffer: memoryview, offset: int) -> int:
-        """Copy bytes: by the system at first, which is faster than to map the block."""
-        view = self._view
-        if view is not None:
-            buffer[:] = view[offset : offset + len(buffer)]
-            return len(buffer)
-        count = os.preadv(self._file, [buffer], offset)
-        self._copies_bytes -= count
-        if self._copies_bytes < 0:
-            self._copies_bytes = COPIES_BEFORE_MAPPING * self.size_bytes
-            with suppress(OSError):  # The system may map no more; it still copies.
-                self._view = memoryview(self.mapped())
-        return count
-
-    def close(self) -> None:
-        """What is mapped stays with whoever has a view of it."""
-        os.close(self._file)
-        self._map = self._view = None

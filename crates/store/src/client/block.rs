@@ -1,4 +1,4 @@
-//! A block of the store as memory of this process.
+//! A block of the store as memory of this process, for clients that keep their own leases.
 
 use std::fs::File;
 use std::io;
@@ -30,7 +30,7 @@ impl StoredBlock {
     ///
     /// # Errors
     /// `InvalidData` for a file of another size; those of the system.
-    pub(super) fn open(path: &Path, size_bytes: u64) -> io::Result<Self> {
+    pub fn open(path: &Path, size_bytes: u64) -> io::Result<Self> {
         let file = File::open(path)?;
         // Of this size it stays: it is read-only, and no store cuts a block short. So a mapping
         // has a page behind every byte, and touching it raises no SIGBUS.
@@ -46,7 +46,7 @@ impl StoredBlock {
     ///
     /// # Errors
     /// Those of the system.
-    pub(super) fn mapped(&self) -> io::Result<&[u8]> {
+    pub fn mapped(&self) -> io::Result<&[u8]> {
         let mapping = self.mapping.get_or_init(|| Mapping::new(&self.file, self.size_bytes).ok());
         mapping.as_deref().ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
@@ -55,7 +55,7 @@ impl StoredBlock {
     ///
     /// # Errors
     /// Those of the system.
-    pub(super) fn copy(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+    pub fn copy(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
         let is_mapped = self.mapping.get().is_some() || {
             let count = into.len() as u64;
             let copied = self.copied.fetch_add(count, Ordering::Relaxed) + count;

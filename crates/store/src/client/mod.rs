@@ -3,7 +3,7 @@
 //! A store that ends or hangs breaks no reader: within a second it goes on with the under level, in
 //! the version that was opened. See `spec/formats/store-wire.md`.
 
-mod block;
+pub mod block;
 mod connection;
 mod file;
 pub mod limits;

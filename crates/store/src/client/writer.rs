@@ -207,7 +207,7 @@ impl WrittenFile {
             self.seal(index)?;
         }
         let (number, bytes) = (self.number, self.size_bytes);
-        self.ask(&Question::Commit { number, bytes }).map(|_| ())
+        self.ask(&Question::Commit { number, bytes, is_new: false }).map(|_| ())
     }
 
     /// Where a block is written.

@@ -59,6 +59,9 @@ impl<'a> Conversation<'a> {
             Question::Read { number, offset, bytes } => self.read((number, offset), bytes, payload),
             Question::Stat { ref path } => self.daemon.stat(path),
             Question::List { ref path } => self.daemon.list(path),
+            Question::Blocks { ref path } => {
+                Ok(Reply::Resident { in_memory: store.blocks_in_memory(path) })
+            }
             Question::Load { ref path } => store.load(path).map(|bytes| Reply::Moved { bytes }),
             Question::Pin { ref path } => store.pin(path).map(|bytes| Reply::Moved { bytes }),
             Question::Unpin { ref path } => {
@@ -110,7 +113,7 @@ impl<'a> Conversation<'a> {
                 return Ok(Reply::Audited(Box::new(store.audit(reads_bytes))));
             }
             Question::Remove { ref path } => store.remove_name(path)?,
-            Question::Rename { ref path, ref to } => store.rename(path, to)?,
+            Question::Rename { ref path, ref to, is_new } => store.rename_as(path, to, is_new)?,
             Question::MakeFolder { ref path } => store.make_folder(path)?,
             _ => (),
         }
@@ -131,14 +134,14 @@ impl<'a> Conversation<'a> {
             Question::Seal { number, index, bytes } => {
                 store.seal(BlockKey { file: number, index }, bytes)?;
             }
-            Question::Commit { number, bytes } => {
+            Question::Commit { number, bytes, is_new } => {
                 self.writes.retain(|&one| one != number);
                 let is_closing = self.daemon.is_closing.read();
                 if *is_closing.unwrap_or_else(PoisonError::into_inner) {
                     store.abandon(number);
                     return Err(Error::input("store", "the store is being stopped"));
                 }
-                store.commit(number, bytes)?;
+                store.commit_as(number, bytes, is_new)?;
             }
             Question::Abandon { number } => {
                 self.writes.retain(|&one| one != number);

@@ -24,7 +24,7 @@ use crate::store::{Store, StoreOptions};
 use crate::under::layout::Layout;
 use crate::under::posix::PosixUnder;
 use crate::under::{Facts, Under};
-use crate::wire::{self, DirectoryEntry, Reply, Status};
+use crate::wire::{self, DirectoryEntry, Reply, Status, WIRE};
 use conversation::Conversation;
 
 /// The socket in the folder of a store.
@@ -228,6 +228,7 @@ impl Daemon {
     fn status(&self) -> Status {
         let options = self.store.options();
         Status {
+            wire: WIRE,
             pid: std::process::id(),
             uptime_seconds: self.begun.elapsed().as_secs_f64(),
             under: self.under.clone(),

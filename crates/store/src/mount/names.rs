@@ -316,7 +316,7 @@ impl MountTree {
         self.commit(node, &mut state)?;
         let replaced = replaced.filter(|replaced| !replaced.is_folder);
         let mut held = replaced.as_ref().map(|replaced| self.hold(replaced)).transpose()?;
-        self.link.ask(&Question::Rename { path: from.clone(), to: to.clone() })?;
+        self.link.ask(&Question::Rename { path: from.clone(), to: to.clone(), is_new: false })?;
         if let (Some(replaced), Some(held)) = (&replaced, &mut held) {
             self.unname(replaced, held);
         }
@@ -340,7 +340,7 @@ impl MountTree {
             state.reopen();
         }
         self.clear_folder(from)?;
-        self.link.ask(&Question::Rename { path: from.clone(), to: to.clone() })?;
+        self.link.ask(&Question::Rename { path: from.clone(), to: to.clone(), is_new: false })?;
         lock(&self.nodes).rename(from, to);
         Ok(())
     }

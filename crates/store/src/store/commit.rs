@@ -14,6 +14,10 @@ use super::{OPERATION, Store, system};
 use crate::path::StorePath;
 use crate::under::UnderVersion;
 
+/// The system's clock of files goes in steps of at most this. A file is closed a step earlier, so
+/// that it can keep that time on the under level, where a later change, even in this step, shows.
+const CLOCK_STEP_NS: i64 = 10_000_000;
+
 impl Store {
     /// The writer is done: the file is as large as this, and has its name. What holds after this
     /// is what its mode promises.
@@ -21,9 +25,28 @@ impl Store {
     /// # Errors
     /// `Input` where bytes are missing; `System`. The file is given up then.
     pub fn commit(&self, number: u64, size_bytes: u64) -> Result<()> {
+        self.commit_as(number, size_bytes, false)
+    }
+
+    /// As [`commit`](Self::commit); a file that `is_new` is refused where its name is taken.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn commit_as(&self, number: u64, size_bytes: u64, is_new: bool) -> Result<()> {
         let entry = self.written(number)?;
+        let path = lock(&entry).record.path.clone();
+        let _claim = self.claims.claim(&path);
         let mut written = lock(&entry);
-        let path = written.record.path.clone();
+        let taken = self.facts(&path).ok();
+        let refusal = match taken {
+            Some(facts) if facts.is_folder => Some(io::ErrorKind::IsADirectory),
+            Some(_) if is_new => Some(io::ErrorKind::AlreadyExists),
+            _ => None,
+        };
+        if let Some(kind) = refusal {
+            self.give_up(&mut written);
+            return Err(system("writing", &path, &kind.into()));
+        }
         self.with_alone(&path, |mut before| {
             let committed = self.commit_locked(&mut written, size_bytes, before.as_deref_mut());
             if committed.is_err() && written.record.state != WriteState::Persisted {
@@ -68,7 +91,7 @@ impl Store {
     ) -> Result<()> {
         self.check_whole(written, size_bytes)?;
         written.record.size_bytes = size_bytes;
-        written.record.closed_ns = now_ns();
+        written.record.closed_ns = now_ns() - CLOCK_STEP_NS;
         let path = written.record.path.clone();
         let (promised, backing) = match written.step(WriteStep::Commit)? {
             WriteState::Memory => (Promised::Memory, Backing::Memory),

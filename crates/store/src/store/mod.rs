@@ -4,6 +4,7 @@
 mod adopt;
 mod ahead;
 pub mod audit;
+mod claims;
 mod commit;
 pub mod counts;
 mod fill;
@@ -42,6 +43,7 @@ use crate::steps::Steps;
 use crate::trace::Recorder;
 use crate::under::{Under, UnderFile, UnderVersion};
 use ahead::AheadQueue;
+use claims::NameClaims;
 use counts::Counts;
 use ledger::Ledger;
 use persist::DirtyQueue;
@@ -137,6 +139,7 @@ pub struct Store {
     records: Records,
     ledger: Ledger,
     dirty: DirtyQueue,
+    claims: NameClaims,
     /// Why the last file could not be brought to the under level, if so.
     last_failure: Mutex<Option<String>>,
 }
@@ -197,6 +200,7 @@ impl Store {
             records: Records::open(folder.join(WRITES), steps.clone())?,
             ledger: Ledger::open(&folder.join(LEDGER), steps.clone())?,
             dirty: DirtyQueue::default(),
+            claims: NameClaims::default(),
             last_failure: Mutex::new(None),
         };
         store.adopt()?;
@@ -356,13 +360,6 @@ impl Store {
     /// Why the last file could not be brought to the under level; `None` since one could.
     pub fn last_failure(&self) -> Option<String> {
         lock(&self.last_failure).clone()
-    }
-
-    /// Bytes of a file that are in memory, in its version known last.
-    pub fn bytes_in_memory(&self, path: &StorePath) -> u64 {
-        let state = lock(&self.state);
-        let Some((number, _)) = state.known(path) else { return 0 };
-        state.blocks(Some(number)).iter().map(|block| block.size_bytes).sum()
     }
 
     fn granted(&self, block: SealedBlock) -> BlockLease {

@@ -51,6 +51,9 @@ impl Store {
         let alone = lock(&self.state).alone();
         let inside = alone.iter().filter_map(|(path, _)| path.step_inside(folder));
         let mut names: BTreeSet<String> = inside.map(str::to_owned).collect();
+        if self.alone_at(folder).is_some() {
+            return Err(system("reading", folder, &io::ErrorKind::NotADirectory.into()));
+        }
         match self.under.list(folder) {
             Ok(found) => names.extend(found.into_iter().filter(|name| !is_hidden(name))),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !names.is_empty() => (),
@@ -64,12 +67,33 @@ impl Store {
     /// # Errors
     /// `System` naming it.
     pub fn make_folder(&self, folder: &StorePath) -> Result<()> {
+        let _claim = self.claims.claim(folder);
+        if self.alone_at(folder).is_some() {
+            return Err(system("making", folder, &io::ErrorKind::AlreadyExists.into()));
+        }
+        self.check_way(folder)?;
         self.under.make_folder(folder).map_err(|cause| system("making", folder, &cause))
+    }
+
+    /// Refuses a path that a file is on the way to.
+    pub(super) fn check_way(&self, path: &StorePath) -> Result<()> {
+        let mut way = path.parent();
+        while let Some(folder) = way {
+            match self.facts(&folder) {
+                Ok(facts) if facts.is_folder => break,
+                Ok(_) => return Err(system("writing", path, &io::ErrorKind::NotADirectory.into())),
+                Err(_) => way = folder.parent(),
+            }
+        }
+        Ok(())
     }
 
     /// Makes the folders that a path is in.
     pub(super) fn make_parents(&self, path: &StorePath) -> Result<()> {
         let Some(folder) = path.parent() else { return Ok(()) };
+        if self.alone_at(&folder).is_some() {
+            return Err(system("writing", path, &io::ErrorKind::NotADirectory.into()));
+        }
         match self.under.facts(&folder) {
             Ok(facts) if facts.is_folder => Ok(()),
             Ok(_) => Err(system("writing", path, &io::ErrorKind::NotADirectory.into())),
@@ -119,6 +143,18 @@ impl Store {
     /// # Errors
     /// `Input` for a folder in which files are in memory alone; `System`.
     pub fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        self.rename_as(from, to, false)
+    }
+
+    /// As [`rename`](Self::rename); with `is_new` it is refused where the new name is taken.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn rename_as(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
+        let _claim = self.claims.claim(to);
+        if is_new && self.facts(to).is_ok() {
+            return Err(system("replacing", to, &io::ErrorKind::AlreadyExists.into()));
+        }
         if self.facts(from)?.is_folder {
             self.rename_folder(from, to)
         } else if let Some(number) = self.alone_at(from)
@@ -153,6 +189,7 @@ impl Store {
         if self.alone().iter().any(|(path, _)| path.is_inside(to)) {
             return Err(system("replacing", to, &io::ErrorKind::DirectoryNotEmpty.into()));
         }
+        self.make_parents(to)?;
         let moved: Vec<LedgerEntry> = self.ledger.entries();
         let moved: Vec<_> = moved.into_iter().filter(|entry| entry.path.is_inside(from)).collect();
         for entry in &moved {

@@ -204,7 +204,9 @@ impl Store {
             let text = format!("{path} has {found} bytes, not {}", written.record.size_bytes);
             return Err(Error::input(OPERATION, text));
         }
-        let version = writer.sync().map_err(failed)?;
+        // What others saw of it while it was in memory alone stays so.
+        let was_seen = written.record.state == WriteState::Dirty;
+        let version = writer.sync(was_seen.then_some(written.record.closed_ns)).map_err(failed)?;
         let before = written.record.clone();
         written.record.synced = Some(version);
         written.step(WriteStep::Sync)?;

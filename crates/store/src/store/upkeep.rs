@@ -16,6 +16,23 @@ impl Store {
         lock(&self.state).quotas()
     }
 
+    /// Bytes of a file that are in memory, in its version known last.
+    pub fn bytes_in_memory(&self, path: &StorePath) -> u64 {
+        let state = lock(&self.state);
+        let Some((number, _)) = state.known(path) else { return 0 };
+        state.blocks(Some(number)).iter().map(|block| block.size_bytes).sum()
+    }
+
+    /// Those of its blocks, in order.
+    pub fn blocks_in_memory(&self, path: &StorePath) -> Vec<u64> {
+        let state = lock(&self.state);
+        let Some((number, _)) = state.known(path) else { return vec![] };
+        let mut found: Vec<u64> =
+            state.blocks(Some(number)).iter().map(|block| block.key.index).collect();
+        found.sort_unstable();
+        found
+    }
+
     /// Most bytes that blocks may have now.
     pub fn limit_bytes(&self) -> u64 {
         lock(&self.state).limit_bytes()

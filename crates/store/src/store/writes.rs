@@ -77,7 +77,9 @@ impl Store {
         if self.facts(path).is_ok_and(|facts| facts.is_folder) {
             return Err(system("writing", path, &io::ErrorKind::IsADirectory.into()));
         }
-        if mode != WriteMode::Memory {
+        if mode == WriteMode::Memory {
+            self.check_way(path)?;
+        } else {
             self.make_parents(path)?;
         }
         let number = lock(&self.state).begin_file(path);

@@ -107,8 +107,8 @@ impl UnderWriter for FaultyWriter {
         self.step()?.size_bytes()
     }
 
-    fn sync(&self) -> io::Result<UnderVersion> {
-        self.step()?.sync()
+    fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion> {
+        self.step()?.sync(modified_ns)
     }
 
     fn rename(&self) -> io::Result<()> {

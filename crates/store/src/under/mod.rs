@@ -127,11 +127,12 @@ pub trait UnderWriter: Send + Sync {
     /// Those of the system.
     fn size_bytes(&self) -> io::Result<u64>;
 
-    /// Brings all bytes to the disk; the version that the file has then.
+    /// Brings all bytes to the disk, as changed at a time in nanoseconds since 1970, or just now;
+    /// the version that the file has then.
     ///
     /// # Errors
     /// Those of the system.
-    fn sync(&self) -> io::Result<UnderVersion>;
+    fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion>;
 
     /// Gives the file its final name, in place of what had it. Durable after
     /// [`Under::sync_names`].

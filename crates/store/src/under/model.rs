@@ -284,7 +284,7 @@ impl UnderWriter for ModelWriter {
         Ok(self.disk.disk().version(self.number).size_bytes)
     }
 
-    fn sync(&self) -> io::Result<UnderVersion> {
+    fn sync(&self, _modified_ns: Option<i64>) -> io::Result<UnderVersion> {
         let mut disk = self.disk.disk();
         let node = disk.nodes.get_mut(&self.number).ok_or(io::ErrorKind::NotFound)?;
         node.durable_bytes.clone_from(&node.bytes);

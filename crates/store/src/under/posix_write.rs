@@ -52,14 +52,13 @@ impl UnderWriter for HiddenFile {
         Ok(self.file.metadata()?.len())
     }
 
-    fn sync(&self) -> io::Result<UnderVersion> {
+    fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion> {
         // A nanosecond before the clock's step: a later change, even in this step, shows.
-        let stat = fs::fstat(&self.file)?;
-        let before = match stat.st_mtime_nsec {
-            0 => Timespec { tv_sec: stat.st_mtime - 1, tv_nsec: 999_999_999 },
-            nanoseconds => {
-                Timespec { tv_sec: stat.st_mtime, tv_nsec: nanoseconds.cast_signed() - 1 }
-            }
+        let now_ns = facts_of(&self.file)?.version.modified_ns - 1;
+        let before_ns = modified_ns.map_or(now_ns, |at_ns| at_ns.min(now_ns));
+        let before = Timespec {
+            tv_sec: before_ns.div_euclid(1_000_000_000),
+            tv_nsec: before_ns.rem_euclid(1_000_000_000),
         };
         let kept = Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT };
         fs::futimens(&self.file, &Timestamps { last_access: kept, last_modification: before })?;
@@ -145,7 +144,7 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         let writer = under.create(&at("a"), ".1").unwrap();
         writer.write_all_at(b"after", 0).unwrap();
-        let written = writer.sync().unwrap();
+        let written = writer.sync(None).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"before");
         writer.rename().unwrap();
         under.sync_names(&at("a")).unwrap();
@@ -163,7 +162,7 @@ mod tests {
         for round in 0..200 {
             let writer = under.create(&at("a"), ".1").unwrap();
             writer.write_all_at(b"one", 0).unwrap();
-            let ours = writer.sync().unwrap();
+            let ours = writer.sync(None).unwrap();
             writer.rename().unwrap();
             std::fs::write(folder.path().join("a"), b"two").unwrap();
             let theirs = under.facts(&at("a")).unwrap().version;

@@ -139,9 +139,9 @@ impl<W: Watch> UnderWriter for WatchedWriter<W> {
         self.inner.size_bytes()
     }
 
-    fn sync(&self) -> io::Result<UnderVersion> {
+    fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion> {
         tell(&*self.watch, "sync", &self.path, (0, 0));
-        self.inner.sync()
+        self.inner.sync(modified_ns)
     }
 
     fn rename(&self) -> io::Result<()> {

@@ -1,0 +1,39 @@
+package cuesta.hadoop;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** Which content a file has: while these are the same, so is every byte. */
+record FileVersion(long device, long inode, long sizeBytes, long modifiedNs, long changedNs) {
+  private static final String ATTRIBUTES =
+      "unix:dev,ino,size,lastModifiedTime,ctime,isDirectory";
+
+  static FileVersion of(StoreReply reply) throws IOException {
+    return new FileVersion(
+        reply.number("device"),
+        reply.number("inode"),
+        reply.number("size_bytes"),
+        reply.number("modified_ns"),
+        reply.number("changed_ns"));
+  }
+
+  /** What is there now. Errors: those of the system. */
+  static FileVersion of(Path file) throws IOException {
+    Map<String, Object> facts = Files.readAttributes(file, ATTRIBUTES);
+    return new FileVersion(
+        (Long) facts.get("dev"),
+        (Long) facts.get("ino"),
+        (Long) facts.get("size"),
+        ((FileTime) facts.get("lastModifiedTime")).to(TimeUnit.NANOSECONDS),
+        ((FileTime) facts.get("ctime")).to(TimeUnit.NANOSECONDS));
+  }
+
+  /** Whether it is in memory alone. */
+  boolean isAlone() {
+    return device == 0;
+  }
+}

@@ -1,0 +1,118 @@
+package cuesta.hadoop;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+
+/**
+ * A file of the under level, read past a store that has no room for it, has ended or hangs: one
+ * version of it, or an error.
+ */
+final class PastFile implements Closeable {
+  private final Path file;
+  private final FileVersion version;
+  private FileChannel channel;
+
+  /** Bytes that were read together with those before them, once there are such. */
+  private ByteBuffer ahead = ByteBuffer.allocate(0);
+
+  /** Where the bytes that were read ahead begin. */
+  private long aheadStart;
+
+  /** Where the last read ended. */
+  private long next;
+
+  /** Opens it. Errors: IOException where it is another version; those of the system. */
+  PastFile(Path file, FileVersion version) throws IOException {
+    this.file = file;
+    this.version = version;
+    reopen();
+  }
+
+  /** Fills some of a buffer, small reads in order out of a large one; how many bytes. */
+  synchronized int read(ByteBuffer into, int most, long position) throws IOException {
+    boolean isNext = position == next;
+    next = position + most;
+    if (most >= Limits.PAST_BYTES || !isNext && !isAhead(position)) {
+      ByteBuffer piece = into.slice(into.position(), most);
+      readVersion(piece, position);
+      into.position(into.position() + most);
+      return most;
+    }
+    if (!isAhead(position)) {
+      long left = version.sizeBytes() - position;
+      if (ahead.capacity() == 0) {
+        ahead = ByteBuffer.allocate(Limits.PAST_BYTES);
+      }
+      ahead.clear().limit((int) Math.min(left, Limits.PAST_BYTES));
+      aheadStart = position;
+      try {
+        readVersion(ahead, position);
+      } catch (IOException error) {
+        ahead.limit(0);
+        throw error;
+      }
+    }
+    int place = (int) (position - aheadStart);
+    int count = Math.min(most, ahead.limit() - place);
+    into.put(into.position(), ahead, place, count);
+    into.position(into.position() + count);
+    next = position + count;
+    return count;
+  }
+
+  @Override
+  public synchronized void close() throws IOException {
+    channel.close();
+  }
+
+  private boolean isAhead(long position) {
+    return position >= aheadStart && position < aheadStart + ahead.limit();
+  }
+
+  private void readVersion(ByteBuffer into, long position) throws IOException {
+    int start = into.position();
+    boolean wasInterrupted = false;
+    try {
+      while (into.hasRemaining()) {
+        // The channel would be closed for others: the interrupt is kept for later.
+        wasInterrupted |= Thread.interrupted();
+        try {
+          if (channel.read(into, position + into.position() - start) < 0) {
+            throw changed();
+          }
+        } catch (ClosedByInterruptException error) {
+          wasInterrupted = true;
+        } catch (ClosedChannelException error) {
+          reopen();
+        }
+      }
+    } finally {
+      if (wasInterrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    check();
+  }
+
+  private void reopen() throws IOException {
+    check();
+    channel = FileChannel.open(file);
+    // Had it another name in between, its time of change would tell.
+    check();
+  }
+
+  private void check() throws IOException {
+    if (!FileVersion.of(file).equals(version)) {
+      throw changed();
+    }
+  }
+
+  private static IOException changed() {
+    return new IOException("it was changed while it was read; open it again");
+  }
+}

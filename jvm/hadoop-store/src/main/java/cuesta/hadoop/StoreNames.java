@@ -1,0 +1,207 @@
+package cuesta.hadoop;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.ParentNotDirectoryException;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
+
+/** Names of files and folders, changed as Hadoop's file systems change them. */
+record StoreNames(StoreClient client) {
+  private static final String ROOT = "";
+
+  /** A path as Hadoop names it. */
+  static Path shown(String path) {
+    return new Path(CuestaFileSystem.SCHEME + ":///" + path);
+  }
+
+  /** What is at a path, or null. Errors: as {@link StoreClient#facts} otherwise. */
+  StoreClient.Entry found(String path) throws IOException {
+    try {
+      return client.facts(path);
+    } catch (IOException error) {
+      IOException shown = Failures.of(shown(path), error);
+      if (shown instanceof FileNotFoundException) {
+        return null;
+      }
+      throw shown;
+    }
+  }
+
+  /**
+   * Makes a folder and those that it is in; no error where there is one.
+   *
+   * <p>Errors: FileAlreadyExistsException where it is a file, ParentNotDirectoryException where a
+   * folder that it is in is one.
+   */
+  void makeFolders(String path) throws IOException {
+    if (path.equals(ROOT)) {
+      return;
+    }
+    try {
+      client.change(Json.question("make_folder", "path", path));
+    } catch (StoreRefusal refusal) {
+      if (refusal.errno != StoreRefusal.NO_ENTRY) {
+        throw Failures.making(shown(path), refusal);
+      }
+      makeFolders(parent(path));
+      client.change(Json.question("make_folder", "path", path));
+    }
+  }
+
+  /**
+   * Removes a file or folder; whether it was there. The root is only emptied, and that not.
+   *
+   * <p>Errors: PathIsNotEmptyDirectoryException for such a one, unless all of it is to go.
+   */
+  boolean delete(String path, boolean recursive) throws IOException {
+    StoreClient.Entry entry = found(path);
+    if (entry == null) {
+      return false;
+    }
+    if (path.equals(ROOT)) {
+      boolean isEmpty = client.list(ROOT).isEmpty();
+      if (!isEmpty && !recursive) {
+        throw new PathIsNotEmptyDirectoryException(shown(path).toString());
+      }
+      return isEmpty;
+    }
+    if (entry.isFolder() && recursive) {
+      removeInside(path);
+    }
+    return remove(path);
+  }
+
+  private void removeInside(String folder) throws IOException {
+    try {
+      for (StoreClient.Entry entry : client.list(folder)) {
+        String path = folder + "/" + entry.name();
+        if (entry.isFolder()) {
+          removeInside(path);
+        }
+        remove(path);
+      }
+    } catch (StoreRefusal refusal) {
+      if (refusal.errno != StoreRefusal.NO_ENTRY) {
+        throw Failures.of(shown(folder), refusal);
+      }
+    }
+  }
+
+  private boolean remove(String path) throws IOException {
+    try {
+      client.change(Json.question("remove", "path", path));
+      return true;
+    } catch (StoreRefusal refusal) {
+      if (refusal.errno == StoreRefusal.NO_ENTRY) {
+        // Somebody else was faster; or it was a folder of files in memory alone.
+        return true;
+      }
+      throw Failures.of(shown(path), refusal);
+    }
+  }
+
+  /**
+   * Renames as HDFS does it: into a folder that is there, never onto a file, and false where it
+   * cannot be.
+   */
+  boolean rename(String from, String to) throws IOException {
+    StoreClient.Entry source = found(from);
+    if (source == null || from.equals(ROOT) || to.startsWith(from + "/")) {
+      return false;
+    }
+    String target = to;
+    StoreClient.Entry taken = found(to);
+    if (taken != null && taken.isFolder() && !from.equals(to)) {
+      target = to.equals(ROOT) ? name(from) : to + "/" + name(from);
+      taken = found(target);
+    }
+    if (from.equals(target)) {
+      return !source.isFolder();
+    }
+    StoreClient.Entry folder = found(parent(target));
+    if (taken != null || folder == null || !folder.isFolder()) {
+      return false;
+    }
+    try {
+      move(from, target, source.isFolder(), true);
+      return true;
+    } catch (StoreRefusal refusal) {
+      if (refusal.errno == StoreRefusal.EXISTS || refusal.errno == StoreRefusal.NO_ENTRY) {
+        return false;
+      }
+      throw Failures.of(shown(from), refusal);
+    }
+  }
+
+  /**
+   * Renames, in place of a file or an empty folder where it overwrites.
+   *
+   * <p>Errors: those of {@code FileContext.rename}. Guarantee: a file is replaced in one step.
+   */
+  void rename(String from, String to, boolean overwrites) throws IOException {
+    StoreClient.Entry source = found(from);
+    if (source == null) {
+      throw Failures.missing(shown(from));
+    }
+    if (from.equals(to)) {
+      throw new FileAlreadyExistsException(shown(from) + " and " + shown(to) + " are the same");
+    }
+    if (from.equals(ROOT) || to.startsWith(from + "/")) {
+      throw new IOException(shown(from) + " cannot be renamed to " + shown(to) + ", inside it");
+    }
+    StoreClient.Entry taken = found(to);
+    if (taken == null) {
+      checkParent(to);
+    } else if (!overwrites) {
+      throw new FileAlreadyExistsException(shown(to) + " exists already");
+    } else if (taken.isFolder() != source.isFolder() || to.equals(ROOT)) {
+      String kinds = taken.isFolder() ? " is a directory, " : " is a file, ";
+      throw new IOException(shown(to) + kinds + shown(from) + " is not");
+    }
+    try {
+      move(from, to, source.isFolder(), !overwrites);
+    } catch (StoreRefusal refusal) {
+      if (refusal.errno == StoreRefusal.NOT_EMPTY) {
+        throw Failures.of(shown(to), refusal);
+      }
+      throw Failures.making(shown(to), refusal);
+    }
+  }
+
+  private void checkParent(String path) throws IOException {
+    StoreClient.Entry folder = found(parent(path));
+    if (folder == null) {
+      throw Failures.missing(shown(parent(path)));
+    }
+    if (!folder.isFolder()) {
+      throw new ParentNotDirectoryException(shown(parent(path)) + " is a file");
+    }
+  }
+
+  /** Moves in one step, or, a folder with files in memory alone, file by file. */
+  private void move(String from, String to, boolean isFolder, boolean isNew) throws IOException {
+    try {
+      client.change(Json.question("rename", "path", from, "to", to, "is_new", isNew));
+    } catch (StoreRefusal refusal) {
+      if (refusal.errno != StoreRefusal.OTHER_DEVICE || !isFolder) {
+        throw refusal;
+      }
+      makeFolders(to);
+      for (StoreClient.Entry entry : client.list(from)) {
+        move(from + "/" + entry.name(), to + "/" + entry.name(), entry.isFolder(), true);
+      }
+      remove(from);
+    }
+  }
+
+  /** The folder that a path is in. */
+  static String parent(String path) {
+    return path.substring(0, Math.max(0, path.lastIndexOf('/')));
+  }
+
+  private static String name(String path) {
+    return path.substring(path.lastIndexOf('/') + 1);
+  }
+}

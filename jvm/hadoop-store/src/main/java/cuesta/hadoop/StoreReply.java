@@ -1,0 +1,65 @@
+package cuesta.hadoop;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+
+/** An answer of a store; a field of another kind than it is to be is an IOException. */
+record StoreReply(Map<String, Object> fields, byte[] payload) {
+  /** The answer that a text is. Errors: StoreRefusal where that says no. */
+  static StoreReply of(String text, byte[] payload) throws IOException {
+    StoreReply reply = new StoreReply(Json.parse(text), payload);
+    if (reply.fields.get("error") instanceof String error) {
+      String line = error.startsWith("store: ") ? error.substring("store: ".length()) : error;
+      int errno = reply.fields.get("errno") instanceof Long number ? number.intValue() : 0;
+      throw new StoreRefusal(line, errno, Boolean.TRUE.equals(reply.fields.get("is_input")));
+    }
+    return reply;
+  }
+
+  long number(String name) throws IOException {
+    return taken(name, Long.class);
+  }
+
+  String text(String name) throws IOException {
+    return taken(name, String.class);
+  }
+
+  boolean flag(String name) throws IOException {
+    return taken(name, Boolean.class);
+  }
+
+  boolean has(String name) {
+    return fields.get(name) != null;
+  }
+
+  /** What a field that is an object says. */
+  @SuppressWarnings("unchecked")
+  StoreReply inner(String name) throws IOException {
+    return new StoreReply((Map<String, Object>) taken(name, Map.class), payload);
+  }
+
+  /** The objects of a field that is a list. */
+  @SuppressWarnings("unchecked")
+  List<StoreReply> all(String name) throws IOException {
+    List<Object> found = taken(name, List.class);
+    return found.stream()
+        .map(one -> new StoreReply((Map<String, Object>) one, payload))
+        .toList();
+  }
+
+  /** The numbers of a field that is a list. */
+  @SuppressWarnings("unchecked")
+  List<Long> numbers(String name) throws IOException {
+    return taken(name, List.class);
+  }
+
+  private <T> T taken(String name, Class<T> kind) throws IOException {
+    Object value = fields.get(name);
+    if (!kind.isInstance(value)) {
+      throw new IOException(
+          "the store's answer has no " + name + "; jar and store are of different versions");
+    }
+    return kind.cast(value);
+  }
+}

@@ -1,0 +1,22 @@
+package cuesta.hadoop;
+
+import java.io.IOException;
+
+/** What jar and store say to each other: they must be of one version. */
+final class WireVersion {
+  /** Of spec/formats/store-wire.md. */
+  static final long WIRE = 1;
+
+  private WireVersion() {}
+
+  /** Errors: IOException, one line, where a store is of another version. */
+  static void check(StoreReply status) throws IOException {
+    long found = status.has("wire") ? status.number("wire") : 0;
+    if (found != WIRE) {
+      throw new IOException(
+          "the jar of cuesta speaks version " + WIRE + " of the store's protocol, the store that "
+              + "runs speaks " + found + "; take the jar of the store's own cuesta "
+              + "(cuesta store hadoop-conf), or start the store again");
+    }
+  }
+}

@@ -1,0 +1,227 @@
+package cuesta.hadoop;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.BlockLocation;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.ReadOption;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What the store's files have beyond the contract of Hadoop. */
+final class StoreStreamTest {
+  private static final URI ROOT = URI.create("cuesta:///");
+  private static final EnumSet<ReadOption> NO_OPTIONS = EnumSet.noneOf(ReadOption.class);
+  private static final Path FILE = new Path("/streams/file");
+
+  /** More blocks than a process leases at once. */
+  private static final int BYTES = (Limits.LEASES_MAX + 40) * (64 << 10) + 17;
+
+  private final byte[] content = new byte[BYTES];
+  private FileSystem system;
+
+  @BeforeEach
+  void connect() throws IOException {
+    new Random(BYTES).nextBytes(content);
+    Configuration conf = new Configuration();
+    conf.set(StoreSettings.HOST, "here");
+    system = FileSystem.newInstance(ROOT, conf);
+  }
+
+  @AfterEach
+  void clean() throws IOException {
+    system.delete(FILE.getParent(), true);
+    system.close();
+  }
+
+  @Test
+  void aViewIsWhatLiesInMemoryAndOutlivesItsStream() throws IOException {
+    write(FILE, "through", content);
+    List<ByteBuffer> views = new ArrayList<>();
+    FSDataInputStream in = system.open(FILE);
+    for (ByteBuffer view; (view = in.read(null, BYTES, NO_OPTIONS)) != null; ) {
+      assertTrue(view.isDirect() && view.isReadOnly());
+      views.add(view);
+    }
+    in.releaseBuffer(views.remove(0));
+    in.close();
+    assertEquals(BYTES / (64 << 10), views.size());
+    int place = 64 << 10;
+    for (ByteBuffer view : views) {
+      byte[] found = new byte[view.remaining()];
+      view.get(found);
+      assertArrayEquals(Arrays.copyOfRange(content, place, place + found.length), found);
+      place += found.length;
+    }
+    assertEquals(BYTES, place);
+  }
+
+  @Test
+  void manyThreadsReadMoreBlocksThanAreLeasedAtOnce() throws Exception {
+    write(FILE, "through", content);
+    ExecutorService threads = Executors.newFixedThreadPool(4);
+    try (FSDataInputStream in = system.open(FILE)) {
+      List<Future<?>> running = new ArrayList<>();
+      for (int seed = 0; seed < 4; seed++) {
+        Random random = new Random(seed);
+        running.add(threads.submit(() -> readPieces(in, random)));
+      }
+      for (Future<?> one : running) {
+        one.get();
+      }
+    } finally {
+      threads.shutdown();
+    }
+  }
+
+  private Void readPieces(FSDataInputStream in, Random random) throws IOException {
+    for (int round = 0; round < 500; round++) {
+      int start = random.nextInt(BYTES - 100_000);
+      byte[] piece = new byte[1 + random.nextInt(100_000)];
+      in.readFully(start, piece);
+      assertArrayEquals(Arrays.copyOfRange(content, start, start + piece.length), piece);
+    }
+    return null;
+  }
+
+  @Test
+  void anInterruptedThreadReadsAndWritesNamesAndIsInterruptedStill() throws IOException {
+    for (String write : List.of("through", "bypass")) {
+      write(FILE, write, content);
+      byte[] found = new byte[BYTES];
+      boolean wasInterrupted;
+      Thread.currentThread().interrupt();
+      try (FSDataInputStream in = system.open(FILE)) {
+        in.readFully(0, found);
+        assertEquals(BYTES, system.getFileStatus(FILE).getLen());
+        assertTrue(system.rename(FILE, new Path("/streams", write)));
+      } finally {
+        wasInterrupted = Thread.interrupted();
+      }
+      assertTrue(wasInterrupted);
+      assertArrayEquals(content, found);
+    }
+  }
+
+  @Test
+  void aBlockIsHereOnceItIsInMemory() throws IOException {
+    write(FILE, "bypass", Arrays.copyOf(content, 100_000));
+    assertEquals(List.of("localhost", "localhost"), hosts());
+    try (FSDataInputStream in = system.open(FILE)) {
+      in.readFully(70_000, new byte[10]);
+    }
+    assertEquals(List.of("localhost", "here"), hosts());
+    write(FILE, "memory", Arrays.copyOf(content, 100_000));
+    assertEquals(List.of("here", "here"), hosts());
+  }
+
+  private List<String> hosts() throws IOException {
+    FileStatus status = system.getFileStatus(FILE);
+    List<String> found = new ArrayList<>();
+    for (BlockLocation block : system.getFileBlockLocations(status, 0, status.getLen())) {
+      assertEquals(block.getHosts()[0].equals("here") ? 1 : 0, block.getCachedHosts().length);
+      found.add(block.getHosts()[0]);
+    }
+    return found;
+  }
+
+  @Test
+  void attributesSayHowMuchIsInMemoryAndHowAFileLies() throws IOException {
+    write(FILE, "bypass", Arrays.copyOf(content, 100_000));
+    assertEquals("0", new String(system.getXAttr(FILE, "user.cuesta.memory_bytes")));
+    try (FSDataInputStream in = system.open(FILE)) {
+      in.readFully(0, new byte[1]);
+    }
+    assertNotEquals("0", new String(system.getXAttr(FILE, "user.cuesta.memory_bytes")));
+    assertEquals("plain", new String(system.getXAttr(FILE, "user.cuesta.layout")));
+    assertNull(system.getXAttr(FILE, "user.cuesta.colour"));
+    assertEquals(4, system.listXAttrs(FILE).size());
+  }
+
+  @Test
+  void ofTwoWhoMakeANewFileOneDoes() throws IOException {
+    FSDataOutputStream first = system.create(FILE, false);
+    FSDataOutputStream second = system.create(FILE, false);
+    second.write(2);
+    second.close();
+    first.write(1);
+    assertThrows(FileAlreadyExistsException.class, first::close);
+    try (FSDataInputStream in = system.open(FILE)) {
+      assertEquals(2, in.read());
+    }
+  }
+
+  @Test
+  void anAbortedFileIsNotThere() throws IOException {
+    FSDataOutputStream out = system.create(FILE);
+    out.write(content);
+    assertFalse(out.abort().alreadyClosed());
+    assertNull(out.abort().anyCleanupException());
+    out.close();
+    assertThrows(FileNotFoundException.class, () -> system.open(FILE));
+  }
+
+  @Test
+  void aFolderIsRenamedWithFilesThatAreInMemoryAlone() throws IOException {
+    Path folder = new Path(FILE.getParent(), "folder");
+    write(new Path(folder, "deep/a"), "memory", content);
+    write(new Path(folder, "b"), "through", content);
+    Path to = new Path(FILE.getParent(), "to");
+    assertTrue(system.rename(folder, to));
+    assertFalse(system.exists(folder));
+    for (String name : List.of("deep/a", "b")) {
+      assertEquals(BYTES, system.getFileStatus(new Path(to, name)).getLen());
+    }
+  }
+
+  @Test
+  void wrongSettingsAreOneLine() {
+    assertTrue(refusal("fs.cuesta.wriet", "back").contains("fs.cuesta.wriet is not known; known"));
+    assertTrue(refusal(StoreSettings.WRITE, "never").contains("choose from back, bypass"));
+    assertTrue(refusal(StoreSettings.STORE, "/none").contains("no store runs in /none; start one"));
+    IOException host =
+        assertThrows(
+            IOException.class,
+            () -> FileSystem.newInstance(URI.create("cuesta://host/a"), new Configuration()));
+    assertTrue(host.getMessage().contains("names a host, host; give cuesta:///path"));
+  }
+
+  private static String refusal(String key, String value) {
+    Configuration conf = new Configuration();
+    conf.set(key, value);
+    return assertThrows(IOException.class, () -> FileSystem.newInstance(ROOT, conf)).getMessage();
+  }
+
+  private void write(Path path, String mode, byte[] bytes) throws IOException {
+    FSDataOutputStreamBuilder<?, ?> builder = system.createFile(path).recursive();
+    try (FSDataOutputStream out = builder.opt(StoreSettings.WRITE, mode).build()) {
+      out.write(bytes);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+"""A Hadoop reader goes on when its store is killed or hangs, and finds the next one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuesta.store import control
+from cuesta.store.control import StoreSettings
+from hadoopkit import Hadoop, hadoop
+from storekit import BLOCK_BYTES, running_store
+
+__all__ = ["hadoop"]
+
+LATE_MS = 2500
+"""A store that hangs is found to in 900 ms, on a machine that does nothing else."""
+NEXT_SECONDS = 12.0
+"""A store that was lost is looked for each 5 s."""
+
+
+@pytest.mark.timeout(120)
+def test_a_reader_outlives_stores_that_are_killed_and_hang(hadoop: Hadoop, tmp_path: Path) -> None:
+    place = np.arange(20 * BLOCK_BYTES + 5, dtype=np.uint64)
+    for name in "abc":
+        (tmp_path / name).write_bytes((place * place // 7).astype(np.uint8).tobytes())
+    with running_store(tmp_path, blocks=16) as store:
+        reader = hadoop.start(store, "cuesta.hadoop.ReadLoop", "/a", "/b", "/c", cwd=tmp_path)
+        assert reader.stdout is not None
+        assert reader.stdin is not None
+        said: list[int] = []
+        try:
+            listen(reader, said, 5)
+            kill(store.status()["pid"], signal.SIGKILL)
+            listen(reader, said, 5)
+            settings = StoreSettings(
+                under=tmp_path, memory_bytes=16 * BLOCK_BYTES, block_bytes=BLOCK_BYTES
+            )
+            control.start(settings, store.folder)
+            deadline = time.monotonic() + NEXT_SECONDS
+            while store.status()["misses"] == 0 and time.monotonic() < deadline:
+                listen(reader, said, 1)
+            status = store.status()
+            assert status["misses"] > 0
+            kill(status["pid"], signal.SIGSTOP)
+            listen(reader, said, 5)
+            kill(status["pid"], signal.SIGCONT)
+            reader.stdin.write("end\n")
+            reader.stdin.flush()
+            reader.wait(30)
+        finally:
+            reader.kill()
+        assert reader.returncode == 0, reader.stderr.read() if reader.stderr else ""
+        assert max(said) < LATE_MS
+        assert store.status()["leases"] == 0
+
+
+def listen(reader: subprocess.Popen[str], said: list[int], count: int) -> None:
+    """Add the next lines of the reader."""
+    assert reader.stdout is not None
+    for _ in range(count):
+        line = reader.stdout.readline()
+        if not line:
+            assert reader.stderr is not None
+            pytest.fail(reader.stderr.read())
+        said.append(int(line))
+
+
+def kill(process: int, what: signal.Signals) -> None:
+    os.kill(process, what)
+    time.sleep(0.1)

@@ -1,0 +1,107 @@
+"""Compile the store's jar for Hadoop and Spark, against the Hadoop that it will run with.
+
+    python tools/hadoop_jar.py build JAR
+
+PySpark brings Hadoop's client along. The compiler is that of the JDK, else Eclipse's from Maven
+Central, which runs on any Java. A jar that says that it comes from the same is left as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import maven
+from spark_parts import ROOT, SparkMissing, jars, java_home, package
+
+PROJECT = ROOT / "jvm" / "hadoop-store"
+SOURCES = PROJECT / "src" / "main"
+JAVA_RELEASE = "17"
+ECLIPSE = "org.eclipse.jdt:ecj:3.40.0"
+OWN_ORIGIN = "META-INF/cuesta-hadoop-store"
+"""An entry that no other jar has, by which two of them are found on a class path."""
+STRICT = ("-Xlint:all", "-Werror")
+_ECLIPSE_MAIN = "org.eclipse.jdt.internal.compiler.batch.Main"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what the first argument says; 3 when something is missing."""
+    try:
+        match arguments:
+            case ["build", target]:
+                return build(Path(target))
+    except (SparkMissing, maven.MavenError) as error:
+        print(f"hadoop_jar: {error}", file=sys.stderr)
+        return 3
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+def build(target: Path) -> int:
+    """Compile the sources into a jar, which appears when it is whole."""
+    sources = sorted(SOURCES.rglob("*.java"))
+    with package():
+        from cuesta import jarfile
+    resources = sorted(path for path in (SOURCES / "resources").rglob("*") if path.is_file())
+    jars()  # or say what is missing
+    origin = jarfile.origin(version("pyspark"), (Path(__file__), *sources, *resources))
+    if jarfile.origin_of(target) == origin:
+        return 0
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".hadoop-", dir=target.parent) as folder:
+        classes, jar = Path(folder, "classes"), Path(folder, target.name)
+        code = compile_into(classes, sources, [client()], *STRICT)
+        if code == 0:
+            pack(jar, [(classes, classes.rglob("*.class")), (SOURCES / "resources", resources)])
+            jarfile.write_origin(jar, origin)
+            with ZipFile(jar, "a") as archive:
+                archive.writestr(ZipInfo(OWN_ORIGIN), origin)
+            jar.replace(target)
+        return code
+
+
+def client() -> Path:
+    """Hadoop's client. Errors: `SparkMissing`."""
+    return next(jars().glob("hadoop-client-api-*.jar"))
+
+
+def compile_into(
+    target: Path, sources: Iterable[Path], classes: Iterable[Path], *options: str
+) -> int:
+    """Compile Java; the exit code. Errors: `SparkMissing`, `MavenError`."""
+    path = os.pathsep.join(map(str, classes))
+    words = ["-encoding", "UTF-8", "-cp", path, "-d", str(target)]
+    command = [*compiler(options), *words, *map(str, sources)]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def compiler(options: Sequence[str]) -> list[str]:
+    """A Java compiler; `options` are for the JDK's. Errors: `SparkMissing`, `MavenError`."""
+    home = java_home()
+    named = home / "bin" / "javac"
+    found = str(named) if named.is_file() else shutil.which("javac")
+    if found:
+        return [found, "--release", JAVA_RELEASE, *options]
+    folder = maven.jars("ecj", [ECLIPSE])
+    java = [str(home / "bin" / "java"), "-cp", f"{folder}/*", _ECLIPSE_MAIN]
+    return [*java, "-source", JAVA_RELEASE, "-target", JAVA_RELEASE, "-nowarn"]
+
+
+def pack(jar: Path, parts: Iterable[tuple[Path, Iterable[Path]]]) -> None:
+    """Put files into a jar, named from their folders; the same bytes for the same files."""
+    with ZipFile(jar, "w", ZIP_DEFLATED) as archive:
+        for folder, files in parts:
+            for file in sorted(files):
+                entry = ZipInfo(str(file.relative_to(folder)))
+                archive.writestr(entry, file.read_bytes(), ZIP_DEFLATED)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
