@@ -36,6 +36,12 @@ class VerificationError(CuestaError):
     exit_code = 1
 
 
+class Regression(CuestaError):
+    """A study is slower than its baseline, by more than chance makes it, or no longer right."""
+
+    exit_code = 1
+
+
 DEFECT = "internal error, please report it"
 """How the message of a `Defect` begins, also one of the native module."""
 

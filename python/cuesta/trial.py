@@ -77,6 +77,28 @@ class Phase:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A stretch of tasks that an engine runs side by side, on the clock of the machine.
+
+    Attributes
+    ----------
+    name
+        What the engine calls it.
+    began
+        Seconds since 1970, when it was handed to the scheduler.
+    seconds
+        Until its last task had ended.
+    tasks
+        How many it has.
+    """
+
+    name: str
+    began: float
+    seconds: float
+    tasks: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What an engine says about a run it has finished.
 

@@ -56,3 +56,39 @@ def format_seconds(seconds: float) -> str:
 def format_rate(bytes_per_s: float) -> str:
     """`3.2 GiB/s`."""
     return f"{format_bytes(bytes_per_s)}/s"
+
+
+_BITS = {"bit": 1, **{f"{letter}bit": 1000**power for power, letter in enumerate("kmgt", start=1)}}
+_RATE = re.compile(r"\s*(.+?)\s*/\s*s\s*", re.IGNORECASE)
+_BIT_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?bit)", re.IGNORECASE)
+_DECIMAL = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def parse_rate(text: str, option: str = "rate") -> float:
+    """Bytes per second in `text`: `237MB/s` is 237 * 10**6, `10Gbit/s` is 1.25 * 10**9.
+
+    Errors: `InputError` naming `option`, also for a rate of zero.
+    """
+    match = _RATE.fullmatch(text)
+    bits = _BIT_RATE.fullmatch(match[1]) if match else None
+    if match is None:
+        raise InputError(f"{option} is {text!r}, give a rate such as 237MB/s or 10Gbit/s")
+    if bits:
+        rate = float(bits[1]) * float(_BITS[bits[2].lower()]) / 8
+    else:
+        rate = float(parse_size(match[1], option))
+    if rate <= 0:
+        raise InputError(f"{option} is {text!r}, give a rate above zero")
+    return rate
+
+
+def format_rate_si(bytes_per_s: float) -> str:
+    """`12.4 GB/s`, in powers of 1000, as networks and disks are sold; `no limit` if infinite."""
+    if bytes_per_s == float("inf"):
+        return "no limit"
+    rate = float(bytes_per_s)
+    power = 0
+    while rate >= 1000 and power < len(_DECIMAL) - 1:
+        rate /= 1000
+        power += 1
+    return f"{rate:.0f} {_DECIMAL[power]}/s" if rate >= 100 else f"{rate:.3g} {_DECIMAL[power]}/s"

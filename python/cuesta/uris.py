@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import posixpath
+import shutil
 import socket
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
@@ -80,6 +82,28 @@ def opened(uri: str) -> IO[bytes]:
     system, path = _system(uri)
     file: IO[bytes] = system.open(path, "rb")
     return file
+
+
+def copy(path: Path, uri: str, block_bytes: int | None = None) -> None:
+    """Copy a file, or a folder with all in it, to a URI; in HDFS in blocks of so many bytes.
+
+    Errors: `EngineMissing`, `InputError`.
+    """
+    if block_bytes and not uri.startswith("hdfs://"):
+        raise InputError(f"{uri} has no blocks whose size could be chosen; give one of hdfs://")
+    blocks = {"block_size": block_bytes} if block_bytes else {}
+    if find_spec("fsspec") is None:
+        raise EngineMissing(f"{uri} is written by fsspec; pip install 'cuesta[remote]'")
+    files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+    try:
+        for file in files:
+            inner = f"/{file.relative_to(path).as_posix()}" if path.is_dir() else ""
+            system, target = _system(f"{uri.rstrip('/')}{inner}")
+            system.makedirs(posixpath.dirname(target), exist_ok=True)
+            with file.open("rb") as source, system.open(target, "wb", **blocks) as sink:
+                shutil.copyfileobj(source, sink, 4 << 20)
+    except OSError as error:
+        raise InputError(f"{uri}: {_reason(error)}") from None
 
 
 def sizes(uri: str) -> list[int]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from cuesta.engines import Engine
     from cuesta.lab.ceilings import Ceilings
 
 OK = "ok"
@@ -53,12 +54,27 @@ def doctor(
         typer.Option("--scratch", help="Folder of the file system to measure; up to 1 GiB."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    listen: Annotated[
+        str | None,
+        typer.Option("--listen", metavar="[HOST:]PORT", help="Answer a `doctor --to` elsewhere."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="HOST:PORT", help="Measure the network to who listens there."),
+    ] = None,
 ) -> int:
     """Say what this machine has, what is missing and how to get it.
 
-    With --ceilings, measure memory, files and arithmetic (half a minute on an idle machine) and
-    keep the results, so that every later run is compared with them.
+    With --ceilings, measure memory, files, arithmetic, the network within this machine, and tasks
+    without work on the engines that are here (a minute on an idle machine), and keep the results,
+    so that every later run is compared with them; where Spark is installed, make an archive of its
+    classes, with which it starts sooner. With --listen on one host and --to on another, measure the
+    network between them.
     """
+    if listen is not None or to is not None:
+        from cuesta.cli import doctor_network
+
+        return doctor_network.run(listen, to, as_json=as_json)
     if ceilings:
         return _measure(scratch or Path(tempfile.gettempdir()), as_json)
     checks = list(all_checks())
@@ -71,6 +87,8 @@ def doctor(
 
 def all_checks() -> Iterator[Check]:
     """Every check, in the order they are shown."""
+    from cuesta.cli.doctor_spark import archive_state
+
     yield Check(
         name="python", state=OK, found=f"{platform.python_version()} on {platform.system()}"
     )
@@ -80,7 +98,13 @@ def all_checks() -> Iterator[Check]:
         _disk("disk, temporary", Path(tempfile.gettempdir())),
     )
     yield from _engines()
-    yield from (_java(), _mpi(), _ceilings())
+    yield _java()
+    spark = archive_state()
+    if spark:
+        found, remedy = spark
+        state = OK if found else ABSENT
+        yield Check(name="spark archive", state=state, found=found, remedy=remedy)
+    yield from (_mpi(), _ceilings())
 
 
 def _native() -> Check:
@@ -276,6 +300,7 @@ def _print_checks(checks: list[Check]) -> None:
 
 def _measure(scratch: Path, as_json: bool) -> int:
     """Measure, keep and show the ceilings."""
+    from cuesta.cli.doctor_spark import make_archive
     from cuesta.errors import InputError
     from cuesta.lab import ceilings
     from cuesta.native import native_module
@@ -283,7 +308,7 @@ def _measure(scratch: Path, as_json: bool) -> int:
     if not scratch.is_dir():
         raise InputError(f"--scratch is {scratch}, which is no folder; name one that exists")
     try:
-        found = ceilings.measure(native_module().ceiling, scratch, _say)
+        found = ceilings.measure(native_module().ceiling, scratch, _say, engines_with_limits())
         ceilings.write(found, ceilings.cache_file())
     except OSError as error:
         raise InputError(f"doctor: {error.strerror} ({error.filename or scratch})") from error
@@ -292,7 +317,16 @@ def _measure(scratch: Path, as_json: bool) -> int:
     else:
         _print_ceilings(found)
     typer.echo(f"kept in {ceilings.cache_file()}", err=True)
+    make_archive(lambda what: typer.echo(f"making {what}", err=True))
     return 0
+
+
+def engines_with_limits() -> list[Engine]:
+    """Engines that are here and can measure what they themselves take."""
+    from cuesta.engines import ENGINE_NAMES, HasLimits, get_engine
+
+    engines = [get_engine(name) for name in ENGINE_NAMES]
+    return [one for one in engines if isinstance(one, HasLimits) and not one.missing()]
 
 
 def _say(text: str) -> None:
@@ -314,7 +348,7 @@ def _print_ceilings(found: Ceilings) -> None:
         table.add_row(
             one.name,
             str(one.threads),
-            _rate(one.name)(one.median),
+            rate_of(one.name)(one.median),
             f"{one.spread:.0%}",
             f"{times:.2f}" if times else "",
         )
@@ -333,9 +367,13 @@ _COLUMNS = (
 )
 
 
-def _rate(name: str) -> Callable[[float], str]:
+def rate_of(name: str) -> Callable[[float], str]:
+    """What writes a rate of this name with its unit."""
     from cuesta.units import format_rate
 
     if name.endswith("_flops_per_s"):
         return lambda rate: f"{rate / 1e9:.1f} Gflop/s"
+    for unit in ("tasks", "round_trips"):
+        if name.endswith(f"_{unit}_per_s"):
+            return lambda rate: f"{rate:.3g} {unit.replace('_', ' ')}/s"
     return format_rate

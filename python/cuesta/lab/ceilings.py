@@ -4,7 +4,7 @@ A ceiling's name says what it counts: `memory_read_bytes_per_s`, `memory_copy_by
 read and bytes written), `file_read_warm_bytes_per_s` (page cache), `file_read_direct_bytes_per_s`
 (device, in order), `random_read_bytes_per_s` (device, 4 KiB), `file_write_bytes_per_s` (with
 fsync), `fma_f32_flops_per_s` (multiply-adds in registers) and `gemm_f32_flops_per_s` (NumPy's
-matrix product, where NumPy is installed).
+matrix product, where NumPy is installed); of the network and of engines see `cuesta.lab.limits`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuesta import machine
 from cuesta.errors import CuestaError
 from cuesta.lab.stats import median_interval
+
+if TYPE_CHECKING:
+    from cuesta.engines import Engine
 
 SCHEMA = "cuesta.ceilings/1"
 REPEATS = 7
@@ -143,11 +146,12 @@ def write(ceilings: Ceilings, path: Path) -> None:
     Path(name).replace(path)
 
 
-def measure(native: Native, scratch: Path, say: Say) -> Ceilings:
+def measure(native: Native, scratch: Path, say: Say, engines: Sequence[Engine] = ()) -> Ceilings:
     """Measure everything, in about half a minute; `say` gets a line before each part.
 
     Arguments: `scratch` is a folder on the file system of interest, where a file of up to 1 GiB is
-    written and removed. Errors: `InputError` when it can't be written.
+    written and removed; `engines` are asked for their own limits, some seconds each.
+    Errors: `InputError` when it can't be written.
     """
     busy = cores_busy()
     found: list[Measurement] = []
@@ -162,6 +166,7 @@ def measure(native: Native, scratch: Path, say: Say) -> Ceilings:
         say(f"matrix product, {_threads(count)}")
         found += _gemm(count, warnings)
     found += _measure_files(native, scratch, say, warnings)
+    found += _measure_limits(engines, scratch, say, warnings)
     if busy > BUSY_CORES_MAX:
         text = f"others kept {busy:.1f} cores busy; measure again when the machine is idle"
         warnings.append(text)
@@ -198,6 +203,26 @@ def _measure_files(
                     found.append(_ask(native, kind, count, path))
                 except CuestaError as error:
                     warnings.append(f"{kind} was not measured: {error}")
+    return found
+
+
+def _measure_limits(
+    engines: Sequence[Engine], scratch: Path, say: Say, warnings: list[str]
+) -> list[Measurement]:
+    from cuesta.lab import limits  # Nothing for every run, which loads this module.
+
+    say("the network within this machine")
+    samples = limits.of_network(REPEATS)
+    found = [_measurement(name, 1, one, limits.NETWORK_DETAIL) for name, one in samples.items()]
+    for engine in engines:
+        say(f"engine {engine.name}, tasks without work")
+        try:
+            samples = limits.of_engine(engine, scratch, REPEATS)
+        except CuestaError as error:
+            warnings.append(f"engine {engine.name} was not measured: {error}")
+            continue
+        threads, detail = machine.cores_usable(), f"engine {engine.name} on all cores"
+        found += [_measurement(name, threads, one, detail) for name, one in samples.items()]
     return found
 
 

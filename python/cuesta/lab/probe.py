@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import TracebackType
+from typing import Any
 
+from cuesta.lab.timeline import Timeline
 from cuesta.processes import Use, descendants, peak_resident_bytes, reset_peak, use_of
 
 POLL_SECONDS = 0.05
-"""How often the tree of processes is looked at."""
+"""How often the tree of processes is looked at, where that is cheap."""
+
+COST_MAX = 0.003
+"""Processor time for looking, per time: where a look takes longer, they come less often."""
+
+SEARCH_COST_MAX = 0.002
+"""Likewise for the search for new processes, which takes long where there are many threads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +46,28 @@ class Probe:
     """Context manager around the work; `usage` is there once it has ended without an error.
 
     Memory is the kernel's high-water mark, exact for this process; with other processes in play
-    also the largest sum over the tree seen by a thread that looks every `POLL_SECONDS`.
+    also the largest sum over the tree seen by a thread that looks every `POLL_SECONDS`. With
+    `timeline`, the columns of the record's `timeline` are there too.
     """
 
     usage: Usage
+    timeline: Mapping[str, Any]
+
+    def __init__(self, *, timeline: bool = False) -> None:
+        self._line = Timeline() if timeline else None
 
     def __enter__(self) -> Probe:
         self._load_average = os.getloadavg()[0]
         self._exact = reset_peak()
         self._tree_peak_bytes = 0
+        self._resident_bytes = 0
+        self._cost_seconds = 0.0
         self._done = threading.Event()
+        self._known = [os.getpid()]
+        self._search()
         self._first = self._look()
+        self._started = time.perf_counter()
+        self._add_row(self._first, 0.0)
         self._watcher = threading.Thread(target=self._watch, name="cuesta-probe", daemon=True)
         self._watcher.start()
         self._started = time.perf_counter()
@@ -63,7 +83,10 @@ class Probe:
         self._done.set()
         self._watcher.join()
         own_peak_bytes = peak_resident_bytes() if self._exact else 0
-        used = self._difference()
+        self._search()
+        last = self._look()
+        used = self._difference(last)
+        self._end_line(last, wall_seconds)
         self.usage = Usage(
             wall_seconds=wall_seconds,
             cpu_seconds=max(0.0, used.cpu_seconds),
@@ -77,26 +100,63 @@ class Probe:
         )
 
     def _watch(self) -> None:
-        while not self._done.wait(POLL_SECONDS):
-            self._look()
+        pause_seconds, search_at = POLL_SECONDS, 0.0
+        while not self._done.wait(pause_seconds):
+            if time.perf_counter() >= search_at:
+                searched_seconds = self._search()
+                self._cost_seconds += searched_seconds
+                search_at = time.perf_counter() + searched_seconds / SEARCH_COST_MAX
+            began = time.thread_time()
+            tree = self._look()
+            seconds = time.perf_counter() - self._started
+            if self._line and self._line.due(seconds):
+                self._add_row(tree, seconds)
+            spent_seconds = time.thread_time() - began
+            self._cost_seconds += spent_seconds
+            pause_seconds = max(POLL_SECONDS, spent_seconds / COST_MAX)
+
+    def _search(self) -> float:
+        """Find the processes of the tree; how much processor time that took."""
+        began = time.thread_time()
+        own = os.getpid()
+        self._known = [own, *descendants(own)]
+        return time.thread_time() - began
+
+    def _add_row(self, tree: Mapping[int, Use], seconds: float) -> None:
+        if self._line:
+            row = {
+                "user_seconds": sum(use.user_seconds for use in tree.values()),
+                "system_seconds": sum(use.system_seconds for use in tree.values()),
+                "read_bytes": sum(use.read_bytes for use in tree.values()),
+                "written_bytes": sum(use.written_bytes for use in tree.values()),
+                "resident_bytes": self._resident_bytes,
+            }
+            self._line.add(seconds, row)
+            self._resident_bytes = 0
+
+    def _end_line(self, tree: Mapping[int, Use], wall_seconds: float) -> None:
+        if self._line:
+            self._add_row(tree, wall_seconds)
+            self._line.close()
+            cost = {"cost_seconds": round(self._cost_seconds, 6)}
+            self.timeline = cost | self._line.columns()
 
     def _look(self) -> dict[int, Use]:
-        """The tree now; remembers its largest sum of resident bytes."""
-        own = os.getpid()
-        seen = {pid: use_of(pid) for pid in (own, *descendants(own))}
+        """The known processes now; remembers their largest sum of resident bytes."""
+        seen = {pid: use_of(pid) for pid in self._known}
         tree = {pid: use for pid, use in seen.items() if use is not None}
+        resident_bytes = sum(use.resident_bytes for use in tree.values())
+        self._resident_bytes = max(self._resident_bytes, resident_bytes)
         if len(tree) > 1 or not self._exact:
-            resident_bytes = sum(use.resident_bytes for use in tree.values())
             self._tree_peak_bytes = max(self._tree_peak_bytes, resident_bytes)
         return tree
 
-    def _difference(self) -> Use:
+    def _difference(self, last: Mapping[int, Use]) -> Use:
         """Used between first and last look, summed over the tree.
 
         What a process used is in its parent's totals once it has ended and the parent has waited
         for it, so only living ones are added; what an ended one used before the work is taken off.
         """
-        last = self._look()
         totals = {
             field.name: sum(getattr(use, field.name) for use in last.values())
             - sum(getattr(use, field.name) for use in self._first.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from cuesta.lab.names import Names, Naming
 from cuesta.lab.probe import Usage
 from cuesta.lab.stats import median_interval, representative
 from cuesta.lab.verify import Verification
-from cuesta.trial import Outcome, Phase, Trial
+from cuesta.trial import Outcome, Phase, Stage, Trial
 
 SCHEMA = "cuesta.run/1"
 FILE_NAME = "run.json"
@@ -23,6 +24,9 @@ SETUP_PHASES = ("start", "load")
 """Phases that prepare an engine; all others are the work itself."""
 
 Record = dict[str, Any]
+
+_COLUMN = re.compile(r"\[[\s\d.,-]*\]")
+"""Numbers of a column, each on a line of its own; names of devices have no such brackets."""
 
 _MEASURES = {"_bytes_per_s": "bytes", "_rows_per_s": "rows", "_flops_per_s": "flops"}
 _WARM_READ = "file_read_warm_bytes_per_s"
@@ -40,11 +44,16 @@ _TOTALS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One repeat: what the engine said, what the probe saw, and what the engine's log holds."""
+    """One repeat: what the engine said, what the probe saw, and what the engine's log holds.
+
+    `stages` began so many seconds after the run; `timeline` are columns as the record has them.
+    """
 
     outcome: Outcome
     usage: Usage
     log: Mapping[str, float] = field(default_factory=dict)
+    stages: tuple[Stage, ...] = ()
+    timeline: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +130,7 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
         "phases": _phase_rows(chosen, context),
         **usage,
         "engine_log": dict(chosen.log),
+        "stages": [asdict(one) for one in chosen.stages],
         "cache": context.cache,
         "repeats": len(samples),
         "samples": [{**asdict(one.usage), "phases": _phase_rows(one, context)} for one in samples],
@@ -131,6 +141,7 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
         "started": context.started,
         "command": list(context.command),
         "preview": [],
+        "timeline": dict(chosen.timeline),
     }
 
 
@@ -175,8 +186,12 @@ def phase_row(phase: Phase, ceilings: Mapping[str, float] | None) -> Record:
 
 
 def write(record: Record, folder: Path) -> None:
-    """Write the record into an answer folder."""
-    text = json.dumps(record, indent=2, ensure_ascii=False)
+    """Write the record into an answer folder, each column of its time line on one line."""
+    others = {name: value for name, value in record.items() if name != "timeline"}
+    text = json.dumps(others, indent=2, ensure_ascii=False)
+    if "timeline" in record:
+        columns = _COLUMN.sub(_on_one_line, json.dumps(record["timeline"], indent=2))
+        text = text.removesuffix("\n}") + f',\n  "timeline": {columns}\n}}'
     (folder / FILE_NAME).write_text(f"{text}\n", encoding="utf-8")
 
 
@@ -207,6 +222,10 @@ def trial_of(record: Record) -> Trial:
         engine_options=record["engine_options"],
         names=(record.get("names") or {}).get("path"),
     )
+
+
+def _on_one_line(column: re.Match[str]) -> str:
+    return "".join(column[0].split())
 
 
 def _ends(phase: Phase, end: str) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from cuesta import __version__, machine
 from cuesta.engines import (
     Engine,
+    HasStages,
     HasVariants,
     HoldsSession,
     KeepsLog,
@@ -224,10 +225,15 @@ def _repeats(
 def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> Sample:
     """One measured run into an empty answer folder."""
     inputs.drop_cached(trial.inputs, plan.cache)
-    with Probe() as probe:
+    with Probe(timeline=True) as probe:
+        began = time.time()
         outcome = engine.run(trial, folder.answer, folder.scratch)
     log = engine.told() if isinstance(engine, KeepsLog) else {}
-    return Sample(outcome=outcome, usage=probe.usage, log=log)
+    stages = engine.stages() if isinstance(engine, HasStages) else ()
+    stages = tuple(replace(one, began=one.began - began) for one in stages)
+    return Sample(
+        outcome=outcome, usage=probe.usage, log=log, stages=stages, timeline=probe.timeline
+    )
 
 
 def _end(

@@ -1,0 +1,39 @@
+"""What the doctor says of the archive that Spark starts from, and has made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def archive_state() -> tuple[str, str] | None:
+    """The archive in words, or what to do about one; None where Spark or Java can have none."""
+    if _lacks_spark():
+        return None
+    from cuesta.engines.spark import archive
+    from cuesta.units import format_bytes
+
+    made = archive.found()
+    if made:
+        return f"{format_bytes(made.stat().st_size)}, {made}", ""
+    if archive.is_possible():
+        return "", "with one Spark starts in two thirds of the time: cuesta doctor --ceilings"
+    return None
+
+
+def make_archive(say: Callable[[str], None]) -> None:
+    """Make one where there can be one and is none; say so where it fails."""
+    if _lacks_spark():
+        return
+    from cuesta.engines.spark import archive
+    from cuesta.errors import EngineError
+
+    try:
+        archive.make(say)
+    except (EngineError, OSError) as error:
+        say(f"no archive of Spark's classes: {error}")
+
+
+def _lacks_spark() -> bool:
+    from cuesta.engines import get_engine
+
+    return get_engine("spark").missing() is not None

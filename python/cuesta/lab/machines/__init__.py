@@ -1,0 +1,103 @@
+"""Factors of the machine that a trial is held to: memory, disks, links, huge pages, cores.
+
+    with machines.apply({"disk-rate": "50MB/s"}, Place(folder=here, inputs=inputs)) as place:
+        run_in_child(name, lambda: (place.enter(), work(place.inputs)))
+
+Whatever ends the trial, everything is undone in reverse; what a process that was itself killed has
+left is undone by the next one that comes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from cuesta.lab.machines import disks, groups, links, memory
+from cuesta.lab.machines.factors import NAMES, OF_LINKS, Factor, Wanted, parse
+from cuesta.lab.machines.journal import Journal, Undo
+from cuesta.lab.machines.place import Node, Place
+
+__all__ = ["NAMES", "OF_LINKS", "Factor", "Node", "Place", "apply", "parse", "refusal", "sweep"]
+
+_UNDO: Mapping[str, Undo] = {
+    groups.GROUP: groups.undo_group,
+    groups.RATE: groups.undo_rate,
+    disks.FOLDER: disks.undo_folder,
+    disks.LOOP: disks.undo_loop,
+    disks.MOUNT: disks.undo_mount,
+    links.NAMESPACE: links.undo_namespace,
+    links.BRIDGE: links.undo_bridge,
+    memory.HUGE_PAGES: memory.undo_pages,
+    memory.ZRAM: memory.undo_zram,
+}
+
+
+def refusal(machine: Mapping[str, object]) -> str | None:
+    """Why this machine cannot hold a trial to `machine`, in one line, or None.
+
+    Errors: `InputError` for an unknown factor, unit or value.
+    """
+    wanted = parse(machine)
+    if machine and os.geteuid() != 0:
+        return f"machine factor {min(machine)} needs root"
+    return next(_refusals(wanted), None)
+
+
+@contextmanager
+def apply(machine: Mapping[str, object], place: Place) -> Iterator[Place]:
+    """Hold a place to factors until the end; what runs in it calls `Place.enter` first.
+
+    What still runs in its groups and networks at the end is killed. Not within another `apply` of
+    the same process. Errors: `InputError` where this machine cannot, or misses a rate by far;
+    `EngineError` where something could not be undone.
+    """
+    from cuesta.errors import InputError
+
+    why = refusal(machine)
+    if why:
+        raise InputError(why)
+    if not machine:
+        yield place
+        return
+    for _ in sweep():
+        pass
+    journal = Journal(_UNDO)
+    try:
+        yield _made(journal, parse(machine), place)
+    finally:
+        journal.undo()
+
+
+def sweep() -> Iterator[str]:
+    """Undo what processes that were killed have left of the machine; a sentence about each."""
+    yield from Journal(_UNDO).sweep()
+
+
+def _refusals(wanted: Wanted) -> Iterator[str]:
+    found = [
+        groups.refusal("memory-group") if wanted.memory_bytes is not None else None,
+        groups.refusal("cpu-quota") if wanted.cores is not None else None,
+        disks.refusal(wanted) if wanted.disks else None,
+        memory.refusal_of_pages() if wanted.huge_pages else None,
+        memory.refusal_of_zram() if wanted.zram_bytes else None,
+        links.refusal(wanted) if wanted.link_nodes else None,
+    ]
+    yield from (why for why in found if why)
+
+
+def _made(journal: Journal, wanted: Wanted, place: Place) -> Place:
+    if wanted.huge_pages:
+        memory.choose_pages(journal, wanted.huge_pages)
+    if wanted.zram_bytes:
+        memory.add_zram(journal, wanted.zram_bytes)
+    if wanted.disks:
+        place = disks.make(journal, wanted, place)
+    # After the disks, so that whoever uses them is killed before they are taken away.
+    several = range(max(1, wanted.link_nodes))
+    nodes = tuple(Node(groups=groups.make(journal, wanted, index)) for index in several)
+    place = replace(place, nodes=nodes)
+    if wanted.link_nodes:
+        place = links.make(journal, wanted, place)
+    return disks.hold(journal, wanted, place) if wanted.disks else place

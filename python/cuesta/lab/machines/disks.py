@@ -1,0 +1,255 @@
+"""Disks of a trial's own: files as block devices, each with a file system, a rate and folders."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cuesta import machine
+from cuesta.errors import EngineError, InputError
+from cuesta.lab.machines import groups
+from cuesta.lab.machines.factors import INPUT, OUTPUT, SCRATCH, Wanted
+from cuesta.lab.machines.journal import Journal, Step
+from cuesta.lab.machines.place import Place
+from cuesta.lab.machines.system import done, found, said
+from cuesta.units import format_bytes, format_rate
+
+SIZE_BYTES = 2 << 30
+"""Room of a disk beside its share of the inputs, unless said."""
+
+MISS_MAX = 0.3
+"""How far a rate may be from what was asked for."""
+
+PROBE_SECONDS = 0.5
+PROBE_BYTES_MIN = 4 << 20
+PROBE_BYTES_MAX = 64 << 20
+PROBES_MAX = 3
+"""How often a rate is measured before it counts as missed: others may use the machine too."""
+
+FOLDER = "folder"
+LOOP = "loop"
+MOUNT = "mount"
+_MAKE = {
+    "ext2": ("-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0"),
+    "ext3": ("-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0"),
+    "ext4": ("-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"),
+    "xfs": ("-q", "-f", "-K"),
+    "btrfs": ("-q", "-f", "-K"),
+}
+"""By file system, the options that leave nothing to be done later, beside the trial."""
+
+_PACKAGES = {"xfs": "xfsprogs", "btrfs": "btrfs-progs"}
+
+
+def refusal(wanted: Wanted) -> str | None:
+    """Why there can be no such disks here, or None."""
+    program = f"mkfs.{wanted.file_system}"
+    if not Path("/dev/loop-control").exists():
+        return "machine factor disks needs loop devices, and /dev/loop-control is not there"
+    if not found(program):
+        package = _PACKAGES.get(wanted.file_system, "e2fsprogs")
+        return f"machine factor file-system needs {program}: apt-get install {package}"
+    for command in ("losetup", "mount", "umount"):
+        if not found(command):
+            return f"machine factor disks needs the command {command}: apt-get install mount"
+    return groups.refusal("disk-rate") if wanted.disk_bytes_per_s else None
+
+
+def make(journal: Journal, wanted: Wanted, place: Place) -> Place:
+    """The place with its disks, which hold its inputs. Errors: `InputError`."""
+    own = place.folder.absolute() / f"cuesta-disks.partial-{os.getpid()}"
+    size = wanted.disk_bytes or SIZE_BYTES + 2 * _input_bytes(wanted, place) // wanted.disks
+    _check_room(place.folder, size, wanted.disks)
+    journal.note(FOLDER, path=str(own))
+    own.mkdir()
+    disks = tuple(_disk(journal, own / str(index), size, wanted) for index in range(wanted.disks))
+    place = replace(_with_folders(place, disks, wanted), disks=disks)
+    if place.input_folders:
+        place = replace(place, inputs=_put(place.inputs, place.input_folders))
+    return place
+
+
+def hold(journal: Journal, wanted: Wanted, place: Place) -> Place:
+    """The place with its disks held to their rate, which is measured.
+
+    Errors: `InputError` where a disk misses its rate.
+    """
+    every = tuple(group for node in place.nodes for group in node.groups)
+    for disk in place.disks if wanted.disk_bytes_per_s else ():
+        groups.throttle(journal, _number(disk), wanted.disk_bytes_per_s or 0, every)
+    return replace(place, probed={**place.probed, **_probe(wanted, place)})
+
+
+def undo_folder(step: Step) -> None:
+    """Remove the files behind the disks, which are no longer mounted."""
+    folder = Path(step["path"])
+    if any(os.path.ismount(path) for path in folder.glob("*")):
+        raise EngineError(f"{folder}: a disk is still mounted")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def undo_loop(step: Step) -> None:
+    """Let the device of a file go."""
+    for line in said("disks", ["losetup", "-j", step["path"]]).splitlines():
+        said("disks", ["losetup", "-d", line.partition(":")[0]])
+
+
+def undo_mount(step: Step) -> None:
+    """Unmount a disk, at the latest when nothing has a file of it open any more."""
+    path = step["path"]
+    if os.path.ismount(path) and not done(["umount", path]):
+        said("disks", ["umount", "-l", path])
+
+
+def _disk(journal: Journal, mount: Path, size: int, wanted: Wanted) -> Path:
+    """Where a new disk is mounted."""
+    file = mount.with_suffix(".disk")
+    with file.open("wb") as out:
+        # Its room is taken now, so that the trial does not wait for it or find none.
+        os.posix_fallocate(out.fileno(), 0, size)
+    journal.note(LOOP, path=str(file))
+    device = _loop(file)
+    said("file-system", [f"mkfs.{wanted.file_system}", *_MAKE[wanted.file_system], device])
+    mount.mkdir()
+    journal.note(MOUNT, path=str(mount))
+    options = ["-t", wanted.file_system, "-o", "noatime"]
+    said("file-system", ["mount", *options, device, str(mount)])
+    return mount
+
+
+def _number(mount: Path) -> str:
+    """`MAJOR:MINOR` of the device behind a disk."""
+    file = mount.with_suffix(".disk")
+    device = said("disks", ["losetup", "-j", str(file)]).partition(":")[0]
+    return Path("/sys/block", Path(device).name, "dev").read_text().strip()
+
+
+def _loop(file: Path) -> str:
+    """A device for a file, past the page cache of the file where its file system allows it."""
+    command = ["losetup", "-f", "--show"]
+    try:
+        return said("disks", [*command, "--direct-io=on", str(file)])
+    except InputError:
+        return said("disks", [*command, str(file)])
+
+
+def _with_folders(place: Place, disks: Sequence[Path], wanted: Wanted) -> Place:
+    folders = {}
+    for kind in sorted(wanted.disk_holds):
+        folders[kind] = tuple(disk / kind for disk in disks)
+        for folder in folders[kind]:
+            folder.mkdir()
+    return replace(
+        place,
+        input_folders=folders.get(INPUT, ()),
+        scratch_folders=folders.get(SCRATCH, ()),
+        output_folders=folders.get(OUTPUT, ()),
+    )
+
+
+def _put(inputs: Sequence[str], folders: Sequence[Path]) -> tuple[str, ...]:
+    """Copies of the inputs, whose files go to the disks in turn.
+
+    A folder stays one folder: on the first disk, with links to files on the others. What is not
+    here, as a URI, stays as it is.
+    """
+    turn = iter(range(1 << 62))
+    copies = []
+    for number, name in enumerate(inputs):
+        source, own = Path(name), f"{number}"
+        if not source.exists():
+            copies.append(name)
+            continue
+        if not source.is_dir():
+            target = folders[next(turn) % len(folders)] / own / source.name
+            _copy(source, target)
+            copies.append(str(target))
+            continue
+        for file in sorted(path for path in source.rglob("*") if path.is_file()):
+            inner = Path(own, source.name) / file.relative_to(source)
+            folder = folders[next(turn) % len(folders)]
+            _copy(file, folder / inner)
+            if folder != folders[0]:
+                (folders[0] / inner).parent.mkdir(parents=True, exist_ok=True)
+                (folders[0] / inner).symlink_to(folder / inner)
+        copies.append(str(folders[0] / own / source.name))
+    return tuple(copies)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file, and leave none of its pages in memory."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        shutil.copyfile(source, target)
+    except OSError as error:
+        raise InputError(f"machine factor disk-holds: {target}: {error.strerror}") from None
+    with target.open("rb") as copied:
+        os.fsync(copied.fileno())
+        os.posix_fadvise(copied.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _input_bytes(wanted: Wanted, place: Place) -> int:
+    if INPUT not in wanted.disk_holds:
+        return 0
+    paths = [Path(name) for name in place.inputs]
+    files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _check_room(folder: Path, size: int, disks: int) -> None:
+    free = machine.free_bytes(folder)
+    if size * disks > free:
+        raise InputError(
+            f"machine factor disk-size: {disks} x {format_bytes(size)} are more than the "
+            f"{format_bytes(free)} that are free in {folder}"
+        )
+
+
+def _probe(wanted: Wanted, place: Place) -> dict[str, float]:
+    """Measured rates of each disk. Errors: `InputError` where one is missed by far."""
+    rate = wanted.disk_bytes_per_s
+    probed: dict[str, float] = {}
+    for index, disk in enumerate(place.disks):
+        measured: dict[str, float] = {}
+        for _ in range(PROBES_MAX):
+            measured = _rates(place, disk / "probe", rate)
+            if not rate or not _missed(measured, rate):
+                break
+        for name in _missed(measured, rate) if rate else ():
+            raise InputError(
+                f"machine factor disk-rate: disk {index} {name}s {format_rate(measured[name])} "
+                f"where {format_rate(rate or 0)} is asked for; choose a rate that this machine has"
+            )
+        probed |= {f"disk_{index}_{name}_bytes_per_s": one for name, one in measured.items()}
+    return probed
+
+
+def _missed(measured: Mapping[str, float], rate: int) -> list[str]:
+    return [name for name, one in measured.items() if abs(one - rate) > MISS_MAX * rate]
+
+
+def _rates(place: Place, file: Path, rate: int | None) -> dict[str, float]:
+    """Bytes a second written and read, for about `PROBE_SECONDS` each."""
+    size = int(rate * PROBE_SECONDS) if rate else PROBE_BYTES_MAX
+    mib = min(PROBE_BYTES_MAX, max(PROBE_BYTES_MIN, size)) >> 20
+    return {name: (mib << 20) / seconds for name, seconds in _timed(place, file, mib)}
+
+
+def _timed(place: Place, file: Path, mib: int) -> Iterator[tuple[str, float]]:
+    """Seconds of writing a file through memory to the disk, and of reading it past memory."""
+    write = ["dd", "if=/dev/zero", f"of={file}", "bs=1M", f"count={mib}", "conv=fsync"]
+    read = ["dd", f"if={file}", "of=/dev/null", "bs=1M", "iflag=direct"]
+    for name, command in (("write", write), ("read", read)):
+        began = time.perf_counter()
+        ended = subprocess.run(
+            command, capture_output=True, text=True, check=False, preexec_fn=place.enter
+        )
+        if ended.returncode:
+            raise InputError(f"machine factor disk-rate: {ended.stderr.strip().splitlines()[-1]}")
+        yield name, time.perf_counter() - began
+    file.unlink()

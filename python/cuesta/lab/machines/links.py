@@ -1,0 +1,170 @@
+"""Nodes with networks of their own on one machine, and links of a rate and a delay between them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from cuesta.errors import InputError
+from cuesta.lab.machines.factors import Wanted
+from cuesta.lab.machines.journal import Journal, Step
+from cuesta.lab.machines.place import Node, Place
+from cuesta.lab.machines.system import done, found, said
+
+MISS_MAX = 0.3
+"""How far a link may be from the rate that was asked for."""
+
+PROBES_MAX = 3
+"""How often a link is measured before its rate counts as missed."""
+
+QUEUE_SECONDS = 0.05
+"""What a link holds back at most before it drops."""
+
+BURST_BYTES_MIN = 128 << 10
+BURST_SECONDS = 0.002
+PACKETS_MAX = 100_000
+END_SECONDS = 10.0
+
+NAMESPACE = "namespace"
+BRIDGE = "bridge"
+_FACTOR = "link-nodes"
+
+
+def refusal(wanted: Wanted) -> str | None:
+    """Why there can be no such links here, or None; tries them in a network that nobody sees."""
+    for command in ("ip", "tc", "unshare"):
+        if not found(command):
+            return f"machine factor link-nodes needs {command}: apt-get install iproute2"
+    words = ["unshare", "--net", "ip", "link", "add", "cuesta", "type", "bridge"]
+    if not done(words):
+        return (
+            "machine factor link-nodes needs networks and bridges of its own; this kernel or "
+            "container does not allow them"
+        )
+    if wanted.link_bits_per_s and not _queues("tbf", "rate", "1gbit", "burst", "64kb", *_queue()):
+        return "machine factor link-rate needs the kernel's module sch_tbf"
+    if wanted.link_seconds and not _queues("netem", "delay", "1ms"):
+        return "machine factor link-latency needs the kernel's module sch_netem"
+    return None
+
+
+def make(journal: Journal, wanted: Wanted, place: Place) -> Place:
+    """The place with a network of its own for each node, with links that are measured.
+
+    Errors: `InputError` where a link misses its rate by far.
+    """
+    net = _free_net()
+    bridge = f"cu{os.getpid()}"
+    journal.note(BRIDGE, name=bridge)
+    said(_FACTOR, ["ip", "link", "add", bridge, "type", "bridge"])
+    said(_FACTOR, ["ip", "addr", "add", f"{net}.254/24", "dev", bridge])
+    said(_FACTOR, ["ip", "link", "set", bridge, "up"])
+    linked = []
+    for index, node in enumerate(place.nodes):
+        name, address = f"cuesta-{os.getpid()}-{index}", f"{net}.{index + 1}"
+        _link(journal, wanted, (bridge, f"{bridge}n{index}", name, address))
+        linked.append(replace(node, namespace=name, address=address))
+    seen = _probe(wanted, linked) if len(linked) > 1 else {}
+    return replace(place, nodes=tuple(linked), probed={**place.probed, **seen})
+
+
+def undo_namespace(step: Step) -> None:
+    """Kill what runs in a network, and remove it with its end of the link."""
+    name = step["name"]
+    if not Path("/run/netns", name).exists():
+        return
+    deadline = time.monotonic() + END_SECONDS
+    while pids := said(_FACTOR, ["ip", "netns", "pids", name]).split():
+        done(["kill", "-9", *(pid for pid in pids if int(pid) != os.getpid())])
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.02)
+    said(_FACTOR, ["ip", "netns", "del", name])
+
+
+def undo_bridge(step: Step) -> None:
+    """Remove what links the nodes."""
+    if Path("/sys/class/net", step["name"]).exists():
+        said(_FACTOR, ["ip", "link", "del", step["name"]])
+
+
+def _link(journal: Journal, wanted: Wanted, names: tuple[str, str, str, str]) -> None:
+    bridge, end, namespace, address = names
+    journal.note(NAMESPACE, name=namespace)
+    said(_FACTOR, ["ip", "netns", "add", namespace])
+    journal.note(BRIDGE, name=end)
+    peer = ["peer", "name", "eth0", "netns", namespace]
+    said(_FACTOR, ["ip", "link", "add", end, "type", "veth", *peer])
+    said(_FACTOR, ["ip", "link", "set", end, "master", bridge, "up"])
+    inside = ["ip", "-n", namespace]
+    said(_FACTOR, [*inside, "addr", "add", f"{address}/24", "dev", "eth0"])
+    said(_FACTOR, [*inside, "link", "set", "lo", "up"])
+    said(_FACTOR, [*inside, "link", "set", "eth0", "up"])
+    _shape(["tc", "-n", namespace], "eth0", wanted, wanted.link_seconds)
+    _shape(["tc"], end, wanted, None)
+
+
+def _shape(control: list[str], device: str, wanted: Wanted, delay_seconds: float | None) -> None:
+    """Delay and hold back what leaves by a device."""
+    add, parent = [*control, "qdisc", "add", "dev", device], ["root", "handle", "1:"]
+    if delay_seconds:
+        delay = ["netem", "delay", f"{delay_seconds * 1e6:.0f}us", "limit", str(PACKETS_MAX)]
+        said("link-latency", [*add, *parent, *delay])
+        parent = ["parent", "1:", "handle", "2:"]
+    rate = wanted.link_bits_per_s
+    if rate:
+        burst = max(BURST_BYTES_MIN, int(rate / 8 * BURST_SECONDS))
+        limit = ["tbf", "rate", f"{rate:.0f}bit", "burst", f"{burst}b", *_queue()]
+        said("link-rate", [*add, *parent, *limit])
+
+
+def _probe(wanted: Wanted, nodes: list[Node]) -> dict[str, float]:
+    """Rate and round trip between the first two nodes. Errors: `InputError`."""
+    rate = wanted.link_bits_per_s or 0.0
+    module = [sys.executable, "-m", "cuesta.lab.network"]
+    listens = subprocess.Popen(
+        [*nodes[1].prefix(), *module, nodes[1].address, "0"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        port = (listens.stdout.readline() if listens.stdout else "").strip()
+        words = [*nodes[0].prefix(), *module, nodes[1].address, port, "probe"]
+        for _ in range(PROBES_MAX):
+            measured = json.loads(said(_FACTOR, words))
+            bits = 8 * measured["sent_bytes_per_s"]
+            missed = rate and abs(bits - rate) > MISS_MAX * rate
+            if not missed:
+                break
+    finally:
+        listens.kill()
+        listens.communicate()
+    if missed:
+        raise InputError(
+            f"machine factor link-rate: {bits / 1e6:.1f} Mbit/s where {rate / 1e6:.1f} Mbit/s are "
+            "asked for; choose a rate that this machine has"
+        )
+    return {"link_bits_per_s": bits, "link_round_trip_seconds": measured["round_trip_seconds"]}
+
+
+def _queue() -> list[str]:
+    return ["latency", f"{QUEUE_SECONDS * 1e3:.0f}ms"]
+
+
+def _queues(*words: str) -> bool:
+    return done(["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", *words])
+
+
+def _free_net() -> str:
+    """The beginning of 254 addresses that no interface of the machine has."""
+    taken = said(_FACTOR, ["ip", "-o", "-4", "addr"])
+    first = os.getpid() % 25_000
+    for shift in range(25_000):
+        number = (first + shift) % 25_000
+        net = f"10.{100 + number // 250}.{number % 250}"
+        if f" {net}." not in taken:
+            return net
+    raise InputError("machine factor link-nodes: no free addresses")

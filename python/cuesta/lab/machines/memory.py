@@ -1,0 +1,72 @@
+"""Huge pages, and swap in compressed memory: both are of the whole machine while they last."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cuesta.errors import InputError
+from cuesta.lab.machines.journal import Journal, Step
+from cuesta.lab.machines.system import done, found, said, write
+
+HUGE_PAGES = "huge-pages"
+ZRAM = "zram"
+_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+_CONTROL = Path("/sys/class/zram-control")
+
+
+def refusal_of_pages() -> str | None:
+    """Why huge pages cannot be chosen here, or None."""
+    if _PAGES.is_file():
+        return None
+    return f"machine factor huge-pages needs a kernel that has them: {_PAGES} is not there"
+
+
+def refusal_of_zram() -> str | None:
+    """Why there can be no compressed memory here, or None."""
+    if not _CONTROL.is_dir():
+        return "machine factor zram needs the kernel's module zram: modprobe zram"
+    for command in ("mkswap", "swapon", "swapoff"):
+        if not found(command):
+            return f"machine factor zram needs the command {command}: apt-get install mount"
+    return None
+
+
+def choose_pages(journal: Journal, word: str) -> None:
+    """Say who gets huge pages. Errors: `InputError`, also while another process has chosen."""
+    others = journal.holders(HUGE_PAGES)
+    if others:
+        raise InputError(f"machine factor huge-pages: process {others[0]} has chosen; wait for it")
+    before = re.search(r"\[(\w+)\]", _PAGES.read_text())
+    journal.note(HUGE_PAGES, before=before[1] if before else "madvise")
+    write("huge-pages", _PAGES, word)
+
+
+def undo_pages(step: Step) -> None:
+    """Choose what was chosen before."""
+    _PAGES.write_text(step["before"])
+
+
+def add_zram(journal: Journal, size_bytes: int) -> None:
+    """Have a swap device in compressed memory, used before any other. Errors: `InputError`."""
+    try:
+        number = (_CONTROL / "hot_add").read_text().strip()
+    except OSError as error:
+        raise InputError(f"machine factor zram: no device: {error.strerror}") from None
+    journal.note(ZRAM, number=number)
+    write("zram", Path(f"/sys/block/zram{number}/disksize"), str(size_bytes))
+    said("zram", ["mkswap", f"/dev/zram{number}"])
+    said("zram", ["swapon", "-p", "100", f"/dev/zram{number}"])
+
+
+def undo_zram(step: Step) -> None:
+    """Take what was swapped back, and the device away."""
+    number = step["number"]
+    folder = Path(f"/sys/block/zram{number}")
+    if not folder.is_dir():
+        return
+    device = f"/dev/zram{number}"
+    if device in Path("/proc/swaps").read_text().split() and not done(["swapoff", device]):
+        said("zram", ["swapoff", device])
+    (folder / "reset").write_text("1")
+    (_CONTROL / "hot_remove").write_text(number)

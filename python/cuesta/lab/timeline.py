@@ -1,0 +1,190 @@
+"""What processes and the machine did over the time of a run: rows of the kernel's counters.
+
+A row is taken every `TICK_SECONDS`. When there are more than `ROWS_MAX`, each two become one and
+the tick is twice as long, so that a run of any length has about as many.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+TICK_SECONDS = 0.1
+EARLY_SECONDS = 0.025
+"""How much earlier than its tick a row may come."""
+
+ROWS_MAX = 600
+
+TREE, MACHINE, PRESSURE = "tree", "machine", "pressure"
+DEVICES, NETWORKS = "devices", "networks"
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_SECTOR_BYTES = 512
+_READ_BYTES = 1 << 17
+_PRESSURES = ("cpu", "io", "memory")
+
+Key = tuple[str, ...]
+"""Group and column, and between them the device where the group has several."""
+
+Row = dict[Key, float]
+Read = Callable[[str], Iterator[tuple[Key, float]]]
+
+
+class Timeline:
+    """Rows from the first, at which everything is 0, to the last; `columns` are differences."""
+
+    def __init__(self) -> None:
+        self.tick_seconds = TICK_SECONDS
+        self._files = {name: _opened(name) for name in _READERS}
+        self._disks = {path.name for path in Path("/sys/block").glob("*")}
+        self._seconds: list[float] = []
+        self._rows: list[Row] = []
+
+    def add(self, seconds: float, tree: Mapping[str, float]) -> None:
+        """A row so long after the start; `tree` has what only the caller knows."""
+        row: Row = {(TREE, name): value for name, value in tree.items()}
+        for name in _READERS:
+            row.update(self._read(name))
+        self._seconds.append(seconds)
+        self._rows.append(row)
+        if len(self._rows) > ROWS_MAX + 1:
+            self._halve()
+
+    def due(self, seconds: float) -> bool:
+        """Whether the next row is to be taken."""
+        return seconds - self._seconds[-1] >= self.tick_seconds - EARLY_SECONDS
+
+    def close(self) -> None:
+        """Read nothing any more."""
+        for descriptor in self._files.values():
+            if descriptor is not None:
+                os.close(descriptor)
+        self._files = {}
+
+    def columns(self) -> dict[str, Any]:
+        """As the run record has it; columns of devices that did nothing are left out."""
+        found: dict[str, Any] = {"seconds": [_short(one) for one in self._seconds[1:]]}
+        for key in sorted({key for row in self._rows for key in row}):
+            values = list(_gauge(self._rows, key) if key in _GAUGES else _steps(self._rows, key))
+            if any(values) or key[0] in (TREE, MACHINE):
+                group = found
+                for name in key[:-1]:
+                    group = group.setdefault(name, {})
+                group[key[-1]] = [_short(one) for one in values]
+        return found
+
+    def _read(self, name: str) -> Iterator[tuple[Key, float]]:
+        descriptor = self._files[name]
+        if descriptor is None:
+            return
+        try:
+            text = os.pread(descriptor, _READ_BYTES, 0).decode("ascii", "replace")
+        except OSError:  # This kernel does not count it.
+            os.close(descriptor)
+            self._files[name] = None
+            return
+        for key, value in _READERS[name](text):
+            if key[0] != DEVICES or key[1] in self._disks:
+                yield key, value
+
+    def _halve(self) -> None:
+        """Make one row of each two; the first stays, since differences begin there."""
+        last = len(self._rows) - 1
+        kept = [0, *(index for index in range(1, last + 1) if (last - index) % 2 == 0)]
+        for index in kept[1:]:
+            row, before = self._rows[index], self._rows[index - 1]
+            for key in _GAUGES & row.keys() & before.keys() if index > 1 else ():
+                row[key] = max(row[key], before[key])
+        self._rows = [self._rows[index] for index in kept]
+        self._seconds = [self._seconds[index] for index in kept]
+        self.tick_seconds *= 2
+
+
+def _opened(name: str) -> int | None:
+    try:
+        return os.open(f"/proc/{name}", os.O_RDONLY)
+    except OSError:
+        return None
+
+
+def _steps(rows: list[Row], key: Key) -> Iterator[float]:
+    """What a counter grew by, row by row; one that is not there at first begins at 0."""
+    before = rows[0].get(key, 0.0)
+    for row in rows[1:]:
+        now = max(before, row.get(key, before))
+        yield now - before
+        before = now
+
+
+def _gauge(rows: list[Row], key: Key) -> Iterator[float]:
+    for row in rows[1:]:
+        yield row.get(key, 0.0)
+
+
+def _short(value: float) -> float:
+    """Milliseconds are enough; whole numbers are written as such."""
+    rounded = round(value, 3)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def _cores(text: str) -> Iterator[tuple[Key, float]]:
+    """Of all cores; `idle` is the rest."""
+    user, nice, system, idle, wait, *others = map(int, text[: text.index("\n")].split()[1:])
+    yield (MACHINE, "user_seconds"), (user + nice) / _TICKS_PER_S
+    yield (MACHINE, "system_seconds"), (system + sum(others[:3])) / _TICKS_PER_S
+    yield (MACHINE, "iowait_seconds"), wait / _TICKS_PER_S
+    yield (MACHINE, "idle_seconds"), idle / _TICKS_PER_S
+
+
+def _memory(text: str) -> Iterator[tuple[Key, float]]:
+    head = text[: text.index("Active:")]
+    kib = {line.partition(":")[0]: int(line.split()[1]) for line in head.splitlines()}
+    yield (MACHINE, "used_bytes"), (kib["MemTotal"] - kib["MemAvailable"]) * 1024
+    yield (MACHINE, "page_cache_bytes"), (kib["Cached"] + kib["Buffers"]) * 1024
+
+
+def _pressure(resource: str) -> Read:
+    def read(text: str) -> Iterator[tuple[Key, float]]:
+        for line in text.splitlines():
+            kind, *_, total = line.split()
+            yield (PRESSURE, f"{resource}_{kind}_seconds"), int(total.partition("=")[2]) / 1e6
+
+    return read
+
+
+def _devices(text: str) -> Iterator[tuple[Key, float]]:
+    for line in text.splitlines():
+        _, _, name, *words = line.split(maxsplit=14)
+        if words[0] == "0" and words[4] == "0":
+            continue
+        reads, _, read_sectors, _, writes, _, written_sectors, _, _, busy_ms = map(int, words[:10])
+        yield (DEVICES, name, "reads"), reads
+        yield (DEVICES, name, "read_bytes"), read_sectors * _SECTOR_BYTES
+        yield (DEVICES, name, "writes"), writes
+        yield (DEVICES, name, "written_bytes"), written_sectors * _SECTOR_BYTES
+        yield (DEVICES, name, "busy_seconds"), busy_ms / 1e3
+
+
+def _networks(text: str) -> Iterator[tuple[Key, float]]:
+    for line in text.splitlines()[2:]:
+        name, _, counts = line.partition(":")
+        words = counts.split()
+        yield (NETWORKS, name.strip(), "received_bytes"), int(words[0])
+        yield (NETWORKS, name.strip(), "sent_bytes"), int(words[8])
+
+
+_READERS: dict[str, Read] = {
+    "stat": _cores,
+    "meminfo": _memory,
+    **{f"pressure/{name}": _pressure(name) for name in _PRESSURES},
+    "diskstats": _devices,
+    "net/dev": _networks,
+}
+"""By file in `/proc`, what reads its text."""
+
+_GAUGES: frozenset[Key] = frozenset(
+    {(TREE, "resident_bytes"), (MACHINE, "used_bytes"), (MACHINE, "page_cache_bytes")}
+)
+"""Columns that have values of their moment, the largest of their interval, not differences."""

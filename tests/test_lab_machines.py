@@ -1,0 +1,342 @@
+"""A trial is held to factors of the machine, and the machine is put back whatever happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from cuesta.errors import InputError
+from cuesta.lab import machines
+from cuesta.lab.child import run_in_child
+from cuesta.lab.machines import Node, Place, groups, parse
+from cuesta.lab.machines.disks import MISS_MAX
+from cuesta.lab.machines.journal import Journal
+
+MIB = 1 << 20
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="factors of the machine need root")
+
+
+def refuse(machine: Mapping[str, object]) -> None:
+    """Skip where this machine cannot."""
+    why = machines.refusal(machine)
+    if why:
+        pytest.skip(why)
+
+
+def state() -> list[str]:
+    """Everything of ours that a machine can have left."""
+    listings = [
+        subprocess.run(words, capture_output=True, text=True, check=False).stdout
+        for words in (["losetup", "-a"], ["ip", "netns"], ["ip", "-br", "link"], ["swapon"])
+    ]
+    lines = "".join(listings).splitlines()
+    lines += Path("/proc/mounts").read_text().splitlines()
+    lines += [str(path) for path in Path("/sys/fs/cgroup").glob("**/cuesta-*")]
+    lines += [path.name for path in Path("/run/cuesta/machines").glob("*")]
+    return [line for line in lines if "cuesta" in line or "zram" in line or line.startswith("cu")]
+
+
+def ours(place: Path) -> list[str]:
+    """What is left of this process, and below `place`."""
+    return [line for line in state() if f"{os.getpid()}" in line or str(place) in line]
+
+
+def test_every_factor_says_what_it_is_and_how_it_is_written() -> None:
+    assert len(machines.NAMES) == 12
+    for name, factor in machines.NAMES.items():
+        assert factor.name == name
+        assert factor.unit
+        assert factor.sentence
+
+
+def test_values_are_read_with_their_units() -> None:
+    wanted = parse(
+        {
+            "memory-group": "512MiB",
+            "disk-rate": "50MB/s",
+            "disk-holds": "scratch, output",
+            "link-rate": "1gbit",
+            "link-latency": "2ms",
+            "cpu-quota": 1.5,
+        }
+    )
+    assert wanted.memory_bytes == 512 * MIB
+    assert wanted.disk_bytes_per_s == 50_000_000
+    assert (wanted.disks, wanted.link_nodes) == (1, 2)
+    assert wanted.disk_holds == {"scratch", "output"}
+    assert (wanted.link_bits_per_s, wanted.link_seconds, wanted.cores) == (1e9, 2e-3, 1.5)
+    assert not parse({"huge-pages": "never"}).disks
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("disc-rate", "1MB/s", "machine factor disc-rate is not known; there are memory-group"),
+        ("disk-rate", "fast", "machine factor disk-rate is 'fast', give bytes a second"),
+        ("disk-rate", "1kB/s", "give at least"),
+        ("disks", "0", "give 1 to 16"),
+        ("disk-holds", "input swap", "give words of input scratch output"),
+        ("file-system", "fat", "give ext2"),
+        ("huge-pages", "yes", "give always, madvise or never"),
+        ("link-rate", "1GB/s", "give bits a second"),
+        ("link-latency", "2", "give seconds"),
+        ("cpu-quota", "0", "give cores"),
+        ("memory-group", "much", "give bytes"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_one_line(name: str, value: str, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        machines.refusal({name: value})
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_root_there_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert machines.refusal({}) is None
+    assert machines.refusal({"zram": "1GiB"}) == "machine factor zram needs root"
+    with (
+        pytest.raises(InputError, match="machine factor disks needs root"),
+        machines.apply({"disks": "1"}, Place(folder=tmp_path)),
+    ):
+        pass
+    with machines.apply({}, Place(folder=tmp_path)) as place:
+        assert place.nodes == (Node(),)
+
+
+def test_a_missing_program_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("cuesta.lab.machines.disks.found", lambda command: None)
+    if Path("/dev/loop-control").exists():
+        said = machines.refusal({"file-system": "xfs"})
+        assert said == "machine factor file-system needs mkfs.xfs: apt-get install xfsprogs"
+
+
+def test_control_groups_of_version_2_have_limits_of_one_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written to plain files, as this machine may have version 1."""
+    monkeypatch.setattr(groups, "ROOT", tmp_path)
+    monkeypatch.setattr(groups.second, "__defaults__", (tmp_path,))
+    (tmp_path / "cgroup.controllers").write_text("cpu memory\n")
+    assert groups.refusal("memory-group", tmp_path) is None
+    said = groups.refusal("disk-rate", tmp_path)
+    assert said == f"machine factor disk-rate needs the controller io in {tmp_path}/" + (
+        "cgroup.controllers"
+    )
+    journal = Journal({}, tmp_path / "journals")
+    wanted = parse({"memory-group": "64MiB", "cpu-quota": "1.5", "disk-rate": "1MiB/s"})
+    made = groups.make(journal, wanted, 0)
+    groups.throttle(journal, "7:0", 1 << 20, made)
+    assert len(made) == 1
+    texts = {file.name: file.read_text() for file in made[0].iterdir()}
+    assert texts == {
+        "memory.max": str(64 * MIB),
+        "cpu.max": "150000 100000",
+        "io.max": "7:0 rbps=1048576 wbps=1048576",
+    }
+    assert groups.make(journal, parse({"huge-pages": "never"}), 0) == ()
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def write_synced(file: Path, size: int) -> None:
+    with file.open("wb") as out:
+        out.write(os.urandom(size))
+        out.flush()
+        os.fsync(out.fileno())
+
+
+@ROOT_ONLY
+def test_disks_have_their_rate_and_hold_what_they_are_to_hold(tmp_path: Path) -> None:
+    factors = {"disk-rate": "40MiB/s", "disks": "2", "disk-size": "256MiB"}
+    refuse(factors)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for index in range(4):
+        (folder / f"{index}").write_bytes(os.urandom(MIB))
+    before = Place(folder=tmp_path, inputs=(str(folder), str(folder / "3"), "hdfs://a/b"))
+    with machines.apply(factors, before) as place:
+        assert len(place.scratch_folders) == len(place.output_folders) == 2
+        copied = Path(place.inputs[0])
+        assert {file.name: file.read_bytes() for file in copied.iterdir()} == {
+            file.name: file.read_bytes() for file in folder.iterdir()
+        }
+        where = {file.resolve().parents[3] for file in copied.iterdir()}
+        assert where == set(place.disks)
+        assert place.inputs[1].startswith(str(place.folder))
+        assert place.inputs[2] == "hdfs://a/b"
+        rates = [rate for name, rate in place.probed.items() if name.startswith("disk_")]
+        assert len(rates) == 4
+        assert all(abs(rate / (40 * MIB) - 1) < MISS_MAX for rate in rates)
+        began = time.perf_counter()
+        write_synced(place.scratch_folders[1] / "spill", 20 * MIB)
+        assert 0.3 < time.perf_counter() - began < 5
+    assert ours(tmp_path) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize("kind", ["ext2", "ext4", "xfs", "btrfs"])
+def test_a_disk_has_the_file_system_that_is_asked_for(kind: str, tmp_path: Path) -> None:
+    from cuesta.machine import filesystem
+
+    factors = {"file-system": kind, "disk-size": "512MiB", "disk-holds": "scratch"}
+    refuse(factors)
+    with machines.apply(factors, Place(folder=tmp_path, inputs=("x",))) as place:
+        assert filesystem(place.scratch_folders[0]) == kind
+        assert not place.output_folders
+        assert place.inputs == ("x",)
+    assert ours(tmp_path) == []
+
+
+@ROOT_ONLY
+def test_a_memory_group_bounds_pages_of_files_too(tmp_path: Path) -> None:
+    refuse({"memory-group": "64MiB"})
+    with machines.apply({"memory-group": "64MiB"}, Place(folder=tmp_path)) as place:
+
+        def work() -> None:
+            place.enter()
+            write_synced(tmp_path / "large", 16 * MIB)
+            for _ in range(15):
+                with (tmp_path / "large").open("ab") as out:
+                    out.write(bytes(16 * MIB))
+            (tmp_path / "done").write_text(Path("/proc/self/cgroup").read_text())
+
+        run_in_child("work", work)
+        assert f"cuesta-{os.getpid()}-0" in (tmp_path / "done").read_text()
+        group = next(path for path in place.nodes[0].groups if "unified" not in str(path))
+        names = ("memory.max_usage_in_bytes", "memory.peak")
+        peaks = [int((group / name).read_text()) for name in names if (group / name).exists()]
+        assert max(peaks) <= 64 * MIB
+    assert ours(tmp_path) == []
+
+
+@ROOT_ONLY
+def test_a_quota_of_cores_holds_for_all_processes_of_a_node(tmp_path: Path) -> None:
+    refuse({"cpu-quota": "0.5"})
+    burn = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass\n"
+    burn += "print(time.process_time())"
+    with machines.apply({"cpu-quota": "0.5"}, Place(folder=tmp_path)) as place:
+        command = [*place.nodes[0].prefix(), sys.executable, "-c", burn]
+        several = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+        used = sum(float(one.communicate()[0]) for one in several)
+    assert 0.05 < used < 0.8
+    assert ours(tmp_path) == []
+
+
+@ROOT_ONLY
+def test_huge_pages_and_swap_are_as_before_whatever_happened(tmp_path: Path) -> None:
+    factors = {"huge-pages": "never", "zram": "64MiB"}
+    refuse(factors)
+    pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    before, swaps = pages.read_text(), Path("/proc/swaps").read_text()
+
+    def fail() -> None:
+        with machines.apply(factors, Place(folder=tmp_path)):
+            assert "[never]" in pages.read_text()
+            assert len(Path("/proc/swaps").read_text()) > len(swaps)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert pages.read_text() == before
+    assert Path("/proc/swaps").read_text() == swaps
+
+
+@ROOT_ONLY
+def test_nodes_are_linked_at_the_rate_that_is_asked_for(tmp_path: Path) -> None:
+    factors = {"link-rate": "200mbit", "link-nodes": "3", "memory-group": "256MiB"}
+    refuse(factors)
+    with machines.apply(factors, Place(folder=tmp_path)) as place:
+        assert len({node.address for node in place.nodes}) == 3
+        assert abs(place.probed["link_bits_per_s"] / 200e6 - 1) < MISS_MAX
+        assert place.probed["link_round_trip_seconds"] < 0.02
+        for node in place.nodes:
+            words = [*node.prefix(), "ip", "-br", "addr"]
+            said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+            assert node.address in said
+        within = subprocess.run(
+            ["ip", "-br", "addr"],
+            capture_output=True,
+            text=True,
+            check=True,
+            preexec_fn=place.enter,
+        )
+        assert place.nodes[0].address in within.stdout
+    assert ours(tmp_path) == []
+
+
+@ROOT_ONLY
+def test_a_delay_is_added_or_refused(tmp_path: Path) -> None:
+    refuse({"link-latency": "5ms"})
+    with machines.apply({"link-latency": "5ms"}, Place(folder=tmp_path)) as place:
+        assert 0.0095 < place.probed["link_round_trip_seconds"] < 0.02
+
+
+@ROOT_ONLY
+def test_a_rate_that_the_machine_misses_is_refused(tmp_path: Path) -> None:
+    factors = {"disk-rate": "1TB/s", "disk-size": "256MiB"}
+    refuse(factors)
+    with (
+        pytest.raises(InputError, match=r"disk-rate: disk 0 writes .* where 931 GiB/s is asked"),
+        machines.apply(factors, Place(folder=tmp_path)),
+    ):
+        pass
+    assert ours(tmp_path) == []
+
+
+@ROOT_ONLY
+def test_too_little_room_is_said_before_anything_is_made(tmp_path: Path) -> None:
+    refuse({"disk-size": "64MiB"})
+    with (
+        pytest.raises(InputError, match=r"disk-size: 1 x 100 TiB are more than"),
+        machines.apply({"disk-size": "100TiB"}, Place(folder=tmp_path)),
+    ):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+@ROOT_ONLY
+def test_what_a_killed_process_leaves_is_put_back_by_the_next(tmp_path: Path) -> None:
+    factors = {"disk-rate": "40MiB/s", "disk-size": "128MiB", "memory-group": "1GiB"}
+    factors |= {"link-rate": "1gbit", "zram": "64MiB", "huge-pages": "always"}
+    refuse(factors)
+    pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    before = pages.read_text()
+    code = f"""
+import subprocess, sys, time
+from pathlib import Path
+from cuesta.lab import machines
+with machines.apply({factors!r}, machines.Place(folder=Path({str(tmp_path)!r}))) as place:
+    how = dict(preexec_fn=place.enter, cwd=place.disks[0], stdout=subprocess.DEVNULL)
+    inner = subprocess.Popen(["sleep", "600"], **how)
+    print(inner.pid, flush=True)
+    time.sleep(600)
+"""
+    running = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert running.stdout
+    inner = int(running.stdout.readline())
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    mark = f"{running.pid}"
+    assert any(mark in line for line in state())
+    said = [one for one in machines.sweep() if mark in one]
+    assert said == [f"put back what process {mark}, now killed, had changed of the machine"]
+    assert not [line for line in state() if mark in line or str(tmp_path) in line]
+    assert pages.read_text() == before
+    assert not list(tmp_path.iterdir())
+    assert not runs(inner)
