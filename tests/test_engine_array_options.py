@@ -32,6 +32,7 @@ OPTIONS: list[dict[str, str]] = [
     {"capacity": "7"},
     {"capacity": "5000"},
     {"budget": "2MiB"},
+    {"pages": "dropped"},
     {"tile": "16x2", "capacity": "3", "budget": "4MiB"},
 ]
 WORKLOADS: list[tuple[str, dict[str, Any]]] = [
@@ -144,6 +145,8 @@ def test_versions_with_different_tiles_are_joined(tmp_path: Path) -> None:
         ({"capacity": "0"}, "capacity is 0, give the rows of a data tile, 1 to 10,000,000"),
         ({"capacity": "many"}, "capacity is many, give the rows of a data tile"),
         ({"capacity": "5000000"}, "a query has 16 MiB; give a smaller capacity, or raise --memory"),
+        ({"loaders": "0"}, "loaders is 0, give 1 to 64"),
+        ({"pages": "cold"}, "pages is cold, give kept or dropped"),
         ({"budget": "1"}, "budget is 1, give 1 MiB to half of --memory, 32 MiB"),
         ({"budget": "33MiB"}, "budget is 33MiB, give 1 MiB to half of --memory, 32 MiB"),
         ({"budget": "much"}, "budget is 'much', give a size"),

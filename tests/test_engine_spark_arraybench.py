@@ -98,6 +98,32 @@ def test_a_join_by_ranges_takes_the_same_caches(
         assert phases(outcome) == ["open", *(["load"] if cache != "none" else []), "join"]
 
 
+@pytest.mark.parametrize(
+    ("workload", "parameters", "steps"),
+    [
+        ("scan", {"min_abs_score": 0.2}, "scan"),
+        ("degrees", {}, "count write"),
+        ("degrees", {"method": "graphx"}, "degrees write"),
+        ("communities", {}, "components write"),
+    ],
+)
+@pytest.mark.usefixtures("scala")
+def test_a_run_finds_its_input_cached_and_says_how_much_lies_where(
+    workload: str, parameters: dict[str, Any], steps: str, pair: list[str], tmp_path: Path
+) -> None:
+    for level, here, empty in [
+        ("memory-only", "cached_memory_bytes", "cached_disk_bytes"),
+        ("disk-only", "cached_disk_bytes", "cached_memory_bytes"),
+    ]:
+        options = {"cache": "inputs", "storage_level": level}
+        wanted = asked(workload, pair[:1], parameters, **options)
+        outcome = same_as_native(wanted, tmp_path, name=NAME)
+        assert phases(outcome) == ["open", "load", *steps.split()]
+        log = scala_engine().told()
+        assert log[here] > 1000
+        assert log[empty] == 0
+
+
 def test_what_a_run_has_cached_it_forgets(pair: list[str], scala: object, tmp_path: Path) -> None:
     for workload, parameters, options in [
         ("join", {}, {"cache": "all"}),
@@ -168,8 +194,9 @@ def test_a_codec_is_that_of_all_rdds_and_gives_the_same_answer(
         ("join", {"storage-level": "MEMORY"}, "storage-level is MEMORY, choose from memory-only"),
         ("scan", {"codec": "gzip"}, "codec is gzip, choose from lz4, lzf, snappy, zstd, none"),
         ("scan", {"serializer": "avro"}, "serializer is avro, choose from java, kryo"),
-        ("scan", {"cache": "inputs"}, "--engine-option cache is for join, not for scan"),
-        ("sort", {"storage-level": "disk-only"}, "is for join, degrees, communities, not for sort"),
+        ("scan", {"cache": "all"}, "--engine-option cache is all, which is for join; give none"),
+        ("kmeans", {"cache": "inputs"}, "is for join, scan, degrees, communities, not for kmeans"),
+        ("sort", {"storage-level": "disk-only"}, "is for join, scan, degrees, communities, not"),
         ("scan", {"codecs": "lz4"}, "codecs is not known to engine spark-scala; it knows cache, "),
         (
             "scan",

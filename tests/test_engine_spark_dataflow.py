@@ -129,3 +129,7 @@ def test_the_record_has_what_the_event_log_says(tmp_path: Path) -> None:
     log = record["engine_log"]
     assert (log["jobs"], log["stages"], log["tasks"], log["tasks_failed"]) == (1, 1, 4, 0)
     assert 0 < log["run_seconds"] <= log["task_seconds"]
+    # The representative repeat may be the one that also starts the session.
+    (stage,) = record["stages"]
+    assert stage["tasks"] == 4
+    assert 0 <= stage["began"] < stage["began"] + stage["seconds"] <= record["wall_seconds"] + 0.01

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from cuesta.engines.spark.eventlog import EventLog, facts
+from cuesta.engines.spark.eventlog import EventLog, facts, stages
+from cuesta.engines.spark.losses import losses
+from cuesta.trial import Stage
 
 
 def job(number: int, stages: list[int], group: str | None) -> dict[str, Any]:
@@ -45,6 +47,8 @@ METRICS = {
     "Shuffle Read Metrics": {
         "Remote Bytes Read": 5,
         "Local Bytes Read": 6,
+        "Remote Blocks Fetched": 1,
+        "Local Blocks Fetched": 2,
         "Fetch Wait Time": 20,
     },
     "Shuffle Write Metrics": {"Shuffle Bytes Written": 11},
@@ -63,6 +67,9 @@ def test_tasks_of_a_group_are_summed() -> None:
     events += [job(1, [2], "b"), task(2, **METRICS), stage(2), job(2, [3], None), task(3)]
     found = facts(events, "a")
     expected = {
+        "map_run_seconds": 0.0,
+        "reduce_run_seconds": 2.4,
+        "shuffle_read_blocks": 6,
         "jobs": 1,
         "stages": 2,
         "tasks": 2,
@@ -84,6 +91,49 @@ def test_tasks_of_a_group_are_summed() -> None:
     }
     assert found == pytest.approx(expected)
     assert facts(events, "c") == {}
+
+
+def test_stages_of_a_group_have_their_times() -> None:
+    info = {"Stage Name": "map at /a b/c-d/X.py:1", "Number of Tasks": 4}
+    times = {"Submission Time": 5500, "Completion Time": 7000}
+    late = stage(1) | {"Stage Info": {"Stage ID": 1, **info, **times}}
+    early = stage(0) | {"Stage Info": late["Stage Info"] | {"Stage ID": 0, "Submission Time": 5000}}
+    other = stage(2) | {"Stage Info": late["Stage Info"] | {"Stage ID": 2}}
+    events = [job(0, [0, 1, 3], "a"), late, early, stage(3), job(1, [2], "b"), other]
+    assert stages(events, "a") == [
+        Stage(name="map at X.py:1", began=5.0, seconds=2.0, tasks=4),
+        Stage(name="map at X.py:1", began=5.5, seconds=1.5, tasks=4),
+    ]
+
+
+def ended(stage: int, index: int, seconds: int, reason: str = "Success") -> dict[str, Any]:
+    found = task(stage)
+    found["Task Info"] |= {"Index": index, "Finish Time": 1000 + 1000 * seconds}
+    return found | {"Task End Reason": {"Reason": reason}}
+
+
+def test_what_lost_executors_cost_is_told() -> None:
+    """Task 1 is lost with its executor; task 0 had ended, but its blocks are gone, too."""
+    removed = {"Event": "SparkListenerExecutorRemoved", "Removed Reason": "Command exited: 137"}
+    events = [job(0, [0, 1], "a"), ended(0, 0, 3), removed, ended(0, 1, 2, "ExecutorLostFailure")]
+    events += [ended(0, 0, 3, "Resubmitted"), ended(0, 1, 5), ended(1, 0, 1, "FetchFailed")]
+    events += [ended(0, 0, 4), ended(1, 0, 7), ended(9, 0, 7)]
+    found = losses(events, "a")
+    assert found == {"executors_lost": 1, "tasks_lost": 3, "repeated_task_seconds": 3 + 2 + 1}
+    assert losses(events, "b") == {}
+
+
+def test_an_executor_that_was_asked_to_end_is_not_lost() -> None:
+    removed = {"Event": "SparkListenerExecutorRemoved", "Removed Reason": "Killed by driver."}
+    found = losses([job(0, [0], "a"), ended(0, 0, 3), removed], "a")
+    assert found == {"executors_lost": 0, "tasks_lost": 0, "repeated_task_seconds": 0}
+
+
+def test_a_task_that_reads_no_shuffle_maps() -> None:
+    mapping = {**METRICS, "Shuffle Read Metrics": {"Remote Bytes Read": 0}}
+    found = facts([job(0, [0], "a"), task(0, **METRICS), task(0, **mapping)], "a")
+    assert found["map_run_seconds"] == pytest.approx(1.2)
+    assert found["reduce_run_seconds"] == pytest.approx(1.2)
 
 
 def test_a_task_that_failed_has_no_metrics_but_counts() -> None:

@@ -23,7 +23,8 @@ from cuesta.lab import remote
 from cuesta.lab.inputs import InputFacts
 from cuesta.lab.run import Plan, run_trial
 from cuesta.native import native_module
-from hdfskit import cluster, cluster_folder, put
+from cuesta.uris import copy
+from hdfskit import BLOCK_BYTES, cluster, cluster_folder, hosts, put
 from sparkkit import run, same_as_native, spark, trial
 from testbed_hdfs import Running
 
@@ -160,3 +161,11 @@ class Kept:
         self.name, self.workloads = engine.name, engine.workloads
         self.missing, self.run = engine.missing, engine.run
         self.reads_uris = engine.reads_uris
+
+
+def test_a_file_is_copied_in_blocks_of_a_given_size(cluster: Running, tmp_path: Path) -> None:
+    file = tmp_path / "numbers"
+    file.write_bytes(bytes(range(256)) * 1024)
+    uri = f"{cluster.uri}/copied/numbers"
+    copy(file, uri, BLOCK_BYTES)
+    assert len(hosts(cluster, uri)) == file.stat().st_size // BLOCK_BYTES

@@ -6,13 +6,13 @@ without the engine's own packages (import those inside methods), and add it to `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
 
 from cuesta.errors import InputError
-from cuesta.trial import Outcome, Trial
+from cuesta.trial import Outcome, Stage, Trial
 
 Progress = Callable[[int, int], None]
 """Called now and then with (done, total) in bytes or rows; total 0 means unknown."""
@@ -119,6 +119,27 @@ class KeepsLog(Protocol):
 
     def told(self) -> Mapping[str, float]:
         """Sums of what the log says of the run that ended last: counts, `_seconds`, `_bytes`."""
+        ...
+
+
+@runtime_checkable
+class HasStages(Protocol):
+    """An engine whose log has the times of stages, to be asked once the log was asked."""
+
+    def stages(self) -> Sequence[Stage]:
+        """Those of the run that the log told of last, in the order they began."""
+        ...
+
+
+@runtime_checkable
+class HasLimits(Protocol):
+    """An engine whose own limits can be measured: tasks without work, and its transport."""
+
+    def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
+        """Samples, `repeats` of each, by a name that ends in what is counted: `tasks_per_s`.
+
+        Arguments: `folder` is an empty one for temporary files. Errors: as `run`.
+        """
         ...
 
 

@@ -7,7 +7,7 @@ For comparison, and for sites whose executors have no Python with our wheel. The
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,6 +75,16 @@ class SparkScalaEngine(SparkEngine):
             versions=session.versions | {"scala": response["scala"]},
         )
 
+    def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
+        """Tasks without work in the JVM, and the transport of shuffles. Errors: as `run`."""
+        session = self._session_for_limits(threads, folder)
+        jvm: Any = session.spark.sparkContext._jvm
+        spark: Any = session.spark._jsparkSession
+        found: dict[str, list[float]] = json.loads(
+            self._guarded(session, lambda: jvm.cuesta.spark.Limits.measure(spark, repeats))
+        )
+        return found
+
     def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
         """Bytes and files at a URI that only Spark can read. Errors: as `run`."""
         from cuesta.engines.spark import hadoop
@@ -106,4 +116,5 @@ def _run(session: Session, request: dict[str, Any]) -> dict[str, Any]:
     jvm: Any = session.spark.sparkContext._jvm
     spark: Any = session.spark._jsparkSession
     response: dict[str, Any] = json.loads(jvm.cuesta.spark.Jobs.run(spark, json.dumps(request)))
+    session.cached = response["cached"]
     return response

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tiledb
@@ -23,6 +24,9 @@ from cuesta.engines.array.store import Batch, Facts, Shape
 from cuesta.engines.array.text_source import Piece, Text, pieces
 from cuesta.errors import InputError
 from cuesta.units import format_bytes
+
+if TYPE_CHECKING:
+    from cuesta.engines.array.loaders import Loaders
 
 FORMAT = 2
 """Version of the schema; a kept array of another one is refused."""
@@ -40,6 +44,8 @@ class Order:
         Rows without this score are left out, because no workload keeps them.
     threads, sizes
         Limits.
+    loaders
+        Processes that load and send rows to each other; None to load in this one.
     kept
         Whether the array is for later runs too.
     progress
@@ -51,7 +57,8 @@ class Order:
     threads: int
     sizes: Sizes
     kept: bool
-    progress: Progress | None
+    loaders: Loaders | None = None
+    progress: Progress | None = None
 
     @property
     def extents(self) -> Extents:
@@ -62,18 +69,29 @@ class Order:
 def load(order: Order, place: Path) -> Facts:
     """Load the text into a new array at `place`. Errors: `InputError`, `EngineError`."""
     sizes = order.sizes
-    # Half of the budget goes to the reader when TileDB merges fragments.
-    settings: dict[str, int | str] = {
-        "sm.mem.total_budget": 2 * sizes.query,
-        "sm.consolidation.buffer_size": max(sizes.tile, MIB),
-    }
-    with store.session(order.threads, settings):
-        facts = _write(order, place)
+    with store.session(order.threads, session_settings(sizes)):
+        facts = _write_apart(order, place) if order.loaders else _write(order, place)
         overlap = store.overlapping(place)
         if overlap > 1 and (order.kept or store.merge_bytes(overlap, facts) > sizes.query):
             store.consolidate(place, sizes.query // store.merge_bytes(1, facts))
         store.write_facts(place, facts)
     return facts
+
+
+def session_settings(sizes: Sizes) -> dict[str, int | str]:
+    """Of a session that loads: half of the budget goes to the reader when TileDB merges."""
+    return {
+        "sm.mem.total_budget": 2 * sizes.query,
+        "sm.consolidation.buffer_size": max(sizes.tile, MIB),
+    }
+
+
+def _write_apart(order: Order, place: Path) -> Facts:
+    """Write the rows by several processes."""
+    assert order.loaders is not None
+    sources = order.text.fingerprint()
+    shape, done = order.loaders.load(order, place)
+    return _facts(order, shape, sources, (done.rows, done.rows_read, done.text_bytes))
 
 
 def _write(order: Order, place: Path) -> Facts:
@@ -90,9 +108,9 @@ def _write(order: Order, place: Path) -> Facts:
         if piece.rows:
             if shape is None or writer is None:
                 shape = Shape(samples=text.samples, score_count=piece.score_count)
-                _create(place, shape, order)
+                create(place, shape, order)
                 writer = Writer(place=place, batch_bytes=sizes.batch, extents=order.extents)
-            _check(piece, shape)
+            check_piece(piece, shape)
             rows += piece.rows
             writer.add(piece.columns)
         done += piece.disk_bytes
@@ -100,9 +118,15 @@ def _write(order: Order, place: Path) -> Facts:
             order.progress(done, total)
     if shape is None or writer is None:
         shape = Shape(samples=text.samples, score_count=order.score_index + 1)
-        _create(place, shape, order)
+        create(place, shape, order)
     else:
         writer.close()
+    return _facts(order, shape, sources, (rows, rows_read, text_bytes))
+
+
+def _facts(order: Order, shape: Shape, sources: str, counts: tuple[int, int, int]) -> Facts:
+    """Of an array with these rows, out of so many rows read and bytes of text."""
+    rows, rows_read, text_bytes = counts
     return Facts(
         format=FORMAT,
         samples=shape.samples,
@@ -112,12 +136,12 @@ def _write(order: Order, place: Path) -> Facts:
         text_bytes=text_bytes,
         score_index=order.score_index,
         sources=sources,
-        tile_rows=sizes.tile_rows(shape.samples),
+        tile_rows=order.sizes.tile_rows(shape.samples),
         extents=order.extents.whole,
     )
 
 
-def _create(place: Path, shape: Shape, order: Order) -> None:
+def create(place: Path, shape: Shape, order: Order) -> None:
     """Make the array. Errors: `InputError` when a data tile does not fit in a query's memory."""
     rows = order.sizes.tile_rows(shape.samples)
     needed = store.tile_merge_bytes(rows, shape)
@@ -130,7 +154,8 @@ def _create(place: Path, shape: Shape, order: Order) -> None:
     store.create(place, shape, order.extents, rows)
 
 
-def _check(piece: Piece, shape: Shape) -> None:
+def check_piece(piece: Piece, shape: Shape) -> None:
+    """Errors: `InputError` when rows have another number of scores than the array."""
     if piece.score_count != shape.score_count:
         raise InputError(
             f"input.kinc: {piece.path} has rows with {piece.score_count} scores, the rows before "

@@ -23,6 +23,11 @@ from cuesta.units import format_bytes, parse_size
 KEEP_OPTION = "array"
 """The folder in which arrays are kept."""
 
+LOADERS_OPTION = "loaders"
+LOADERS_MAX = 64
+PAGES_OPTION = "pages"
+"""Whether queries find the pages of a loaded array in the page cache."""
+
 TILE_OPTION = "tile"
 CAPACITY_OPTION = "capacity"
 BUDGET_OPTION = "budget"
@@ -42,6 +47,22 @@ def chosen(trial: Trial, default: Sizes) -> Sizes:
         budget = _budget(given[BUDGET_OPTION], trial.memory_bytes)
         changes |= {"query": budget, "enough": budget}
     return replace(default, **changes)  # type: ignore[arg-type]
+
+
+def loader_count(trial: Trial) -> int:
+    """How many processes load. Errors: `InputError`."""
+    text = trial.engine_options.get(LOADERS_OPTION, "1")
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= LOADERS_MAX:
+        raise InputError(f"--engine-option {LOADERS_OPTION} is {text}, give 1 to {LOADERS_MAX}")
+    return int(text)
+
+
+def drops_pages(trial: Trial) -> bool:
+    """Whether the array is to leave the page cache before it is queried. Errors: `InputError`."""
+    text = trial.engine_options.get(PAGES_OPTION, "kept")
+    if text not in ("kept", "dropped"):
+        raise InputError(f"--engine-option {PAGES_OPTION} is {text}, give kept or dropped")
+    return text == "dropped"
 
 
 def _extents(text: str) -> Extents:

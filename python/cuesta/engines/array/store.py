@@ -268,6 +268,15 @@ def stored_bytes(place: Path, shape: Shape, columns: tuple[str, ...] | None = No
     )
 
 
+def drop_pages(place: Path) -> None:
+    """Bring the files of an array to the device, and take their pages out of the page cache."""
+    for folder, _, names in os.walk(place):
+        for name in names:
+            with Path(folder, name).open("rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def overlapping(place: Path) -> int:
     """How many fragments at most hold rows of the same gene1.
 

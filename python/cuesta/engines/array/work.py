@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import tiledb
 
@@ -14,13 +16,16 @@ from cuesta.engines.array import graph, join, keep, scan, store
 from cuesta.engines.array.filters import filter_parameters, make_filter
 from cuesta.engines.array.keep import Loaded
 from cuesta.engines.array.load import Order
-from cuesta.engines.array.options import KEEP_OPTION, chosen
+from cuesta.engines.array.options import KEEP_OPTION, chosen, drops_pages, loader_count
 from cuesta.engines.array.runs import FILE_READ, Clock, Run
 from cuesta.engines.array.sizes import Sizes, sizes
 from cuesta.engines.array.text_source import open_text
 from cuesta.errors import InputError
 from cuesta.native import native_module
 from cuesta.trial import Outcome, Trial
+
+if TYPE_CHECKING:
+    from cuesta.engines.array.loaders import Loaders
 
 _WORKLOADS: dict[str, Callable[[Run], None]] = {
     "scan": scan.run,
@@ -36,7 +41,8 @@ def run(trial: Trial, output: Path, scratch: Path, progress: Progress | None) ->
     limits = chosen(trial, sizes(trial.memory_bytes, trial.threads))
     clock = Clock()
     try:
-        arrays = _load(trial, scratch, limits, (clock, progress))
+        with _loaders(loader_count(trial), clock) as loaders:
+            arrays = _load(trial, scratch, limits, Hears(clock, progress, loaders))
         work = Run(
             trial=trial,
             output=output,
@@ -55,6 +61,28 @@ def run(trial: Trial, output: Path, scratch: Path, progress: Progress | None) ->
     return Outcome(phases=tuple(clock.phases), counts=work.counts, versions=versions)
 
 
+class Hears(NamedTuple):
+    """What takes part in loading beside the text."""
+
+    clock: Clock
+    progress: Progress | None
+    loaders: Loaders | None
+
+
+@contextmanager
+def _loaders(count: int, clock: Clock) -> Iterator[Loaders | None]:
+    """Processes that load, none where one is enough; bringing them up is a phase."""
+    if count == 1:
+        yield None
+        return
+    from cuesta.engines.array.loaders import Loaders
+
+    with ExitStack() as stack:
+        with clock.timed("start"):
+            loaders = stack.enter_context(Loaders(count))
+        yield loaders
+
+
 def _check(trial: Trial) -> None:
     """Refuse what can be refused before any work. Errors: `InputError`."""
     if trial.parameters.get("method") == "louvain":
@@ -63,15 +91,14 @@ def _check(trial: Trial) -> None:
     native_module().map_bytes(json.dumps(filter_parameters(trial.parameters)), b"")
 
 
-def _load(
-    trial: Trial, scratch: Path, limits: Sizes, hears: tuple[Clock, Progress | None]
-) -> list[Loaded]:
+def _load(trial: Trial, scratch: Path, limits: Sizes, hears: Hears) -> list[Loaded]:
     """An array of each version for `join`, else one of all inputs."""
-    clock, progress = hears
+    clock, progress, loaders = hears
     score_index = make_filter(trial.parameters).score_index
     folder = trial.engine_options.get(KEEP_OPTION)
     joins = trial.workload == "join"
     datasets = [[path] for path in trial.inputs] if joins else [list(trial.inputs)]
+    cold = drops_pages(trial)
     arrays = []
     with clock.timed("load", FILE_READ) as measure:
         for number, inputs in enumerate(datasets):
@@ -81,12 +108,16 @@ def _load(
                 threads=trial.threads,
                 sizes=limits,
                 kept=folder is not None,
+                loaders=loaders,
                 progress=progress,
             )
             if folder is None:
                 arrays.append(keep.load_in(scratch, number, order))
             else:
                 arrays.append(keep.load_or_reuse(Path(folder).expanduser(), inputs, order))
+        if cold:
+            for loaded in arrays:
+                store.drop_pages(loaded.place)
         fresh = [loaded.facts for loaded in arrays if not loaded.reused]
         if not fresh:
             measure.name = "open"

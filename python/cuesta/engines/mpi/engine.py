@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,7 +58,7 @@ class MpiEngine:
         trial, converted = get_workload(trial.workload).readable(trial, scratch)
         request = request_fields(trial, output, scratch)
         if kernels == "native":
-            here = world.on_this_node() if world.is_inside() else ranks
+            here = world.on_this_node() if world.is_inside() else -(-ranks // launch.nodes())
             request["memory_bytes"] = rounds.memory_left(trial, here * RANK_BYTES, here)
             request["nodes"] = max(1, ranks // here)
         request |= {"workload": trial.workload, "kernels": kernels}
@@ -66,6 +67,11 @@ class MpiEngine:
         else:
             response = launch.run_ranks(ranks, request, scratch)
         return _outcome(trial, response, converted)
+
+    def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
+        """Of ranks on this machine, at least two. Errors: `EngineError`."""
+        request = {"workload": "limits", "kernels": "none", "repeats": repeats}
+        return launch.run_ranks(max(2, threads), request | {"scratch": str(folder)}, folder)
 
     def close(self) -> None:
         """Let the ranks that somebody started go home."""

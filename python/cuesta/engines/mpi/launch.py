@@ -46,6 +46,12 @@ def launcher() -> str | None:
     return None
 
 
+def nodes() -> int:
+    """How many nodes ranks go to: as many as who has brought up a cluster says, or one."""
+    said = os.environ.get("CUESTA_NODES", "")
+    return max(1, int(said)) if said.isdecimal() else 1
+
+
 def run_ranks(ranks: int, request: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
     """Run `request` on `ranks` new ranks; return the response of rank 0.
 

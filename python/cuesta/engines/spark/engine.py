@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cuesta.engines import Engine, Progress, rounds
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
-from cuesta.engines.spark.options import Settings, options_of, settings_of
+from cuesta.engines.spark.options import Settings, memory_for, options_of, settings_of
 from cuesta.errors import CuestaError
-from cuesta.trial import Outcome, Phase, Trial
+from cuesta.trial import Outcome, Phase, Stage, Trial
 
 if TYPE_CHECKING:
     from cuesta.engines.spark.context import Context
@@ -81,6 +81,31 @@ class SparkEngine:
         """What Spark's event log says of the last run."""
         session = self._held.session
         return self._guarded(session, session.told) if session else {}
+
+    def stages(self) -> Sequence[Stage]:
+        """Spark's stages of the run that was told of last."""
+        return self._held.session.stages if self._held.session else ()
+
+    def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
+        """Tasks without work, in the Python workers of a session here. Errors: as `run`."""
+        from cuesta.engines.spark.limits import measure
+
+        session = self._session_for_limits(threads, folder)
+        return self._guarded(session, lambda: measure(session, repeats))
+
+    def _session_for_limits(self, threads: int, folder: Path) -> Session:
+        trial = Trial(
+            workload="none",
+            engine=self.name,
+            inputs=(),
+            parameters={},
+            threads=threads,
+            memory_bytes=memory_for(threads),
+        )
+        places = [folder / "answer", folder / "scratch"]
+        for place in places:
+            place.mkdir(exist_ok=True)
+        return self._session(trial, places[0], places[1])[0]
 
     def close(self) -> None:
         """End the session, if there is one."""

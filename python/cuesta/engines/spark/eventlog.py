@@ -16,12 +16,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from cuesta.trial import Stage
+
 Event = dict[str, Any]
 Facts = dict[str, float]
 
-_WANTED = ("SparkListenerJobStart", "SparkListenerStageCompleted", "SparkListenerTaskEnd")
+_WANTED = (
+    "SparkListenerJobStart",
+    "SparkListenerStageCompleted",
+    "SparkListenerTaskEnd",
+    "SparkListenerExecutorRemoved",
+)
 _BEGINNINGS = tuple(f'{{"Event":"{name}"'.encode() for name in _WANTED)
 _CHUNK_BYTES = 1 << 16
+
+STAGES_MAX = 1000
+"""So many stages of a run are kept, the first ones."""
+
+NAME_CHARACTERS_MAX = 100
+"""Of the name of a stage, which ends with a place in some program."""
 
 _SECONDS = {
     "run_seconds": ("Executor Run Time", 1e-3),
@@ -40,6 +53,7 @@ _INNER = {
     "shuffle_write_bytes": ("Shuffle Write Metrics", "Shuffle Bytes Written"),
 }
 _SHUFFLE_READ = ("Remote Bytes Read", "Local Bytes Read")
+_SHUFFLE_BLOCKS = ("Remote Blocks Fetched", "Local Blocks Fetched")
 
 
 class EventLog:
@@ -52,7 +66,7 @@ class EventLog:
         self._complete: set[Path] = set()
 
     def events(self) -> Iterator[Event]:
-        """The job, stage and task events that were not given before, in the order of the log."""
+        """The events that are `_WANTED` and that were not given before, in the order of the log."""
         for file in self._files():
             seen = self._done.get(file, 0)
             text = _contents(file)[seen:]
@@ -76,7 +90,7 @@ def facts(events: Iterable[Event], group: str) -> Facts:
     """Sums over the tasks of the jobs of a job group; empty when there is no such job.
 
     Returns numbers of `jobs`, `stages` and `tasks` (`tasks_failed` among them), `*_seconds` summed
-    over tasks, and `*_bytes`.
+    over tasks, and `*_bytes`; `shuffle_read_blocks` are the pieces that shuffles were read in.
     """
     stages: set[int] = set()
     jobs = completed = 0
@@ -89,9 +103,41 @@ def facts(events: Iterable[Event], group: str) -> Facts:
                 stages.update(event["Stage IDs"])
         elif kind == "SparkListenerStageCompleted":
             completed += event["Stage Info"]["Stage ID"] in stages
-        elif event["Stage ID"] in stages:
+        elif kind == "SparkListenerTaskEnd" and event["Stage ID"] in stages:
             _add(sums, event)
     return {"jobs": jobs, "stages": completed, **sums} if jobs else {}
+
+
+def stages(events: Iterable[Event], group: str) -> list[Stage]:
+    """The stages of the jobs of a job group that have ended, in the order they began.
+
+    An attempt that failed and was made again counts as a stage of its own.
+    """
+    wanted: set[int] = set()
+    found = []
+    for event in events:
+        if event["Event"] == "SparkListenerJobStart":
+            if (event.get("Properties") or {}).get("spark.jobGroup.id") == group:
+                wanted.update(event["Stage IDs"])
+        elif event["Event"] == "SparkListenerStageCompleted":
+            info = event["Stage Info"]
+            began, ended = info.get("Submission Time"), info.get("Completion Time")
+            if info["Stage ID"] in wanted and began and ended:
+                found.append(
+                    Stage(
+                        name=_stage_name(info),
+                        began=began / 1e3,
+                        seconds=max(0, ended - began) / 1e3,
+                        tasks=int(info.get("Number of Tasks", 0)),
+                    )
+                )
+    return sorted(found, key=lambda stage: stage.began)[:STAGES_MAX]
+
+
+def _stage_name(info: Mapping[str, Any]) -> str:
+    """As Spark has it, without the folder of the program that asked for it."""
+    name = str(info.get("Stage Name") or info["Stage ID"])
+    return re.sub(r"\bat /.*/", "at ", name)[:NAME_CHARACTERS_MAX]
 
 
 def _add(sums: Facts, event: Event) -> None:
@@ -104,7 +150,12 @@ def _add(sums: Facts, event: Event) -> None:
     getting_seconds = (info["Finish Time"] - getting) / 1e3 if getting else 0.0
     delay = task_seconds - getting_seconds - sum(found[name] for name in busy)
     read = metrics.get("Shuffle Read Metrics") or {}
+    blocks = sum(read.get(key, 0) for key in _SHUFFLE_BLOCKS)
     found |= {
+        # A task that reads what others have shuffled reduces; any other one maps.
+        "map_run_seconds": 0.0 if blocks else found["run_seconds"],
+        "reduce_run_seconds": found["run_seconds"] if blocks else 0.0,
+        "shuffle_read_blocks": blocks,
         "tasks": 1,
         "tasks_failed": int(info["Failed"] or info["Killed"]),
         "task_seconds": task_seconds,

@@ -19,11 +19,12 @@ HOW_TO_GET = (
 )
 
 _VECTOR_MODULE = "jdk.incubator.vector"
+VECTOR_MODULE_WORD = f"--add-modules={_VECTOR_MODULE}"
 _WRAPPER = f"""\
 #!/bin/sh
 for word; do
     shift
-    [ "$word" = --add-modules={_VECTOR_MODULE} ] || set -- "$@" "$word"
+    [ "$word" = {VECTOR_MODULE_WORD} ] || set -- "$@" "$word"
 done
 exec '{{java}}' "$@"
 """
@@ -32,11 +33,16 @@ exec '{{java}}' "$@"
 
 @dataclass(frozen=True, kw_only=True)
 class Java:
-    """A Java runtime: its folder, its major version, and whether it has all that Spark names."""
+    """A Java runtime: its folder, its version, and whether it has all that Spark names.
+
+    `release` is all that it says of itself.
+    """
 
     home: Path
+    version: str
     major: int
     has_vector_module: bool
+    release: str = ""
 
     def home_for_spark(self, folder: Path) -> Path:
         """What `JAVA_HOME` should be; a wrapper is put into `folder` where one is needed."""
@@ -80,12 +86,14 @@ def _inspect(home: Path) -> Java | None:
     except OSError:
         done = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
         release = f'JAVA_VERSION="{_quoted(done.stderr)}"\nMODULES="{_VECTOR_MODULE}"'
-    version = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', release, re.MULTILINE)
+    version = re.search(r'^JAVA_VERSION="((?:1\.)?(\d+)[^"]*)', release, re.MULTILINE)
     modules = re.search(r'^MODULES="(.*)"', release, re.MULTILINE)
     return Java(
         home=home,
-        major=int(version[1]) if version else 0,
+        version=version[1] if version else "",
+        major=int(version[2]) if version else 0,
         has_vector_module=modules is None or _VECTOR_MODULE in modules[1].split(),
+        release=release,
     )
 
 

@@ -99,6 +99,12 @@ def tasks_bytes(trial: Trial) -> int:
     return _divided(trial, scala=False)[1]
 
 
+def memory_for(threads: int) -> int:
+    """Memory in which a session has twice the least heap, with small tasks."""
+    each = WORKER_BYTES + SLOT_BYTES_MIN
+    return JVM_BESIDE_HEAP_BYTES + DRIVER_BYTES + (threads + 1) * each + 4 * HEAP_BYTES_MIN
+
+
 def _divided(trial: Trial, *, scala: bool) -> tuple[int, int]:
     """The heap, and what Python processes have for tasks: all of it in Scala, else half each.
 

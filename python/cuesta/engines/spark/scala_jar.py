@@ -1,28 +1,24 @@
-"""The jar of the Scala workloads: in the wheel; in a checkout compiled when it is first used.
-
-A jar of a checkout says in itself what it was compiled from, so one of other sources, of other
-options of the compiler or of another PySpark is known, by the set-up as by a run.
-"""
+"""The jar of the Scala workloads: in the wheel; in a checkout compiled when it is first used."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Callable
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from cuesta import jarfile
 from cuesta.errors import EngineError
+from cuesta.jarfile import origin_of, write_origin
+
+__all__ = ["JAR", "compile_changed", "missing", "origin", "origin_of", "write_origin"]
 
 JAR = Path(__file__).parents[2] / "jars" / "cuesta-spark-jobs.jar"
 
 _CHECKOUT = Path(__file__).parents[4]
 _COMPILER = _CHECKOUT / "tools" / "scala_jobs.py"
 _SOURCES = _CHECKOUT / "jvm" / "spark-jobs" / "src" / "main"
-_ORIGIN = "META-INF/cuesta-origin"
-"""The entry of a jar that has its `origin`."""
 
 
 def missing() -> str | None:
@@ -49,21 +45,4 @@ def compile_changed(say: Callable[[str], None]) -> None:
 
 def origin(sources: Path) -> str:
     """What a jar compiled now comes from: one hash of PySpark's version, compiler and sources."""
-    files = (_COMPILER, *sorted(sources.rglob("*.scala")))
-    parts = (version("pyspark").encode(), *(path.read_bytes() for path in files))
-    return sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
-
-
-def origin_of(jar: Path) -> str | None:
-    """The `origin` that was written into a jar; none without one, or without a jar."""
-    try:
-        with ZipFile(jar) as archive:
-            return archive.read(_ORIGIN).decode()
-    except (OSError, BadZipFile, KeyError):
-        return None
-
-
-def write_origin(jar: Path, text: str) -> None:
-    """Add its `origin` to a jar."""
-    with ZipFile(jar, "a") as archive:
-        archive.writestr(ZipInfo(_ORIGIN), text)
+    return jarfile.origin(version("pyspark"), (_COMPILER, *sorted(sources.rglob("*.scala"))))

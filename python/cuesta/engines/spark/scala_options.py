@@ -28,11 +28,14 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 """What each option may be."""
 
 _WORKLOADS = {
-    "cache": ("join",),
+    "cache": ("join", "scan", "degrees", "communities"),
     "keys": ("join",),
-    "storage-level": ("join", "degrees", "communities"),
+    "storage-level": ("join", "scan", "degrees", "communities"),
 }
 """The workloads of the options that not all have a use for."""
+
+_CACHES_OF_JOIN = ("output", "all")
+"""What `cache` may be of `join` alone, whose result other steps read again."""
 
 _SERIALIZERS = {
     "java": "org.apache.spark.serializer.JavaSerializer",
@@ -84,4 +87,9 @@ def _checked(trial: Trial) -> dict[str, str]:
             raise InputError(
                 f"--engine-option {key} is for {', '.join(workloads)}, not for {trial.workload}"
             )
+    cache = given.get("cache")
+    if cache in _CACHES_OF_JOIN and trial.workload != "join":
+        raise InputError(
+            f"--engine-option cache is {cache}, which is for join; give none or inputs"
+        )
     return given

@@ -12,18 +12,21 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuesta.engines.spark import executor
-from cuesta.engines.spark.eventlog import EventLog, facts
+from cuesta.engines.spark import archive, executor, first_task, launch, masters
+from cuesta.engines.spark.configuration import configured
+from cuesta.engines.spark.eventlog import EventLog, facts, stages
 from cuesta.engines.spark.failures import engine_error
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
+from cuesta.engines.spark.losses import losses
 from cuesta.engines.spark.options import Settings
 from cuesta.errors import CuestaError, EngineError, EngineMissing
 from cuesta.processes import descendants
+from cuesta.trial import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +39,7 @@ LOG_MILLISECONDS = 10_000
 """How long the event log may lag behind."""
 GREETING = "version string, node string"
 """What an executor tells of itself."""
-ARROW_ROWS = 65_536
-ARROW_BYTES = 16 << 20
-"""Bounds of a batch on its way between the JVM and a Python worker."""
+PASSED = "part int, node string"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +76,12 @@ class Session:
         Tasks that run at once, and nodes that they run on.
     versions
         Of Spark and of its Java.
+    cached
+        Bytes that a run had in caches at its end, by place, where it says so.
+    stages
+        Of the run that was told of last.
+    start_seconds
+        What its start took, by what was started: `jvm`, `context`, `session`, `workers`.
     """
 
     def __init__(self, spark: SparkSession, settings: Settings, places: Places) -> None:
@@ -84,6 +91,9 @@ class Session:
         self.slots = max(1, context.defaultParallelism)
         self.nodes = 1
         self.versions = {"spark": spark.version, "java": _jvm_version(spark)}
+        self.cached: dict[str, float] = {}
+        self.stages: list[Stage] = []
+        self.start_seconds: dict[str, float] = {}
         self.places = places
         self._gateway: Any = context._gateway
         self._log = EventLog(_events_of(places))
@@ -93,13 +103,16 @@ class Session:
     def begin(self) -> None:
         """From now on jobs are those of another run."""
         self._runs += 1
+        self.cached = {}
         self.spark.sparkContext.setJobGroup(self._group, "cuesta")
 
     def told(self) -> dict[str, float]:
         """What the event log says of the run that began last, and has ended."""
         context: Any = self.spark.sparkContext
         context._jsc.sc().listenerBus().waitUntilEmpty(LOG_MILLISECONDS)
-        return facts(self._log.events(), self._group)
+        events = list(self._log.events())
+        self.stages = stages(events, self._group)
+        return facts(events, self._group) | losses(events, self._group) | self.cached
 
     @property
     def _group(self) -> str:
@@ -127,28 +140,42 @@ class Session:
         """Copy the log to where it stays."""
         return _keep_log(self.places)
 
-    def stop(self) -> None:
-        """End Spark in good order."""
+    def rehearse(self) -> None:
+        """Do once what rounds do, a shuffle among it, so that an archive has its classes."""
+        tasks = self.spark.range(0, 4, 1, 4)
+        sent = self.map_arrow(tasks, executor.greet, GREETING).selectExpr("1 AS part", "node")
+        self.begin()
+        got = self.map_arrow(sent.repartitionById(2, "part"), executor.passed, PASSED).toArrow()
+        assert got.num_rows == 4
+        self.told()
+
+    def stop(self, seconds: float = STOP_SECONDS) -> None:
+        """End Spark in good order; kill its JVM where it takes longer than `seconds`."""
         try:
+            # PySpark's own `stop` waits half a second for a server of its own to notice.
+            context: Any = self.spark.sparkContext
+            server = getattr(context, "_accumulatorServer", None)
+            if server is not None:
+                threading.Thread(target=server.shutdown, daemon=True).start()
             with quiet(), contextlib.suppress(Exception):
-                self.spark.stop()
+                context._jsc.stop()
             with quiet(), contextlib.suppress(Exception):
                 self._gateway.shutdown()
         finally:
-            self._end()
+            self._end(seconds)
 
     def kill(self) -> None:
         """End Spark at once, whatever it is doing."""
         self._gateway.proc.terminate()
         self._end()
 
-    def _end(self) -> None:
+    def _end(self, seconds: float = STOP_SECONDS) -> None:
         process: subprocess.Popen[bytes] = self._gateway.proc
         if process.stdin:
             with contextlib.suppress(OSError):
                 process.stdin.close()
         try:
-            process.wait(STOP_SECONDS)
+            process.wait(seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -156,17 +183,21 @@ class Session:
         shutil.rmtree(self.places.folder, ignore_errors=True)
 
 
-def start(settings: Settings, places: Places) -> Session:
+def start(settings: Settings, places: Places, java_words: Sequence[str] = ()) -> Session:
     """Bring up a session and its Python workers.
 
+    Arguments: `java_words` are options of the JVM instead of those that use its archive.
     Errors: `EngineMissing` without Java; `EngineError` when Spark or its executors do not come up.
     """
     _refuse_second(places)
+    began = time.time()
     started: Session | None = None
     try:
-        started = _start(settings, places)
+        started = _start(settings, places, java_words)
         if not settings.jar:
-            _greet(started)
+            with _timed(started.start_seconds, "workers"):
+                _greet(started)
+            first_task.tell(started.spark, began)
     except BaseException as error:
         told: BaseException = error
         if isinstance(error, Exception) and not isinstance(error, CuestaError):
@@ -194,7 +225,7 @@ def _refuse_second(places: Places) -> None:
         _forget()
 
 
-def _start(settings: Settings, places: Places) -> Session:
+def _start(settings: Settings, places: Places, java_words: Sequence[str]) -> Session:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -202,69 +233,47 @@ def _start(settings: Settings, places: Places) -> Session:
     java = find_java(os.environ)
     if java is None:
         raise EngineMissing(HOW_TO_GET)
-    variables = {"JAVA_HOME": str(java.home_for_spark(places.folder))}
+    variables = {}
+    known = masters.settings_of(settings.options.master)
     if settings.options.is_local:
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+    elif known and "SPARK_CONF_DIR" not in os.environ:
+        variables["SPARK_CONF_DIR"] = str(known)
     _events_of(places).mkdir()
+    configuration = configured(settings, places.folder, _events_of(places))
+    site = {**os.environ, **variables}
+    words = launch.find(java, site) if launch.suits(dict(settings.options.spark)) else None
+    if words:
+        more = java_words or archive.reading(archive.place(words, java))
+        variables["JAVA_HOME"] = str(java.home)
+        home = launch.spark_home(words, configuration, places.folder, more)
+        variables["SPARK_HOME"] = str(home)
+    else:
+        variables["JAVA_HOME"] = str(java.home_for_spark(places.folder))
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(_configuration(settings, places).items()))
+    conf.setAll(list(configuration.items()))
+    spent: dict[str, float] = {}
     log = _log_of(places)
-    with log.open("ab") as sink, _environment(variables):
+    with log.open("ab") as sink, _environment(variables), _timed(spent, "jvm"):
         piped = {"stdout": sink, "stderr": subprocess.STDOUT, "cwd": str(places.folder)}
         gateway = launch_gateway(conf, piped)  # type: ignore[no-untyped-call]
     with _interrupts_kept(), warnings.catch_warnings():
         # PySpark looks for pandas wherever it is installed and comments on its version.
         warnings.simplefilter("ignore", FutureWarning)
-        context = SparkContext(conf=conf, gateway=gateway)
+        with _timed(spent, "context"):
+            context = SparkContext(conf=conf, gateway=gateway)
         context.pythonExec = settings.options.python
-        return Session(SparkSession(context), settings, places)
+        with _timed(spent, "session"):
+            session = Session(SparkSession(context), settings, places)
+    session.start_seconds |= spent
+    return session
 
 
-def _configuration(settings: Settings, places: Places) -> dict[str, str]:
-    """Spark's settings: ours, and over them the user's."""
-    folder = places.folder
-    java_options = f"-XX:ErrorFile={folder}/java-crash.log"
-    given = dict(settings.options.spark)
-    given_java_options = given.pop("spark.driver.extraJavaOptions", "")
-    if settings.options.is_local:
-        place = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    else:
-        place = {
-            "spark.executor.memory": f"{settings.heap_bytes >> 20}m",
-            "spark.executor.memoryOverhead": f"{settings.beside_bytes >> 20}m",
-        }
-    return {
-        "spark.app.name": "cuesta",
-        "spark.master": settings.options.master,
-        "spark.driver.memory": f"{settings.heap_bytes >> 20}m",
-        "spark.driver.extraJavaOptions": f"{java_options} {given_java_options}".strip(),
-        "spark.local.dir": str(folder),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.ui.enabled": "false",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": _events_of(places).as_uri(),
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_ROWS),
-        "spark.sql.execution.arrow.maxBytesPerBatch": str(ARROW_BYTES),
-        # Listing a thousand folders takes less than starting a job for it.
-        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-        # A row twice must be found before anything is filtered out by the other side.
-        "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
-        **place,
-        **_jar(settings.jar),
-        **given,
-    }
-
-
-def _jar(path: str) -> dict[str, str]:
-    """The jar for the driver and for the executors of a cluster, and what RDDs travel fast with."""
-    if not path:
-        return {}
-    return {
-        "spark.jars": path,
-        "spark.driver.extraClassPath": path,
-        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-    }
+@contextlib.contextmanager
+def _timed(spent: dict[str, float], name: str) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    spent[name] = time.perf_counter() - began
 
 
 def _greet(session: Session) -> None:

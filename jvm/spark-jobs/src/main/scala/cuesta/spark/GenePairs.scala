@@ -29,6 +29,18 @@ final class GenePairs private (
   def rowsRead: Long = tally.total(0)
   def rowsKept: Long = tally.total(1)
 
+  /** As `hits`, from the cache where the options say so; what fills it is a phase of its own. */
+  def cachedHits: RDD[Hit] = {
+    val options = job.request.options
+    if (options.cachesInputs)
+      job.clock.phase("load", Some(bytes), Some(rowsRead)) {
+        val kept = hits.persist(options.level)
+        kept.count()
+        kept
+      }
+    else hits
+  }
+
   /** The rows that pass the filter; partitions are the splits, in the order of the input. */
   def hits: RDD[Hit] = {
     val (shape, filter, tally) = (this.shape, this.filter, this.tally)

@@ -26,10 +26,19 @@ object Jobs {
       throw new InputException(s"engine spark-scala does not run ${job.request.workload}")
     )
     val kept = job.context.getPersistentRDDs.keySet
-    val counts =
-      try workload(job)
+    val (counts, held) =
+      try workload(job) -> cached(job.context, kept)
       finally forget(job.context, kept)
-    Response.toJson(job.clock.phases, counts)
+    Response.toJson(job.clock.phases, counts, held)
+  }
+
+  /** Bytes that a run has in the caches at its end: in memory, and on disk. */
+  private def cached(context: SparkContext, kept: scala.collection.Set[Int]): Map[String, Long] = {
+    val own = context.getRDDStorageInfo.filter(one => !kept(one.id))
+    Map(
+      "cached_memory_bytes" -> own.map(_.memSize).sum,
+      "cached_disk_bytes" -> own.map(_.diskSize).sum
+    )
   }
 
   /** Takes out of the caches what a run has left there, GraphX's own RDDs included. */

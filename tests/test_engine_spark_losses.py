@@ -1,0 +1,136 @@
+"""A worker that is killed under load: the answer is the same, and the record says what it cost."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("pyarrow")
+
+import sparkkit
+import testbed_hdfs
+from assemblykit import drawn, reads_of, write_fastq
+from cuesta.cli.app import call
+from cuesta.cluster import LocalCluster, session, watchdog
+from cuesta.cluster.folder import ClusterFolder
+from cuesta.engines.spark import SparkEngine
+from sparkkit import trial
+from testbed_hdfs import Running
+
+pytestmark = pytest.mark.skipif(
+    SparkEngine().missing() is not None, reason="Spark is not installed"
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Two workers of one core, and a session that all tests share."""
+    sparkkit.engine().close()
+    place = tmp_path_factory.mktemp("cluster")
+    with session(2, 1, 3 << 29, place, {"stop": "2"}) as found:
+        yield found
+        sparkkit.engine().close()
+
+
+@pytest.fixture
+def hdfs(tmp_path: Path) -> Iterator[Running]:
+    """A file system that a test may spoil; skips without Java or Maven."""
+    lacking = testbed_hdfs.missing()
+    if lacking:
+        pytest.skip(lacking)
+    yield testbed_hdfs.up(tmp_path / "hdfs")
+    testbed_hdfs.down(tmp_path / "hdfs")
+
+
+def worker_of(cluster: LocalCluster, node: str) -> int:
+    """The process of Spark's worker on a node."""
+    name = ClusterFolder(cluster.folder).read()["cluster"]
+    for pid in watchdog.marked(f"{name}/{node}"):
+        if b"worker.Worker" in Path("/proc", str(pid), "cmdline").read_bytes():
+            return pid
+    raise AssertionError(f"no worker on {node}")
+
+
+def lose(
+    cluster: LocalCluster,
+    folder: Path,
+    wanted: tuple[str, list[str], dict[str, Any]],
+    harm: Callable[[], None] | None = None,
+) -> dict[str, float]:
+    """Run on native, and on Spark with harm done once some task has ended; Spark's log.
+
+    The harm is a worker that is killed, unless another is given.
+    """
+    workload, inputs, parameters = wanted
+    one = trial(workload, inputs, parameters, task_bytes="300kB", master=cluster.master)
+    one = replace(one, threads=1, memory_bytes=3 << 29)
+    harmed: list[bool] = []
+
+    def progress(done: int, _whole: int) -> None:
+        if done and not harmed:
+            harmed.append(True)
+            if harm:
+                harm()
+            else:
+                os.kill(worker_of(cluster, "local-2"), signal.SIGKILL)
+
+    plain = trial(workload, inputs, parameters)
+    _, expected = sparkkit.run(plain, folder, "native")
+    output, scratch = folder / "answer", folder / "scratch"
+    output.mkdir()
+    scratch.mkdir()
+    engine = sparkkit.engine().with_progress(progress)
+    engine.run(one, output, scratch)
+    assert harmed
+    files = [path for path in output.rglob("*") if path.is_file()]
+    assert {str(path.relative_to(output)): path.read_bytes() for path in files} == expected
+    return dict(sparkkit.engine().told())
+
+
+@pytest.mark.timeout(300)
+def test_a_sort_goes_on(cluster: LocalCluster, tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    assert call(["data", "make", "tera", "--rows", "60000", "-o", str(path)]) == 0
+    log = lose(cluster, tmp_path, ("sort", [str(path)], {}))
+    assert log["executors_lost"] == 1
+    assert log["repeated_task_seconds"] > 0
+
+
+@pytest.mark.timeout(300)
+def test_groups_of_points_are_the_same(cluster: LocalCluster, tmp_path: Path) -> None:
+    path = str(tmp_path / "x.npy")
+    made = ["data", "make", "points", "--rows", "200000", "--dimensions", "9", "--clusters", "6"]
+    assert call([*made, "-o", path]) == 0
+    wanted = ("kmeans", [path], {"clusters": 6, "iterations": 6})
+    assert lose(cluster, tmp_path, wanted)["executors_lost"] == 1
+
+
+@pytest.mark.timeout(300)
+def test_contigs_are_the_same(cluster: LocalCluster, tmp_path: Path) -> None:
+    reads = write_fastq(tmp_path / "reads.fq", reads_of(drawn(20_000, 1), 30, 0.004, 5))
+    log = lose(cluster, tmp_path, ("assemble", [str(reads)], {"kmer_sizes": "31"}))
+    assert log["executors_lost"] == 1
+
+
+@pytest.mark.timeout(300)
+def test_a_sort_reads_on_when_a_data_node_is_lost(
+    cluster: LocalCluster, tmp_path: Path, hdfs: Running
+) -> None:
+    """Each block is on both nodes; readers of the lost one go to the other."""
+    path = tmp_path / "records"
+    assert call(["data", "make", "tera", "--rows", "60000", "-o", str(path)]) == 0
+    with testbed_hdfs.connected(hdfs) as connection:
+        uri = connection.put(path, "data", 1 << 20, replication=2)
+
+        def harm() -> None:
+            assert connection.stop_datanode(0) == "127.0.0.2"
+
+        lose(cluster, tmp_path, ("sort", [uri], {}), harm)
+        assert len(connection.blocks(uri)) == 6
