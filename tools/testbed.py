@@ -3,11 +3,13 @@
     python tools/testbed.py hdfs up [--datanodes N] [--folder DIR]
     python tools/testbed.py hdfs put FILE... PATH [--block-size SIZE] [--replication N]
     python tools/testbed.py hdfs status|down
+    python tools/testbed.py slurm up [--nodes N] [--cores N] [--folder DIR]
+    python tools/testbed.py slurm status|down
 
 `up` waits until the service is ready, prints its address and leaves it running; a service that
 runs already is only named. `down` ends it and removes its files. What is known of a service is in
 its folder, `build/testbed/SERVICE` unless `--folder` names another. Software comes from Maven
-Central, once.
+Central, or is unpacked from Debian's packages, once.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pathlib import Path
 
 import maven
 import testbed_hdfs
+import testbed_slurm
 from testbed_service import TestbedError
 
 FOLDER = maven.ROOT / "build" / "testbed"
@@ -31,6 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     services = parser.add_subparsers(dest="service", required=True)
     _add_hdfs(services.add_parser("hdfs", help="a Hadoop file system"))
+    _add_slurm(services.add_parser("slurm", help="Slurm, with nodes that are this machine"))
     options = parser.parse_args(arguments)
     try:
         return int(options.call(options))
@@ -56,6 +60,36 @@ def _add_hdfs(parser: argparse.ArgumentParser) -> None:
     status.set_defaults(call=_hdfs_status)
     down = commands.add_parser("down", parents=[folder], help="end it and remove its files")
     down.set_defaults(call=_hdfs_down)
+
+
+def _add_slurm(parser: argparse.ArgumentParser) -> None:
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument("--folder", type=Path, default=FOLDER / "slurm")
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", parents=[folder], help="start it, print the folder of commands")
+    up.add_argument("--nodes", type=int, default=2)
+    up.add_argument("--cores", type=int, default=1, help="of each node")
+    up.set_defaults(call=_slurm_up)
+    status = commands.add_parser("status", parents=[folder], help="print that folder if it runs")
+    status.set_defaults(call=_slurm_status)
+    down = commands.add_parser("down", parents=[folder], help="end it and remove its files")
+    down.set_defaults(call=_slurm_down)
+
+
+def _slurm_up(options: argparse.Namespace) -> int:
+    print(testbed_slurm.up(options.folder, options.nodes, options.cores).bin)
+    return 0
+
+
+def _slurm_status(options: argparse.Namespace) -> int:
+    running = testbed_slurm.running(options.folder)
+    print(running.bin if running else "not running")
+    return 0 if running else 1
+
+
+def _slurm_down(options: argparse.Namespace) -> int:
+    testbed_slurm.down(options.folder)
+    return 0
 
 
 def _hdfs_up(options: argparse.Namespace) -> int:

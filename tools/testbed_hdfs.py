@@ -27,6 +27,7 @@ HEAP = "512m"
 DATANODES_MAX = 16
 BLOCK_BYTES_MIN = 4096
 
+_CLUSTER = "cuesta.testbed"
 _ALSO_NEEDED = (
     "org.junit.jupiter:junit-jupiter-api:5.12.2",
     "org.assertj:assertj-core:3.27.3",
@@ -80,6 +81,11 @@ class Hdfs:
         status = system.getFileStatus(self._jvm.org.apache.hadoop.fs.Path(uri))
         found = system.getFileBlockLocations(status, 0, status.getLen())
         return [(one.getOffset(), one.getLength(), list(one.getHosts())) for one in found]
+
+    def stop_datanode(self, index: int) -> str:
+        """End one of the data nodes that still run; return its name. Its blocks are lost."""
+        stopped = self._jvm.java.lang.System.getProperties().get(_CLUSTER).stopDataNode(index)
+        return str(stopped.getDatanode().getDatanodeHostname())
 
     def _system(self, settings: dict[str, int]) -> Any:
         conf = self._jvm.org.apache.hadoop.conf.Configuration()
@@ -213,6 +219,8 @@ def _format(hdfs: Hdfs, folder: Path, datanodes: int) -> str:
     builder = hadoop.hdfs.MiniDFSCluster.Builder(conf).numDataNodes(datanodes)
     cluster = builder.hosts(hosts).racks(racks).build()
     cluster.waitActive()
+    # So that a later connection finds it.
+    jvm.java.lang.System.getProperties().put(_CLUSTER, cluster)
     return str(cluster.getURI().toString())
 
 

@@ -1,0 +1,154 @@
+"""Options of `cuesta cluster plan`, `up` and `submit`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+if TYPE_CHECKING:
+    from cuesta.cluster.settings import ClusterPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """The options as they are typed."""
+
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND", help="What to run, e.g. -- run sort FILE -o DIR."),
+    ] = None
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="New folder for state, logs and settings, which all nodes share.",
+        ),
+    ] = None
+    nodes: Annotated[int, typer.Option("--nodes", "-n", help="How many nodes.")] = 2
+    time: Annotated[
+        str | None,
+        typer.Option("--time", "-t", help="Minutes, or hours:minutes:seconds.", show_default=False),
+    ] = None
+    scheduler: Annotated[str, typer.Option(help="Who gives nodes: local, slurm, pbs, hosts.")] = (
+        "local"
+    )
+    hosts: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="For hosts: their names; else these of the allocation's nodes.",
+            show_default=False,
+        ),
+    ] = ""
+    starter: Annotated[
+        str, typer.Option("--start", metavar="WORDS", help="For hosts: runs a command on {host}.")
+    ] = "ssh -o BatchMode=yes {host}"
+    queue: Annotated[
+        str, typer.Option("--queue", "-q", help="Queue or partition.", show_default=False)
+    ] = ""
+    account: Annotated[
+        str, typer.Option("--account", "-A", help="Who pays.", show_default=False)
+    ] = ""
+    services: Annotated[
+        str, typer.Option("--with", metavar="A,B", help="What to bring up: spark, mpi.")
+    ] = "spark"
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="A store of this memory on each node.", show_default=False
+        ),
+    ] = None
+    under: Annotated[str, typer.Option(metavar="DIR", help="The folder that stores are over.")] = ""
+    cores: Annotated[
+        int | None,
+        typer.Option(help="Cores of each node; all otherwise.", min=1, show_default=False),
+    ] = None
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Memory of each node; most of it otherwise.", show_default=False),
+    ] = None
+    interface: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="Network interface to listen on; the first that a node has.",
+            show_default=False,
+        ),
+    ] = ""
+    scratch: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR", help="Folder on a disk of each node; $TMPDIR or /tmp otherwise."
+        ),
+    ] = ""
+    preset: Annotated[str, typer.Option(help="Settings by name: paper.", show_default=False)] = ""
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting, of Spark or of ours."),
+    ] = None
+    wait: Annotated[
+        bool, typer.Option("--wait", help="For submit: stay until the command has ended.")
+    ] = False
+
+    def plan(self) -> ClusterPlan:
+        """What they ask for. Errors: `InputError`."""
+        from cuesta.cluster import settings
+        from cuesta.units import parse_size
+
+        minutes = None if self.time is None else settings.parse_minutes(self.time)
+        memory = None if self.memory is None else parse_size(self.memory, "--memory")
+        return settings.ClusterPlan(
+            cluster="",
+            allocation=settings.Allocation(
+                scheduler=self.scheduler,
+                nodes=self.nodes,
+                minutes=minutes,
+                queue=self.queue,
+                account=self.account,
+                starter=self.starter,
+                hosts=tuple(one.strip() for one in self.hosts.split(",") if one.strip()),
+            ),
+            share=settings.NodeShare(
+                cores=self.cores,
+                memory_bytes=memory,
+                interface=self.interface,
+                scratch=self.scratch and str(Path(self.scratch).absolute()),
+            ),
+            services=tuple(one.strip() for one in self.services.split(",") if one.strip()),
+            store_bytes=parse_size(self.store, "--store") if self.store else 0,
+            store_under=self.under and str(Path(self.under).absolute()),
+            preset=self.preset,
+            sets=settings.parse_sets(self.sets or []),
+            command=tuple(self.command or ()),
+        )
+
+
+def with_options(function: Callable[[PlanOptions], None], *, command: bool) -> Callable[..., None]:
+    """A command with the options as its signature, and `-- COMMAND` where it takes one."""
+
+    def call(**given: Any) -> None:
+        function(PlanOptions(**given))
+
+    left_out = set() if command else {"command", "wait"}
+    hints = get_type_hints(PlanOptions, include_extras=True)
+    parameters = [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=hints[one.name],
+            default=inspect.Parameter.empty if one.default is MISSING else one.default,
+        )
+        for one in fields(PlanOptions)
+        if one.name not in left_out
+    ]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = hints
+    call.__doc__ = function.__doc__
+    return call

@@ -1,0 +1,146 @@
+"""What runs on every node: says what the node has, starts what the leader asks for, ends it.
+
+`python -m cuesta.cluster agent FOLDER ADDRESS PORT INTERFACE [NODE]`. It ends, with all that it has
+started, when the leader says so, is silent for long or is gone, and at SIGTERM.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from cuesta.cluster import node, node_store, watchdog
+from cuesta.cluster.children import Children
+from cuesta.cluster.folder import ClusterFolder
+from cuesta.cluster.limits import CONNECT_SECONDS, PING_SECONDS, TICK_SECONDS
+from cuesta.cluster.settings import ClusterPlan, from_json
+from cuesta.cluster.wire import Message, Peer, WireError, connect, ready
+from cuesta.errors import CuestaError
+
+
+class _Asked(BaseException):
+    """SIGTERM."""
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the agent of the command line."""
+    folder = ClusterFolder(Path(words[0]))
+    plan = from_json(folder.plan())
+    own = os.environ.get("SLURMD_NODENAME") or os.uname().nodename.partition(".")[0]
+    name = words[4] if len(words) > 4 else own
+    marking = watchdog.mark(plan.cluster, name)
+    if os.environ.get(watchdog.MARK) != marking:
+        # A process cannot change what the system shows of its environment.
+        again = [sys.executable, "-m", "cuesta.cluster", "agent", *words[:4], name]
+        os.execve(sys.executable, again, os.environ | {watchdog.MARK: marking})
+    signal.signal(signal.SIGTERM, _ask)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    agent = Agent(plan, folder, name)
+    folders = [agent.scratch, *([node_store.folder_of(plan, name)] if plan.store_bytes else [])]
+    dog = watchdog.watch_agent(marking, folders, plan.own("store-grace"))
+    try:
+        agent.run(words[1], int(words[2]), words[3])
+    except (_Asked, WireError):
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        agent.end()
+        # Ranks of the command that are on this node; the leader has ended the command.
+        watchdog.sweep(watchdog.mark(plan.cluster, "driver"))
+        watchdog.sweep(marking, (dog,))
+        for place in folders:
+            shutil.rmtree(place, ignore_errors=True)
+    return 0
+
+
+def _ask(_number: int, _frame: FrameType | None) -> None:
+    raise _Asked
+
+
+class Agent:
+    """A node's side of a cluster.
+
+    Attributes
+    ----------
+    scratch
+        The folder for temporary files of this cluster on this node, which goes with it.
+    """
+
+    def __init__(self, plan: ClusterPlan, folder: ClusterFolder, name: str) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._name = name
+        self._children = Children()
+        self._leader: Peer | None = None
+        self._waits_for_store = False
+        base = Path(plan.share.scratch or os.environ.get("TMPDIR") or "/tmp")
+        self.scratch = base / f"cuesta-{plan.cluster}-{name}"
+
+    def run(self, address: str, port: int, interface: str) -> None:
+        """Serve the leader. Errors: `WireError` when it is gone."""
+        leader = connect(address, port, self._folder.secret(), CONNECT_SECONDS)
+        # It stays open until all has ended, which is what the leader waits for.
+        self._leader = leader
+        leader.send({"hello": self._name, "began": time.time(), "pid": os.getpid()})
+        try:
+            own = node.address_on(interface) if interface else leader.address
+            found = node.facts(self._name, own, self.scratch)
+        except CuestaError as error:
+            leader.send({"refuses": str(error)})
+            raise WireError(str(error)) from None
+        leader.send({"facts": found.to_json()})
+        told = time.monotonic()
+        while time.monotonic() - leader.heard < self._plan.own("lost"):
+            ready([leader], TICK_SECONDS)
+            for message in leader.received():
+                if "end" in message:
+                    return
+                self._do(leader, message)
+            if self._waits_for_store:
+                self._look_at_store(leader)
+            for name, code in self._children.ended().items():
+                leader.send({"ended": name, "code": code})
+            if time.monotonic() - told > PING_SECONDS:
+                told = time.monotonic()
+                leader.send({"ping": told})
+
+    def _do(self, leader: Peer, message: Message) -> None:
+        if "start" in message:
+            self._start(leader, message)
+        elif "store" in message:
+            words = node_store.words(self._plan, self._name)
+            self._start(leader, {"start": node_store.NAME, "words": words, "environment": {}})
+            self._waits_for_store = True
+        elif "stop" in message:
+            self._children.end([message["stop"]], self._plan.own("stop"))
+
+    def _start(self, leader: Peer, message: Message) -> None:
+        name: str = message["start"]
+        words: list[str] = message["words"]
+        given: dict[str, Any] = message["environment"]
+        log = self._folder.log(f"{name}-{self._name}")
+        try:
+            pid = self._children.start(name, words, given, log)
+        except OSError as error:
+            leader.send({"ended": name, "code": 127, "why": f"{words[0]}: {error.strerror}"})
+            return
+        leader.send({"started": name, "pid": pid})
+
+    def _look_at_store(self, leader: Peer) -> None:
+        """Its first line says `ready`."""
+        log = self._folder.log(f"{node_store.NAME}-{self._name}")
+        if log.read_text(errors="replace").startswith("ready\n"):
+            self._waits_for_store = False
+            leader.send({"ready": node_store.NAME})
+
+    def end(self) -> None:
+        """End what was started here, the store last: others may still write to it."""
+        self._children.end_but(node_store.NAME, self._plan.own("stop"))
+        self._children.end([node_store.NAME], self._plan.own("store-grace") + 1)

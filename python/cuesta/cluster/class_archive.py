@@ -1,0 +1,55 @@
+"""Classes of Spark's master and workers, loaded once and mapped from then on (AppCDS).
+
+Half of the time until they are there is spent on loading classes. A JVM that ends in order can
+write those it has loaded to a file, which others of the same version and class path map.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+from cuesta.errors import EngineMissing
+from cuesta.machine import cache_folder
+
+
+def kept(java_version: str) -> Path:
+    """Where the classes are kept of this very Spark, on such a Java."""
+    jars = jars_folder()
+    text = f"{jars} {jars.stat().st_mtime_ns} {java_version}"
+    name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return cache_folder() / "classes" / f"spark-{name}.jsa"
+
+
+def reading(java_version: str) -> list[str]:
+    """Options of a JVM that maps the classes, where there are any."""
+    place = kept(java_version)
+    return [f"-XX:SharedArchiveFile={place}"] if place.exists() else []
+
+
+def writing(java_version: str, made: Path) -> list[str]:
+    """Options of a JVM that maps the classes, or else writes them to `made` when it ends."""
+    return reading(java_version) or [f"-XX:ArchiveClassesAtExit={made}"]
+
+
+def keep(java_version: str, made: Path) -> None:
+    """Keep what a JVM has written that has ended in order. It is no loss where that fails."""
+    place = kept(java_version)
+    if not made.exists() or place.exists():
+        return
+    temporary = place.with_name(f".{place.name}.{made.parent.name}")
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(made, temporary)
+        temporary.replace(place)
+
+
+def jars_folder() -> Path:
+    """Of PySpark. Errors: `EngineMissing`."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise EngineMissing("PySpark is not installed; pip install 'cuesta[spark]'")
+    return Path(spec.origin).parent / "jars"

@@ -1,0 +1,83 @@
+"""Says in words what a cluster will be, and what one is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cuesta.cluster.folder import ClusterFolder
+from cuesta.cluster.limits import MEMORY_SHARE
+from cuesta.cluster.schedulers import get_scheduler
+from cuesta.cluster.settings import OWN_SETTINGS, ClusterPlan
+from cuesta.cluster.spark import NodeUse, derived
+from cuesta.units import format_bytes, format_seconds
+
+
+def described(plan: ClusterPlan, folder: ClusterFolder) -> str:
+    """The job's script, and all settings with their values."""
+    script = get_scheduler(plan.allocation.scheduler).script(plan, folder)
+    return "\n".join([script, *_settings(plan), ""])
+
+
+def _settings(plan: ClusterPlan) -> Iterator[str]:
+    share = plan.share
+    yield "# of each node"
+    yield f"cores {share.cores or 'all'}"
+    memory = share.memory_bytes
+    yield f"memory {format_bytes(memory) if memory else f'{MEMORY_SHARE:.0%} of it'}"
+    yield f"interface {share.interface or 'that of its name'}"
+    yield f"scratch {share.scratch or '$TMPDIR, else /tmp'}"
+    yield f"with {', '.join(plan.services)}"
+    yield "# of the cluster, --set NAME=VALUE"
+    for name, (_, meaning) in OWN_SETTINGS.items():
+        yield f"{name} {plan.own(name):g} ({meaning})"
+    if "spark" in plan.services:
+        known = bool(share.cores and memory)
+        yield "# of Spark, --set spark.NAME=VALUE"
+        if not known:
+            yield "# as for nodes of 1 core and 1 GiB; what follows from nodes is found there"
+        use = NodeUse(cores=share.cores or 1, memory_bytes=memory or 1 << 30)
+        for name, value in sorted(derived(plan, use).items()):
+            yield f"{name} {value}"
+
+
+def state_lines(state: dict[str, Any]) -> Iterator[str]:
+    """How a cluster is, a fact a line."""
+    yield f"{state['state']}: {state['why']}" if state.get("why") else state["state"]
+    for node in state.get("nodes", ()):
+        lost = state.get("lost", {}).get(node["name"])
+        where = f"{node['address']} ({node['interface']})"
+        yield f"{node['name']}: {where}, Python {node['python']}, Java {node['java'] or 'none'}" + (
+            f", lost: {lost}" if lost else ""
+        )
+    if "spark" in state:
+        yield f"spark: {state['spark']['master']}, page {state['spark']['page']}"
+    yield from time_lines(state["times"])
+
+
+def time_lines(times: dict[str, float]) -> Iterator[str]:
+    """Time to the first task, apart for who took it."""
+    found = time_to_first_task(times)
+    if found:
+        parts = ", ".join(f"{name} {format_seconds(found[name])}" for name in _WHOSE)
+        yield f"first task after {format_seconds(found['whole'])}: {parts}"
+
+
+_WHOSE = ("scheduler", "ours", "Spark")
+
+
+def time_to_first_task(times: dict[str, float]) -> dict[str, float]:
+    """Seconds from handing in to Spark's first task, and of these the scheduler's, ours, Spark's.
+
+    The scheduler's are until the leader runs, and from asking for agents until they run; Spark's
+    are bringing up master and workers, and a session. Empty where there was no task.
+    """
+    needed = ("submitted", "began", "allocated", "agents", "checked", "ready", "session", "task")
+    if any(name not in times for name in needed):
+        return {}
+    scheduler = times["began"] - times["submitted"]
+    scheduler += max(0.0, times["agents"] - times["allocated"])
+    spark = times["ready"] - times["checked"] + times["task"] - times["session"]
+    whole = times["task"] - times["submitted"]
+    ours = whole - scheduler - spark
+    return {"whole": whole, "scheduler": scheduler, "ours": ours, "Spark": spark}

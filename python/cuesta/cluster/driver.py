@@ -1,0 +1,106 @@
+"""The command that a cluster is for: with the cluster's address filled in, and timed."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from cuesta.cluster import mpi, node_store
+from cuesta.cluster.describe import time_to_first_task
+from cuesta.cluster.services import node_use
+from cuesta.cluster.watchdog import MARK, mark
+from cuesta.engines.spark.first_task import TIMES
+
+if TYPE_CHECKING:
+    from cuesta.cluster.leader import Leader
+    from cuesta.cluster.services import SparkService
+
+NAME = "driver"
+_RUNS = ("run", "compare")
+"""Commands of ours that take an engine."""
+
+
+class Driver:
+    """Runs the command of a plan.
+
+    Attributes
+    ----------
+    spark
+        Where Spark is up.
+    """
+
+    def __init__(self, leader: Leader) -> None:
+        self._leader = leader
+        self.spark: SparkService | None = None
+
+    def run(self) -> int:
+        """Run it to its end; its exit code."""
+        leader = self._leader
+        words = self.words(list(leader.plan.command))
+        environment = {
+            MARK: mark(leader.plan.cluster, "driver"),
+            TIMES: str(leader.folder.times_file),
+        }
+        environment |= mpi.variables(leader.plan, leader.folder, leader.state)
+        environment |= node_store.variables(leader.plan, _nearest(leader.state))
+        if self.spark:
+            environment |= {
+                "SPARK_CONF_DIR": str(leader.folder.conf),
+                "CUESTA_MASTER": self.spark.master,
+            }
+        leader.state["command"] = words
+        leader.say("running", command=time.time())
+        leader.children.start(NAME, words, environment, None)
+        while (code := leader.pump().get(NAME)) is None:
+            pass
+        leader.state["times"] |= {"command_ended": time.time(), **self._times()}
+        first = time_to_first_task(leader.state["times"])
+        if first:
+            leader.state["first_task"] = first
+        leader.say("stopping")
+        return code if code >= 0 else 128 - code
+
+    def words(self, command: list[str]) -> list[str]:
+        """The command as it is run: ours by this very Python, others as they are."""
+        if command[0] not in _RUNS:
+            return command
+        engines = _value(command, ("--engine", "--engines")).split(",")
+        given: dict[str, str] = {}
+        more: list[str] = []
+        if self.spark and any(one.startswith("spark") for one in engines):
+            given = {"--master": self.spark.master, "--threads": str(self.spark.use.cores)}
+            for key, value in self._leader.plan.spark_sets.items():
+                more += ["--engine-option", f"{key}={value}"]
+        use = node_use(self._leader)
+        if "mpi" in engines:
+            given["--ranks"] = str(use.cores * len(self._leader.members.facts()))
+        if given:
+            given["--memory"] = str(use.memory_bytes)
+        for option, value in given.items():
+            if not _value(command, (option,)):
+                more += [option, value]
+        return [self._leader.plan.python, "-m", "cuesta", *command, *more]
+
+    def _times(self) -> dict[str, float]:
+        try:
+            found: dict[str, float] = json.loads(self._leader.folder.times_file.read_text())
+        except (OSError, ValueError):
+            return {}
+        return found
+
+
+def _nearest(state: dict[str, Any]) -> str:
+    """The node that the leader is on, or else the first."""
+    names = [str(one["name"]) for one in state["nodes"]]
+    own = str(state["leader"]["node"])
+    return own if own in names else names[0]
+
+
+def _value(command: list[str], names: tuple[str, ...]) -> str:
+    """The value of an option in a command line; empty where it is not there."""
+    for number, word in enumerate(command):
+        name, equals, value = word.partition("=")
+        if name in names:
+            return value if equals else "".join(command[number + 1 : number + 2])
+    return ""

@@ -1,0 +1,100 @@
+"""The folder of a cluster: what was asked for, what became of it, its logs and its settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import InputError
+
+SCHEMA = "cuesta.cluster/1"
+STATE = "cluster.json"
+
+
+class ClusterFolder:
+    """Paths of a cluster, below a folder that its nodes share."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self.state_file = self.root / STATE
+        self.plan_file = self.root / "plan.json"
+        self.script = self.root / "job.sh"
+        self.secret_file = self.root / "secret"
+        self.times_file = self.root / "times.json"
+        self.job_file = self.root / "job"
+        self.logs = self.root / "logs"
+        self.conf = self.root / "conf"
+
+    def make(self) -> None:
+        """Make it, for this user alone, with a new secret. Errors: `InputError` if it is taken."""
+        if self.state_file.exists():
+            state = self.read()["state"]
+            raise InputError(
+                f"{self.root}: has a cluster already ({state}); end it with `cuesta cluster down "
+                f"{self.root}` and name another folder"
+            )
+        if self.root.exists() and any(self.root.iterdir()):
+            raise InputError(f"{self.root}: is not empty; name a new folder with -o")
+        for folder in (self.root, self.logs, self.conf):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.root.chmod(0o700)
+        write_private(self.secret_file, secrets.token_hex(32))
+
+    def secret(self) -> str:
+        """What leader, agents and Spark prove to each other that they know."""
+        return self.secret_file.read_text()
+
+    def job(self) -> str:
+        """What the scheduler calls the job; empty before it was handed in."""
+        try:
+            return self.job_file.read_text()
+        except FileNotFoundError:
+            return ""
+
+    def read(self) -> dict[str, Any]:
+        """The state. Errors: `InputError` where there is none."""
+        try:
+            found: dict[str, Any] = json.loads(self.state_file.read_text())
+        except FileNotFoundError:
+            raise InputError(
+                f"{self.root}: no cluster was started here; name the folder that was given to -o"
+            ) from None
+        if found.get("schema") != SCHEMA:
+            raise InputError(f"{self.state_file}: is of another version, {found.get('schema')}")
+        return found
+
+    def write(self, state: Mapping[str, Any]) -> None:
+        """Replace the state, whole."""
+        write_private(self.state_file, json.dumps(state, indent=1) + "\n")
+
+    def plan(self) -> dict[str, Any]:
+        """What was asked for."""
+        found: dict[str, Any] = json.loads(self.plan_file.read_text())
+        return found
+
+    def log(self, name: str) -> Path:
+        """Where a process of that name writes what it says."""
+        return self.logs / f"{name}.log"
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file, whole, readable by its owner alone."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    temporary.replace(path)
+
+
+def telling_line(log: Path) -> str:
+    """The first line of a log that speaks of an error, else its last; empty without one."""
+    try:
+        lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+    except OSError:
+        return ""
+    said = [line for line in lines if line]
+    return next((line for line in said if "error:" in line), said[-1] if said else "")

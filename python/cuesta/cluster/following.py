@@ -1,0 +1,35 @@
+"""Stays with a job until it has ended, and says what it says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from cuesta.cluster import control
+from cuesta.cluster.describe import time_lines
+from cuesta.cluster.folder import ClusterFolder
+
+_LOOK_SECONDS = 0.1
+
+
+def followed(folder: ClusterFolder, say: Callable[[str], None]) -> int:
+    """The exit code of the job of a folder; Ctrl-C ends it."""
+    log = folder.log("leader")
+    seen = 0
+    try:
+        while True:
+            state = control.status(folder)
+            text = log.read_text(errors="replace") if log.exists() else ""
+            whole = len(text) if state["state"] in control.OVER else text.rfind("\n") + 1
+            if text[seen:whole]:
+                say(text[seen:whole].rstrip("\n"))
+            seen = max(seen, whole)
+            if state["state"] in control.OVER:
+                break
+            time.sleep(_LOOK_SECONDS)
+    except BaseException:
+        control.down(folder)
+        raise
+    for line in time_lines(state["times"]):
+        say(line)
+    return int(state.get("code", 3))

@@ -1,0 +1,269 @@
+"""What runs once in an allocation: brings the cluster up, runs the command, takes all down.
+
+`python -m cuesta.cluster lead FOLDER`. Its state is in the folder, for whoever asks; the leader
+alone writes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from cuesta.cluster import watchdog
+from cuesta.cluster.checks import check_nodes
+from cuesta.cluster.children import Children
+from cuesta.cluster.driver import Driver
+from cuesta.cluster.folder import ClusterFolder
+from cuesta.cluster.gathering import AGENTS, Gathering
+from cuesta.cluster.limits import PING_SECONDS, TICK_SECONDS
+from cuesta.cluster.members import Members
+from cuesta.cluster.schedulers import ENDING, GONE, Scheduler, get_scheduler
+from cuesta.cluster.services import SparkService, start_stores
+from cuesta.cluster.settings import ClusterPlan, from_json
+from cuesta.cluster.wire import WireError, listen, ready
+from cuesta.errors import CuestaError, Defect, EngineError, InputError
+from cuesta.processes import age_seconds
+
+ENDED, FAILED = "ended", "failed"
+
+
+class Ending(Exception):
+    """Somebody or something wants the cluster to end; the exit code tells how that counts."""
+
+    def __init__(self, why: str, code: int) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the leader of the command line; its exit code is that of the command."""
+    signal.signal(signal.SIGTERM, _ask)
+    signal.signal(signal.SIGINT, _ask)
+    folder = ClusterFolder(Path(words[0]))
+    leader = Leader(from_json(folder.plan()), folder)
+    code = leader.run()
+    why = leader.state.get("why")
+    if why:
+        sys.stderr.write(f"cuesta: {why}\n")
+    return code
+
+
+def _ask(number: int, _frame: FrameType | None) -> None:
+    raise Ending(f"the cluster was ended by {signal.Signals(number).name}", 128 + number)
+
+
+class Leader:
+    """A cluster, from inside.
+
+    Attributes
+    ----------
+    state
+        What `cluster.json` says.
+    """
+
+    def __init__(self, plan: ClusterPlan, folder: ClusterFolder) -> None:
+        self.plan = plan
+        self.folder = folder
+        self.children = Children()
+        self.state: dict[str, Any] = folder.read()
+        self.scheduler: Scheduler = get_scheduler(plan.allocation.scheduler)
+        self.members = Members(listen("127.0.0.1"), folder.secret())
+        self.spark: SparkService | None = None
+        self._gathering: Gathering
+        self._ends_at: float | None = None
+        self._asked_at = self._pinged_at = time.monotonic()
+
+    def run(self) -> int:
+        """All of it. Whatever happens, nothing that was started is left."""
+        self.say("starting", began=time.time() - age_seconds())
+        dog = watchdog.watch_leader(self.plan.cluster, self._told_by_watchdog)
+        state, why, code = ENDED, "", 0
+        try:
+            code = self._work()
+        except Ending as ending:
+            state, why, code = ENDED, str(ending), ending.code
+        except CuestaError as error:
+            state, why, code = FAILED, str(error), error.exit_code
+        except Exception as error:
+            defect = Defect.of(error)
+            state, why, code = FAILED, str(defect), defect.exit_code
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, signal.SIG_IGN)
+            self._end(dog)
+        self.state["code"] = code
+        if why:
+            self.state["why"] = why
+        self.say(state, ended=time.time())
+        self._answer()
+        return code
+
+    def _work(self) -> int:
+        self._gather()
+        names = self._gathering.names
+        found = sorted(self.members.facts(), key=lambda one: names.index(one.name))
+        check_nodes(self.plan, found)
+        self.state["nodes"] = [one.to_json() for one in found]
+        self.say("starting", checked=time.time())
+        driver = Driver(self)
+        if self.plan.store_bytes:
+            start_stores(self)
+        if "spark" in self.plan.services:
+            self.spark = driver.spark = SparkService(self)
+            self.spark.start()
+        self.say("ready", ready=time.time())
+        code = driver.run() if self.plan.command else self._serve()
+        self.say("stopping")
+        return code
+
+    def _gather(self) -> None:
+        """Start the agents and wait for what all of them say."""
+        self._ends_at = self._end_of_time()
+        self._check_time_left()
+        self._gathering = Gathering(self)
+        self._gathering.run()
+
+    @property
+    def _mark(self) -> str:
+        return watchdog.mark(self.plan.cluster, "leader")
+
+    def _end_of_time(self) -> float | None:
+        """When the scheduler ends the allocation, or the minutes asked for have passed."""
+        minutes = self.plan.allocation.minutes
+        asked = None if minutes is None else self.state["times"]["began"] + 60 * minutes
+        found = [at for at in (asked, self.scheduler.ends_at()) if at is not None]
+        return min(found, default=None)
+
+    def _check_time_left(self) -> None:
+        if self._ends_at is None:
+            return
+        left = self._ends_at - time.time()
+        guard = self.plan.own("guard")
+        if left <= guard:
+            raise InputError(
+                f"the allocation ends in {max(0, left):.0f} s, and work is stopped {guard:.0f} s "
+                "before; ask for more --time, or give less with --set guard=SECONDS"
+            )
+
+    def _serve(self) -> int:
+        """Be there until somebody ends it."""
+        while True:
+            self.pump()
+
+    def wait_until(
+        self, reached: Callable[[], bool], setting: str, missing: Callable[[], str]
+    ) -> None:
+        """Go on with what happens until it is so.
+
+        Errors: `EngineError` with the words of `missing` after the seconds of that setting, or
+        where a node is lost or its agent does not start.
+        """
+        deadline = time.monotonic() + self.plan.own(setting)
+        while not reached():
+            failed = self._gathering.note_ended(self.pump())
+            if failed or self.members.lost or time.monotonic() > deadline:
+                raise EngineError(missing())
+
+    def pump(self) -> dict[str, int]:
+        """Let happen what happens meanwhile; processes of the leader that have ended.
+
+        Errors: `Ending` when there is a reason to end; `InputError` of a node that refuses.
+        """
+        ready(self.members.channels(), TICK_SECONDS)
+        for member, message in self.members.hear():
+            if "ended" in message and self.on_ended:
+                self.on_ended(member.name, message)
+        self._answer()
+        now = time.monotonic()
+        if now - self._pinged_at > PING_SECONDS:
+            self._pinged_at = now
+            for name in list(self.members.known):
+                self.members.tell(name, {"ping": now})
+            self._lose_silent(now)
+        if len(self.members.lost) > len(self.state.get("lost", ())):
+            self.state["lost"] = dict(self.members.lost)
+            self.say(self.state["state"])
+        self._look_for_ends(now)
+        return self.children.ended()
+
+    on_ended: Callable[[str, dict[str, Any]], None] | None = None
+    """Told when a process on a node has ended."""
+
+    def _lose_silent(self, now: float) -> None:
+        for member in list(self.members.known.values()):
+            if now - member.peer.heard > self.plan.own("lost"):
+                self.members.lose(member.name, f"silent for {self.plan.own('lost'):.0f} s")
+
+    def _look_for_ends(self, now: float) -> None:
+        """Errors: `Ending`; `EngineError` when no node is left."""
+        if "nodes" in self.state and not self.members.known:
+            name, why = list(self.members.lost.items())[-1]
+            raise EngineError(f"no node is left; {name} was the last: {why}")
+        owner = self.plan.owner
+        if owner and not watchdog.lives(owner):
+            raise Ending("the process that the cluster was for has ended", 3)
+        if self._ends_at is not None and time.time() > self._ends_at - self.plan.own("guard"):
+            raise Ending(
+                f"stopped {self.plan.own('guard'):.0f} s before the end of the allocation; ask for "
+                "more --time",
+                3,
+            )
+        if now - self._asked_at > self.plan.own("poll"):
+            self._asked_at = now
+            if not self.folder.state_file.exists():
+                raise Ending(f"{self.folder.root} was removed", 3)
+            job = self.folder.job()
+            if job and self.scheduler.state(job) in (ENDING, GONE):
+                raise Ending("the scheduler has ended the allocation", 3)
+
+    def _answer(self) -> None:
+        """Tell users the state. Errors: `Ending` when one of them wants that."""
+        asked, self.members.asked = self.members.asked, []
+        for peer, message in asked:
+            if "stop" in message and self.state["state"] not in (ENDED, FAILED):
+                raise Ending("", 0)
+            try:
+                peer.send({"state": self.state})
+            except WireError:
+                continue
+
+    def say(self, state: str, **times: float) -> None:
+        """Write the state, and when it was reached."""
+        self.state["state"] = state
+        self.state.setdefault("times", {}).update(times)
+        if self.folder.root.exists():
+            self.folder.write(self.state)
+
+    def _end(self, dog: int) -> None:
+        """End driver, agents and services in order, then whatever is left."""
+        seconds = self.plan.own("stop")
+        self.children.end(["driver"], seconds)
+        for name in list(self.members.known):
+            self.members.tell(name, {"end": True})
+        grace = self.plan.own("store-grace") if self.plan.store_bytes else 0
+        deadline = time.monotonic() + 2 * seconds + grace
+        while (self.members.known or self.children.any(AGENTS)) and time.monotonic() < deadline:
+            ready(self.members.channels(), TICK_SECONDS)
+            # Another node may refuse, too.
+            with contextlib.suppress(CuestaError):
+                self.members.hear()
+            self.children.ended()
+        if self.spark:
+            self.spark.end()
+        self.children.end_but("", seconds)
+        cluster = self.plan.cluster
+        watchdog.sweep(watchdog.mark(cluster, "driver"))
+        watchdog.sweep(self._mark, (dog,))
+
+    def _told_by_watchdog(self) -> None:
+        """What the watchdog writes when the leader could not."""
+        state = self.folder.read()
+        if state["state"] not in (ENDED, FAILED):
+            state |= {"state": FAILED, "why": "the leader was killed", "code": 3}
+            self.folder.write(state)

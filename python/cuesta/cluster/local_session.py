@@ -1,0 +1,81 @@
+"""A cluster on this machine that lives as long as a `with` statement."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuesta.cluster import control, watchdog
+from cuesta.cluster.folder import ClusterFolder
+from cuesta.cluster.settings import Allocation, ClusterPlan, NodeShare
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalCluster:
+    """A cluster that is up.
+
+    Attributes
+    ----------
+    master
+        The URL of Spark's master.
+    hosts
+        Where ranks of MPI go: this machine, once for each node.
+    folder
+        Of its state and its logs.
+    """
+
+    master: str
+    hosts: tuple[str, ...]
+    folder: Path
+
+
+@contextmanager
+def session(
+    nodes: int,
+    cores: int,
+    memory_bytes: int,
+    scratch: Path,
+    sets: Mapping[str, str] | None = None,
+) -> Iterator[LocalCluster]:
+    """So many nodes of this machine, each with such a share; all is taken down afterwards.
+
+    Errors: as `session_on`.
+    """
+    share = NodeShare(cores=cores, memory_bytes=memory_bytes, scratch=str(scratch))
+    with session_on(Allocation(scheduler="local", nodes=nodes), share, sets) as up:
+        yield up
+
+
+@contextmanager
+def session_on(
+    allocation: Allocation, share: NodeShare, sets: Mapping[str, str] | None = None
+) -> Iterator[LocalCluster]:
+    """A cluster on these nodes, each with such a share; all is taken down afterwards.
+
+    The cluster ends, too, when this process does, however that goes. Errors: `InputError`,
+    `EngineError` where it does not come up.
+    """
+    root = Path(tempfile.mkdtemp(prefix="cuesta-cluster-", dir=share.scratch)).absolute()
+    folder = ClusterFolder(root)
+    plan = ClusterPlan(
+        cluster=control.new_name(),
+        allocation=allocation,
+        share=share,
+        sets=dict(sets or {}),
+        owner=watchdog.identity(os.getpid()),
+    )
+    try:
+        control.submit(control.completed(plan), folder)
+        try:
+            state = control.wait_until_ready(folder, None)
+            hosts = tuple(one["address"] for one in state["nodes"])
+            yield LocalCluster(master=state["spark"]["master"], hosts=hosts, folder=root)
+        finally:
+            control.down(folder)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)

@@ -1,0 +1,128 @@
+"""The nodes of a cluster as its leader knows them: who has connected, what they said."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from socket import socket
+from typing import Any
+
+from cuesta.cluster.node import NodeFacts
+from cuesta.cluster.wire import Message, Peer, WireError, accept
+from cuesta.errors import InputError
+
+
+@dataclass
+class Member:
+    """A node whose agent has connected.
+
+    Attributes
+    ----------
+    ready, pids
+        By name, what runs there for us: whether it can be used, and as which process.
+    """
+
+    name: str
+    peer: Peer
+    began: float
+    agent_pid: int
+    facts: NodeFacts | None = None
+    ready: set[str] = field(default_factory=set)
+    pids: dict[str, int] = field(default_factory=dict)
+
+
+class Members:
+    """All agents, and users who ask.
+
+    Attributes
+    ----------
+    known
+        Nodes by name; those that are lost stay in `lost` alone.
+    asked
+        What users have said, and whom to answer.
+    """
+
+    def __init__(self, listener: socket, secret: str) -> None:
+        self.known: dict[str, Member] = {}
+        self.lost: dict[str, str] = {}
+        self.asked: list[tuple[Peer, Message]] = []
+        self._listener = listener
+        self._secret = secret
+        self._strangers: list[Peer] = []
+
+    @property
+    def port(self) -> int:
+        """Where agents and users connect."""
+        found: int = self._listener.getsockname()[1]
+        return found
+
+    def channels(self) -> list[Any]:
+        """What to wait for."""
+        peers = [one.peer for one in self.known.values()]
+        return [self._listener, *peers, *self._strangers]
+
+    def hear(self) -> list[tuple[Member, Message]]:
+        """What nodes have said since the last call; those that are gone are in `lost`.
+
+        Errors: `InputError` with the words of a node that refuses.
+        """
+        self._let_in()
+        said: list[tuple[Member, Message]] = []
+        for peer in list(self._strangers):
+            self._introduce(peer)
+        for member in list(self.known.values()):
+            try:
+                messages = member.peer.received()
+            except WireError as error:
+                self.lose(member.name, str(error))
+                continue
+            for message in messages:
+                if "refuses" in message:
+                    raise InputError(f"node {member.name}: {message['refuses']}")
+                if "facts" in message:
+                    member.facts = NodeFacts(**message["facts"])
+                elif "ready" in message:
+                    member.ready.add(message["ready"])
+                elif "started" in message:
+                    member.pids[message["started"]] = message["pid"]
+                elif "ping" not in message:
+                    said.append((member, message))
+        return said
+
+    def facts(self) -> list[NodeFacts]:
+        """Of the nodes that have said them."""
+        return [one.facts for one in self.known.values() if one.facts]
+
+    def tell(self, name: str, message: Message) -> None:
+        """Say something to a node, which is lost where it does not hear."""
+        try:
+            self.known[name].peer.send(message)
+        except WireError as error:
+            self.lose(name, str(error))
+
+    def lose(self, name: str, why: str) -> None:
+        """A node is gone."""
+        self.known.pop(name).peer.close()
+        self.lost[name] = why
+
+    def _let_in(self) -> None:
+        # Who does not know the secret, or says nothing, is sent away.
+        with contextlib.suppress(WireError, BlockingIOError):
+            self._strangers.append(accept(self._listener, self._secret))
+
+    def _introduce(self, peer: Peer) -> None:
+        """An agent says hello first; a user asks."""
+        try:
+            messages = peer.received()
+        except WireError:
+            self._strangers.remove(peer)
+            return
+        for message in messages:
+            if "hello" in message:
+                name = str(message["hello"])
+                self._strangers.remove(peer)
+                self.known[name] = Member(name, peer, message["began"], message["pid"])
+                # What follows in the same packet is heard with the others.
+                peer.unread(messages[messages.index(message) + 1 :])
+                return
+            self.asked.append((peer, message))

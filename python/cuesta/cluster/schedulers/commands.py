@@ -1,0 +1,37 @@
+"""Runs the commands of a scheduler, and turns what they say into one line."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+
+from cuesta.errors import EngineError, InputError
+
+SECONDS_MAX = 60.0
+"""For a command of a scheduler to answer."""
+
+
+def run(words: Sequence[str]) -> str:
+    """What a command prints. Errors: `InputError` in its own words, `EngineError` if it hangs."""
+    code, out, said = ask(words)
+    if code:
+        lines = [line.strip() for line in (said or out).splitlines() if line.strip()]
+        raise InputError(f"{words[0]}: {'; '.join(lines)[:300] or f'ended with code {code}'}")
+    return out
+
+
+def ask(words: Sequence[str]) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command. Errors: `EngineError`."""
+    try:
+        done = subprocess.run(
+            list(words),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS_MAX,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise EngineError(f"{words[0]} does not answer for {SECONDS_MAX:.0f} s") from None
+    return done.returncode, done.stdout, done.stderr

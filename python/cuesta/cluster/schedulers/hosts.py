@@ -1,0 +1,94 @@
+"""Hosts that are there, without a scheduler: the leader runs here, `--start` reaches the others."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cuesta.cluster.folder import ClusterFolder
+from cuesta.cluster.schedulers import AgentWords, process
+from cuesta.cluster.script import carried_words, leader_lines
+from cuesta.cluster.settings import Allocation, ClusterPlan
+from cuesta.errors import InputError
+
+_SHELLS = ("ssh", "rsh")
+"""Programs that give what they are told to a shell, in one piece."""
+
+
+@dataclass(frozen=True)
+class HostsScheduler:
+    """Starts at once; a job is the process of its leader."""
+
+    name: str = "hosts"
+
+    def missing(self) -> str | None:
+        """Found out when it is used."""
+        return None
+
+    def complete(self, plan: ClusterPlan) -> ClusterPlan:
+        """As many nodes as hosts. Errors: `InputError` without hosts, or a way to reach them."""
+        allocation = plan.allocation
+        if not allocation.hosts:
+            raise InputError("--scheduler hosts: name them with --hosts A,B")
+        if len(set(allocation.hosts)) < len(allocation.hosts):
+            raise InputError("--hosts: names a host twice")
+        words = shlex.split(allocation.starter)
+        if "{host}" not in allocation.starter or not words:
+            raise InputError(f"--start {allocation.starter!r}: where is {{host}} in it?")
+        if shutil.which(words[0]) is None:
+            raise InputError(f"--start {words[0]}: there is no such program here")
+        return replace(plan, allocation=replace(allocation, nodes=len(allocation.hosts)))
+
+    def script(self, plan: ClusterPlan, folder: ClusterFolder) -> str:
+        """A script without directives."""
+        return "\n".join(["#!/bin/sh", *leader_lines(plan, folder), ""])
+
+    def submit(self, folder: ClusterFolder) -> str:
+        """Start the script; the job is its process, which becomes the leader."""
+        return process.start(folder)
+
+    def state(self, job: str) -> str:
+        """By the process."""
+        return process.state(job)
+
+    def cancel(self, job: str) -> None:
+        """By a signal."""
+        process.cancel(job)
+
+    def nodes(self, plan: ClusterPlan) -> list[str]:
+        """The hosts."""
+        return list(plan.allocation.hosts)
+
+    def own_name(self) -> str:
+        """The machine of the leader, which need not be one of them."""
+        return os.uname().nodename
+
+    def launches(
+        self, plan: ClusterPlan, nodes: Sequence[str], agent: AgentWords
+    ) -> list[list[str]]:
+        """One command a host."""
+        return [on_host(plan.allocation, node, [*carried_words(), *agent(node)]) for node in nodes]
+
+    def ends_at(self) -> float | None:
+        """Nobody says; the leader keeps to the minutes that were asked for."""
+        return None
+
+
+def on_host(allocation: Allocation, host: str, words: Sequence[str]) -> list[str]:
+    """The command that runs `words` on a host."""
+    reach = reaching(allocation, host)
+    return [*reach, shlex.join(words)] if reaches_a_shell(reach) else [*reach, *words]
+
+
+def reaching(allocation: Allocation, host: str) -> list[str]:
+    """What comes before a command for a host."""
+    return [word.replace("{host}", host) for word in shlex.split(allocation.starter)]
+
+
+def reaches_a_shell(reach: Sequence[str]) -> bool:
+    """Whether what comes after is read by a shell there."""
+    return Path(reach[0]).name in _SHELLS

@@ -1,0 +1,44 @@
+"""The text of a job: what a shell does until it becomes the leader."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+
+from cuesta.cluster.folder import ClusterFolder
+from cuesta.cluster.settings import ClusterPlan
+from cuesta.cluster.watchdog import MARK, mark
+
+_CARRIED = ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH", "JAVA_HOME")
+"""Variables of who submits that a job is to have, whatever the site makes of its environment."""
+
+
+def leader_lines(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
+    """Lines of a script that turn its shell into the leader of a cluster."""
+    carried = [f"export {name}={shlex.quote(text)}" for name, text in _carried().items()]
+    words = [plan.python, "-m", "cuesta.cluster", "lead", str(folder.root)]
+    marking = f"{MARK}={mark(plan.cluster, 'leader')}"
+    return [*carried, f"{marking} exec {shlex.join(words)}"]
+
+
+def agent_words(plan: ClusterPlan, folder: ClusterFolder, leader: Sequence[str]) -> list[str]:
+    """The command of an agent. Arguments: `leader` is where it listens: address and port."""
+    return [plan.python, "-m", "cuesta.cluster", "agent", str(folder.root), *leader]
+
+
+def carried_words() -> list[str]:
+    """What to put before a command that is started elsewhere, so that it finds its software."""
+    known = _carried()
+    wanted = (name for name in ("PYTHONPATH", "JAVA_HOME") if name in known)
+    return ["env", *(f"{name}={known[name]}" for name in wanted)]
+
+
+def clock(minutes: float) -> str:
+    """Hours, minutes and seconds, as schedulers read them."""
+    seconds = round(minutes * 60)
+    return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def _carried() -> dict[str, str]:
+    return {name: os.environ[name] for name in _CARRIED if os.environ.get(name)}

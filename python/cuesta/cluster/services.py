@@ -1,0 +1,170 @@
+"""Services on the nodes of a cluster: Spark, mended where a worker dies, and stores."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from cuesta.cluster import class_archive, node_store, spark
+from cuesta.cluster.folder import telling_line
+from cuesta.cluster.limits import MEMORY_SHARE, PORT_TRIES_MAX, RESTARTS_MAX
+from cuesta.cluster.node import NodeFacts, free_port
+from cuesta.cluster.watchdog import MARK, mark
+from cuesta.engines.spark import masters
+from cuesta.errors import EngineError
+
+if TYPE_CHECKING:
+    from cuesta.cluster.leader import Leader
+
+WORKER = "spark-worker"
+MASTER = "spark-master"
+_IN_ORDER = (0, 143, -15)
+"""Codes of a JVM that was asked to end and has done so."""
+
+
+class SparkService:
+    """A master beside the leader, and a worker on each node.
+
+    Attributes
+    ----------
+    master
+        Its URL.
+    use
+        What is used of each node.
+    """
+
+    def __init__(self, leader: Leader) -> None:
+        self._leader = leader
+        self._address = str(leader.state["leader"]["address"])
+        self._page = 0
+        self._java = ""
+        self._classes = leader.folder.conf / "classes.jsa"
+        self._restarts: dict[str, int] = {}
+        self.master = ""
+        self.use = node_use(leader)
+
+    def start(self) -> None:
+        """Bring it up; when it returns all workers are registered. Errors: `EngineError`."""
+        leader = self._leader
+        placed = {
+            "spark.authenticate.secret": leader.folder.secret(),
+            "spark.driver.host": self._address,
+            "spark.driver.bindAddress": self._address,
+        }
+        spark.write_settings(leader.folder.conf, leader.plan, self.use, placed)
+        self._start_master()
+        # Now any program of Spark finds it, too.
+        placed["spark.master"] = self.master
+        settings = spark.write_settings(leader.folder.conf, leader.plan, self.use, placed)
+        leader.on_ended = self._mend
+        for node in leader.members.facts():
+            self._start_worker(node)
+        count = len(leader.members.facts())
+        leader.wait_until(lambda: self._registered() >= count, "start", self._unregistered)
+        masters.remember(self.master, leader.folder.conf)
+        leader.state["spark"] = {
+            "master": self.master,
+            "page": f"http://{self._address}:{self._page}",
+            "workers": count,
+            "cores": self.use.cores,
+            "memory_bytes": self.use.memory_bytes,
+            "settings": settings,
+        }
+
+    def end(self) -> None:
+        """End the master; its address leads nowhere from now on."""
+        masters.forget(self.master)
+        codes = self._leader.children.end([MASTER], self._leader.plan.own("stop"))
+        if codes.get(MASTER) in _IN_ORDER:
+            class_archive.keep(self._java, self._classes)
+
+    def _start_master(self) -> None:
+        """On ports that are free; somebody may be faster. Errors: `EngineError`."""
+        leader, folder = self._leader, self._leader.folder
+        home, self._java = spark.usable_java(folder.conf)
+        options = class_archive.writing(self._java, self._classes)
+        environment = spark.daemon_environment(self._address, str(folder.logs), folder.conf, home)
+        environment[MARK] = mark(leader.plan.cluster, "leader")
+        for _ in range(PORT_TRIES_MAX):
+            ports = free_port(self._address), free_port(self._address)
+            words = spark.master_words(folder.conf, self._address, ports, (home, options))
+            leader.children.start(MASTER, words, environment, folder.log(MASTER))
+            deadline = time.monotonic() + leader.plan.own("start")
+            while time.monotonic() < deadline:
+                if MASTER in leader.pump():
+                    break
+                if spark.ask_master(self._address, ports[1]) is not None:
+                    self.master = f"spark://{self._address}:{ports[0]}"
+                    self._page = ports[1]
+                    return
+        said = telling_line(folder.log(MASTER))
+        raise EngineError(f"Spark's master does not start: {said[:300]}; {folder.log(MASTER)}")
+
+    def _start_worker(self, node: NodeFacts) -> None:
+        leader, home = self._leader, node.java_home
+        words = spark.worker_words(leader.folder.conf, node, self.use, self.master)
+        environment = spark.daemon_environment(
+            node.address, node.scratch, leader.folder.conf, home
+        ) | {"CUESTA_NODE": node.name, **node_store.variables(leader.plan, node.name)}
+        message = {"start": WORKER, "words": words, "environment": environment}
+        leader.members.tell(node.name, message)
+
+    def _mend(self, name: str, message: dict[str, Any]) -> None:
+        """Start a worker again that has died, but not for ever."""
+        if message["ended"] != WORKER:
+            return
+        leader = self._leader
+        self._restarts[name] = self._restarts.get(name, 0) + 1
+        leader.state["workers_lost"] = sum(self._restarts.values())
+        leader.say(leader.state["state"])
+        facts = leader.members.known[name].facts if name in leader.members.known else None
+        if facts and self._restarts[name] <= RESTARTS_MAX:
+            self._start_worker(facts)
+
+    def _registered(self) -> int:
+        return spark.workers_alive(spark.ask_master(self._address, self._page))
+
+    def _unregistered(self) -> str:
+        """Which workers are not there, and what they said."""
+        leader = self._leader
+        found = spark.ask_master(self._address, self._page) or {}
+        there = {one["host"] for one in found.get("workers", []) if one["state"] == "ALIVE"}
+        silent = [one for one in leader.members.facts() if one.address not in there]
+        node = (silent or leader.members.facts())[0]
+        log = leader.folder.log(f"{WORKER}-{node.name}")
+        seconds = leader.plan.own("start")
+        return (
+            f"node {node.name}: Spark's worker did not register within {seconds:.0f} s: "
+            f"{telling_line(log)[:300]}; {log}"
+        )
+
+
+def start_stores(leader: Leader) -> None:
+    """A store on each node; when it returns all can be used. Errors: `EngineError`."""
+    failed: dict[str, str] = {}
+
+    def ended(name: str, message: dict[str, Any]) -> None:
+        if message["ended"] == node_store.NAME:
+            failed[name] = telling_line(leader.folder.log(f"{node_store.NAME}-{name}"))
+
+    def ready() -> bool:
+        if failed:
+            name, said = next(iter(failed.items()))
+            raise EngineError(f"node {name}: the store does not start: {said[:300]}")
+        return all(node_store.NAME in one.ready for one in leader.members.known.values())
+
+    leader.on_ended = ended
+    for name in list(leader.members.known):
+        leader.members.tell(name, {"store": True})
+    leader.wait_until(ready, "start", lambda: "a store is not ready")
+    leader.on_ended = None
+
+
+def node_use(leader: Leader) -> spark.NodeUse:
+    """The same of every node: what was asked for, or what the smallest has."""
+    share, facts = leader.plan.share, leader.members.facts()
+    least = min(int(one.memory_bytes * MEMORY_SHARE) for one in facts)
+    return spark.NodeUse(
+        cores=share.cores or min(one.cores for one in facts),
+        memory_bytes=share.memory_bytes or least,
+    )

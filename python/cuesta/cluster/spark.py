@@ -1,0 +1,190 @@
+"""Spark's own processes: their command lines, their settings, and whether they are ready."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuesta.cluster import class_archive
+from cuesta.cluster.folder import write_private
+from cuesta.cluster.node import NodeFacts
+from cuesta.cluster.settings import ClusterPlan
+from cuesta.engines.spark import java
+from cuesta.errors import EngineMissing, InputError
+
+DAEMON_HEAP = "512m"
+_QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+"""Master and workers do little: they should be there soon."""
+_ASK_SECONDS = 5.0
+HEARTBEAT_SECONDS = 10
+NODES_A_HEARTBEAT_SECOND = 16
+"""So many more nodes, and heartbeats come a second later."""
+TIMEOUT_HEARTBEATS = 12
+GC_THREADS_MAX = 8
+
+PRESETS: dict[str, dict[str, str]] = {
+    "paper": {
+        "spark.scheduler.minRegisteredResourcesRatio": "1",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "4000s",
+        "spark.executor.heartbeatInterval": "4000s",
+        "spark.network.timeout": "24000s",
+        "spark.locality.wait": "6000s",
+        "spark.scheduler.listenerbus.eventqueue.capacity": "100000",
+        "spark.executor.extraJavaOptions": "-XX:+UseParallelGC -XX:ParallelGCThreads=8",
+    },
+}
+"""Settings by name. `paper` is what Spark ran with on two supercomputers in "Spark on
+supercomputers" (2 garbage collection threads on the machine with 12 cores a node, else 8)."""
+
+_PRESET_SMALL_NODE_CORES = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeUse:
+    """What is used of a node."""
+
+    cores: int
+    memory_bytes: int
+
+
+def preset(name: str, cores: int) -> dict[str, str]:
+    """The settings of a preset for nodes with so many cores. Errors: `InputError`."""
+    if not name:
+        return {}
+    if name not in PRESETS:
+        raise InputError(f"--preset {name}: is not known; choose from {', '.join(PRESETS)}")
+    found = dict(PRESETS[name])
+    if cores < _PRESET_SMALL_NODE_CORES:
+        key = "spark.executor.extraJavaOptions"
+        found[key] = found[key].replace("Threads=8", "Threads=2")
+    return found
+
+
+def derived(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
+    """Settings that follow from the nodes; over them the preset's, over those the user's."""
+    nodes = plan.allocation.nodes
+    heartbeat = HEARTBEAT_SECONDS + nodes // NODES_A_HEARTBEAT_SECOND
+    threads = max(1, min(use.cores, GC_THREADS_MAX))
+    return {
+        "spark.executor.cores": str(use.cores),
+        # The session of the engine says otherwise where a run has a --memory of its own.
+        "spark.executor.memory": f"{max(512, use.memory_bytes // 2 >> 20)}m",
+        "spark.cores.max": str(nodes * use.cores),
+        "spark.scheduler.minRegisteredResourcesRatio": "1",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
+        "spark.executor.heartbeatInterval": f"{heartbeat}s",
+        "spark.network.timeout": f"{TIMEOUT_HEARTBEATS * heartbeat}s",
+        "spark.executor.extraJavaOptions": f"-XX:+UseParallelGC -XX:ParallelGCThreads={threads}",
+        **preset(plan.preset, use.cores),
+        **plan.spark_sets,
+    }
+
+
+def write_settings(
+    folder: Path, plan: ClusterPlan, use: NodeUse, placed: Mapping[str, str]
+) -> dict[str, str]:
+    """Write `spark-defaults.conf` for masters, workers and drivers; return the settings.
+
+    Arguments: `placed` are those that follow from where the leader is, and the secret.
+    """
+    found = derived(plan, use) | {
+        "spark.authenticate": "true",
+        "spark.port.maxRetries": "64",
+        "spark.ui.killEnabled": "false",
+        "spark.master.rest.enabled": "false",
+    }
+    lines = "".join(f"{key} {value}\n" for key, value in sorted({**found, **placed}.items()))
+    write_private(folder / "spark-defaults.conf", lines)
+    return found
+
+
+def master_words(
+    conf: Path, address: str, ports: tuple[int, int], jvm: tuple[str, Sequence[str]]
+) -> list[str]:
+    """The command of a master.
+
+    Arguments: `ports` are its own and that of its page; `jvm` the home of its Java, and options.
+    """
+    return [
+        *_jvm(*jvm, "org.apache.spark.deploy.master.Master"),
+        *("--host", address, "--port", str(ports[0]), "--webui-port", str(ports[1])),
+        *("--properties-file", str(conf / "spark-defaults.conf")),
+    ]
+
+
+def worker_words(conf: Path, node: NodeFacts, use: NodeUse, master: str) -> list[str]:
+    """The command of the worker on a node."""
+    return [
+        *_jvm(
+            node.java_home,
+            class_archive.reading(node.java),
+            "org.apache.spark.deploy.worker.Worker",
+        ),
+        *("--host", node.address, "--cores", str(use.cores), "--webui-port", "0"),
+        *("--memory", f"{max(512, use.memory_bytes >> 20)}m"),
+        *("--work-dir", str(Path(node.scratch, "work"))),
+        *("--properties-file", str(conf / "spark-defaults.conf"), master),
+    ]
+
+
+def daemon_environment(address: str, scratch: str, conf: Path, java_home: str) -> dict[str, str]:
+    """Variables of a master or a worker, which executors inherit."""
+    return {
+        "SPARK_HOME": str(_home()),
+        "JAVA_HOME": java_home,
+        "SPARK_LOCAL_IP": address,
+        "SPARK_LOCAL_DIRS": scratch,
+        "SPARK_CONF_DIR": str(conf),
+        # A worker asks for it when it starts executors; Spark's own scripts would set it.
+        "SPARK_SCALA_VERSION": _scala_version(),
+    }
+
+
+def usable_java(folder: Path) -> tuple[str, str]:
+    """The home of this node's Java as Spark likes it, its version. Errors: `EngineMissing`."""
+    found = java.find_java(os.environ)
+    if found is None:
+        raise EngineMissing(java.HOW_TO_GET)
+    folder.mkdir(parents=True, exist_ok=True)
+    return str(found.home_for_spark(folder)), found.version
+
+
+def ask_master(address: str, port: int) -> dict[str, Any] | None:
+    """What the master's page says; None while it does not answer."""
+    connection = http.client.HTTPConnection(address, port, timeout=_ASK_SECONDS)
+    try:
+        connection.request("GET", "/json/")
+        found: dict[str, Any] = json.loads(connection.getresponse().read())
+    except (OSError, ValueError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+    return found
+
+
+def workers_alive(told: Mapping[str, Any] | None) -> int:
+    """How many workers are registered and alive, by what the master says."""
+    workers = (told or {}).get("workers", [])
+    return sum(one.get("state") == "ALIVE" for one in workers)
+
+
+def _jvm(java_home: str, options: Sequence[str], name: str) -> list[str]:
+    return [
+        *(str(Path(java_home, "bin", "java")), "-cp", f"{_home() / 'jars'}/*"),
+        *(f"-Xmx{DAEMON_HEAP}", *_QUICK, *options, name),
+    ]
+
+
+def _scala_version() -> str:
+    """That of the jars, such as `2.13`."""
+    core = next((_home() / "jars").glob("spark-core_*.jar"), None)
+    return core.name.removeprefix("spark-core_").partition("-")[0] if core else ""
+
+
+def _home() -> Path:
+    return class_archive.jars_folder().parent

@@ -1,0 +1,149 @@
+"""Ends what a process has started when that process is gone, however it went.
+
+Everything of a cluster carries a mark in its environment, `CUESTA_CLUSTER=ID/PART`, which children
+inherit. A watchdog is a process in a session of its own, so that a signal to the group of what it
+watches does not reach it. It holds one end of a pipe, whose other end closes with the one it
+watches, even by `kill -9`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cuesta.cluster.limits import STOP_SECONDS
+
+MARK = "CUESTA_CLUSTER"
+_SET_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of <sys/prctl.h>."""
+
+
+def mark(cluster: str, part: str) -> str:
+    """The value of `MARK` for a part of a cluster."""
+    return f"{cluster}/{part}"
+
+
+def marked(value: str) -> list[int]:
+    """Processes of this machine with that mark, but this one; all of a cluster for `ID/`."""
+    wanted = f"{MARK}={value}".encode()
+    whole = value.endswith("/")
+    found = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                words = Path(entry.path, "environ").read_bytes().split(b"\0")
+                if any(word.startswith(wanted) if whole else word == wanted for word in words):
+                    found.append(int(entry.name))
+    return found
+
+
+def sweep(value: str, spared: Sequence[int] = ()) -> int:
+    """Kill every process with such a mark, and those that they start meanwhile; how many."""
+    killed: set[int] = set()
+    while found := [pid for pid in marked(value) if pid not in spared and identity(pid)]:
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        killed.update(found)
+        time.sleep(0.01)
+    return len(killed)
+
+
+def identity(pid: int) -> str:
+    """A process and when it was started, since numbers are used again; empty when it is gone."""
+    try:
+        stat = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if stat[0] == "Z" else f"{pid}:{stat[19]}"
+
+
+def lives(known: str) -> bool:
+    """Whether the process of an `identity` is still there."""
+    return identity(int(known.partition(":")[0])) == known
+
+
+def watch_agent(value: str, folders: Sequence[Path], store_seconds: float) -> int:
+    """Start the watchdog of an agent: kill what is marked, then remove its folders. Its pid.
+
+    Arguments: `store_seconds` is how long a store may take to write what is dirty.
+    """
+
+    def act() -> None:
+        stores = [pid for pid in marked(value) if _is_store(pid)]
+        for pid in stores:
+            os.kill(pid, signal.SIGTERM)
+        sweep(value, stores)
+        deadline = time.monotonic() + store_seconds
+        while time.monotonic() < deadline and any(map(identity, stores)):
+            time.sleep(0.05)
+        sweep(value)
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    return _start(act)
+
+
+def watch_leader(cluster: str, last: Callable[[], None]) -> int:
+    """Start the watchdog of a leader: kill its own, let agents here end, then kill all. Its pid.
+
+    Arguments: `last` is called at the end.
+    """
+
+    def act() -> None:
+        sweep(mark(cluster, "driver"))
+        sweep(mark(cluster, "leader"))
+        deadline = time.monotonic() + 2 * STOP_SECONDS
+        while time.monotonic() < deadline and marked(mark(cluster, "")):
+            time.sleep(0.05)
+        sweep(mark(cluster, ""))
+        last()
+
+    return _start(act)
+
+
+def die_with_parent() -> None:
+    """In a new process: be killed when the thread that started it is gone."""
+    ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def _start(act: Callable[[], None]) -> int:
+    """A child that calls `act` when this process has ended. This process must have one thread."""
+    # The other end stays open as long as this process lives, and no program inherits it.
+    reading, _ = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(reading)
+        return pid
+    try:
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        _keep_only(reading)
+        os.read(reading, 1)
+        act()
+    finally:
+        os._exit(0)
+
+
+def _is_store(pid: int) -> bool:
+    try:
+        return b"cuesta.store.serve" in Path("/proc", str(pid), "cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def _keep_only(descriptor: int) -> None:
+    """Let go of every other file: pipes of the parent's own must close with the parent."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    top = os.sysconf("SC_OPEN_MAX")
+    os.closerange(3, descriptor)
+    os.closerange(descriptor + 1, min(top, 65_536))

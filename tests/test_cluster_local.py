@@ -1,0 +1,247 @@
+"""A cluster of several nodes that are this machine: it comes up, runs, and leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clusterkit import QUICK, call, command, is_in, state, wait_for, wait_until_gone, words
+from cuesta.cli.app import call as cli_call
+from cuesta.cluster import node, watchdog
+from cuesta.engines.spark import SparkEngine, masters
+from cuesta.errors import InputError
+from labkit import record_of, small_disk
+
+__all__ = ["small_disk"]
+
+SLEEP = (sys.executable, "-c", "import time; time.sleep(120)")
+NEEDS_SPARK = pytest.mark.skipif(
+    SparkEngine().missing() is not None, reason="Spark is not installed"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A test that fails leaves no cluster."""
+    place = tmp_path / "cluster"
+    yield place
+    if (place / "cluster.json").exists():
+        call("down", str(place))
+
+
+def test_a_cluster_is_up_until_it_is_ended(folder: Path) -> None:
+    done = call("up", *QUICK, "-o", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert "2 nodes are up after" in done.stdout
+    told = json.loads(call("status", str(folder), "--json").stdout)
+    assert told["state"] == "ready"
+    assert [one["name"] for one in told["nodes"]] == ["local-1", "local-2"]
+    assert {one["interface"] for one in told["nodes"]} == {"lo"}
+    scratch = [Path(one["scratch"]) for one in told["nodes"]]
+    assert all(one.is_dir() for one in scratch)
+    assert call("down", str(folder)).returncode == 0
+    wait_until_gone(folder)
+    assert state(folder)["state"] == "ended"
+    assert not any(one.exists() for one in scratch)
+    assert call("down", str(folder)).returncode == 0
+
+
+def test_files_of_a_cluster_are_for_its_user_alone(folder: Path) -> None:
+    assert call("up", *QUICK, "-o", str(folder)).returncode == 0
+    for name in ("secret", "cluster.json", "plan.json"):
+        assert (folder / name).stat().st_mode & 0o077 == 0, name
+    secret = (folder / "secret").read_text()
+    for pid in watchdog.marked(f"{state(folder)['cluster']}/"):
+        assert secret not in Path("/proc", str(pid), "cmdline").read_text()
+    again = call("up", *QUICK, "-o", str(folder))
+    assert again.returncode == 2
+    assert "has a cluster already (ready)" in again.stderr
+    call("down", str(folder))
+
+
+def test_what_a_command_says_and_its_exit_code_are_those_of_submit(folder: Path) -> None:
+    program = "import sys; print('said', flush=True); sys.exit(7)"
+    what = ["--", sys.executable, "-c", program]
+    done = call("submit", *QUICK, "--wait", "-o", str(folder), *what)
+    assert done.returncode == 7
+    assert done.stdout == "said\n"
+    wait_until_gone(folder)
+
+
+@pytest.mark.parametrize("whom", ["driver", "leader", "local-2"])
+def test_nothing_is_left_when_a_process_is_killed(folder: Path, whom: str) -> None:
+    assert call("submit", *QUICK, "-o", str(folder), "--", *SLEEP).returncode == 0
+    wait_for(is_in(folder, "running"), "the command runs")
+    cluster = state(folder)["cluster"]
+    # The watchdog of a process has its mark, too, and is younger.
+    victim = wait_for(lambda: watchdog.marked(f"{cluster}/{whom}"), "it is there")[0]
+    os.kill(victim, signal.SIGKILL)
+    if whom == "local-2":
+        wait_for(lambda: not watchdog.marked(f"{cluster}/local-2"), "its node is clean")
+        assert call("down", str(folder)).returncode == 0
+    wait_until_gone(folder)
+    found = json.loads(call("status", str(folder), "--json").stdout)
+    assert found["state"] in ("ended", "failed")
+    if whom == "driver":
+        assert found["code"] == 137
+    if whom == "leader":
+        assert found["why"] == "the leader was killed"
+    if whom == "local-2":
+        assert "local-2" in found["lost"]
+
+
+def test_work_stops_before_the_allocation_ends(folder: Path) -> None:
+    given = ["--time", "0:0:5", "--set", "guard=3"]
+    done = call("submit", *QUICK, *given, "--wait", "-o", str(folder), "--", *SLEEP)
+    assert done.returncode == 3
+    assert "stopped 3 s before the end of the allocation; ask for more --time" in done.stdout
+    wait_until_gone(folder)
+
+
+def test_a_scratch_that_is_full_is_refused(folder: Path, small_disk: Path) -> None:
+    given = ["--with", "mpi", "--scratch", str(small_disk), "-o", str(folder)]
+    done = call("up", *given)
+    assert done.returncode == 2
+    assert f"node local-1: scratch {small_disk}/cuesta-" in done.stderr
+    assert " has 2 MiB free, at least 1 GiB is needed; choose another with --scratch" in done.stderr
+    wait_until_gone(folder)
+    assert not any(small_disk.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("named", "resolved", "found"),
+    [("", "10.0.0.7", "10.0.0.7"), ("ib0", "10.0.0.7", "10.1.0.7"), ("", "10.9.9.9", None)],
+)
+def test_of_two_interfaces_one_is_named_by_the_user_or_by_the_host(
+    monkeypatch: pytest.MonkeyPatch, named: str, resolved: str, found: str | None
+) -> None:
+    two = {"lo": "127.0.0.1", "eth0": "10.0.0.7", "ib0": "10.1.0.7"}
+    monkeypatch.setattr(node, "interfaces", lambda: two)
+    answer = [(0, 0, 0, "", (resolved, 0))]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_: answer)
+    if found:
+        assert node.listening_address(named, False, "n1") == found
+        return
+    with pytest.raises(InputError, match=r"n1 has 2 network interfaces, eth0 \(10.0.0.7\), ib0 "):
+        node.listening_address(named, False, "n1")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--time", "0:0:30"], "the allocation ends in 30 s, and work is stopped 60 s before"),
+        (["--interface", "none0"], "has none of that name with an IPv4 address; it has "),
+        (["--scratch", "/proc/none"], "node local-1: scratch /proc/none/cuesta-"),
+        (["--set", "scratch-min=1000TiB"], "free, at least 1000 TiB is needed; choose another"),
+        (["--memory", "1000TiB"], "of memory, --memory is 1000 TiB"),
+        (["--nodes", "0"], "--nodes is 0, give 1 to 10000"),
+        (["--set", "speed=1"], "--set speed: is not known; give start, "),
+        (["--set", "guard=x"], "--set guard is 'x', give seconds"),
+        (["--with", "yarn"], "--with yarn: MapReduce on YARN is not there yet"),
+        (["--preset", "fast"], "--preset fast: is not known; choose from paper"),
+        (["--scheduler", "lsf"], "--scheduler lsf: is not known; choose from local"),
+        (["--time", "soon"], "--time is 'soon', give minutes, or hours:minutes:seconds"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    folder: Path, given: list[str], said: str
+) -> None:
+    done = call("up", *QUICK, *given, "-o", str(folder))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    if folder.exists():
+        wait_until_gone(folder)
+
+
+def test_a_plan_runs_nothing_and_shows_script_and_settings(folder: Path) -> None:
+    done = call("plan", "--preset", "paper", "--set", "spark.locality.wait=1s", "-o", str(folder))
+    assert done.returncode == 0
+    assert done.stdout.startswith("#!/bin/sh\n")
+    lines = done.stdout.splitlines()
+    assert "spark.network.timeout 24000s" in lines
+    assert "spark.locality.wait 1s" in lines
+    assert not folder.exists()
+
+
+SESSION = """
+import sys, time
+from pathlib import Path
+from cuesta.cluster import session
+with session(2, 1, 2 << 30, Path(sys.argv[1])) as cluster:
+    print(cluster.folder, flush=True)
+    time.sleep(120)
+"""
+
+
+@NEEDS_SPARK
+def test_a_session_mends_a_worker_and_ends_with_the_process_that_it_is_for(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", SESSION, str(tmp_path)]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        root = Path(process.stdout.readline().strip())
+        known = state(root)
+        assert known["state"] == "ready"
+        master = known["spark"]["master"]
+        assert masters.settings_of(master) == root / "conf"
+        first = spark_worker(known["cluster"])
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: state(root).get("workers_lost") == 1, "it is missed")
+        wait_for(lambda: spark_worker(known["cluster"]) not in (0, first), "there is another")
+        process.kill()
+    wait_until_gone(root)
+    assert masters.settings_of(master) is None
+
+
+@NEEDS_SPARK
+def test_a_run_on_two_workers_has_the_answer_of_native(folder: Path, tmp_path: Path) -> None:
+    """The first one on a machine keeps the classes that masters and workers load."""
+    blocks = ["run", "dataflow", "--blocks", "20", "--block-vectors", "1000"]
+    native, answer = tmp_path / "native", tmp_path / "spark"
+    assert cli_call([*blocks, "-o", str(native)]) == 0
+    sizes = ["--cores", "1", "--memory", "1536MiB", "--scratch", str(tmp_path)]
+    run = [*blocks, "--engine", "spark", "-o", str(answer)]
+    words = [*sizes, "--wait", "-o", str(folder), "--", *run]
+    done = call("submit", *words, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert done.returncode == 0, done.stdout
+    (kept,) = (tmp_path / "cache" / "cuesta" / "classes").iterdir()
+    assert kept.stat().st_size > 1 << 20
+    assert "first task after" in done.stdout.splitlines()[-1]
+    record = record_of(answer)
+    assert record["answer"]["digest"] == record_of(native)["answer"]["digest"]
+    assert record["engine_options"]["master"] == state(folder)["spark"]["master"]
+    wait_until_gone(folder)
+
+
+def spark_worker(cluster: str) -> int:
+    """The worker of the second node; 0 where there is none."""
+    found = watchdog.marked(f"{cluster}/local-2")
+    return next((pid for pid in found if "worker.Worker" in words(pid)), 0)
+
+
+def test_somebody_without_the_secret_is_not_heard(folder: Path) -> None:
+    from cuesta.cluster.wire import WireError, connect
+
+    assert call("up", *QUICK, "-o", str(folder)).returncode == 0
+    leader = state(folder)["leader"]
+    with pytest.raises(WireError):
+        connect(leader["address"], leader["port"], "guess", 1)
+    assert json.loads(call("status", str(folder), "--json").stdout)["state"] == "ready"
+    assert call("down", str(folder)).returncode == 0
+
+
+def test_ctrl_c_of_submit_ends_the_cluster(folder: Path) -> None:
+    submit = command("submit", *QUICK, "--wait", "-o", str(folder), "--", *SLEEP)
+    with subprocess.Popen(submit, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(is_in(folder, "running"), "the command runs")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    wait_until_gone(folder)
