@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import reportkit as kit
-from cuesta.report import write
+import studypagekit as studies
+from cuesta.report import write, write_any
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -27,6 +28,7 @@ ARGUMENTS = [
 WIDTHS = (400, 1400)
 SCHEMES = ("light", "dark")
 CONTRAST_MIN = 4.5
+PAGES = ("comparison", "several", "hostile", "study", "scaling", "hostile study", "time lines")
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
@@ -127,10 +129,20 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "several": [compared, degrees, communities, assembly, doubted],
         "hostile": [hostile],
     }
-    return {name: write(paths, root / f"{name}.html") for name, paths in pages.items()}
+    made = {name: write(paths, root / f"{name}.html") for name, paths in pages.items()}
+    results = {
+        "study": studies.loading(alarms=[studies.SPOILED]),
+        "scaling": studies.scaling("weak"),
+        "hostile study": studies.hostile(),
+    }
+    for name, one in results.items():
+        made[name] = write_any([studies.write(root / name, one)], root / f"{name}.html")
+    lines = studies.timelines(root / "time lines", 7)
+    made["time lines"] = write_any([lines], root / "time lines.html")
+    return made
 
 
-@pytest.fixture(scope="module", params=["comparison", "several", "hostile"])
+@pytest.fixture(scope="module", params=PAGES)
 def path(request: pytest.FixtureRequest, reports: dict[str, Path]) -> Path:
     return reports[request.param]
 

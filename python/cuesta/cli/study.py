@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+if TYPE_CHECKING:
+    from cuesta.lab.study.trials import Means
 
 
 def register(app: typer.Typer) -> None:
@@ -13,74 +19,174 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(
         help="Run a file of trials that ask a question, and draw the answer.", no_args_is_help=True
     )
-    group.command("run", help="Run a study, going on where it was stopped; write its report.")(_run)
+    group.command("run", help="Run a study, going on where it was stopped; write its report.")(
+        _run_command()
+    )
     group.command("list", help="List the studies that come with Cuesta.")(_list)
-    group.command("check", help="Say what a study would run here, without running it.")(_check)
+    group.command(
+        "check", help="Say what a study would run here, or hold one against rules or a baseline."
+    )(_check)
     app.add_typer(group, name="study")
 
 
-_Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its TOML file.")]
+_Name = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its TOML file.")]
+_Smoke = Annotated[bool, typer.Option("--smoke", help="Small, to try it: it shows nothing.")]
 
 
-def _run(
-    name: _Study,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyOptions:
+    """The options of `study run`, as they are typed."""
+
+    name: _Name
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the study.")
-    ],
-    engines: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these of its engines.")
-    ] = None,
+    ]
+    smoke: _Smoke = False
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FACTOR=LEVEL,..", help="Only these levels; may be repeated."),
+    ] = None
     repeat: Annotated[
-        int | None, typer.Option("--repeat", metavar="N", help="Repeats, instead of the study's.")
-    ] = None,
+        int | None,
+        typer.Option("--repeat", metavar="N", min=1, help="Repeats, instead of the study's."),
+    ] = None
+    minutes: Annotated[
+        float | None, typer.Option(metavar="M", min=0.01, help="Budget, instead of the study's.")
+    ] = None
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Hard limit of every trial.")
-    ] = None,
-) -> None:
+        str | None, typer.Option(metavar="SIZE", help="Limit that no trial may exceed.")
+    ] = None
+    remote: Annotated[
+        str | None,
+        typer.Option(metavar="URI", help="Where inputs are put that the study has lie apart."),
+    ] = None
+
+
+def _run_command() -> Callable[..., None]:
+    """The command, with `StudyOptions` for its signature."""
+
+    def run(**options: Any) -> None:
+        _run(StudyOptions(**options))
+
+    hints = get_type_hints(StudyOptions, include_extras=True)
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=hints[field.name],
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            )
+            for field in fields(StudyOptions)
+        ]
+    )
+    run.__annotations__ = hints
+    return run
+
+
+def _run(options: StudyOptions) -> None:
     from dataclasses import replace
 
-    from cuesta.api.options import memory_limit
     from cuesta.cli.output import Output
-    from cuesta.engines import get_engine
-    from cuesta.errors import InputError
-    from cuesta.lab import study
-    from cuesta.lab.run import Plan
+    from cuesta.lab.study import cells, file, result, run
     from cuesta.report import write_study
 
-    asked = study.read(name)
-    if repeat is not None:
-        asked = replace(asked, repeats=repeat)
-    chosen = [one.strip() for one in engines.split(",")] if engines else list(asked.engines)
-    wrong = [one for one in chosen if one not in asked.engines]
-    if wrong:
-        raise InputError(
-            f"--engines: the study has no {wrong[0]}; it has {', '.join(asked.engines)}"
-        )
-    plan = Plan(output=output)
-    output.mkdir(parents=True, exist_ok=True)
+    asked = file.read(options.name, smoke=options.smoke)
+    asked = replace(
+        asked,
+        repeats=options.repeat or asked.repeats,
+        minutes=options.minutes or asked.minutes,
+        factors=cells.only(asked.factors, options.only or ()),
+    )
     with Output(as_json=False) as told:
-        held = {one: get_engine(one) for one in chosen}
-        study.run(asked, held, plan, memory_limit(memory), told.observer)
-    path = write_study(output, output / "report.html")
-    typer.echo(f"report: {path}")
+        found, rows = run.run(asked, options.output, _means(options), told.observer)
+    _print(found)
+    typer.echo(f"report: {write_study(options.output, options.output / 'report.html')}")
+    result.complain(rows)
+
+
+def _means(options: StudyOptions) -> Means:
+    from cuesta.api.options import memory_limit
+    from cuesta.cli.study_means import started_cluster, started_store
+    from cuesta.engines import get_engine
+    from cuesta.lab.study.trials import Means
+
+    return Means(
+        engine=get_engine,
+        memory_bytes=memory_limit(options.memory) if options.memory else None,
+        remote=options.remote,
+        store=started_store,
+        cluster=started_cluster,
+    )
+
+
+def _print(found: dict[str, Any]) -> None:
+    """The medians of every combination."""
+    from cuesta.lab.stats import median_interval
+    from cuesta.units import format_seconds
+
+    for cell in found["cells"]:
+        words = ", ".join(f"{factor} {level}" for factor, level in cell["levels"].items())
+        samples = cell["measures"].get("work")
+        failed = "; ".join(row["why"] for row in cell["failed"])
+        told = failed or (f"left out: {cell['left_out']}" if cell["left_out"] else "not run")
+        if samples:
+            middle = median_interval(samples)
+            told = f"{format_seconds(middle.median)} ({len(samples)} runs)"
+        typer.echo(f"{words or 'all'}: {told}")
 
 
 def _list() -> None:
-    from cuesta.lab import study
+    from cuesta.lab.study import file
 
-    for name in study.names():
-        typer.echo(f"{name:16} {study.read(name).question}")
+    for name in file.names():
+        typer.echo(f"{name:24} {file.read(name).question}")
 
 
-def _check(name: _Study) -> None:
+def _check(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY|DIR", help="A study to be run; or the folder of one that has been."
+        ),
+    ],
+    smoke: _Smoke = False,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Result that DIR must not be slower than."),
+    ] = None,
+    measure: Annotated[str, typer.Option(help="What is compared with the baseline.")] = "work",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+) -> None:
+    from cuesta.cli import study_check
+    from cuesta.errors import InputError
+
+    folder = Path(name)
+    if study_check.is_result(folder):
+        if baseline is None:
+            study_check.check_rules(folder)
+        else:
+            study_check.check_result(folder, baseline, measure, as_json=as_json)
+    elif baseline is not None:
+        raise InputError(f"{name} was not run yet; --baseline is for the folder of a study")
+    else:
+        _plan(name, smoke)
+
+
+def _plan(name: str, smoke: bool) -> None:
+    """Say what a study would run here."""
     from cuesta.engines import get_engine
-    from cuesta.lab import study
-    from cuesta.machine import memory_bytes
+    from cuesta.lab import machines
+    from cuesta.lab.study import cells, estimate, file
 
-    asked = study.read(name)
-    for series, variant, cores in study.trials(asked):
-        trial = asked.trial(series, variant, (cores, memory_bytes() // 2))
-        missing = get_engine(variant.engine).missing()
-        words = {**trial.parameters, **trial.engine_options}
-        given = ", ".join(f"{key} {value}" for key, value in words.items())
-        typer.echo(f"{series.name:16} {variant.name:12} on {cores:<3} {missing or given}")
+    asked = file.read(name, smoke=smoke)
+    combined = cells.combinations(asked)
+    for one in combined:
+        own = one.settings
+        missing = one.left_out or get_engine(own.engine).missing() or machines.refusal(own.machine)
+        limits = f"{own.cores} cores" if own.nodes == 1 else f"{own.nodes} x {own.cores} cores"
+        words = {**own.asked, **own.engine_options, **own.machine}
+        given = [f"{own.workload} on {own.engine}", limits]
+        given += [f"{key} {value}" for key, value in words.items()]
+        typer.echo(f"{one.name:32} {f'not run: {missing}' if missing else ', '.join(given)}")
+    typer.echo(estimate.sentence(asked, combined, None))

@@ -6,22 +6,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cuesta import numerals as n
+from cuesta.lab.study.rules import SPOILING
+from cuesta.lab.study.rules_times import BUSY_LOAD, REPEATS_MIN
 from cuesta.report.findings import CEILING_SLACK, NOISY_SPREAD, Finding, spread
 from cuesta.report.records import Group, Run, number, text
 from cuesta.report.words import ceiling_name
 
-REPEATS_GOOD = 6
-"""So many samples are needed before an interval of the median has 95 % confidence."""
-
-BUSY_LOAD = 1.5
-"""A load average of so many times the cores, before the first run, means a busy machine."""
+STAMP = "Not comparable"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """One sentence; `grave` when the answer itself is in doubt."""
+    """One sentence; `grave` when the answer is in doubt, or times must not be compared.
+
+    `rule` is the name of the rule that is broken, as in `lab.study.rules`.
+    """
 
     text: str
+    rule: str
     grave: bool = False
 
 
@@ -32,10 +34,23 @@ def alarms(group: Group, finding: Finding) -> tuple[Alarm, ...]:
     return tuple(sorted(found, key=lambda alarm: not alarm.grave))
 
 
+def stamp(group: Group, found: tuple[Alarm, ...]) -> str:
+    """A word across a comparison that breaks a rule gravely; empty where there is nothing to say.
+
+    One run alone is compared with nothing.
+    """
+    broken = any(alarm.grave and alarm.rule in SPOILING for alarm in found)
+    return STAMP if broken and len(group.runs) > 1 else ""
+
+
 def _answers(group: Group, finding: Finding) -> Iterator[Alarm]:
     if finding.digests_equal is False:
         digests = n.listed([f"{label} {run.digest[:8]}" for label, run in group.named()])
-        yield Alarm(text=f"The answers differ: {digests}. Do not compare the times.", grave=True)
+        yield Alarm(
+            text=f"The answers differ: {digests}. Do not compare the times.",
+            rule="verification",
+            grave=True,
+        )
     for label, run in group.named():
         if run.verified is False:
             verification = run.object("verification")
@@ -43,31 +58,42 @@ def _answers(group: Group, finding: Finding) -> Iterator[Alarm]:
             fault = text(verification.get("fault")) or (
                 f"its digest is {_short(run.digest)}, another method gives {_short(expected)}"
             )
-            yield Alarm(text=f"The answer of {label} is wrong: {fault}.", grave=True)
+            sentence = f"The answer of {label} is wrong: {fault}."
+            yield Alarm(text=sentence, rule="verification", grave=True)
         elif run.verified is None:
             yield Alarm(
                 text=f"The answer of {label} is NOT VERIFIED: nobody held it against its input. "
                 "`cuesta verify` on its folder does.",
+                rule="verification",
                 grave=True,
             )
         elif run.sampled:
-            yield Alarm(text=f"Only a sample of the answer of {label} was held against its input.")
+            sentence = f"Only a sample of the answer of {label} was held against its input."
+            yield Alarm(text=sentence, rule="verification")
 
 
 def _samples(group: Group) -> Iterator[Alarm]:
+    compared = len(group.runs) > 1
+    few = [label for label, run in group.named() if len(run.samples) < REPEATS_MIN]
     single = [label for label, run in group.named() if len(run.samples) == 1]
     if len(single) == len(group.runs):
-        each = "It was run once" if len(single) == 1 else "Each was run once"
-        yield Alarm(text=f"{each}: the times are one sample, without any interval.")
+        each = "It was run once" if not compared else "Each was run once"
+        sentence = f"{each}: the times are one sample, without any interval."
     elif single:
-        yield Alarm(text=f"{_capital(n.listed(single))} ran once: that time is one sample.")
+        sentence = f"{_capital(n.listed(single))} ran once: that time is one sample."
+    else:
+        sentence = f"{_capital(n.listed(few))} ran twice, which gives no interval."
+    if few:
+        remedy = f" `--repeat {REPEATS_MIN}` or more makes times comparable." if compared else ""
+        yield Alarm(text=f"{sentence}{remedy}", rule="intervals", grave=compared)
     noisy = [
         f"{label} by {n.percent(spread(run))}"
         for label, run in group.named()
         if len(run.samples) > 1 and spread(run) > NOISY_SPREAD
     ]
     if noisy:
-        yield Alarm(text=f"The repeats spread widely around their median: {n.listed(noisy)}.")
+        sentence = f"The repeats spread widely around their median: {n.listed(noisy)}."
+        yield Alarm(text=sentence, rule="summary")
 
 
 def _sameness(group: Group) -> Iterator[Alarm]:
@@ -84,21 +110,24 @@ def _sameness(group: Group) -> Iterator[Alarm]:
         if len({str(value) for value in values}) > 1
     ]
     if differ:
-        yield Alarm(text=f"Besides the engine, {n.listed(differ)} differs between these runs.")
+        sentence = f"Besides the engine, {n.listed(differ)} differs between these runs."
+        yield Alarm(text=sentence, rule="provenance")
 
 
 def _ceilings(group: Group) -> Iterator[Alarm]:
     if not any(run.object("ceilings") for run in group.runs):
         yield Alarm(
             text="This machine's ceilings were not measured, so nothing says how fast it could "
-            "have been: run `cuesta doctor --ceilings` once, then run again."
+            "have been: run `cuesta doctor --ceilings` once, then run again.",
+            rule="bounds",
         )
     for label, run in group.named():
         phase = max(run.phases, key=lambda one: one.fraction or 0.0, default=None)
         if phase is not None and (phase.fraction or 0.0) > CEILING_SLACK:
             yield Alarm(
                 text=f"The {phase.name} of {label} ran at {n.fraction(phase.fraction or 0.0)} of "
-                f"the ceiling “{ceiling_name(phase.ceiling)}”: measure the ceilings again."
+                f"the ceiling “{ceiling_name(phase.ceiling)}”: measure the ceilings again.",
+                rule="bounds",
             )
 
 
@@ -107,7 +136,8 @@ def _memory(group: Group) -> Iterator[Alarm]:
         peak, limit = run.number("peak_resident_bytes"), run.number("memory_bytes")
         if peak and limit and peak > limit:
             held, most = n.size(peak), n.size(limit)
-            yield Alarm(text=f"{_capital(label)} held {held}, more than the limit of {most}.")
+            sentence = f"{_capital(label)} held {held}, more than the limit of {most}."
+            yield Alarm(text=sentence, rule="selection")
 
 
 def _busy(group: Group) -> Iterator[Alarm]:
@@ -126,7 +156,8 @@ def _busy(group: Group) -> Iterator[Alarm]:
         if cores and load and load > BUSY_LOAD * cores:
             loads.append(f"{n.significant(load, 2)} on {n.plural(int(cores), 'core')} for {label}")
     if loads:
-        yield Alarm(text=f"The machine was busy before the run: a load of {n.listed(loads)}.")
+        sentence = f"The machine was busy before the run: a load of {n.listed(loads)}."
+        yield Alarm(text=sentence, rule="timing")
 
 
 def _machine(run: Run) -> tuple[object, ...]:

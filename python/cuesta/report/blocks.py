@@ -13,10 +13,11 @@ from markupsafe import Markup
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """An entry of a legend: the class of its swatch and its words."""
+    """An entry of a legend: its words, and the class of its swatch or the `mark` in its place."""
 
     tone: str
     text: str
+    mark: Markup | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,18 @@ class Figure:
     heading: str = ""
     caption: str = ""
     keys: tuple[Key, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panels:
+    """Small charts with the same axes, side by side where there is room, `columns` at most."""
+
+    kind: ClassVar[str] = "panels"
+    items: tuple[Figure, ...]
+    keys: tuple[Key, ...] = ()
+    heading: str = ""
+    caption: str = ""
+    columns: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +124,7 @@ class Fold:
     block: Table | Pairs
 
 
-Block = Figure | Table | Pairs | Beside | Commands | Fold
+Block = Figure | Panels | Table | Pairs | Beside | Commands | Fold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +154,10 @@ class Alert:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One question with all that was measured about it."""
+    """One question with all that was measured about it.
+
+    `stamp` is a word across it where its times must not be compared, and empty elsewhere.
+    """
 
     identifier: str
     kind: str
@@ -152,3 +168,4 @@ class Section:
     alerts: tuple[Alert, ...]
     facts: tuple[Pair, ...]
     parts: tuple[Part, ...]
+    stamp: str = ""

@@ -51,7 +51,7 @@ def card(folder: Path) -> str:
         _Card(
             question=section.question,
             lead=section.lead[:2] if compared else section.lead[:1],
-            heading="Do not trust this yet",
+            heading=section.stamp or "Do not trust this yet",
             alerts=alerts,
             marks=section.marks,
             facts=section.facts,

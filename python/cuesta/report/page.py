@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from cuesta.errors import InputError
-from cuesta.report import study
+from cuesta.report import studies
 from cuesta.report.blocks import Section
 from cuesta.report.records import Group, read_groups
 from cuesta.report.sections import sections
@@ -39,7 +39,7 @@ def write_any(paths: Sequence[Path], output: Path) -> Path:
 
     Errors: as `write` and `write_study`.
     """
-    if len(paths) == 1 and (paths[0] / study.FILE_NAME).is_file():
+    if len(paths) == 1 and studies.is_study(paths[0]):
         return write_study(paths[0], output)
     return write(paths, output)
 
@@ -47,11 +47,11 @@ def write_any(paths: Sequence[Path], output: Path) -> Path:
 def write_study(folder: Path, output: Path) -> Path:
     """Write the report of the study in `folder` to the file `output`; return its path.
 
+    `folder` may also be the file of its result, which needs no run records beside it.
+
     Errors: `InputError` when there is no study, or `output` cannot be written.
     """
-    found = study.read(folder)
-    made = study.sections(found)
-    return _put(_page(found.question, made, _records(len(found.runs))), output)
+    return _put(render_study(studies.read(folder)), output)
 
 
 def write_section(section: Section, output: Path, origin: str) -> Path:
@@ -85,6 +85,12 @@ def render(groups: Sequence[Group]) -> str:
     return _page(title, made, _records(sum(len(group.runs) for group in groups)))
 
 
+def render_study(found: studies.FoundStudy) -> str:
+    """The page of a study as HTML text, a pure function of its values."""
+    page = studies.made(found)
+    return _rendered("study.html.j2", title=page.title, origin=page.origin, page=page)
+
+
 def _records(runs: int) -> str:
     return (
         f"Made by `cuesta report` from {runs} run record{'' if runs == 1 else 's'} and nothing "
@@ -93,12 +99,14 @@ def _records(runs: int) -> str:
 
 
 def _page(title: str, made: Sequence[Section], origin: str) -> str:
+    return _rendered("report.html.j2", title=title, origin=origin, sections=made)
+
+
+def _rendered(name: str, **values: object) -> str:
     templates = environment()
     # The style sheet is ours: escaping it would break its quotation marks and child selectors.
     style = Markup(templates.get_template("style.css").render())
-    return templates.get_template("report.html.j2").render(
-        title=title, sections=made, origin=origin, style=style
-    )
+    return templates.get_template(name).render(style=style, **values)
 
 
 def _code(words: str) -> Markup:

@@ -18,7 +18,6 @@ MARK_CHARACTERS_MAX = 18
 """A longer label of a mark would not fit beside it on a telephone's screen."""
 
 _PLOT_TOP = 24.0
-_PLOT_HEIGHT = 260
 _PLOT_FOOT = 68
 _LABEL_HEIGHT = 17
 _LABEL_GAP = 6
@@ -29,11 +28,16 @@ _LABEL_SHARE = 45
 
 @dataclass(frozen=True, kw_only=True)
 class Axes:
-    """The two axes of a plot, and the names of what is across and what is up."""
+    """The two axes of a plot, the names of what is across and what is up, its height in pixels."""
 
     across: Axis
     up: Axis
     names: tuple[str, str]
+    height: float = 260
+
+    def down(self, value: float) -> float:
+        """Pixels from the top of a plot."""
+        return _PLOT_TOP + self.height * (1 - self.up.place(value) / 100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +51,13 @@ class Series:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A point of a `Curve` with the interval around it."""
+    """A point of a `Curve` with the interval around it; `text` says it in words."""
 
     x: float
     y: float
     low: float
     high: float
+    text: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,32 +106,31 @@ def scatter(frame: shapes.Frame, series: Sequence[Series], axes: Axes) -> Markup
                 shapes.tag(
                     "circle",
                     cx=shapes.percent(axes.across.place(x)),
-                    cy=shapes.number(_down(axes.up, y)),
+                    cy=shapes.number(axes.down(y)),
                     r=3.2,
                     class_=f"point {group.tone}",
                 )
             )
-    return shapes.chart(frame, _PLOT_HEIGHT + _PLOT_FOOT, parts, "plot")
+    return shapes.chart(frame, axes.height + _PLOT_FOOT, parts, "plot")
 
 
 def curves(frame: shapes.Frame, lines: Sequence[Curve], axes: Axes) -> Markup:
     """Lines through points, each with its interval."""
     parts = [_plot_frame(axes)]
     for curve in lines:
-        spots = [(axes.across.place(one.x), _down(axes.up, one.y)) for one in curve.places]
+        spots = [(axes.across.place(one.x), axes.down(one.y)) for one in curve.places]
         for (x1, y1), (x2, y2) in pairwise(spots):
             parts.append(shapes.line(x1, y1, x2, y2, f"curve {curve.tone}"))
         if curve.tone == "ideal":
             continue
         for one, (x, y) in zip(curve.places, spots, strict=True):
-            whisker = shapes.line(
-                x, _down(axes.up, one.low), x, _down(axes.up, one.high), "whisker"
-            )
-            dot = shapes.tag(
-                "circle", cx=shapes.percent(x), cy=shapes.number(y), r=4, class_=f"dot {curve.tone}"
-            )
-            parts.append(shapes.group(f"{curve.name}: {one.x:g}, {one.y:.4g}", whisker, dot))
-    return shapes.chart(frame, _PLOT_HEIGHT + _PLOT_FOOT, parts, "plot")
+            low, high = axes.down(one.low), axes.down(one.high)
+            whisker = shapes.line(x, low, x, high, "whisker")
+            caps = shapes.cap(x, low) + shapes.cap(x, high) if low - high > 3 else Markup()
+            told = one.text or f"{curve.name}: {one.x:g}, {one.y:.4g}"
+            spot = shapes.marker(curve.tone, x, y)
+            parts.append(shapes.group(told, whisker, caps, spot))
+    return shapes.chart(frame, axes.height + _PLOT_FOOT, parts, "plot")
 
 
 def histogram(
@@ -134,11 +138,11 @@ def histogram(
 ) -> Markup:
     """Counts in neighbouring bins, as upright bars that touch, cut where they leave the plot."""
     parts = [_plot_frame(axes)]
-    bottom = _down(axes.up, axes.up.low)
+    bottom = axes.down(axes.up.low)
     for item in bins:
         if item.count <= 0:
             continue
-        top = _down(axes.up, item.count)
+        top = axes.down(item.count)
         rect = shapes.tag(
             "rect",
             **shapes.span(axes.across.place(item.low), axes.across.place(item.high)),
@@ -149,12 +153,12 @@ def histogram(
         parts.append(shapes.group(item.text, rect))
     if over is not None:
         parts += [_through(over.line, axes), _marks(over.marks, axes)]
-    return shapes.chart(frame, _PLOT_HEIGHT + _PLOT_FOOT, parts, "plot")
+    return shapes.chart(frame, axes.height + _PLOT_FOOT, parts, "plot")
 
 
 def _through(points: Sequence[tuple[float, float]], axes: Axes) -> Markup:
     """A line through points, on a ground that sets it off from the bars."""
-    spots = [(axes.across.place(x), _down(axes.up, y)) for x, y in points]
+    spots = [(axes.across.place(x), axes.down(y)) for x, y in points]
     pieces = [
         shapes.line(x1, y1, x2, y2, tone)
         for tone in ("halo", "curve fit")
@@ -169,10 +173,10 @@ def _marks(marks: Sequence[Mark], axes: Axes) -> Markup:
     spots: list[Markup] = []
     labels: list[Markup] = []
     taken: list[tuple[float, float]] = []
-    bottom = _down(axes.up, axes.up.low)
+    bottom = axes.down(axes.up.low)
     for mark in marks:
         x = None if mark.x is None else axes.across.place(mark.x)
-        y = None if mark.y is None else _down(axes.up, mark.y)
+        y = None if mark.y is None else axes.down(mark.y)
         if x is not None:
             end, label, step = (x, _PLOT_TOP, x, bottom), (x, _PLOT_TOP + 12), 1
         elif y is not None:
@@ -226,21 +230,16 @@ def _plot_frame(axes: Axes) -> Markup:
     """Horizontal grid, tick labels on both axes and the axes' names, all of them level."""
     across, up, names = axes.across, axes.up, axes.names
     parts = [shapes.text("0%", 12, shapes.shortened(names[1]), "name")]
-    bottom = _down(up, up.low)
+    bottom = axes.down(up.low)
     for tick in up.ticks:
-        y = _down(up, tick.value)
+        y = axes.down(tick.value)
         parts.append(shapes.line(0, y, 100, y, "grid"))
         parts.append(shapes.tag("text", tick.label, x=-8, y=shapes.number(y + 4), class_="tick",
                           text_anchor="end"))  # fmt: skip
     for tick in across.ticks:
         place = across.place(tick.value)
         parts.append(shapes.line(place, bottom, place, bottom + 5, "base"))
-        parts.append(shapes.tick_across(place, bottom + 19, tick.label))
+        parts.append(shapes.tick_across(place, bottom + 19, tick.label, tick.anchor))
     parts.append(shapes.line(0, bottom, 100, bottom, "base"))
     parts.append(shapes.text("100%", bottom + 38, shapes.shortened(names[0]), "name", "end"))
     return Markup("").join(parts)
-
-
-def _down(up: Axis, value: float) -> float:
-    """Pixels from the top of a plot."""
-    return _PLOT_TOP + _PLOT_HEIGHT * (1 - up.place(value) / 100)

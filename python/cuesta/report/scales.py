@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 TICKS_MAX = 5
 """So many labels fit side by side on a telephone."""
@@ -12,13 +13,20 @@ TICKS_MAX = 5
 LOG_RATIO = 30.0
 """A chart goes logarithmic when its largest value is this many times its smallest."""
 
+MARGIN = 0.07
+"""Part of the span that is left free at both ends of an axis across levels."""
+
+LETTER = 7.0
+"""Pixels that a letter of a tick takes at most, on average."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tick:
-    """A labelled place on an axis."""
+    """A labelled place on an axis; `anchor`, where given, is the end of the label that is there."""
 
     value: float
     label: str
+    anchor: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +86,66 @@ def logarithmic(low: float, high: float, label: Callable[[float], str]) -> Axis:
         for power in range(first, last + 1, stride)
     )
     return Axis(low=10.0**first, high=10.0**last, log=True, ticks=ticks)
+
+
+def geometric(low: float, high: float, label: Callable[[float], str]) -> Axis:
+    """A logarithmic axis that ends at 1, 2 or 5 times powers of ten around positive values."""
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    fine = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
+    first = max(value for value in fine if value <= low * (1 + 1e-9))
+    last = min(value for value in fine if value >= high * (1 - 1e-9) and value > first)
+    inside = [value for value in fine if first <= value <= last]
+    if len(inside) > TICKS_MAX + 1:
+        # One tick of three: those that are powers of ten, where there are enough of them.
+        tens = [value for value in inside if _is_whole(math.log10(value))]
+        inside = tens[:: math.ceil(len(tens) / (TICKS_MAX + 1))] if len(tens) > 2 else inside[::2]
+    ticks = tuple(Tick(value=value, label=label(value)) for value in inside)
+    return Axis(low=first, high=last, log=True, ticks=ticks)
+
+
+def over(places: Sequence[tuple[float, str]], width: float) -> Axis:
+    """An axis across levels, labelled at those of them that fit into `width` pixels.
+
+    `places` are at least two values with their labels, in rising order. It is logarithmic where
+    the ratios of neighbours are more alike than their differences.
+    """
+    values = [value for value, _ in places]
+    log = values[0] > 0 and len(values) > 2 and _is_geometric(values)
+    log = log or (len(values) == 2 and values[0] > 0 and values[1] >= 4 * values[0])
+    if log:
+        margin = (values[-1] / values[0]) ** MARGIN
+        low, high = values[0] / margin, values[-1] * margin
+    else:
+        margin = (values[-1] - values[0]) * MARGIN
+        low, high = values[0] - margin, values[-1] + margin
+    bare = Axis(low=low, high=high, log=log, ticks=())
+    # The ends are labelled first, then what finds room between them.
+    taken: list[tuple[float, float]] = []
+    ticks: list[Tick] = []
+    for index in (0, len(places) - 1, *range(1, len(places) - 1)):
+        value, label = places[index]
+        middle, long = bare.place(value) * width / 100, len(label) * LETTER
+        anchor, left = "middle", middle - long / 2
+        if left < 0:
+            anchor, left = "start", middle
+        elif left + long > width:
+            anchor, left = "end", middle - long
+        if all(left > end + LETTER or left + long < begin - LETTER for begin, end in taken):
+            taken.append((left, left + long))
+            ticks.append(Tick(value=value, label=label, anchor=anchor))
+    return replace(bare, ticks=tuple(sorted(ticks, key=lambda tick: tick.value)))
+
+
+def _is_whole(value: float) -> bool:
+    return abs(value - round(value)) < 1e-9
+
+
+def _is_geometric(values: Sequence[float]) -> bool:
+    """Whether ratios of neighbours vary less than their differences do."""
+    pairs = list(pairwise(values))
+    ratios = [math.log(b / a) for a, b in pairs]
+    steps = [b - a for a, b in pairs]
+    return max(ratios) / min(ratios) < max(steps) / min(steps)
 
 
 def for_bars(values: Sequence[float], label: Callable[[float], str]) -> Axis:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cuesta import numerals as n
 from cuesta.report import answer, assessment, environment, parts, words
-from cuesta.report.alarms import alarms
+from cuesta.report.alarms import alarms, stamp
 from cuesta.report.blocks import Alert, Mark, Pair, Section
 from cuesta.report.findings import Finding, bounding_phase, find
 from cuesta.report.records import Group
@@ -30,6 +30,7 @@ def section(identifier: str, group: Group) -> Section:
     """What the runs of a group say side by side."""
     finding = find(group)
     first = group.first
+    found = alarms(group, finding)
     lead = (
         words.answer(finding.best),
         " ".join(one for one in (words.comparison(finding), words.bound(finding)) if one),
@@ -51,7 +52,8 @@ def section(identifier: str, group: Group) -> Section:
         lead=tuple(sentence for sentence in lead if sentence),
         verdict=words.verdict(finding),
         marks=tuple(_marks(group, finding)),
-        alerts=tuple(Alert(text=one.text, grave=one.grave) for one in alarms(group, finding)),
+        alerts=tuple(Alert(text=one.text, grave=one.grave) for one in found),
+        stamp=stamp(group, found),
         facts=tuple(_facts(finding)),
         parts=tuple(part for part in optional if part is not None and part.blocks),
     )

@@ -59,6 +59,37 @@ def line(x1: float, y1: float, x2: float, y2: float, tone: str) -> Markup:
     )
 
 
+MARKERS = {
+    "p1": "M-4 0A4 4 0 1 0 4 0A4 4 0 1 0 -4 0Z",
+    "p2": "M-3.6 -3.6H3.6V3.6H-3.6Z",
+    "p3": "M0 -4.8L4.6 3.4H-4.6Z",
+    "p4": "M0 -5.2L5.2 0L0 5.2L-5.2 0Z",
+    "p5": "M0 4.8L4.6 -3.4H-4.6Z",
+    "p6": "M-4.4 -2.2L-2.2 -4.4L0 -2.2L2.2 -4.4L4.4 -2.2L2.2 0L4.4 2.2L2.2 4.4L0 2.2L-2.2 4.4"
+    "L-4.4 2.2L-2.2 0Z",
+}
+"""The outline of the mark of every tone, around its middle: colours alone do not tell curves apart
+for everyone."""
+
+
+def marker(tone: str, x: float, y: float) -> Markup:
+    """The mark of a tone, at per cent across and pixels down."""
+    path = tag("path", d=MARKERS.get(tone, MARKERS["p1"]), class_=f"dot {tone}")
+    return tag("svg", path, x=percent(x), y=number(y), overflow="visible")
+
+
+def cap(x: float, y: float) -> Markup:
+    """The end of an upright interval."""
+    path = tag("path", d="M-3.5 0H3.5", class_="whisker")
+    return tag("svg", path, x=percent(x), y=number(y), overflow="visible")
+
+
+def swatch(tone: str) -> Markup:
+    """The mark of a tone for a legend."""
+    path = tag("path", d=MARKERS.get(tone, MARKERS["p1"]), class_=f"dot {tone}")
+    return tag("svg", path, class_="swatch mark", viewBox="-6 -6 12 12", aria_hidden="true")
+
+
 def text(x: str, y: float, text: str, tone: str, anchor: str = "start") -> Markup:
     """Words at a place; `anchor` says which end of them is there."""
     return tag("text", text, x=x, y=number(y), class_=tone, text_anchor=anchor)
@@ -72,9 +103,9 @@ def shortened(label: str, characters_max: int = LABEL_CHARACTERS_MAX) -> str:
     return f"{label[:half]}…{label[-half:]}"
 
 
-def tick_across(place: float, y: float, label: str) -> Markup:
+def tick_across(place: float, y: float, label: str, anchor: str = "") -> Markup:
     """The label of a tick, kept inside the chart at both its ends."""
-    anchor = "start" if place < 3 else "end" if place > 94 else "middle"
+    anchor = anchor or ("start" if place < 3 else "end" if place > 94 else "middle")
     return text(percent(place), y, label, "tick", anchor)
 
 

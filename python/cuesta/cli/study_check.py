@@ -1,0 +1,125 @@
+"""`cuesta study check DIR`: whether a study keeps the rules, and is no slower than a baseline."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import isinf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cuesta.lab.study.baseline import Change, Gate
+
+
+def check_result(
+    folder: Path, baseline: Path, measure: str = "work", *, as_json: bool = False
+) -> None:
+    """Hold the result of a study against an earlier one; print what was found.
+
+    Arguments: both are folders with a `study.json`, or such files.
+    Errors: `Regression` where something is slower, has another answer, or fails; `InputError` where
+    the repeats are too few to say that nothing is, and where the two are not of one study.
+    """
+    from cuesta.cli.output import Output
+    from cuesta.errors import InputError, Regression
+    from cuesta.lab.study import baseline as gate
+    from cuesta.lab.study.result import read
+
+    found = gate.check(read(baseline), read(folder), measure)
+    with Output(as_json=as_json) as output:
+        output.print_json(_as_json(found))
+        output.console.print(_table(found))
+    bad = found.of(gate.FAILED, gate.OTHER_ANSWER, gate.SLOWER)
+    if bad:
+        raise Regression(f"{folder}: {_named(bad[0], measure)}{_others(len(bad) - 1)}")
+    if found.of(gate.NOT_RUN):
+        missing = _levels(found.of(gate.NOT_RUN)[0])
+        raise InputError(f"{folder}: {missing} of the baseline was not run; run the study again")
+    few = found.of(gate.TOO_FEW)
+    if few:
+        raise InputError(
+            f"{folder}: too few repeats to tell of {len(few)} of {len(found.changes)} whether they "
+            f"are slower; {_remedy(found)}"
+        )
+    output.console.print(f"nothing is slower by {gate.DEMAND.factor - 1:.0%}")
+
+
+def is_result(path: Path) -> bool:
+    """Whether this is the result of a study, not a study."""
+    from cuesta.lab.study.result import FILE_NAME
+
+    return path.suffix == ".json" or (path / FILE_NAME).is_file()
+
+
+def check_rules(path: Path) -> None:
+    """Hold a result against the twelve rules; print what came of each.
+
+    Errors: `CuestaError` where its figures must not be compared.
+    """
+    from cuesta.cli.output import Output
+    from cuesta.errors import CuestaError
+    from cuesta.lab.study import result, rules
+
+    found = result.read(path)
+    places = [place for cell in found["cells"] for place in cell["runs"]]
+    records = result.records(places, path if path.is_dir() else path.parent)
+    with Output(as_json=False) as output:
+        output.console.print("\n".join(rules.lines(rules.rulings(found, records))))
+    alarms = rules.alarms(found, records)
+    if not rules.comparable(alarms):
+        raise CuestaError(f"{path}: NOT COMPARABLE: {alarms[0]['text']}")
+
+
+def _table(found: Gate) -> str:
+    """A line a combination, the worst first."""
+    from cuesta import numerals as n
+    from cuesta.lab.study.measures import COUNT, UNITS
+
+    def written(value: float) -> str:
+        if found.measure.startswith(COUNT):
+            return n.significant(value)
+        return n.size(value) if UNITS.get(found.measure) == "B" else n.duration(value)
+
+    rows = []
+    for one in found.changes:
+        line = f"{one.verdict:24} {_levels(one)}"
+        if one.repeats[0]:
+            line += (
+                f": {found.measure} {written(one.before)} to {written(one.after)}, "
+                f"{_times(one)}, {one.repeats[0]} and {one.repeats[1]} repeats"
+            )
+        rows.append(line)
+    return "\n".join(rows)
+
+
+def _times(one: Change) -> str:
+    from cuesta import numerals as n
+
+    high = "any" if isinf(one.high) else n.significant(one.high)
+    return f"{n.significant(one.ratio)} times ({n.significant(one.low)} to {high})"
+
+
+def _named(one: Change, measure: str) -> str:
+    """The worst, in words."""
+    told = f" {_times(one)} in {measure}" if one.repeats[0] else ""
+    return f"{_levels(one)}: {one.verdict}{told}"
+
+
+def _levels(one: Change) -> str:
+    return ", ".join(f"{name} {level}" for name, level in one.levels.items()) or "the study"
+
+
+def _others(count: int) -> str:
+    return f" (and {count} more)" if count else ""
+
+
+def _remedy(found: Gate) -> str:
+    needed = found.needed
+    if needed is None:
+        return "this machine drifts too much for any number of repeats"
+    return f"run it, and its baseline, with --repeat {needed}"
+
+
+def _as_json(found: Gate) -> dict[str, object]:
+    rows = [asdict(one) | {"high": None if isinf(one.high) else one.high} for one in found.changes]
+    return {"measure": found.measure, "verdict": found.verdict, "changes": rows}

@@ -1,0 +1,1 @@
+"""Studies: files of trials with a question, run, measured, and held against what was claimed."""

@@ -1,0 +1,68 @@
+"""Makes the inputs of a study, each once, and says where they are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from cuesta.data import get
+from cuesta.data.make import KINDS, make
+from cuesta.errors import InputError
+from cuesta.lab.observer import Observer
+from cuesta.lab.study.model import StudyInput
+from cuesta.uris import copy
+
+FOLDER = "inputs"
+"""Of the inputs that a study has made, in its own folder."""
+
+
+def prepared(
+    wanted: Iterable[StudyInput], output: Path, remote: str | None, hears: Observer
+) -> dict[str, tuple[str, str]]:
+    """Where each input is, and what it was made from, by its name.
+
+    What an earlier run has made from the same is kept. Errors: `InputError`.
+    """
+    folder = output.absolute() / FOLDER
+    found = {}
+    for one in wanted:
+        made_from = json.dumps(asdict(one), sort_keys=True, default=str)
+        place = _place(one, folder, made_from, hears)
+        if one.remote:
+            if remote is None:
+                raise InputError(f"input {one.name} is to lie apart; say where by --remote URI")
+            target = f"{remote.rstrip('/')}/{one.name}"
+            hears.note(f"copying input {one.name} to {target}")
+            copy(Path(place), target, one.block_bytes)
+            place = target
+            made_from += target
+        found[one.name] = (place, made_from)
+    return found
+
+
+def _place(one: StudyInput, folder: Path, made_from: str, hears: Observer) -> str:
+    """Where an input is, made if need be."""
+    if one.kind == "uri":
+        return one.source
+    if one.kind == "path":
+        path = Path(one.source).expanduser().absolute()
+        if not path.exists():
+            raise InputError(f"input {one.name}: {path}: no such file or folder")
+        return str(path)
+    if one.kind == "get":
+        return str(get(one.source)[0])
+    target = folder / one.name
+    told = folder / f"{one.name}.json"
+    if not told.exists() or told.read_text(encoding="utf-8") != made_from:
+        hears.note(f"making input {one.name}")
+        folder.mkdir(parents=True, exist_ok=True)
+        told.unlink(missing_ok=True)
+        shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+        kind = next(kind for kind in KINDS if kind.name == one.source)
+        options = {option.name: option.default for option in kind.options} | dict(one.options)
+        make(kind, options, target)
+        told.write_text(made_from, encoding="utf-8")
+    return str(target)

@@ -1,0 +1,88 @@
+"""What is measured of a run: numbers by name, out of its record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cuesta.lab.record import SETUP_PHASES, Record, one_run_seconds
+
+UNITS = {
+    "work": "s",
+    "wall": "s",
+    "typed": "s",
+    "cpu": "s",
+    "peak": "B",
+    "input": "B",
+    "read": "B",
+    "written": "B",
+    "device-read": "B",
+    "device-written": "B",
+}
+"""The measures of every run, and their units.
+
+`phase NAME` is in seconds; `count NAME`, of the answer, and `log NAME`, of what the engine's own
+log says of the run, are numbers. `machine NAME`, `pressure NAME` and `device NAME` are sums over
+the time line of the representative sample, of devices over those that the trial has of its own, if
+any; with `/s` behind the name by the second.
+"""
+PHASE = "phase "
+COUNT = "count "
+LOG = "log "
+MACHINE = "machine "
+PRESSURE = "pressure "
+DEVICE = "device "
+_OWN_DEVICE = "loop"
+"""How the names of devices begin that a trial is given."""
+
+_FIELDS = {
+    "wall": "wall_seconds",
+    "cpu": "cpu_seconds",
+    "peak": "peak_resident_bytes",
+    "read": "read_bytes",
+    "written": "written_bytes",
+    "device-read": "device_read_bytes",
+    "device-written": "device_written_bytes",
+}
+
+
+def measures(record: Record) -> dict[str, float]:
+    """Every measure of a record of one run; `work` is all but starting an engine and loading it."""
+    found = {name: float(record[field]) for name, field in _FIELDS.items()}
+    spent: dict[str, float] = {}
+    for phase in record["phases"]:
+        spent[phase["name"]] = spent.get(phase["name"], 0.0) + phase["seconds"]
+    setup = sum(spent.get(name, 0.0) for name in SETUP_PHASES)
+    found["work"] = max(0.0, found["wall"] - setup)
+    found["typed"] = one_run_seconds(record)
+    found |= {f"{PHASE}{name}": seconds for name, seconds in spent.items()}
+    counts = record["answer"]["counts"]
+    numbers = {name: one for name, one in counts.items() if isinstance(one, (int, float))}
+    found |= {f"{COUNT}{name}": float(one) for name, one in numbers.items()}
+    logged = record.get("engine_log", {})
+    found |= {f"{LOG}{name}": float(one) for name, one in logged.items()}
+    found["input"] = float(sum(one["bytes"] for one in record["inputs"]))
+    return found | _over_time(record.get("timeline", {}))
+
+
+def _over_time(timeline: Mapping[str, Any]) -> dict[str, float]:
+    """Sums of the columns of a time line."""
+    devices = timeline.get("devices", {})
+    own = {name: one for name, one in devices.items() if name.startswith(_OWN_DEVICE)} or devices
+    groups = [
+        (MACHINE, timeline.get("machine", {})),
+        (PRESSURE, timeline.get("pressure", {})),
+        *((DEVICE, columns) for columns in own.values()),
+    ]
+    found: dict[str, float] = {}
+    for prefix, columns in groups:
+        for name, values in columns.items():
+            key = f"{prefix}{name}"
+            found[key] = found.get(key, 0.0) + sum(values)
+    seconds = max(timeline.get("seconds", ()), default=0.0)
+    return found | {f"{name}/s": value / seconds for name, value in found.items() if seconds}
+
+
+def is_measure(name: str) -> bool:
+    """Whether there is such a measure; those with a name of their own may lack in a run."""
+    return name in UNITS or name.startswith((PHASE, COUNT, LOG, MACHINE, PRESSURE, DEVICE))

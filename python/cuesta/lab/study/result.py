@@ -1,0 +1,132 @@
+"""What a study has found, as `study.json` has it: `spec/formats/study.md`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import EngineError, InputError, VerificationError
+from cuesta.lab import record
+from cuesta.lab.study.cells import Combination
+from cuesta.lab.study.model import Study
+
+SCHEMA = "cuesta.study/2"
+FILE_NAME = "study.json"
+RUNS = "runs"
+"""Folder of the answer folders, of which the records are kept."""
+
+Result = dict[str, Any]
+
+
+@dataclass(kw_only=True)
+class Found:
+    """What came of one combination so far: a value a run that was verified, in their order."""
+
+    combination: Combination
+    left_out: str | None = None
+    runs: list[str] = field(default_factory=list)
+    digest: str | None = None
+    failed: list[dict[str, Any]] = field(default_factory=list)
+    measures: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, place: str, record: dict[str, Any], measured: dict[str, float]) -> None:
+        """Take in a run. Errors: `VerificationError` where its answer is not that of the others."""
+        digest = record["answer"]["digest"]
+        if self.digest not in (None, digest):
+            raise VerificationError(f"{place} has another answer than the run before: {digest}")
+        self.digest = digest
+        self.runs.append(place)
+        for name, value in measured.items():
+            # A measure that a run lacks, such as a phase that was not needed, took nothing.
+            samples = self.measures.setdefault(name, [0.0] * (len(self.runs) - 1))
+            samples.append(value)
+        for name in self.measures.keys() - measured.keys():
+            self.measures[name].append(0.0)
+
+
+def to_result(study: Study, found: list[Found], **more: object) -> Result:
+    """The result of a study; `more` is what else there is to tell of the whole."""
+    return {
+        "schema": SCHEMA,
+        "name": study.name,
+        "title": study.title,
+        "question": study.question,
+        "paper": study.paper,
+        "smoke": study.smoke,
+        "seed": study.seed,
+        "file": study.given,
+        "factors": [one.row for one in study.factors],
+        "cells": [
+            {
+                "levels": dict(one.combination.levels),
+                "runs": one.runs,
+                "digest": one.digest,
+                "left_out": one.left_out,
+                "failed": one.failed,
+                "measures": one.measures,
+            }
+            for one in found
+        ],
+        "claims": list(study.claims),
+        "views": list(study.views),
+        "phases": list(study.phases),
+        "local_phases": list(study.local_phases),
+        **more,
+    }
+
+
+def write(result: Result, folder: Path) -> None:
+    """Write `study.json`, in one step for anyone who looks."""
+    temporary = folder / f".{FILE_NAME}-{os.getpid()}"
+    text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
+    temporary.write_text(f"{text}\n", encoding="utf-8")
+    temporary.replace(folder / FILE_NAME)
+
+
+def read(path: Path) -> Result:
+    """The result in a folder, or in a file. Errors: `InputError` when there is none."""
+    file = path / FILE_NAME if path.is_dir() else path
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{file}: no study ({(error.strerror or '').lower()})") from None
+    except ValueError as error:
+        raise InputError(f"{file}: not a study ({error})") from None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise InputError(f"{file}: not a study of schema {SCHEMA}; run it again")
+    return found
+
+
+def records(places: Iterable[str], folder: Path) -> dict[str, record.Record]:
+    """The run records at these places of a study's folder, as far as they were kept."""
+    kept = [place for place in places if (folder / place / record.FILE_NAME).is_file()]
+    return {place: record.read(folder / place) for place in kept}
+
+
+def complain(found: list[Found]) -> None:
+    """Raise what went wrong in a study, once its result is written.
+
+    Errors: `VerificationError` where an answer was wrong, or two that must be equal differ;
+    `EngineError` where a run failed otherwise.
+    """
+    digests: dict[tuple[object, ...], Found] = {}
+    for one in found:
+        if one.digest:
+            first = digests.setdefault(one.combination.answers, one)
+            if first.digest != one.digest:
+                raise VerificationError(
+                    f"answers differ: {first.combination.name} {first.digest}, "
+                    f"{one.combination.name} {one.digest}"
+                )
+    failed = [(one.combination.name, row) for one in found for row in one.failed]
+    for name, row in failed:
+        if row["wrong"]:
+            raise VerificationError(f"{name}: {row['why']}")
+    if failed:
+        name, row = failed[0]
+        others = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        raise EngineError(f"{name}: {row['why']}{others}")

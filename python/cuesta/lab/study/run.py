@@ -1,0 +1,191 @@
+"""Runs a study: what is not there yet, in its order, until it is tight or its time is spent."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from cuesta import __version__, machine
+from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationError
+from cuesta.lab import machines, record
+from cuesta.lab.observer import Observer
+from cuesta.lab.record import Record
+from cuesta.lab.run import lacking
+from cuesta.lab.study import estimate, inputs, order, result, rules, trials
+from cuesta.lab.study.cells import Combination, combinations
+from cuesta.lab.study.claims import judged
+from cuesta.lab.study.measures import measures
+from cuesta.lab.study.model import Study
+from cuesta.lab.study.result import RUNS, Found, Result
+from cuesta.lab.study.trials import Means
+from cuesta.machine import cores_usable
+from cuesta.units import format_seconds
+
+SETTINGS = "settings.json"
+"""In the folder of a combination: what its runs were run with."""
+TIGHT_BY = "work"
+"""The measure whose interval is to be tight."""
+
+
+def run(study: Study, output: Path, means: Means, hears: Observer) -> tuple[Result, list[Found]]:
+    """Run what is not yet in the folder `output`; return and write its `study.json`.
+
+    Every run has a process of its own that is bound to as many cores as it may use, and a folder
+    `runs/COMBINATION/REPEAT`, of which the record is kept. One that is there already, of the same
+    settings, is taken, so a study that was stopped goes on; so are its inputs. Combinations that
+    lack something here are left out, and named.
+
+    Errors: `InputError` for a wrong study or an input that cannot be made. A run that fails is told
+    of in the result; `result.complain` raises it.
+    """
+    began = time.monotonic()
+    combined = combinations(study, means.memory_bytes)
+    output.mkdir(parents=True, exist_ok=True)
+    hears.note(estimate.sentence(study, combined, _earlier(output)))
+    asked = {name for one in combined if not one.left_out for name in one.settings.inputs}
+    wanted = [one for one in study.inputs if one.name in asked]
+    places = inputs.prepared(wanted, output, means.remote, hears)
+    found = [Found(combination=one, left_out=_refusal(one, places, means)) for one in combined]
+    work = _Work(study, output, means, hears, places)
+    work.run(found)
+    records = result.records([place for one in found for place in one.runs], output)
+    whole = result.to_result(
+        study,
+        found,
+        started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time())),
+        seconds=time.monotonic() - began,
+        budget_spent=work.is_spent,
+        machine=machine.describe({"output": output}),
+        versions=_versions(records),
+    )
+    whole["claims"] = judged(whole)
+    whole["alarms"] = rules.alarms(whole, records)
+    result.write(whole, output)
+    return whole, found
+
+
+def _earlier(output: Path) -> Result | None:
+    """What an earlier run has found here, if any."""
+    try:
+        return result.read(output)
+    except InputError:
+        return None
+
+
+def _refusal(one: Combination, places: dict[str, tuple[str, str]], means: Means) -> str | None:
+    """Why a combination is not run here, or None."""
+    own = one.settings
+    if one.left_out:
+        return one.left_out
+    if own.cores * own.nodes > cores_usable():
+        return f"needs {own.cores * own.nodes} cores, there are {cores_usable()}"
+    if own.nodes > 1 and means.cluster is None:
+        return "needs several nodes"
+    if why := machines.refusal(own.machine):
+        return why
+    try:
+        paths = [places[name][0] for name in own.inputs]
+        return lacking(means.engine(own.engine), trials.trial_of(own, paths))
+    except EngineMissing as error:
+        return str(error)
+
+
+class _Work:
+    """The runs of a study, and the time they have taken."""
+
+    def __init__(
+        self,
+        study: Study,
+        output: Path,
+        means: Means,
+        hears: Observer,
+        places: dict[str, tuple[str, str]],
+    ) -> None:
+        self._study = study
+        self._output = output
+        self._means = means
+        self._hears = hears
+        self._places = places
+        self._seconds = 0.0
+        self.is_spent = False
+
+    def run(self, found: Sequence[Found]) -> None:
+        """Run all that is not left out."""
+        able = {one.combination.name: one for one in found if one.left_out is None}
+        todo = [one.combination for one in able.values()]
+        for combination in todo:
+            self._check_folder(combination)
+        study = self._study
+
+        def is_done(one: Combination) -> bool:
+            own = able[one.name]
+            samples = own.measures.get(TIGHT_BY, [])
+            return bool(own.failed) or order.is_tight(samples, study.tight)
+
+        total = len(todo) * study.repeats
+        runs = order.rounds(todo, study.repeats, study.seed, is_done)
+        for number, (one, repeat) in enumerate(runs, 1):
+            if self._is_out_of_time(list(able.values())):
+                self.is_spent = True
+                self._hears.note("the budget of time is spent")
+                break
+            self._once(able[one.name], repeat, f"{number} of {total}")
+            if number == len(todo) and study.repeats > 1:
+                self._tell(list(able.values()), total - number)
+
+    def _tell(self, found: Sequence[Found], runs: int) -> None:
+        seconds = estimate.remaining(found, runs)
+        if seconds is not None:
+            left = min(seconds, max(0.0, self._study.minutes * 60 - self._seconds))
+            self._hears.note(f"the first repeat of all is done; about {format_seconds(left)} more")
+
+    def _is_out_of_time(self, found: Sequence[Found]) -> bool:
+        """Whether the next run, at the mean of those so far, would exceed the budget."""
+        expected = estimate.remaining(found, 1) or 0.0
+        return self._seconds + expected > self._study.minutes * 60
+
+    def _once(self, own: Found, repeat: int, number: str) -> None:
+        """One run, or the record of it that is there."""
+        one = own.combination
+        place = f"{RUNS}/{one.name}/{repeat}"
+        folder = self._output / place
+        began = time.monotonic()
+        try:
+            if (folder / record.FILE_NAME).is_file():
+                kept = record.read(folder)
+            else:
+                words = ", ".join(f"{name} {level}" for name, level in one.levels.items())
+                self._hears.note(f"{number}: {words or self._study.name}")
+                paths = [self._places[name][0] for name in one.settings.inputs]
+                kept = trials.run(one.settings, paths, folder, self._means, self._hears)
+            own.add(place, kept, measures(kept))
+        except CuestaError as error:
+            wrong = isinstance(error, VerificationError)
+            own.failed.append({"repeat": repeat, "why": str(error), "wrong": wrong})
+            self._hears.note(f"{one.name} failed: {error}")
+        spent = time.monotonic() - began
+        typed = own.measures.get("typed", [])
+        self._seconds += max(spent, typed[-1] if typed else 0.0)
+
+    def _check_folder(self, one: Combination) -> None:
+        """Forget runs that were made with other settings or inputs."""
+        folder = self._output.absolute() / RUNS / one.name
+        made_from = [self._places[name][1] for name in one.settings.inputs]
+        wanted = json.dumps([asdict(one.settings), made_from], sort_keys=True, default=str)
+        told = folder / SETTINGS
+        if not told.is_file() or told.read_text(encoding="utf-8") != wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            told.write_text(wanted, encoding="utf-8")
+
+
+def _versions(records: Mapping[str, Record]) -> dict[str, str]:
+    """Of everything that took part."""
+    versions = {"cuesta": __version__}
+    for one in records.values():
+        versions |= one["versions"]
+    return versions

@@ -1,0 +1,169 @@
+"""Makes the trial of a combination, and runs it in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cuesta.engines import Engine
+from cuesta.lab import ceilings, machines, record
+from cuesta.lab.child import run_in_child
+from cuesta.lab.observer import Observer, Silent
+from cuesta.lab.record import Record
+from cuesta.lab.run import Plan, check, run_trial
+from cuesta.lab.study.settings import TIER, Settings
+from cuesta.trial import Trial, is_remote
+from cuesta.workloads import get_workload
+
+SCRATCH_MARK = "{scratch}"
+"""Stands in an option of an engine for all scratch folders, between commas."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tier:
+    """A store that runs: what stands before a path in it, and a folder of its files, if mounted."""
+
+    prefix: str
+    mounted: Path | None = None
+
+
+def _no_store(_under: Path, _memory_bytes: int, _mounted: bool) -> AbstractContextManager[Tier]:
+    raise NotImplementedError
+
+
+Cluster = Callable[[Settings, machines.Place], AbstractContextManager[Mapping[str, str]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """What a study is run with.
+
+    Attributes
+    ----------
+    engine
+        The engine of a name.
+    memory_bytes
+        Limit that no trial may exceed; None to leave it to the study.
+    remote
+        URI below which inputs that are to lie apart are put.
+    store
+        Starts a store over a folder, with so much memory; mounted where that is asked for.
+    cluster
+        Brings up the nodes that settings ask for, where a place has them; gives the engine's
+        options.
+    """
+
+    engine: Callable[[str], Engine]
+    memory_bytes: int | None = None
+    remote: str | None = None
+    store: Callable[[Path, int, bool], AbstractContextManager[Tier]] = field(default=_no_store)
+    cluster: Cluster | None = None
+
+
+def trial_of(own: Settings, inputs: Sequence[str]) -> Trial:
+    """The trial of these settings. Errors: `InputError` naming a parameter."""
+    workload = get_workload(own.workload)
+    parameters, names = workload.apart(own.asked)
+    return Trial(
+        workload=own.workload,
+        engine=own.engine,
+        inputs=tuple(inputs),
+        parameters=workload.check(parameters),
+        threads=own.cores * own.nodes,
+        memory_bytes=own.memory_bytes,
+        seed=own.seed,
+        engine_options=dict(own.engine_options),
+        names=names and str(Path(names).absolute()),
+    )
+
+
+def run(
+    own: Settings, inputs: Sequence[str], output: Path, means: Means, hears: Observer
+) -> Record:
+    """Run a trial of these settings into `output`; of its answer the record stays.
+
+    Errors: as `run_trial`.
+    """
+    engine = means.engine(own.engine)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        trial = trial_of(own, inputs)
+        here = machines.Place(folder=output.parent, inputs=trial.inputs)
+        place = stack.enter_context(machines.apply(own.machine, here))
+        trial = replace(trial, inputs=place.inputs)
+        written = next((folder / "answer" for folder in place.output_folders), output)
+        scratch = None if own.scratch in (None, TIER) else Path(str(own.scratch))
+        scratch = next(iter(place.scratch_folders), scratch)
+        if own.store_bytes is not None:
+            trial, scratch = _in_store(own, trial, means, stack)
+        if own.nodes > 1 and means.cluster is not None:
+            options = stack.enter_context(means.cluster(own, place))
+            trial = replace(trial, engine_options={**trial.engine_options, **options})
+        trial = _with_scratch(trial, place.scratch_folders or (scratch,))
+        plan = Plan(
+            output=written,
+            overwrite=written.exists(),
+            cache=own.cache,
+            scratch=scratch,
+            ceilings=ceilings.load(trial.threads),
+        )
+        check(engine, trial, plan)
+        _in_process(engine, trial, plan, place, hears)
+        found = record.read(written)
+    if own.machine:
+        found["machine_factors"] = {"asked": dict(own.machine), "probed": dict(place.probed)}
+    if own.nodes > 1:
+        found["nodes"] = own.nodes
+    keep_record(found, output)
+    return found
+
+
+def _with_scratch(trial: Trial, folders: Sequence[Path | None]) -> Trial:
+    """The trial with all its scratch folders where an option of the engine names them."""
+    named = ",".join(str(folder) for folder in folders if folder)
+    options = {
+        key: value.replace(SCRATCH_MARK, named)
+        for key, value in trial.engine_options.items()
+        if named or SCRATCH_MARK not in value
+    }
+    return replace(trial, engine_options=options)
+
+
+def _in_process(
+    engine: Engine, trial: Trial, plan: Plan, place: machines.Place, hears: Observer
+) -> None:
+    def work() -> None:
+        place.enter()
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: trial.threads])
+        try:
+            run_trial(engine, trial, plan, Silent())
+        finally:
+            hears.close()
+
+    run_in_child(engine.name, work)
+
+
+def _in_store(
+    own: Settings, trial: Trial, means: Means, stack: ExitStack
+) -> tuple[Trial, Path | None]:
+    """The trial with its inputs in a store, and its scratch too where that is asked for."""
+    paths = [Path(path) for path in trial.inputs if not is_remote(path)]
+    under = Path(os.path.commonpath([path.parent for path in paths] or [Path.cwd()]))
+    tier = stack.enter_context(means.store(under, own.store_bytes or 0, own.scratch == TIER))
+    inputs = tuple(
+        path if is_remote(path) else f"{tier.prefix}/{Path(path).relative_to(under)}"
+        for path in trial.inputs
+    )
+    scratch = tier.mounted if own.scratch == TIER else None
+    return replace(trial, inputs=inputs), scratch
+
+
+def keep_record(found: Record, folder: Path) -> None:
+    """Leave the record alone of an answer: a study keeps times, not answers."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    record.write(found, folder)

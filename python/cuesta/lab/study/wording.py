@@ -1,0 +1,248 @@
+"""A claim's result in one sentence, with its figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cuesta.lab.study.comparisons import (
+    HOLDS,
+    MEASURE,
+    UNDECIDED,
+    Factors,
+    Found,
+    Part,
+)
+from cuesta.lab.study.intervals import FAR
+
+_QUANTITIES = {
+    "work": "time of work",
+    "wall": "time of the engine",
+    "typed": "time in all",
+    "cpu": "processor time",
+    "peak": "memory",
+    "input": "bytes of input",
+    "read": "bytes read",
+    "written": "bytes written",
+    "device-read": "bytes read from devices",
+    "device-written": "bytes written to devices",
+}
+_NAMED = ("count", "log", "machine", "pressure", "device")
+_SHOWN = 4
+"""Levels that are listed; of more, the lowest and the highest."""
+_REPEATS_MOST = 100
+"""A difference that takes more repeats than this to see is too small to look for."""
+
+Table = Mapping[str, Any]
+
+
+def sentence(claim: Table, factors: Factors, found: Found) -> str:
+    """What was found of a claim, with the intervals that decide it."""
+    where = [
+        factors.title(name, level)
+        for name, level in claim.get("where", {}).items()
+        if name != MEASURE
+    ]
+    opening = f"{', '.join(where)}: " if where else ""
+    told = _told(claim, factors, found)
+    return f"{opening}{told}{_closing(claim, factors, found)}."
+
+
+def _told(claim: Table, factors: Factors, found: Found) -> str:
+    if not found.parts:
+        return "nothing to compare"
+    if "exponent" in claim:
+        title = next(row["title"] or row["name"] for row in factors.rows if _is(row, claim))
+        told = _interval(found.parts[0], inverse=False)
+        return f"{quantity(claim)} went with {title} to the power {told}"
+    if "trend" in claim:
+        return _trend(claim, factors, found)
+    if "same" in claim:
+        return _same(claim, factors, found)
+    return _faster(claim, factors, found)
+
+
+def _is(row: Table, claim: Table) -> bool:
+    return bool(row["name"] == claim["over"])
+
+
+def _faster(claim: Table, factors: Factors, found: Found) -> str:
+    first = _named(factors, claim["faster"], claim["than"])
+    second = _named(factors, claim["than"], claim["faster"])
+    told: list[str] = []
+    for part in _shown(found.parts):
+        more = part.ratio.median < 1
+        words = f"{_number(part.ratio.median, inverse=more)} times {'more' if more else 'less'}"
+        if not told:
+            words = f"{words} {quantity(claim)} than {second}"
+        told.append(f"{words}{_at(factors, part)} ({_bounds(part, inverse=more)})")
+    return f"{first} needed {_listed(told)}"
+
+
+def _same(claim: Table, factors: Factors, found: Found) -> str:
+    first, *others = claim["same"]
+    titles = " and ".join(_named(factors, other, first) for other in others)
+    told = [
+        f"{_number(part.ratio.median)} times{_at(factors, part)} ({_bounds(part)})"
+        for part in _shown(found.parts)
+    ]
+    return (
+        f"{titles} needed, of the {quantity(claim)} of {_named(factors, first, others[0])}, "
+        f"{_listed(told)}"
+    )
+
+
+def _trend(claim: Table, factors: Factors, found: Found) -> str:
+    over = claim["over"]
+    titles = {row["name"]: factors.title(over, row["name"]) for row in factors.levels(over)}
+    run = [name for name in titles if name not in found.missing]
+    if claim["trend"] == "flat":
+        told = [
+            f"{_number(part.ratio.median)} times{_at(factors, part)} ({_bounds(part)})"
+            for part in _shown(found.parts)
+        ]
+        return f"{quantity(claim)} was, of that at {titles[run[0]]}, {_listed(told)}"
+    falls = claim["trend"] == "falls"
+    steps = found.parts[: len(run) - 1]
+    told = [f"{_moved(part, falls)} to {titles[part.levels[over]]}" for part in _shown(steps)]
+    whole = f", in all {_moved(found.parts[-1], falls)}" if len(found.parts) > 1 else ""
+    return f"{quantity(claim)} from {titles[run[0]]} was {_listed(told)}{whole}"
+
+
+def _moved(part: Part, falls: bool) -> str:
+    """How a step went: the ratio of a falling one says how much less."""
+    less = (part.ratio.median > 1) == falls
+    inverse = part.ratio.median < 1
+    words = f"{_number(part.ratio.median, inverse=inverse)} times {'less' if less else 'more'}"
+    return f"{words} ({_bounds(part, inverse=inverse)})"
+
+
+def _closing(claim: Table, factors: Factors, found: Found) -> str:
+    """What was claimed, and what lacks to decide."""
+    told = ""
+    if "by" in claim or "under" in claim:
+        bounds = [f"at least {claim['by']:g}"] if "by" in claim else []
+        bounds += [f"at most {claim['under']:g}"] if "under" in claim else []
+        told = f"; claimed: {' and '.join(bounds)} times less"
+    elif "exponent" in claim:
+        told = f"; claimed: {claim['exponent'][0]:g} to {claim['exponent'][1]:g}"
+    elif "within" in claim:
+        told = f"; claimed: within {claim['within']:g} times"
+    if not found.parts and not found.missing:
+        return "; no verified run on a side"
+    if found.missing:
+        names = ", ".join(factors.title(claim["over"], name) for name in found.missing)
+        told += f"; no verified run to compare at {names}"
+    if found.verdict == UNDECIDED and any(part.verdict == UNDECIDED for part in found.parts):
+        told += f"; {_lacking(found.parts)}"
+    elif found.verdict == UNDECIDED and len(found.parts) < found.needed:
+        told += "; too few levels to decide"
+    return told
+
+
+def _lacking(parts: Sequence[Part]) -> str:
+    """How many repeats would decide the parts that are not."""
+    needed = max(repeats_to_decide(part) for part in parts if part.verdict != HOLDS)
+    if needed > _REPEATS_MOST:
+        return f"more than {_REPEATS_MOST} repeats would be needed to decide"
+    return f"about {needed} repeats would be needed to decide"
+
+
+def repeats_to_decide(part: Part) -> int:
+    """Repeats with which the interval of an undecided part would leave the claimed bound.
+
+    The width falls with the square root of the repeats, and the ratio is taken to stay.
+    """
+    if part.repeats < 2:
+        return LEAST_REPEATS
+    ends = (part.ratio.low, part.ratio.high)
+    bounds = [bound for bound in (part.low, part.high) if ends[0] <= bound <= ends[1]]
+    widths = []
+    for bound in bounds:
+        toward = ends[0] if bound < part.ratio.median else ends[1]
+        have = abs(_log(part.ratio.median) - _log(toward))
+        lack = abs(_log(part.ratio.median) - _log(bound))
+        widths.append(have / lack if lack > 0 else math.inf)
+    widest = min(max(widths, default=1.0), 1e6)
+    return max(part.repeats + 1, math.ceil(part.repeats * widest**2))
+
+
+LEAST_REPEATS = 3
+"""Fewer say nothing of the spread."""
+
+
+def _log(value: float) -> float:
+    return math.log(max(value, 1 / FAR))
+
+
+def quantity(claim: Table) -> str:
+    """What a claim measures, in words."""
+    measure = str(claim.get(MEASURE, ""))
+    if not measure:
+        return "of what each is measured by"
+    kind, _, name = measure.partition(" ")
+    if kind == "phase":
+        return f"time in {name}"
+    return name.replace("_", " ") if kind in _NAMED else _QUANTITIES.get(measure, measure)
+
+
+def _named(factors: Factors, side: Table, other: Table) -> str:
+    """A side by the levels that tell it from the other."""
+    own = {key: value for key, value in side.items() if other.get(key) != value} or side
+    titles = [factors.title(key, value) for key, value in own.items() if key != MEASURE]
+    if MEASURE in own:
+        titles.append(quantity(own))
+    return ", ".join(titles) or "it"
+
+
+def _at(factors: Factors, part: Part) -> str:
+    return "".join(
+        f" {_preposition(factors, *chosen)} {factors.title(*chosen)}"
+        for chosen in part.levels.items()
+    )
+
+
+def _preposition(factors: Factors, factor: str, level: str) -> str:
+    """At a value, for a thing."""
+    rows = (row for row in factors.levels(factor) if row["name"] == level)
+    return "for" if next(rows, {}).get("value") is None else "at"
+
+
+def _shown(parts: Sequence[Part]) -> list[Part]:
+    """The parts that are listed."""
+    if len(parts) <= _SHOWN:
+        return list(parts)
+    ordered = sorted(parts, key=lambda part: part.ratio.median)
+    against = [part for part in parts if part.refuted][: _SHOWN - 2]
+    chosen = [ordered[0], *against, ordered[-1]]
+    return [part for part in parts if part in chosen]
+
+
+def _listed(told: Sequence[str]) -> str:
+    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+
+
+def _interval(part: Part, *, inverse: bool = False) -> str:
+    return f"{_number(part.ratio.median, inverse=inverse)} ({_bounds(part, inverse=inverse)})"
+
+
+def _bounds(part: Part, *, inverse: bool = False) -> str:
+    ends = (part.ratio.high, part.ratio.low) if inverse else (part.ratio.low, part.ratio.high)
+    if ends in ((1 / FAR, FAR), (FAR, 1 / FAR), (-FAR, FAR)):
+        return "one run alone"
+    return " to ".join(_number(end, inverse=inverse) for end in ends)
+
+
+def _number(value: float, *, inverse: bool = False) -> str:
+    """A ratio with three figures."""
+    value = 1 / max(value, 1 / FAR) if inverse else value
+    if abs(value) >= 1000:
+        return "over 1000"
+    return (
+        f"{value:.0f}"
+        if abs(value) >= 100
+        else f"{value:.3g}"
+        if abs(value) >= 1
+        else f"{value:.2f}"
+    )

@@ -1,0 +1,223 @@
+"""Tables of a study: every cell with its figures, what was left out, what failed, provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cuesta import numerals as n
+from cuesta.report.blocks import (
+    Beside,
+    Block,
+    Cell,
+    Column,
+    Fold,
+    Pair,
+    Pairs,
+    Part,
+    Row,
+    Table,
+)
+from cuesta.report.records import Fields, Run, mapping, number, text
+from cuesta.report.studies.measure import Measure
+from cuesta.report.studies.model import FoundStudy, StudyCell
+
+ROWS_OPEN_MAX = 16
+"""A longer table opens when asked for."""
+
+RECORDS_MAX = 200
+"""So many run records are looked at for versions."""
+
+DASH = "\u2013"
+
+
+def everything(study: FoundStudy) -> Part | None:
+    """Every cell that was measured, with median, interval and repeats of the shown measures."""
+    if not study.measured:
+        return None
+    measures = _measures(study)
+    columns = [Column(title=_factors(study), words=True)]
+    for one in measures:
+        columns += [Column(title=one.title), Column(title="interval")]
+    columns += [Column(title="runs"), Column(title="peak memory")]
+    rows = []
+    for cell in study.measured:
+        cells: list[Cell] = []
+        for one in measures:
+            cells += _figures(cell, one)
+        peak = cell.statistic("peak")
+        cells += [
+            Cell(text=str(cell.repeats), note=f"{len(cell.failed)} failed" if cell.failed else ""),
+            Cell(text=n.size(peak.median) if peak else DASH),
+        ]
+        rows.append(Row(header=study.words(cell.levels), cells=tuple(cells), tone="long"))
+    table = Table(caption="Medians.", columns=tuple(columns), rows=tuple(rows))
+    block: Block = table
+    if len(rows) > ROWS_OPEN_MAX:
+        block = Fold(summary=f"All {n.plural(len(rows), 'combination')}", block=table)
+    aside = (
+        "The interval holds the true median with 95 % confidence from six runs on; with fewer it "
+        "is all of them.",
+    )
+    return Part(title="Every combination", aside=aside, blocks=(block,))
+
+
+def _measures(study: FoundStudy) -> list[Measure]:
+    """What views and claims are about, at most three; the work first."""
+    names = ["work", *(view.measure for view in study.views if view.kind != "timeline")]
+    known = {name for cell in study.measured for name in cell.measures}
+    found = [name for name in dict.fromkeys(names) if name in known and name != "peak"]
+    return [Measure(name=name) for name in found[:3]]
+
+
+def _figures(cell: StudyCell, measure: Measure) -> tuple[Cell, Cell]:
+    one = cell.statistic(measure.name)
+    if one is None:
+        return Cell(text=DASH), Cell(text=DASH)
+    interval = f"{measure.words(one.low)} to {measure.words(one.high)}"
+    return Cell(text=measure.words(one.median)), Cell(text=interval if one.high > one.low else DASH)
+
+
+def _factors(study: FoundStudy) -> str:
+    return ", ".join(one.title for one in study.factors if len(one.levels) > 1) or "trial"
+
+
+def missing(study: FoundStudy) -> Part | None:
+    """What was not run or failed, and why; reasons that several cells share stand once."""
+    out = _by_reason((cell.left_out, study.words(cell.levels)) for cell in study.cells)
+    failed = _by_reason((why, study.words(cell.levels)) for cell in study.cells
+                        for why in cell.failed)  # fmt: skip
+    waiting = [
+        study.words(cell.levels)
+        for cell in study.cells
+        if not cell.repeats and not cell.left_out and not cell.failed
+    ]
+    blocks: list[Block] = []
+    if out:
+        blocks.append(_reasons("Left out", out))
+    if failed:
+        blocks.append(_reasons("Failed", failed))
+    if waiting:
+        named = (Pair(name="No time left", text="; ".join(dict.fromkeys(waiting))),)
+        blocks.append(Pairs(items=named, heading="Not run"))
+    if not blocks:
+        return None
+    return Part(title="What is missing", aside=(), blocks=tuple(blocks))
+
+
+def _by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for why, cell in pairs:
+        if why and cell not in found.setdefault(why, []):
+            found[why].append(cell)
+    return {why: cells for why, cells in found.items() if cells}
+
+
+def _reasons(heading: str, found: dict[str, list[str]]) -> Table:
+    columns = (Column(title="combinations", words=True), Column(title="why", words=True))
+    rows = []
+    for why, cells in found.items():
+        several = len(cells) > 3
+        name = n.plural(len(cells), "combination") if several else "; ".join(cells)
+        note = "; ".join(cells) if several else ""
+        rows.append(Row(header=name, cells=(Cell(text=why, note=note, tone="long"),), tone="long"))
+    return Table(caption="", columns=columns, rows=tuple(rows), heading=heading)
+
+
+def runs(study: FoundStudy) -> list[Run]:
+    """The first records of the study that are kept beside it."""
+    places = [place for cell in study.cells for place in cell.runs]
+    found = (study.record(place) for place in places[:RECORDS_MAX])
+    return [run for run in found if run is not None]
+
+
+def provenance(study: FoundStudy) -> Part:
+    """Where, with what, in which order: enough to run it again."""
+    records = runs(study)
+    machine = mapping(study.fields.get("machine")) or _first_machine(records)
+    beside = []
+    if machine:
+        beside.append(Pairs(items=tuple(_machine(machine)), heading="Machine"))
+    versions = {**_versions(records), **mapping(study.fields.get("versions"))}
+    known = [Pair(name=name, text=str(value)) for name, value in sorted(versions.items())]
+    if known:
+        beside.append(Pairs(items=tuple(known), heading="Versions"))
+    how = Pairs(items=tuple(_how(study, records)), heading="How it was run")
+    block = Beside(left=(how,), right=tuple(beside))
+    return Part(title="Provenance", aside=(), blocks=(block,))
+
+
+def _how(study: FoundStudy, records: Sequence[Run]) -> list[Pair]:
+    fields = study.fields
+    pairs = []
+    if name := text(fields.get("name")):
+        pairs.append(Pair(name="study file", text=name))
+    if study.file.get("workload"):
+        pairs.append(Pair(name="workload", text=str(study.file["workload"])))
+    if study.paper:
+        pairs.append(Pair(name="paper", text=study.paper))
+    if started := text(fields.get("started")):
+        pairs.append(Pair(name="started", text=started))
+    if (seconds := number(fields.get("seconds"))) is not None:
+        pairs.append(Pair(name="took", text=n.duration(seconds)))
+    seed = fields.get("seed")
+    pairs.append(
+        Pair(name="order", text=f"interleaved and drawn at random, seed {seed}")
+        if seed is not None
+        else Pair(name="order", text="not recorded")
+    )
+    pairs.append(Pair(name="runs", text=_counted(study)))
+    pairs.append(Pair(name="answers", text=answers(study, records)[0]))
+    return pairs
+
+
+def _counted(study: FoundStudy) -> str:
+    most = sum(cell.repeats for cell in study.cells)
+    words = f"{n.count(most)} of {n.plural(len(study.measured), 'combination')}"
+    repeats = sorted({cell.repeats for cell in study.measured})
+    if repeats:
+        each = str(repeats[0]) if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
+        words += f", {each} each"
+    return words
+
+
+def answers(study: FoundStudy, records: Sequence[Run]) -> tuple[str, bool]:
+    """What is known of the answers, and whether that is good."""
+    if any(run.verified is not True for run in records):
+        return "NOT VERIFIED in some runs", False
+    unknown = [cell for cell in study.measured if not cell.digest]
+    if unknown:
+        return f"{n.plural(len(unknown), 'combination')} without a digest", False
+    digests = {cell.digest for cell in study.measured}
+    if not digests:
+        return "no run was measured", False
+    kinds = "equal in all" if len(digests) == 1 else f"{len(digests)} kinds, equal where they must"
+    return f"every run verified in full; answers {kinds}", True
+
+
+def _first_machine(records: Sequence[Run]) -> Fields:
+    return records[0].object("machine") if records else {}
+
+
+def _machine(machine: Fields) -> list[Pair]:
+    pairs = []
+    for key, value in machine.items():
+        name = key.removesuffix("_bytes").replace("_", " ")
+        if isinstance(value, dict):
+            words = ", ".join(f"{one}: {other}" for one, other in value.items())
+            pairs.append(Pair(name=name, text=words))
+        elif key.endswith("_bytes") and (size := number(value)) is not None:
+            pairs.append(Pair(name=name, text=n.size(size)))
+        elif isinstance(value, float):
+            pairs.append(Pair(name=name, text=n.significant(value)))
+        elif isinstance(value, list):
+            pairs.append(Pair(name=name, text=", ".join(map(str, value))))
+        elif value is not None:
+            pairs.append(Pair(name=name, text=str(value)))
+    return pairs
+
+
+def _versions(records: Sequence[Run]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for run in records:
+        found |= run.object("versions")
+    return found

@@ -1,0 +1,199 @@
+"""Reads `study.json`; what is missing or of another type counts as not there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+from cuesta import numerals as n
+from cuesta.errors import InputError
+from cuesta.lab.study.intervals import FAR
+from cuesta.report.records import RUN_FILE, Fields, Run, mapping, number, objects, text, to_run
+from cuesta.report.studies.model import (
+    FILE_NAME,
+    SCHEMA,
+    Claim,
+    ClaimPart,
+    Factor,
+    FoundStudy,
+    Level,
+    StudyAlarm,
+    StudyCell,
+    View,
+)
+
+WORDS_MAX = 600
+"""The rest of a longer text is not shown."""
+
+SAMPLES_MAX = 1000
+KINDS = ("lines", "bars", "stack", "timeline", "efficiency")
+
+
+def is_study(path: Path) -> bool:
+    """Whether `path` is the folder, or the file, of a study of this schema."""
+    file = path / FILE_NAME if path.is_dir() else path
+    if file.suffix != ".json" or not file.is_file():
+        return False
+    try:
+        return mapping(json.loads(file.read_text(encoding="utf-8"))).get("schema") == SCHEMA
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def read(path: Path) -> FoundStudy:
+    """The study in a folder, or in a file. Errors: `InputError` when there is none."""
+    file = path / FILE_NAME if path.is_dir() else path
+    try:
+        fields = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{file}: no study ({(error.strerror or '').lower()})") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file}: not a study ({error})") from None
+    if not isinstance(fields, dict) or fields.get("schema") != SCHEMA:
+        raise InputError(f"{file}: not a study of schema {SCHEMA}")
+    return to_study(fields, _records(file.parent))
+
+
+def to_study(fields: Fields, record: Callable[[str], Run | None]) -> FoundStudy:
+    """The values of one result."""
+    name = _words(fields.get("name"))
+    given = mapping(fields.get("file"))
+    factors = tuple(_factor(one) for one in objects(fields.get("factors")))
+    return FoundStudy(
+        title=_words(fields.get("title")) or _words(fields.get("question")) or name,
+        question=_words(fields.get("question")),
+        paper=_words(fields.get("paper")),
+        smoke=fields.get("smoke") is True,
+        factors=factors,
+        cells=tuple(_cell(one) for one in objects(fields.get("cells"))),
+        claims=tuple(_claim(one) for one in objects(fields.get("claims"))),
+        views=tuple(_view(one) for one in objects(fields.get("views"))),
+        phases=_names(fields.get("phases")),
+        local_phases=_names(fields.get("local_phases")),
+        alarms=tuple(_alarm(one) for one in objects(fields.get("alarms"))),
+        file=given,
+        fields=fields,
+        record=record,
+    )
+
+
+def _records(folder: Path) -> Callable[[str], Run | None]:
+    """The run records below a folder, each read once; results that are kept have none."""
+
+    @cache
+    def record(place: str) -> Run | None:
+        file = folder / place / RUN_FILE
+        try:
+            if not file.resolve().is_relative_to(folder.resolve()):
+                return None
+            return to_run(mapping(json.loads(file.read_text(encoding="utf-8"))), str(file))
+        except (OSError, ValueError, RecursionError, InputError):
+            return None
+
+    return record
+
+
+def _factor(fields: Fields) -> Factor:
+    name = _words(fields.get("name"))
+    return Factor(
+        name=name,
+        title=_words(fields.get("title")) or name.replace("_", " ").replace("-", " "),
+        unit=_words(fields.get("unit")),
+        levels=tuple(
+            Level(
+                name=_words(one.get("name")),
+                title=_words(one.get("title")) or _words(one.get("name")),
+                value=number(one.get("value")),
+            )
+            for one in objects(fields.get("levels"))
+        ),
+    )
+
+
+def _cell(fields: Fields) -> StudyCell:
+    samples = {}
+    for name, values in mapping(fields.get("measures")).items():
+        listed = values if isinstance(values, list) else []
+        found = [number(one) for one in listed[:SAMPLES_MAX]]
+        samples[name] = tuple(one for one in found if one is not None)
+    return StudyCell(
+        levels=_strings(fields.get("levels")),
+        runs=_names(fields.get("runs")),
+        digest=text(fields.get("digest")),
+        left_out=_words(fields.get("left_out")),
+        failed=tuple(_words(one.get("why")) for one in objects(fields.get("failed"))),
+        measures={name: values for name, values in samples.items() if values},
+    )
+
+
+def _claim(fields: Fields) -> Claim:
+    untested = _words(fields.get("untested"))
+    verdict = _words(fields.get("verdict")) or ("cannot be tested" if untested else "undecided")
+    return Claim(
+        name=_words(fields.get("name")),
+        figures=_names(fields.get("figures")),
+        finding=_words(fields.get("finding")),
+        expected=_words(fields.get("expected")),
+        verdict=verdict,
+        said=_words(fields.get("said")) or untested,
+        is_trend="trend" in fields,
+        parts=tuple(_part(one) for one in objects(fields.get("parts"))),
+    )
+
+
+def _part(fields: Fields) -> ClaimPart:
+    holds = {True: "holds", False: "does not hold"}
+    verdict = _words(fields.get("verdict")) or next(
+        (words for known, words in holds.items() if fields.get("holds") is known), ""
+    )
+    ratio = mapping(fields.get("ratio"))
+    low, middle, high = (number(ratio.get(name)) for name in ("low", "median", "high"))
+    words = "" if middle is None else n.ratio(middle)
+    if words and low is not None and high is not None:
+        known = low > 1 / FAR and high < FAR
+        interval = f"{n.significant(low, 2)} to {n.significant(high, 2)}"
+        words += f" ({interval if known else 'no interval'})"
+    return ClaimPart(
+        levels=_strings(fields.get("levels")),
+        words=words,
+        verdict=verdict,
+    )
+
+
+def _view(fields: Fields) -> View:
+    where = {}
+    for name, value in mapping(fields.get("where")).items():
+        where[name] = _names(value if isinstance(value, list) else [value])
+    kind = text(fields.get("kind"))
+    return View(
+        title=_words(fields.get("title")),
+        kind=kind if kind in KINDS else "lines",
+        across=_words(fields.get("across")),
+        curves=_words(fields.get("curves")),
+        panels=_words(fields.get("panels")),
+        measure=_words(fields.get("measure")) or "work",
+        where=where,
+    )
+
+
+def _alarm(fields: Fields) -> StudyAlarm:
+    return StudyAlarm(
+        rule=str(fields.get("rule") or "")[:WORDS_MAX],
+        text=_words(fields.get("text")),
+        grave=fields.get("grave") is True,
+    )
+
+
+def _words(value: object) -> str:
+    return text(value)[:WORDS_MAX]
+
+
+def _names(value: object) -> tuple[str, ...]:
+    listed = value if isinstance(value, list | tuple) else []
+    return tuple(_words(one) for one in listed if isinstance(one, str))
+
+
+def _strings(value: object) -> Mapping[str, str]:
+    return {name: _words(one) for name, one in mapping(value).items() if isinstance(one, str)}

@@ -1,0 +1,60 @@
+"""Results of studies made up for tests."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Levels = Mapping[str, str]
+
+
+def factor(name: str, levels: Sequence[str], values: Sequence[float] = ()) -> dict[str, Any]:
+    """A factor as `study.json` has it; `values` put its levels on an axis."""
+    found = [*values, *[None] * (len(levels) - len(values))]
+    rows = [
+        {"name": level, "title": level, "value": value}
+        for level, value in zip(levels, found, strict=True)
+    ]
+    return {"name": name, "title": name, "unit": "", "levels": rows}
+
+
+def result(
+    factors: Sequence[dict[str, Any]],
+    claims: Sequence[Mapping[str, Any]],
+    samples: Callable[[Levels], Mapping[str, Sequence[float]]],
+) -> dict[str, Any]:
+    """A `study.json` whose cells have what `samples` gives of their levels."""
+    names = [[level["name"] for level in one["levels"]] for one in factors]
+    cells: list[dict[str, Any]] = []
+    for chosen in itertools.product(*names):
+        levels = {one["name"]: level for one, level in zip(factors, chosen, strict=True)}
+        measures = {name: list(found) for name, found in samples(levels).items()}
+        cells.append(
+            {
+                "levels": levels,
+                "runs": [],
+                "digest": None,
+                "left_out": None,
+                "failed": [],
+                "measures": measures,
+            }
+        )
+    return {
+        "schema": "cuesta.study/2",
+        "name": "made-up",
+        "title": "Made up",
+        "question": "",
+        "paper": "000",
+        "smoke": False,
+        "seed": 1,
+        "file": {"claim": [dict(claim) for claim in claims]},
+        "factors": list(factors),
+        "cells": cells,
+        "claims": [],
+    }
+
+
+def claim(**keys: Any) -> dict[str, Any]:
+    """A claim with the texts that it needs."""
+    return {"name": "one", "finding": "found", "expected": "as much", **keys}

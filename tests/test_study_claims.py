@@ -1,0 +1,352 @@
+"""Claims of studies: verdicts, intervals, sentences, and claims that cannot be judged."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+
+from cuesta.errors import InputError
+from cuesta.lab.study.claims import check_claims, judged
+from cuesta.lab.study.measures import measures
+from studykit import Levels, claim, factor, result
+
+TOOLS = factor("tool", ["ours", "theirs"])
+SIZES = factor("size", ["small", "medium", "large"], [1, 2, 4])
+FASTER = {"measure": "work", "over": "size", "faster": {"tool": "ours"}, "than": {"tool": "theirs"}}
+
+
+def times(table: dict[str, list[float]]) -> Any:
+    """Samples of `work` by the names of the levels, joined by a space."""
+    return lambda levels: {"work": table[" ".join(levels.values())]}
+
+
+def around(middle: float, part: float = 0.01) -> list[float]:
+    return [middle * (1 - part), middle, middle * (1 + part)]
+
+
+def one(levels: list[dict[str, Any]], keys: dict[str, Any], samples: Any) -> dict[str, Any]:
+    made = result(levels, [claim(**keys)], samples)
+    check_claims(made["file"], made["factors"])
+    (found,) = judged(made)
+    return found
+
+
+def test_faster_at_every_level_holds() -> None:
+    def samples(levels: Levels) -> dict[str, list[float]]:
+        size = {"small": 1.0, "medium": 2.0, "large": 4.0}[levels["size"]]
+        return {"work": around(size if levels["tool"] == "ours" else 3 * size)}
+
+    found = one([TOOLS, SIZES], FASTER, samples)
+    assert found["verdict"] == "holds"
+    assert [part["levels"]["size"] for part in found["parts"]] == ["small", "medium", "large"]
+    assert all(part["holds"] for part in found["parts"])
+    assert found["said"].startswith(
+        "Ours needed 3 times less time of work than theirs at small (2.9"
+    )
+
+
+def test_slower_at_one_level_does_not_hold_and_the_sentence_says_where() -> None:
+    def samples(levels: Levels) -> dict[str, list[float]]:
+        wins = (levels["tool"] == "ours") != (levels["size"] == "large")
+        return {"work": around(1 if wins else 3)}
+
+    found = one([TOOLS, SIZES], FASTER, samples)
+    assert found["verdict"] == "does not hold"
+    assert "3 times more at large" in found["said"]
+
+
+def test_intervals_that_touch_leave_it_undecided_with_the_repeats_that_lack() -> None:
+    def samples(levels: Levels) -> dict[str, list[float]]:
+        return {"work": around(1 if levels["tool"] == "ours" else 1.2, 0.15)}
+
+    found = one([TOOLS, SIZES], FASTER, samples)
+    assert found["verdict"] == "undecided"
+    assert "about 14 repeats would be needed to decide" in found["said"]
+
+
+def test_a_level_that_was_not_run_leaves_it_undecided() -> None:
+    def samples(levels: Levels) -> dict[str, list[float]]:
+        if levels["size"] == "large":
+            return {}
+        return {"work": around(1 if levels["tool"] == "ours" else 3)}
+
+    found = one([TOOLS, SIZES], FASTER, samples)
+    assert found["verdict"] == "undecided"
+    assert "no verified run to compare at large" in found["said"]
+
+
+def test_a_combination_that_the_study_leaves_out_is_not_missed() -> None:
+    made = result(
+        [TOOLS, SIZES],
+        [claim(**FASTER)],
+        lambda levels: {"work": around(1 + (levels["tool"] == "theirs"))},
+    )
+    made["cells"] = [cell for cell in made["cells"] if cell["levels"]["size"] != "large"]
+    assert judged(made)[0]["verdict"] == "undecided"
+    made["file"]["without"] = [{"where": {"size": ["large"], "tool": "theirs"}, "why": "big"}]
+    (found,) = judged(made)
+    assert found["verdict"] == "holds"
+    assert "large" not in found["said"]
+
+
+def test_two_levels_are_enough_where_there_are_no_more() -> None:
+    sizes = factor("size", ["small", "large"])
+    found = one(
+        [TOOLS, sizes], FASTER, lambda levels: {"work": around(1 + (levels["tool"] == "theirs"))}
+    )
+    assert found["verdict"] == "holds"
+
+
+def test_a_level_without_a_value_is_no_place_on_an_axis() -> None:
+    kinds = factor("kind", ["scan", "join"])
+    found = one(
+        [TOOLS, kinds],
+        {**FASTER, "over": "kind"},
+        lambda levels: {"work": around(1 + (levels["tool"] == "theirs"))},
+    )
+    assert "less time of work than theirs for scan (" in found["said"]
+
+
+def test_a_claim_of_ours_may_compare_two_cells_alone() -> None:
+    keys = {
+        "measure": "work",
+        "faster": {"tool": "ours", "size": "small"},
+        "than": {"tool": "theirs", "size": "large"},
+    }
+    found = one(
+        [TOOLS, SIZES], keys, lambda levels: {"work": around(1 + 2 * (levels["tool"] == "theirs"))}
+    )
+    assert found["verdict"] == "holds"
+    assert found["said"].startswith(
+        "Ours, small needed 3 times less time of work than theirs, large (2."
+    )
+    assert one([TOOLS, SIZES], keys, lambda _: {})["verdict"] == "undecided"
+
+
+def test_at_least_and_at_most_bound_the_claimed_side() -> None:
+    def samples(levels: Levels) -> dict[str, list[float]]:
+        return {"work": around(1 if levels["tool"] == "ours" else 3)}
+
+    assert one([TOOLS, SIZES], {**FASTER, "by": 2.5}, samples)["verdict"] == "holds"
+    assert one([TOOLS, SIZES], {**FASTER, "by": 3.5}, samples)["verdict"] == "does not hold"
+    assert one([TOOLS, SIZES], {**FASTER, "under": 2.5}, samples)["verdict"] == "does not hold"
+    assert one([TOOLS, SIZES], {**FASTER, "by": 3}, samples)["verdict"] == "undecided"
+
+
+def test_the_same_within_a_factor() -> None:
+    keys = {
+        "measure": "work",
+        "over": "size",
+        "same": [{"tool": "ours"}, {"tool": "theirs"}],
+        "within": 1.2,
+    }
+    by_tool = {"ours": 1.0, "theirs": 1.05}
+    found = one([TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])})
+    assert found["verdict"] == "holds"
+    assert "Theirs needed, of the time of work of ours, 1.05 times at small" in found["said"]
+    by_tool["theirs"] = 1.5
+    found = one([TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])})
+    assert found["verdict"] == "does not hold"
+
+
+@pytest.mark.parametrize(
+    ("trend", "middles", "verdict"),
+    [
+        ("rises", (1, 2, 4), "holds"),
+        ("rises", (1, 1, 4), "holds"),
+        ("rises", (1, 4, 2), "does not hold"),
+        ("rises", (1, 1, 1), "undecided"),
+        ("falls", (4, 2, 1), "holds"),
+        ("falls", (1, 2, 4), "does not hold"),
+        ("flat", (1, 1.02, 1.01), "holds"),
+        ("flat", (1, 1.02, 1.5), "does not hold"),
+    ],
+)
+def test_trends(trend: str, middles: tuple[float, ...], verdict: str) -> None:
+    by_size = dict(zip(("small", "medium", "large"), middles, strict=True))
+    found = one(
+        [SIZES],
+        {"measure": "work", "over": "size", "trend": trend},
+        lambda levels: {"work": around(by_size[levels["size"]])},
+    )
+    assert found["verdict"] == verdict, found["said"]
+
+
+def test_the_sentence_of_a_trend_names_its_steps() -> None:
+    found = one(
+        [SIZES],
+        {"measure": "peak", "over": "size", "trend": "rises"},
+        lambda levels: {"peak": around({"small": 1, "medium": 2, "large": 4}[levels["size"]])},
+    )
+    assert found["said"].startswith(
+        "Memory from small was 2 times more (1.95 to 2.05) to medium and"
+    )
+    assert "in all 4 times more" in found["said"]
+
+
+def test_an_exponent_is_held_to_its_interval() -> None:
+    keys = {"measure": "work", "over": "size", "exponent": [0.8, 1.2]}
+
+    def samples(power: float) -> Any:
+        return lambda levels: {
+            "work": around({"small": 1, "medium": 2, "large": 4}[levels["size"]] ** power)
+        }
+
+    found = one([SIZES], keys, samples(1))
+    assert found["verdict"] == "holds"
+    assert found["said"].startswith("Time of work went with size to the power 1 (0.9")
+    assert one([SIZES], keys, samples(2))["verdict"] == "does not hold"
+    assert one([SIZES], keys, samples(1.2))["verdict"] == "undecided"
+
+
+def test_a_record_gives_sums_over_its_time_line_and_those_of_the_devices_of_the_trial() -> None:
+    record: dict[str, Any] = {
+        "wall_seconds": 3.0,
+        "cpu_seconds": 2.0,
+        "peak_resident_bytes": 1,
+        "read_bytes": 1,
+        "written_bytes": 1,
+        "device_read_bytes": 1,
+        "device_written_bytes": 1,
+        "inputs": [{"bytes": 5}, {"bytes": 6}],
+        "phases": [{"name": "load", "seconds": 1.0}],
+        "answer": {"counts": {"rows": 7}},
+        "samples": [{"wall_seconds": 3.0, "phases": [{"name": "load", "seconds": 1.0}]}],
+        "time": {"as_typed_seconds": 4.0, "work_seconds": 3.0},
+        "engine_log": {"tasks": 2},
+        "timeline": {
+            "seconds": [1.0, 3.0],
+            "machine": {"iowait_seconds": [0.1, 0.2]},
+            "pressure": {"io_some_seconds": [0.5, 0]},
+            "devices": {
+                "vda": {"reads": [10, 10]},
+                "loop0": {"reads": [1, 2]},
+                "loop1": {"reads": [3, 0]},
+            },
+        },
+    }
+    found = measures(record)
+    assert found["input"] == 11
+    assert found["work"] == 2
+    assert found["device reads"] == 6
+    assert found["device reads/s"] == 2
+    assert found["machine iowait_seconds"] == pytest.approx(0.3)
+    assert found["pressure io_some_seconds"] == 0.5
+    del record["timeline"]["devices"]["loop0"], record["timeline"]["devices"]["loop1"]
+    assert measures(record)["device reads"] == 20
+
+
+def test_two_measures_of_the_same_runs_are_compared() -> None:
+    keys = {
+        "over": "size",
+        "where": {"tool": "ours"},
+        "faster": {"measure": "phase map"},
+        "than": {"measure": "phase reduce"},
+        "by": 1.5,
+    }
+    found = one([TOOLS, SIZES], keys, lambda _: {"phase map": around(1), "phase reduce": around(2)})
+    assert found["verdict"] == "holds"
+    assert found["said"].startswith("Ours: time in map needed 2 times less")
+
+
+def test_a_phase_that_a_cell_does_without_took_nothing() -> None:
+    def samples(levels: Levels) -> dict[str, list[float]]:
+        loads = {"phase load": around(2)} if levels["tool"] == "theirs" else {}
+        return {"work": around(1), **loads}
+
+    keys = {**FASTER, "measure": "phase load", "by": 100}
+    found = one([TOOLS, SIZES], keys, samples)
+    assert found["verdict"] == "holds"
+    assert found["said"].startswith("Ours needed over 1000 times less time in load than theirs")
+    found = one([TOOLS, SIZES], {**FASTER, "measure": "phase lod"}, samples)
+    assert found["verdict"] == "undecided"
+
+
+def test_what_cannot_be_tested_says_why() -> None:
+    found = one([SIZES], {"untested": "needs twelve machines"}, lambda _: {"work": [1.0]})
+    assert (found["verdict"], found["said"]) == ("cannot be tested", "needs twelve machines")
+
+
+def test_one_repeat_decides_nothing() -> None:
+    found = one(
+        [TOOLS, SIZES], FASTER, lambda levels: {"work": [1.0 + 9 * (levels["tool"] == "theirs")]}
+    )
+    assert found["verdict"] == "undecided"
+    assert "one run alone" in found["said"]
+    assert all(math.isfinite(part["ratio"]["high"]) for part in found["parts"])
+
+
+def test_a_result_is_judged_the_same_way_every_time() -> None:
+    draw = random.Random(3)
+    made = result(
+        [SIZES],
+        [claim(measure="work", over="size", exponent=[0.5, 1.5])],
+        lambda levels: {"work": [draw.random() + 1 for _ in range(5)]},
+    )
+    assert judged(made) == judged(made)
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"faster": 1}, "faster is 1, give a table"),
+        ({"faster": {"tool": 1}}, "1 is not a level of tool"),
+        ({"faster": {"tol": "ours"}}, "tol is not a factor"),
+        ({"than": []}, "than is [], give a table"),
+        ({"over": None, "figures": ["000:figure-2"]}, "a claim about a figure must hold over a"),
+        ({"over": None}, "size is left open"),
+        ({"over": 3}, "over is 3, give one factor: tool, size"),
+        ({"over": ["size"]}, "over is ['size'], give one factor"),
+        ({"over": "tool"}, "tool is what the claim is made over"),
+        ({"measure": "speed"}, "measure is 'speed'"),
+        ({"measure": 5}, "measure is 5"),
+        ({"by": "2"}, "by is '2', give a number above 0"),
+        ({"by": True}, "by is True"),
+        ({"by": 3, "under": 2}, "by is not below under"),
+        ({"within": 2}, "within does not go with faster"),
+        ({"trend": "rises"}, "give one of faster, same, trend, exponent"),
+        ({"where": "warm"}, "where is 'warm', give a table"),
+        ({"where": {"size": "small"}}, "size is what the claim is made over"),
+        ({"figures": "000:figure-2"}, "figures is '000:figure-2', give a list"),
+        ({"finding": 1}, "finding is 1, give text"),
+        ({"untested": "no"}, "faster stands beside untested"),
+        ({"speed": 1}, "speed is not known"),
+    ],
+)
+def test_a_claim_that_cannot_be_judged_is_refused(keys: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError) as refused:
+        check_claims({"claim": [claim(**{**FASTER, **keys})]}, [TOOLS, SIZES])
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"over": "size", "trend": "rises", "measure": "work"}, "tool is left open"),
+        (
+            {"over": "size", "faster": {"tool": "ours"}, "than": {}, "measure": "work"},
+            "tool is left open",
+        ),
+        ({"over": "size", "trend": "up", "measure": "work"}, "trend is 'up'"),
+        ({"over": "tool", "exponent": [0, 1], "measure": "work"}, "size is left open"),
+        ({"over": "size", "exponent": 1, "measure": "work"}, "exponent is 1"),
+        ({"over": "size", "same": 1, "measure": "work"}, "same is 1"),
+        ({"over": "size", "same": [1, 2], "measure": "work"}, "same is 1, give a table"),
+    ],
+)
+def test_a_claim_must_fix_everything(keys: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match="claim one: ") as refused:
+        check_claims({"claim": [claim(**keys)]}, [TOOLS, SIZES])
+    assert told in str(refused.value)
+
+
+def test_two_claims_of_one_name_are_refused() -> None:
+    row = claim(**FASTER)
+    with pytest.raises(InputError, match="two claims of this name"):
+        check_claims({"claim": [row, row]}, [TOOLS, SIZES])
+    with pytest.raises(InputError, match=r"write \[\[claim\]\]"):
+        check_claims({"claim": 1}, [TOOLS, SIZES])

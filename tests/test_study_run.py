@@ -1,0 +1,259 @@
+"""A study is run in its order, goes on where it was stopped, and tells of what failed."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cuesta.cli.app import call
+from cuesta.cli.study_means import started_store
+from cuesta.engines import Engine, get_engine
+from cuesta.errors import EngineError, InputError, VerificationError
+from cuesta.lab.observer import Silent
+from cuesta.lab.study import cells, estimate, file, order, result, run
+from cuesta.lab.study.trials import Means
+from labkit import CopyEngine
+from test_study_file import TINY, to_study
+
+MEANS = Means(engine=get_engine)
+SORT = """
+question = "Does memory matter?"
+workload = "sort"
+repeats = 1
+
+[settings]
+inputs = ["records"]
+cores = 1
+memory = "512MiB"
+
+[[input]]
+name = "records"
+make = "tera"
+rows = 1000
+
+[[factor]]
+name = "tool"
+levels = [
+    { name = "plain" },
+    { name = "told", engine_options = { ranks = 3 } },
+    { name = "stored", store = "64MiB" },
+]
+"""
+
+
+def test_a_study_runs_and_goes_on(tmp_path: Path) -> None:
+    study = to_study(TINY)
+    whole, found = run.run(study, tmp_path / "out", MEANS, Silent())
+    assert [len(one.runs) for one in found] == [2, 2, 2, 0]
+    cell = whole["cells"][1]
+    assert cell["levels"] == {"scaling": "weak", "cores": "two"}
+    assert cell["runs"] == ["runs/weak_two/1", "runs/weak_two/2"]
+    assert len(cell["measures"]["work"]) == 2
+    assert all(0 < seconds < 20 for seconds in cell["measures"]["typed"])
+    assert whole["cells"][3]["left_out"] == "it is the same"
+    folder = tmp_path / "out" / "runs" / "weak_two" / "1"
+    assert [one.name for one in folder.iterdir()] == ["run.json"]
+    record = json.loads((folder / "run.json").read_text())
+    assert (record["parameters"]["blocks"], record["threads"]) == (6, 2)
+    before = (folder / "run.json").stat().st_mtime_ns
+    (tmp_path / "out" / "runs" / "weak_one" / "2" / "run.json").unlink()
+    again, _ = run.run(study, tmp_path / "out", MEANS, Silent())
+    assert (folder / "run.json").stat().st_mtime_ns == before
+    assert len(again["cells"][0]["runs"]) == 2
+    # With other settings none of it is kept.
+    other = to_study(TINY.replace("blocks = 3", "blocks = 4"))
+    run.run(replace(other, repeats=1), tmp_path / "out", MEANS, Silent())
+    record = json.loads((folder / "run.json").read_text())
+    assert record["parameters"]["blocks"] == 8
+    result.complain(found)
+
+
+def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
+    study = file.parsed("tiny", tomllib.loads(SORT))
+    means = Means(engine=get_engine, store=started_store)
+    out = tmp_path / "out"
+    whole, found = run.run(study, out, means, Silent())
+    assert [one.failed for one in found] == [[], [], []]
+    assert len({cell["digest"] for cell in whole["cells"]}) == 1
+    record = json.loads((out / "runs/stored/1/run.json").read_text())
+    assert record["inputs"][0]["path"] == "cuesta:///records"
+    made = (out / "inputs" / "records").stat().st_mtime_ns
+    run.run(study, out, means, Silent())
+    assert (out / "inputs" / "records").stat().st_mtime_ns == made
+    smaller = file.parsed("tiny", tomllib.loads(SORT.replace("1000", "500")))
+    again, _ = run.run(smaller, out, means, Silent())
+    assert [cell["measures"]["count records"] for cell in again["cells"]] == [[500.0]] * 3
+
+
+def test_inputs_may_lie_apart(tmp_path: Path) -> None:
+    text = SORT.replace("rows = 1000", 'rows = 1000\nat = "remote"')
+    study = file.parsed("tiny", tomllib.loads(text))
+    with pytest.raises(InputError, match="say where by --remote URI"):
+        run.run(study, tmp_path / "out", MEANS, Silent())
+    apart = f"local://{tmp_path}/apart"
+    means = Means(engine=get_engine, remote=apart)
+    in_blocks = text.replace('"remote"', '"remote"\nblock = "1MiB"')
+    blocks = file.parsed("tiny", tomllib.loads(in_blocks))
+    with pytest.raises(InputError, match="no blocks whose size could be chosen; give one of hdfs"):
+        run.run(blocks, tmp_path / "out", means, Silent())
+    plain = replace(study, factors=cells.only(study.factors, ["tool=plain"]))
+    whole, _ = run.run(plain, tmp_path / "out", means, Silent())
+    assert (tmp_path / "apart" / "records").stat().st_size == 100_000
+    assert whole["cells"][0]["measures"]["count records"] == [1000.0]
+
+
+def scan(folder: Path, engines: dict[str, Engine]) -> tuple[result.Result, list[result.Found]]:
+    """A study of engines of tests on a file of two lines."""
+    folder.mkdir(exist_ok=True)
+    (folder / "pairs.txt").write_text("")
+    text = f"""
+question = "?"
+workload = "scan"
+repeats = 2
+[settings]
+inputs = ["a"]
+cores = 1
+parameters = {{ min_abs_score = 0.5 }}
+[[input]]
+name = "a"
+path = "{folder}/pairs.txt"
+[[factor]]
+name = "tool"
+levels = [{{ name = "one", engine = "native" }}, {{ name = "two", engine = "spark" }}]
+"""
+    means = Means(engine=lambda name: engines[name])
+    return run.run(file.parsed("s", tomllib.loads(text)), folder / "out", means, Silent())
+
+
+def test_an_engine_that_lacks_something_is_left_out_and_a_wrong_answer_has_no_time(
+    tmp_path: Path,
+) -> None:
+    engines: dict[str, Engine] = {
+        "native": CopyEngine(name="native", extra="0\t0\n"),
+        "spark": CopyEngine(name="spark", lacking="there is no Java"),
+    }
+    whole, found = scan(tmp_path / "wrong", engines)
+    wrong, lacking = whole["cells"]
+    assert lacking["left_out"] == "there is no Java"
+    assert wrong["measures"] == {}
+    assert "is wrong" in wrong["failed"][0]["why"]
+    assert len(wrong["failed"]) == 1
+    with pytest.raises(VerificationError, match="one: the answer of scan on native is wrong"):
+        result.complain(found)
+
+    def dies(*_: object) -> None:
+        raise EngineError("it broke")
+
+    engines["native"] = CopyEngine(name="native", before=dies)
+    _, found = scan(tmp_path / "broken", engines)
+    with pytest.raises(EngineError, match="one: it broke"):
+        result.complain(found)
+
+
+def test_answers_that_must_be_equal_are_held_equal(tmp_path: Path) -> None:
+    study = file.parsed("tiny", tomllib.loads(SORT))
+    combined = cells.combinations(study)
+    found = [result.Found(combination=one, digest=str(i)) for i, one in enumerate(combined)]
+    with pytest.raises(VerificationError, match="answers differ: plain 0, told 1"):
+        result.complain(found)
+    del tmp_path
+
+
+def test_the_order_is_drawn_and_stops_where_it_is_tight() -> None:
+    combined = cells.combinations(to_study(TINY))
+    drawn = [(one.name, repeat) for one, repeat in order.rounds(combined, 5, 1, lambda _: False)]
+    assert drawn == [
+        (one.name, repeat) for one, repeat in order.rounds(combined, 5, 1, lambda _: False)
+    ]
+    orders = [tuple(name for name, repeat in drawn if repeat == r) for r in range(1, 6)]
+    assert len(set(orders)) > 2
+    assert {tuple(sorted(one)) for one in orders} == {tuple(sorted(orders[0]))}
+    assert order.is_tight([1.0, 1.01, 1.0, 1.0, 1.0, 0.99], 0.05)
+    assert not order.is_tight([1.0, 1.01, 1.0, 1.0, 1.0], 0.05)  # an interval of 94 %
+    assert not order.is_tight([1.0, 1.3, 1.0, 1.0, 1.0, 0.99], 0.05)
+    assert not order.is_tight([1.0] * 9, None)
+
+
+def test_a_budget_ends_a_study_and_the_rest_comes_later(tmp_path: Path) -> None:
+    study = to_study(TINY)
+    short, found = run.run(replace(study, minutes=1e-9), tmp_path / "out", MEANS, Silent())
+    assert short["budget_spent"]
+    assert sum(len(one.runs) for one in found) <= 1
+    assert "3 of 4 combinations, each run up to 2 times" in estimate.sentence(
+        study, cells.combinations(study), None
+    )
+    whole, _ = run.run(study, tmp_path / "out", MEANS, Silent())
+    assert not whole["budget_spent"]
+    told = estimate.sentence(study, cells.combinations(study), whole)
+    assert ": about " in told
+
+
+def test_the_command_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tiny.toml").write_text(TINY)
+    words = ["study", "run", str(tmp_path / "tiny.toml"), "-o", str(tmp_path / "out")]
+    assert call([*words, "--smoke", "--only", "cores=one"]) == 0
+    said = capsys.readouterr().out
+    assert "scaling weak, cores one: " in said
+    assert f"report: {tmp_path}/out/report.html" in said
+    assert "Does it scale?" in (tmp_path / "out" / "report.html").read_text()
+    again = ["report", str(tmp_path / "out"), "-o", str(tmp_path / "again.html")]
+    assert call(again) == 0
+    assert call(["study", "check", str(tmp_path / "out")]) == 1
+    assert "Every answer is verified" in capsys.readouterr().out
+    assert json.loads((tmp_path / "out" / "study.json").read_text())["smoke"]
+    assert call([*words, "--only", "cores=nine"]) == 2
+    assert "cores has no nine; it has one, two" in capsys.readouterr().err
+
+
+HELD = """
+question = "?"
+workload = "sort"
+repeats = 1
+[settings]
+inputs = ["records"]
+cores = 1
+memory = "512MiB"
+[[input]]
+name = "records"
+make = "tera"
+rows = 200000
+[[factor]]
+name = "disk"
+levels = [
+    { name = "free" },
+    { name = "slow", machine = { disk-rate = "20MB/s", disk-holds = "input,output" } },
+]
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="factors of the machine need root")
+def test_a_level_may_hold_the_machine_to_a_rate(tmp_path: Path) -> None:
+    study = file.parsed("held", tomllib.loads(HELD))
+    whole, found = run.run(study, tmp_path / "out", MEANS, Silent())
+    if found[1].left_out:
+        pytest.skip(found[1].left_out)
+    free, slow = whole["cells"]
+    assert slow["failed"] == []
+    assert slow["digest"] == free["digest"]
+    assert slow["measures"]["typed"][0] > free["measures"]["typed"][0]
+    record = json.loads((tmp_path / "out/runs/slow/1/run.json").read_text())
+    assert record["machine_factors"]["asked"]["disk-rate"] == "20MB/s"
+    assert any(name.startswith("disk") for name in record["machine_factors"]["probed"])
+    assert [one.name for one in (tmp_path / "out/runs/slow/1").iterdir()] == ["run.json"]
+
+
+def test_a_factor_that_needs_root_is_left_out_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    study = file.parsed("held", tomllib.loads(HELD))
+    _, found = run.run(study, tmp_path / "out", MEANS, Silent())
+    assert [one.left_out for one in found] == [None, "machine factor disk-holds needs root"]
+    wrong = file.parsed("held", tomllib.loads(HELD.replace("disk-rate", "disk-colour")))
+    with pytest.raises(InputError, match="disk-colour"):
+        cells.combinations(wrong)

@@ -1,0 +1,170 @@
+"""`tools/papers.py`: the page of figures, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import papers
+
+ROOT = Path(__file__).resolve().parent.parent
+LIST = """
+[[paper]]
+id = "000"
+name = "One"
+title = "Title"
+source = "Source"
+figures = 2
+tables = 0
+
+[[figure]]
+id = "000:figure-1"
+title = "First"
+shows = "What it shows."
+
+[[figure]]
+id = "000:figure-2"
+title = "Second"
+shows = "What it shows."
+waits = "a machine"
+"""
+CLAIM = """
+question = "Why?"
+
+[[claim]]
+name = "one"
+figures = ["000:figure-1"]
+finding = "It was fast | so it was."
+expected = "As fast."
+measure = "work"
+over = "size"
+trend = "rises"
+"""
+JUDGED = {
+    "name": "one",
+    "figures": ["000:figure-1"],
+    "measure": "work",
+    "over": "size",
+    "trend": "rises",
+    "verdict": "holds",
+    "said": "Time of work grew.",
+}
+
+
+def tree(folder: Path, listed: str = LIST, study: str = CLAIM, **result: Any) -> Path:
+    """A checkout with a list, a study and its result."""
+    for name in ("spec", "studies/results", "docs"):
+        (folder / name).mkdir(parents=True)
+    (folder / "spec/papers.toml").write_text(listed)
+    (folder / "studies/one.toml").write_text(study)
+    kept = {"smoke": False, "claims": [JUDGED], **result}
+    (folder / "studies/results/one.json").write_text(json.dumps(kept))
+    return folder
+
+
+def test_the_page_of_this_repository_is_current() -> None:
+    done = subprocess.run(
+        [sys.executable, "tools/papers.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_figure_has_the_verdict_and_the_sentence_of_the_result(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    assert papers.main([], root) == 0
+    page = (root / "docs/papers.md").read_text()
+    assert "| [Figure 1](#000-figure-1-first) | What it shows. | 1 holds |" in page
+    assert (
+        "| **holds** | It was fast \\| so it was. | As fast. | Time of work grew. "
+        "| [one](../studies/one.toml) |"
+    ) in page
+    assert "| Figure 2 | What it shows. | waits for a machine |" in page
+    assert papers.main(["--check"], root) == 0
+
+
+def test_a_claim_without_a_result_is_not_run(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    (root / "studies/results/one.json").unlink()
+    papers.main([], root)
+    assert "1 not run" in (root / "docs/papers.md").read_text()
+
+
+def test_what_cannot_be_tested_says_why_without_a_result(tmp_path: Path) -> None:
+    kept = CLAIM.partition("measure")[0] + 'untested = "no such machine"\n'
+    root = tree(tmp_path, study=kept)
+    (root / "studies/results/one.json").unlink()
+    papers.main([], root)
+    assert "| **cannot be tested** |" in (root / "docs/papers.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"listed": LIST.replace("figures = 2", "figures = 3")}, "000:figure-3 is missing"),
+        ({"listed": LIST.replace("figures = 2", "figures = 1")}, "000 has no figure 2"),
+        ({"listed": LIST.replace("figure-2", "figure-1")}, "000:figure-1 is there twice"),
+        ({"listed": LIST.replace('waits = "a machine"', "")}, "000:figure-2 has no study"),
+        ({"listed": f"{LIST}required = true"}, "000:figure-2 must have a study"),
+        ({"listed": LIST.replace("waits", "wats")}, "000:figure-2: wats is not known"),
+        ({"listed": LIST.replace('shows = "What it shows."', "", 1)}, "shows is missing"),
+        ({"listed": LIST.replace("000:figure-2", "001:figure-2")}, "001:figure-2 is no id"),
+        ({"study": CLAIM.replace("figure-1", "figure-2")}, "waits and studies/one.toml; leave one"),
+        ({"study": CLAIM.replace("figure-1", "figure-9")}, "000:figure-9 is not in spec/papers"),
+        ({"study": CLAIM.replace("rises", "falls")}, "claim one has changed since; run the study"),
+        ({"smoke": True}, "is of the smoke size"),
+        ({"claims": []}, "claim one has changed since"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    change: dict[str, Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tree(tmp_path, **change)
+    assert papers.main(["--check"], root) == 1
+    assert told in capsys.readouterr().out
+
+
+def test_a_page_that_is_not_current_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tree(tmp_path)
+    assert papers.main(["--check"], root) == 1
+    assert "docs/papers.md is not current" in capsys.readouterr().out
+
+
+def test_a_result_is_kept_with_what_its_claims_use(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    (root / "run").mkdir()
+    samples = {"work": [1.23456789], "cpu": [2.0], "phase load": [3.0], "log tasks": [4.0]}
+    sides = {"faster": {"measure": "log tasks"}, "than": {"a": "b"}}
+    whole: dict[str, Any] = {
+        "name": "one",
+        "smoke": False,
+        "phases": ["load"],
+        "claims": [{**JUDGED, **sides}],
+        "views": [],
+        "cells": [{"levels": {}, "runs": ["runs/a/1"], "measures": samples}],
+        "machine": {"cpu": "x", "filesystems": ["/somewhere"]},
+    }
+    (root / "run/study.json").write_text(json.dumps(whole))
+    assert papers.main(["--keep", str(root / "run")], root) == 0
+    kept = json.loads((root / "studies/results/one.json").read_text())
+    expected = {"work": [1.23457], "phase load": [3.0], "log tasks": [4.0]}
+    assert kept["cells"][0] == {"levels": {}, "runs": [], "measures": expected}
+    assert kept["machine"] == {"cpu": "x"}
+    (root / "run/study.json").write_text(json.dumps(whole | {"smoke": True}))
+    with pytest.raises(SystemExit, match="is of the smoke size"):
+        papers.main(["--keep", str(root / "run")], root)
+
+
+def test_a_result_without_a_study_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tree(tmp_path)
+    (root / "studies/results/one.json").rename(root / "studies/results/two.json")
+    assert papers.main(["--check"], root) == 1
+    assert "studies/results/two.json has no study" in capsys.readouterr().out

@@ -1,0 +1,331 @@
+"""Write `docs/papers.md`: every figure and table of the papers, and what the studies found of it.
+
+    python tools/papers.py [--check]
+    python tools/papers.py --keep DIR...
+
+It comes from `spec/papers.toml`, the claims in `studies/` and the results in `studies/results/`.
+With `--check` nothing is written: it prints one line for each thing that is wrong and exits with 1,
+be it that a figure lacks in the list, that a study names one that is not there, that a result does
+not belong to its study, or that the page is not current.
+
+`--keep` puts the `study.json` of a folder of `cuesta study run`, of the real size, into
+`studies/results`, with the samples that its claims and views use, and writes the page again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import textwrap
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+VERDICTS = ("holds", "does not hold", "undecided", "cannot be tested")
+NOT_RUN = "not run"
+COLUMNS = 100
+HEAD = """\
+# The papers, figure by figure
+
+<!-- Written by `python tools/papers.py` from spec/papers.toml, studies/ and studies/results/;
+change those instead. -->
+
+Every figure and table of the papers this project builds on, what it shows, and what became of it on
+the machine that the results name: a claim **holds** when the whole interval of every comparison
+lies on the side that the paper found, at three levels of the factor or more; it **does not hold**
+when one lies wholly on the other side; else it is **undecided**. What cannot be shown on such a
+machine says why. `cuesta study run NAME` runs a study again.
+"""
+_ID = re.compile(r"\d{3}:(figure|table)-(\d+)([a-z]?)")
+_STATES = ("waits", "not_here")
+_TEXTS = ("id", "title", "shows")
+_FIELDS = frozenset({*_TEXTS, *_STATES, "required"})
+_COMPARING = (
+    "measure", "where", "over", "faster", "than", "by", "under", "same", "within", "trend",
+    "exponent", "untested", "figures",
+)  # fmt: skip
+"""Keys of a claim that decide its verdict."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claimed:
+    """A claim of a study about a figure; `judged` is what its kept result says of it."""
+
+    study: str
+    claim: Row
+    judged: Row | None
+
+    @property
+    def verdict(self) -> str:
+        """Of the kept result; a claim that cannot be tested needs none."""
+        if "untested" in self.claim:
+            return "cannot be tested"
+        return str(self.judged["verdict"]) if self.judged else NOT_RUN
+
+    @property
+    def said(self) -> str:
+        """What was found, or why not."""
+        if "untested" in self.claim:
+            return str(self.claim["untested"])
+        return str(self.judged["said"]) if self.judged else "its result is not kept yet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Papers:
+    """What the files say: papers, figures, and claims by the figure they are about."""
+
+    papers: Sequence[Row]
+    figures: Sequence[Row]
+    studies: Mapping[str, Row]
+    results: Mapping[str, Row]
+
+    @classmethod
+    def read(cls, root: Path) -> Papers:
+        """Those of the checkout at `root`."""
+        listed = tomllib.loads((root / "spec/papers.toml").read_text("utf-8"))
+        studies = {
+            path.stem: tomllib.loads(path.read_text("utf-8"))
+            for path in sorted((root / "studies").glob("*.toml"))
+        }
+        results = {
+            path.stem: json.loads(path.read_text("utf-8"))
+            for path in sorted((root / "studies/results").glob("*.json"))
+        }
+        return cls(
+            papers=listed["paper"], figures=listed["figure"], studies=studies, results=results
+        )
+
+    def claims(self, figure: str) -> list[Claimed]:
+        """Claims about a figure, in the order of the studies' names."""
+        return [
+            Claimed(study=name, claim=claim, judged=self.judged(name, claim))
+            for name, study in self.studies.items()
+            for claim in study.get("claim", [])
+            if figure in claim.get("figures", [])
+        ]
+
+    def judged(self, study: str, claim: Row) -> Row | None:
+        """What the kept result of a study says of a claim."""
+        rows = self.results.get(study, {}).get("claims", [])
+        return next((row for row in rows if row["name"] == claim["name"]), None)
+
+
+def main(arguments: Sequence[str], root: Path = ROOT) -> int:
+    """Write the page, or check it."""
+    page = root / "docs/papers.md"
+    if list(arguments[:1]) == ["--keep"]:
+        for folder in arguments[1:]:
+            keep(Path(folder), root)
+        arguments = ()
+    papers = Papers.read(root)
+    if list(arguments) != ["--check"]:
+        page.write_text(page_text(papers), encoding="utf-8")
+        return 0
+    found = list(problems(papers))
+    if not found and (not page.is_file() or page.read_text("utf-8") != page_text(papers)):
+        found = ["docs/papers.md is not current; run `python tools/papers.py`"]
+    for one in found:
+        print(one)
+    return 1 if found else 0
+
+
+def keep(folder: Path, root: Path) -> None:
+    """Put the result of a study with the results that are kept."""
+    result = json.loads((folder / "study.json").read_text("utf-8"))
+    if result["smoke"]:
+        sys.exit(f"{folder} is of the smoke size; keep that of the real size")
+    used = _measures(result)
+    for cell in result["cells"]:
+        samples = {name: all_ for name, all_ in cell["measures"].items() if name in used}
+        cell["measures"] = {
+            name: [float(f"{one:.6g}") for one in all_] for name, all_ in samples.items()
+        }
+        cell["runs"] = []
+    result["machine"].pop("filesystems", None)
+    (root / "studies/results").mkdir(exist_ok=True)
+    target = root / "studies/results" / f"{result['name']}.json"
+    target.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _measures(result: Row) -> set[str]:
+    """The measures that a result is read for."""
+    found = {"work", "wall", "peak", *(f"phase {name}" for name in result.get("phases", []))}
+    for row in [*result["claims"], *result["views"]]:
+        sides = [row.get("faster"), row.get("than"), *row.get("same", [])]
+        found |= {one["measure"] for one in [row, *filter(None, sides)] if "measure" in one}
+    return found
+
+
+def problems(papers: Papers) -> Iterator[str]:
+    """What is wrong in the list, the claims and the results, a line each."""
+    ids = [figure.get("id", "") for figure in papers.figures]
+    yield from (f"spec/papers.toml: {one} is there twice" for one in sorted(_twice(ids)))
+    for paper in papers.papers:
+        yield from _lacking(paper, ids)
+    for figure in papers.figures:
+        yield from _wrong(figure, papers)
+    for name, study in papers.studies.items():
+        for claim in study.get("claim", []):
+            unknown = [one for one in claim.get("figures", []) if one not in ids]
+            yield from (f"studies/{name}.toml: {one} is not in spec/papers.toml" for one in unknown)
+    for name, result in papers.results.items():
+        yield from _stale(name, result, papers)
+
+
+def _twice(ids: Sequence[str]) -> set[str]:
+    return {one for one in ids if ids.count(one) > 1}
+
+
+def _lacking(paper: Row, ids: Sequence[str]) -> Iterator[str]:
+    """Figures and tables of a paper that are not in the list, or do not exist."""
+    counts = {"figure": paper["figures"], "table": paper["tables"]}
+    matches = [_ID.fullmatch(one) for one in ids if one.startswith(f"{paper['id']}:")]
+    listed = {(found[1], int(found[2])) for found in matches if found}
+    there = {(kind, number) for kind, count in counts.items() for number in range(1, count + 1)}
+    for kind, number in sorted(there - listed):
+        yield f"spec/papers.toml: {paper['id']}:{kind}-{number} is missing"
+    for kind, number in sorted(listed - there):
+        yield f"spec/papers.toml: {paper['id']} has no {kind} {number}"
+
+
+def _wrong(figure: Row, papers: Papers) -> Iterator[str]:
+    name = figure.get("id", "")
+    where = f"spec/papers.toml: {name}"
+    if not _ID.fullmatch(name) or name[:3] not in {paper["id"] for paper in papers.papers}:
+        yield f"{where} is no id of a figure or table of a paper"
+    unknown = sorted(figure.keys() - _FIELDS)
+    missing = [key for key in _TEXTS if not str(figure.get(key, "")).strip()]
+    yield from (f"{where}: {key} is not known" for key in unknown)
+    yield from (f"{where}: {key} is missing" for key in missing)
+    states = [key for key in _STATES if key in figure]
+    claims = papers.claims(name)
+    if len(states) > 1 or (claims and states):
+        others = [f"studies/{one.study}.toml" for one in claims[:1]]
+        yield f"{where} has {' and '.join([*states, *others])}; leave one"
+    if figure.get("required") and states:
+        yield f"{where} must have a study"
+    if not claims and not states:
+        yield f"{where} has no study; say what it waits for, or why it is not here"
+
+
+def _stale(name: str, result: Row, papers: Papers) -> Iterator[str]:
+    where = f"studies/results/{name}.json"
+    if name not in papers.studies:
+        yield f"{where} has no study"
+        return
+    if result.get("smoke"):
+        yield f"{where} is of the smoke size; keep that of the real size"
+    kept = {claim["name"]: claim for claim in result.get("claims", [])}
+    for claim in papers.studies[name].get("claim", []):
+        before = kept.get(claim["name"])
+        changed = before is None or any(before.get(key) != claim.get(key) for key in _COMPARING)
+        if changed and "untested" not in claim:
+            yield f"{where}: claim {claim['name']} has changed since; run the study again"
+
+
+def page_text(papers: Papers) -> str:
+    """The page."""
+    parts = [HEAD, _summary(papers)]
+    for paper in papers.papers:
+        own = [one for one in papers.figures if one["id"].startswith(f"{paper['id']}:")]
+        parts.append(_list(paper, own, papers))
+        parts += [
+            _section(one, papers.claims(one["id"])) for one in own if _is_studied(one, papers)
+        ]
+    return "\n".join(parts)
+
+
+def _is_studied(figure: Row, papers: Papers) -> bool:
+    return bool(papers.claims(figure["id"]))
+
+
+def _summary(papers: Papers) -> str:
+    """Claims by verdict, and figures without one, for each paper."""
+    names = [*VERDICTS, NOT_RUN, "waits", "not here"]
+    rows = [f"| | figures and tables | {' | '.join(names)} |", f"|---|{'--:|' * (len(names) + 1)}"]
+    for paper in papers.papers:
+        own = [one for one in papers.figures if one["id"].startswith(f"{paper['id']}:")]
+        counts: Counter[str] = Counter()
+        seen: set[tuple[str, str]] = set()
+        for figure in own:
+            claims = papers.claims(figure["id"])
+            new = [one for one in claims if (one.study, one.claim["name"]) not in seen]
+            seen |= {(one.study, one.claim["name"]) for one in claims}
+            counts.update(one.verdict for one in new)
+            if not claims:
+                counts["waits" if "waits" in figure else "not here"] += 1
+        cells = " | ".join(str(counts[name] or "") for name in names)
+        rows.append(f"| {paper['name']} | {len(own)} | {cells} |")
+    return "\n".join([*rows, "", "Verdicts count claims; the last two columns count figures.", ""])
+
+
+def _list(paper: Row, figures: Sequence[Row], papers: Papers) -> str:
+    rows = [
+        f"## {paper['name']}",
+        "",
+        *textwrap.wrap(f"*{paper['title']}*", COLUMNS),
+        "",
+        f"{paper['source']}.",
+        "",
+        "| | what it shows | state |",
+        "|---|---|---|",
+    ]
+    for figure in figures:
+        claims = papers.claims(figure["id"])
+        name = _number(figure)
+        shown = f"[{name}](#{_anchor(figure)})" if claims else name
+        rows.append(f"| {shown} | {_cell(figure['shows'])} | {_state(figure, claims)} |")
+    return "\n".join([*rows, ""])
+
+
+def _state(figure: Row, claims: Sequence[Claimed]) -> str:
+    if claims:
+        counts = Counter(one.verdict for one in claims)
+        return ", ".join(f"{counts[name]} {name}" for name in (*VERDICTS, NOT_RUN) if counts[name])
+    if "waits" in figure:
+        return f"waits for {_cell(figure['waits'])}"
+    return f"not here: {_cell(figure.get('not_here', ''))}"
+
+
+def _section(figure: Row, claims: Sequence[Claimed]) -> str:
+    """A figure with the claims about it."""
+    rows = [
+        f"### {_heading(figure)}",
+        "",
+        "| verdict | the paper found | expected here | found here | study |",
+        "|---|---|---|---|---|",
+    ]
+    for one in claims:
+        link = f"[{one.study}](../studies/{one.study}.toml)"
+        texts = [_cell(one.claim[key]) for key in ("finding", "expected")]
+        rows.append(f"| **{one.verdict}** | {' | '.join(texts)} | {_cell(one.said)} | {link} |")
+    return "\n".join([*rows, ""])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _number(figure: Row) -> str:
+    """Such as Figure 6a."""
+    return str(figure["id"]).partition(":")[2].replace("-", " ").capitalize()
+
+
+def _heading(figure: Row) -> str:
+    return f"{figure['id'][:3]} {_number(figure)}: {figure['title']}"
+
+
+def _anchor(figure: Row) -> str:
+    """As code hosts make it of a heading."""
+    return re.sub(r"[^\w\- ]", "", _heading(figure).lower()).replace(" ", "-")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
