@@ -1,0 +1,133 @@
+"""`cuesta advise WORKLOAD`: which machine, how many nodes, which engine, at what time and price."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cuesta.cli import typed
+
+
+def register(app: typer.Typer) -> None:
+    """Add `advise`."""
+    app.command(
+        "advise", help="Say which machine, how many nodes and which engine a job deserves."
+    )(typed.command(AdviseOptions, _advise))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviseOptions:
+    """The words and options of `advise`, as they are typed."""
+
+    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="Such as assemble.")]
+    more: Annotated[list[str] | None, typer.Argument(hidden=True)] = None
+    input_size: Annotated[
+        str, typer.Option("--input-size", metavar="SIZE", help="Bytes of the input, as 452GB.")
+    ]
+    machines: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--machines", metavar="FILE...", help="Machines by name or file; all known without it."
+        ),
+    ] = None
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option("--runs", metavar="PATH", help="Choose among settings of runs made here."),
+    ] = None
+    years: Annotated[
+        float, typer.Option("--years", min=0.01, help="How long a bought node is used.")
+    ] = 4.0
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say what it follows from: sums, runs, assumptions.")
+    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write a page.")
+    ] = None
+
+
+def _advise(options: AdviseOptions) -> None:
+    from cuesta.model import advise
+
+    found = _found(options)
+    if options.output:
+        from cuesta.report.advice import write
+
+        typer.echo(str(write(found, options.output)), err=True)
+    if options.as_json:
+        typer.echo(json.dumps(found, indent=1))
+        return
+    typer.echo(advise.headline(found))
+    for number, one in enumerate(found["best"], start=1):
+        typer.echo(f"{number}. {one['title']}: {one['words']}")
+    for line in advise.consequences(found):
+        typer.echo(line)
+    if options.explain:
+        for line in explained(found):
+            typer.echo(line)
+    else:
+        typer.echo("--explain says what this follows from, --json has all choices.")
+
+
+def _found(options: AdviseOptions) -> dict[str, Any]:
+    from cuesta.errors import InputError
+    from cuesta.model import advise, demands, here
+    from cuesta.model.choices import Job
+    from cuesta.model.machines import chosen
+    from cuesta.units import parse_size
+    from cuesta.workloads import WORKLOAD_NAMES
+
+    workload = options.workload
+    if workload not in WORKLOAD_NAMES:
+        raise InputError(f"advise {workload}: no such workload; known: {', '.join(WORKLOAD_NAMES)}")
+    job = Job(size_bytes=parse_size(options.input_size, "--input-size"), years=options.years)
+    machines = _split([*(options.machines or ()), *(options.more or ())])
+    if options.runs:
+        if machines:
+            raise InputError("advise: runs are of this machine; give --runs or --machines")
+        known = here.choices(workload, job.size_bytes, options.runs)
+        return advise.among(workload, job, known)
+    return advise.advise(job, chosen(machines), demands.demands(workload))
+
+
+def _split(words: Iterable[str]) -> list[str]:
+    return [name for word in words for name in word.split(",") if name]
+
+
+def explained(found: Mapping[str, Any]) -> Iterable[str]:
+    """What the best choices follow from: sums, runs, assumptions."""
+    from cuesta.model.choices import EQUATION
+
+    yield ""
+    yield EQUATION
+    for number, best in enumerate(found["best"], start=1):
+        one = best["choice"]
+        yield f"{number}. {one['nodes']} x {one['machine']}, {one['engine']}"
+        yield from (f"   {step}" for step in one["steps"])
+        machine = found["machines"].get(one["machine"])
+        if machine:
+            yield f"   machine: {machine['source']}"
+            yield from (f"   assumed, {text}" for text in machine["assumed"])
+            yield f"   {_price(machine['price'], found['years'])}"
+    for demand in found["demands"]:
+        sizes = " to ".join(f"{size / 1e9:.3g}" for size in demand["sizes"])
+        yield f"runs of {demand['engine']}, {sizes} GB: {demand['measured']}"
+    refused = [one for one in found["choices"] if one["refused"]]
+    for one in refused:
+        yield f"left out: {one['nodes']} x {one['machine']}, {one['engine']}: {one['refused']}"
+
+
+def _price(price: Mapping[str, Any] | None, years: float) -> str:
+    if price is None:
+        return "price: unknown"
+    if price["hour"] is not None:
+        return f"price: {price['hour']} $ an hour of a node, {price['date']}, {price['source']}"
+    return (
+        f"price: {price['node']:,.0f} $ a node, {price['date']}, used for {years:g} years without a"
+        f" pause; {price['source']}"
+    )

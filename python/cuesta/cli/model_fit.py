@@ -1,0 +1,185 @@
+"""`cuesta model fit` and `cuesta model predict`: from runs to a model file, from it to times."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from cuesta.model.predict import Prediction
+    from cuesta.model.table import Table
+
+ADDED = ("predicted_s", "low_s", "high_s", "refused")
+
+
+def fit(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="CSV|RUNS...",
+            help="CSV files of runs, run records, or folders of them.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL.json", help="The model to write.")
+    ],
+    seed: Annotated[int, typer.Option(help="Of the draws behind intervals.", min=0)] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the model.")] = False,
+) -> None:
+    """Fit a model to runs; say how well it predicts those that it was not given."""
+    _numpy()
+    from cuesta.model import fit as fits
+    from cuesta.model import records
+
+    model = fits.fit(records.observed(paths), [path.name for path in paths], seed)
+    text = json.dumps(model, indent=1)
+    output.write_text(f"{text}\n", encoding="utf-8")
+    if as_json:
+        typer.echo(text)
+        return
+    for group in model["groups"]:
+        _print_group(group)
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.json", help="What `model fit` wrote.")],
+    questions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CSV|RUNS", help="A line for each run to predict; or run records to compare."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT.csv", help="The CSV with predictions.")
+    ],
+) -> None:
+    """Predict the time of each line of a CSV, with an interval of 90 %, or say why not.
+
+    Adds the columns predicted_s, low_s, high_s and refused. Where lines have the time that was
+    measured, says how near the predictions came.
+    """
+    _numpy()
+    from cuesta.model import predict as predictions
+    from cuesta.model import table
+
+    known = predictions.read(model)
+    asked = _questions(questions)
+    found = [predictions.predict(known, one) for one in asked.observed]
+    columns = [*(name for name in asked.columns if name not in ADDED), *ADDED]
+    lines = (
+        {**{name: row[name] for name in columns if name in row}, **_cells(one)}
+        for row, one in zip(asked.rows, found, strict=True)
+    )
+    table.write(output, columns, lines)
+    typer.echo(_said(asked, found), err=True)
+
+
+def _questions(path: Path) -> Table:
+    """The lines of a CSV; of run records, a line for each."""
+    from cuesta.model import records, table
+
+    if path.suffix == ".csv":
+        return table.read(path, timed=False)
+    return table.of_runs(records.observed([path]))
+
+
+def _numpy() -> None:
+    """NumPy is not in the core package."""
+    try:
+        import numpy  # noqa: F401
+    except ImportError:
+        from cuesta.errors import EngineMissing
+
+        raise EngineMissing("models need NumPy: pip install 'cuesta[model]'") from None
+
+
+def _cells(one: Prediction) -> dict[str, str]:
+    if one.refused:
+        return {"predicted_s": "", "low_s": "", "high_s": "", "refused": one.refused}
+    times = (one.predicted_s, one.low_s, one.high_s)
+    return {
+        **{name: f"{value:.6g}" for name, value in zip(ADDED, times, strict=False)},
+        "refused": "",
+    }
+
+
+def _said(asked: Table, found: Sequence[Prediction]) -> str:
+    """How many were predicted, and how near to what was measured."""
+    from statistics import median
+
+    refused = sum(bool(one.refused) for one in found)
+    text = f"{len(found)} asked, {len(found) - refused} predicted, {refused} refused"
+    pairs = [
+        (question.seconds, one)
+        for question, one in zip(asked.observed, found, strict=True)
+        if question.seconds and not one.refused
+    ]
+    if not pairs:
+        return text
+    errors = [abs((one.predicted_s or 0.0) / seconds - 1) for seconds, one in pairs]
+    within = sum((one.low_s or 0.0) <= seconds <= (one.high_s or 0.0) for seconds, one in pairs)
+    return (
+        f"{text}; beside the times measured: median error {100 * median(errors):.1f} %,"
+        f" {within} of {len(pairs)} in their intervals"
+    )
+
+
+def _print_group(group: Mapping[str, Any]) -> None:
+    """A few lines: how many runs, what time is made of, how good, what is odd."""
+    nodes = sorted({run["nodes"] for run in group["runs"]})
+    span = f"{nodes[0]}" if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]}"
+    typer.echo(f"{group['name']}: {len(group['runs'])} runs on {span} nodes")
+    if group["refused"]:
+        typer.echo(f"  refuses: {group['refused']}")
+    if "views" not in group:
+        return
+    for line in (_form(group), *_checks(group["check"]), *_laws(group["laws"])):
+        typer.echo(f"  {line}")
+    for warning in group["warnings"]:
+        typer.echo(f"  look at it: {warning}")
+
+
+def _form(group: Mapping[str, Any]) -> str:
+    """The likeliest sum of terms, with their units."""
+    from cuesta.model.terms import term
+
+    likeliest = group["views"]["overall"][0]
+    unit = group["unit"].rstrip("s").replace("_", " ")
+    parts = (
+        f"{coefficient:.3g} {term(name).unit.format(unit=unit)} ({name})"
+        for name, coefficient in zip(likeliest["terms"], likeliest["coefficients"], strict=True)
+    )
+    share = 100 * likeliest["weight"]
+    others = len(group["views"]["overall"]) - 1
+    return f"likeliest: {' + '.join(parts)}; weight {share:.0f} %, {others} other forms"
+
+
+def _checks(check: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
+    titles = {"left_out": "each run left out", "largest_left_out": "most nodes left out"}
+    for name, title in titles.items():
+        one = check[name]
+        if one["median_error"] is None:
+            yield f"{title}: nothing can be predicted from the rest"
+            continue
+        yield (
+            f"{title}: median error {100 * one['median_error']:.1f} %,"
+            f" {100 * one['within']:.0f} % in their intervals, {one['refused']} refused"
+        )
+
+
+def _laws(laws: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    for law in laws:
+        words = (
+            f"{name} {_number(one['value'])} ({_number(one['low'])} to {_number(one['high'])})"
+            for name, one in law["parameters"].items()
+        )
+        yield f"{law['name']}: {', '.join(words)}"
+
+
+def _number(value: float | None) -> str:
+    return "unlimited" if value is None else f"{value:.3g}"

@@ -1,0 +1,86 @@
+"""`cuesta model machines` and `cuesta model findings`: hardware, and what a paper says of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from cuesta.model.machines import Hardware
+
+
+def machines(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[MACHINE...]", help="Names or files; all without any."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List machines with what a node has and costs; a file of your own is checked."""
+    from cuesta.cli.tables_plain import print_aligned
+    from cuesta.model.machines import chosen
+
+    found = chosen(names or ())
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in found], indent=2))
+        return
+    rows = [("machine", "disks of a node", "cores", "memory", "network", "price of a node")]
+    print_aligned([*rows, *(_row(one) for one in found)], left=2)
+    if names:
+        for one in found:
+            for note in (*one.notes, *(f"assumed, {text}" for text in one.assumed)):
+                typer.echo(f"{one.key}: {note}")
+
+
+def findings(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Hold what PGA says of performance per dollar against its own prices and speedups."""
+    from cuesta.cli.tables_plain import print_aligned
+    from cuesta.model.findings import findings as all_findings
+
+    found = all_findings()
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in found], indent=2))
+        return
+    rows = [("finding", "where", "verdict", "says", "derived")]
+    rows += [
+        (
+            one.name,
+            one.where,
+            one.verdict,
+            f"{one.claimed:g}",
+            "" if one.derived is None else f"{one.derived:.2f}",
+        )
+        for one in found
+    ]
+    print_aligned(rows, left=3)
+    for one in found:
+        if one.verdict != "follows" or one.note:
+            typer.echo(
+                f"{one.name}: {' '.join(text for text in (one.how + '.', one.note) if text)}"
+            )
+
+
+def _row(one: Hardware) -> tuple[str, ...]:
+    from cuesta.units import format_bytes, format_rate_si
+
+    disks = one.disks
+    price = "unknown"
+    if one.price:
+        price = (
+            f"{one.price.hour:,.3f} $ an hour"
+            if one.price.hour is not None
+            else f"{one.price.node:,.0f} $"
+        )
+    return (
+        one.key,
+        f"{disks.count} {disks.kind}" if disks else "none",
+        f"{one.cores}",
+        format_bytes(one.memory_bytes),
+        format_rate_si(one.network),
+        price,
+    )

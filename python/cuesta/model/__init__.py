@@ -1,0 +1,4 @@
+"""Models of throughput and time: equations of the papers, fits with intervals, machines, advice.
+
+A model knows no engine and runs nothing: it reads run records, tables and descriptions of machines.
+"""

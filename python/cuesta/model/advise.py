@@ -1,0 +1,280 @@
+"""Which machine, how many nodes, which engine: all choices, the best three, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from cuesta.errors import InputError
+from cuesta.model.choices import RESOURCES, Choice, Job, choice, choices
+from cuesta.model.demands import Demand
+from cuesta.model.machines import Hardware
+
+SCHEMA = "cuesta.advice/1"
+SIZE_BEYOND = 1000.0
+"""How many times the largest input measured a question may be."""
+BETWEEN = 2.0
+"""The choice in between costs at most so many times the cheapest."""
+AS_FAST = 1.1
+"""Times that differ by less are the same, for a prediction."""
+SIZE_MAX = 1e15
+SEVERAL = (
+    "Times on several nodes follow from runs on one machine, none was measured; which engine is the"
+    " faster there is not sure."
+)
+PRICES = (
+    "Prices: nodes that are bought, at their list price over {years:g} years without a pause;"
+    " power, people and, where a machine says so, its network are not in it."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advised:
+    """One of the best choices, with the reason in plain words."""
+
+    title: str
+    choice: Choice
+    words: str
+
+
+def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) -> dict[str, Any]:
+    """All choices, the best three, the COST of scale-out, and what it all rests on, as JSON.
+
+    Errors: `InputError` for a size that says nothing, or where no machine has room.
+    """
+    _check(job, demands)
+    found = list(choices(job, machines, demands))
+    names = {one.key: one.name for one in machines}
+    possible = [one for one in found if one.seconds]
+    if not possible:
+        reasons = "; ".join(
+            f"{names[one.machine]}, {one.nodes} nodes: {one.refused}" for one in found[-3:]
+        )
+        raise InputError(
+            f"advise: no machine has room for {job.size_bytes / 1e9:,.4g} GB"
+            f" ({reasons or 'none has so many nodes'})"
+        )
+    best = three_best(possible, names)
+    return {
+        "schema": SCHEMA,
+        "workload": demands[0].workload,
+        "size_bytes": job.size_bytes,
+        "years": job.years,
+        "best": [asdict(one) for one in best],
+        "turns": _turn(job, machines, demands, best[0].choice),
+        "scale_out": [_scale_out(job, one, demands) for one in machines],
+        "choices": [asdict(one) for one in found],
+        "machines": {one.key: asdict(one) for one in machines},
+        "demands": [asdict(one) for one in demands],
+    }
+
+
+def among(workload: str, job: Job, found: Sequence[Choice]) -> dict[str, Any]:
+    """The same of settings that were run here, which have no price."""
+    if job.size_bytes <= 0:
+        raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
+    possible = [one for one in found if one.seconds]
+    if not possible:
+        raise InputError(f"advise: {found[0].engine}, {found[0].machine}: {found[0].refused}")
+    names = {one.machine: one.machine for one in found}
+    return {
+        "schema": SCHEMA,
+        "workload": workload,
+        "size_bytes": job.size_bytes,
+        "years": job.years,
+        "best": [asdict(one) for one in three_best(possible, names)],
+        "turns": None,
+        "scale_out": [],
+        "choices": [asdict(one) for one in found],
+        "machines": {},
+        "demands": [],
+    }
+
+
+def _check(job: Job, demands: Sequence[Demand]) -> None:
+    if job.size_bytes <= 0:
+        raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
+    largest = max(one.sizes[1] for one in demands)
+    if job.size_bytes > SIZE_BEYOND * largest:
+        raise InputError(
+            f"advise: {job.size_bytes / 1e9:,.4g} GB are more than {SIZE_BEYOND:,.0f} times the"
+            f" {largest / 1e9:.3g} GB of the largest run measured; measure one of at least"
+            f" {job.size_bytes / SIZE_BEYOND / 1e9:,.3g} GB and give it with --runs"
+        )
+
+
+def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Advised]:
+    """The cheapest, the fastest, and the fastest of those that cost at most twice the cheapest.
+
+    Of those that are as fast within a tenth, the one with the fewest nodes counts as the fastest.
+    Those of lower rank follow where two are the same; without prices, the three fastest.
+    """
+    priced = [one for one in possible if one.dollars]
+    by_time = _fastest_first(possible)
+    by_price = sorted(priced, key=lambda one: (_dollars(one), _seconds(one)))
+    wanted: list[tuple[str, Sequence[Choice]]] = [("fastest", by_time)]
+    if by_price:
+        limit = BETWEEN * _dollars(by_price[0])
+        between = _fastest_first([one for one in priced if _dollars(one) <= limit])
+        wanted = [("most for a dollar", by_price), ("fastest", by_time), ("in between", between)]
+    taken: list[Advised] = []
+    for title, ranked in [*wanted, ("next", by_price or by_time), ("next", by_time)]:
+        chosen = [_same(one.choice) for one in taken]
+        new = next((one for one in ranked if _same(one) not in chosen), None)
+        if new and len(taken) < 3:
+            taken.append(Advised(title=title, choice=new, words=words(new, names[new.machine])))
+    return taken
+
+
+def _fastest_first(possible: Sequence[Choice]) -> list[Choice]:
+    """By time; those that are as fast as the first, within `AS_FAST`, by nodes before."""
+    limit = AS_FAST * min(map(_seconds, possible))
+
+    def rank(one: Choice) -> tuple[float, ...]:
+        seconds = _seconds(one)
+        near = seconds <= limit and one.limit != ""
+        return (0.0, one.nodes, seconds) if near else (0.0 if seconds <= limit else 1.0, 0, seconds)
+
+    return sorted(possible, key=rank)
+
+
+def _same(one: Choice) -> tuple[str, int, str]:
+    """What makes two choices the same to a reader."""
+    return one.machine, one.nodes, "" if one.limit else one.engine
+
+
+def words(one: Choice, name: str) -> str:
+    """A choice in one sentence: nodes, engine, time, price, what limits it."""
+    from cuesta.units import format_seconds
+
+    assert one.seconds
+    time = (
+        f"{format_seconds(one.seconds.value)} ({format_seconds(one.seconds.low)} to"
+        f" {format_seconds(one.seconds.high)})"
+    )
+    if not one.limit:
+        return f"{one.engine} with {name}: {time}"
+    nodes = "1 node" if one.nodes == 1 else f"{one.nodes} nodes"
+    price = "price unknown"
+    if one.dollars:
+        price = f"{money(one.dollars.value)} $ ({money(one.dollars.low)} to"
+        price += f" {money(one.dollars.high)})"
+    limit = RESOURCES[one.limit]
+    return f"{nodes} of {name}, {one.engine}: {time}, {price}; limited by {limit}"
+
+
+def headline(found: Mapping[str, Any]) -> str:
+    """What was asked, in one line."""
+    from cuesta.units import format_bytes
+
+    possible = sum(1 for one in found["choices"] if one["seconds"])
+    size = f"{found['size_bytes'] / 1e9:,.4g} GB ({format_bytes(found['size_bytes'])})"
+    return f"{found['workload']} of {size}: {possible} of {len(found['choices'])} choices can do it"
+
+
+def consequences(found: Mapping[str, Any]) -> Iterator[str]:
+    """What changes with more nodes and more data, in plain sentences."""
+    turns = found["turns"]
+    if not turns:
+        return
+    machines = found["machines"]
+    name = machines[turns["machine"]]["name"]
+    best = found["best"][0]["choice"]["nodes"]
+    nodes = "one node stays" if best == 1 else f"{best} nodes stay"
+    if turns["size_bytes"]:
+        then = "none is enough" if turns["nodes"] is None else f"take {turns['nodes']} nodes"
+        yield f"On {name} {nodes} best until about {_size(turns['size_bytes'])}; then {then}."
+    rows = {one["machine"]: one for one in found["scale_out"]}
+    for key in dict.fromkeys(one["choice"]["machine"] for one in found["best"]):
+        row, name = rows[key], machines[key]["name"]
+        if row["one_node_s"] is None:
+            yield f"COST on {name}: one node cannot hold it."
+            continue
+        parts = [
+            f"{engine} never beats it"
+            if count is None
+            else f"{engine} needs {count} nodes ({row['cores_to_beat_it'][engine]} cores)"
+            for engine, count in row["nodes_to_beat_it"].items()
+        ]
+        yield f"COST on {name}: to beat one node, {', '.join(parts)}."
+    if any(one["choice"]["nodes"] > 1 for one in found["best"]):
+        yield SEVERAL
+    if any(one["price"] and one["price"]["node"] for one in machines.values()):
+        yield PRICES.format(years=found["years"])
+
+
+def _size(size_bytes: float) -> str:
+    terabytes = size_bytes / 1e12
+    if terabytes >= 1:
+        return f"{terabytes:.2g} TB"
+    return f"{float(f'{size_bytes / 1e9:.2g}'):g} GB"
+
+
+def money(dollars: float) -> str:
+    """Cents; one digit below a cent."""
+    if dollars >= 100:
+        return f"{dollars:,.0f}"
+    return f"{dollars:.2f}" if dollars >= 0.01 else f"{dollars:.1g}"
+
+
+def _seconds(one: Choice) -> float:
+    return one.seconds.value if one.seconds else float("inf")
+
+
+def _dollars(one: Choice) -> float:
+    return one.dollars.value if one.dollars else float("inf")
+
+
+def _scale_out(job: Job, machine: Hardware, demands: Sequence[Demand]) -> dict[str, Any]:
+    """How many nodes it takes until several are faster than one alone, by engine.
+
+    Source of the idea: McSherry, Isard, Murray, "Scalability! But at what COST?", HotOS 2015.
+    """
+    alone = [choice(job, machine, one, 1) for one in demands if not one.many_nodes]
+    one_node = min(map(_seconds, alone), default=float("inf"))
+    nodes = {
+        demand.engine: _first_faster(job, machine, demand, one_node)
+        for demand in demands
+        if demand.many_nodes
+    }
+    return {
+        "machine": machine.key,
+        "one_node_s": None if one_node == float("inf") else one_node,
+        "nodes_to_beat_it": nodes,
+        "cores_to_beat_it": {
+            engine: None if count is None else count * machine.cores
+            for engine, count in nodes.items()
+        },
+    }
+
+
+def _first_faster(job: Job, machine: Hardware, demand: Demand, seconds: float) -> int | None:
+    """The smallest number of nodes, two or more, that takes less time; None where none does."""
+    return next(
+        (
+            nodes
+            for nodes in range(2, machine.nodes_max + 1)
+            if _seconds(choice(job, machine, demand, nodes)) < seconds
+        ),
+        None,
+    )
+
+
+def _turn(
+    job: Job, machines: Sequence[Hardware], demands: Sequence[Demand], best: Choice
+) -> dict[str, Any]:
+    """Up to what input the best machine is best with as many nodes as now, and what comes then."""
+    machine = next(one for one in machines if one.key == best.machine)
+    size = job.size_bytes
+    limit = min(SIZE_MAX, SIZE_BEYOND * max(one.sizes[1] for one in demands))
+    while size * 1.25 <= limit:
+        size *= 1.25
+        bigger = replace(job, size_bytes=size)
+        ranked = [one for one in choices(bigger, [machine], demands) if one.seconds]
+        if not ranked:
+            return {"machine": machine.key, "size_bytes": size, "nodes": None}
+        first = min(ranked, key=_dollars if machine.price else _seconds)
+        if first.nodes != best.nodes:
+            return {"machine": machine.key, "size_bytes": size, "nodes": first.nodes}
+    return {"machine": machine.key, "size_bytes": None, "nodes": best.nodes}

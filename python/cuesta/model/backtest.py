@@ -1,0 +1,88 @@
+"""How well a model predicts what it was not fitted to: its own runs, left out in turn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from cuesta.model.observed import Observed
+
+ERROR_MAX = 0.25
+"""A form whose median error on runs left out is larger does not describe the runs."""
+RUNS_FOR_STRUCTURE = 5
+TREND_MAX = 0.9
+TREND_ERROR = 0.1
+
+
+def check(runs: Sequence[Observed], group: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Errors and coverage: each run left out, and the runs on the most nodes left out together."""
+    largest = max(one.nodes for one in runs)
+    below = [one for one in runs if one.nodes < largest]
+    above = [one for one in runs if one.nodes == largest]
+    single = [(one, [other for other in runs if other is not one]) for one in runs]
+    return {
+        "left_out": _errors(single, group, seed),
+        "largest_left_out": _errors([(one, below) for one in above], group, seed),
+    }
+
+
+def _errors(
+    parts: Sequence[tuple[Observed, Sequence[Observed]]], group: Mapping[str, Any], seed: int
+) -> dict[str, Any]:
+    """Median relative error and the share of runs within their intervals."""
+    from cuesta.model.fit import fitted_range, views
+    from cuesta.model.predict import in_group
+
+    errors, within, refused = [], 0, 0
+    for asked, rest in parts:
+        if len({one.shape for one in rest}) < 2:
+            refused += 1
+            continue
+        made = {**group, "refused": None, "views": views(rest), "range": fitted_range(rest)}
+        found = in_group(made, asked, seed) if made["views"]["overall"] else None
+        if found is None or found.refused:
+            refused += 1
+            continue
+        seconds = asked.seconds or math.inf
+        errors.append(abs((found.predicted_s or 0.0) / seconds - 1))
+        within += (found.low_s or 0.0) <= seconds <= (found.high_s or math.inf)
+    return {
+        "runs": len(parts),
+        "refused": refused,
+        "median_error": median(errors) if errors else None,
+        "within": within / len(errors) if errors else None,
+    }
+
+
+def structure(runs: Sequence[Observed], group: Mapping[str, Any], seed: int) -> str | None:
+    """Why the residuals forbid any prediction; None where they look like noise."""
+    if len(runs) < RUNS_FOR_STRUCTURE:
+        return None
+    error = group["check"]["left_out"]["median_error"]
+    if error is not None and error > ERROR_MAX:
+        return (
+            f"runs left out were missed by {100 * error:.0f} % in the median: something matters"
+            " that the model does not know"
+        )
+    from cuesta.model.predict import estimate
+
+    residuals = [
+        math.log((estimate(group, one, seed).predicted_s or 1.0) / (one.seconds or 1.0))
+        for one in runs
+    ]
+    if math.sqrt(sum(one**2 for one in residuals) / len(runs)) < TREND_ERROR:
+        return None
+    for name, scale in (("nodes", [one.nodes for one in runs]), ("work", [o.work for o in runs])):
+        if abs(_correlation([math.log(one) for one in scale], residuals)) > TREND_MAX:
+            return f"errors grow with the {name}: the form is not that of these runs"
+    return None
+
+
+def _correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    import numpy as np
+
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return 0.0
+    return float(np.corrcoef(first, second)[0, 1])

@@ -1,0 +1,144 @@
+"""From how many nodes on local disks are faster, together, than storage that nodes share.
+
+The aggregate throughput of HDFS grows with the nodes; that of a parallel file system and of
+two-level storage has a limit. Source: section 4.1.5 and Figure 7 of "Accelerating big data
+analytics on HPC clusters using two-level storage".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from cuesta.model.storage import (
+    StorageRates,
+    hdfs_read,
+    hdfs_write,
+    parallel_file_system,
+    two_level_read,
+    two_level_write,
+)
+
+NODES_MAX = 10_000_000
+"""No cluster has more; a crossing beyond is called none."""
+
+PAPER = StorageRates(
+    network=1170e6, disk_read=237e6, disk_write=116e6, memory=6267e6, data_nodes=1, data_disk=1e9
+)
+"""Averages of five clusters, section 4.1.5; the data nodes are set by `with_aggregate`."""
+
+PAPER_AGGREGATES = (10e9, 50e9)
+PAPER_FRACTIONS = (0.2, 0.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossover:
+    """The smallest number of nodes at which HDFS moves more than another storage.
+
+    Attributes
+    ----------
+    operation
+        `read` or `write`.
+    storage
+        `parallel` or `two-level`; `both` for writing, where they are the same.
+    in_memory
+        Fraction of the bytes in memory; 0 for `parallel` and for `both`.
+    parallel_bytes_per_s
+        What the parallel file system moves at most.
+    nodes
+        None where HDFS never moves more.
+    aggregate_bytes_per_s
+        What the other storage moves in all with that many nodes.
+    limit_bytes_per_s
+        What it moves with as many nodes as one likes.
+    """
+
+    operation: str
+    storage: str
+    in_memory: float
+    parallel_bytes_per_s: float
+    nodes: int | None
+    aggregate_bytes_per_s: float | None
+    limit_bytes_per_s: float
+
+
+def with_aggregate(rates: StorageRates, parallel_bytes_per_s: float) -> StorageRates:
+    """The same nodes before a parallel file system of a given throughput in all.
+
+    It gets as few data nodes as their network interfaces allow.
+    """
+    data_nodes = math.ceil(parallel_bytes_per_s / rates.network)
+    return replace(rates, data_nodes=data_nodes, data_disk=parallel_bytes_per_s / data_nodes)
+
+
+def crossovers(
+    rates: StorageRates, aggregates: Sequence[float], fractions: Sequence[float]
+) -> Iterator[Crossover]:
+    """One crossing for each aggregate throughput, and for reads of each fraction in memory."""
+    for aggregate in aggregates:
+        site = with_aggregate(rates, aggregate)
+        for in_memory in (0.0, *fractions):
+            yield _read(site, aggregate, in_memory)
+        yield _write(site, aggregate)
+
+
+def aggregate(rate_of_node: Callable[[int], float], nodes: int) -> float:
+    """Bytes per second of all nodes together."""
+    return nodes * rate_of_node(nodes)
+
+
+def _read(site: StorageRates, parallel: float, in_memory: float) -> Crossover:
+    return _crossing(
+        Crossover(
+            operation="read",
+            storage="two-level" if in_memory else "parallel",
+            in_memory=in_memory,
+            parallel_bytes_per_s=parallel,
+            nodes=None,
+            aggregate_bytes_per_s=None,
+            limit_bytes_per_s=_limit(site) / (1 - in_memory) if in_memory < 1 else math.inf,
+        ),
+        lambda nodes: hdfs_read(site, nodes),
+        lambda nodes: two_level_read(site, nodes, in_memory),
+    )
+
+
+def _write(site: StorageRates, parallel: float) -> Crossover:
+    """Writing: two-level storage moves what the parallel file system does, equation (6)."""
+    return _crossing(
+        Crossover(
+            operation="write",
+            storage="both",
+            in_memory=0.0,
+            parallel_bytes_per_s=parallel,
+            nodes=None,
+            aggregate_bytes_per_s=None,
+            limit_bytes_per_s=_limit(site),
+        ),
+        lambda nodes: hdfs_write(site, nodes),
+        lambda nodes: two_level_write(site, nodes),
+    )
+
+
+def _limit(site: StorageRates) -> float:
+    return NODES_MAX * parallel_file_system(site, NODES_MAX)
+
+
+def _crossing(
+    found: Crossover, local: Callable[[int], float], shared: Callable[[int], float]
+) -> Crossover:
+    """`found` with its number of nodes; what nodes share falls, per node, with their number."""
+
+    def faster(nodes: int) -> bool:
+        return local(nodes) > shared(nodes)
+
+    if not faster(NODES_MAX):
+        return found
+    slow, fast = 0, 1
+    while not faster(fast):
+        slow, fast = fast, 2 * fast
+    while fast - slow > 1:
+        middle = (slow + fast) // 2
+        slow, fast = (slow, middle) if faster(middle) else (middle, fast)
+    return replace(found, nodes=fast, aggregate_bytes_per_s=aggregate(shared, fast))

@@ -1,0 +1,94 @@
+"""Checks what PGA says of performance per dollar against its own prices and speedups.
+
+The sentences are in `spec/machines/findings.toml`. A sentence follows when what its own numbers
+give is within 20 % of what it says: it has one digit, and its speedups are read from text.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cuesta.errors import Defect
+from cuesta.model.machines import FOLDER, Hardware, known
+
+TOLERANCE = 0.2
+FOLLOWS = "follows"
+DOES_NOT_FOLLOW = "does not follow"
+NOT_CHECKED = "cannot be checked"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One sentence of the paper, with what its own numbers give.
+
+    Attributes
+    ----------
+    claimed
+        What the paper says; for a comparison without a number, what the ratio has to exceed.
+    derived
+        The ratio out of its prices and speedups; None where the text has no speedup.
+    """
+
+    name: str
+    where: str
+    stage: str
+    says: str
+    claimed: float
+    derived: float | None
+    verdict: str
+    how: str
+    note: str
+
+
+def findings() -> list[Finding]:
+    """All of them, in the order of the file."""
+    table = tomllib.loads((FOLDER / "findings.toml").read_text(encoding="utf-8"))
+    machines = known()
+    return [_finding(one, machines) for one in table["finding"]]
+
+
+def _finding(row: Mapping[str, Any], machines: Mapping[str, Hardware]) -> Finding:
+    machine, base = machines[row["machine"]], machines[row["base"]["machine"]]
+    nodes, base_nodes = row["nodes"], row["base"]["nodes"]
+    claimed = float(row.get("claimed", row.get("at_least")))
+    measure = row.get("measure", "performance per dollar")
+    if measure != "performance per dollar":
+        sizes = {"cores": lambda one: one.cores, "memory": lambda one: one.memory_bytes}
+        derived = nodes * sizes[measure](machine) / (base_nodes * sizes[measure](base))
+        how = f"{nodes} x {machine.name} by {base_nodes} x {base.name}, {measure}"
+    elif "speedup" in row:
+        cost, base_cost = nodes * _dollars(machine), base_nodes * _dollars(base)
+        derived = row["speedup"] * base_cost / cost
+        how = f"speedup {row['speedup']:g} x {base_cost:,.0f} $ / {cost:,.0f} $ ({row['why']})"
+    else:
+        cost, base_cost = nodes * _dollars(machine), base_nodes * _dollars(base)
+        needed = claimed * cost / base_cost
+        derived = None
+        how = f"the text has no time; it would need a speedup of {needed:.2f}"
+    return Finding(
+        name=row["name"],
+        where=row["where"],
+        stage=row["stage"],
+        says=row["says"],
+        claimed=claimed,
+        derived=derived,
+        verdict=_verdict(derived, claimed, exceeds="at_least" in row),
+        how=how,
+        note=row.get("note", ""),
+    )
+
+
+def _verdict(derived: float | None, claimed: float, *, exceeds: bool) -> str:
+    if derived is None:
+        return NOT_CHECKED
+    near = derived > claimed if exceeds else abs(derived / claimed - 1) <= TOLERANCE
+    return FOLLOWS if near else DOES_NOT_FOLLOW
+
+
+def _dollars(machine: Hardware) -> float:
+    if machine.price is None or machine.price.node is None:
+        raise Defect(f"{machine.key} has no price of a node")
+    return machine.price.node

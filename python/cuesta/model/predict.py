@@ -1,0 +1,190 @@
+"""Answers a question with a model: seconds with an interval, or why it is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cuesta.errors import InputError
+from cuesta.model.candidates import NOISE, Candidate, drawn
+from cuesta.model.fit import SCHEMA
+from cuesta.model.observed import Observed
+from cuesta.model.terms import STEPS, over, values
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CONFIDENCE = 0.9
+DRAWS = 4000
+NODES_BEYOND = 16.0
+"""How many times the largest measured number of nodes a question may have."""
+WORK_BEYOND = 16.0
+"""How many times more, or less, work for a core than any measured."""
+DOUBLING = 0.07
+"""Relative error that each doubling of nodes beyond the measured ones adds."""
+WIDTH_MAX = 6.0
+"""An interval whose ends differ by more says nothing."""
+FASTER = 0.6
+"""Below this, beside what was measured where memory was short, no run gets where it is not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """Seconds with an interval of 90 %, or why there is none."""
+
+    predicted_s: float | None = None
+    low_s: float | None = None
+    high_s: float | None = None
+    refused: str = ""
+
+    @property
+    def width(self) -> float:
+        """High by low."""
+        return (self.high_s or math.inf) / (self.low_s or 1.0)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A model file. Errors: `InputError` for anything else."""
+    try:
+        model = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not a model file ({error})") from None
+    schema = model.get("schema") if isinstance(model, dict) else None
+    if schema != SCHEMA:
+        raise InputError(f"{path}: a file of schema {schema}, expected {SCHEMA}; fit it anew")
+    return dict(model)
+
+
+def predict(model: Mapping[str, Any], asked: Observed) -> Prediction:
+    """What a model file says of one question.
+
+    A question may leave out what all groups of its kind have in common; what no group knows of it,
+    such as a note, is not looked at.
+    """
+    groups = model["groups"]
+    known = {name for one in groups for name in one["group"]}
+    given = {name: text for name, text in asked.group.items() if name in known}
+    alike = [one for one in groups if given.items() <= one["group"].items()]
+    if not alike:
+        there = "; ".join(one["name"] for one in groups)
+        return Prediction(refused=f"no runs of {asked.key or 'that'}; there are some of: {there}")
+    if len(alike) > 1:
+        names = sorted({n for one in alike for n in one["group"]} - set(given))
+        return Prediction(
+            refused=f"several kinds of runs are meant; add a column {' or '.join(names)}"
+        )
+    return in_group(alike[0], asked, model["seed"])
+
+
+def in_group(group: Mapping[str, Any], asked: Observed, seed: int) -> Prediction:
+    """What the model of a group says of one question of that group."""
+    why = group["refused"] or _too_far(group, asked)
+    if why:
+        return Prediction(refused=why)
+    found = estimate(group, asked, seed)
+    if found.width > WIDTH_MAX:
+        return Prediction(
+            refused=f"forms that fit the runs as well say {found.low_s:.3g} to"
+            f" {found.high_s:.3g} s; measure a run with about"
+            f" {asked.work:.3g} {asked.unit} for a core"
+        )
+    return found
+
+
+def estimate(group: Mapping[str, Any], asked: Observed, seed: int) -> Prediction:
+    """Seconds with their interval, however far the question lies."""
+    import numpy as np
+
+    samples = draws(group, asked, seed)
+    beyond = max(0.0, math.log2(asked.nodes / max(group["range"]["nodes"])))
+    spread = math.hypot(NOISE, DOUBLING * beyond)
+    random = np.random.default_rng(_seed(seed, asked, "noise"))
+    samples = samples * np.exp(spread * random.standard_normal(len(samples)))
+    tail = (1 - CONFIDENCE) / 2
+    low, middle, high = (float(one) for one in np.quantile(samples, [tail, 0.5, 1 - tail]))
+    if _roomier(group, asked):
+        low *= FASTER
+    return Prediction(predicted_s=middle, low_s=low, high_s=high)
+
+
+def draws(group: Mapping[str, Any], asked: Observed, seed: int) -> NDArray[np.float64]:
+    """Seconds by the model of the whole run and by the sum of those of its phases, half each."""
+    import numpy as np
+
+    row = values(asked)
+    made = {
+        name: drawn(candidates(view), row, DRAWS // 2, _seed(seed, asked, name))
+        for name, view in group["views"].items()
+    }
+    overall = made.pop("overall")
+    if not made:
+        return overall
+    return np.concatenate([overall, np.sum(list(made.values()), axis=0)])
+
+
+def candidates(view: Sequence[Mapping[str, Any]]) -> list[Candidate]:
+    """As they were before they were written."""
+    return [
+        Candidate(
+            terms=tuple(one["terms"]),
+            coefficients=tuple(one["coefficients"]),
+            covariance=tuple(tuple(row) for row in one["covariance"]),
+            weight=one["weight"],
+            error=one["error"],
+        )
+        for one in view
+    ]
+
+
+def _seed(seed: int, asked: Observed, name: str) -> int:
+    """Of its own for every question, whatever others there are."""
+    text = f"{seed} {asked.nodes} {asked.cores_per_node} {asked.amount} {name}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+
+
+def _too_far(group: Mapping[str, Any], asked: Observed) -> str:
+    """Why a question lies outside of what the runs can say; empty where it does not."""
+    nodes, work = group["range"]["nodes"], group["range"]["work"]
+    if asked.unit != group["unit"]:
+        return f"the runs count {group['unit']}, the question {asked.unit}"
+    if len(nodes) == 1 and asked.nodes != nodes[0]:
+        return f"all runs had {nodes[0]} nodes; measure another number of them"
+    if asked.nodes > NODES_BEYOND * nodes[-1]:
+        return (
+            f"{asked.nodes} nodes are more than {NODES_BEYOND:g} times the {nodes[-1]} of the"
+            f" largest run; measure at least {math.ceil(asked.nodes / NODES_BEYOND)}"
+        )
+    if asked.work > WORK_BEYOND * work[1] or asked.work < work[0] / WORK_BEYOND:
+        return (
+            f"{asked.work:.3g} {asked.unit} for a core, the runs had {work[0]:.3g} to"
+            f" {work[1]:.3g}; measure nearer to it"
+        )
+    for name, sides in group["range"]["steps"].items():
+        if over(asked, STEPS[name]) is True and True not in sides:
+            return _no_room(asked, STEPS[name])
+    return ""
+
+
+def _no_room(asked: Observed, copies: int) -> str:
+    held = (asked.cache_bytes or 0.0) / 2**30
+    needed = copies * (asked.data_bytes or 0.0) / asked.nodes / 2**30
+    return (
+        f"{copies} cop{'y' if copies == 1 else 'ies'} of the data need {needed:.3g} GiB of a"
+        f" node's {held:.3g} GiB for cached data, and no run was short of it; measure one"
+    )
+
+
+def _roomier(group: Mapping[str, Any], asked: Observed) -> bool:
+    """Whether all runs were short of memory, and this one is not."""
+    return any(
+        over(asked, STEPS[name]) is False and False not in sides
+        for name, sides in group["range"]["steps"].items()
+    )

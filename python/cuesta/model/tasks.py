@@ -1,0 +1,109 @@
+"""Reads a trace of tasks, `cuesta.tasks/1`: what stages of a job do, for a replay elsewhere.
+
+The format is `spec/formats/task-trace.md`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import InputError
+
+SCHEMA = "cuesta.tasks/1"
+TASKS_MAX = 20_000_000
+AMOUNTS = ("cpu_s", "input_bytes", "exchange_bytes", "output_bytes")
+PLACES = ("disk", "shared")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """Tasks that may run at the same time.
+
+    Attributes
+    ----------
+    count
+        How many tasks; their amounts are taken from the lists again and again.
+    after
+        Indices of stages that must be done before.
+    cpu_s
+        Seconds of a core that each needs.
+    input_bytes, output_bytes
+        What each reads and writes, at `place`: the node's disks, or storage that nodes share.
+    exchange_bytes
+        What each gets from other nodes.
+    """
+
+    name: str
+    count: int
+    after: tuple[int, ...]
+    place: str
+    cpu_s: tuple[float, ...]
+    input_bytes: tuple[float, ...]
+    exchange_bytes: tuple[float, ...]
+    output_bytes: tuple[float, ...]
+
+
+def read(path: Path) -> list[Stage]:
+    """The stages in a file. Errors: `InputError` naming file, stage and field."""
+    try:
+        trace = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not a trace of tasks ({error})") from None
+    schema = trace.get("schema") if isinstance(trace, dict) else None
+    if schema != SCHEMA:
+        raise InputError(f"{path}: a file of schema {schema}, expected {SCHEMA}")
+    rows = trace.get("stages")
+    if not isinstance(rows, list) or not rows:
+        raise InputError(f"{path}: has no stages")
+    stages: list[Stage] = []
+    for index, row in enumerate(rows):
+        stages.append(_stage(f"{path}: stage {index}", row, [one.name for one in stages]))
+    if sum(one.count for one in stages) > TASKS_MAX:
+        raise InputError(f"{path}: more than {TASKS_MAX:,} tasks")
+    return stages
+
+
+def scaled(stages: Sequence[Stage], factor: float) -> list[Stage]:
+    """The same with `factor` times as many tasks, at least one a stage, each as before."""
+    return [Stage(**{**vars(one), "count": max(1, round(one.count * factor))}) for one in stages]
+
+
+def _stage(place: str, row: Any, before: Sequence[str]) -> Stage:
+    if not isinstance(row, dict):
+        raise InputError(f"{place}: not an object")
+    name = str(row.get("name", len(before)))
+    count = row.get("count")
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise InputError(f"{place}, {name}: count is {count!r}, give a number of tasks")
+    at = row.get("place", "disk")
+    if at not in PLACES:
+        raise InputError(f"{place}, {name}: place is {at!r}, give one of {', '.join(PLACES)}")
+    amounts = {field: _amounts(f"{place}, {name}", field, row) for field in AMOUNTS}
+    return Stage(name=name, count=count, after=_after(place, row, before), place=at, **amounts)
+
+
+def _after(place: str, row: Mapping[str, Any], before: Sequence[str]) -> tuple[int, ...]:
+    """Stages by name; without any the one before."""
+    names = row.get("after", before[-1:])
+    unknown = [name for name in names if name not in before]
+    if unknown:
+        raise InputError(f"{place}: after {unknown[0]!r}, which is no stage before it")
+    return tuple(before.index(name) for name in names)
+
+
+def _amounts(place: str, field: str, row: Mapping[str, Any]) -> tuple[float, ...]:
+    """One number for all tasks, or a list."""
+    given = row.get(field, 0.0)
+    values = given if isinstance(given, list) else [given]
+    if not values or not all(
+        isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < 1e18
+        for one in values
+    ):
+        raise InputError(f"{place}: {field} is not a number, or numbers, from zero up")
+    return tuple(float(one) for one in values)

@@ -1,0 +1,98 @@
+"""The published phase times: how well a fit predicts those of them that it was not given."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from cuesta.model import fit, table
+from cuesta.model.candidates import fitted
+from cuesta.model.observed import Observed
+from cuesta.model.predict import predict
+from cuesta.model.terms import term, values
+from modelkit import predictions, published, write
+
+
+def runs_of(machine: str) -> list[Observed]:
+    found = table.read(published(), timed=True).observed
+    return [one for one in found if one.group["machine"] == machine]
+
+
+def test_a_run_of_cooley_left_out_is_predicted_within_a_tenth() -> None:
+    model = fit.fit(runs_of("cooley"), ["small"], 0)
+    errors: dict[str, list[float]] = defaultdict(list)
+    for group in model["groups"]:
+        errors[group["group"]["engine"]].append(group["check"]["left_out"]["median_error"])
+    assert {engine: max(found) < 0.1 for engine, found in errors.items()} == {
+        "mpi": True,
+        "spark-python": True,
+        "spark-scala": True,
+    }
+
+
+@pytest.mark.parametrize(("largest", "error"), [(2, 0.15), (4, 0.10)])
+def test_smaller_runs_of_cooley_predict_larger_ones(largest: int, error: float) -> None:
+    runs = runs_of("cooley")
+    model = fit.fit([one for one in runs if one.nodes <= largest], ["small"], 0)
+    asked = [one for one in runs if one.nodes > largest]
+    pairs = [(one, predict(model, one)) for one in asked]
+    told = [(one, found) for one, found in pairs if not found.refused]
+    assert len(told) >= len(asked) / 2
+    errors = [abs((found.predicted_s or 0) / (one.seconds or 1) - 1) for one, found in told]
+    within = [
+        (found.low_s or 0) <= (one.seconds or 0) <= (found.high_s or 0) for one, found in told
+    ]
+    assert median(errors) < error
+    assert sum(within) >= 0.8 * len(within)
+
+
+def test_a_phase_without_communication_that_slows_down_is_pointed_out() -> None:
+    model = fit.fit(runs_of("cooley"), ["small"], 0)
+    (plain,) = [group for group in model["groups"] if group["group"]["engine"] == "mpi"]
+    assert plain["warnings"] == [
+        "generate needs no communication, yet takes 2.3 times as long on 8 nodes as on 1 with as"
+        " much work for a core"
+    ]
+
+
+def test_the_form_of_cooley_misses_theta_for_want_of_a_launch_rate() -> None:
+    """Theta's 256 nodes from its 128 and the likeliest form of Cooley; no bar, an error to show."""
+    cooley = fit.fit(runs_of("cooley"), ["small"], 0)
+    forms = {
+        (group["group"]["engine"], group["group"]["cached"]): group["views"]["overall"][0]["terms"]
+        for group in cooley["groups"]
+    }
+    errors = []
+    for key, form in forms.items():
+        runs = [o for o in runs_of("theta") if (o.group["engine"], o.group["cached"]) == key]
+        (asked,) = [one for one in runs if one.nodes == 256]
+        known = [one for one in runs if one.nodes == 128]
+        rows = [{name: values(one)[name] for name in ("work", *form)} for one in known]
+        best = fitted(rows, [one.seconds or 0.0 for one in known])[0]
+        row = values(asked)
+        seconds = sum(c * row[name] for name, c in zip(best.terms, best.coefficients, strict=True))
+        errors.append(abs(seconds / (asked.seconds or 1) - 1))
+    assert 0.2 < median(errors) < 0.6, errors
+    assert term("tasks").unit == "s by task"
+
+
+def test_the_commands_keep_every_line_and_column(tmp_path: Path) -> None:
+    lines = predictions(tmp_path, published(), published())
+    with published().open() as file:
+        given = list(csv.DictReader(file))
+    assert [{name: line[name] for name in given[0]} for line in lines] == given
+    assert not any(line["refused"] for line in lines)
+
+
+def test_questions_need_no_times(tmp_path: Path) -> None:
+    names = ("machine", "engine", "nodes", "blocks", "cores_per_node", "cached")
+    line = dict(zip(names, ("theta", "spark-scala", 200, 102400, 256, 0), strict=True))
+    far = {**line, "nodes": 100_000}
+    asked = write(tmp_path / "asked.csv", [line, far])
+    near, beyond = predictions(tmp_path, published(), asked)
+    assert 68 < float(near["predicted_s"]) < 100
+    assert "more than 16 times the 256 of the largest run" in beyond["refused"]
