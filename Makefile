@@ -1,9 +1,11 @@
-.PHONY: help demo test lint soak fuzz mutants build wheel bench-smoke bench docs clean
+.PHONY: help demo cluster-demo test lint soak fuzz mutants build wheel bench-smoke bench docs clean
 
 help:         ## list the targets
 	@sed -n 's/^\([a-z-]*:.*\)##/\1/p' Makefile
 demo:         ## set everything up, compare engines on tumour data, assemble reads, write a report
 	@python3 tools/setup.py build && .venv/bin/python tools/demo.py
+cluster-demo: ## assemble reads through Slurm on two nodes that are this machine, write a report
+	@python3 tools/setup.py build && .venv/bin/python tools/cluster_demo.py
 test:         ## set everything up, run every test
 	@python3 tools/setup.py test && .venv/bin/python tools/check.py test
 lint:         ## formats, lints, types, limits of style

@@ -38,6 +38,7 @@ BENCHES = (
     "dataflow",
     "kmeans",
     "spark_scan",
+    "spark_floor",
     "memory",
     "least_memory",
     "sort",
@@ -47,6 +48,10 @@ BENCHES = (
     "store_life",
     "store_workloads",
     "store_peers",
+    "store_hadoop",
+    "store_spark",
+    "study_gate",
+    "probe",
 )
 THREADS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 REPEATS_SMOKE = 2

@@ -19,6 +19,7 @@ from harness.model import (
     MemoryLimit,
     Ratio,
     Sample,
+    Share,
 )
 from harness.size import Size
 
@@ -162,3 +163,22 @@ def test_shuffled_reads_are_the_same_reads_in_another_order(tmp_path: Path) -> N
     assert mixed != ours
     assert sorted(mixed) == sorted(ours)
     assert reads.bases == 100 * len(ours)
+
+
+def test_a_part_is_counted_over_all_repeats_and_has_an_interval(size: Size) -> None:
+    counts = {"found": (19, 20), "false": (0, 20)}
+    one = Contestant(name="gate", how="", work=lambda _: Sample(seconds=1, counts=counts))
+    bars = (
+        Share(ours="gate", name="found", at_least=0.95, text="found"),
+        Share(ours="gate", name="false", at_most=0.05, text="false"),
+        Share(ours="gate", name="found", at_least=0.96, text="more"),
+    )
+    case = Case(name="c", contestants=(one,), bars=bars, amount=1, unit="")
+    made = results.of_case(measure(case, size))
+    assert [bar["met"] for bar in made["bars"]] == [True, True, False]
+    found = made["bars"][0]
+    assert (found["counted"], found["times"]) == (57, 60)
+    # Wilson's interval of 57 in 60, as published tables have it.
+    assert (found["low"], found["high"]) == (0.8630, 0.9829)
+    record = {"bench": "b", "command": "run", "smoke": False, "cases": [made]}
+    assert "| 57 of 60 | 86.3% to 98.3% (95%) | met |" in table.bars([record])[2]

@@ -43,6 +43,10 @@ pytestmark = pytest.mark.skipif(
         ("store_life", 4),
         ("store_workloads", 2),
         ("store_peers", 2),
+        ("store_hadoop", 3),
+        ("store_spark", 1),
+        ("study_gate", 2),
+        ("probe", 2),
     ],
 )
 def test_a_bench_finds_equal_answers_and_keeps_every_sample(

@@ -97,6 +97,10 @@ CLEAN = [
     ("a.rs", "impl A for B {\n    fn f(a: u8, b: u8, c: u8, d: u8, e: u8, f: u8) {}\n}\n"),
     ("a.scala", "def f(a: Int, b: Int)(implicit c: C, d: D, e: E, f: F): Int = a\n"),
     ("A.java", "class A { void f() { if (a) { g(1, 2, 3, 4, 5, 6); } } }\n"),
+    (
+        "A.java",
+        "class A { @Override int f(int a, int b, int c, int d, int e, int g) { } }\n",
+    ),
     ("a.rs", rust_file(390, 300)),
     ("spec/golden.bin", "x" * 200_001),
     ("a.rs", f"// {NOTE}(#12): later\n"),

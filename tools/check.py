@@ -4,7 +4,8 @@
 the Scala tests, then pytest, whose closing line is the last one printed. `soak` makes `MUTANTS`
 wrong answers of every workload whose verifier is held to it, and prints how many were refused; then
 it kills a store at every two steps of each scenario, and `STORE_KILLS` times under load, where it
-goes on after it was interrupted (`build/store-kills.json`).
+goes on after it was interrupted (`build/store-kills.json`); and it holds the store to Hadoop's
+contract in every mode of writing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ LINTS: dict[str, list[str]] = {
     "clippy": ["cargo", "clippy", *CLIPPY, "--", "-Dwarnings"],
     "mypy": [str(BIN / "mypy")],
     "tidy": [str(BIN / "python"), "tools/tidy.py"],
+    "papers": [str(BIN / "python"), "tools/papers.py", "--check"],
     "stub": [str(BIN / "python"), "tools/generate_api.py", "--check"],
     "cargo fmt": ["cargo", "fmt", "--all", "--check"],
     "ruff check": [str(BIN / "ruff"), "check", "--quiet"],
@@ -137,7 +139,8 @@ def soak() -> int:
         )
         failed |= int(done.returncode != 0)
     kills = [str(BIN / "python"), "tools/store_kills.py", "--kills", str(STORE_KILLS)]
-    for command in (list(STORE_CRASHES), kills):
+    contract = [str(BIN / "python"), "-m", "pytest", "-q", "tests/test_store_hadoop_contract.py"]
+    for command in (list(STORE_CRASHES), kills, contract):
         all_pairs = environment() | {"CUESTA_SOAK": "1"}
         failed |= int(subprocess.run(command, cwd=ROOT, env=all_pairs, check=False).returncode != 0)
     return failed

@@ -23,6 +23,7 @@ CUESTA = ROOT / ".venv" / "bin" / "cuesta"
 CORRELATE_AT = "0.4"
 COMPARE_AT = "0.7"
 ENGINES = "native,spark,array"
+REPEATS = "3"
 WORKLOADS = ("scan", "degrees", "communities")
 
 
@@ -60,7 +61,7 @@ def demo(folder: Path) -> Path:
     text = str(pairs / "pairs.txt")
     for workload in WORKLOADS:
         say(f"{workload} at {COMPARE_AT}, on three engines, answers held equal")
-        options = ("--min-abs-score", COMPARE_AT, "--engines", ENGINES)
+        options = ("--min-abs-score", COMPARE_AT, "--engines", ENGINES, "--repeat", REPEATS)
         cuesta("compare", workload, text, *options, *into(folder / workload))
     contigs = assemble(folder)
     say("Everything on one page")

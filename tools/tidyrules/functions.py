@@ -110,11 +110,14 @@ def _java(file: SourceFile) -> Iterator[Function]:
         body = _JAVA_BODY.match(code, behind)
         if not body:
             continue
+        # What a method that overrides another takes, that one has said.
+        head = code[max(code.rfind(end, 0, found.start()) for end in ";{}") + 1 : found.start()]
+        overrides = "@Override" in head
         yield Function(
             name=found[1],
             line=line_of(code, found.start(1)),
             lines=_line_count(code, found.start(1), matching(code, body.end() - 1)),
-            parameters=len(_split(code[found.end() + 1 : behind - 1])),
+            parameters=0 if overrides else len(_split(code[found.end() + 1 : behind - 1])),
         )
 
 

@@ -13,7 +13,8 @@ from cuesta import __version__
 from cuesta.errors import InputError
 
 COMMANDS = (
-    "run", "compare", "verify", "assess", "data", "store", "study", "report", "explain", "doctor",
+    "run", "compare", "verify", "assess", "data", "store", "cluster", "study", "report", "explain",
+    "model", "advise", "doctor",
 )  # fmt: skip
 """Modules of this package, in the order that help lists them."""
 
