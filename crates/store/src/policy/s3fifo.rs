@@ -116,16 +116,38 @@ impl Policy for S3Fifo {
 
     fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
         self.was_full = true;
-        if self.main.size_bytes() > self.main_max_bytes || self.small.size_bytes() == 0 {
-            self.evict_main(may_leave).or_else(|| self.evict_small(may_leave))
-        } else {
-            self.evict_small(may_leave).or_else(|| self.evict_main(may_leave))
-        }
+        let is_main_first =
+            self.main.size_bytes() > self.main_max_bytes || self.small.size_bytes() == 0;
+        let first = if is_main_first { self.evict_main(may_leave) } else { None };
+        // Blocks that were read go from the small queue to the main one, and may leave it.
+        first.or_else(|| self.evict_small(may_leave)).or_else(|| self.evict_main(may_leave))
     }
 
     fn remove(&mut self, block: BlockId) {
         self.small.remove(block);
         self.main.remove(block);
         self.ghost.remove(block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With the main queue full of blocks in use, and a block in the small one that was read
+    /// twice, nothing left: that block was moved to the main queue after it had been searched, and
+    /// the store took itself for full.
+    #[test]
+    fn a_block_that_was_moved_may_leave_at_once() {
+        let mut policy = S3Fifo::new(100);
+        for block in 0..10 {
+            policy.missed(block);
+            policy.insert(block, 10);
+        }
+        policy.hit(0);
+        policy.hit(0);
+        assert_eq!(policy.main.len(), 9);
+        policy.main_max_bytes = 80;
+        assert_eq!(policy.evict(&|block| block == 0), Some(0));
     }
 }
