@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,3 +56,11 @@ def running_store(under: Path, blocks: int = 32, **settings: Any) -> Iterator[Ru
 def noise(seed: int, size_bytes: int) -> bytes:
     """Random bytes."""
     return np.random.default_rng(seed).bytes(size_bytes)
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Errors: `AssertionError` where it does not come to hold."""
+    limit = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < limit
+        time.sleep(0.01)

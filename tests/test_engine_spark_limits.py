@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import sparkkit as kit
 from cuesta.engines import HasLimits, HoldsSession, Prepares, get_engine
 
 
@@ -25,6 +26,8 @@ def test_tasks_without_work_and_blocks_are_counted(
     engine = get_engine(name)
     if engine.missing():
         pytest.skip(str(engine.missing()))
+    # A process has one JVM.
+    kit.engine().close()
     assert isinstance(engine, HasLimits)
     assert isinstance(engine, HoldsSession)
     if isinstance(engine, Prepares):

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from cuesta.store.client import CachedFile
 from cuesta.store.control import StoreSettings
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.rules import FolderRule, folder_rules
-from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+from storekit import BLOCK_BYTES, RunningStore, noise, running_store, wait_for
 
 GROUPS = Path("/sys/fs/cgroup/memory")
 """Control groups of memory of the kernel's first version."""
@@ -205,11 +204,3 @@ def in_blocks(store: RunningStore) -> int:
     """Bytes that blocks have or are taken for some."""
     status = store.status()
     return int(status["used_bytes"] + status["prepared_bytes"])
-
-
-def wait_for(holds: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Errors: `AssertionError` where it does not come to hold."""
-    limit = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < limit
-        time.sleep(0.01)

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +20,7 @@ from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control
 from cuesta.store.control import StoreSettings
 from cuesta.store.filesystem import CuestaFileSystem
-from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+from storekit import BLOCK_BYTES, RunningStore, noise, running_store, wait_for
 
 MODES = ("memory", "back", "through", "bypass")
 CONTENT = noise(7, 200_000)
@@ -60,13 +59,6 @@ def kill(store: RunningStore) -> None:
 def is_dead(pid: int) -> bool:
     state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     return state in "ZX"
-
-
-def wait_for(condition: Any) -> None:
-    until = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def leave(into: CuestaFileSystem, path: str, error: Exception) -> None:
