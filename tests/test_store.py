@@ -258,6 +258,12 @@ def test_a_file_has_its_name_when_it_is_whole(store: RunningStore) -> None:
     assert [path.name for path in store.under.iterdir()] == ["new"]
     with pytest.raises(FileExistsError):
         system.open("/new", "xb")
+    ours = system.open("/first", "xb")
+    system.pipe_file("/first", b"theirs")
+    with pytest.raises(FileExistsError):
+        ours.close()
+    assert system.cat_file("/first") == b"theirs"
+    system.rm_file("/first")
     with pytest.raises(FileNotFoundError):
         system.open("/nowhere")
     system.pipe_file("/a/folder/new", b"more")

@@ -29,6 +29,14 @@ _READS = frozenset({"open", "lease", "read", "stat", "list"})
 """What takes no longer than the under level; other questions are about as much as there is."""
 
 
+class Refusal(InputError):
+    """A store did not do what it was asked; `errno` is the number of the system's error, if any."""
+
+    def __init__(self, text: str, errno: int | None = None) -> None:
+        super().__init__(text)
+        self.errno = errno
+
+
 class Connection:
     """Questions to the daemon of a store, one after the other. Not shared by threads."""
 
@@ -47,7 +55,7 @@ class Connection:
     def ask(self, question: str, **fields: Any) -> dict[str, Any]:
         """What the daemon answers.
 
-        Errors: `InputError` where it refuses or could not; `EngineMissing` where it has ended or
+        Errors: `Refusal` where it refuses or could not; `EngineMissing` where it has ended or
         hangs; `EngineError` where it lives, but the under level does not answer.
         """
         self.send(question, **fields)
@@ -74,7 +82,7 @@ class Connection:
         except (OSError, struct.error):
             raise self._missing() from None
         if "error" in reply:
-            raise InputError(reply["error"])
+            raise Refusal(reply["error"], reply.get("errno"))
         return reply
 
     def _missing(self) -> EngineMissing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from pathlib import Path
@@ -9,9 +10,8 @@ from typing import Any
 
 from fsspec.spec import AbstractFileSystem
 
-from cuesta.errors import InputError
 from cuesta.store import control
-from cuesta.store.client import CachedFile
+from cuesta.store.client import CachedFile, Refusal
 from cuesta.store.writer import WrittenFile
 
 BUFFER_BYTES = 4 << 10
@@ -47,8 +47,8 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def _ask(self, question: str, path: str, **fields: Any) -> Any:
         try:
             return control.ask(question, self.folder, path=path, **fields)
-        except InputError as error:
-            raise _as_system_error(error, path) from None
+        except Refusal as error:
+            raise _as_system_error(error, path, question) from None
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: ARG002
         """The files and folders of a folder, or a file itself."""
@@ -75,15 +75,16 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
             if self.isdir(path):
                 raise IsADirectoryError(path)
             wanted = options.get("write_mode") or self.write_mode
-            return BufferedWrittenFile(WrittenFile(self.folder, path, wanted))
+            file = WrittenFile(self.folder, path, wanted, is_new=mode == "xb")
+            return BufferedWrittenFile(file)
         raise ValueError(f"files of the store are opened by rb, wb or xb, not by {mode}")
 
     def _opened(self, path: str) -> CachedFile:
         path = self._strip_protocol(path)
         try:
             return CachedFile(self.folder, path)
-        except InputError as error:
-            raise _as_system_error(error, path) from None
+        except Refusal as error:
+            raise _as_system_error(error, path, "open") from None
 
     def cat_file(
         self,
@@ -184,19 +185,19 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
 
 
-def _as_system_error(error: InputError, path: str) -> Exception:
+_SYSTEM = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY})
+"""What Python's own files raise without a word of ours."""
+
+
+def _as_system_error(error: Refusal, path: str, question: str) -> Exception:
     """What Python's own files raise for it."""
-    kinds: dict[str, type[OSError]] = {
-        "No such file": FileNotFoundError,
-        "Not a directory": FileNotFoundError,
-        "not a directory": NotADirectoryError,
-        "is a directory": IsADirectoryError,
-        "not empty": OSError,
-    }
-    for words, kind in kinds.items():
-        if words in str(error):
-            return kind(path)
-    return error
+    number = error.errno
+    if number is None or number not in _SYSTEM:
+        return error
+    if number == errno.ENOTDIR and question in ("open", "stat"):
+        # There is nothing below a file.
+        number = errno.ENOENT
+    return OSError(number, os.strerror(number), path)
 
 
 def _info(path: str, entry: dict[str, Any]) -> dict[str, Any]:
@@ -215,6 +216,13 @@ class BufferedWrittenFile(io.BufferedWriter):
     def __init__(self, file: WrittenFile) -> None:
         super().__init__(file, 1 << 20)
         self._file = file
+
+    def close(self) -> None:
+        """Give the file its name. Errors: `FileExistsError` for a new one whose name is taken."""
+        try:
+            super().close()
+        except Refusal as error:
+            raise _as_system_error(error, self._file.path, "commit") from None
 
     def discard(self) -> None:
         """Give the file up."""

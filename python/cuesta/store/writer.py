@@ -17,13 +17,17 @@ class WrittenFile(io.RawIOBase):
     """A file that has its name when it is closed; what holds then is what its mode promises.
 
     `mode` is `memory`, `bypass`, `through` or `back`; `None` is the store's own. Closed by an
-    exception inside `with`, or by `discard`, it is given up. Not shared by threads.
+    exception inside `with`, or by `discard`, it is given up. One that `is_new` is refused where its
+    name is taken by then. Not shared by threads.
 
     Errors: `InputError` naming the file; `EngineMissing` where the store has ended.
     """
 
-    def __init__(self, folder: Path, path: str, mode: str | None = None) -> None:
-        self._path = path
+    def __init__(
+        self, folder: Path, path: str, mode: str | None = None, *, is_new: bool = False
+    ) -> None:
+        self.path = path
+        self._is_new = is_new
         self._connection = Connection(folder)
         try:
             created = self._connection.ask("create", path=path, mode=mode)
@@ -74,7 +78,7 @@ class WrittenFile(io.RawIOBase):
             return place.write(piece, within)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not place.is_memory:
-                raise InputError(f"store: writing {self._path} failed: {error.strerror}") from None
+                raise InputError(f"store: writing {self.path} failed: {error.strerror}") from None
         # The memory of the system is full: the block goes past it, as far as it has come.
         before = os.pread(place.file, within, 0)
         past = self._take_place(place.index, past_memory=True)
@@ -115,7 +119,9 @@ class WrittenFile(io.RawIOBase):
                 raise self._failure
             self._end_block()
             self._receive_all()
-            self._connection.ask("commit", number=self._number, bytes=self._size_bytes)
+            self._connection.ask(
+                "commit", number=self._number, bytes=self._size_bytes, is_new=self._is_new
+            )
         finally:
             self.discard()
 
