@@ -88,9 +88,24 @@ def test_tasks_of_a_group_are_summed() -> None:
         "spilled_memory_bytes": 0,
         "deserialize_seconds": 0.6,
         "serialize_seconds": 0.2,
+        "tail_seconds": 0.0,
     }
     assert found == pytest.approx(expected)
     assert facts(events, "c") == {}
+
+
+def test_cores_without_a_task_at_the_end_of_a_stage_are_counted() -> None:
+    """The last task of stage 0 is launched at 3 s and ends at 9 s, two others at 4 and 5 s."""
+    events = [job(0, [0, 1], "a")]
+    for at, (launch, finish) in enumerate([(1, 3), (1, 4), (1, 5), (3, 9)]):
+        one = task(0)
+        one["Task Info"] |= {
+            "Index": at,
+            "Launch Time": 1000 * launch,
+            "Finish Time": 1000 * finish,
+        }
+        events.append(one)
+    assert facts([*events, task(1)], "a")["tail_seconds"] == 6 + 5 + 4
 
 
 def test_stages_of_a_group_have_their_times() -> None:

@@ -19,6 +19,7 @@ ROWS_MAX = 600
 
 TREE, MACHINE, PRESSURE = "tree", "machine", "pressure"
 DEVICES, NETWORKS = "devices", "networks"
+QUOTA = "quota"
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _SECTOR_BYTES = 512
@@ -37,7 +38,8 @@ class Timeline:
 
     def __init__(self) -> None:
         self.tick_seconds = TICK_SECONDS
-        self._files = {name: _opened(name) for name in _READERS}
+        self._files = {name: _opened(Path("/proc", name)) for name in _READERS}
+        self._files[QUOTA] = _opened(_quota_file())
         self._disks = {path.name for path in Path("/sys/block").glob("*")}
         self._seconds: list[float] = []
         self._rows: list[Row] = []
@@ -45,7 +47,7 @@ class Timeline:
     def add(self, seconds: float, tree: Mapping[str, float]) -> None:
         """A row so long after the start; `tree` has what only the caller knows."""
         row: Row = {(TREE, name): value for name, value in tree.items()}
-        for name in _READERS:
+        for name in (*_READERS, QUOTA):
             row.update(self._read(name))
         self._seconds.append(seconds)
         self._rows.append(row)
@@ -85,7 +87,7 @@ class Timeline:
             os.close(descriptor)
             self._files[name] = None
             return
-        for key, value in _READERS[name](text):
+        for key, value in _READERS.get(name, _quota)(text):
             if key[0] != DEVICES or key[1] in self._disks:
                 yield key, value
 
@@ -102,11 +104,36 @@ class Timeline:
         self.tick_seconds *= 2
 
 
-def _opened(name: str) -> int | None:
+def _opened(path: Path | None) -> int | None:
     try:
-        return os.open(f"/proc/{name}", os.O_RDONLY)
+        return None if path is None else os.open(path, os.O_RDONLY)
     except OSError:
         return None
+
+
+def _quota_file() -> Path | None:
+    """Where the kernel counts how long this process's group waited for its processor time."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    root = Path("/sys/fs/cgroup")
+    for line in lines:
+        _, kinds, path = line.split(":", 2)
+        folders = [root / kinds] if "cpu" in kinds.split(",") else []
+        for folder in folders if kinds else [root]:
+            file = folder / path.lstrip("/") / "cpu.stat"
+            if file.is_file():
+                return file
+    return None
+
+
+def _quota(text: str) -> Iterator[tuple[Key, float]]:
+    units = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
+    for line in text.splitlines():
+        name, _, value = line.partition(" ")
+        if name in units:
+            yield (QUOTA, "throttled_seconds"), int(value) * units[name]
 
 
 def _steps(rows: list[Row], key: Key) -> Iterator[float]:

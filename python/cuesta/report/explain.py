@@ -13,6 +13,18 @@ from pathlib import Path
 from cuesta import numerals as n
 from cuesta.errors import InputError
 from cuesta.report.alarms import alarms
+from cuesta.report.attribution import (
+    MEMORY,
+    NETWORK,
+    OTHERS,
+    QUOTA,
+    SCHEDULER,
+    SKEW,
+    STARTING,
+    STORAGE,
+    Attribution,
+    attribution,
+)
 from cuesta.report.findings import (
     Finding,
     bounding_phase,
@@ -29,6 +41,13 @@ WIDTH_COLUMNS = 80
 BAR_COLUMNS = 24
 PHASES_MAX = 8
 NAME_COLUMNS = 20
+
+SHARE_LEAST = 0.005
+"""A cause with a smaller share of the cores' time has no line."""
+
+_SPENT = {
+    cause: cause for cause in (STORAGE, MEMORY, NETWORK, QUOTA, SCHEDULER, SKEW, STARTING)
+} | {OTHERS: "taken by other programs"}
 
 SETUP_SHARE = 0.3
 """From this share of the whole on, preparing an engine is worth a sentence."""
@@ -56,7 +75,11 @@ def lines(group: Group) -> Iterator[str]:
     yield from _titled("Done", [_done(run), answer(run), agreement(group, finding)])
     yield from _titled("Time", [])
     yield from _phases(run)
-    yield from _titled("Bound by", _bounds(run))
+    found = attribution(run)
+    if found is not None:
+        yield _printable(f"Cores: {found.cores} for {n.duration(found.wall_seconds)}")
+        yield from _causes(found)
+    yield from _titled("Bound by", _bounds(run) + _waits(found))
     yield from _titled("Faster", _faster(run, finding))
     yield from _titled("Beware", [alarm.text for alarm in alarms(group, finding)])
 
@@ -96,6 +119,30 @@ def _phases(run: Run) -> Iterator[str]:
         yield f"    {_printable(line)}".rstrip()
     if len(spent) > PHASES_MAX:
         yield f"    and {len(spent) - PHASES_MAX} more"
+
+
+def _causes(found: Attribution) -> Iterator[str]:
+    """A bar and the share of the cores' time for each cause that can be seen."""
+    width = max(map(len, found.core_seconds))
+    for cause in found.core_seconds:
+        share = found.share(cause)
+        if share >= SHARE_LEAST:
+            bar = "#" * round(BAR_COLUMNS * share)
+            line = f"{cause:<{width}} {bar:<{BAR_COLUMNS}} {n.percent(share):>5}"
+            yield f"    {_printable(line)}".rstrip()
+
+
+def _waits(found: Attribution | None) -> list[str]:
+    """What the cores lost most time to, and how much could be gained without it at most."""
+    cause = found.main_wait if found else None
+    if found is None or cause is None:
+        return []
+    share = found.share(cause)
+    best = n.duration(found.wall_seconds * (1 - share))
+    return [
+        f"Its cores spent {n.percent(share)} of their time {_SPENT.get(cause, f'on {cause}')}. If "
+        f"that were free and the work spread over all cores, it would take {best} at best."
+    ]
 
 
 def _bounds(run: Run) -> list[str]:

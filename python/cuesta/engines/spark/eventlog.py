@@ -90,11 +90,13 @@ def facts(events: Iterable[Event], group: str) -> Facts:
     """Sums over the tasks of the jobs of a job group; empty when there is no such job.
 
     Returns numbers of `jobs`, `stages` and `tasks` (`tasks_failed` among them), `*_seconds` summed
-    over tasks, and `*_bytes`; `shuffle_read_blocks` are the pieces that shuffles were read in.
+    over tasks, and `*_bytes`; `shuffle_read_blocks` are the pieces that shuffles were read in, and
+    `tail_seconds` are those of cores that had no task of a stage left to take.
     """
     stages: set[int] = set()
     jobs = completed = 0
     sums: Facts = {}
+    tasks: dict[int, list[tuple[float, float]]] = {}
     for event in events:
         kind = event["Event"]
         if kind == "SparkListenerJobStart":
@@ -105,7 +107,19 @@ def facts(events: Iterable[Event], group: str) -> Facts:
             completed += event["Stage Info"]["Stage ID"] in stages
         elif kind == "SparkListenerTaskEnd" and event["Stage ID"] in stages:
             _add(sums, event)
+            info = event["Task Info"]
+            span = info["Launch Time"] / 1e3, info["Finish Time"] / 1e3
+            tasks.setdefault(event["Stage ID"], []).append(span)
+    if tasks:
+        sums["tail_seconds"] = sum(map(_tail_seconds, tasks.values()))
     return {"jobs": jobs, "stages": completed, **sums} if jobs else {}
+
+
+def _tail_seconds(tasks: Iterable[tuple[float, float]]) -> float:
+    """Seconds that cores were without a task at the end of a stage, after its last was launched."""
+    spans = list(tasks)
+    last, end = max(launch for launch, _ in spans), max(finish for _, finish in spans)
+    return sum(end - finish for _, finish in spans if finish >= last)
 
 
 def stages(events: Iterable[Event], group: str) -> list[Stage]:
