@@ -197,6 +197,7 @@ def test_a_job_of_pbs_leaves_nothing_either(slurm: SlurmBed, folder: Path, whom:
     assert done.returncode == 0, done.stderr
     wait_for(is_in(folder, "running"), "the command runs")
     assert [one["name"] for one in state(folder)["nodes"]] == ["n1", "n2"]
+    assert list(Path.cwd().glob("*.sh.[eo]*")) == []
     if whom == "driver":
         cluster = state(folder)["cluster"]
         victim = wait_for(lambda: watchdog.marked(f"{cluster}/driver"), "it is there")[0]

@@ -64,7 +64,9 @@ class PbsScheduler:
         """Hand it in; inside an allocation the leader is started here."""
         if os.environ.get("PBS_NODEFILE"):
             return process.start(folder)
-        return run(["qsub", str(folder.script)]).strip()
+        # Slurm's qsub does not read from the script where output goes.
+        where = ["-j", "oe", "-o", str(folder.log("leader"))]
+        return run(["qsub", *where, str(folder.script)]).strip()
 
     def state(self, job: str) -> str:
         """By `qstat`."""
