@@ -1,4 +1,4 @@
-"""`cuesta study run|list|check`: a file of trials with a question, and the page that answers it."""
+"""`cuesta study run|list|check|tune`: a file of trials with a question, and what answers it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ def register(app: typer.Typer) -> None:
     group.command(
         "check", help="Say what a study would run here, or hold one against rules or a baseline."
     )(_check)
+    group.command("tune", help="Find the fastest settings of a study; judge them by other runs.")(
+        _tune
+    )
     app.add_typer(group, name="study")
 
 
@@ -103,6 +106,33 @@ def _run(options: StudyOptions) -> None:
     _print(found)
     typer.echo(f"report: {write_study(options.output, options.output / 'report.html')}")
     result.complain(rows)
+
+
+def _tune(
+    name: _Name,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the runs.")
+    ],
+    default: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FACTOR=LEVEL", help="What is used today; else the first level of each factor."
+        ),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(metavar="M", min=0.01, help="Budget, instead of the study's.")
+    ] = None,
+    smoke: _Smoke = False,
+) -> None:
+    from dataclasses import replace
+
+    from cuesta.cli import study_tune
+    from cuesta.lab.study import file
+
+    asked = file.read(name, smoke=smoke)
+    asked = replace(asked, minutes=minutes or asked.minutes)
+    means = _means(StudyOptions(name=name, output=output))
+    study_tune.run(asked, default or [], output, means)
 
 
 def _means(options: StudyOptions) -> Means:

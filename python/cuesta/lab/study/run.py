@@ -43,14 +43,7 @@ def run(study: Study, output: Path, means: Means, hears: Observer) -> tuple[Resu
     of in the result; `result.complain` raises it.
     """
     began = time.monotonic()
-    combined = combinations(study, means.memory_bytes)
-    output.mkdir(parents=True, exist_ok=True)
-    hears.note(estimate.sentence(study, combined, _earlier(output)))
-    asked = {name for one in combined if not one.left_out for name in one.settings.inputs}
-    wanted = [one for one in study.inputs if one.name in asked]
-    places = inputs.prepared(wanted, output, means.remote, hears)
-    found = [Found(combination=one, left_out=_refusal(one, places, means)) for one in combined]
-    work = _Work(study, output, means, hears, places)
+    work, found = prepared(study, output, means, hears)
     work.run(found)
     records = result.records([place for one in found for place in one.runs], output)
     whole = result.to_result(
@@ -66,6 +59,25 @@ def run(study: Study, output: Path, means: Means, hears: Observer) -> tuple[Resu
     whole["alarms"] = rules.alarms(whole, records)
     result.write(whole, output)
     return whole, found
+
+
+def prepared(study: Study, output: Path, means: Means, hears: Observer) -> tuple[Work, list[Found]]:
+    """The inputs made, and all combinations, of which none has been run.
+
+    Errors: as `run`.
+    """
+    combined = combinations(study, means.memory_bytes)
+    output.mkdir(parents=True, exist_ok=True)
+    hears.note(estimate.sentence(study, combined, _earlier(output)))
+    asked = {name for one in combined if not one.left_out for name in one.settings.inputs}
+    wanted = [one for one in study.inputs if one.name in asked]
+    places = inputs.prepared(wanted, output, means.remote, hears)
+    found = [Found(combination=one, left_out=_refusal(one, places, means)) for one in combined]
+    work = Work(study, output, means, hears, places)
+    for one in found:
+        if one.left_out is None:
+            work.check_folder(one.combination)
+    return work, found
 
 
 def _earlier(output: Path) -> Result | None:
@@ -94,8 +106,8 @@ def _refusal(one: Combination, places: dict[str, tuple[str, str]], means: Means)
         return str(error)
 
 
-class _Work:
-    """The runs of a study, and the time they have taken."""
+class Work:
+    """The runs of a study, and the seconds they have taken."""
 
     def __init__(
         self,
@@ -110,15 +122,13 @@ class _Work:
         self._means = means
         self._hears = hears
         self._places = places
-        self._seconds = 0.0
+        self.seconds = 0.0
         self.is_spent = False
 
     def run(self, found: Sequence[Found]) -> None:
         """Run all that is not left out."""
         able = {one.combination.name: one for one in found if one.left_out is None}
         todo = [one.combination for one in able.values()]
-        for combination in todo:
-            self._check_folder(combination)
         study = self._study
 
         def is_done(one: Combination) -> bool:
@@ -129,27 +139,27 @@ class _Work:
         total = len(todo) * study.repeats
         runs = order.rounds(todo, study.repeats, study.seed, is_done)
         for number, (one, repeat) in enumerate(runs, 1):
-            if self._is_out_of_time(list(able.values())):
+            if self.is_out_of_time(list(able.values())):
                 self.is_spent = True
                 self._hears.note("the budget of time is spent")
                 break
-            self._once(able[one.name], repeat, f"{number} of {total}")
+            self.once(able[one.name], repeat, f"{number} of {total}")
             if number == len(todo) and study.repeats > 1:
                 self._tell(list(able.values()), total - number)
 
     def _tell(self, found: Sequence[Found], runs: int) -> None:
         seconds = estimate.remaining(found, runs)
         if seconds is not None:
-            left = min(seconds, max(0.0, self._study.minutes * 60 - self._seconds))
+            left = min(seconds, max(0.0, self._study.minutes * 60 - self.seconds))
             self._hears.note(f"the first repeat of all is done; about {format_seconds(left)} more")
 
-    def _is_out_of_time(self, found: Sequence[Found]) -> bool:
-        """Whether the next run, at the mean of those so far, would exceed the budget."""
+    def is_out_of_time(self, found: Sequence[Found], part: float = 1.0) -> bool:
+        """Whether the next run, at the mean of those so far, would exceed the budget, or a part."""
         expected = estimate.remaining(found, 1) or 0.0
-        return self._seconds + expected > self._study.minutes * 60
+        return self.seconds + expected > part * self._study.minutes * 60
 
-    def _once(self, own: Found, repeat: int, number: str) -> None:
-        """One run, or the record of it that is there."""
+    def once(self, own: Found, repeat: int, number: str) -> dict[str, float] | None:
+        """One run, or the record of it that is there: its measures; None where it failed."""
         one = own.combination
         place = f"{RUNS}/{one.name}/{repeat}"
         folder = self._output / place
@@ -162,16 +172,19 @@ class _Work:
                 self._hears.note(f"{number}: {words or self._study.name}")
                 paths = [self._places[name][0] for name in one.settings.inputs]
                 kept = trials.run(one.settings, paths, folder, self._means, self._hears)
-            own.add(place, kept, measures(kept))
+            measured = measures(kept)
+            own.add(place, kept, measured)
         except CuestaError as error:
+            measured = None
             wrong = isinstance(error, VerificationError)
             own.failed.append({"repeat": repeat, "why": str(error), "wrong": wrong})
             self._hears.note(f"{one.name} failed: {error}")
         spent = time.monotonic() - began
         typed = own.measures.get("typed", [])
-        self._seconds += max(spent, typed[-1] if typed else 0.0)
+        self.seconds += max(spent, typed[-1] if typed else 0.0)
+        return measured
 
-    def _check_folder(self, one: Combination) -> None:
+    def check_folder(self, one: Combination) -> None:
         """Forget runs that were made with other settings or inputs."""
         folder = self._output.absolute() / RUNS / one.name
         made_from = [self._places[name][1] for name in one.settings.inputs]

@@ -1,0 +1,57 @@
+"""`cuesta study tune`: the fastest settings of a study, and whether they beat the default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from cuesta.lab.study.cells import Combination
+    from cuesta.lab.study.model import Study
+    from cuesta.lab.study.trials import Means
+    from cuesta.lab.study.tune import Tuned
+
+
+def run(study: Study, default: list[str], output: Path, means: Means) -> None:
+    """Tune, and print what came out. Errors: `CuestaError`; of runs whose answers are wrong too."""
+    from cuesta.cli.output import Output
+    from cuesta.lab.study import result
+    from cuesta.lab.study.tune_run import FILE_NAME, tuned
+
+    with Output(as_json=False) as told:
+        came, found = tuned(study, default, output, means, told.observer)
+    known = {one.combination.name: one.combination for one in found}
+    typer.echo(sentence(came, known))
+    typer.echo(f"runs and samples: {output / FILE_NAME}")
+    wrong = [one for one in found if any(row["wrong"] for row in one.failed)]
+    result.complain(wrong)
+
+
+def sentence(came: Tuned, known: Mapping[str, Combination]) -> str:
+    """What to do, and what it rests on."""
+    from cuesta.lab.study.tune import BETTER, UNDECIDED, WORSE
+
+    runs = sum(map(len, came.chosen_from.values()))
+    tried = f"{runs} runs of {len(came.chosen_from)} settings"
+    winner = _words(known[came.winner])
+    if came.winner == came.default:
+        return f"keep the default, {winner}: none was faster in {tried}"
+    held_out = " and ".join(str(len(one)) for one in came.held_out.values())
+    if came.verdict == UNDECIDED or came.gain is None:
+        return (
+            f"not decided: {winner} was the fastest in {tried}, but there was no time left to hold "
+            f"it against the default ({held_out} runs); give more --minutes"
+        )
+    gain = f"{came.gain.median:.2f} ({came.gain.low:.2f} to {came.gain.high:.2f})"
+    judged = f"{gain} times as fast as the default in {held_out} runs that the choice had not seen"
+    if came.verdict == BETTER:
+        return f"take {winner}: {judged}; chosen by {tried}"
+    why = "it is slower" if came.verdict == WORSE else "no gain that chance does not explain"
+    return f"keep the default: {why}; the fastest of {tried}, {winner}, is {judged}"
+
+
+def _words(one: Combination) -> str:
+    return ", ".join(f"{factor} {level}" for factor, level in one.levels.items()) or "all"

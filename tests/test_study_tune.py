@@ -1,0 +1,184 @@
+"""The tuner finds what is faster, says so only where it is, and spends no more than it may."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from cuesta.cli.app import call
+from cuesta.errors import InputError
+from cuesta.lab.study import tune as tuner
+from cuesta.lab.study.cells import Combination
+from cuesta.lab.study.settings import settings
+from cuesta.lab.study.tune import BETTER, NO_GAIN, UNDECIDED, Budget, Tuned, tune
+
+Cost = Callable[[Mapping[str, str]], float]
+NEVER = Budget(choosing=lambda: False, all=lambda: False)
+
+
+def space(**factors: Sequence[str]) -> list[Combination]:
+    own = settings([{"workload": "sort", "engine": "native"}], None)
+    return [
+        Combination(levels=dict(zip(factors, levels, strict=True)), settings=own)
+        for levels in itertools.product(*factors.values())
+    ]
+
+
+class Machine:
+    """Runs take what `cost` says, with noise of 3 % and now and then a slow one."""
+
+    def __init__(self, cost: Cost, seed: int) -> None:
+        self.runs: list[str] = []
+        self._cost = cost
+        self._chance = random.Random(seed)
+
+    def take(self, one: Combination, _repeat: int) -> float | None:
+        self.runs.append(one.name)
+        slow = 1.4 if self._chance.random() < 0.05 else 1.0
+        return self._cost(one.levels) * self._chance.lognormvariate(0, 0.03) * slow
+
+
+GRID = space(a=["1", "2", "3"], b=["x", "y"])
+LARGE = space(**{name: ["1", "2", "3", "4"] for name in "abcd"})
+
+
+def tuned(cost: Cost, seed: int, some: Sequence[Combination] = GRID) -> Tuned:
+    return tune(some, some[0], Machine(cost, seed).take, NEVER, seed)
+
+
+def planted(levels: Mapping[str, str]) -> float:
+    """The first level of `a` is bad, and that of `b` a little."""
+    return {"1": 2.0, "2": 1.0, "3": 1.15}[levels["a"]] * {"x": 1.2, "y": 1.0}[levels["b"]]
+
+
+def test_from_a_bad_setting_most_of_the_gap_is_regained() -> None:
+    gap = planted(GRID[0].levels) - 1.0
+    regained = []
+    for seed in range(100):
+        found = tuned(planted, seed)
+        winner = next(one for one in GRID if one.name == found.winner)
+        regained.append((planted(GRID[0].levels) - planted(winner.levels)) / gap)
+        assert found.verdict == BETTER
+        assert found.gain is not None
+    assert sum(part >= 0.8 for part in regained) >= 98
+
+
+def test_where_nothing_is_faster_none_is_called_faster() -> None:
+    verdicts = [tuned(lambda _: 1.0, seed).verdict for seed in range(200)]
+    assert verdicts.count(BETTER) <= 10
+    assert UNDECIDED not in verdicts
+
+
+def test_a_default_that_is_the_best_stays() -> None:
+    found = tuned(lambda levels: 1.0 if levels == GRID[0].levels else 1.5, 1)
+    assert (found.winner, found.verdict, found.gain) == (GRID[0].name, NO_GAIN, None)
+    assert found.held_out == {}
+
+
+def test_of_many_combinations_few_are_run() -> None:
+    def cost(levels: Mapping[str, str]) -> float:
+        return 1 + sum(abs(int(level) - 3) * 0.4 for level in levels.values())
+
+    for seed in range(20):
+        machine = Machine(cost, seed)
+        found = tune(LARGE, LARGE[0], machine.take, NEVER, seed)
+        assert (found.winner, found.verdict) == ("3_3_3_3", BETTER)
+        assert len(machine.runs) < len(LARGE) / 2
+
+
+def test_choosing_and_judging_see_runs_of_their_own() -> None:
+    numbers: dict[str, list[int]] = {}
+
+    def take(one: Combination, repeat: int) -> float | None:
+        numbers.setdefault(one.name, []).append(repeat)
+        return planted(one.levels)
+
+    found = tune(GRID, GRID[0], take, NEVER, 0)
+    for name, own in numbers.items():
+        assert len(own) == len(set(own))
+        judged = [one for one in own if one >= tuner.FIRST_HELD_OUT]
+        assert len(judged) == (tuner.HELD_OUT if name in (found.winner, found.default) else 0)
+
+
+def test_what_fails_leaves_but_the_default_must_work() -> None:
+    def take(one: Combination, _: int) -> float | None:
+        return None if one.levels["a"] == "2" else planted(one.levels)
+
+    assert tune(GRID, GRID[0], take, NEVER, 0).winner == "3_y"
+    with pytest.raises(InputError, match="the default, 2_x, fails"):
+        tune(GRID, next(one for one in GRID if one.name == "2_x"), take, NEVER, 0)
+
+
+@pytest.mark.parametrize("runs", [0, 1, 3, 8, 20])
+def test_a_spent_budget_ends_it_with_an_honest_word(runs: int) -> None:
+    machine = Machine(planted, 1)
+    budget = Budget(
+        choosing=lambda: len(machine.runs) >= runs, all=lambda: len(machine.runs) >= runs + 2
+    )
+    found = tune(GRID, GRID[0], machine.take, budget, 1)
+    assert found.verdict in (UNDECIDED, NO_GAIN)
+    assert len(machine.runs) <= max(runs, len(GRID)) + 2
+
+
+REAL = """
+question = "How should a sort be run?"
+workload = "sort"
+
+[settings]
+inputs = ["rows"]
+memory = "512MiB"
+
+[[input]]
+name = "rows"
+make = "tera"
+rows = 1000
+
+[[factor]]
+name = "cores"
+levels = [{ name = "one", cores = 1 }, { name = "too-many", cores = 4096 }, { name = "all" }]
+"""
+
+
+def test_real_runs_are_tuned_and_taken_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "t.toml", tmp_path / "out"
+    file.write_text(REAL, "utf-8")
+    words = ["study", "tune", str(file), "--default", "cores=all", "-o", str(out)]
+    assert call(words) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(("take cores", "keep the default"))
+    found = json.loads((out / "tuned.json").read_text("utf-8"))
+    assert (found["schema"], found["default"]) == ("cuesta.tuned/1", {"cores": "all"})
+    assert found["left_out"].keys() == {"too-many"}
+    chosen = {row["levels"]["cores"]: len(row["seconds"]) for row in found["chosen_from"]}
+    assert chosen.keys() == {"one", "all"}
+    judged = sorted(path.name for path in out.glob("runs/*/1???"))
+    assert len(judged) == (0 if found["winner"] == found["default"] else 2 * tuner.HELD_OUT)
+    assert call(words) == 0
+    assert "making input" not in capsys.readouterr().err
+    again = json.loads((out / "tuned.json").read_text("utf-8"))
+    assert again["chosen_from"] == found["chosen_from"]
+    assert again["held_out"] == found["held_out"]
+
+
+@pytest.mark.parametrize(
+    ("default", "told"),
+    [
+        ("cores=three", "there is no such level; there are one, too-many, all"),
+        ("size=one", "there is no such level; there are factors cores"),
+        ("cores=too-many", "the default, too-many, is not run here: needs 4096 cores"),
+    ],
+)
+def test_a_wrong_default_is_one_line(
+    default: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.toml"
+    file.write_text(REAL, "utf-8")
+    assert call(["study", "tune", str(file), "--default", default, "-o", str(tmp_path / "o")]) == 2
+    assert told in capsys.readouterr().err
