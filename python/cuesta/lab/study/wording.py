@@ -70,61 +70,51 @@ def _is(row: Table, claim: Table) -> bool:
 def _faster(claim: Table, factors: Factors, found: Found) -> str:
     first = _named(factors, claim["faster"], claim["than"])
     second = _named(factors, claim["than"], claim["faster"])
-    told: list[str] = []
-    for part in _shown(found.parts):
-        more = part.ratio.median < 1
-        words = f"{_number(part.ratio.median, inverse=more)} times {'more' if more else 'less'}"
-        if not told:
-            words = f"{words} {quantity(claim)} than {second}"
-        told.append(f"{words}{_at(factors, part)} ({_bounds(part, inverse=more)})")
-    return f"{first} needed {_listed(told)}"
+    return _compared(claim, factors, found, (second, first))
 
 
 def _same(claim: Table, factors: Factors, found: Found) -> str:
     first, *others = claim["same"]
     titles = " and ".join(_named(factors, other, first) for other in others)
-    told = [
-        f"{_number(part.ratio.median)} times{_at(factors, part)} ({_bounds(part)})"
-        for part in _shown(found.parts)
-    ]
-    return (
-        f"{titles} needed, of the {quantity(claim)} of {_named(factors, first, others[0])}, "
-        f"{_listed(told)}"
-    )
+    return _compared(claim, factors, found, (titles, _named(factors, first, others[0])))
+
+
+def _compared(claim: Table, factors: Factors, found: Found, sides: tuple[str, str]) -> str:
+    """How many times what is measured of the second side it was on the first, by level."""
+    told: list[str] = []
+    for part in _shown(found.parts):
+        words = _number(part.ratio.median)
+        if not told:
+            that = "that of " if MEASURE in claim else ""
+            words = f"{words} times {that}{sides[1]}"
+        told.append(f"{words}{_at(factors, part)} ({_bounds(part)})")
+    whose = f"{quantity(claim)} of {sides[0]}" if MEASURE in claim else sides[0]
+    return f"{whose} was {_listed(told)}"
 
 
 def _trend(claim: Table, factors: Factors, found: Found) -> str:
     over = claim["over"]
     titles = {row["name"]: factors.title(over, row["name"]) for row in factors.levels(over)}
     run = [name for name in titles if name not in found.missing]
-    if claim["trend"] == "flat":
-        told = [
-            f"{_number(part.ratio.median)} times{_at(factors, part)} ({_bounds(part)})"
-            for part in _shown(found.parts)
-        ]
-        return f"{quantity(claim)} was, of that at {titles[run[0]]}, {_listed(told)}"
     falls = claim["trend"] == "falls"
+    if claim["trend"] == "flat":
+        told = [f"{_interval(part)}{_at(factors, part)}" for part in _shown(found.parts)]
+        return f"{quantity(claim)} was, as a multiple of that at {titles[run[0]]}, {_listed(told)}"
     steps = found.parts[: len(run) - 1]
-    told = [f"{_moved(part, falls)} to {titles[part.levels[over]]}" for part in _shown(steps)]
-    whole = f", in all {_moved(found.parts[-1], falls)}" if len(found.parts) > 1 else ""
-    return f"{quantity(claim)} from {titles[run[0]]} was {_listed(told)}{whole}"
-
-
-def _moved(part: Part, falls: bool) -> str:
-    """How a step went: the ratio of a falling one says how much less."""
-    less = (part.ratio.median > 1) == falls
-    inverse = part.ratio.median < 1
-    words = f"{_number(part.ratio.median, inverse=inverse)} times {'less' if less else 'more'}"
-    return f"{words} ({_bounds(part, inverse=inverse)})"
+    told = [f"{_interval(part, inverse=falls)}{_at(factors, part)}" for part in _shown(steps)]
+    whole = ""
+    if len(found.parts) > 1:
+        moved = _interval(found.parts[-1], inverse=falls)
+        whole = f", and {moved} from {titles[run[0]]} to {titles[run[-1]]}"
+    return f"{quantity(claim)} was, as a multiple of that a level before, {_listed(told)}{whole}"
 
 
 def _closing(claim: Table, factors: Factors, found: Found) -> str:
     """What was claimed, and what lacks to decide."""
     told = ""
-    if "by" in claim or "under" in claim:
-        bounds = [f"at least {claim['by']:g}"] if "by" in claim else []
-        bounds += [f"at most {claim['under']:g}"] if "under" in claim else []
-        told = f"; claimed: {' and '.join(bounds)} times less"
+    if "faster" in claim:
+        below = f" and less than {claim['under']:g}" if "under" in claim else ""
+        told = f"; claimed: more than {claim.get('by', 1):g}{below}"
     elif "exponent" in claim:
         told = f"; claimed: {claim['exponent'][0]:g} to {claim['exponent'][1]:g}"
     elif "within" in claim:
