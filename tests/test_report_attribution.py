@@ -78,8 +78,11 @@ def test_a_log_that_says_more_than_there_was_takes_no_more() -> None:
 
 def test_a_run_elsewhere_or_without_a_time_line_has_none() -> None:
     assert attribution(to_run(kit.native(), "a")) is None
-    elsewhere = timed(0.5) | {"engine_options": {"master": "spark://host:7077"}}
-    assert attribution(to_run(elsewhere, "a")) is None
+    for options in ({"master": "spark://host:7077"}, {"scheduler": "tcp://host:8786"}):
+        elsewhere = timed(0.5) | {"engine_options": options}
+        assert attribution(to_run(elsewhere, "a")) is None
+    # Ranks of MPI that this machine has no cores for.
+    assert attribution(to_run(timed(0.5) | {"threads": 64}, "a")) is None
     lines: list[Any] = [{"seconds": [1.0, "x"]}, {"seconds": []}, {"seconds": [0]}, []]
     for wrong in lines:
         assert attribution(to_run(kit.native() | {"timeline": wrong}, "a")) is None

@@ -101,10 +101,10 @@ def attribution(run: Run) -> Attribution | None:
     line = run.object("timeline")
     ends = _numbers(line.get("seconds"))
     cores = int(run.number("threads") or 0)
-    if not ends or cores < 1 or ends[-1] <= 0 or _is_elsewhere(run):
+    machine_cores = number(run.object("machine").get("cores_usable")) or cores
+    if not ends or ends[-1] <= 0 or not 1 <= cores <= machine_cores or _is_elsewhere(run):
         return None
     spent = dict.fromkeys(ORDER, 0.0)
-    machine_cores = number(run.object("machine").get("cores_usable")) or cores
     start = sum(phase.seconds for phase in run.phases if phase.name == "start")
     begin = 0.0
     for interval in _intervals(line, len(ends)):
@@ -193,9 +193,9 @@ def _divide(
 
 def _is_elsewhere(run: Run) -> bool:
     """Whether the tasks were on other machines than the one that was watched, or may have been."""
-    master = mapping(run.fields.get("engine_options")).get("master", "local")
-    hosts = mapping(run.fields.get("engine_options")).get("hosts")
-    return bool(hosts) or not str(master).startswith("local")
+    options = run.object("engine_options")
+    is_dask_elsewhere = bool(options.get("scheduler"))
+    return is_dask_elsewhere or not str(options.get("master", "local")).startswith("local")
 
 
 def _numbers(values: object) -> list[float]:
