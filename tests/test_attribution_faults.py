@@ -58,7 +58,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Attribution]:
     return made
 
 
-# Other tests may have the cores meanwhile, so the share of the cause is looked at, not its rank.
+# Other tests may have cores and disk meanwhile: the share of the cause is looked at, not its rank.
 
 
 def test_a_quota_of_processor_time_is_found(found: dict[str, Attribution]) -> None:
@@ -68,4 +68,3 @@ def test_a_quota_of_processor_time_is_found(found: dict[str, Attribution]) -> No
 
 def test_a_slow_disk_is_found(found: dict[str, Attribution]) -> None:
     assert found["disk"].share(STORAGE) > 0.25
-    assert found["quota"].share(STORAGE) < found["disk"].share(STORAGE) / 2
