@@ -66,8 +66,8 @@ def _default(study: Study, asked: Sequence[str], found: Sequence[Found]) -> Comb
     levels = {factor.name: factor.levels[0].name for factor in study.factors}
     for words in asked:
         name, _, level = words.partition("=")
-        known = [one.name for factor in study.factors if factor.name == name for one in
-                 factor.levels]  # fmt: skip
+        factor = next((one for one in study.factors if one.name == name), None)
+        known = [one.name for one in factor.levels] if factor else []
         if level not in known:
             there = ", ".join(known) if known else f"factors {', '.join(levels)}"
             raise InputError(f"--default {words}: there is no such level; there are {there}")
