@@ -115,6 +115,18 @@ def test_a_scratch_that_is_full_is_refused(folder: Path, small_disk: Path) -> No
     assert not any(small_disk.iterdir())
 
 
+def test_a_bridge_to_containers_is_no_way_to_other_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("docker0/brif/veth1", "veth1", "br0/brif/eth0", "eth0/device"):
+        (tmp_path / place).mkdir(parents=True)
+    monkeypatch.setattr(node, "NETWORKS", tmp_path)
+    two = {"lo": "127.0.0.1", "docker0": "172.17.0.1", "br0": "10.0.0.7"}
+    monkeypatch.setattr(node, "interfaces", lambda: two)
+    assert node.listening_address("", False, "n1.invalid") == "10.0.0.7"
+    assert node.listening_address("docker0", False, "n1.invalid") == "172.17.0.1"
+
+
 @pytest.mark.parametrize(
     ("named", "resolved", "found"),
     [("", "10.0.0.7", "10.0.0.7"), ("ib0", "10.0.0.7", "10.1.0.7"), ("", "10.9.9.9", None)],

@@ -18,6 +18,7 @@ from typing import Any
 from cuesta import machine
 from cuesta.errors import InputError
 
+NETWORKS = Path("/sys/class/net")
 _ADDRESS_REQUEST = 0x8915
 """SIOCGIFADDR of <linux/sockios.h>."""
 
@@ -101,6 +102,17 @@ def interfaces() -> dict[str, str]:
     return found
 
 
+def _ends_here(name: str) -> bool:
+    """Whether it is a bridge to guests and containers of this machine alone, such as `docker0`."""
+    members = NETWORKS / name / "brif"
+    leads_out = ("device", "bonding", "lower_*")
+    return members.is_dir() and not any(
+        any((NETWORKS / member.name).glob(kind))
+        for member in members.iterdir()
+        for kind in leads_out
+    )
+
+
 def interface_of(address: str) -> str:
     """The interface that has an address; empty where none has."""
     return next((name for name, own in interfaces().items() if own == address), "")
@@ -131,7 +143,11 @@ def listening_address(named: str, others_are_here: bool, own_name: str) -> str:
         return address_on(named)
     if others_are_here:
         return "127.0.0.1"
-    known = {name: own for name, own in interfaces().items() if not own.startswith("127.")}
+    known = {
+        name: own
+        for name, own in interfaces().items()
+        if not own.startswith("127.") and not _ends_here(name)
+    }
     try:
         resolved = {str(one[4][0]) for one in socket.getaddrinfo(own_name, None, socket.AF_INET)}
     except OSError:
