@@ -79,12 +79,12 @@ def to_result(study: Study, found: list[Found], **more: object) -> Result:
     }
 
 
-def write(result: Result, folder: Path) -> None:
-    """Write `study.json`, in one step for anyone who looks."""
-    temporary = folder / f".{FILE_NAME}-{os.getpid()}"
+def write(result: Result, folder: Path, name: str = FILE_NAME) -> None:
+    """Write `study.json`, or a file of another name, in one step for anyone who looks."""
+    temporary = folder / f".{name}-{os.getpid()}"
     text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
     temporary.write_text(f"{text}\n", encoding="utf-8")
-    temporary.replace(folder / FILE_NAME)
+    temporary.replace(folder / name)
 
 
 def read(path: Path) -> Result:

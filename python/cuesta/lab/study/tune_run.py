@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from cuesta import machine
 from cuesta.errors import InputError
 from cuesta.lab.observer import Observer
-from cuesta.lab.study import run
+from cuesta.lab.study import result, run
 from cuesta.lab.study.cells import Combination
 from cuesta.lab.study.model import Study
-from cuesta.lab.study.result import Found
+from cuesta.lab.study.result import Found, Result
 from cuesta.lab.study.trials import Means
 from cuesta.lab.study.tune import FIRST_HELD_OUT, Budget, Tuned, tune
 
@@ -58,7 +55,7 @@ def tuned(
     told = _told(study, came, found)
     told["machine"] = machine.describe({"output": output})
     told["seconds"] = work.seconds
-    _write(told, output)
+    result.write(told, output, FILE_NAME)
     return came, found
 
 
@@ -78,7 +75,7 @@ def _default(study: Study, asked: Sequence[str], found: Sequence[Found]) -> Comb
     return own.combination
 
 
-def _told(study: Study, came: Tuned, found: Sequence[Found]) -> dict[str, Any]:
+def _told(study: Study, came: Tuned, found: Sequence[Found]) -> Result:
     levels = {one.combination.name: dict(one.combination.levels) for one in found}
     return {
         "schema": SCHEMA,
@@ -102,10 +99,3 @@ def _told(study: Study, came: Tuned, found: Sequence[Found]) -> dict[str, Any]:
         "left_out": {one.combination.name: one.left_out for one in found if one.left_out},
         "failed": {one.combination.name: one.failed for one in found if one.failed},
     }
-
-
-def _write(told: dict[str, Any], folder: Path) -> None:
-    """In one step for anyone who looks."""
-    temporary = folder / f".{FILE_NAME}-{os.getpid()}"
-    temporary.write_text(f"{json.dumps(told, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
-    temporary.replace(folder / FILE_NAME)
