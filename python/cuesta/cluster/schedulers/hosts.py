@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cuesta.cluster.folder import ClusterFolder
-from cuesta.cluster.schedulers import AgentWords, process
-from cuesta.cluster.script import carried_words, leader_lines
+from cuesta.cluster.schedulers import AgentWords
+from cuesta.cluster.schedulers.process import ProcessJobs
+from cuesta.cluster.script import carried_words
 from cuesta.cluster.settings import Allocation, ClusterPlan
 from cuesta.errors import InputError
 
@@ -20,7 +20,7 @@ _SHELLS = ("ssh", "rsh")
 
 
 @dataclass(frozen=True)
-class HostsScheduler:
+class HostsScheduler(ProcessJobs):
     """Starts at once; a job is the process of its leader."""
 
     name: str = "hosts"
@@ -43,22 +43,6 @@ class HostsScheduler:
             raise InputError(f"--start {words[0]}: there is no such program here")
         return replace(plan, allocation=replace(allocation, nodes=len(allocation.hosts)))
 
-    def script(self, plan: ClusterPlan, folder: ClusterFolder) -> str:
-        """A script without directives."""
-        return "\n".join(["#!/bin/sh", *leader_lines(plan, folder), ""])
-
-    def submit(self, folder: ClusterFolder) -> str:
-        """Start the script; the job is its process, which becomes the leader."""
-        return process.start(folder)
-
-    def state(self, job: str) -> str:
-        """By the process."""
-        return process.state(job)
-
-    def cancel(self, job: str) -> None:
-        """By a signal."""
-        process.cancel(job)
-
     def nodes(self, plan: ClusterPlan) -> list[str]:
         """The hosts."""
         return list(plan.allocation.hosts)
@@ -72,10 +56,6 @@ class HostsScheduler:
     ) -> list[list[str]]:
         """One command a host."""
         return [on_host(plan.allocation, node, [*carried_words(), *agent(node)]) for node in nodes]
-
-    def ends_at(self) -> float | None:
-        """Nobody says; the leader keeps to the minutes that were asked for."""
-        return None
 
 
 def on_host(allocation: Allocation, host: str, words: Sequence[str]) -> list[str]:

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cuesta import machine
-from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.limits import MEMORY_SHARE
-from cuesta.cluster.schedulers import AgentWords, process
-from cuesta.cluster.script import leader_lines
+from cuesta.cluster.schedulers import AgentWords
+from cuesta.cluster.schedulers.process import ProcessJobs
 from cuesta.cluster.settings import ClusterPlan
 
 
 @dataclass(frozen=True)
-class LocalScheduler:
+class LocalScheduler(ProcessJobs):
     """Starts at once; a job is the process of its leader."""
 
     name: str = "local"
@@ -29,22 +28,6 @@ class LocalScheduler:
         cores = share.cores or max(1, machine.cores_usable() // nodes)
         memory = share.memory_bytes or int(machine.memory_bytes() * MEMORY_SHARE) // nodes
         return replace(plan, share=replace(share, cores=cores, memory_bytes=memory))
-
-    def script(self, plan: ClusterPlan, folder: ClusterFolder) -> str:
-        """A script without directives."""
-        return "\n".join(["#!/bin/sh", *leader_lines(plan, folder), ""])
-
-    def submit(self, folder: ClusterFolder) -> str:
-        """Start the script; the job is its process, which becomes the leader."""
-        return process.start(folder)
-
-    def state(self, job: str) -> str:
-        """By the process."""
-        return process.state(job)
-
-    def cancel(self, job: str) -> None:
-        """By a signal."""
-        process.cancel(job)
 
     def nodes(self, plan: ClusterPlan) -> list[str]:
         """`local-1`, `local-2`..."""
@@ -62,7 +45,3 @@ class LocalScheduler:
     ) -> list[list[str]]:
         """One process a node."""
         return [agent(node) for node in nodes]
-
-    def ends_at(self) -> float | None:
-        """Nobody says; the leader keeps to the minutes that were asked for."""
-        return None

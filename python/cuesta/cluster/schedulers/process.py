@@ -10,6 +10,8 @@ import subprocess
 from cuesta.cluster import watchdog
 from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.schedulers import GONE, RUNNING
+from cuesta.cluster.script import leader_lines
+from cuesta.cluster.settings import ClusterPlan
 
 _PREFIX = "process-"
 
@@ -44,3 +46,27 @@ def cancel(job: str) -> None:
         pid = int(job.removeprefix(_PREFIX).partition(":")[0])
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
+
+
+class ProcessJobs:
+    """What schedulers share that start at once: a job is the process of its leader."""
+
+    def script(self, plan: ClusterPlan, folder: ClusterFolder) -> str:
+        """A script without directives."""
+        return "\n".join(["#!/bin/sh", *leader_lines(plan, folder), ""])
+
+    def submit(self, folder: ClusterFolder) -> str:
+        """Start the script; the job is its process, which becomes the leader."""
+        return start(folder)
+
+    def state(self, job: str) -> str:
+        """By the process."""
+        return state(job)
+
+    def cancel(self, job: str) -> None:
+        """By a signal."""
+        cancel(job)
+
+    def ends_at(self) -> float | None:
+        """Nobody says; the leader keeps to the minutes that were asked for."""
+        return None
