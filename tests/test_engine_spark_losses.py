@@ -39,6 +39,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         sparkkit.engine().close()
 
 
+@pytest.fixture(autouse=True)
+def told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some run ends within the usual time between two reports of progress."""
+    monkeypatch.setattr("cuesta.engines.spark.context.PROGRESS_SECONDS", 0.002)
+
+
 @pytest.fixture
 def hdfs(tmp_path: Path) -> Iterator[Running]:
     """A file system that a test may spoil; skips without Java or Maven."""

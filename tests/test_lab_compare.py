@@ -106,6 +106,24 @@ def test_a_process_that_cannot_be_forked_is_told(tmp_path: Path) -> None:
     assert "compare in a fresh process" in ended.stderr
 
 
+def test_threads_of_polars_are_no_reason_not_to_fork(tmp_path: Path) -> None:
+    """They are named like those of hdfs-native; a notebook that uses Polars may compare."""
+    table = tmp_path / "table.parquet"
+    program = (
+        "import polars\n"
+        "from pathlib import Path\n"
+        "from cuesta.lab.child import run_in_child\n"
+        f"polars.DataFrame({{'a': [1]}}).write_parquet({str(table)!r})\n"
+        f"polars.scan_parquet({str(table)!r}).collect()\n"
+        "names = [path.read_text() for path in Path('/proc/self/task').glob('*/comm')]\n"
+        "assert any(name.startswith('tokio-rt-worker') for name in names)\n"
+        "run_in_child('one', lambda: print('done'))\n"
+    )
+    words = [sys.executable, "-c", program]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
+
+
 def test_an_interrupt_of_the_parent_stops_the_child_and_lets_it_clean_up(tmp_path: Path) -> None:
     mark, parent = tmp_path / "cleaned", os.getpid()
 

@@ -26,9 +26,13 @@ _CLASSES = {
     "array": ("cuesta.engines.array", "ArrayEngine"),
 }
 
-NEVER_FORKED = {"AwsEventLoop": "TileDB", "tokio-rt-worker": "hdfs-native"}
-"""Beginnings of the names of threads whose locks a forked child waits for without end, and whose
-they are. They start with the first context or client, and never end."""
+NEVER_FORKED = {
+    "tiledb": ("AwsEventLoop", "TileDB"),
+    "hdfs_native": ("tokio-rt-worker", "hdfs-native"),
+}
+"""Modules some of whose threads have locks that a forked child waits for without end; how the names
+of those threads begin, and the name of the library. They start with the first context or client,
+and never end. Others have threads of the same names, e.g. Polars, which no engine runs."""
 
 ENGINE_NAMES: tuple[str, ...] = tuple(_CLASSES)
 

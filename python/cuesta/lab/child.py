@@ -75,10 +75,11 @@ class _HeldSignals:
 
 
 def _require_forkable() -> None:
+    loaded = [NEVER_FORKED[module] for module in NEVER_FORKED if module in sys.modules]
     for comm in Path("/proc/self/task").glob("*/comm"):
         with contextlib.suppress(OSError):  # a thread may have ended meanwhile
             name = comm.read_text()
-            for beginning, library in NEVER_FORKED.items():
+            for beginning, library in loaded:
                 if name.startswith(beginning):
                     raise EngineError(
                         f"{library} has run in this process, whose copies would hang; compare in a "
