@@ -114,6 +114,25 @@ def test_points_that_are_not_kept_have_the_same_clusters(
     assert stored.status()["misses"] > 0
 
 
+@pytest.mark.parametrize("precision", ["f4", "f8"])
+@pytest.mark.parametrize("dimensions", [1, 27])
+def test_points_are_taken_from_memory_also_where_one_lies_in_two_blocks(
+    dimensions: int, precision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shape = (540_000 // dimensions, dimensions)
+    points = np.random.default_rng(3).normal(size=shape).astype(precision)
+    np.save(tmp_path / "p.npy", points)
+    digests: set[str] = set()
+    with running_store(tmp_path, memory_bytes=30 << 20, block_bytes=1 << 18) as store:
+        monkeypatch.setenv("CUESTA_STORE", str(store.folder))
+        for place in (str(tmp_path / "p.npy"), "cuesta:///p.npy"):
+            output = tmp_path / f"answer-{len(digests)}-{place[0]}"
+            words = ["--clusters", "4", "--iterations", "5", "--keep", "none", "-o", str(output)]
+            assert call(["run", "kmeans", place, *words]) == 0
+            digests.add(record_of(output)["answer"]["digest"])
+    assert len(digests) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "code", "part"),
     [

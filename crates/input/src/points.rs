@@ -4,9 +4,13 @@
 mod text;
 
 use std::io;
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use bytemuck::Pod;
 use cuesta_core::{Error, Result};
+use cuesta_store::client::BlockBytes;
 
 use crate::files;
 use crate::npy::{self, Element};
@@ -19,7 +23,7 @@ const OPERATION: &str = "input.points";
 pub const DIMENSIONS_MAX: usize = 1 << 16;
 
 /// A number of a point in memory.
-pub trait Coordinate: Copy + Default + Send + Sync + 'static {
+pub trait Coordinate: Pod + Default + Send + Sync {
     /// What it is in a file.
     const ELEMENT: Element;
     /// The nearest to a double.
@@ -129,6 +133,35 @@ impl Part {
     }
 }
 
+/// Numbers of whole points as they lie in the memory of a store.
+pub struct MappedPoints<T> {
+    bytes: BlockBytes,
+    size_bytes: usize,
+    of: PhantomData<T>,
+}
+
+impl<T: Coordinate> MappedPoints<T> {
+    /// None where no whole point is there, or its numbers lie where this machine cannot read them.
+    fn new(bytes: BlockBytes, row_bytes: usize, rows: u64) -> Option<Self> {
+        let whole = (bytes.len() / row_bytes).min(usize::try_from(rows).unwrap_or(usize::MAX));
+        let size_bytes = whole * row_bytes;
+        bytemuck::try_cast_slice::<u8, T>(&bytes[..size_bytes]).ok()?;
+        (whole > 0 && cfg!(target_endian = "little")).then_some(Self {
+            bytes,
+            size_bytes,
+            of: PhantomData,
+        })
+    }
+}
+
+impl<T: Coordinate> Deref for MappedPoints<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        bytemuck::cast_slice(&self.bytes[..self.size_bytes])
+    }
+}
+
 /// Points of one or many `.npy` files, one after the other.
 pub struct PointFiles {
     parts: Vec<Part>,
@@ -208,20 +241,43 @@ impl PointFiles {
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
         while !rows.is_empty() {
-            let index = self.parts.partition_point(|part| part.first <= first) - 1;
-            let part = &self.parts[index];
-            let within = first - part.first;
-            let left = usize::try_from(part.array.rows - within).unwrap_or(usize::MAX);
+            let (part, offset, left) = self.part(first);
+            let left = usize::try_from(left).unwrap_or(usize::MAX);
             let take = left.min(rows.len() / self.dimensions);
             let (now, later) = rows.split_at_mut(take * self.dimensions);
-            let size = part.array.element.size_bytes();
-            let offset = part.array.offset + within * (self.dimensions * size) as u64;
             part.decode(now, offset, bytes)
                 .map_err(|cause| Error::system(OPERATION, "reading", &part.path, &cause))?;
             first += take as u64;
             rows = later;
         }
         Ok(())
+    }
+
+    /// Points from number `first` on, to the end of a block of a store, without a copy; `None`
+    /// where only [`read`](Self::read) has them: no store holds them, or in another precision.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn mapped<T: Coordinate>(&self, first: u64) -> Result<Option<MappedPoints<T>>> {
+        let (part, offset, left) = self.part(first);
+        if part.array.element != T::ELEMENT {
+            return Ok(None);
+        }
+        let found = part
+            .file
+            .mapped(offset)
+            .map_err(|cause| Error::system(OPERATION, "reading", &part.path, &cause))?;
+        let row_bytes = self.dimensions * size_of::<T>();
+        Ok(found.and_then(|bytes| MappedPoints::new(bytes, row_bytes, left)))
+    }
+
+    /// The file in which a point is, where in it, and how many points there are from it on.
+    fn part(&self, point: u64) -> (&Part, u64, u64) {
+        let index = self.parts.partition_point(|part| part.first <= point) - 1;
+        let part = &self.parts[index];
+        let within = point - part.first;
+        let row_bytes = self.dimensions * part.array.element.size_bytes();
+        (part, part.array.offset + within * row_bytes as u64, part.array.rows - within)
     }
 
     /// Where a point is, for messages: `point 3 of FILE`, counted from 1 within the file.

@@ -11,9 +11,9 @@ use cuesta_input::points::PointFiles;
 
 use crate::answer::Assignments;
 use crate::kernel::simd::VectorLevel;
-use crate::kernel::{self, Centres, Grid, Real, Sums};
+use crate::kernel::{self, Centres, Grid, Points, Real, Sums};
 use crate::params::Precision;
-use crate::store::{PointChunk, PointStore, StoreSettings};
+use crate::store::{PointStore, StoreSettings};
 
 /// Points of a run, whatever their precision. What it tells is about its own points; the sums of
 /// shares that have no point in common add up to those of all their points.
@@ -103,15 +103,8 @@ impl<T: Real> Of<T> {
         &self.total
     }
 
-    fn of_chunk(
-        &self,
-        centres: &Centres<T>,
-        grid: &Grid,
-        sums: &mut Sums,
-        chunk: &mut PointChunk<T>,
-    ) {
-        let points = kernel::Points { strips: &chunk.strips, found: &mut chunk.found };
-        kernel::assign(self.level, points, centres, grid, sums);
+    fn centres(&self, rows: &[f64]) -> Centres<T> {
+        Centres::new(rows.to_vec(), &middle(rows, self.dimensions))
     }
 }
 
@@ -121,12 +114,12 @@ impl<T: Real> Share for Of<T> {
     }
 
     fn assign(&mut self, centres: &[f64], grid: &Grid, progress: &Progress) -> Result<&Sums> {
-        let centres = Centres::new(centres.to_vec(), &middle(centres, self.dimensions));
-        let work = |sums: &mut Sums, chunk: &mut PointChunk<T>| {
-            self.of_chunk(&centres, grid, sums, chunk);
+        let centres = self.centres(centres);
+        let work = |sums: &mut Sums, _, mut points: Points<'_, T>| {
+            kernel::assign(self.level, &mut points, &centres, grid, sums);
             Ok(())
         };
-        let all = self.store.each(|| self.nothing(), work, progress)?;
+        let all = self.store.each(|| self.nothing(), work, |_, _, _| Ok(()), progress)?;
         Ok(self.add(all))
     }
 
@@ -137,15 +130,16 @@ impl<T: Real> Share for Of<T> {
         folder: &Path,
         progress: &Progress,
     ) -> Result<&Sums> {
-        let centres = Centres::new(centres.to_vec(), &middle(centres, self.dimensions));
+        let centres = self.centres(centres);
         let file = Assignments::extend(folder)?;
-        let work = |(sums, bytes): &mut (Sums, Vec<u8>), chunk: &mut PointChunk<T>| {
-            self.of_chunk(&centres, grid, sums, chunk);
-            let points = kernel::Points { strips: &chunk.strips, found: &mut chunk.found };
+        let work = |(sums, _): &mut (Sums, Vec<u8>), _, mut points: Points<'_, T>| {
+            kernel::assign(self.level, &mut points, &centres, grid, sums);
             kernel::measure(self.level, &points, &centres, grid, sums);
-            file.put(chunk.first, &chunk.found, bytes)
+            Ok(())
         };
-        let all = self.store.each(|| (self.nothing(), Vec::new()), work, progress)?;
+        let end =
+            |(_, bytes): &mut (Sums, Vec<u8>), first, found: &[u32]| file.put(first, found, bytes);
+        let all = self.store.each(|| (self.nothing(), Vec::new()), work, end, progress)?;
         Ok(self.add(all.into_iter().map(|(sums, _)| sums)))
     }
 

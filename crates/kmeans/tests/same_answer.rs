@@ -225,16 +225,15 @@ fn assigned<T: Real>(
     let count = points.len() / dimensions;
     let rows: Vec<T> = points.iter().map(|&x| T::from_f64(x)).collect();
     let mut strips = vec![T::default(); count.next_multiple_of(STRIP) * dimensions];
-    kernel::lay(level, &rows, dimensions, &mut strips);
+    T::lay(level, &rows, dimensions, &mut strips);
     let mut largest = vec![0.0; dimensions];
     assert!(kernel::extend(level, &strips, &mut largest, 1e150));
     let grid = Grid::new(count as u64, &largest);
     let centres = Centres::<T>::new(centres.to_vec(), origin);
     let mut sums = Sums::new(centres.rows.len() / dimensions, dimensions);
     let mut found = vec![NONE; count];
-    let points = kernel::Points { strips: &strips, found: &mut found };
-    kernel::assign(level, points, &centres, &grid, &mut sums);
-    let points = kernel::Points { strips: &strips, found: &mut found };
+    let mut points = kernel::Points { strips: &strips, found: &mut found, next: &rows };
+    kernel::assign(level, &mut points, &centres, &grid, &mut sums);
     kernel::measure(level, &points, &centres, &grid, &mut sums);
     (found, sums.coordinates, sums.inertias)
 }

@@ -7,8 +7,6 @@ pub mod grid;
 pub mod simd;
 pub mod table;
 
-use std::array::from_fn;
-
 use cuesta_input::points::Coordinate;
 
 pub use grid::Grid;
@@ -18,8 +16,6 @@ pub use table::CentreTable;
 pub const STRIP: usize = 32;
 /// Strips that are looked at before their points are moved: they stay in the cache of a core.
 const PIECE: usize = 16;
-/// Points and coordinates that are laid at once.
-const TILE: usize = 4;
 /// Stands for the cluster of a point that has none yet.
 pub const NONE: u32 = u32::MAX;
 
@@ -31,6 +27,8 @@ pub trait Real: Coordinate + PartialOrd {
     const TINY: f64;
     /// Nearest centres of the points of whole strips, see [`simd::NearestSearch`].
     fn nearest(level: simd::VectorLevel, job: &mut simd::NearestSearch<'_, Self>);
+    /// Lays rows of points into strips; lanes without a point are zero.
+    fn lay(level: simd::VectorLevel, rows: &[Self], dimensions: usize, strips: &mut [Self]);
 }
 
 impl Real for f32 {
@@ -40,6 +38,10 @@ impl Real for f32 {
     fn nearest(level: simd::VectorLevel, job: &mut simd::NearestSearch<'_, Self>) {
         simd::nearest_f32(level, job);
     }
+
+    fn lay(level: simd::VectorLevel, rows: &[Self], dimensions: usize, strips: &mut [Self]) {
+        simd::lay_f32(level, rows, dimensions, strips);
+    }
 }
 
 impl Real for f64 {
@@ -48,6 +50,10 @@ impl Real for f64 {
 
     fn nearest(level: simd::VectorLevel, job: &mut simd::NearestSearch<'_, Self>) {
         simd::nearest_f64(level, job);
+    }
+
+    fn lay(level: simd::VectorLevel, rows: &[Self], dimensions: usize, strips: &mut [Self]) {
+        simd::lay_f64(level, rows, dimensions, strips);
     }
 }
 
@@ -166,16 +172,19 @@ pub struct Points<'a, T> {
     pub strips: &'a [T],
     /// The cluster of each point so far, replaced by the nearest.
     pub found: &'a mut [u32],
+    /// Numbers that are read next, which are asked for meanwhile; none when they are in `strips`.
+    pub next: &'a [T],
 }
 
 /// Finds the nearest centre of each point; `sums` gets each point whose cluster changed.
 pub fn assign<T: Real>(
     level: simd::VectorLevel,
-    points: Points<'_, T>,
+    points: &mut Points<'_, T>,
     centres: &Centres<T>,
     grid: &Grid,
     sums: &mut Sums,
 ) {
+    let mut next = points.next.chunks(PIECE * STRIP * centres.dimensions);
     let strip_size = STRIP * centres.dimensions;
     let pieces = points.strips.chunks(PIECE * strip_size);
     for (strips, found) in pieces.zip(points.found.chunks_mut(PIECE * STRIP)) {
@@ -185,6 +194,7 @@ pub fn assign<T: Real>(
             &mut simd::NearestSearch {
                 table: &centres.table,
                 strips,
+                next: next.next().unwrap_or_default(),
                 found: &mut sums.found[..count * STRIP],
                 doubt: &mut sums.doubt[..count],
             },
@@ -252,49 +262,6 @@ pub fn measure<T: Real>(
                 }
             },
         );
-    }
-}
-
-/// Lays rows of points into strips; lanes without a point are zero.
-pub fn lay<T: Real>(level: simd::VectorLevel, rows: &[T], dimensions: usize, strips: &mut [T]) {
-    level.run(
-        #[inline(always)]
-        || {
-            let rows = rows.chunks(STRIP * dimensions);
-            for (rows, strip) in rows.zip(strips.chunks_exact_mut(STRIP * dimensions)) {
-                if rows.len() < strip.len() {
-                    strip.fill(T::default());
-                }
-                lay_strip(rows, dimensions, strip);
-            }
-        },
-    );
-}
-
-/// Tiles of as many points as coordinates are turned in registers: three times as fast as number
-/// by number. The last tiles of a point overlap.
-#[inline(always)]
-fn lay_strip<T: Real>(rows: &[T], dimensions: usize, strip: &mut [T]) {
-    let points = rows.len() / dimensions;
-    let tiled = if dimensions < TILE { 0 } else { points / TILE * TILE };
-    for first in (0..tiled).step_by(TILE) {
-        let rows = &rows[first * dimensions..][..TILE * dimensions];
-        for start in (0..dimensions).step_by(TILE) {
-            let start = start.min(dimensions - TILE);
-            let tile: [[T; TILE]; TILE] = from_fn(|lane| {
-                let row = &rows[lane * dimensions + start..][..TILE];
-                from_fn(|at| row[at])
-            });
-            for at in 0..TILE {
-                let lanes: [T; TILE] = from_fn(|lane| tile[lane][at]);
-                strip[(start + at) * STRIP + first..][..TILE].copy_from_slice(&lanes);
-            }
-        }
-    }
-    for (lane, row) in rows.chunks_exact(dimensions).enumerate().skip(tiled) {
-        for (at, &value) in strip[lane..].iter_mut().step_by(STRIP).zip(row) {
-            *at = value;
-        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The nearest centres on vectors, chosen at run time: AVX-512, AVX2 with FMA, portable code. The
-//! only file of this crate with `unsafe` code.
+//! The nearest centres on vectors, and points laid for them; chosen at run time: AVX-512, AVX2 with
+//! FMA, portable code.
 //!
 //! The levels may round scores differently; the bound in [`CentreTable`] holds for all, so that
 //! their answers agree once the points in doubt are decided.
@@ -79,6 +79,8 @@ pub struct NearestSearch<'a, T> {
     pub table: &'a CentreTable<T>,
     /// Whole strips.
     pub strips: &'a [T],
+    /// What is read next, and asked for meanwhile; empty when it follows the strips.
+    pub next: &'a [T],
     /// Gets a centre for each point.
     pub found: &'a mut [u32],
     /// Gets a bit for each point of a strip: whether another centre may be nearer.
@@ -114,6 +116,11 @@ trait Vector: Copy {
     unsafe fn above(self, other: Self) -> u32;
     /// Stores whole numbers.
     unsafe fn store_whole(self, to: *mut u32);
+    /// Coordinates that [`turn`](Self::turn) turns at once.
+    const TILE: usize;
+    /// Reads TILE coordinates of LANES points, of which the next begins `stride` numbers later, and
+    /// stores the lanes of each coordinate, [`STRIP`] numbers apart.
+    unsafe fn turn(points: *const Self::Scalar, stride: usize, to: *mut Self::Scalar);
     /// Asks for the cache line at `from`, which may be anywhere.
     fn prefetch(_from: *const Self::Scalar) {}
 }
@@ -127,6 +134,10 @@ unsafe fn tiles<V: Vector, const G: usize, const N: usize>(job: &mut NearestSear
     job.check();
     let table = job.table;
     let strip_size = table.origin.len() * STRIP;
+    let ahead_bytes = match job.next {
+        [] => AHEAD_BYTES as isize,
+        next => next.as_ptr().addr().wrapping_sub(job.strips.as_ptr().addr()) as isize,
+    };
     for (strip, doubt) in job.doubt.iter_mut().enumerate() {
         let found = job.found[strip * STRIP..][..STRIP].as_mut_ptr();
         let mut sure = 0;
@@ -135,7 +146,7 @@ unsafe fn tiles<V: Vector, const G: usize, const N: usize>(job: &mut NearestSear
             let points = unsafe { job.strips.as_ptr().add(strip * strip_size + first) };
             // SAFETY: the vectors of a tile end within the strip, which has as many points as
             // `found`.
-            let bits = unsafe { tile::<V, G, N>(table, points, found.add(first)) };
+            let bits = unsafe { tile::<V, G, N>(table, points, ahead_bytes, found.add(first)) };
             sure |= bits << first;
         }
         *doubt = !sure;
@@ -151,6 +162,7 @@ unsafe fn tiles<V: Vector, const G: usize, const N: usize>(job: &mut NearestSear
 unsafe fn tile<V: Vector, const G: usize, const N: usize>(
     table: &CentreTable<V::Scalar>,
     points: *const V::Scalar,
+    ahead_bytes: isize,
     best_at: *mut u32,
 ) -> u32 {
     let dimensions = table.origin.len();
@@ -169,7 +181,7 @@ unsafe fn tile<V: Vector, const G: usize, const N: usize>(
                 let origin = V::splat(*table.origin.as_ptr().add(dimension));
                 let at = points.add(dimension * STRIP);
                 for n in 0..N {
-                    V::prefetch(at.wrapping_byte_add(AHEAD_BYTES).wrapping_add(n * V::LANES));
+                    V::prefetch(at.wrapping_byte_offset(ahead_bytes).wrapping_add(n * V::LANES));
                 }
                 let x: [V; N] = std::array::from_fn(|n| V::load(at.add(n * V::LANES)).sub(origin));
                 for n in 0..N {
@@ -202,6 +214,40 @@ unsafe fn tile<V: Vector, const G: usize, const N: usize>(
     }
 }
 
+/// Lays rows of points into strips; lanes without a point are zero.
+///
+/// # Safety
+/// The processor must have the instructions of `V`.
+#[inline(always)]
+unsafe fn lay<V: Vector>(rows: &[V::Scalar], dimensions: usize, strips: &mut [V::Scalar]) {
+    let strip_size = STRIP * dimensions;
+    for (rows, strip) in rows.chunks(strip_size).zip(strips.chunks_exact_mut(strip_size)) {
+        if rows.len() < strip_size {
+            strip.fill(V::Scalar::default());
+        }
+        let points = rows.len() / dimensions;
+        let turned = if dimensions < V::TILE { 0 } else { points / V::LANES * V::LANES };
+        for first in (0..turned).step_by(V::LANES) {
+            for start in (0..dimensions).step_by(V::TILE) {
+                // The last tiles of a point overlap.
+                let start = start.min(dimensions - V::TILE);
+                let from = first * dimensions + start;
+                // SAFETY: `start` leaves a tile of coordinates, `first` so many points, of `rows`
+                // and of the strip.
+                unsafe {
+                    let to = strip.as_mut_ptr().add(start * STRIP + first);
+                    V::turn(rows.as_ptr().add(from), dimensions, to);
+                }
+            }
+        }
+        for (lane, row) in rows.chunks_exact(dimensions).enumerate().skip(turned) {
+            for (at, &value) in strip[lane..].iter_mut().step_by(STRIP).zip(row) {
+                *at = value;
+            }
+        }
+    }
+}
+
 macro_rules! by_group {
     ($job:expr, $vector:ty, $n:literal) => {
         // SAFETY: only called where the level's instructions were detected.
@@ -225,13 +271,25 @@ macro_rules! level {
             use super::*;
 
             #[target_feature(enable = $features)]
-            pub fn f32(job: &mut NearestSearch<'_, f32>) {
+            pub fn nearest_f32(job: &mut NearestSearch<'_, f32>) {
                 by_group!(job, $single, $n);
             }
 
             #[target_feature(enable = $features)]
-            pub fn f64(job: &mut NearestSearch<'_, f64>) {
+            pub fn nearest_f64(job: &mut NearestSearch<'_, f64>) {
                 by_group!(job, $double, $n);
+            }
+
+            #[target_feature(enable = $features)]
+            pub fn lay_f32(rows: &[f32], dimensions: usize, strips: &mut [f32]) {
+                // SAFETY: this function has the instructions.
+                unsafe { lay::<$single>(rows, dimensions, strips) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub fn lay_f64(rows: &[f64], dimensions: usize, strips: &mut [f64]) {
+                // SAFETY: as above.
+                unsafe { lay::<$double>(rows, dimensions, strips) }
             }
         }
     };
@@ -241,83 +299,44 @@ level!(on_avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma", x86::__m512, x8
 level!(on_avx2, "avx2,fma", x86::__m256, x86::__m256d, 1);
 
 macro_rules! dispatch {
-    ($name:ident, $scalar:ident, $portable:ty) => {
+    ($nearest:ident, $lay:ident, $scalar:ident, $portable:ty) => {
         /// Nearest centres in this precision.
-        pub fn $name(level: VectorLevel, job: &mut NearestSearch<'_, $scalar>) {
+        pub fn $nearest(level: VectorLevel, job: &mut NearestSearch<'_, $scalar>) {
             match level.0 {
                 Kind::Portable => by_group!(job, $portable, 1),
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: `available` is the only maker of this level, after asking the processor.
-                Kind::Avx2 => unsafe { on_avx2::$scalar(job) },
+                Kind::Avx2 => unsafe { on_avx2::$nearest(job) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: as above.
-                Kind::Avx512 => unsafe { on_avx512::$scalar(job) },
+                Kind::Avx512 => unsafe { on_avx512::$nearest(job) },
+            }
+        }
+
+        /// Lays rows of points into strips; lanes without a point are zero.
+        pub fn $lay(
+            level: VectorLevel,
+            rows: &[$scalar],
+            dimensions: usize,
+            strips: &mut [$scalar],
+        ) {
+            match level.0 {
+                // SAFETY: any processor has its instructions.
+                Kind::Portable => unsafe { lay::<$portable>(rows, dimensions, strips) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `available` is the only maker of this level, after asking the processor.
+                Kind::Avx2 => unsafe { on_avx2::$lay(rows, dimensions, strips) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: as above.
+                Kind::Avx512 => unsafe { on_avx512::$lay(rows, dimensions, strips) },
             }
         }
     };
 }
 
-dispatch!(nearest_f32, f32, [f32; 4]);
-dispatch!(nearest_f64, f64, [f64; 2]);
+dispatch!(nearest_f32, lay_f32, f32, [f32; 4]);
+dispatch!(nearest_f64, lay_f64, f64, [f64; 2]);
 
-macro_rules! portable {
-    ($scalar:ty, $lanes:literal) => {
-        impl Vector for [$scalar; $lanes] {
-            type Scalar = $scalar;
-            const LANES: usize = $lanes;
-
-            #[inline(always)]
-            unsafe fn load(from: *const $scalar) -> Self {
-                // SAFETY: the caller has so many lanes there; the cast needs no alignment.
-                unsafe { from.cast::<Self>().read_unaligned() }
-            }
-            #[inline(always)]
-            unsafe fn splat(value: $scalar) -> Self {
-                [value; $lanes]
-            }
-            #[inline(always)]
-            unsafe fn number(index: usize) -> Self {
-                [index as $scalar; $lanes]
-            }
-            #[inline(always)]
-            unsafe fn lowest() -> Self {
-                [<$scalar>::NEG_INFINITY; $lanes]
-            }
-            #[inline(always)]
-            unsafe fn sub(self, other: Self) -> Self {
-                std::array::from_fn(|i| self[i] - other[i])
-            }
-            #[inline(always)]
-            unsafe fn fma(self, factor: Self, term: Self) -> Self {
-                std::array::from_fn(|i| self[i] * factor[i] + term[i])
-            }
-            #[inline(always)]
-            unsafe fn max(self, other: Self) -> Self {
-                std::array::from_fn(|i| if self[i] > other[i] { self[i] } else { other[i] })
-            }
-            #[inline(always)]
-            unsafe fn min(self, other: Self) -> Self {
-                std::array::from_fn(|i| if self[i] < other[i] { self[i] } else { other[i] })
-            }
-            #[inline(always)]
-            unsafe fn choose(self, other: Self, yes: Self, no: Self) -> Self {
-                std::array::from_fn(|i| if self[i] > other[i] { yes[i] } else { no[i] })
-            }
-            #[inline(always)]
-            unsafe fn above(self, other: Self) -> u32 {
-                (0..$lanes).fold(0, |bits, i| bits | u32::from(self[i] > other[i]) << i)
-            }
-            #[inline(always)]
-            unsafe fn store_whole(self, to: *mut u32) {
-                // SAFETY: the caller has so many lanes there.
-                unsafe { to.cast::<[u32; $lanes]>().write(self.map(|value| value as u32)) }
-            }
-        }
-    };
-}
-
-portable!(f32, 4);
-portable!(f64, 2);
-
+mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;

@@ -4,12 +4,13 @@ pub use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
 use std::arch::x86_64::*;
 
-use super::Vector;
+use super::{STRIP, Vector};
 
 macro_rules! vector {
     (
         $vector:ty, $scalar:ty, $lanes:literal, $load:ident, $store_whole:expr, $splat:ident,
-        $sub:ident, $fma:ident, $max:ident, $min:ident, $choose:expr, $above:expr
+        $sub:ident, $fma:ident, $max:ident, $min:ident, $choose:expr, $above:expr,
+        $tile:literal, $turn:ident
     ) => {
         // SAFETY of every function: see the trait; loads and stores need no alignment.
         impl Vector for $vector {
@@ -60,6 +61,14 @@ macro_rules! vector {
             unsafe fn store_whole(self, to: *mut u32) {
                 unsafe { $store_whole(to, self) }
             }
+            const TILE: usize = $tile;
+            #[inline(always)]
+            unsafe fn turn(points: *const $scalar, stride: usize, to: *mut $scalar) {
+                let half = 32 / size_of::<$scalar>();
+                for lane in (0..$lanes).step_by(half) {
+                    unsafe { $turn(points.add(lane * stride), stride, to.add(lane)) }
+                }
+            }
             #[inline(always)]
             fn prefetch(from: *const $scalar) {
                 // SAFETY: a hint, which no address makes fail.
@@ -81,7 +90,9 @@ vector!(
     _mm512_max_ps,
     _mm512_min_ps,
     |a, b, yes, no| _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b), no, yes),
-    |a, b| u32::from(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b))
+    |a, b| u32::from(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b)),
+    4,
+    turn_256
 );
 
 vector!(
@@ -96,7 +107,9 @@ vector!(
     _mm512_max_pd,
     _mm512_min_pd,
     |a, b, yes, no| _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b), no, yes),
-    |a, b| u32::from(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b))
+    |a, b| u32::from(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b)),
+    2,
+    turn_256d
 );
 
 vector!(
@@ -111,7 +124,9 @@ vector!(
     _mm256_max_ps,
     _mm256_min_ps,
     |a, b, yes, no| _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_GT_OQ>(a, b)),
-    |a, b| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(a, b)) as u32
+    |a, b| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(a, b)) as u32,
+    4,
+    turn_256
 );
 
 vector!(
@@ -126,5 +141,71 @@ vector!(
     _mm256_max_pd,
     _mm256_min_pd,
     |a, b, yes, no| _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_GT_OQ>(a, b)),
-    |a, b| _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GT_OQ>(a, b)) as u32
+    |a, b| _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GT_OQ>(a, b)) as u32,
+    2,
+    turn_256d
+);
+
+macro_rules! turn {
+    (
+        $name:ident, $scalar:ty, $load:ident, $widen:ident, $insert:ident [$($part:literal),+],
+        $store:ident, $turned:expr
+    ) => {
+        /// Each register gets the coordinates of every TILE-th point, 16 bytes a point; turned
+        /// within those, they are the lanes of one coordinate.
+        ///
+        /// # Safety
+        /// As for [`Vector::turn`].
+        #[inline(always)]
+        unsafe fn $name(points: *const $scalar, stride: usize, to: *mut $scalar) {
+            const TILE: usize = 16 / size_of::<$scalar>();
+            // SAFETY: the caller has TILE coordinates of so many points there, and room for them.
+            unsafe {
+                let rows: [_; TILE] = std::array::from_fn(|row| {
+                    let at = |part: usize| $load(points.add((row + part * TILE) * stride));
+                    let all = $widen(at(0));
+                    $(let all = $insert::<$part>(all, at($part));)+
+                    all
+                });
+                let turned: [_; TILE] = $turned(rows);
+                for (coordinate, lanes) in turned.into_iter().enumerate() {
+                    $store(to.add(coordinate * STRIP), lanes);
+                }
+            }
+        }
+    };
+}
+
+macro_rules! turned_by_four {
+    ($vector:ty, $low:ident, $high:ident, $pairs:ident) => {
+        |[a, b, c, d]: [$vector; 4]| {
+            let (ab, cd) = ($low(a, b), $low(c, d));
+            let (ab_high, cd_high) = ($high(a, b), $high(c, d));
+            [
+                $pairs::<0x44>(ab, cd),
+                $pairs::<0xEE>(ab, cd),
+                $pairs::<0x44>(ab_high, cd_high),
+                $pairs::<0xEE>(ab_high, cd_high),
+            ]
+        }
+    };
+}
+
+turn!(
+    turn_256,
+    f32,
+    _mm_loadu_ps,
+    _mm256_castps128_ps256,
+    _mm256_insertf128_ps[1],
+    _mm256_storeu_ps,
+    turned_by_four!(__m256, _mm256_unpacklo_ps, _mm256_unpackhi_ps, _mm256_shuffle_ps)
+);
+turn!(
+    turn_256d,
+    f64,
+    _mm_loadu_pd,
+    _mm256_castpd128_pd256,
+    _mm256_insertf128_pd[1],
+    _mm256_storeu_pd,
+    |[a, b]: [__m256d; 2]| [_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b)]
 );
