@@ -104,11 +104,13 @@ def stopped_dirty(size: Size, memory_bytes: int, path: Path) -> Case:
         system = CuestaFileSystem(str(folder), skip_instance_cache=True)
         with system.open(store.path(ours), "wb", write_mode="back") as file:
             file.write(content)
+        stores.forget(path, size)
         begun = time.perf_counter()
         control.stop(folder)
         return Sample(seconds=time.perf_counter() - begun)
 
     def by_hand(_: Path) -> Sample:
+        stores.forget(path, size)
         begun = time.perf_counter()
         write_durably(theirs, content)
         return Sample(seconds=time.perf_counter() - begun)

@@ -314,6 +314,7 @@ def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Cas
 
     def by_store(_: Path) -> Sample:
         store.wait_for_memory()
+        stores.forget(path, size)
         started = time.perf_counter()
         system = CuestaFileSystem(str(store.folder))
         with system.open(store.path(ours), "wb", write_mode=mode.name) as file:
@@ -322,8 +323,12 @@ def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Cas
             control.ask("flush", store.folder)
         return Sample(seconds=time.perf_counter() - started)
 
-    def by_hand(_: Path) -> None:
+    def by_hand(_: Path) -> Sample:
+        store.wait_for_memory()
+        stores.forget(path, size)
+        started = time.perf_counter()
         write_durably(theirs, content)
+        return Sample(seconds=time.perf_counter() - started)
 
     text = f"{mode.at_least} of" if mode.at_least else "shown, beside"
     bar = Ratio(ours="cuesta", theirs=RAW, at_least=mode.at_least, text=f"{text} raw with fsync")
