@@ -101,10 +101,10 @@ def stopped_dirty(size: Size, memory_bytes: int, path: Path) -> Case:
         control.start(stores.settings(size, memory_bytes, preallocate=True), folder)
         store = RunningStore(folder=folder, under=size.folder)
         store.wait_for_memory()
+        stores.forget(path, size)
         system = CuestaFileSystem(str(folder), skip_instance_cache=True)
         with system.open(store.path(ours), "wb", write_mode="back") as file:
             file.write(content)
-        stores.forget(path, size)
         begun = time.perf_counter()
         control.stop(folder)
         return Sample(seconds=time.perf_counter() - begun)

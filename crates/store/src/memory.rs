@@ -17,8 +17,11 @@ use crate::mapping::HugePages;
 use crate::prepared::PreparedBlocks;
 use crate::steps::Steps;
 
-/// Bytes that are read and written at once while a block is filled.
+/// Bytes that are read and written at once.
 pub const PIECE_BYTES: usize = 1 << 20;
+/// Bytes that are read at once while a block is filled: in uncached requests of 1 MiB Linux reads a
+/// disk at 0.9 of its rate, in those of 256 KiB at 0.7.
+const FILL_BYTES: usize = 2 << 20;
 /// Folder of the blocks.
 const BLOCKS: &str = "blocks";
 /// End of the name of a block that is being filled.
@@ -127,10 +130,10 @@ impl MemoryTier {
         mut read: impl FnMut(&mut [u8], u64) -> io::Result<()>,
     ) -> io::Result<SealedBlock> {
         let mut partial = self.begin(key, size_bytes)?;
-        piece.resize(PIECE_BYTES, 0);
+        piece.resize(FILL_BYTES, 0);
         let (mut place, mut checksum) = (0, 0);
         while place < size_bytes {
-            let count = (size_bytes - place).min(PIECE_BYTES as u64) as usize;
+            let count = (size_bytes - place).min(FILL_BYTES as u64) as usize;
             let piece = &mut piece[..count];
             read(piece, place)?;
             checksum = crc32c::crc32c_append(checksum, piece);
@@ -270,7 +273,7 @@ mod tests {
     fn a_block_is_whole_read_only_and_found_again() {
         let folder = tempfile::tempdir().unwrap();
         let tier = MemoryTier::open(&folder.path().join("tier"), Steps::default()).unwrap();
-        let bytes: Vec<u8> = (0..PIECE_BYTES + 77).map(|place| (place * 7 / 3) as u8).collect();
+        let bytes: Vec<u8> = (0..FILL_BYTES + 77).map(|place| (place * 7 / 3) as u8).collect();
         let block = filled(&tier, &bytes).unwrap();
         assert_eq!(block.checksum, crc32c::crc32c(&bytes));
         assert_eq!(fs::read(tier.path(&block)).unwrap(), bytes);

@@ -20,6 +20,8 @@ PING_SECONDS = 0.3
 """A store that has not answered a ping by then hangs."""
 FILL_SECONDS = 30.0
 """A read that takes longer is given up, though the store lives."""
+RECEIVED_BYTES = 16 << 10
+"""Asked of the socket at once: most answers whole."""
 LEASES_FEW = 16
 LEASES_MAX = 64
 """Blocks of a file that stay leased: a few, then as many as this where that is not more than half
@@ -42,6 +44,7 @@ class Connection:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._received = bytearray()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(ANSWER_SECONDS)
         try:
@@ -93,10 +96,9 @@ class Connection:
     def _wait(self, question: str) -> None:
         """Wait until an answer begins. Errors: `OSError` where the store hangs; `EngineError`."""
         until = time.monotonic() + FILL_SECONDS
-        while True:
+        while not self._received:
             try:
-                self._socket.recv(1, socket.MSG_PEEK)
-                return
+                self._receive_more(RECEIVED_BYTES)
             except TimeoutError:
                 if not _lives(self._folder):
                     raise
@@ -106,13 +108,18 @@ class Connection:
                     ) from None
 
     def _receive(self, count: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < count:
-            part = self._socket.recv(count - len(parts))
-            if not part:
-                raise OSError("the connection has ended")
-            parts += part
-        return bytes(parts)
+        while len(self._received) < count:
+            self._receive_more(max(count - len(self._received), RECEIVED_BYTES))
+        with memoryview(self._received) as received:
+            found = bytes(received[:count])
+        del self._received[:count]
+        return found
+
+    def _receive_more(self, most: int) -> None:
+        part = self._socket.recv(most)
+        if not part:
+            raise OSError("the connection has ended")
+        self._received += part
 
     def close(self) -> None:
         """Give back all that this connection holds."""

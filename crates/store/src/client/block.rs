@@ -5,13 +5,22 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
-use crate::mapping::Mapping;
+use crate::mapping::{HUGE_BYTES, Mapping};
 
-/// So many times the bytes of a block are copied by the system before it is mapped: what it takes
-/// to bring the pages of a mapping in, small pages, was measured as about four such copies.
+/// So many times the bytes of a block are copied by the system before it is mapped, where that
+/// takes long: to bring its pages in, small pages, was measured as about four such copies.
 const COPIES_BEFORE_MAPPING: u64 = 4;
+/// Where mapping is quick, it takes as long as to copy this part of the bytes of a block.
+const PART_BEFORE_MAPPING: u64 = 64;
+/// Mapping is quick at this rate: it takes less than a quarter of a copy. In huge pages a block is
+/// mapped at 700 GB/s.
+const QUICK_BYTES_PER_S: f64 = 4e10;
+
+/// Whether the last block that was mapped was so quickly.
+static IS_QUICK: AtomicBool = AtomicBool::new(true);
 
 /// A block whose file is open. It is mapped once that pays: its bytes are copied faster from a
 /// mapping than by the system, but only when the pages of the mapping are there.
@@ -47,7 +56,16 @@ impl StoredBlock {
     /// # Errors
     /// Those of the system.
     pub fn mapped(&self) -> io::Result<&[u8]> {
-        let mapping = self.mapping.get_or_init(|| Mapping::new(&self.file, self.size_bytes).ok());
+        let mapping = self.mapping.get_or_init(|| {
+            let begun = Instant::now();
+            let mapping = Mapping::new(&self.file, self.size_bytes).ok();
+            // Of less the call itself is what takes long.
+            if self.size_bytes >= HUGE_BYTES {
+                let least = QUICK_BYTES_PER_S * begun.elapsed().as_secs_f64();
+                IS_QUICK.store(self.size_bytes as f64 >= least, Ordering::Relaxed);
+            }
+            mapping
+        });
         mapping.as_deref().ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
@@ -59,7 +77,14 @@ impl StoredBlock {
         let is_mapped = self.mapping.get().is_some() || {
             let count = into.len() as u64;
             let copied = self.copied.fetch_add(count, Ordering::Relaxed) + count;
-            copied > COPIES_BEFORE_MAPPING * self.size_bytes as u64
+            let size_bytes = self.size_bytes as u64;
+            let is_quick = IS_QUICK.load(Ordering::Relaxed);
+            let enough = if is_quick {
+                size_bytes / PART_BEFORE_MAPPING
+            } else {
+                COPIES_BEFORE_MAPPING * size_bytes
+            };
+            copied >= enough
         };
         if is_mapped && let Ok(bytes) = self.mapped() {
             into.copy_from_slice(&bytes[offset as usize..][..into.len()]);
