@@ -21,7 +21,7 @@ use crate::steps::Steps;
 pub const PIECE_BYTES: usize = 1 << 20;
 /// Bytes that are read at once while a block is filled: in uncached requests of 1 MiB Linux reads a
 /// disk at 0.9 of its rate, in those of 256 KiB at 0.7.
-const FILL_BYTES: usize = 2 << 20;
+pub const FILL_BYTES: usize = 2 << 20;
 /// Folder of the blocks.
 const BLOCKS: &str = "blocks";
 /// End of the name of a block that is being filled.

@@ -101,7 +101,7 @@ impl Store {
             let start: u64 = index * entry.block_bytes;
             let size_bytes = (entry.size_bytes - start).min(entry.block_bytes);
             let mut bytes = vec![0; size_bytes as usize];
-            let read = file.read_uncached_at(&mut bytes, start);
+            let read = file.read_exact_at(&mut bytes, start);
             let is_whole = checksum.is_none_or(|checksum| crc32c::crc32c(&bytes) == checksum);
             if read.is_err() || !is_whole {
                 found.lose(entry, &format!("block {index} has other bytes on the under level"));

@@ -35,7 +35,7 @@ impl<'a> StripeReader<'a> {
     /// Fills `buffer` from a place of the part on; places only grow.
     pub(super) fn read(&mut self, buffer: &mut [u8], place: u64) -> io::Result<()> {
         if self.count == 1 {
-            return self.file.read_uncached_at(buffer, self.start + place);
+            return self.file.read_exact_at(buffer, self.start + place);
         }
         let mut done = 0;
         while done < buffer.len() {
@@ -66,7 +66,7 @@ impl<'a> StripeReader<'a> {
                 .zip(pieces)
                 .map(|(index, piece)| {
                     let offset = first + index * self.piece_bytes;
-                    scope.spawn(move || file.read_uncached_at(piece, offset))
+                    scope.spawn(move || file.read_exact_at(piece, offset))
                 })
                 .collect();
             let panicked = |_| Err(io::Error::other("a reader of a stripe has panicked"));

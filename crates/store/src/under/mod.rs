@@ -160,12 +160,4 @@ pub trait UnderFile: Send + Sync {
     /// # Errors
     /// `UnexpectedEof` where the file is too short; those of the system.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
-
-    /// As [`read_exact_at`](Self::read_exact_at), for what the store keeps: no other cache has to.
-    ///
-    /// # Errors
-    /// As there.
-    fn read_uncached_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.read_exact_at(buffer, offset)
-    }
 }

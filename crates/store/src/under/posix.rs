@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
@@ -154,10 +153,6 @@ impl UnderFile for PosixFile {
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.0.read_exact_at(buffer, offset)
-    }
-
-    fn read_uncached_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         uncached::read_exact_at(&self.0, buffer, offset)
     }
 }
