@@ -18,8 +18,10 @@ import pytest
 
 from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control
+from cuesta.store.client import Connection
 from cuesta.store.control import StoreSettings
 from cuesta.store.filesystem import CuestaFileSystem
+from cuesta.store.writer import WrittenFile
 from storekit import BLOCK_BYTES, RunningStore, noise, running_store, wait_for
 
 MODES = ("memory", "back", "through", "bypass")
@@ -70,6 +72,24 @@ def leave(into: CuestaFileSystem, path: str, error: Exception) -> None:
 def refused(path: Path, content: bytes) -> bool:
     """Whether the folder under the store has something else, or nothing."""
     return not path.exists() or path.read_bytes() != content
+
+
+def test_a_block_is_sealed_while_the_next_is_written(
+    store: RunningStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store answers in order: what it is told of a block comes after the place of the next."""
+    asked: list[str] = []
+    send = Connection.send
+
+    def counted(connection: Connection, question: str, **fields: Any) -> None:
+        asked.append(question)
+        send(connection, question, **fields)
+
+    monkeypatch.setattr(Connection, "send", counted)
+    with WrittenFile(store.folder, "/a", "through") as file:
+        file.write(noise(1, 3 * BLOCK_BYTES))
+    assert asked == ["create", "place", "place", "seal", "place", "seal", "seal", "commit"]
+    assert (store.under / "a").read_bytes() == noise(1, 3 * BLOCK_BYTES)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -39,6 +39,8 @@ class WrittenFile(io.RawIOBase):
         self._block_bytes: int = created["block_bytes"]
         self._size_bytes = 0
         self._place: _Place | None = None
+        self._ended: _Place | None = None
+        """A block of memory that has all its bytes, which the store was not told yet."""
         self._asked = 0
         """Answers that are still to be received: a block is sealed while the next is written."""
         self._failure: BaseException | None = None
@@ -93,6 +95,7 @@ class WrittenFile(io.RawIOBase):
         )
         start = 0 if found["is_memory"] else index * self._block_bytes
         self._place = _Place(found["place"], index, start, found["is_memory"])
+        self._seal_ended()
         return self._place
 
     def _end_block(self) -> None:
@@ -101,9 +104,16 @@ class WrittenFile(io.RawIOBase):
             return
         place.close()
         if place.is_memory:
-            size_bytes = self._size_bytes - place.index * self._block_bytes
-            self._connection.send("seal", number=self._number, index=place.index, bytes=size_bytes)
-            self._asked += 1
+            self._ended = place
+
+    def _seal_ended(self) -> None:
+        ended, self._ended = self._ended, None
+        if ended is None:
+            return
+        begin = ended.index * self._block_bytes
+        size_bytes = min(self._size_bytes - begin, self._block_bytes)
+        self._connection.send("seal", number=self._number, index=ended.index, bytes=size_bytes)
+        self._asked += 1
 
     def _receive_all(self) -> None:
         while self._asked:
@@ -118,6 +128,7 @@ class WrittenFile(io.RawIOBase):
             if self._failure is not None:
                 raise self._failure
             self._end_block()
+            self._seal_ended()
             self._receive_all()
             self._connection.ask(
                 "commit", number=self._number, bytes=self._size_bytes, is_new=self._is_new
