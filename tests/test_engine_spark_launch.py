@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 import sparkkit as kit
+from cuesta.cluster.spark import with_archive
 from cuesta.engines.spark import archive, launch
 from cuesta.engines.spark.java import Java, find_java
 from cuesta.engines.spark.launch import Words
 from cuesta.engines.spark.options import Settings, settings_of
 from cuesta.engines.spark.session import Places, start
 
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 OWN_VARIABLES = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "SPARK_HOME")
 
 
@@ -95,6 +97,28 @@ def test_defaults_of_a_site_are_in_the_words_and_a_change_is_seen(
         assert words.class_path.startswith(f"{jar}:")
 
 
+def test_settings_of_a_site_stand_behind_jars(tmp_path: Path) -> None:
+    """A jar that somebody put before Spark's stays there."""
+    path = "/first.jar:/site/conf/:/spark/jars/a.jar:/spark/jars/*:/etc/hadoop"
+    words = Words(home=tmp_path, java=tmp_path, class_path=path, options=())
+    assert words.jars_path == "/first.jar:/spark/jars/a.jar:/spark/jars/*"
+    assert words.archive_path == f"{words.jars_path}:/site/conf/:/etc/hadoop"
+
+
+def test_executors_of_a_cluster_get_the_archive_but_where_their_class_path_was_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = {"spark.executor.extraClassPath": "/a/*", "spark.executor.extraJavaOptions": "-XX:A"}
+    monkeypatch.setattr(archive, "of_executors", lambda: given)
+    assert with_archive({"x": "1", "spark.executor.extraJavaOptions": "-XX:B"}) == {
+        "x": "1",
+        "spark.executor.extraClassPath": "/a/*",
+        "spark.executor.extraJavaOptions": "-XX:A -XX:B",
+    }
+    own = {"spark.executor.extraClassPath": "/b.jar"}
+    assert with_archive(own) == own
+
+
 def test_the_script_that_stands_for_spark_submit_passes_every_word(tmp_path: Path) -> None:
     program = tmp_path / "a java"
     program.write_text(
@@ -151,11 +175,25 @@ def test_a_session_uses_an_archive_that_is_whole(java: Java, tmp_path: Path) -> 
     assert [one.name for one in made.parent.iterdir() if one.suffix != ".json"] == [made.name]
     settings = settings_of(kit.trial("scan", [], {}))
     assert "shared objects file (top)" in loaded(settings, tmp_path / "with")
+    assert "shared objects file (top)" in loaded_by_executor(java, tmp_path)
     # A Java that is given one without its end dies of it.
     made.chmod(0o644)
     os.truncate(made, 100_000)
     assert archive.found() is None
     assert archive.reading(archive.place(found_words(java), java)) == ()
+
+
+def loaded_by_executor(java: Java, folder: Path) -> str:
+    """What the JVM of an executor says of its classes, started as a worker does: without work."""
+    given = archive.of_executors()
+    (folder / "conf").mkdir()
+    (folder / "conf" / "spark-defaults.conf").touch()
+    path = (
+        f"{given['spark.executor.extraClassPath']}:{folder}/conf/:{found_words(java).home}/jars/*"
+    )
+    words = [str(java.home / "bin" / "java"), "-cp", path, "-Xlog:class+load", "-XX:+UseParallelGC"]
+    words += [*given["spark.executor.extraJavaOptions"].split(), EXECUTOR]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
 
 def loaded(settings: Settings, folder: Path) -> str:

@@ -14,7 +14,7 @@ from cuesta.cluster import class_archive
 from cuesta.cluster.folder import write_private
 from cuesta.cluster.node import NodeFacts
 from cuesta.cluster.settings import ClusterPlan
-from cuesta.engines.spark import java
+from cuesta.engines.spark import archive, java
 from cuesta.errors import EngineMissing, InputError
 
 DAEMON_HEAP = "512m"
@@ -92,7 +92,7 @@ def write_settings(
 
     Arguments: `placed` are those that follow from where the leader is, and the secret.
     """
-    found = derived(plan, use) | {
+    found = with_archive(derived(plan, use)) | {
         "spark.authenticate": "true",
         "spark.port.maxRetries": "64",
         "spark.ui.killEnabled": "false",
@@ -101,6 +101,15 @@ def write_settings(
     lines = "".join(f"{key} {value}\n" for key, value in sorted({**found, **placed}.items()))
     write_private(folder / "spark-defaults.conf", lines)
     return found
+
+
+def with_archive(settings: dict[str, str]) -> dict[str, str]:
+    """Settings with an archive of classes for executors, unless their class path was set."""
+    found = archive.of_executors()
+    if not found or "spark.executor.extraClassPath" in settings:
+        return settings
+    options = "spark.executor.extraJavaOptions"
+    return settings | found | {options: f"{found[options]} {settings.get(options, '')}".strip()}
 
 
 def master_words(

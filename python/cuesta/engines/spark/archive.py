@@ -64,6 +64,23 @@ def writing(archive: Path) -> tuple[str, ...]:
     return (f"-XX:{'AOTCacheOutput' if ahead else 'ArchiveClassesAtExit'}={archive}",)
 
 
+def of_executors() -> dict[str, str]:
+    """Settings with which executors use the archive of this machine; none where there is none.
+
+    It must be on their machines by the same path; else they start without one.
+    """
+    java = find_java(os.environ)
+    words = launch.find(java, os.environ) if java else None
+    options = reading(place(words, java)) if java and words else ()
+    if words is None or not options:
+        return {}
+    # A worker puts a folder of settings before Spark's jars, and these before that.
+    return {
+        "spark.executor.extraClassPath": words.jars_path,
+        "spark.executor.extraJavaOptions": " ".join(options),
+    }
+
+
 def found() -> Path | None:
     """The archive that a session would use here; None where there is none."""
     return whole(_known())

@@ -57,6 +57,20 @@ class Words:
         return named[1] if named else "2.13"
 
     @property
+    def jars_path(self) -> str:
+        """The jars of the class path, in their order."""
+        return ":".join(filter(_has_jars, self.class_path.split(":")))
+
+    @property
+    def archive_path(self) -> str:
+        """The class path with its folders, which have settings, behind its jars.
+
+        An archive fits where the class path begins with the jars that it was made with.
+        """
+        folders = (entry for entry in self.class_path.split(":") if not _has_jars(entry))
+        return ":".join(filter(None, [self.jars_path, *folders]))
+
+    @property
     def jars(self) -> list[Path]:
         """Spark's own jars."""
         return sorted((self.home / "jars").glob("*.jar"))
@@ -97,7 +111,7 @@ def spark_home(
         str(words.java),
         "-cp",
         # Behind Spark's own, so that an archive of their classes fits with the jar and without.
-        f"{words.class_path}:{jar}" if jar else words.class_path,
+        f"{words.archive_path}:{jar}" if jar else words.archive_path,
         f"-Xmx{conf['spark.driver.memory']}",
         *words.options,
         *more,
@@ -126,6 +140,11 @@ def stamp(java: Java, files: Sequence[Path]) -> str:
         status = file.stat()
         facts.append([str(file), status.st_size, status.st_mtime_ns])
     return sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+
+def _has_jars(entry: str) -> bool:
+    """Whether an entry of a class path is a jar, or all those of a folder."""
+    return entry.endswith((".jar", "*"))
 
 
 def _read(kept: Path, home: Path) -> Words | None:
