@@ -14,8 +14,10 @@ use crate::kernel::simd::VectorLevel;
 use crate::kernel::{self, NONE, Points, Real, STRIP, Sums};
 use crate::seeding::limit;
 
-/// Bytes of a chunk of points, about.
+/// Bytes of a chunk of points in memory, about.
 const CHUNK_BYTES: usize = 2 << 20;
+/// Bytes of a chunk of points that is read anew, about.
+const STREAMED_BYTES: usize = 512 << 10;
 /// Most products of coordinates in a chunk, about: a tenth of a second.
 const CHUNK_PRODUCTS: usize = 1 << 30;
 /// Bytes of points that are read at once, about: they stay in the cache of a core.
@@ -104,7 +106,8 @@ impl<T: Real> PointStore<T> {
         }
         // Between two chunks the user may stop the run.
         let most = CHUNK_PRODUCTS / (job.clusters * points.dimensions) * row_bytes;
-        let chunk_points = chunk_points(CHUNK_BYTES.min(most), row_bytes);
+        let bytes = if kept { CHUNK_BYTES } else { STREAMED_BYTES };
+        let chunk_points = chunk_points(bytes.min(most), row_bytes);
         let mut store = Self {
             points,
             range,
@@ -336,5 +339,5 @@ fn chunk_points(bytes: usize, row_bytes: usize) -> u64 {
 fn buffers_bytes(row_bytes: usize) -> u64 {
     // The points may be doubles in the file; then they are laid into strips.
     4 * chunk_points(PIECE_BYTES, row_bytes) * row_bytes as u64
-        + 4 * chunk_points(CHUNK_BYTES, row_bytes)
+        + 4 * chunk_points(STREAMED_BYTES, row_bytes)
 }
