@@ -102,7 +102,7 @@ def test_settings_of_a_site_stand_behind_jars(tmp_path: Path) -> None:
     path = "/first.jar:/site/conf/:/spark/jars/a.jar:/spark/jars/*:/etc/hadoop"
     words = Words(home=tmp_path, java=tmp_path, class_path=path, options=())
     assert words.jars_path == "/first.jar:/spark/jars/a.jar:/spark/jars/*"
-    assert words.archive_path == f"{words.jars_path}:/site/conf/:/etc/hadoop"
+    assert words.ordered_path == f"{words.jars_path}:/site/conf/:/etc/hadoop"
 
 
 def test_executors_of_a_cluster_get_the_archive_but_where_their_class_path_was_set(

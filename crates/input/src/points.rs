@@ -112,6 +112,13 @@ struct Part {
 }
 
 impl Part {
+    /// Where a point of a run is in the file, and how many there are from it on.
+    fn from(&self, point: u64, dimensions: usize) -> (u64, u64) {
+        let within = point - self.first;
+        let row_bytes = dimensions * self.array.element.size_bytes();
+        (self.array.offset + within * row_bytes as u64, self.array.rows - within)
+    }
+
     /// Numbers from the bytes at `offset`: as they lie in memory where they do, else by `bytes`.
     fn decode<T: Coordinate>(
         &self,
@@ -241,7 +248,8 @@ impl PointFiles {
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
         while !rows.is_empty() {
-            let (part, offset, left) = self.part(first);
+            let part = self.part(first);
+            let (offset, left) = part.from(first, self.dimensions);
             let left = usize::try_from(left).unwrap_or(usize::MAX);
             let take = left.min(rows.len() / self.dimensions);
             let (now, later) = rows.split_at_mut(take * self.dimensions);
@@ -259,10 +267,11 @@ impl PointFiles {
     /// # Errors
     /// `System`.
     pub fn mapped<T: Coordinate>(&self, first: u64) -> Result<Option<MappedPoints<T>>> {
-        let (part, offset, left) = self.part(first);
+        let part = self.part(first);
         if part.array.element != T::ELEMENT {
             return Ok(None);
         }
+        let (offset, left) = part.from(first, self.dimensions);
         let found = part
             .file
             .mapped(offset)
@@ -271,19 +280,14 @@ impl PointFiles {
         Ok(found.and_then(|bytes| MappedPoints::new(bytes, row_bytes, left)))
     }
 
-    /// The file in which a point is, where in it, and how many points there are from it on.
-    fn part(&self, point: u64) -> (&Part, u64, u64) {
-        let index = self.parts.partition_point(|part| part.first <= point) - 1;
-        let part = &self.parts[index];
-        let within = point - part.first;
-        let row_bytes = self.dimensions * part.array.element.size_bytes();
-        (part, part.array.offset + within * row_bytes as u64, part.array.rows - within)
+    /// The file in which a point is.
+    fn part(&self, point: u64) -> &Part {
+        &self.parts[self.parts.partition_point(|part| part.first <= point) - 1]
     }
 
     /// Where a point is, for messages: `point 3 of FILE`, counted from 1 within the file.
     pub fn place(&self, point: u64) -> String {
-        let index = self.parts.partition_point(|part| part.first <= point).saturating_sub(1);
-        let part = &self.parts[index];
+        let part = self.part(point);
         format!("point {} of {}", point - part.first + 1, part.path.display())
     }
 }

@@ -69,9 +69,8 @@ def of_executors() -> dict[str, str]:
 
     It must be on their machines by the same path; else they start without one.
     """
-    java = find_java(os.environ)
-    words = launch.find(java, os.environ) if java else None
-    options = reading(place(words, java)) if java and words else ()
+    words, wanted = _known()
+    options = reading(wanted)
     if words is None or not options:
         return {}
     # A worker puts a folder of settings before Spark's jars, and these before that.
@@ -83,12 +82,12 @@ def of_executors() -> dict[str, str]:
 
 def found() -> Path | None:
     """The archive that a session would use here; None where there is none."""
-    return whole(_known())
+    return whole(_known()[1])
 
 
 def is_possible() -> bool:
     """Whether there can be one here."""
-    return _known() is not None
+    return _known()[1] is not None
 
 
 def make(say: Callable[[str], None]) -> Path | None:
@@ -97,7 +96,7 @@ def make(say: Callable[[str], None]) -> Path | None:
     Guarantee: it appears when it is whole. Errors: `EngineError` when Spark does not start, or Java
     writes none.
     """
-    wanted = _known()
+    _, wanted = _known()
     if wanted is None or whole(wanted):
         return whole(wanted)
     say("an archive of Spark's classes, half a minute, this once")
@@ -118,10 +117,11 @@ def make(say: Callable[[str], None]) -> Path | None:
     return archive
 
 
-def _known() -> Path | None:
+def _known() -> tuple[Words | None, Path | None]:
+    """The words of this machine, and where the archive for them would be."""
     java = find_java(os.environ)
     words = launch.find(java, os.environ) if java else None
-    return place(words, java) if java and words else None
+    return words, place(words, java) if java and words else None
 
 
 def _train(partial: Path) -> None:

@@ -62,7 +62,7 @@ class Words:
         return ":".join(filter(_has_jars, self.class_path.split(":")))
 
     @property
-    def archive_path(self) -> str:
+    def ordered_path(self) -> str:
         """The class path with its folders, which have settings, behind its jars.
 
         An archive fits where the class path begins with the jars that it was made with.
@@ -111,7 +111,7 @@ def spark_home(
         str(words.java),
         "-cp",
         # Behind Spark's own, so that an archive of their classes fits with the jar and without.
-        f"{words.archive_path}:{jar}" if jar else words.archive_path,
+        f"{words.ordered_path}:{jar}" if jar else words.ordered_path,
         f"-Xmx{conf['spark.driver.memory']}",
         *words.options,
         *more,
