@@ -28,7 +28,7 @@ ASKED = ["--clusters", "6", "--iterations", "8"]
 def points(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """So many that they do not fit in the least memory."""
     path = tmp_path_factory.mktemp("points") / "x.npy"
-    made = ["data", "make", "points", "--rows", "200000", "--dimensions", "9", "--clusters", "6"]
+    made = ["data", "make", "points", "--rows", "400000", "--dimensions", "9", "--clusters", "6"]
     assert call([*made, "--seed", "5", "-o", str(path)]) == 0
     return path
 
