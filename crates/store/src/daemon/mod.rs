@@ -20,7 +20,7 @@ use crate::path::StorePath;
 use crate::pressure::MemoryGuard;
 use crate::steps::Steps;
 use crate::store::promise::WriteMode;
-use crate::store::{Store, StoreOptions};
+use crate::store::{AHEAD_BLOCKS, Store, StoreOptions};
 use crate::under::layout::Layout;
 use crate::under::posix::PosixUnder;
 use crate::under::{Facts, Under};
@@ -33,9 +33,6 @@ pub const SOCKET: &str = "socket";
 const REMAINING: &str = "remaining";
 /// What the daemon holds locked while it lives.
 const LOCK: &str = "lock";
-/// Threads that fill blocks ahead: some keep the disk busy while others write to memory. Two reach
-/// 0.76 of a fast disk, three 0.88.
-const FILLERS: usize = 3;
 /// How often a daemon looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -108,7 +105,7 @@ pub fn serve(
         stops: AtomicBool::new(false),
         is_closing: RwLock::new(false),
     });
-    for _ in 0..FILLERS {
+    for _ in 0..AHEAD_BLOCKS {
         daemon.spawn("cuesta-ahead", |daemon| daemon.store.fill_ahead()).map_err(failed)?;
     }
     daemon.spawn("cuesta-back", |daemon| daemon.store.write_back()).map_err(failed)?;
