@@ -8,7 +8,7 @@ mod connection;
 mod file;
 pub mod limits;
 mod link;
-mod past;
+pub mod past;
 mod recent;
 mod session;
 mod writer;
