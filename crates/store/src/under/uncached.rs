@@ -3,6 +3,10 @@
 //! What the store keeps, or has just written, is in memory once already. Pages that were there
 //! before are used, and stay. Linux has this from 6.14 on (`RWF_DONTCACHE`), for file systems that
 //! take it; elsewhere these are plain requests.
+//!
+//! Measured for 2.1 GB filled by four threads, where this takes 1.07 s: past the page cache
+//! (`O_DIRECT`) 1.4 s in requests of 2 MiB and 1.9 s in those of 8 MiB, and with the advice to read
+//! nothing ahead 1.7 to 2.2 s, for Linux then takes single pages.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
