@@ -17,7 +17,6 @@ __all__ = [
     "Block",
     "HeldBlocks",
     "Leader",
-    "PastRead",
     "Worker",
     "__version__",
     "annotate",
@@ -105,13 +104,6 @@ class HeldBlocks:
     def tell(self) -> int: ...
     def seek(self, offset: int, whence: int = 0) -> int: ...
     def readinto(self, buffer: Buffer) -> int: ...
-
-@final
-class PastRead:
-    """A file of the under level that is read without the store, in the version opened there."""
-
-    def __new__(cls, file: str, path: str, version: str) -> PastRead: ...
-    def read(self, buffer: Buffer, offset: int) -> None: ...
 
 @final
 class Leader:

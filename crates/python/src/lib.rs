@@ -42,7 +42,7 @@ mod _native {
     use super::rounds::{Leader, Worker};
 
     #[pymodule_export]
-    use super::stored::{HeldBlocks, PastRead};
+    use super::stored::HeldBlocks;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,21 +1,17 @@
-//! Reading a file of the store: from blocks that are held, and past the store.
+//! Reading a file of the store: the reads that need nothing but a block that is held.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use cuesta_runtime::parallel::lock;
 use cuesta_store::client::block::StoredBlock;
-use cuesta_store::client::past;
-use cuesta_store::path::StorePath;
-use cuesta_store::under::posix::PosixUnder;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::buffers::{Block, slice_mut};
-use crate::convert::python_error;
 
 /// Copies of more bytes let other threads of Python run meanwhile.
 const ALONE_BYTES_MAX: usize = 64 << 10;
@@ -191,39 +187,5 @@ impl HeldBlocks {
 
     fn __clear__(&self) {
         self.close();
-    }
-}
-
-/// A file of the under level that is read without the store, in the version that was opened there.
-#[pyclass(module = "cuesta._native", frozen)]
-pub struct PastRead(past::PastFile);
-
-#[pymethods]
-impl PastRead {
-    /// What the store calls `path` and the system `file`; the version is JSON, as in the store's
-    /// answer. `ValueError` where it has another one by now.
-    #[new]
-    fn new(py: Python<'_>, file: &str, path: &str, version: &str) -> PyResult<Self> {
-        let path: StorePath = path.parse().map_err(|error| python_error(py, &error))?;
-        let steps = path.relative().components().count();
-        let root = Path::new(file).ancestors().nth(steps).unwrap_or(Path::new("/"));
-        let under = PosixUnder::open(root).map_err(|error| python_error(py, &error))?;
-        let version = serde_json::from_str(version)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        past::PastFile::open(&under, &path, Some(version)).map(Self).map_err(changed_or)
-    }
-
-    /// Fill a buffer from `offset` on; all of it lies in the file. `ValueError` where the file was
-    /// changed.
-    fn read(&self, py: Python<'_>, mut buffer: PyBuffer<u8>, offset: u64) -> PyResult<()> {
-        let into = slice_mut(&mut buffer)?;
-        py.detach(|| self.0.read(into, offset)).map_err(changed_or)
-    }
-}
-
-fn changed_or(error: io::Error) -> PyErr {
-    match error.kind() {
-        io::ErrorKind::InvalidData => PyValueError::new_err(error.to_string()),
-        _ => error.into(),
     }
 }

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import struct
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cuesta.errors import EngineError, EngineMissing, InputError
-
-if TYPE_CHECKING:
-    from cuesta import _native
 
 SOCKET = "socket"
 """The socket in the folder of a store."""
@@ -167,7 +165,7 @@ class CachedFile:
         """How many blocks may stay leased, once that is known."""
         self._is_lost = False
         """Whether the store has ended or hangs."""
-        self._past: _native.PastRead | None = None
+        self._past: int | None = None
         """The file of the under level, where it is read past the store."""
         self._refused: dict[int, int] = {}
         """Blocks without room, and how many bytes of each are still to be read past the store."""
@@ -235,11 +233,6 @@ class CachedFile:
             else:
                 done += self._read_past(piece, offset + done)
 
-    def _opened_past(self) -> _native.PastRead:
-        from cuesta import _native
-
-        return _native.PastRead(self._file, self._path, json.dumps(self._version))
-
     def _read_past(self, piece: memoryview, place: int) -> int:
         """Fill a piece of a block from the under level, without the store."""
         if self._version["device"] == 0:
@@ -247,15 +240,11 @@ class CachedFile:
                 f"store: {self._path} is in memory alone, and the store has ended or hangs; start "
                 "it again"
             )
-        try:
-            if self._past is None:
-                self._past = self._opened_past()
-            self._past.read(piece, place)
-        except ValueError:
-            raise InputError(
-                f"store: {self._path} was changed while it was read; open it again"
-            ) from None
-        count, index = len(piece), place // self.block_bytes
+        if self._past is None:
+            self._past = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+        count = os.preadv(self._past, [piece], place)
+        self._check_version()
+        index = place // self.block_bytes
         if index in self._refused:
             self._refused[index] -= count
             if self._refused[index] <= 0:
@@ -271,8 +260,23 @@ class CachedFile:
                 self._is_lost = True
         return None
 
+    def _check_version(self) -> None:
+        assert self._past is not None
+        facts = os.fstat(self._past)
+        now = {
+            "device": facts.st_dev,
+            "inode": facts.st_ino,
+            "size_bytes": facts.st_size,
+            "modified_ns": facts.st_mtime_ns,
+            "changed_ns": facts.st_ctime_ns,
+        }
+        if now != self._version:
+            raise InputError(f"store: {self._path} was changed while it was read; open it again")
+
     def close(self) -> None:
         """Give the leases back."""
-        self._past = None
+        if self._past is not None:
+            os.close(self._past)
+            self._past = None
         self.held.close()
         self._connection.close()

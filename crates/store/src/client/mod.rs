@@ -8,7 +8,7 @@ mod connection;
 mod file;
 pub mod limits;
 mod link;
-pub mod past;
+mod past;
 mod recent;
 mod session;
 mod writer;

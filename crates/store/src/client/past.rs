@@ -121,6 +121,6 @@ impl RefusedBlocks {
     }
 }
 
-pub(crate) fn changed() -> io::Error {
+pub fn changed() -> io::Error {
     io::Error::new(ErrorKind::InvalidData, "it was changed while it was read; open it again")
 }
