@@ -4,9 +4,8 @@
 //! before are used, and stay. Linux has this from 6.14 on (`RWF_DONTCACHE`), for file systems that
 //! take it; elsewhere these are plain requests.
 //!
-//! Measured for 2.1 GB filled by four threads, where this takes 1.07 s: past the page cache
-//! (`O_DIRECT`) 1.4 s in requests of 2 MiB and 1.9 s in those of 8 MiB, and with the advice to read
-//! nothing ahead 1.7 to 2.2 s, for Linux then takes single pages.
+//! Measured in turns, 2.1 GB filled into blocks: this took 1.0 to 1.4 s; past the page cache
+//! (`O_DIRECT`) it was 1.3 to 1.8 s in requests of 2 MiB, and 1.7 to 2.4 s in those of 8 MiB.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
