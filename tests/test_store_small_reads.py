@@ -12,10 +12,11 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.store import control
-from cuesta.store.client import CachedFile
+from cuesta.store.client import CachedFile, Connection
 from cuesta.store.filesystem import CuestaFileSystem
 from storekit import BLOCK_BYTES, noise, running_store
 
+RECEIVE = Connection._receive
 COPIES_BEFORE_MAPPING = 4
 """As in the Rust of the blocks that a client holds."""
 
@@ -173,3 +174,37 @@ def test_a_file_that_lies_on_servers_is_read_in_as_many_parts(
         assert "stripes of 4 KiB" in capsys.readouterr().err
     finally:
         call(["store", "stop"])
+
+
+def test_an_answer_that_nobody_waited_for_is_not_taken_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ctrl-C in a notebook, which goes on with the same file."""
+    with running_store(tmp_path) as store:
+        content = store.write("a", noise(5, 6 * BLOCK_BYTES))
+        plain = Connection.receive
+        for step in range(6):
+            file, asked = CachedFile(store.folder, "/a"), iter(range(step + 1))
+
+            def interrupted(connection: Connection, question: str, left: Any = asked) -> Any:
+                if question == "lease" and next(left, None) == step:
+                    monkeypatch.setattr(Connection, "_receive", _interrupt)
+                try:
+                    return plain(connection, question)
+                finally:
+                    monkeypatch.setattr(Connection, "_receive", RECEIVE)
+
+            monkeypatch.setattr(Connection, "receive", interrupted)
+            whole = bytearray(len(content))
+            with pytest.raises(KeyboardInterrupt):
+                file.read_into(memoryview(whole), 0)
+            for index in (4, 0, 5, 2, 1, 3):
+                piece = bytearray(BLOCK_BYTES)
+                file.read_into(memoryview(piece), index * BLOCK_BYTES)
+                assert piece == content[index * BLOCK_BYTES :][:BLOCK_BYTES]
+            file.close()
+            monkeypatch.setattr(Connection, "receive", plain)
+
+
+def _interrupt(_: Connection, __: int) -> bytes:
+    raise KeyboardInterrupt

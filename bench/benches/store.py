@@ -72,6 +72,11 @@ def languages() -> tuple[Language, Language]:
     )
 
 
+def door_of(language: str) -> str:
+    """How a reader in a language copies bytes of a file."""
+    return "StoredFile::read_at" if language.startswith("Rust") else "fsspec, open(), readinto"
+
+
 def cases(size: Size) -> Iterator[Case]:
     """Every case in Rust, then in Python."""
     path = stores.records(size)
@@ -169,7 +174,7 @@ def scan_first(size_bytes: int) -> Shape:
 
 def buffered(language: Language, size_bytes: int) -> Shape:
     """All bytes copied to a buffer of the reader."""
-    door = "StoredFile::read_at" if language.name == "Rust" else "fsspec, open(), readinto"
+    door = door_of(language.name)
     return Shape(
         name=f"read into a buffer, {stated(size_bytes)}",
         ways=(

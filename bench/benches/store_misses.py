@@ -7,20 +7,21 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benches.store import PIECE, languages, stated
+from benches.store import PIECE, Language, door_of, languages, stated
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
 from harness import limits, stores
 from harness.model import Answer, Case, Contestant, Ratio, Sample
 from harness.size import Size
 from harness.stores import Reader, RunningStore
+from peers.store_reader import LANES
 
 PIECE_BYTES = 1 << 20
 TIMES = (2, 4, 10)
@@ -58,54 +59,70 @@ WRITE_MODES = (
 def cases(size: Size) -> Iterator[Case]:
     """Misses in each language, working sets, and writes."""
     path = stores.records(size)
-    size_bytes = path.stat().st_size
     block_bytes = stores.block_bytes(size)
-    with (
-        stores.running(size, 2 * size_bytes + 4 * block_bytes, preallocate=True) as store,
-        stores.running(size, block_bytes, name="past") as past,
-    ):
-        fill_up(past, block_bytes)
-        for language in languages():
-            readers = language.reader(store, path), language.reader(past, path)
-            if language.missing is None:
-                given = (store, *readers)
-                yield missed(size, language.name, given, path)
-                with slowly(size, (store, past), readers, path) as held:
-                    if held:
-                        yield missed(size, f"{language.name}, {held}", given, path)
-            for reader in readers:
-                reader.close()
+    for language in found_languages():
+        memory_bytes = 2 * path.stat().st_size + 4 * block_bytes
+        with stores.running(size, memory_bytes, preallocate=True) as store:
+            yield from freely_and_slowly(missed, size, language, store, path)
+    for language in found_languages():
+        with stores.running(size, block_bytes) as store:
+            fill_up(store, block_bytes)
+            yield from freely_and_slowly(bypassed, size, language, store, path)
     yield from missed_plainly(size, path)
-    by_block = Pattern(name="uniform by blocks", piece_bytes=block_bytes)
-    by_piece = Pattern(name="uniform by 4 MiB", piece_bytes=4 * PIECE_BYTES)
-    for times in TIMES:
-        cyclic = Pattern(name="cyclic", piece_bytes=block_bytes, is_cyclic=True)
-        for pattern in (cyclic, by_block, *((by_piece,) if times == TIMES[0] else ())):
-            memory_bytes = max(2 * block_bytes, size_bytes // times)
-            with stores.running(size, memory_bytes) as store:
-                yield working_set(size, store, (pattern, times), path)
-    with stores.running(size, 2 * size_bytes, preallocate=True) as store:
+    yield from working_sets(size, path)
+    with stores.running(size, 2 * path.stat().st_size, preallocate=True) as store:
         for mode in WRITE_MODES:
             yield written(size, store, mode, path)
 
 
-@contextmanager
-def slowly(
+def found_languages() -> list[Language]:
+    """Those whose readers can run here."""
+    return [language for language in languages() if language.missing is None]
+
+
+def working_sets(size: Size, path: Path) -> Iterator[Case]:
+    """Some times the memory, in each pattern and language."""
+    block_bytes = stores.block_bytes(size)
+    cyclic = Pattern(name="cyclic", piece_bytes=block_bytes, is_cyclic=True)
+    by_block = Pattern(name="uniform by blocks", piece_bytes=block_bytes)
+    by_piece = Pattern(name="uniform by 4 MiB", piece_bytes=4 * PIECE_BYTES)
+    for times in TIMES:
+        memory_bytes = max(2 * block_bytes, path.stat().st_size // times)
+        for pattern in (cyclic, by_block, *((by_piece,) if times == TIMES[0] else ())):
+            for language in found_languages():
+                with (
+                    stores.running(size, memory_bytes) as store,
+                    closing(language.reader(store, path)) as reader,
+                ):
+                    yield working_set(size, language.name, (store, reader), (pattern, times), path)
+
+
+def freely_and_slowly(
+    make: Callable[[Size, str, tuple[RunningStore, Reader], Path], Case],
     size: Size,
-    running: tuple[RunningStore, RunningStore],
-    readers: tuple[Reader, Reader],
+    language: Language,
+    store: RunningStore,
     path: Path,
-) -> Iterator[str | None]:
-    """Daemons and readers held to a tenth of the speed of memory: to what, where we may do so."""
+) -> Iterator[Case]:
+    """A case as the disk is, and with the disk held to a rate, where we may do so."""
+    with closing(language.reader(store, path)) as reader:
+        yield make(size, language.name, (store, reader), path)
+        with slowly(size, store, reader, path) as held:
+            if held:
+                yield make(size, f"{language.name}, {held}", (store, reader), path)
+
+
+@contextmanager
+def slowly(size: Size, store: RunningStore, reader: Reader, path: Path) -> Iterator[str | None]:
+    """A daemon and a reader held to a tenth of the speed of memory: to what, where we may do so."""
     if size.smoke:
         yield None
         return
     bytes_per_s = int(MEMORY_PART * _copied_per_s())
     with limits.slow_reads(path, bytes_per_s) as put_in:
         if put_in:
-            pids = [*(one.status()["pid"] for one in running), *(one.pid() for one in readers)]
-            for pid in pids:
-                put_in(pid)
+            put_in(store.status()["pid"])
+            put_in(reader.pid())
         yield put_in and f"disk held to {bytes_per_s / 1e9:.2g} GB/s"
 
 
@@ -125,50 +142,62 @@ def fill_up(store: RunningStore, block_bytes: int) -> None:
     control.ask("pin", store.folder, path=store.path(pinned))
 
 
-def missed(
-    size: Size, language: str, readers: tuple[RunningStore, Reader, Reader], path: Path
-) -> Case:
+def missed(size: Size, language: str, running: tuple[RunningStore, Reader], path: Path) -> Case:
     """A file that is in no memory, read from its first byte to its last."""
-    store, through, past = readers
+    store, reader = running
 
-    def cold(reader: Reader, kind: str) -> Callable[[Path], Sample]:
-        def work(folder: Path) -> Sample:
-            store.free(path)
-            store.wait_for_memory()
-            stores.forget(path, size)
-            return reader.ask(kind, folder)
+    def cold(kind: str, folder: Path) -> Sample:
+        store.free(path)
+        store.wait_for_memory()
+        stores.forget(path, size)
+        return reader.ask(kind, folder)
 
-        return work
+    def raw(folder: Path) -> Sample:
+        cold(RAW, folder)
+        return cold(RAW, folder)
 
-    door = "StoredFile::read_at" if language.startswith("Rust") else "fsspec, open(), readinto"
+    twice = "the second of two: the first gets memory that the host may have to give again"
     return Case(
         name=f"miss, {stated(path.stat().st_size)}, {language}",
         contestants=(
             Contestant(
                 name="cuesta",
-                how=f"{door}, {PIECE}; a store with --preallocate fills its blocks",
-                work=cold(through, "read"),
+                how=f"{door_of(language)}, {PIECE}; a store with --preallocate fills its blocks",
+                work=lambda folder: cold("read", folder),
                 answer=stores.summed,
             ),
-            Contestant(
-                name="cuesta bypass",
-                how=f"{door}, {PIECE}; the memory of the store is pinned",
-                work=cold(past, "read"),
-                answer=stores.summed,
-            ),
-            Contestant(
-                name=RAW,
-                how=f"pread of {PIECE}",
-                work=cold(through, "raw"),
-                answer=stores.summed,
-            ),
+            Contestant(name=RAW, how=f"pread of {PIECE}; {twice}", work=raw, answer=stores.summed),
         ),
-        bars=(
-            Ratio(ours="cuesta", theirs=RAW, at_least=0.95, text="0.95 of raw, cache emptied"),
-            Ratio(
-                ours="cuesta bypass", theirs=RAW, at_least=0.98, text="0.98 of raw, cache emptied"
+        bars=(Ratio(ours="cuesta", theirs=RAW, at_least=0.95, text="0.95 of raw, cache emptied"),),
+        amount=path.stat().st_size,
+        unit="B",
+        notes=(stores.forgotten_how(),),
+    )
+
+
+def bypassed(size: Size, language: str, running: tuple[RunningStore, Reader], path: Path) -> Case:
+    """The same past a store whose memory is pinned."""
+    _, reader = running
+
+    def cold(kind: str) -> Callable[[Path], Sample]:
+        def work(folder: Path) -> Sample:
+            stores.forget(path, size)
+            return reader.ask(kind, folder)
+
+        return work
+
+    return Case(
+        name=f"bypass, {stated(path.stat().st_size)}, {language}",
+        contestants=(
+            Contestant(
+                name="cuesta",
+                how=f"{door_of(language)}, {PIECE}; the memory of the store is pinned",
+                work=cold("read"),
+                answer=stores.summed,
             ),
+            Contestant(name=RAW, how=f"pread of {PIECE}", work=cold(RAW), answer=stores.summed),
         ),
+        bars=(Ratio(ours="cuesta", theirs=RAW, at_least=0.98, text="0.98 of raw, cache emptied"),),
         amount=path.stat().st_size,
         unit="B",
         notes=(stores.forgotten_how(),),
@@ -177,7 +206,7 @@ def missed(
 
 def missed_plainly(size: Size, path: Path) -> Iterator[Case]:
     """As a store is by default: it takes memory from the system when a block is filled."""
-    language = next(one for one in languages() if one.missing is None)
+    language = found_languages()[0]
     size_bytes = path.stat().st_size
     with stores.running(size, size_bytes + 4 * stores.block_bytes(size)) as store:
         reader = language.reader(store, path)
@@ -222,89 +251,87 @@ class Drawn:
         piece_bytes = pattern.piece_bytes
         self.bytes = path.stat().st_size // piece_bytes * piece_bytes
         self._all = list(range(0, self.bytes, piece_bytes))
-        self.places = self._all
+        self.pieces = self._all
         with path.open("rb", buffering=0) as file:
-            self._truth = {place: self._at(file, place) for place in self._all}
+            self._words = [
+                int.from_bytes(os.pread(file.fileno(), 8, place), "little")
+                for place in range(0, self.bytes, PIECE_BYTES)
+            ]
 
     def draw(self) -> None:
-        """Other places for a uniform pass."""
+        """Other pieces for a uniform pass."""
         if not self._pattern.is_cyclic:
-            self.places = self._chance.choices(self._all, k=len(self._all))
+            self.pieces = self._chance.choices(self._all, k=len(self._all))
 
-    def read(self, file: Any) -> int:
-        """The pieces at all places; the sum of the first words of each 1 MiB."""
-        return sum(self._at(file, place) for place in self.places)
-
-    def _at(self, file: Any, place: int) -> int:
-        piece = memoryview(bytearray(PIECE_BYTES))
-        found = 0
-        file.seek(place)
-        for _ in range(self._pattern.piece_bytes // PIECE_BYTES):
-            file.readinto(piece)
-            found += int.from_bytes(piece[:8], "little")
-        return found
+    def places(self) -> Iterator[int]:
+        """Of each 1 MiB of the pieces."""
+        for piece in self.pieces:
+            yield from range(piece, piece + self._pattern.piece_bytes, PIECE_BYTES)
 
     def answer(self, folder: Path) -> Answer:
         """Whether a reader has found what is there: places differ from pass to pass."""
         found = int((folder / "sum").read_text())
-        is_right = found == sum(self._truth[place] for place in self.places)
-        return Answer(digest="as the file" if is_right else str(found), rows=len(self.places))
+        wanted = sum(self._words[place // PIECE_BYTES] for place in self.places()) % LANES
+        is_right = found == wanted
+        return Answer(digest="as the file" if is_right else str(found), rows=len(self.pieces))
 
 
-def working_set(size: Size, store: RunningStore, shape: tuple[Pattern, int], path: Path) -> Case:
+def working_set(
+    size: Size,
+    language: str,
+    running: tuple[RunningStore, Reader],
+    shape: tuple[Pattern, int],
+    path: Path,
+) -> Case:
     """A file larger than the memory, read as a whole again and again, or at places by chance.
 
     The page cache is emptied before each pass; what the store holds is from the passes before.
     """
     pattern, times = shape
     drawn = Drawn(path, pattern)
+    store, reader = running
+
+    def passed(kind: str, folder: Path) -> Sample:
+        places = folder / "places"
+        places.write_text("".join(f"{place}\n" for place in drawn.places()))
+        stores.forget(path, size)
+        return reader.ask(f"{kind}: {places}", folder)
 
     def ours(folder: Path) -> Sample:
         drawn.draw()
-        stores.forget(path, size)
-        started = time.perf_counter()
-        with CuestaFileSystem(str(store.folder)).open(store.path(path), "rb") as file:
-            found = drawn.read(file)
-        return _sampled(started, found, folder)
-
-    def raw(folder: Path) -> Sample:
-        stores.forget(path, size)
-        started = time.perf_counter()
-        with path.open("rb", buffering=0) as file:
-            found = drawn.read(file)
-        return _sampled(started, found, folder)
+        return passed("places", folder)
 
     def hits(_: Path) -> str:
         status = store.status()
         return (
-            f"{pattern.name}, {times}x the memory: {status['hits']} leases were hits, "
-            f"{status['misses']} were not, {status['bypassed']} of them without room"
+            f"{pattern.name}, {times}x the memory, {language}: {status['hits']} leases were "
+            f"hits, {status['misses']} were not, {status['bypassed']} of them without room"
         )
 
     return Case(
-        name=f"working set {times}x the memory, {pattern.name}, {stated(path.stat().st_size)}",
+        name=(
+            f"working set {times}x the memory, {pattern.name}, {stated(path.stat().st_size)}, "
+            f"{language}"
+        ),
         contestants=(
             Contestant(
                 name="cuesta",
-                how="fsspec, open(), readinto of 1 MiB",
+                how=f"{door_of(language)}, {PIECE}",
                 work=ours,
                 answer=drawn.answer,
                 remark=hits,
             ),
             Contestant(
-                name=RAW, how="the same of the file, unbuffered", work=raw, answer=drawn.answer
+                name=RAW,
+                how="the same of the file, unbuffered",
+                work=lambda folder: passed("raw places", folder),
+                answer=drawn.answer,
             ),
         ),
         bars=(Ratio(ours="cuesta", theirs=RAW, at_least=0.95, text="0.95 of raw, cache emptied"),),
         amount=drawn.bytes,
         unit="B",
     )
-
-
-def _sampled(started: float, found: int, folder: Path) -> Sample:
-    seconds = time.perf_counter() - started
-    (folder / "sum").write_text(str(found))
-    return Sample(seconds=seconds)
 
 
 def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Case:

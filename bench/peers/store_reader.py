@@ -100,6 +100,26 @@ class Reader:
 
         return timed(work)
 
+    def places(self, given: str) -> Outcome:
+        """The pieces at the places that a file names, a line each, by way of fsspec."""
+        places = [int(line) for line in Path(given).read_text().splitlines()]
+
+        def work() -> int:
+            with CuestaFileSystem(str(self.folder)).open(self.name, "rb") as file:
+                return at_places(file, places)
+
+        return timed(work)
+
+    def raw_places(self, given: str) -> Outcome:
+        """The same pieces of the file of the under level."""
+        places = [int(line) for line in Path(given).read_text().splitlines()]
+
+        def work() -> int:
+            with Path(self.under).open("rb", buffering=0) as file:
+                return at_places(file, places)
+
+        return timed(work)
+
     def hit(self) -> Outcome:
         """The median of many small pieces of blocks that are mapped, copied."""
         held = self._hold()
@@ -174,6 +194,17 @@ def pieces(path: str) -> Iterator[memoryview]:
         os.close(descriptor)
 
 
+def at_places(file: Any, places: Sequence[int]) -> int:
+    """The sum of the first words of the pieces at all places."""
+    piece, found = memoryview(bytearray(PIECE)), 0
+    for place in places:
+        file.seek(place)
+        if file.readinto(piece) != PIECE:
+            raise EOFError(place)
+        found += first_word(piece)
+    return found % LANES
+
+
 def sum_of(data: Any) -> int:
     """Of all whole words."""
     return int(np.frombuffer(data, WORD, len(data) // WORD.itemsize).sum(dtype=WORD))
@@ -213,7 +244,8 @@ def main(words: Sequence[str]) -> int:
     """Measure what is asked."""
     reader = Reader(*words)
     for line in sys.stdin:
-        seconds, found = getattr(reader, line.strip().replace(" ", "_"))()
+        kind, *given = line.strip().split(": ")
+        seconds, found = getattr(reader, kind.replace(" ", "_"))(*given)
         print(f"{seconds:.9f} {found}", flush=True)
     return 0
 

@@ -6,7 +6,8 @@
 //!
 //! `FOLDER` is that of a store, `NAME` a file in it, and `UNDER` the same file in the under level.
 //! Each line on standard input names a [`Bench::measure`]; its line on standard output is the time
-//! in seconds and a sum of the words that were read. `bench/benches/store.py` asks.
+//! in seconds and a sum of the words that were read. `bench/benches/store.py` asks, and
+//! `bench/benches/store_misses.py`.
 #![allow(clippy::print_stdout)]
 
 use std::fs::File;
@@ -67,7 +68,8 @@ fn main() -> io::Result<()> {
 }
 
 impl Bench {
-    fn measure(&mut self, kind: &str) -> Outcome {
+    fn measure(&mut self, line: &str) -> Outcome {
+        let (kind, places) = line.split_once(": ").unwrap_or((line, ""));
         match kind {
             // One pass over all bytes.
             "mapped" => self.mapped(),
@@ -78,6 +80,9 @@ impl Bench {
             "read" => self.read(),
             "raw" => self.raw(),
             "memcpy" => self.memcpy(),
+            // The pieces at the places that a file names, a line each.
+            "places" => self.places(places),
+            "raw places" => self.raw_places(places),
             // The median of many small requests.
             "hit" => self.hit(),
             "hit by read" => self.hit_by_read(),
@@ -169,6 +174,22 @@ impl Bench {
                 total = add([total, first_word(std::hint::black_box(&piece))]);
             }
             Ok(total)
+        })
+    }
+
+    fn places(&mut self, list: &str) -> Outcome {
+        let places = places_of(list)?;
+        timed(|| {
+            let file = self.open()?;
+            at_places(&places, |piece, offset| file.read_at(piece, offset))
+        })
+    }
+
+    fn raw_places(&self, list: &str) -> Outcome {
+        let places = places_of(list)?;
+        timed(|| {
+            let file = File::open(&self.under)?;
+            at_places(&places, |piece, offset| file.read_at(piece, offset))
         })
     }
 
@@ -285,6 +306,27 @@ fn pieces(path: &PathBuf, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         take(&piece[..count]);
         offset += count as u64;
     }
+}
+
+/// A list of places in a file.
+fn places_of(list: &str) -> io::Result<Vec<u64>> {
+    let text = std::fs::read_to_string(list)?;
+    text.lines().map(|line| line.parse().map_err(Error::other)).collect()
+}
+
+/// The sum of the first words of the pieces at all places.
+fn at_places(
+    places: &[u64],
+    read: impl Fn(&mut [u8], u64) -> io::Result<usize>,
+) -> io::Result<u64> {
+    let (mut piece, mut total) = (vec![0; PIECE], 0);
+    for &place in places {
+        if read(&mut piece, place)? != PIECE {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        total = add([total, first_word(&piece)]);
+    }
+    Ok(total)
 }
 
 fn add(numbers: impl IntoIterator<Item = u64>) -> u64 {

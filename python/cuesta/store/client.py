@@ -59,7 +59,9 @@ class Connection:
         """What the daemon answers.
 
         Errors: `Refusal` where it refuses or could not; `EngineMissing` where it has ended or
-        hangs; `EngineError` where it lives, but the under level does not answer.
+        hangs; `EngineError` where it lives, but the under level does not answer. After any but
+        `Refusal`, an interrupt too, the connection is closed: the answer may come yet, and would
+        be taken for that to another question.
         """
         self.send(question, **fields)
         return self.receive(question)
@@ -73,7 +75,11 @@ class Connection:
         try:
             self._socket.sendall(_LENGTHS.pack(len(text), 0) + text)
         except OSError:
+            self.close()
             raise self._missing() from None
+        except BaseException:
+            self.close()
+            raise
 
     def receive(self, question: str) -> dict[str, Any]:
         """The answer to the first question that has none yet. Errors: as `ask`."""
@@ -83,7 +89,11 @@ class Connection:
             reply: dict[str, Any] = json.loads(self._receive(length))
             reply["payload"] = self._receive(payload)
         except (OSError, struct.error):
+            self.close()
             raise self._missing() from None
+        except BaseException:
+            self.close()
+            raise
         if "error" in reply:
             raise Refusal(reply["error"], reply.get("errno"))
         return reply
@@ -169,6 +179,11 @@ class CachedFile:
         """The file of the under level, where it is read past the store."""
         self._refused: dict[int, int] = {}
         """Blocks without room, and how many bytes of each are still to be read past the store."""
+        self._last: int | None = None
+        """The block that was asked for last."""
+        self._early: int | None = None
+        """The next block of a file that is read in its order: its lease is asked for, and not
+        answered yet. The answer takes as long as some hundred KB are copied."""
 
     def block(self, index: int) -> memoryview | None:
         """A block as it lies in memory; `None` where the memory has no room for it.
@@ -182,11 +197,23 @@ class CachedFile:
         """Whether a block is held, now."""
         if index in self.held:
             return True
+        is_next, self._last = index - 1 == self._last, index
+        if self._early == index:
+            self._receive_early()
+        if index not in self.held and not self._ask_now(index):
+            return False
+        if is_next and (index + 1) * self.block_bytes < self.size_bytes:
+            self._ask_early(index + 1)
+        return True
+
+    def _ask_now(self, index: int) -> bool:
         if self._is_lost or index in self._refused:
             return False
         lease = self._ask("lease", index=index)
-        if lease is None:
-            return False
+        return lease is not None and self._hold(index, lease)
+
+    def _hold(self, index: int, lease: dict[str, Any]) -> bool:
+        """Map a block that is leased; whether there is one."""
         if lease["path"] is None:
             size_bytes = min(self.block_bytes, self.size_bytes - index * self.block_bytes)
             self._refused[index] = size_bytes
@@ -200,6 +227,30 @@ class CachedFile:
             return False
         self._give_back(len(self.held) - self._leases_max())
         return True
+
+    def _ask_early(self, index: int) -> None:
+        if self._is_lost or self._early is not None or index in self.held or index in self._refused:
+            return
+        try:
+            self._connection.send("lease", number=self._number, index=index)
+            self._early = index
+        except EngineMissing:
+            self._is_lost = True
+
+    def _receive_early(self) -> None:
+        """Hold the block that was asked for early, if it was given. No error of it is one of who
+        asks something else now: it comes again to whoever asks for that block."""
+        if self._early is None:
+            return
+        index, self._early = self._early, None
+        try:
+            lease = self._connection.receive("lease")
+        except EngineMissing:
+            self._is_lost = True
+        except Refusal:
+            pass
+        else:
+            self._hold(index, lease)
 
     def _leases_max(self) -> int:
         if self._most is None and len(self.held) > LEASES_FEW:
@@ -253,6 +304,7 @@ class CachedFile:
 
     def _ask(self, question: str, **fields: int) -> dict[str, Any] | None:
         """What the store answers about this file; `None` once it has ended or hangs."""
+        self._receive_early()
         if not self._is_lost:
             try:
                 return self._connection.ask(question, number=self._number, **fields)

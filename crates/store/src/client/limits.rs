@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::memory::FILL_BYTES;
-
 /// How long a client waits for a store. All but `fill` together are how late a reader is where the
 /// store hangs.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +39,6 @@ pub const IDLE_CONNECTIONS: usize = 8;
 pub const CONNECTIONS: usize = 4;
 /// Most blocks that a process has leased at once; and never more than half of the memory's.
 pub const LEASES_MAX: u64 = 64;
-/// Least bytes that are asked of the under level at once where a file is read in order.
-pub const PAST_BYTES: usize = FILL_BYTES;
 /// Files that stay open for a moment after their last use, at most.
 pub const RECENT_FILES: usize = 8;
 /// How long they do, about.

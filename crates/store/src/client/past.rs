@@ -2,27 +2,16 @@
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
-use std::sync::{Mutex, TryLockError};
 
-use super::limits::PAST_BYTES;
 use crate::path::StorePath;
-use crate::under::posix::PosixUnder;
-use crate::under::{Under, UnderFile, UnderVersion};
+use crate::under::posix::{PosixFile, PosixUnder};
+use crate::under::{UnderFile, UnderVersion};
 
 /// An open file, which stays the version that it was when it was opened, or fails.
+#[derive(Debug)]
 pub struct PastFile {
-    file: Box<dyn UnderFile>,
+    file: PosixFile,
     version: UnderVersion,
-    ahead: Mutex<Ahead>,
-}
-
-/// Bytes that were read together with those before them.
-#[derive(Default)]
-struct Ahead {
-    start: u64,
-    bytes: Vec<u8>,
-    /// Where the last read ended.
-    next: u64,
 }
 
 impl PastFile {
@@ -35,9 +24,9 @@ impl PastFile {
         path: &StorePath,
         version: Option<UnderVersion>,
     ) -> io::Result<Self> {
-        let file = under.open(path)?;
+        let file = under.open_file(path)?;
         let now = file.version()?;
-        let opened = Self { file, version: version.unwrap_or(now), ahead: Mutex::default() };
+        let opened = Self { file, version: version.unwrap_or(now) };
         opened.check()?;
         Ok(opened)
     }
@@ -47,40 +36,15 @@ impl PastFile {
         self.version
     }
 
-    /// Fills `into` from `offset` on; all of it lies in the file. Small reads that follow each
-    /// other become large ones.
+    /// Fills `into` from `offset` on; all of it lies in the file.
+    ///
+    /// The page cache serves what is read again: past it, working sets of twice to ten times the
+    /// memory were read at half the speed of raw files, by way of it at 1 to 2 times.
     ///
     /// # Errors
     /// `InvalidData` where the file was changed; those of the system.
     pub fn read(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
-        if into.len() >= PAST_BYTES {
-            return self.read_version(into, offset);
-        }
-        let mut ahead = match self.ahead.try_lock() {
-            Ok(ahead) => ahead,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return self.read_version(into, offset),
-        };
-        let end = offset + into.len() as u64;
-        let is_next = std::mem::replace(&mut ahead.next, end) == offset;
-        let holds =
-            |ahead: &Ahead| ahead.start <= offset && end <= ahead.start + ahead.bytes.len() as u64;
-        if !holds(&ahead) {
-            if !is_next {
-                return self.read_version(into, offset);
-            }
-            let count = (self.version.size_bytes - offset).min(PAST_BYTES as u64);
-            let mut bytes = std::mem::take(&mut ahead.bytes);
-            bytes.resize(count as usize, 0);
-            self.read_version(&mut bytes, offset)?;
-            (ahead.start, ahead.bytes) = (offset, bytes);
-        }
-        into.copy_from_slice(&ahead.bytes[(offset - ahead.start) as usize..][..into.len()]);
-        Ok(())
-    }
-
-    fn read_version(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
-        match self.file.read_exact_at(into, offset) {
+        match self.file.read_cached_at(into, offset) {
             Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(error),
             // Shorter than it was: another version.
             _ => self.check(),
@@ -89,12 +53,6 @@ impl PastFile {
 
     fn check(&self) -> io::Result<()> {
         if self.file.version()? == self.version { Ok(()) } else { Err(changed()) }
-    }
-}
-
-impl std::fmt::Debug for PastFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PastFile").field("version", &self.version).finish_non_exhaustive()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
@@ -40,6 +41,24 @@ impl PosixUnder {
         &self.path
     }
 
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// Those of the system, of a folder too; `InvalidInput` for what is no regular file.
+    pub fn open_file(&self, path: &StorePath) -> io::Result<PosixFile> {
+        // Else opening a pipe would wait for whoever writes to it.
+        let file = self.beneath(path, OFlags::RDONLY | OFlags::NONBLOCK)?;
+        let kind = FileType::from_raw_mode(fs::fstat(&file)?.st_mode);
+        if kind.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if !kind.is_file() {
+            let text = "it is no regular file";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        Ok(PosixFile(file.into()))
+    }
+
     /// Opens what is under a path, which stays below the root whatever links are on the way.
     pub(super) fn beneath(&self, path: &StorePath, flags: OFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC;
@@ -75,17 +94,7 @@ pub(super) fn facts_of(file: impl AsFd) -> io::Result<Facts> {
 
 impl Under for PosixUnder {
     fn open(&self, path: &StorePath) -> io::Result<Box<dyn UnderFile>> {
-        // Else opening a pipe would wait for whoever writes to it.
-        let file = self.beneath(path, OFlags::RDONLY | OFlags::NONBLOCK)?;
-        let kind = FileType::from_raw_mode(fs::fstat(&file)?.st_mode);
-        if kind.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        if !kind.is_file() {
-            let text = "it is no regular file";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-        }
-        Ok(Box::new(PosixFile(file.into())))
+        Ok(Box::new(self.open_file(path)?))
     }
 
     fn facts(&self, path: &StorePath) -> io::Result<Facts> {
@@ -141,7 +150,18 @@ fn posix_layout(file: &impl AsFd) -> Layout {
 
 /// An open file; another one that takes its name leaves it as it is.
 #[derive(Debug)]
-struct PosixFile(File);
+pub struct PosixFile(File);
+
+impl PosixFile {
+    /// Fills `buffer` from `offset` on, by way of the page cache: for what no store keeps, and may
+    /// be read again.
+    ///
+    /// # Errors
+    /// As [`UnderFile::read_exact_at`].
+    pub fn read_cached_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.read_exact_at(buffer, offset)
+    }
+}
 
 impl UnderFile for PosixFile {
     fn layout(&self) -> Layout {
