@@ -45,6 +45,7 @@ BENCHES = (
     "assembly",
     "store",
     "store_misses",
+    "store_working_sets",
     "store_life",
     "store_workloads",
     "store_peers",

@@ -77,6 +77,11 @@ def door_of(language: str) -> str:
     return "StoredFile::read_at" if language.startswith("Rust") else "fsspec, open(), readinto"
 
 
+def found_languages() -> list[Language]:
+    """Those whose readers can run here."""
+    return [language for language in languages() if language.missing is None]
+
+
 def cases(size: Size) -> Iterator[Case]:
     """Every case in Rust, then in Python."""
     path = stores.records(size)

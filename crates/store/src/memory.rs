@@ -5,7 +5,7 @@
 //! whoever has mapped it keeps what it mapped; removing it only takes its name away.
 
 use std::fs::{self, DirBuilder, File, Permissions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,9 +19,6 @@ use crate::steps::Steps;
 
 /// Bytes that are read and written at once.
 pub const PIECE_BYTES: usize = 1 << 20;
-/// Bytes that are read at once while a block is filled: in uncached requests of 1 MiB Linux reads a
-/// disk at 0.9 of its rate, in those of 256 KiB at 0.7.
-pub const FILL_BYTES: usize = 2 << 20;
 /// Folder of the blocks.
 const BLOCKS: &str = "blocks";
 /// End of the name of a block that is being filled.
@@ -115,32 +112,6 @@ impl MemoryTier {
     /// Where a block is.
     pub fn path(&self, block: &SealedBlock) -> PathBuf {
         self.blocks.join(block.name())
-    }
-
-    /// Makes a block of `size_bytes`, which `read` gives piece by piece with the place of each;
-    /// `piece` is memory that is used again.
-    ///
-    /// # Errors
-    /// Those of `read`; `StorageFull` where the memory is; nothing is left of the block then.
-    pub fn fill(
-        &self,
-        key: BlockKey,
-        size_bytes: u64,
-        piece: &mut Vec<u8>,
-        mut read: impl FnMut(&mut [u8], u64) -> io::Result<()>,
-    ) -> io::Result<SealedBlock> {
-        let mut partial = self.begin(key, size_bytes)?;
-        piece.resize(FILL_BYTES, 0);
-        let (mut place, mut checksum) = (0, 0);
-        while place < size_bytes {
-            let count = (size_bytes - place).min(FILL_BYTES as u64) as usize;
-            let piece = &mut piece[..count];
-            read(piece, place)?;
-            checksum = crc32c::crc32c_append(checksum, piece);
-            partial.file.write_all(piece)?;
-            place += count as u64;
-        }
-        self.seal(partial, size_bytes, checksum)
     }
 
     /// Begins a block, for whoever writes its bytes, about so many; dropped before it is sealed, it
@@ -263,17 +234,16 @@ mod tests {
     const KEY: BlockKey = BlockKey { file: 3, index: 17 };
 
     fn filled(tier: &MemoryTier, bytes: &[u8]) -> io::Result<SealedBlock> {
-        tier.fill(KEY, bytes.len() as u64, &mut Vec::new(), |piece, place| {
-            piece.copy_from_slice(&bytes[place as usize..][..piece.len()]);
-            Ok(())
-        })
+        let partial = tier.begin(KEY, bytes.len() as u64)?;
+        fs::write(&partial.path, bytes)?;
+        tier.seal(partial, bytes.len() as u64, crc32c::crc32c(bytes))
     }
 
     #[test]
     fn a_block_is_whole_read_only_and_found_again() {
         let folder = tempfile::tempdir().unwrap();
         let tier = MemoryTier::open(&folder.path().join("tier"), Steps::default()).unwrap();
-        let bytes: Vec<u8> = (0..FILL_BYTES + 77).map(|place| (place * 7 / 3) as u8).collect();
+        let bytes: Vec<u8> = (0..PIECE_BYTES + 77).map(|place| (place * 7 / 3) as u8).collect();
         let block = filled(&tier, &bytes).unwrap();
         assert_eq!(block.checksum, crc32c::crc32c(&bytes));
         assert_eq!(fs::read(tier.path(&block)).unwrap(), bytes);
@@ -289,16 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_fill_leaves_nothing() {
+    fn a_block_that_is_given_up_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let tier = MemoryTier::open(&folder.path().join("tier"), Steps::default()).unwrap();
-        let mut left = 2;
-        let failing = |_: &mut [u8], _| {
-            left -= 1;
-            if left == 0 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
-        };
-        let error = tier.fill(KEY, 3 << 20, &mut Vec::new(), failing).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let partial = tier.begin(KEY, 3 << 20).unwrap();
+        fs::write(&partial.path, "half").unwrap();
+        drop(partial);
         assert_eq!(fs::read_dir(&tier.blocks).unwrap().count(), 0);
     }
 

@@ -1,13 +1,15 @@
-//! Blocks filled before they are asked for, while a file is read in its order.
+//! Blocks filled before they are asked for, while a file is read in its order; by threads that
+//! first help with those that are filled already.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use cuesta_runtime::parallel::lock;
 
 use super::Store;
+use super::shared_fill::SharedFill;
 use super::state::LeaseStep;
 use crate::memory::BlockKey;
 
@@ -20,18 +22,25 @@ const SPARE_BLOCKS: u64 = 2;
 const PREPARE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Blocks to be filled, for threads that wait for some.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct AheadQueue {
     state: Mutex<QueueState>,
     added: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct QueueState {
     keys: VecDeque<BlockKey>,
+    /// Blocks that are filled, the first one first.
+    shared: Vec<Arc<SharedFill>>,
     /// How many threads fill ahead; without any, nothing is added.
     threads: usize,
     has_ended: bool,
+}
+
+enum Task {
+    Help(Arc<SharedFill>),
+    Fill(BlockKey),
 }
 
 impl AheadQueue {
@@ -54,15 +63,29 @@ impl AheadQueue {
         lock(&self.state).has_ended
     }
 
-    /// The next block, once there is one; `None` when all has ended.
-    fn next(&self) -> Option<BlockKey> {
+    /// Lets others help with a block, until it is [`unshare`](Self::unshare)d.
+    pub(super) fn share(&self, fill: &Arc<SharedFill>) {
+        lock(&self.state).shared.push(Arc::clone(fill));
+        self.added.notify_all();
+    }
+
+    /// Nobody is to help any more.
+    pub(super) fn unshare(&self, fill: &Arc<SharedFill>) {
+        lock(&self.state).shared.retain(|one| !Arc::ptr_eq(one, fill));
+    }
+
+    /// What is next, once there is anything; `None` when all has ended.
+    fn next(&self) -> Option<Task> {
         let mut state = lock(&self.state);
         loop {
             if state.has_ended {
                 return None;
             }
+            if let Some(fill) = state.shared.iter().find(|fill| fill.has_pieces()) {
+                return Some(Task::Help(Arc::clone(fill)));
+            }
             if let Some(key) = state.keys.pop_front() {
-                return Some(key);
+                return Some(Task::Fill(key));
             }
             state = self.added.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -74,20 +97,28 @@ impl Store {
     /// [`end_ahead`](Self::end_ahead). For a thread of its own, or several.
     pub fn fill_ahead(&self) {
         lock(&self.queue.state).threads += 1;
-        while let Some(key) = self.queue.next() {
-            let mut state = lock(&self.state);
-            let Some(file) = state.file(key.file).cloned() else { continue };
-            let step = state.ahead(key);
-            drop(state);
-            match step {
-                LeaseStep::Fill { size_bytes, leaving } => {
-                    self.remove(&leaving);
-                    // Whoever asks for the block finds out what is wrong with it.
-                    let _ = self.fill(key, &file, size_bytes, true);
-                }
-                LeaseStep::Bypass { leaving } => self.remove(&leaving),
-                _ => (),
+        let mut piece = Vec::new();
+        while let Some(task) = self.queue.next() {
+            match task {
+                Task::Help(fill) => fill.work(&mut piece),
+                Task::Fill(key) => self.fill_one_ahead(key),
             }
+        }
+    }
+
+    fn fill_one_ahead(&self, key: BlockKey) {
+        let mut state = lock(&self.state);
+        let Some(file) = state.file(key.file).cloned() else { return };
+        let step = state.ahead(key);
+        drop(state);
+        match step {
+            LeaseStep::Fill { size_bytes, leaving } => {
+                self.remove(&leaving);
+                // Whoever asks for the block finds out what is wrong with it.
+                let _ = self.fill(key, &file, size_bytes, true);
+            }
+            LeaseStep::Bypass { leaving } => self.remove(&leaving),
+            _ => (),
         }
     }
 

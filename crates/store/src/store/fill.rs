@@ -9,10 +9,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
+use super::shared_fill::{FILL_BYTES, FillFailure, SharedFill};
 use super::state::FileVersion;
 use super::stripes::StripeReader;
 use super::{BlockLease, Handle, OPERATION, Store, changed_or, system};
-use crate::memory::{BlockKey, SealedBlock};
+use crate::memory::{BlockKey, PartialBlock, SealedBlock};
 use crate::policy::admission::Wish;
 use crate::under::{UnderFile, UnderVersion};
 
@@ -126,39 +127,73 @@ impl Store {
         piece: &mut Vec<u8>,
     ) -> Result<Option<SealedBlock>> {
         let handle = self.handle(key.file, file)?;
-        let start = key.index * self.options.block_bytes;
+        if is_young(&file.version) {
+            lock(&self.state).mark_young(key.file);
+        }
+        if self.keep_facts(key.file, file).is_err() {
+            return Ok(None);
+        }
         let stripe_bytes = self.options.stripe_bytes;
         let parts = match self.options.stripes {
             Some(count) => (count, stripe_bytes),
             None => handle.layout().parts(stripe_bytes),
         };
-        let mut reader = StripeReader::new(&*handle, start, size_bytes, parts);
-        let mut cause_under = None;
-        let read = |piece: &mut [u8], place: u64| {
-            let read = reader.read(piece, place);
-            let last = place + piece.len() as u64 == size_bytes;
-            let read =
-                if last { read.and_then(|()| same_version(&*handle, &file.version)) } else { read };
-            read.map_err(|cause| {
-                let kind = cause.kind();
-                cause_under = Some(cause);
-                kind.into()
-            })
+        let filled = if parts.0 > 1 {
+            let start = key.index * self.options.block_bytes;
+            let reader = StripeReader::new(&*handle, start, size_bytes, parts);
+            self.fill_striped(key, size_bytes, reader, piece)
+        } else {
+            self.fill_shared(key, &handle, size_bytes, piece)
         };
-        if is_young(&file.version) {
-            lock(&self.state).mark_young(key.file);
+        let same = |block| same_version(&*handle, &file.version).map(|()| block);
+        match filled.and_then(|block| same(block).map_err(FillFailure::Under)) {
+            Ok((partial, checksum)) => Ok(self.tier.seal(partial, size_bytes, checksum).ok()),
+            Err(FillFailure::Under(cause)) => Err(changed_or(&file.path, &cause)),
+            // The memory is full or broken: the job goes on without it.
+            Err(FillFailure::Memory) => Ok(None),
         }
-        match self
-            .keep_facts(key.file, file)
-            .and_then(|()| self.tier.fill(key, size_bytes, piece, read))
-        {
-            Ok(block) => Ok(Some(block)),
-            Err(_) => match cause_under {
-                Some(cause) => Err(changed_or(&file.path, &cause)),
-                // The memory is full or broken: the job goes on without it.
-                None => Ok(None),
-            },
+    }
+
+    /// Fills a block together with the threads that have nothing else to do.
+    fn fill_shared(
+        &self,
+        key: BlockKey,
+        handle: &Arc<dyn UnderFile>,
+        size_bytes: u64,
+        piece: &mut Vec<u8>,
+    ) -> std::result::Result<(PartialBlock, u32), FillFailure> {
+        let no_memory = |_| FillFailure::Memory;
+        let partial = self.tier.begin(key, size_bytes).map_err(no_memory)?;
+        let into = partial.file.try_clone().map_err(no_memory)?;
+        let start = key.index * self.options.block_bytes;
+        let fill = Arc::new(SharedFill::new(Arc::clone(handle), start, size_bytes, into));
+        self.queue.share(&fill);
+        fill.work(piece);
+        let checksum = fill.end();
+        self.queue.unshare(&fill);
+        Ok((partial, checksum?))
+    }
+
+    /// Fills a block whose stripes several servers give at once.
+    fn fill_striped(
+        &self,
+        key: BlockKey,
+        size_bytes: u64,
+        mut reader: StripeReader<'_>,
+        piece: &mut Vec<u8>,
+    ) -> std::result::Result<(PartialBlock, u32), FillFailure> {
+        let partial = self.tier.begin(key, size_bytes).map_err(|_| FillFailure::Memory)?;
+        let (mut place, mut checksum) = (0, 0);
+        piece.resize(FILL_BYTES, 0);
+        while place < size_bytes {
+            let count = (size_bytes - place).min(FILL_BYTES as u64);
+            let piece = &mut piece[..count as usize];
+            reader.read(piece, place).map_err(FillFailure::Under)?;
+            checksum = crc32c::crc32c_append(checksum, piece);
+            partial.file.write_all_at(piece, place).map_err(|_| FillFailure::Memory)?;
+            place += count;
         }
+        Ok((partial, checksum))
     }
 
     /// The open file of the under level, opened again where nobody had it open.

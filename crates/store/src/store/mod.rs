@@ -18,6 +18,7 @@ pub mod record;
 mod recover;
 mod room;
 pub mod rules;
+mod shared_fill;
 pub mod state;
 mod stripes;
 mod upkeep;
@@ -62,8 +63,7 @@ const WRITES: &str = "writes";
 const LEDGER: &str = "ledger";
 
 /// So many blocks after the one that is leased are filled ahead, where a file is read in order; as
-/// many threads fill them: some keep the disk busy while others write to memory. Two reach 0.76 of
-/// a disk of 2 GB/s, three 0.88.
+/// many threads fill them, together: some keep the disk busy while others write to memory.
 pub const AHEAD_BLOCKS: u64 = 3;
 
 /// When it is asked whether a file is still the same one.

@@ -34,9 +34,6 @@ impl<'a> StripeReader<'a> {
 
     /// Fills `buffer` from a place of the part on; places only grow.
     pub(super) fn read(&mut self, buffer: &mut [u8], place: u64) -> io::Result<()> {
-        if self.count == 1 {
-            return self.file.read_exact_at(buffer, self.start + place);
-        }
         let mut done = 0;
         while done < buffer.len() {
             let at = place + done as u64;
