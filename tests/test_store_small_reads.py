@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -176,34 +177,32 @@ def test_a_file_that_lies_on_servers_is_read_in_as_many_parts(
         call(["store", "stop"])
 
 
+@pytest.mark.parametrize("step", range(6))
 def test_an_answer_that_nobody_waited_for_is_not_taken_for_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """As ctrl-C in a notebook, which goes on with the same file."""
+    receive, asked = Connection.receive, itertools.count()
+
+    def interrupted(connection: Connection, question: str) -> Any:
+        if question == "lease" and next(asked) == step:
+            monkeypatch.setattr(Connection, "_receive", _interrupt)
+        try:
+            return receive(connection, question)
+        finally:
+            monkeypatch.setattr(Connection, "_receive", RECEIVE)
+
     with running_store(tmp_path) as store:
         content = store.write("a", noise(5, 6 * BLOCK_BYTES))
-        plain = Connection.receive
-        for step in range(6):
-            file, asked = CachedFile(store.folder, "/a"), iter(range(step + 1))
-
-            def interrupted(connection: Connection, question: str, left: Any = asked) -> Any:
-                if question == "lease" and next(left, None) == step:
-                    monkeypatch.setattr(Connection, "_receive", _interrupt)
-                try:
-                    return plain(connection, question)
-                finally:
-                    monkeypatch.setattr(Connection, "_receive", RECEIVE)
-
-            monkeypatch.setattr(Connection, "receive", interrupted)
-            whole = bytearray(len(content))
-            with pytest.raises(KeyboardInterrupt):
-                file.read_into(memoryview(whole), 0)
-            for index in (4, 0, 5, 2, 1, 3):
-                piece = bytearray(BLOCK_BYTES)
-                file.read_into(memoryview(piece), index * BLOCK_BYTES)
-                assert piece == content[index * BLOCK_BYTES :][:BLOCK_BYTES]
-            file.close()
-            monkeypatch.setattr(Connection, "receive", plain)
+        file = CachedFile(store.folder, "/a")
+        monkeypatch.setattr(Connection, "receive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            file.read_into(memoryview(bytearray(len(content))), 0)
+        for index in (4, 0, 5, 2, 1, 3):
+            piece = bytearray(BLOCK_BYTES)
+            file.read_into(memoryview(piece), index * BLOCK_BYTES)
+            assert piece == content[index * BLOCK_BYTES :][:BLOCK_BYTES]
+        file.close()
 
 
 def _interrupt(_: Connection, __: int) -> bytes:

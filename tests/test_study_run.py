@@ -42,6 +42,7 @@ levels = [
     { name = "plain" },
     { name = "told", engine_options = { ranks = 3 } },
     { name = "stored", store = "64MiB" },
+    { name = "cold", store = "64MiB", cache = "cold" },
 ]
 """
 
@@ -78,16 +79,18 @@ def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
     means = Means(engine=get_engine, store=started_store)
     out = tmp_path / "out"
     whole, found = run.run(study, out, means, Silent())
-    assert [one.failed for one in found] == [[], [], []]
+    assert [one.failed for one in found] == [[], [], [], []]
     assert len({cell["digest"] for cell in whole["cells"]}) == 1
     record = json.loads((out / "runs/stored/1/run.json").read_text())
     assert record["inputs"][0]["path"] == "cuesta:///records"
+    assert record["cache"] == "as-is"
+    assert json.loads((out / "runs/cold/1/run.json").read_text())["cache"] == "input-dropped"
     made = (out / "inputs" / "records").stat().st_mtime_ns
     run.run(study, out, means, Silent())
     assert (out / "inputs" / "records").stat().st_mtime_ns == made
     smaller = file.parsed("tiny", tomllib.loads(SORT.replace("1000", "500")))
     again, _ = run.run(smaller, out, means, Silent())
-    assert [cell["measures"]["count records"] for cell in again["cells"]] == [[500.0]] * 3
+    assert [cell["measures"]["count records"] for cell in again["cells"]] == [[500.0]] * 4
 
 
 def test_inputs_may_lie_apart(tmp_path: Path) -> None:

@@ -238,8 +238,10 @@ class CachedFile:
             self._is_lost = True
 
     def _receive_early(self) -> None:
-        """Hold the block that was asked for early, if it was given. No error of it is one of who
-        asks something else now: it comes again to whoever asks for that block."""
+        """Hold the block that was asked for early, if it was given.
+
+        What it was refused for is told to whoever asks for that block.
+        """
         if self._early is None:
             return
         index, self._early = self._early, None

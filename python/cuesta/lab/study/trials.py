@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cuesta.engines import Engine
-from cuesta.lab import ceilings, machines, record
+from cuesta.lab import ceilings, inputs, machines, record
 from cuesta.lab.child import run_in_child
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.record import Record
@@ -64,14 +64,14 @@ class Means:
     cluster: Cluster | None = None
 
 
-def trial_of(own: Settings, inputs: Sequence[str]) -> Trial:
+def trial_of(own: Settings, given: Sequence[str]) -> Trial:
     """The trial of these settings. Errors: `InputError` naming a parameter."""
     workload = get_workload(own.workload)
     parameters, names = workload.apart(own.asked)
     return Trial(
         workload=own.workload,
         engine=own.engine,
-        inputs=tuple(inputs),
+        inputs=tuple(given),
         parameters=workload.check(parameters),
         threads=own.cores * own.nodes,
         memory_bytes=own.memory_bytes,
@@ -81,9 +81,7 @@ def trial_of(own: Settings, inputs: Sequence[str]) -> Trial:
     )
 
 
-def run(
-    own: Settings, inputs: Sequence[str], output: Path, means: Means, hears: Observer
-) -> Record:
+def run(own: Settings, given: Sequence[str], output: Path, means: Means, hears: Observer) -> Record:
     """Run a trial of these settings into `output`; of its answer the record stays.
 
     Errors: as `run_trial`.
@@ -91,14 +89,19 @@ def run(
     engine = means.engine(own.engine)
     output.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        trial = trial_of(own, inputs)
+        trial = trial_of(own, given)
         here = machines.Place(folder=output.parent, inputs=trial.inputs)
         place = stack.enter_context(machines.apply(own.machine, here))
         trial = replace(trial, inputs=place.inputs)
         written = next((folder / "answer" for folder in place.output_folders), output)
         scratch = None if own.scratch in (None, TIER) else Path(str(own.scratch))
         scratch = next(iter(place.scratch_folders), scratch)
+        cache = own.cache
         if own.store_bytes is not None:
+            if not any(map(is_remote, trial.inputs)):
+                # A new store has nothing yet: what may be cached is the files behind it.
+                inputs.drop_cached(trial.inputs, cache)
+                cache = inputs.CACHE_AS_IS
             trial, scratch = _in_store(own, trial, means, stack)
         if own.nodes > 1 and means.cluster is not None:
             options = stack.enter_context(means.cluster(own, place))
@@ -107,13 +110,14 @@ def run(
         plan = Plan(
             output=written,
             overwrite=written.exists(),
-            cache=own.cache,
+            cache=cache,
             scratch=scratch,
             ceilings=ceilings.load(trial.threads),
         )
         check(engine, trial, plan)
         _in_process(engine, trial, plan, place, hears)
         found = record.read(written)
+    found["cache"] = own.cache
     if own.machine:
         found["machine_factors"] = {"asked": dict(own.machine), "probed": dict(place.probed)}
     if own.nodes > 1:
@@ -154,12 +158,12 @@ def _in_store(
     paths = [Path(path) for path in trial.inputs if not is_remote(path)]
     under = Path(os.path.commonpath([path.parent for path in paths] or [Path.cwd()]))
     tier = stack.enter_context(means.store(under, own.store_bytes or 0, own.scratch == TIER))
-    inputs = tuple(
+    stored = tuple(
         path if is_remote(path) else f"{tier.prefix}/{Path(path).relative_to(under)}"
         for path in trial.inputs
     )
     scratch = tier.mounted if own.scratch == TIER else None
-    return replace(trial, inputs=inputs), scratch
+    return replace(trial, inputs=stored), scratch
 
 
 def keep_record(found: Record, folder: Path) -> None:
