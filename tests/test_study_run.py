@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +19,7 @@ from cuesta.engines import Engine, get_engine
 from cuesta.errors import EngineError, InputError, VerificationError
 from cuesta.lab.observer import Silent
 from cuesta.lab.study import cells, estimate, file, order, result, run
-from cuesta.lab.study.trials import Means
+from cuesta.lab.study.trials import Means, Tier
 from labkit import CopyEngine
 from test_study_file import TINY, to_study
 
@@ -76,7 +79,14 @@ def test_a_study_runs_and_goes_on(tmp_path: Path) -> None:
 
 def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
     study = file.parsed("tiny", tomllib.loads(SORT))
-    means = Means(engine=get_engine, store=started_store)
+    held: list[Any] = []
+
+    @contextmanager
+    def store(*given: Any) -> Iterator[Tier]:
+        with started_store(*given) as tier:
+            yield replace(tier, hold=lambda path: held.append((path, tier.hold(path))))
+
+    means = Means(engine=get_engine, store=store)
     out = tmp_path / "out"
     whole, found = run.run(study, out, means, Silent())
     assert [one.failed for one in found] == [[], [], [], []]
@@ -84,6 +94,7 @@ def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
     record = json.loads((out / "runs/stored/1/run.json").read_text())
     assert record["inputs"][0]["path"] == "cuesta:///records"
     assert record["cache"] == "as-is"
+    assert [(path, moved["bytes"]) for path, moved in held] == [("/records", 100_000)]
     assert json.loads((out / "runs/cold/1/run.json").read_text())["cache"] == "input-dropped"
     made = (out / "inputs" / "records").stat().st_mtime_ns
     run.run(study, out, means, Silent())

@@ -32,9 +32,13 @@ def started_store(under: Path, memory_bytes: int, mounted: bool) -> Iterator[Tie
         os.environ[VARIABLE] = str(folder)
         try:
             control.start(StoreSettings(under=under, memory_bytes=memory_bytes), folder)
+
+            def hold(path: str) -> object:
+                return control.ask("pin", folder, path=path)
+
             try:
                 with _mounted(Path(place, "mount"), folder) if mounted else nullcontext() as paths:
-                    yield Tier(prefix="cuesta://", mounted=paths)
+                    yield Tier(prefix="cuesta://", hold=hold, mounted=paths)
             finally:
                 control.stop(folder, discards=True)
         finally:

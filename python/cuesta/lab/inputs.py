@@ -27,7 +27,7 @@ class InputFacts:
 
 def describe(path: str) -> InputFacts:
     """Size of a file, or of all files under a folder. Errors: `InputError` when unreadable."""
-    sizes = [file.stat().st_size for file in _files(path)]
+    sizes = [file.stat().st_size for file in files_of(path)]
     return InputFacts(path=path, bytes=sum(sizes), files=len(sizes))
 
 
@@ -38,7 +38,7 @@ def drop_cached(paths: Iterable[str], cache: str) -> None:
     """
     if cache == CACHE_INPUT_DROPPED:
         for path in paths:
-            for file in _files(path):
+            for file in files_of(path):
                 _drop_file(file)
     elif cache == CACHE_MACHINE_DROPPED:
         os.sync()
@@ -61,7 +61,7 @@ def _drop_file(file: Path) -> None:
         os.close(descriptor)
 
 
-def _files(path: str) -> Iterator[Path]:
+def files_of(path: str) -> Iterator[Path]:
     """Regular files at or under `path`."""
     root = Path(path)
     if not root.exists():

@@ -25,9 +25,13 @@ SCRATCH_MARK = "{scratch}"
 
 @dataclass(frozen=True, kw_only=True)
 class Tier:
-    """A store that runs: what stands before a path in it, and a folder of its files, if mounted."""
+    """A store that runs: what stands before a path in it, and a folder of its files, if mounted.
+
+    `hold` brings a file into its memory, as far as that goes, where it stays.
+    """
 
     prefix: str
+    hold: Callable[[str], object]
     mounted: Path | None = None
 
 
@@ -99,7 +103,7 @@ def run(own: Settings, given: Sequence[str], output: Path, means: Means, hears: 
         cache = own.cache
         if own.store_bytes is not None:
             if not any(map(is_remote, trial.inputs)):
-                # A new store has nothing yet: what may be cached is the files behind it.
+                # A new store has nothing yet: what is cached is the files behind it.
                 inputs.drop_cached(trial.inputs, cache)
                 cache = inputs.CACHE_AS_IS
             trial, scratch = _in_store(own, trial, means, stack)
@@ -162,6 +166,9 @@ def _in_store(
         path if is_remote(path) else f"{tier.prefix}/{Path(path).relative_to(under)}"
         for path in trial.inputs
     )
+    if own.cache == inputs.CACHE_AS_IS:
+        for file in (file for path in paths for file in inputs.files_of(str(path))):
+            tier.hold(f"/{file.relative_to(under)}")
     scratch = tier.mounted if own.scratch == TIER else None
     return replace(trial, inputs=stored), scratch
 
