@@ -86,8 +86,9 @@ def lines(
     full = found["used_bytes"] / found["memory_bytes"]
     used, memory = format_bytes(found["used_bytes"]), format_bytes(found["memory_bytes"])
     others = found["connections"] - 1 - (found["page"] is not None)
+    blocks = "1 block" if found["blocks"] == 1 else f"{found['blocks']:,} blocks"
     yield f"under     {found['under']}"
-    yield f"memory    {used} of {memory} ({full:.0%}) in {found['blocks']} blocks"
+    yield f"memory    {used} of {memory} ({full:.0%}) in {blocks}"
     if found["limit_bytes"] < found["memory_bytes"]:
         yield f"limit     {format_bytes(found['limit_bytes'])} now, for others need memory"
     if found["prepared_bytes"]:
