@@ -46,6 +46,7 @@ BENCHES = (
     "store",
     "store_misses",
     "store_working_sets",
+    "store_model",
     "store_life",
     "store_workloads",
     "store_peers",

@@ -41,6 +41,7 @@ pytestmark = pytest.mark.skipif(
         ("store", 10),
         ("store_misses", 8),
         ("store_working_sets", 14),
+        ("store_model", 1),
         ("store_life", 4),
         ("store_workloads", 2),
         ("store_peers", 2),

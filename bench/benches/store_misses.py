@@ -83,7 +83,7 @@ def slowly(size: Size, store: RunningStore, reader: Reader, path: Path) -> Itera
     if size.smoke:
         yield None
         return
-    bytes_per_s = int(MEMORY_PART * _copied_per_s())
+    bytes_per_s = held_to()
     with limits.slow_reads(path, bytes_per_s) as put_in:
         if put_in:
             put_in(store.status()["pid"])
@@ -91,13 +91,13 @@ def slowly(size: Size, store: RunningStore, reader: Reader, path: Path) -> Itera
         yield put_in and f"disk held to {bytes_per_s / 1e9:.2g} GB/s"
 
 
-def _copied_per_s() -> float:
-    """Bytes a second that one thread copies from memory to memory."""
+def held_to() -> int:
+    """Bytes a second: a tenth of what one thread copies from memory to memory."""
     source = np.ones(1 << 30, np.uint8)
     into = np.ones_like(source)
     started = time.perf_counter()
     np.copyto(into, source)
-    return source.nbytes / (time.perf_counter() - started)
+    return int(MEMORY_PART * source.nbytes / (time.perf_counter() - started))
 
 
 def fill_up(store: RunningStore, block_bytes: int) -> None:

@@ -1,0 +1,135 @@
+"""Reading with a part of a file in memory, beside what equation (7) of the paper predicts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from benches.store import PIECE, door_of, found_languages, stated
+from benches.store_misses import fill_up, held_to
+from cuesta.model.storage import StorageRates, two_level_read
+from cuesta.store import control
+from harness import limits, stores
+from harness.model import Case, Contestant, Ratio, Sample
+from harness.size import Size
+from harness.stores import Reader, RunningStore
+
+QUARTERS = range(5)
+WITHIN = 0.9
+"""As near the prediction must be: neither is faster than the other by more."""
+
+
+@dataclass
+class Measured:
+    """Seconds of the last pass with each part in memory."""
+
+    path: Path
+    block_bytes: int
+    seconds: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """Of the file."""
+        return self.path.stat().st_size
+
+    def blocks(self, quarter: int) -> int:
+        """How many of the file are in memory."""
+        return -(-self.bytes // self.block_bytes) * quarter // 4
+
+    def predicted(self, quarter: int) -> float:
+        """Seconds by the equation, of the rates with nothing and with all in memory."""
+        disk, memory = (self.bytes / self.seconds[one] for one in (QUARTERS[0], QUARTERS[-1]))
+        rates = StorageRates(
+            network=disk,
+            disk_read=disk,
+            disk_write=disk,
+            memory=memory,
+            data_nodes=1,
+            data_disk=disk,
+        )
+        in_memory = min(1.0, self.blocks(quarter) * self.block_bytes / self.bytes)
+        return self.bytes / two_level_read(rates, 1, in_memory)
+
+
+def cases(size: Size) -> Iterator[Case]:
+    """A client that does not compute, the disk held to a rate where we may do so."""
+    measured = Measured(path=stores.records(size), block_bytes=stores.block_bytes(size))
+    language = found_languages()[0]
+    rate = held_to()
+    with ExitStack() as stack:
+        put_in = None
+        if not size.smoke:
+            put_in = stack.enter_context(limits.slow_reads(measured.path, rate))
+        readers = {}
+        for quarter in QUARTERS:
+            store = stack.enter_context(holding(size, measured, quarter))
+            readers[quarter] = stack.enter_context(closing(language.reader(store, measured.path)))
+            if put_in:
+                put_in(store.status()["pid"])
+                put_in(readers[quarter].pid())
+        held = f", disk held to {rate / 1e9:.2g} GB/s" if put_in else ""
+        yield case(size, f"{language.name}{held}", readers, measured)
+
+
+@contextmanager
+def holding(size: Size, measured: Measured, quarter: int) -> Iterator[RunningStore]:
+    """A store that holds so many quarters of the file, and has no room for anything else."""
+    blocks = measured.blocks(quarter)
+    memory_bytes = max(1, blocks) * measured.block_bytes
+    with stores.running(size, memory_bytes, name=f"holds-{quarter}") as store:
+        if blocks:
+            control.ask("pin", store.folder, path=store.path(measured.path))
+        else:
+            fill_up(store, measured.block_bytes)
+        yield store
+
+
+def case(size: Size, language: str, readers: dict[int, Reader], measured: Measured) -> Case:
+    """Passes with each part in memory, then what is predicted of the same round."""
+
+    def passed(quarter: int, folder: Path) -> Sample:
+        stores.forget(measured.path, size)
+        sample = readers[quarter].ask("read", folder)
+        measured.seconds[quarter] = sample.seconds
+        return sample
+
+    def predicted(quarter: int, _: Path) -> Sample:
+        return Sample(seconds=measured.predicted(quarter))
+
+    ours = [
+        Contestant(
+            name=f"{quarter / 4:g} in memory",
+            how=f"{door_of(language)}, {PIECE}; that part is pinned, the rest read past the store",
+            work=partial(passed, quarter),
+            answer=stores.summed,
+        )
+        for quarter in QUARTERS
+    ]
+    equations = [
+        Contestant(
+            name=f"predicted, {quarter / 4:g}",
+            how="equation (7) of the rates with nothing and with all in memory in this round",
+            work=partial(predicted, quarter),
+            answer=None,
+        )
+        for quarter in QUARTERS[1:-1]
+    ]
+    pairs = [
+        (one.name, other.name)
+        for mine, theirs in zip(ours[1:-1], equations, strict=True)
+        for one, other in ((mine, theirs), (theirs, mine))
+    ]
+    return Case(
+        name=f"reading {stated(measured.bytes)} with a part in memory, {language}",
+        contestants=(*ours, *equations),
+        bars=tuple(
+            Ratio(ours=one, theirs=other, at_least=WITHIN, text=f"{WITHIN} of {other}")
+            for one, other in pairs
+        ),
+        amount=measured.bytes,
+        unit="B",
+        notes=(stores.forgotten_how(),),
+    )
