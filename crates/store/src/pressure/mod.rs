@@ -30,6 +30,9 @@ pub struct MemoryReading {
     pub total_bytes: u64,
     /// What can be had without taking it from others.
     pub available_bytes: u64,
+    /// What nobody has anything in, where those who wait may be held by limits of their own: in the
+    /// control groups of other jobs. 0 where they are of this job.
+    pub free_bytes: u64,
     /// Share of the time since the reading before in which tasks waited for memory.
     pub stalled_share: f64,
 }
@@ -55,7 +58,9 @@ pub fn next_limit(
     let spare = used_bytes.saturating_add(reading.available_bytes);
     let (limit, most) = (limit_bytes.min(asked_bytes), spare.saturating_sub(reserve));
     let step = |seconds: f64| (asked_bytes as f64 * elapsed.as_secs_f64() / seconds) as u64;
-    if reading.stalled_share > STALLED_SHARE {
+    // With so much free, what tasks wait for is not what others have.
+    let is_short = reading.free_bytes < 2 * reserve;
+    if reading.stalled_share > STALLED_SHARE && is_short {
         limit.min(most).min(used_bytes.saturating_sub(step(SHRINK_SECONDS)))
     } else if limit > most {
         most
@@ -94,8 +99,8 @@ impl MemoryGuard {
             stalled.saturating_sub(before).as_secs_f64() / elapsed.as_secs_f64()
         });
         // A system that says nothing of its memory is not Linux; then the user's word holds.
-        let Some((total_bytes, available_bytes)) = self.memory() else { return };
-        let reading = MemoryReading { total_bytes, available_bytes, stalled_share: waited };
+        let Some(memory) = self.memory() else { return };
+        let reading = MemoryReading { stalled_share: waited, ..memory };
         let (limit, used) = (store.limit_bytes(), store.taken_bytes());
         let next = next_limit((limit, self.asked_bytes), used, reading, elapsed);
         if next != limit {
@@ -103,13 +108,19 @@ impl MemoryGuard {
         }
     }
 
-    /// All the memory, and what of it is available: the system's, or less in the group.
-    fn memory(&self) -> Option<(u64, u64)> {
+    /// The memory of the system, or less in the group; nobody has waited yet.
+    fn memory(&self) -> Option<MemoryReading> {
         let text = fs::read_to_string("/proc/meminfo").ok()?;
-        let (total, available) = meminfo(&text)?;
+        let (total, available, free) = meminfo(&text)?;
         let group =
             self.group.as_ref().and_then(ControlGroup::memory).unwrap_or((total, available));
-        Some((total.min(group.0), available.min(group.1)))
+        let is_own = self.group.as_ref().and_then(ControlGroup::pressure_file).is_some();
+        Some(MemoryReading {
+            total_bytes: total.min(group.0),
+            available_bytes: available.min(group.1),
+            free_bytes: if is_own { 0 } else { free.min(group.1) },
+            stalled_share: 0.0,
+        })
     }
 
     /// For how long tasks have waited for memory, in all.
@@ -120,13 +131,13 @@ impl MemoryGuard {
     }
 }
 
-/// Total and available bytes.
-fn meminfo(text: &str) -> Option<(u64, u64)> {
+/// Total, available and free bytes.
+fn meminfo(text: &str) -> Option<(u64, u64, u64)> {
     let of = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
     };
-    Some((of("MemTotal:")?, of("MemAvailable:")?))
+    Some((of("MemTotal:")?, of("MemAvailable:")?, of("MemFree:")?))
 }
 
 /// The time of the line `some` of pressure stall information.
@@ -144,7 +155,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn reading(available_bytes: u64, stalled_share: f64) -> MemoryReading {
-        MemoryReading { total_bytes: 1600, available_bytes, stalled_share }
+        MemoryReading { total_bytes: 1600, available_bytes, free_bytes: 0, stalled_share }
     }
 
     #[test]
@@ -168,14 +179,22 @@ mod tests {
     }
 
     #[test]
+    fn where_much_is_free_nobody_waits_for_what_the_store_has() {
+        let free = |free_bytes| MemoryReading { free_bytes, ..reading(900, 0.5) };
+        assert_eq!(next_limit((600, 800), 500, free(199), SECOND), 400);
+        assert_eq!(next_limit((600, 800), 500, free(200), SECOND), 613);
+    }
+
+    #[test]
     fn what_the_kernel_says_is_understood() {
         let text = "MemTotal:       24031232 kB\nMemFree:  5 kB\nMemAvailable:   7 kB\n";
-        assert_eq!(meminfo(text), Some((24_031_232 << 10, 7 << 10)));
+        assert_eq!(meminfo(text), Some((24_031_232 << 10, 7 << 10, 5 << 10)));
         assert_eq!(meminfo("MemTotal: x kB"), None);
         let text = "some avg10=0.00 avg60=0.12 avg300=0.00 total=1500\nfull avg10=0.00 total=7\n";
         assert_eq!(stalled(text), Some(Duration::from_micros(1500)));
         assert_eq!(stalled(""), None);
-        assert!(MemoryGuard::new(1).memory().is_some_and(|(total, free)| total >= free));
+        let now = MemoryGuard::new(1).memory().unwrap();
+        assert!(now.total_bytes >= now.available_bytes);
     }
 
     proptest! {
@@ -185,7 +204,12 @@ mod tests {
             total_bytes in any::<u64>(),
             stalled_share in 0.0f64..1.0,
         ) {
-            let reading = MemoryReading { total_bytes, available_bytes: available, stalled_share };
+            let reading = MemoryReading {
+                total_bytes,
+                available_bytes: available,
+                free_bytes: 0,
+                stalled_share,
+            };
             let next = next_limit((limit, asked), used, reading, INTERVAL);
             prop_assert!(next <= asked);
             let spare = used.saturating_add(available);
