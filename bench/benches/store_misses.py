@@ -111,15 +111,15 @@ def missed(size: Size, language: str, running: tuple[RunningStore, Reader], path
     """A file that is in no memory, read from its first byte to its last."""
     store, reader = running
 
-    def cold(kind: str, folder: Path) -> Sample:
+    def ready(kind: str, folder: Path) -> Sample:
         store.free(path)
         store.wait_for_memory()
         stores.forget(path, size)
         return reader.ask(kind, folder)
 
     def raw(folder: Path) -> Sample:
-        cold(RAW, folder)
-        return cold(RAW, folder)
+        ready(RAW, folder)
+        return ready(RAW, folder)
 
     twice = "the second of two: the first gets memory that the host may have to give again"
     return Case(
@@ -128,7 +128,7 @@ def missed(size: Size, language: str, running: tuple[RunningStore, Reader], path
             Contestant(
                 name="cuesta",
                 how=f"{door_of(language)}, {PIECE}; a store with --preallocate fills its blocks",
-                work=lambda folder: cold("read", folder),
+                work=lambda folder: ready("read", folder),
                 answer=stores.summed,
             ),
             Contestant(name=RAW, how=f"pread of {PIECE}; {twice}", work=raw, answer=stores.summed),
@@ -140,27 +140,37 @@ def missed(size: Size, language: str, running: tuple[RunningStore, Reader], path
     )
 
 
+def cold(
+    size: Size, running: tuple[RunningStore, Reader], path: Path, kind: str
+) -> Callable[[Path], Sample]:
+    """Work that asks a reader once a file is in no memory."""
+    store, reader = running
+
+    def work(folder: Path) -> Sample:
+        store.free(path)
+        stores.forget(path, size)
+        return reader.ask(kind, folder)
+
+    return work
+
+
 def bypassed(size: Size, language: str, running: tuple[RunningStore, Reader], path: Path) -> Case:
     """The same past a store whose memory is pinned."""
-    _, reader = running
-
-    def cold(kind: str) -> Callable[[Path], Sample]:
-        def work(folder: Path) -> Sample:
-            stores.forget(path, size)
-            return reader.ask(kind, folder)
-
-        return work
-
     return Case(
         name=f"bypass, {stated(path.stat().st_size)}, {language}",
         contestants=(
             Contestant(
                 name="cuesta",
                 how=f"{door_of(language)}, {PIECE}; the memory of the store is pinned",
-                work=cold("read"),
+                work=cold(size, running, path, "read"),
                 answer=stores.summed,
             ),
-            Contestant(name=RAW, how=f"pread of {PIECE}", work=cold(RAW), answer=stores.summed),
+            Contestant(
+                name=RAW,
+                how=f"pread of {PIECE}",
+                work=cold(size, running, path, RAW),
+                answer=stores.summed,
+            ),
         ),
         bars=(Ratio(ours="cuesta", theirs=RAW, at_least=0.98, text="0.98 of raw, cache emptied"),),
         amount=path.stat().st_size,
@@ -176,27 +186,19 @@ def missed_plainly(size: Size, path: Path) -> Iterator[Case]:
     with stores.running(size, size_bytes + 4 * stores.block_bytes(size)) as store:
         reader = language.reader(store, path)
 
-        def cold(kind: str) -> Callable[[Path], Sample]:
-            def work(folder: Path) -> Sample:
-                store.free(path)
-                stores.forget(path, size)
-                return reader.ask(kind, folder)
-
-            return work
-
         yield Case(
             name=f"miss, {stated(size_bytes)}, {language.name}, memory not taken before",
             contestants=(
                 Contestant(
                     name="cuesta",
                     how="the same without --preallocate",
-                    work=cold("read"),
+                    work=cold(size, (store, reader), path, "read"),
                     answer=stores.summed,
                 ),
                 Contestant(
                     name=RAW,
                     how=f"pread of {PIECE}",
-                    work=cold("raw"),
+                    work=cold(size, (store, reader), path, RAW),
                     answer=stores.summed,
                 ),
             ),

@@ -7,7 +7,7 @@
 //! `FOLDER` is that of a store, `NAME` a file in it, and `UNDER` the same file in the under level.
 //! Each line on standard input names a [`Bench::measure`]; its line on standard output is the time
 //! in seconds and a sum of the words that were read. `bench/benches/store.py` asks, and
-//! `bench/benches/store_misses.py`.
+//! the benches beside it.
 #![allow(clippy::print_stdout)]
 
 use std::fs::File;

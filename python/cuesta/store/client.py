@@ -7,6 +7,8 @@ import os
 import socket
 import struct
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,31 +74,31 @@ class Connection:
         Errors: `EngineMissing` where the store has ended.
         """
         text = json.dumps({"do": question, **fields}).encode()
-        try:
+        with self._closed_by_errors():
             self._socket.sendall(_LENGTHS.pack(len(text), 0) + text)
-        except OSError:
-            self.close()
-            raise self._missing() from None
-        except BaseException:
-            self.close()
-            raise
 
     def receive(self, question: str) -> dict[str, Any]:
         """The answer to the first question that has none yet. Errors: as `ask`."""
-        try:
+        with self._closed_by_errors():
             self._wait(question)
             length, payload = _LENGTHS.unpack(self._receive(_LENGTHS.size))
             reply: dict[str, Any] = json.loads(self._receive(length))
             reply["payload"] = self._receive(payload)
+        if "error" in reply:
+            raise Refusal(reply["error"], reply.get("errno"))
+        return reply
+
+    @contextmanager
+    def _closed_by_errors(self) -> Iterator[None]:
+        """Close the connection after any error, an interrupt too. Errors: as `ask`."""
+        try:
+            yield
         except (OSError, struct.error):
             self.close()
             raise self._missing() from None
         except BaseException:
             self.close()
             raise
-        if "error" in reply:
-            raise Refusal(reply["error"], reply.get("errno"))
-        return reply
 
     def _missing(self) -> EngineMissing:
         return EngineMissing(
