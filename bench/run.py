@@ -42,6 +42,7 @@ BENCHES = (
     "memory",
     "least_memory",
     "sort",
+    "hadoop_sort",
     "assembly",
     "store",
     "store_misses",

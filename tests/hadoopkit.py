@@ -78,7 +78,7 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Hadoop:
         jars = maven.jars("hadoop-clients", [one.format(version) for one in ARTIFACTS])
     except maven.MavenError as error:
         pytest.skip(str(error))
-    tests = hadoop_jar.PROJECT / "src" / "test"
+    tests = hadoop_jar.PROJECTS / hadoop_jar.STORE / "src" / "test"
     target = tmp_path_factory.mktemp("hadoop-classes")
     jar = current()
     sources = (tests / "java").rglob("*.java")

@@ -1,8 +1,10 @@
-"""Compile the store's jar for Hadoop and Spark, against the Hadoop that it will run with.
+"""Compile a jar of Java for Hadoop, against the Hadoop that it will run with.
 
     python tools/hadoop_jar.py build JAR
 
-PySpark brings Hadoop's client along. The compiler is that of the JDK, else Eclipse's from Maven
+The name of the jar says of what: `cuesta-hadoop-store.jar` is the store's file system, for Spark
+too, and `cuesta-hadoop-rounds.jar` the jobs of the engine `hadoop`. PySpark brings Hadoop's client
+along. The compiler is that of the JDK, else Eclipse's from Maven
 Central, which runs on any Java. A jar that says that it comes from the same is left as it is.
 """
 
@@ -21,12 +23,11 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import maven
 from spark_parts import ROOT, SparkMissing, jars, java_home, package
 
-PROJECT = ROOT / "jvm" / "hadoop-store"
-SOURCES = PROJECT / "src" / "main"
+PROJECTS = ROOT / "jvm"
+PREFIX = "cuesta-"
+STORE = "hadoop-store"
 JAVA_RELEASE = "17"
 ECLIPSE = "org.eclipse.jdt:ecj:3.40.0"
-OWN_ORIGIN = "META-INF/cuesta-hadoop-store"
-"""An entry that no other jar has, by which two of them are found on a class path."""
 STRICT = ("-Xlint:all", "-Werror")
 _ECLIPSE_MAIN = "org.eclipse.jdt.internal.compiler.batch.Main"
 
@@ -46,10 +47,15 @@ def main(arguments: Sequence[str]) -> int:
 
 def build(target: Path) -> int:
     """Compile the sources into a jar, which appears when it is whole."""
-    sources = sorted(SOURCES.rglob("*.java"))
+    project = target.stem.removeprefix(PREFIX)
+    main = PROJECTS / project / "src" / "main"
+    sources = sorted(main.rglob("*.java"))
+    if not sources:
+        print(f"hadoop_jar: there is no project {project} in {PROJECTS}", file=sys.stderr)
+        return 2
     with package():
         from cuesta import jarfile
-    resources = sorted(path for path in (SOURCES / "resources").rglob("*") if path.is_file())
+    resources = sorted(path for path in (main / "resources").rglob("*") if path.is_file())
     jars()  # or say what is missing
     origin = jarfile.origin(version("pyspark"), (Path(__file__), *sources, *resources))
     if jarfile.origin_of(target) == origin:
@@ -59,10 +65,11 @@ def build(target: Path) -> int:
         classes, jar = Path(folder, "classes"), Path(folder, target.name)
         code = compile_into(classes, sources, [client()], *STRICT)
         if code == 0:
-            pack(jar, [(classes, classes.rglob("*.class")), (SOURCES / "resources", resources)])
+            pack(jar, [(classes, classes.rglob("*.class")), (main / "resources", resources)])
             jarfile.write_origin(jar, origin)
             with ZipFile(jar, "a") as archive:
-                archive.writestr(ZipInfo(OWN_ORIGIN), origin)
+                # No other jar has it, so that two of them are found on a class path.
+                archive.writestr(ZipInfo(f"META-INF/{PREFIX}{project}"), origin)
             jar.replace(target)
         return code
 

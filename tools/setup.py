@@ -6,7 +6,7 @@ build   the virtual environment `.venv` with the packages of Spark and TileDB, a
         in release, so that `.venv/bin/cuesta` works (the default)
 venv    `.venv` with all pinned packages, those for lints, tests and benches too
 all     both, and the jars: of the Scala workloads, with the compiler that PySpark brings, and
-        that of the store for Hadoop, with the JDK's or one from Maven
+        those for Hadoop, with the JDK's or one from Maven
 test    that, and what only tests need: Chromium from Debian's packages, where root can install it,
         and minimap2, where it compiles
 lock    write `tools/requirements.txt` and `tools/requirements-build.txt` anew
@@ -44,7 +44,7 @@ MODULE = ROOT / "python" / "cuesta" / "_native.abi3.so"
 SCALA_JOBS = ROOT / "tools" / "scala_jobs.py"
 JAR = ROOT / "python" / "cuesta" / "jars" / "cuesta-spark-jobs.jar"
 HADOOP_JAR_TOOL = ROOT / "tools" / "hadoop_jar.py"
-HADOOP_JAR = ROOT / "python" / "cuesta" / "jars" / "cuesta-hadoop-store.jar"
+HADOOP_JARS = tuple(JAR.with_name(f"cuesta-hadoop-{name}.jar") for name in ("store", "rounds"))
 
 PYTHON_MIN = (3, 11)
 ARCHIVE = "from cuesta.engines.spark import archive; archive.make(print)"
@@ -105,7 +105,7 @@ def everything() -> None:
     """That, all packages, and the jars."""
     build_with(REQUIREMENTS, "all pinned packages (1.7 GB)")
     build_jar()
-    build_hadoop_jar()
+    build_hadoop_jars()
 
 
 def make_venv() -> None:
@@ -166,10 +166,11 @@ def build_jar() -> None:
         raise SetupError("the Scala workloads do not build; see the compiler's messages above")
 
 
-def build_hadoop_jar() -> None:
-    """The store's jar for Hadoop; without a Java compiler and Maven, say what is missing."""
-    if not succeeds([str(PYTHON), str(HADOOP_JAR_TOOL), "build", str(HADOOP_JAR)]):
-        say("no jar of the store for Hadoop: apt-get install openjdk-17-jdk-headless")
+def build_hadoop_jars() -> None:
+    """The jars for Hadoop; without a Java compiler and Maven, say what is missing."""
+    for jar in HADOOP_JARS:
+        if not succeeds([str(PYTHON), str(HADOOP_JAR_TOOL), "build", str(jar)]):
+            say(f"no {jar.name}: apt-get install openjdk-17-jdk-headless")
 
 
 def for_tests() -> None:

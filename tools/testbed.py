@@ -5,6 +5,8 @@
     python tools/testbed.py hdfs status|down
     python tools/testbed.py slurm up [--nodes N] [--cores N] [--folder DIR]
     python tools/testbed.py slurm status|down
+    python tools/testbed.py yarn up [--nodes N] [--cores N] [--memory SIZE] [--file-system URI]
+    python tools/testbed.py yarn status|down
 
 `up` waits until the service is ready, prints its address and leaves it running; a service that
 runs already is only named. `down` ends it and removes its files. What is known of a service is in
@@ -22,6 +24,7 @@ from pathlib import Path
 import maven
 import testbed_hdfs
 import testbed_slurm
+import testbed_yarn
 from testbed_service import TestbedError
 
 FOLDER = maven.ROOT / "build" / "testbed"
@@ -35,6 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     services = parser.add_subparsers(dest="service", required=True)
     _add_hdfs(services.add_parser("hdfs", help="a Hadoop file system"))
     _add_slurm(services.add_parser("slurm", help="Slurm, with nodes that are this machine"))
+    _add_yarn(services.add_parser("yarn", help="Hadoop's YARN, with MapReduce"))
     options = parser.parse_args(arguments)
     try:
         return int(options.call(options))
@@ -76,6 +80,56 @@ def _add_slurm(parser: argparse.ArgumentParser) -> None:
     down.set_defaults(call=_slurm_down)
 
 
+def _add_yarn(parser: argparse.ArgumentParser) -> None:
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument("--folder", type=Path, default=FOLDER / "yarn")
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", parents=[folder], help="start it, print the folder of settings")
+    up.add_argument("--nodes", type=int, default=1)
+    up.add_argument("--cores", type=int, default=3, help="of each node")
+    up.add_argument("--memory", default="8GiB", help="of each node")
+    up.add_argument(
+        "--file-system",
+        default=testbed_yarn.LOCAL_FILES,
+        metavar="URI",
+        help="where jobs look for paths without a scheme, such as that of hdfs up",
+    )
+    up.set_defaults(call=_yarn_up)
+    status = commands.add_parser("status", parents=[folder], help="print that folder if it runs")
+    status.set_defaults(call=_yarn_status)
+    down = commands.add_parser("down", parents=[folder], help="end it and remove its files")
+    down.set_defaults(call=_yarn_down)
+
+
+def _yarn_up(options: argparse.Namespace) -> int:
+    shape = testbed_yarn.Shape(
+        nodes=options.nodes,
+        cores=options.cores,
+        memory_mib=_size(options.memory, "--memory") >> 20,
+        files=options.file_system,
+    )
+    print(testbed_yarn.up(options.folder, shape).conf)
+    return 0
+
+
+def _yarn_status(options: argparse.Namespace) -> int:
+    running = testbed_yarn.running(options.folder)
+    print(running.conf if running else "not running")
+    return 0 if running else 1
+
+
+def _yarn_down(options: argparse.Namespace) -> int:
+    testbed_yarn.down(options.folder)
+    return 0
+
+
+def _size(text: str, option: str) -> int:
+    sys.path.insert(0, str(maven.ROOT / "python"))
+    from cuesta.units import parse_size
+
+    return parse_size(text, option)
+
+
 def _slurm_up(options: argparse.Namespace) -> int:
     print(testbed_slurm.up(options.folder, options.nodes, options.cores).bin)
     return 0
@@ -98,13 +152,10 @@ def _hdfs_up(options: argparse.Namespace) -> int:
 
 
 def _hdfs_put(options: argparse.Namespace) -> int:
-    sys.path.insert(0, str(maven.ROOT / "python"))
-    from cuesta.units import parse_size
-
     running = testbed_hdfs.running(options.folder)
     if running is None:
         raise TestbedError(f"no HDFS runs from {options.folder}; start one with hdfs up")
-    size_bytes = parse_size(options.block_size, "--block-size")
+    size_bytes = _size(options.block_size, "--block-size")
     with testbed_hdfs.connected(running) as hdfs:
         for file in options.files:
             print(hdfs.put(file, options.path, size_bytes, options.replication))

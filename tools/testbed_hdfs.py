@@ -1,66 +1,41 @@
 """HDFS on this machine: Hadoop's own mini cluster, of the version of Spark's client.
 
-Its JVM is driven through Py4J, which comes with PySpark. Data nodes have the names 127.0.0.2,
-127.0.0.3 ... and a rack each, so where a block lies can be told from the outside, and workers of a
-Spark cluster may have the same names (`--host 127.0.0.2`). All of them listen on 127.0.0.1.
+Data nodes have the names 127.0.0.2, 127.0.0.3 ... and a rack each, so where a block lies can be
+told from the outside, and workers of a Spark cluster may have the same names (`--host 127.0.0.2`).
+All of them listen on 127.0.0.1.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import maven
-import spark_parts
+import testbed_jvm
 import testbed_service
 from testbed_service import TestbedError
 
-START_SECONDS = 180.0
 HEAP = "512m"
 DATANODES_MAX = 16
 BLOCK_BYTES_MIN = 4096
 
+_NAME = "HDFS"
 _CLUSTER = "cuesta.testbed"
-_ALSO_NEEDED = (
-    "org.junit.jupiter:junit-jupiter-api:5.12.2",
-    "org.assertj:assertj-core:3.27.3",
-    "org.mockito:mockito-core:5.14.2",
-)
-"""What the mini clusters are compiled with and their artifact does not name."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Running:
-    """A cluster that runs.
+class Running(testbed_jvm.Gateway):
+    """A cluster that runs, and the URI of its file system."""
 
-    Attributes
-    ----------
-    pid
-        Of its JVM.
-    port, token
-        Where Py4J listens, and what it wants to hear first.
-    uri
-        Of the file system.
-    """
-
-    pid: int
-    port: int
-    token: str
-    uri: str = ""
+    uri: str
 
 
 class Hdfs:
     """A connection to a cluster."""
 
     def __init__(self, gateway: Any, uri: str) -> None:
-        self._gateway = gateway
         self._jvm = gateway.jvm
         self.uri = uri
 
@@ -97,12 +72,7 @@ class Hdfs:
 
 def missing() -> str | None:
     """What to install for HDFS, or None."""
-    try:
-        spark_parts.jars()
-        spark_parts.java_home()
-    except spark_parts.SparkMissing as error:
-        return f"HDFS: {error}"
-    return None if maven.is_installed() else "HDFS comes by Maven: apt-get install maven"
+    return testbed_jvm.missing(_NAME)
 
 
 def up(folder: Path, datanodes: int = 2) -> Running:
@@ -121,19 +91,11 @@ def up(folder: Path, datanodes: int = 2) -> Running:
         raise TestbedError(lacking)
     testbed_service.remove(folder)
     folder.mkdir(parents=True)
-    process = _start(folder)
-    try:
-        made = _listening(folder, process)
-        with connected(made) as hdfs:
-            uri = _format(hdfs, folder, datanodes)
-        made = Running(**asdict(made) | {"uri": uri})
+    with testbed_jvm.started(_NAME, folder, HEAP) as jvm:
+        with testbed_jvm.connected(jvm.port, jvm.token) as gateway:
+            uri = _format(gateway, folder, datanodes)
+        made = Running(**asdict(jvm), uri=uri)
         testbed_service.write_state(folder, asdict(made))
-    except BaseException as error:
-        process.kill()
-        process.wait()
-        if isinstance(error, Exception) and not isinstance(error, TestbedError):
-            raise TestbedError(f"HDFS does not start: {_last_line(folder, error)}") from None
-        raise
     return made
 
 
@@ -154,57 +116,13 @@ def down(folder: Path) -> None:
 @contextmanager
 def connected(cluster: Running) -> Iterator[Hdfs]:
     """A connection to the JVM of a cluster, closed afterwards; the cluster goes on."""
-    from py4j.java_gateway import GatewayParameters, JavaGateway
-
-    # Without memory management, objects that outlive the cluster do not look for it when they go.
-    parameters = GatewayParameters(
-        port=cluster.port, auth_token=cluster.token, enable_memory_management=False
-    )
-    gateway = JavaGateway(gateway_parameters=parameters)
-    try:
+    with testbed_jvm.connected(cluster.port, cluster.token) as gateway:
         yield Hdfs(gateway, cluster.uri)
-    finally:
-        gateway.close()
 
 
-def _start(folder: Path) -> subprocess.Popen[bytes]:
-    spark = spark_parts.jars()
-    hadoop = next(spark.glob("hadoop-client-api-*.jar")).stem.rpartition("-")[2]
-    cluster = f"org.apache.hadoop:hadoop-minicluster:{hadoop}"
-    classes = [f"{maven.jars('hdfs', [cluster, *_ALSO_NEEDED])}/*", *map(str, spark.glob("py4j-*"))]
-    java = str(spark_parts.java_home() / "bin" / "java")
-    command = [
-        *(java, f"-Xmx{HEAP}", "--add-opens=java.base/java.lang=ALL-UNNAMED"),
-        *("-Djava.net.preferIPv4Stack=true", f"-Dhadoop.log.dir={folder}"),
-        *(f"-Dtest.build.data={folder}/data", "-cp", os.pathsep.join(classes)),
-        *("py4j.GatewayServer", "--enable-auth", "0"),
-    ]
-    with (folder / "stdout").open("wb") as out, (folder / "log").open("wb") as log:
-        return subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=log,
-            start_new_session=True,
-        )
-
-
-def _listening(folder: Path, process: subprocess.Popen[bytes]) -> Running:
-    """The process once Py4J listens: it says its port and its token, a line each."""
-    started = time.monotonic()
-    while time.monotonic() - started < START_SECONDS and process.poll() is None:
-        lines = (folder / "stdout").read_text().split("\n")
-        with contextlib.suppress(ValueError):
-            port, token, _ = lines[:3]
-            return Running(pid=process.pid, port=int(port), token=token)
-        time.sleep(0.05)
-    raise TestbedError(f"HDFS does not start: {_last_line(folder, None)}")
-
-
-def _format(hdfs: Hdfs, folder: Path, datanodes: int) -> str:
+def _format(gateway: Any, folder: Path, datanodes: int) -> str:
     """Make the cluster in its JVM and wait for it; return its URI."""
-    jvm, gateway = hdfs._jvm, hdfs._gateway
+    jvm = gateway.jvm
     hadoop = jvm.org.apache.hadoop
     conf = hadoop.hdfs.HdfsConfiguration()
     conf.set("hdfs.minidfs.basedir", f"{folder}/data")
@@ -222,11 +140,3 @@ def _format(hdfs: Hdfs, folder: Path, datanodes: int) -> str:
     # So that a later connection finds it.
     jvm.java.lang.System.getProperties().put(_CLUSTER, cluster)
     return str(cluster.getURI().toString())
-
-
-def _last_line(folder: Path, error: Exception | None) -> str:
-    """What is best said of a start that failed."""
-    text = str(error or "") or (folder / "log").read_text(errors="replace")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    causes = [line for line in lines if "Exception" in line or "Error" in line]
-    return f"{(causes or lines or ['no word of it'])[0][:300]}; its log is {folder / 'log'}"

@@ -74,7 +74,7 @@ def run(
     paper_rounds: int | None = None,
     paper_jobs: int | None = None,
     paper_edits: float | None = None,
-    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
     scratch: PathText | None = None,
@@ -132,7 +132,7 @@ def run(
         With profile paper: most edits between sides of a bubble, as a fraction of the longer. From
         0 to 1. None: 0.1.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -178,7 +178,7 @@ def run(
     score_index: int = 0,
     min_cluster_samples: int = 0,
     max_missing: int | None = None,
-    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
     scratch: PathText | None = None,
@@ -222,7 +222,7 @@ def run(
     max_missing
         Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -265,7 +265,7 @@ def run(
     format: Literal["text", "pairs"] = "text",
     missing: str | float | PathText | None = None,
     header: Literal["auto", "present", "absent"] = "auto",
-    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
     scratch: PathText | None = None,
@@ -300,7 +300,7 @@ def run(
     header
         Whether the first line names the samples; auto finds out from the first two lines.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -342,7 +342,7 @@ def run(
     shift: str | float | PathText = "25,-12.5,3",
     stages: Literal["fused", "separate"] = "fused",
     keep: Literal["none", "memory", "disk"] = "none",
-    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
     scratch: PathText | None = None,
@@ -375,7 +375,7 @@ def run(
     keep
         What separate stages keep: nothing (lazy), or all blocks, each stage timed on its own.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -419,7 +419,7 @@ def run(
     score_index: int = 0,
     min_cluster_samples: int = 0,
     max_missing: int | None = None,
-    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
     scratch: PathText | None = None,
@@ -459,7 +459,7 @@ def run(
     max_missing
         Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -500,7 +500,7 @@ def run(
     threshold: str | float | PathText = "otsu",
     objects: Literal["bright", "dark"] = "bright",
     min_pixels: int = 1,
-    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
     scratch: PathText | None = None,
@@ -531,7 +531,7 @@ def run(
     min_pixels
         Objects with fewer pixels do not count. From 1 to 536870912 pixels.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -575,7 +575,7 @@ def run(
     min_cluster_samples: int = 0,
     max_missing: int | None = None,
     genes: PathText | None = None,
-    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
     scratch: PathText | None = None,
@@ -613,7 +613,7 @@ def run(
         File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
         pair matrix. None: the names beside the input, if any.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -657,7 +657,7 @@ def run(
     dtype: Literal["auto", "float32", "float64"] = "auto",
     tolerance: float = 0.0,
     keep: Literal["all", "none"] = "all",
-    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
     scratch: PathText | None = None,
@@ -694,7 +694,7 @@ def run(
     keep
         Points that stay in memory: all where they fit, or none, so that each pass reads them anew.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -732,7 +732,7 @@ def run(
     workload: Literal["load"],
     *inputs: Input | Sequence[Input],
     genes: int | PathText | None = None,
-    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
     scratch: PathText | None = None,
@@ -759,7 +759,7 @@ def run(
         line, an expression matrix or a pair matrix. From 2 to 16777215 genes. None: the largest
         gene of a row, and the names beside the input, if any.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -803,7 +803,7 @@ def run(
     min_cluster_samples: int = 0,
     max_missing: int | None = None,
     genes: PathText | None = None,
-    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
     scratch: PathText | None = None,
@@ -841,7 +841,7 @@ def run(
         File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
         pair matrix. None: the names beside the input, if any.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -878,7 +878,7 @@ def run(
 def run(
     workload: Literal["sort"],
     *inputs: Input | Sequence[Input],
-    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "array"] = "native",
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
     scratch: PathText | None = None,
@@ -901,7 +901,7 @@ def run(
     inputs
         Files of 100-byte records, or folders of them, taken in the order given.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
         Cores to use. None: all this process may use.
     memory

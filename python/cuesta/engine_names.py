@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-ON_SEVERAL_MACHINES = frozenset({"spark", "spark-scala", "mpi", "dask"})
+ON_SEVERAL_MACHINES = frozenset({"spark", "spark-scala", "mpi", "dask", "hadoop"})
 """Engines that can run on several machines."""

@@ -6,11 +6,19 @@ set-up as by a run.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from cuesta.errors import EngineMissing
+
+FOLDER = Path(__file__).parent / "jars"
+"""Where they are, in the wheel as in a checkout."""
+
+_JAVA_COMPILER = Path(__file__).parents[2] / "tools" / "hadoop_jar.py"
 _ORIGIN = "META-INF/cuesta-origin"
 """The entry of a jar that has its origin."""
 
@@ -34,3 +42,27 @@ def write_origin(jar: Path, text: str) -> None:
     """Add its `origin` to a jar."""
     with ZipFile(jar, "a") as archive:
         archive.writestr(ZipInfo(_ORIGIN), text)
+
+
+def missing(jar: Path) -> str | None:
+    """What to do about a jar of Java that is not there and that nothing here can make."""
+    if jar.is_file() or _JAVA_COMPILER.is_file():
+        return None
+    return f"a jar for Hadoop is gone: {jar}; install cuesta's wheel again"
+
+
+def current(jar: Path) -> Path:
+    """A jar of Java; in a checkout, of its sources.
+
+    Errors: `EngineMissing` where there is none, and it cannot be compiled.
+    """
+    lacking = missing(jar)
+    if lacking:
+        raise EngineMissing(lacking)
+    if _JAVA_COMPILER.is_file():
+        command = [sys.executable, str(_JAVA_COMPILER), "build", str(jar)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+            raise EngineMissing(f"the jar for Hadoop does not compile: {''.join(last)}")
+    return jar

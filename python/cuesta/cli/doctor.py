@@ -193,7 +193,7 @@ def _disk(name: str, place: Path) -> Check:
 
 _PACKAGES = {
     "spark": "pyspark", "spark-scala": "pyspark", "mpi": "mpi4py", "dask": "distributed",
-    "array": "tiledb",
+    "hadoop": "pyspark", "array": "tiledb",
 }  # fmt: skip
 """By engine, the package whose version tells most."""
 

@@ -46,12 +46,7 @@ def main(words: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _ask)
     signal.signal(signal.SIGINT, _ask)
     folder = ClusterFolder(Path(words[0]))
-    leader = Leader(from_json(folder.plan()), folder)
-    code = leader.run()
-    why = leader.state.get("why")
-    if why:
-        sys.stderr.write(f"cuesta: {why}\n")
-    return code
+    return Leader(from_json(folder.plan()), folder).run()
 
 
 def _ask(number: int, _frame: FrameType | None) -> None:
@@ -100,6 +95,9 @@ class Leader:
         self.state["code"] = code
         if why:
             self.state["why"] = why
+            # Whoever follows the log reads it for the last time when the state says that all ended.
+            sys.stderr.write(f"cuesta: {why}\n")
+            sys.stderr.flush()
         self.say(state, ended=time.time())
         self._answer()
         return code

@@ -23,6 +23,7 @@ _CLASSES = {
     "spark-scala": ("cuesta.engines.spark_scala", "SparkScalaEngine"),
     "mpi": ("cuesta.engines.mpi", "MpiEngine"),
     "dask": ("cuesta.engines.dask", "DaskEngine"),
+    "hadoop": ("cuesta.engines.hadoop", "HadoopEngine"),
     "array": ("cuesta.engines.array", "ArrayEngine"),
 }
 

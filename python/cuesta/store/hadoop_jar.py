@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
-from cuesta.errors import EngineMissing
+from cuesta import jarfile
 
-JAR = Path(__file__).parents[1] / "jars" / "cuesta-hadoop-store.jar"
+JAR = jarfile.FOLDER / "cuesta-hadoop-store.jar"
 FILE_SYSTEM = "cuesta.hadoop.CuestaFileSystem"
 ABSTRACT_FILE_SYSTEM = "cuesta.hadoop.CuestaFs"
 
-_COMPILER = Path(__file__).parents[3] / "tools" / "hadoop_jar.py"
-
 
 def current() -> Path:
-    """The jar; in a checkout, of its sources.
-
-    Errors: `EngineMissing` where there is none, and it cannot be compiled.
-    """
-    if _COMPILER.is_file():
-        command = [sys.executable, str(_COMPILER), "build", str(JAR)]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode:
-            last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-            raise EngineMissing(f"the jar for Hadoop does not compile: {''.join(last)}")
-    if not JAR.is_file():
-        raise EngineMissing(f"the jar for Hadoop is gone: {JAR}; install cuesta's wheel again")
-    return JAR
+    """The jar; in a checkout, of its sources. Errors: as `jarfile.current`."""
+    return jarfile.current(JAR)
 
 
 def settings(folder: Path) -> dict[str, str]:

@@ -1,0 +1,31 @@
+package cuesta.mapreduce;
+
+import java.io.DataOutputStream;
+import java.io.IOException;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.io.BytesWritable;
+import org.apache.hadoop.mapreduce.RecordWriter;
+import org.apache.hadoop.mapreduce.TaskAttemptContext;
+import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
+
+/** What was found, as typed bytes: the number of the task or part, and the bytes. */
+public final class FoundFiles extends FileOutputFormat<BlockKey, BytesWritable> {
+  @Override
+  public RecordWriter<BlockKey, BytesWritable> getRecordWriter(TaskAttemptContext context)
+      throws IOException {
+    Path file = getDefaultWorkFile(context, "");
+    DataOutputStream out = file.getFileSystem(context.getConfiguration()).create(file, false);
+    return new RecordWriter<>() {
+      @Override
+      public void write(BlockKey key, BytesWritable found) throws IOException {
+        TypedBytes.write(out, key.part());
+        TypedBytes.write(out, found.getBytes(), found.getLength());
+      }
+
+      @Override
+      public void close(TaskAttemptContext ended) throws IOException {
+        out.close();
+      }
+    };
+  }
+}

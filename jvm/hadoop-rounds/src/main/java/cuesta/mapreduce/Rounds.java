@@ -1,0 +1,181 @@
+package cuesta.mapreduce;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.io.BytesWritable;
+import org.apache.hadoop.mapreduce.Counters;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.JobCounter;
+import org.apache.hadoop.mapreduce.JobStatus;
+import org.apache.hadoop.mapreduce.TaskCompletionEvent;
+import org.apache.hadoop.mapreduce.TaskCounter;
+import org.apache.hadoop.util.VersionInfo;
+
+/**
+ * Has rounds done as jobs of MapReduce, one after the other.
+ *
+ * <p>The first line of the standard output is `ready` with Hadoop's version. Each line of the
+ * standard input then names a file of Hadoop's settings for a round, of which lines `progress PART`
+ * tell, and at last `counter NAME COUNT` and `done`, or else `refused` or `failed WHY`. At the end
+ * of the input a job that runs is killed.
+ */
+public final class Rounds {
+  private static final int POLL_MS = 50;
+
+  /** What Hadoop says of a job of whose end it knows nothing. */
+  private static final String NOT_AVAILABLE = "NA";
+
+  /** The last attempt of a task that failed has a word of its own. */
+  private static final Set<TaskCompletionEvent.Status> FAILED =
+      Set.of(TaskCompletionEvent.Status.FAILED, TaskCompletionEvent.Status.TIPFAILED);
+
+  private static final Map<String, Enum<?>> COUNTERS = counters();
+  private static final PrintStream OUT = System.out;
+
+  /** The job that runs, if one does. */
+  private Job job;
+
+  private Rounds() {}
+
+  /** Does what the standard input says. */
+  public static void main(String[] arguments) throws IOException {
+    // What is logged is no answer.
+    System.setOut(System.err);
+    Rounds rounds = new Rounds();
+    Runtime.getRuntime().addShutdownHook(new Thread(rounds::kill));
+    ExecutorService one = Executors.newSingleThreadExecutor();
+    say("ready " + VersionInfo.getVersion());
+    BufferedReader lines =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+      Path file = Path.of(line);
+      one.execute(() -> say(rounds.ended(file)));
+    }
+    System.exit(0);
+  }
+
+  private static synchronized void say(String line) {
+    OUT.println(line);
+    OUT.flush();
+  }
+
+  /** Has a round done; how that ended. */
+  private String ended(Path file) {
+    try {
+      Configuration conf = new Configuration();
+      conf.addResource(file.toUri().toURL());
+      return run(conf);
+    } catch (IOException | ClassNotFoundException | InterruptedException | RuntimeException error) {
+      return "failed " + oneLine(String.valueOf(error.getMessage()));
+    }
+  }
+
+  private String run(Configuration conf)
+      throws IOException, ClassNotFoundException, InterruptedException {
+    Path refused = Path.of(conf.get(Settings.FOLDER), Settings.REFUSED);
+    Job running = begin(conf);
+    try {
+      while (!running.isComplete()) {
+        if (Files.exists(refused)) {
+          return "refused";
+        }
+        float reduces = running.getNumReduceTasks() == 0 ? 0 : running.reduceProgress();
+        int kinds = running.getNumReduceTasks() == 0 ? 1 : 2;
+        say("progress " + (running.mapProgress() + reduces) / kinds);
+        Thread.sleep(POLL_MS);
+      }
+      if (!running.isSuccessful()) {
+        return Files.exists(refused) ? "refused" : "failed " + oneLine(why(running));
+      }
+      count(running.getCounters());
+      return "done";
+    } finally {
+      kill();
+    }
+  }
+
+  private synchronized Job begin(Configuration conf)
+      throws IOException, ClassNotFoundException, InterruptedException {
+    Job made = Job.getInstance(conf);
+    made.setJarByClass(Rounds.class);
+    made.setInputFormatClass(TaskNumbers.class);
+    made.setMapperClass(TaskMapper.class);
+    made.setMapOutputKeyClass(BlockKey.class);
+    made.setMapOutputValueClass(BytesWritable.class);
+    made.setPartitionerClass(ByPart.class);
+    made.setReducerClass(PartReducer.class);
+    made.setOutputKeyClass(BlockKey.class);
+    made.setOutputValueClass(BytesWritable.class);
+    made.setOutputFormatClass(FoundFiles.class);
+    made.setNumReduceTasks(conf.getInt(Settings.PARTS, 0));
+    made.submit();
+    job = made;
+    return made;
+  }
+
+  /** Kills the job that runs, if it has not ended. */
+  private synchronized void kill() {
+    Job running = job;
+    job = null;
+    try {
+      if (running != null && !running.isComplete()) {
+        running.killJob();
+      }
+    } catch (IOException error) {
+      // Its cluster has ended, or does not answer: then the job has no use either.
+    }
+  }
+
+  /** Why a job failed: what the first attempt that failed says, else what the job does. */
+  private static String why(Job failed) throws IOException, InterruptedException {
+    for (TaskCompletionEvent event : failed.getTaskCompletionEvents(0)) {
+      if (FAILED.contains(event.getStatus())) {
+        for (String said : failed.getTaskDiagnostics(event.getTaskAttemptId())) {
+          return said;
+        }
+      }
+    }
+    JobStatus status = failed.getStatus();
+    String told = status.getFailureInfo();
+    boolean isTold = told != null && !told.isBlank() && !told.equals(NOT_AVAILABLE);
+    return isTold ? told : "the job " + status.getState();
+  }
+
+  private static void count(Counters all) {
+    if (all != null) {
+      COUNTERS.forEach(
+          (name, counter) ->
+              say("counter " + name + " " + all.findCounter(counter).getValue()));
+    }
+  }
+
+  private static Map<String, Enum<?>> counters() {
+    Map<String, Enum<?>> found = new LinkedHashMap<>();
+    found.put("maps", JobCounter.TOTAL_LAUNCHED_MAPS);
+    found.put("reduces", JobCounter.TOTAL_LAUNCHED_REDUCES);
+    found.put("maps_failed", JobCounter.NUM_FAILED_MAPS);
+    found.put("reduces_failed", JobCounter.NUM_FAILED_REDUCES);
+    found.put("map_run_ms", JobCounter.MILLIS_MAPS);
+    found.put("reduce_run_ms", JobCounter.MILLIS_REDUCES);
+    found.put("cpu_ms", TaskCounter.CPU_MILLISECONDS);
+    found.put("gc_ms", TaskCounter.GC_TIME_MILLIS);
+    found.put("shuffle_write_bytes", TaskCounter.MAP_OUTPUT_MATERIALIZED_BYTES);
+    found.put("shuffle_read_bytes", TaskCounter.REDUCE_SHUFFLE_BYTES);
+    return found;
+  }
+
+  private static String oneLine(String text) {
+    return text.strip().replaceAll("\\s+", " ");
+  }
+}

@@ -1,0 +1,24 @@
+package cuesta.mapreduce;
+
+/** What a round says of itself, beside Hadoop's own settings. */
+final class Settings {
+  /** How many tasks it has. */
+  static final String TASKS = "cuesta.round.tasks";
+
+  /** How many of its tasks are one of Hadoop's, at most. */
+  static final String SLICE = "cuesta.round.slice";
+
+  /** How many parts tasks send blocks to; 0 where they send none. */
+  static final String PARTS = "cuesta.round.parts";
+
+  /** The folder that all nodes share, with the round and what is refused of it. */
+  static final String FOLDER = "cuesta.round.folder";
+
+  /** The words that start a child. */
+  static final String CHILD = "cuesta.round.child";
+
+  /** The file in the folder that says why a task was refused: there is no use in another try. */
+  static final String REFUSED = "refused";
+
+  private Settings() {}
+}

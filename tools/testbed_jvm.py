@@ -1,0 +1,130 @@
+"""A JVM with Hadoop's own mini clusters, of the version of Spark's client, driven through Py4J."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import maven
+import spark_parts
+from testbed_service import TestbedError
+
+START_SECONDS = 180.0
+_ALSO_NEEDED = (
+    "org.junit.jupiter:junit-jupiter-api:5.12.2",
+    "org.assertj:assertj-core:3.27.3",
+    "org.mockito:mockito-core:5.14.2",
+)
+"""What the mini clusters are compiled with and their artifact does not name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gateway:
+    """Such a JVM: its process, where Py4J listens, and what it wants to hear first."""
+
+    pid: int
+    port: int
+    token: str
+
+
+def missing(name: str) -> str | None:
+    """What to install for the service of that name, or None."""
+    try:
+        spark_parts.jars()
+        spark_parts.java_home()
+    except spark_parts.SparkMissing as error:
+        return f"{name}: {error}"
+    return None if maven.is_installed() else f"{name} comes by Maven: apt-get install maven"
+
+
+def hadoop_version() -> str:
+    """That of Spark's client. Errors: `SparkMissing`."""
+    client = next(spark_parts.jars().glob("hadoop-client-api-*.jar"))
+    return client.stem.rpartition("-")[2]
+
+
+def cluster_jars() -> Path:
+    """The folder of the mini clusters' jars. Errors: `MavenError`."""
+    cluster = f"org.apache.hadoop:hadoop-minicluster:{hadoop_version()}"
+    return maven.jars("hdfs", [cluster, *_ALSO_NEEDED])
+
+
+@contextmanager
+def started(name: str, folder: Path, heap: str) -> Iterator[Gateway]:
+    """A JVM that goes on afterwards, whose files are in the new folder `folder`.
+
+    Errors: `TestbedError`, also for whatever goes wrong inside, and then it is ended; `MavenError`.
+    """
+    process = _start(folder, heap)
+    try:
+        yield _listening(name, folder, process)
+    except BaseException as error:
+        is_told = not isinstance(error, Exception) or isinstance(error, TestbedError)
+        # The JVM is asked for the words of its errors.
+        said = "" if is_told else _last_line(folder, error)
+        process.kill()
+        process.wait()
+        if said:
+            raise TestbedError(f"{name} does not start: {said}") from None
+        raise
+
+
+@contextmanager
+def connected(port: int, token: str) -> Iterator[Any]:
+    """A connection to the JVM of a service, closed afterwards; the service goes on."""
+    from py4j.java_gateway import GatewayParameters, JavaGateway
+
+    # Without memory management, objects that outlive the service do not look for it when they go.
+    parameters = GatewayParameters(port=port, auth_token=token, enable_memory_management=False)
+    gateway = JavaGateway(gateway_parameters=parameters)
+    try:
+        yield gateway
+    finally:
+        gateway.close()
+
+
+def _start(folder: Path, heap: str) -> subprocess.Popen[bytes]:
+    classes = [f"{cluster_jars()}/*", *map(str, spark_parts.jars().glob("py4j-*"))]
+    java = str(spark_parts.java_home() / "bin" / "java")
+    command = [
+        *(java, f"-Xmx{heap}", "--add-opens=java.base/java.lang=ALL-UNNAMED"),
+        *("-Djava.net.preferIPv4Stack=true", f"-Dhadoop.log.dir={folder}"),
+        *(f"-Dtest.build.data={folder}/data", "-cp", os.pathsep.join(classes)),
+        *("py4j.GatewayServer", "--enable-auth", "0"),
+    ]
+    with (folder / "stdout").open("wb") as out, (folder / "log").open("wb") as log:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _listening(name: str, folder: Path, process: subprocess.Popen[bytes]) -> Gateway:
+    """The process once Py4J listens: it says its port and its token, a line each."""
+    began = time.monotonic()
+    while time.monotonic() - began < START_SECONDS and process.poll() is None:
+        lines = (folder / "stdout").read_text().split("\n")
+        with contextlib.suppress(ValueError):
+            port, token, _ = lines[:3]
+            return Gateway(pid=process.pid, port=int(port), token=token)
+        time.sleep(0.05)
+    raise TestbedError(f"{name} does not start: {_last_line(folder, None)}")
+
+
+def _last_line(folder: Path, error: BaseException | None) -> str:
+    """What is best said of a start that failed."""
+    text = str(error or "") or (folder / "log").read_text(errors="replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line for line in lines if "Exception" in line or "Error" in line]
+    return f"{(causes or lines or ['no word of it'])[0][:300]}; its log is {folder / 'log'}"

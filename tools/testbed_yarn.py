@@ -1,0 +1,125 @@
+"""YARN with MapReduce on this machine: Hadoop's own mini cluster, of the version of Spark's client.
+
+Node managers start containers as processes of this machine. The settings of the site, for
+`$HADOOP_CONF_DIR`, are in the folder `conf`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import testbed_jvm
+import testbed_service
+from testbed_service import TestbedError
+
+HEAP = "1g"
+NODES_MAX = 8
+CONTAINER_MIB_MIN = 128
+LOCAL_FILES = "file:///"
+SITE_FILES = ("core-site.xml", "mapred-site.xml", "yarn-site.xml")
+
+_NAME = "YARN"
+_CLUSTER = "cuesta.testbed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running(testbed_jvm.Gateway):
+    """A cluster that runs, and the folder of its settings."""
+
+    conf: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """How many nodes, what each has, and the file system that jobs use unless told otherwise."""
+
+    nodes: int = 1
+    cores: int = 3
+    memory_mib: int = 8192
+    files: str = LOCAL_FILES
+
+
+def missing() -> str | None:
+    """What to install for YARN, or None."""
+    return testbed_jvm.missing(_NAME)
+
+
+def up(folder: Path, shape: Shape | None = None) -> Running:
+    """Start a cluster whose files are in `folder`, or name the one that runs from there.
+
+    Guarantee: when it returns, jobs can be submitted. Errors: `TestbedError`, `MavenError`.
+    """
+    folder, shape = folder.resolve(), shape or Shape()
+    found = running(folder)
+    if found:
+        return found
+    if not 1 <= shape.nodes <= NODES_MAX:
+        raise TestbedError(f"--nodes is {shape.nodes}, give 1 to {NODES_MAX}")
+    lacking = missing()
+    if lacking:
+        raise TestbedError(lacking)
+    testbed_service.remove(folder)
+    conf = folder / "conf"
+    conf.mkdir(parents=True)
+    with testbed_jvm.started(_NAME, folder, HEAP) as jvm:
+        with testbed_jvm.connected(jvm.port, jvm.token) as gateway:
+            _make(gateway, folder, shape)
+        made = Running(**asdict(jvm), conf=str(conf))
+        testbed_service.write_state(folder, asdict(made))
+    return made
+
+
+def running(folder: Path) -> Running | None:
+    """The cluster that runs from `folder`."""
+    state: dict[str, Any] | None = testbed_service.read_state(folder.resolve())
+    return Running(**state) if state else None
+
+
+def down(folder: Path) -> None:
+    """End the cluster of `folder`, if one runs, and remove its files."""
+    found = running(folder)
+    if found:
+        testbed_service.end(found.pid, folder.resolve())
+    testbed_service.remove(folder.resolve())
+
+
+def _make(gateway: Any, folder: Path, shape: Shape) -> None:
+    """Make the cluster in its JVM, wait for it, and write its settings."""
+    jvm = gateway.jvm
+    hadoop = jvm.org.apache.hadoop
+    conf = hadoop.yarn.conf.YarnConfiguration()
+    for name, value in _settings(folder, shape).items():
+        conf.set(name, str(value))
+    cluster = hadoop.mapreduce.v2.MiniMRYarnCluster("cuesta", shape.nodes)
+    cluster.init(conf)
+    cluster.start()
+    # So that it is not taken for garbage.
+    jvm.java.lang.System.getProperties().put(_CLUSTER, cluster)
+    told = hadoop.conf.Configuration(cluster.getConfig())
+    # Else containers would get the class path of whoever submits a job.
+    told.set("yarn.is.minicluster", "false")
+    # Each kind of file goes over the defaults of its own kind.
+    for name in SITE_FILES:
+        out = jvm.java.io.FileOutputStream(str(folder / "conf" / name))
+        told.writeXml(out)
+        out.close()
+
+
+def _settings(folder: Path, shape: Shape) -> dict[str, object]:
+    classes = f"{testbed_jvm.cluster_jars()}/*"
+    return {
+        "fs.defaultFS": shape.files,
+        "hadoop.tmp.dir": folder / "tmp",
+        "mapreduce.framework.name": "yarn",
+        "mapreduce.application.classpath": classes,
+        "yarn.application.classpath": classes,
+        "yarn.scheduler.minimum-allocation-mb": CONTAINER_MIB_MIN,
+        "yarn.minicluster.yarn.nodemanager.resource.memory-mb": shape.memory_mib,
+        "yarn.nodemanager.resource.cpu-vcores": shape.cores,
+        "yarn.nodemanager.vmem-check-enabled": "false",
+        # A nearly full disk is no reason for a small cluster not to start.
+        "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.5",
+        "yarn.nodemanager.delete.debug-delay-sec": 0,
+    }
