@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -107,7 +108,7 @@ def test_bad_words_are_one_line_and_exit_code_2(
         (EngineError("broke"), 3, "broke"),
         (ZeroDivisionError("bug"), 70, "internal error, please report it: ZeroDivisionError: bug"),
         (KeyboardInterrupt(), 130, "interrupted"),
-        (app.Terminated(), 143, "ended by SIGTERM"),
+        (app.Terminated(signal.SIGTERM), 143, "ended by SIGTERM"),
     ],
 )
 def test_every_kind_of_error_is_one_line_with_its_exit_code(

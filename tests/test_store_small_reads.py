@@ -207,3 +207,31 @@ def test_an_answer_that_nobody_waited_for_is_not_taken_for_another(
 
 def _interrupt(_: Connection, __: int) -> bytes:
     raise KeyboardInterrupt
+
+
+def test_a_question_without_an_answer_is_the_last_of_its_connection(tmp_path: Path) -> None:
+    """As when ctrl-C comes between the two."""
+    with running_store(tmp_path) as store:
+        content = store.write("a", noise(5, 6 * BLOCK_BYTES))
+        file = CachedFile(store.folder, "/a")
+        file._connection.send("lease", number=file._number, index=3)
+        for index in (1, 2, 0):
+            piece = bytearray(BLOCK_BYTES)
+            file.read_into(memoryview(piece), index * BLOCK_BYTES)
+            assert piece == content[index * BLOCK_BYTES :][:BLOCK_BYTES]
+        file.close()
+
+
+def test_a_process_that_is_forked_does_not_hear_what_its_parent_asks(tmp_path: Path) -> None:
+    with running_store(tmp_path) as store:
+        content = store.write("a", noise(5, 6 * BLOCK_BYTES))
+        file = CachedFile(store.folder, "/a")
+        file._connection.send("lease", number=file._number, index=3)
+        child = os.fork()
+        if child == 0:
+            piece = bytearray(BLOCK_BYTES)
+            file.read_into(memoryview(piece), 0)
+            os._exit(0 if piece == content[:BLOCK_BYTES] else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert file._connection.receive("lease")["path"]
+        file.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -151,6 +152,18 @@ def test_a_file_left_by_an_exception_is_not_there(store: RunningStore, mode: str
     assert files(store).cat_file("/a") == b"before"
     assert not files(store).exists("/b")
     wait_for(lambda: store.status()["used_bytes"] <= len(b"before"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_file_that_nobody_closes_is_not_there(store: RunningStore, mode: str) -> None:
+    """Python's own buffer would close it when the last name of it goes."""
+    files(store, "through").pipe_file("/a", b"before")
+    file = files(store, mode).open("/a", "wb")
+    file.write(b"half")
+    del file
+    gc.collect()
+    assert files(store).cat_file("/a") == b"before"
+    wait_for(lambda: [one.name for one in store.under.iterdir()] == ["a"])
 
 
 def test_a_renamed_file_leaves_nothing_under_its_old_name(store: RunningStore) -> None:

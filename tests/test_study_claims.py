@@ -217,6 +217,7 @@ def test_a_record_gives_sums_over_its_time_line_and_those_of_the_devices_of_the_
         "samples": [{"wall_seconds": 3.0, "phases": [{"name": "load", "seconds": 1.0}]}],
         "time": {"as_typed_seconds": 4.0, "work_seconds": 3.0},
         "engine_log": {"tasks": 2},
+        "machine_factors": {"asked": {"disk-rate": "50MB/s"}},
         "timeline": {
             "seconds": [1.0, 3.0],
             "machine": {"iowait_seconds": [0.1, 0.2]},
@@ -235,7 +236,10 @@ def test_a_record_gives_sums_over_its_time_line_and_those_of_the_devices_of_the_
     assert found["device reads/s"] == 2
     assert found["machine iowait_seconds"] == pytest.approx(0.3)
     assert found["pressure io_some_seconds"] == 0.5
+    # One that has read nothing is not in the time line.
     del record["timeline"]["devices"]["loop0"], record["timeline"]["devices"]["loop1"]
+    assert "device reads" not in measures(record)
+    del record["machine_factors"]
     assert measures(record)["device reads"] == 20
 
 
@@ -350,3 +354,46 @@ def test_two_claims_of_one_name_are_refused() -> None:
         check_claims({"claim": [row, row]}, [TOOLS, SIZES])
     with pytest.raises(InputError, match=r"write \[\[claim\]\]"):
         check_claims({"claim": 1}, [TOOLS, SIZES])
+
+
+def test_what_is_said_of_three_needs_all_three() -> None:
+    third = factor("tool", ["ours", "theirs", "nobody"])
+    keys = {"measure": "work", "same": [{"tool": name} for name in ("ours", "theirs", "nobody")]}
+
+    def samples(levels: Levels) -> dict[str, list[float]]:
+        return {} if levels["tool"] == "nobody" else {"work": around(1)}
+
+    for held in ({"where": {"size": "small"}}, {"over": "size"}):
+        found = one([third, SIZES], keys | held, samples)
+        assert found["verdict"] == "undecided"
+        assert "no verified run to compare at" in found["said"]
+
+
+def test_points_that_bend_are_no_power_of_anything() -> None:
+    keys = {"measure": "work", "over": "size", "exponent": [0.8, 1.2], "where": {"tool": "ours"}}
+
+    def bent(levels: Levels) -> dict[str, list[float]]:
+        return {"work": around({"small": 1.0, "medium": 1.0, "large": 4.0}[levels["size"]])}
+
+    found = one([TOOLS, SIZES], keys, bent)
+    assert found["verdict"] == "does not hold"
+    assert "but to 0.00 (" in found["said"]
+
+
+def test_nothing_has_no_exponent() -> None:
+    keys = {"measure": "work", "over": "size", "exponent": [0.8, 1.2], "where": {"tool": "ours"}}
+    found = one([TOOLS, SIZES], keys, lambda _: {"work": [0.0, 0.0, 0.0]})
+    assert found["verdict"] == "undecided"
+
+
+def test_levels_of_the_file_that_were_not_run_are_missing() -> None:
+    whole = result([TOOLS, SIZES], [claim(**FASTER)], lambda _: {"work": around(1)})
+    part = result(
+        [TOOLS, factor("size", ["medium"], [2])],
+        [claim(**FASTER)],
+        lambda levels: {"work": around(1 if levels["tool"] == "ours" else 3)},
+    )
+    part["file"] = whole["file"] | {"factor": [TOOLS, SIZES]}
+    (found,) = judged(part)
+    assert found["verdict"] == "undecided"
+    assert "no verified run to compare at small, large" in found["said"]

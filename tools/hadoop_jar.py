@@ -27,8 +27,10 @@ PROJECTS = ROOT / "jvm"
 PREFIX = "cuesta-"
 STORE = "hadoop-store"
 JAVA_RELEASE = "17"
+JAVA_RELEASES = {"hadoop-rounds": "8"}
+"""Of projects whose classes run on the nodes of others, by the Java that those have."""
 ECLIPSE = "org.eclipse.jdt:ecj:3.40.0"
-STRICT = ("-Xlint:all", "-Werror")
+STRICT = ("-Xlint:all,-options", "-Werror")
 _ECLIPSE_MAIN = "org.eclipse.jdt.internal.compiler.batch.Main"
 
 
@@ -63,7 +65,8 @@ def build(target: Path) -> int:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".hadoop-", dir=target.parent) as folder:
         classes, jar = Path(folder, "classes"), Path(folder, target.name)
-        code = compile_into(classes, sources, [client()], *STRICT)
+        java = JAVA_RELEASES.get(project, JAVA_RELEASE)
+        code = compile_into(classes, sources, [client()], *STRICT, release=java)
         if code == 0:
             pack(jar, [(classes, classes.rglob("*.class")), (main / "resources", resources)])
             jarfile.write_origin(jar, origin)
@@ -80,25 +83,29 @@ def client() -> Path:
 
 
 def compile_into(
-    target: Path, sources: Iterable[Path], classes: Iterable[Path], *options: str
+    target: Path,
+    sources: Iterable[Path],
+    classes: Iterable[Path],
+    *options: str,
+    release: str = JAVA_RELEASE,
 ) -> int:
     """Compile Java; the exit code. Errors: `SparkMissing`, `MavenError`."""
     path = os.pathsep.join(map(str, classes))
     words = ["-encoding", "UTF-8", "-cp", path, "-d", str(target)]
-    command = [*compiler(options), *words, *map(str, sources)]
+    command = [*compiler(options, release), *words, *map(str, sources)]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
-def compiler(options: Sequence[str]) -> list[str]:
+def compiler(options: Sequence[str], release: str) -> list[str]:
     """A Java compiler; `options` are for the JDK's. Errors: `SparkMissing`, `MavenError`."""
     home = java_home()
     named = home / "bin" / "javac"
     found = str(named) if named.is_file() else shutil.which("javac")
     if found:
-        return [found, "--release", JAVA_RELEASE, *options]
+        return [found, "--release", release, *options]
     folder = maven.jars("ecj", [ECLIPSE])
     java = [str(home / "bin" / "java"), "-cp", f"{folder}/*", _ECLIPSE_MAIN]
-    return [*java, "-source", JAVA_RELEASE, "-target", JAVA_RELEASE, "-nowarn"]
+    return [*java, "-source", release, "-target", release, "-nowarn"]
 
 
 def pack(jar: Path, parts: Iterable[tuple[Path, Iterable[Path]]]) -> None:

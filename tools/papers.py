@@ -45,6 +45,10 @@ _ID = re.compile(r"\d{3}:(figure|table)-(\d+)([a-z]?)")
 _STATES = ("waits", "not_here")
 _TEXTS = ("id", "title", "shows")
 _FIELDS = frozenset({*_TEXTS, *_STATES, "required"})
+_MADE_OF = ("workload", "engine", "settings", "input", "factor", "without")
+"""What of a study its runs were made of."""
+_SPOILING = ("verification", "intervals", "provenance")
+"""Rules of Hoefler and Belli that, gravely broken, leave a result that cannot be compared."""
 _COMPARING = (
     "measure", "where", "over", "faster", "than", "by", "under", "same", "within", "trend",
     "exponent", "untested", "figures",
@@ -141,6 +145,10 @@ def keep(folder: Path, root: Path) -> None:
     result = json.loads((folder / "study.json").read_text("utf-8"))
     if result["smoke"]:
         sys.exit(f"{folder} is of the smoke size; keep that of the real size")
+    alarms = [one for one in result.get("alarms", []) if one["grave"]]
+    spoilt = [one["text"] for one in alarms if one["rule"] in _SPOILING]
+    if spoilt:
+        sys.exit(f"{folder} cannot be compared: {spoilt[0]}")
     used = _measures(result)
     for cell in result["cells"]:
         samples = {name: all_ for name, all_ in cell["measures"].items() if name in used}
@@ -222,6 +230,10 @@ def _stale(name: str, result: Row, papers: Papers) -> Iterator[str]:
         return
     if result.get("smoke"):
         yield f"{where} is of the smoke size; keep that of the real size"
+    made_of = result.get("file", papers.studies[name])
+    for key in _MADE_OF:
+        if made_of.get(key) != papers.studies[name].get(key):
+            yield f"{where}: {key} of the study has changed since; run the study again"
     kept = {claim["name"]: claim for claim in result.get("claims", [])}
     for claim in papers.studies[name].get("claim", []):
         before = kept.get(claim["name"])

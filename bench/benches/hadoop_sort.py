@@ -1,17 +1,20 @@
-"""TeraSort as jobs of MapReduce on a real YARN: our kernels beside Hadoop's own program."""
+"""TeraSort as jobs of MapReduce on a real YARN and HDFS: our kernels beside Hadoop's program."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import uuid4
 
 from benches.sort import content
+from cuesta import uris
 from harness import native
 from harness.data import tera_records
 from harness.model import Answer, Case, Contestant, Ratio, Sample
@@ -21,45 +24,54 @@ from peers import terasort
 
 OURS = "cuesta hadoop"
 THEIRS = "terasort"
+PLACE = "place"
+"""The file that says where TeraSort's answer is."""
+BLOCK_BYTES = 128 << 20
+COPIED_BYTES = 1 << 20
 ROWS_EMPTY = 1000
 """Of a job whose time is that of jobs alone."""
 MEMORY = "6GiB"
 HOWS = {
     OURS: f"cuesta run sort --engine hadoop --memory {MEMORY} --verify none, a whole process",
-    THEIRS: "hadoop-mapreduce-examples, two reduce tasks of 1 GiB heap, a whole process",
+    THEIRS: "hadoop-mapreduce-examples, two reduce tasks of 1 GiB heap, into HDFS, a whole process",
 }
 
 
 @dataclass
-class Ways:
-    """Both programs on one cluster, and what their whole runs took."""
+class Cluster:
+    """A YARN over an HDFS, both programs on it, and what their whole runs took."""
 
     conf: Path
+    hdfs: str
+    put: Callable[[Path], str]
     seconds: dict[str, deque[float]] = field(default_factory=dict)
 
-    def run(self, name: str, path: Path, folder: Path) -> float:
-        """The seconds of a whole process that sorts a file."""
+    def run(self, name: str, source: str, folder: Path) -> float:
+        """The seconds of a whole process that sorts what is at a URI."""
+        target = f"{self.hdfs}/{uuid4().hex}"
         started = time.perf_counter()
         if name == THEIRS:
-            terasort.sort(self.conf, path, folder / "parts")
+            terasort.sort(self.conf, source, target)
         else:
-            job = Job(workload="sort", inputs=(path,), parameters={})
-            conf = f"conf={self.conf}"
+            job = Job(workload="sort", inputs=(source,), parameters={})
             more = ["--engine", "hadoop", "--memory", MEMORY, "--verify", "none"]
-            native.command(job, folder, *more, "--engine-option", conf)
-        return time.perf_counter() - started
+            native.command(job, folder, *more, "--engine-option", f"conf={self.conf}")
+        seconds = time.perf_counter() - started
+        if name == THEIRS:
+            (folder / PLACE).write_text(target)
+        return seconds
 
-    def whole(self, name: str, path: Path) -> Callable[[Path], Sample]:
-        """A contestant that sorts a file."""
+    def whole(self, name: str, source: str) -> Callable[[Path], Sample]:
+        """A contestant that sorts what is at a URI."""
 
         def work(folder: Path) -> Sample:
-            seconds = self.run(name, path, folder)
+            seconds = self.run(name, source, folder)
             self.seconds.setdefault(name, deque()).append(seconds)
             return Sample(seconds=seconds)
 
         return work
 
-    def beyond(self, name: str, empty: Path) -> Callable[[Path], Sample]:
+    def beyond(self, name: str, empty: str) -> Callable[[Path], Sample]:
         """The same runs, one after the other, less what a job without records takes now."""
 
         def work(folder: Path) -> Sample:
@@ -77,12 +89,12 @@ def cases(size: Size) -> Iterator[Case]:
     empty = tera_records(size.folder, ROWS_EMPTY)
     why = size.left_out("hadoop") or terasort.missing()
     absent = dict.fromkeys((OURS, THEIRS), why) if why else {}
-    with cluster(bool(absent)) as conf:
-        ways = Ways(conf)
-        given = f"{path.stat().st_size / 1e9:.2g} GB"
+    given = f"{path.stat().st_size / 1e9:.2g} GB"
+    with started(bool(absent)) as cluster:
+        source, small = cluster.put(path), cluster.put(empty)
         yield Case(
             name=f"sort, {given}, on YARN, as typed",
-            contestants=contestants(absent, lambda name: ways.whole(name, path)),
+            contestants=contestants(absent, lambda name: cluster.whole(name, source)),
             bars=(Ratio(ours=OURS, theirs=THEIRS, at_least=1.3, text="1.3x TeraSort"),),
             amount=float(path.stat().st_size),
             unit="B",
@@ -92,7 +104,7 @@ def cases(size: Size) -> Iterator[Case]:
         )
         yield Case(
             name=f"sort, {given}, on YARN, less an empty job",
-            contestants=contestants(absent, lambda name: ways.beyond(name, empty)),
+            contestants=contestants(absent, lambda name: cluster.beyond(name, small)),
             bars=(Ratio(ours=OURS, theirs=THEIRS, at_least=2.0, text="2x TeraSort"),),
             amount=float(path.stat().st_size),
             unit="B",
@@ -115,22 +127,38 @@ def contestants(
 
 def answer(folder: Path) -> Answer:
     """All records in their order, as either has left them."""
-    ours = folder / "answer" / "sorted.dat"
-    return content([ours] if ours.exists() else sorted((folder / "parts").glob("part-r-*")))
+    place = folder / PLACE
+    if not place.exists():
+        return content([folder / "answer" / "sorted.dat"])
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        parts = []
+        for uri in sorted(uris.entries(place.read_text())):
+            if "/part-r-" in uri:
+                parts.append(Path(name, uri.rpartition("/")[2]))
+                with uris.opened(uri) as file, parts[-1].open("wb") as copy:
+                    shutil.copyfileobj(file, copy, COPIED_BYTES)
+        return content(parts)
 
 
 @contextmanager
-def cluster(is_absent: bool) -> Iterator[Path]:
-    """The settings of a YARN with a node of three slots, one of them for the master of a job."""
+def started(is_absent: bool) -> Iterator[Cluster]:
+    """A node of three slots, one of them for the master of a job, and two data nodes."""
     if is_absent:
-        yield Path()
+        yield Cluster(conf=Path(), hdfs="", put=str)
         return
     sys.path.append(str(terasort.ROOT / "tools"))
+    import testbed_hdfs
     import testbed_yarn
 
-    with tempfile.TemporaryDirectory(prefix="cuesta-yarn-") as name:
-        folder = Path(name, "yarn")
-        try:
-            yield Path(testbed_yarn.up(folder).conf)
-        finally:
-            testbed_yarn.down(folder)
+    with tempfile.TemporaryDirectory(prefix="cuesta-yarn-") as name, ExitStack() as stack:
+        files, jobs = Path(name, "hdfs"), Path(name, "yarn")
+        stack.callback(testbed_hdfs.down, files)
+        hdfs = testbed_hdfs.up(files)
+        stack.callback(testbed_yarn.down, jobs)
+        yarn = testbed_yarn.up(jobs, testbed_yarn.Shape(files=hdfs.uri))
+        connection = stack.enter_context(testbed_hdfs.connected(hdfs))
+
+        def put(path: Path) -> str:
+            return connection.put(path, "input", BLOCK_BYTES)
+
+        yield Cluster(conf=Path(yarn.conf), hdfs=hdfs.uri, put=put)

@@ -26,8 +26,8 @@ def missing() -> str | None:
     return testbed_yarn.missing()
 
 
-def sort(conf: Path, source: Path, target: Path) -> None:
-    """Sort a file into the new folder `target`. Errors: `RuntimeError` with what it said."""
+def sort(conf: Path, source: str, target: str) -> None:
+    """Sort what is at a URI into a new folder there. Errors: `RuntimeError` with what it said."""
     sys.path.append(str(ROOT / "tools"))
     import maven
     import spark_parts
@@ -54,7 +54,7 @@ def sort(conf: Path, source: Path, target: Path) -> None:
     done = subprocess.run(
         [
             *(java, "-Xmx256m", "-cp", os.pathsep.join(map(str, classes)), MAIN, *words),
-            *(f"file://{source}", f"file://{target}"),
+            *(source, target),
         ],
         capture_output=True,
         text=True,

@@ -10,6 +10,7 @@ mod errno;
 pub mod mapping;
 pub mod memory;
 pub mod mount;
+mod open_files;
 pub mod path;
 pub mod policy;
 pub mod prepared;

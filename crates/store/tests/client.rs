@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use common::{BLOCK, Setting, at, bytes};
 use cuesta_core::progress::Progress;
 use cuesta_store::client::limits::Patience;
-use cuesta_store::client::{Client, StoredFile};
+use cuesta_store::client::{Client, StoredFile, WrittenFile};
 use cuesta_store::daemon;
 use cuesta_store::store::StoreOptions;
 use cuesta_store::store::promise::WriteMode;
@@ -355,4 +355,19 @@ fn what_is_in_memory_alone_is_never_read_from_an_older_file() {
     let store = setting.store();
     store.flush(None).unwrap();
     assert!(!is_alone(&memory, &at("a")));
+}
+
+#[test]
+fn a_file_of_many_blocks_that_are_sealed_at_its_end_is_committed() {
+    let setting = Setting::new(1200);
+    let content = bytes(1, 1100 * BLOCK as usize);
+    with_daemon(&setting, |_| {
+        let back = Some(WriteMode::Back);
+        let mut file = WrittenFile::create(&memory_of(&setting), &at("a"), back).unwrap();
+        // As formats do whose first bytes say how long the rest is.
+        file.write_at(&content[8..], 8).unwrap();
+        file.write_at(&content[..8], 0).unwrap();
+        file.commit().unwrap();
+    });
+    assert!(fs::read(setting.folder.path().join("under/a")).unwrap() == content);
 }

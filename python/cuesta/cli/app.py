@@ -20,12 +20,19 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 class Terminated(BaseException):
-    """SIGTERM arrived: clean up as for Ctrl-C, then leave with its own exit code."""
+    """A signal to end arrived: clean up as for Ctrl-C, then leave with its own exit code."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = signal.Signals(number)
 
 
 def main() -> None:
     """Run the command line of this process and leave it with the right exit code."""
     signal.signal(signal.SIGTERM, _terminate)
+    # A terminal that was closed; not where somebody wants to outlive it, as with nohup.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _terminate)
     if int(os.environ.get("PMI_RANK") or os.environ.get("OMPI_COMM_WORLD_RANK") or 0) > 0:
         sys.exit(_other_rank(sys.argv[1:]))
     sys.exit(call(sys.argv[1:]))
@@ -37,8 +44,8 @@ def call(arguments: Sequence[str]) -> int:
         result = _run(arguments)
     except CuestaError as error:
         return _fail(str(error), error.exit_code)
-    except Terminated:
-        return _fail("ended by SIGTERM", 128 + signal.SIGTERM)
+    except Terminated as ended:
+        return _fail(f"ended by {ended.signal.name}", 128 + ended.signal)
     except KeyboardInterrupt:
         result = INTERRUPTED
     except BrokenPipeError:
@@ -84,5 +91,5 @@ def _fail(message: str, exit_code: int) -> int:
     return exit_code
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    raise Terminated
+def _terminate(number: int, _frame: FrameType | None) -> None:
+    raise Terminated(number)

@@ -1,11 +1,13 @@
 """What runs on every node: says what the node has, starts what the leader asks for, ends it.
 
 `python -m cuesta.cluster agent FOLDER ADDRESS PORT INTERFACE [NODE]`. It ends, with all that it has
-started, when the leader says so, is silent for long or is gone, and at SIGTERM.
+started, when the leader says so, is silent for long or is gone, and at SIGTERM. Its exit code is 0,
+or 3 where it never reached the leader.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -22,7 +24,7 @@ from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.limits import CONNECT_SECONDS, PING_SECONDS, TICK_SECONDS
 from cuesta.cluster.settings import ClusterPlan, from_json
 from cuesta.cluster.wire import Message, Peer, WireError, connect, ready
-from cuesta.errors import CuestaError
+from cuesta.errors import CuestaError, EngineError
 
 
 class _Asked(BaseException):
@@ -43,25 +45,35 @@ def main(words: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _ask)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     agent = Agent(plan, folder, name)
-    folders = [agent.scratch, *([node_store.folder_of(plan, name)] if plan.store_bytes else [])]
-    dog = watchdog.watch_agent(marking, folders, plan.own("store-grace"))
+    dog = watchdog.watch_agent(marking, agent.clear, plan.own("store-grace") + 1)
+    code = 0
     try:
         agent.run(words[1], int(words[2]), words[3])
-    except (_Asked, WireError):
+    except _Asked:
         pass
+    except WireError as error:
+        if not agent.has_connected:
+            code = EngineError.exit_code
+            _say(f"the leader is not reached: {error}")
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         agent.end()
         # Ranks of the command that are on this node; the leader has ended the command.
         watchdog.sweep(watchdog.mark(plan.cluster, "driver"))
         watchdog.sweep(marking, (dog,))
-        for place in folders:
-            shutil.rmtree(place, ignore_errors=True)
-    return 0
+        agent.clear()
+    return code
 
 
 def _ask(_number: int, _frame: FrameType | None) -> None:
     raise _Asked
+
+
+def _say(line: str) -> None:
+    """To the log of what has started this agent."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"cuesta: {line}\n")
+        sys.stderr.flush()
 
 
 class Agent:
@@ -82,6 +94,12 @@ class Agent:
         self._waits_for_store = False
         base = Path(plan.share.scratch or os.environ.get("TMPDIR") or "/tmp")
         self.scratch = base / f"cuesta-{plan.cluster}-{name}"
+        self._store = node_store.folder_of(plan, name)
+
+    @property
+    def has_connected(self) -> bool:
+        """Whether the leader was reached."""
+        return self._leader is not None
 
     def run(self, address: str, port: int, interface: str) -> None:
         """Serve the leader. Errors: `WireError` when it is gone."""
@@ -116,18 +134,20 @@ class Agent:
             self._start(leader, message)
         elif "store" in message:
             words = node_store.words(self._plan, self._name)
-            self._start(leader, {"start": node_store.NAME, "words": words, "environment": {}})
+            asked = {"start": node_store.NAME, "words": words, "environment": {}}
+            # One that is killed with this agent would write nothing.
+            self._start(leader, asked, signal.SIGTERM)
             self._waits_for_store = True
         elif "stop" in message:
             self._children.end([message["stop"]], self._plan.own("stop"))
 
-    def _start(self, leader: Peer, message: Message) -> None:
+    def _start(self, leader: Peer, message: Message, last_signal: int = signal.SIGKILL) -> None:
         name: str = message["start"]
         words: list[str] = message["words"]
         given: dict[str, Any] = message["environment"]
         log = self._folder.log(f"{name}-{self._name}")
         try:
-            pid = self._children.start(name, words, given, log)
+            pid = self._children.start(name, words, given, log, last_signal)
         except OSError as error:
             leader.send({"ended": name, "code": 127, "why": f"{words[0]}: {error.strerror}"})
             return
@@ -144,3 +164,19 @@ class Agent:
         """End what was started here, the store last: others may still write to it."""
         self._children.end_but(node_store.NAME, self._plan.own("stop"))
         self._children.end([node_store.NAME], self._plan.own("store-grace") + 1)
+        count = node_store.unwritten(self._store)
+        if not count:
+            return
+        why = f"{count} files are not in {self._plan.store_under} yet, but in {self._store}"
+        _say(f"node {self._name}: {why}")
+        if self._leader is not None:
+            with contextlib.suppress(WireError):
+                self._leader.send({"unwritten": why})
+
+    def clear(self) -> None:
+        """Remove its folders, but that of a store which has the only copy of a file."""
+        # They are one folder where scratch is in memory, too.
+        stays = self._store if node_store.unwritten(self._store) else None
+        for place in (self.scratch, self._store):
+            if place != stays:
+                shutil.rmtree(place, ignore_errors=True)

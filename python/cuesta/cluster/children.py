@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -14,17 +15,23 @@ from cuesta.cluster.watchdog import die_with_parent
 
 
 class Children:
-    """Processes by name, which are killed when the thread that started them ends."""
+    """Processes by name, which have a signal when the thread that started them ends."""
 
     def __init__(self) -> None:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(
-        self, name: str, words: Sequence[str], environment: Mapping[str, str], log: Path | None
+        self,
+        name: str,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path | None,
+        last_signal: int = signal.SIGKILL,
     ) -> int:
         """Start a process whose output goes into a log, or to ours; its pid.
 
-        Errors: `OSError` where there is no such program.
+        Arguments: `last_signal` is what it has when this process is gone. Errors: `OSError` where
+        there is no such program.
         """
         with contextlib.ExitStack() as held:
             sink = held.enter_context(log.open("ab")) if log else None
@@ -36,7 +43,7 @@ class Children:
                 env=os.environ | dict(environment),
                 start_new_session=True,
                 # This process has one thread, so nothing is locked between fork and exec.
-                preexec_fn=die_with_parent,
+                preexec_fn=functools.partial(die_with_parent, last_signal),
             )
         return self._running[name].pid
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,15 +37,25 @@ def writing(java_version: str, made: Path) -> list[str]:
 
 
 def keep(java_version: str, made: Path) -> None:
-    """Keep what a JVM has written that has ended in order. It is no loss where that fails."""
+    """Keep what a JVM has written that has ended in order. It is no loss where that fails.
+
+    Arguments: `made` is in the settings' folder of a cluster.
+    """
     place = kept(java_version)
     if not made.exists() or place.exists():
         return
-    temporary = place.with_name(f".{place.name}.{made.parent.name}")
+    # Clusters of other machines may have the same home, and folders of the same name.
+    owner = f"{made.parent.parent.name}.{os.uname().nodename}.{os.getpid()}"
+    temporary = place.with_name(f".{place.name}.{owner}")
     with contextlib.suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(made, temporary)
-        temporary.replace(place)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(made, temporary)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            temporary.replace(place)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def jars_folder() -> Path:

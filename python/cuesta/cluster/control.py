@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import time
@@ -11,19 +12,23 @@ from typing import Any
 
 from cuesta.cluster import watchdog
 from cuesta.cluster.folder import ClusterFolder, telling_line, write_private
-from cuesta.cluster.limits import CONNECT_SECONDS, START_SECONDS, STOP_SECONDS
-from cuesta.cluster.schedulers import GONE, get_scheduler, process
+from cuesta.cluster.limits import CONNECT_SECONDS, FOLLOW_SECONDS, STOP_SECONDS
+from cuesta.cluster.schedulers import GONE, Scheduler, get_scheduler, process
 from cuesta.cluster.settings import ClusterPlan, check, from_json, to_json
 from cuesta.cluster.spark import preset
 from cuesta.cluster.wire import WireError, connect
-from cuesta.errors import EngineError, EngineMissing, InputError
+from cuesta.errors import CuestaError, EngineError, EngineMissing, InputError
 
 OVER = ("ended", "failed")
 """States after which nothing happens any more."""
 _LOOK_SECONDS = 0.05
 _GONE_SECONDS = 10.0
-"""How long a job may be gone before a state that says otherwise is taken for wrong: folders that
-nodes share show changes late, and a watchdog has the last word."""
+"""How long a state may be old before one that a job which is gone has left is taken for wrong:
+folders that nodes share show changes late, and a watchdog has the last word."""
+_START_PHASES = 4
+"""What a leader waits for in turn, each for `start` seconds at most: agents, stores, Spark's
+master, its workers."""
+_INTERRUPTED = 130
 
 
 def new_name() -> str:
@@ -41,15 +46,17 @@ def completed(plan: ClusterPlan) -> ClusterPlan:
 def submit(plan: ClusterPlan, folder: ClusterFolder) -> str:
     """Make the folder and hand the job in; return its name. Errors: `InputError`, `EngineMissing`.
 
-    Arguments: `plan` is one that is `completed`.
+    Arguments: `plan` is one that is `completed`. Guarantee: where it is refused or interrupted no
+    job is left, and the state says `failed`.
     """
     scheduler = get_scheduler(plan.allocation.scheduler)
     lacking = scheduler.missing()
     if lacking:
         raise EngineMissing(lacking)
+    script = scheduler.script(plan, folder)
     folder.make()
     write_private(folder.plan_file, json.dumps(to_json(plan), indent=1) + "\n")
-    folder.script.write_text(scheduler.script(plan, folder))
+    folder.script.write_text(script)
     folder.script.chmod(0o700)
     state = {
         "schema": "cuesta.cluster/1",
@@ -59,10 +66,54 @@ def submit(plan: ClusterPlan, folder: ClusterFolder) -> str:
         "times": {"submitted": time.time()},
     }
     folder.write(state)
-    job = scheduler.submit(folder)
-    # The leader may write by now, so the name of its job goes into a file of its own.
-    write_private(folder.job_file, job)
+    job = ""
+    try:
+        job = scheduler.submit(folder)
+        # The leader may write by now, so the name of its job goes into a file of its own.
+        write_private(folder.job_file, job)
+    except BaseException as error:
+        _withdraw(folder, scheduler, job, error)
+        raise
     return job
+
+
+def _withdraw(folder: ClusterFolder, scheduler: Scheduler, job: str, error: BaseException) -> None:
+    """End a job that was not handed in whole. A leader that comes later finds the state failed."""
+    if job:
+        with contextlib.suppress(CuestaError, OSError):
+            scheduler.cancel(job)
+    why = str(error) or f"handing the job in was interrupted ({type(error).__name__})"
+    code = getattr(error, "exit_code", EngineError.exit_code)
+    if isinstance(error, KeyboardInterrupt):
+        code = _INTERRUPTED
+    with contextlib.suppress(CuestaError, OSError):
+        _fail(folder, folder.read(), why, code)
+
+
+def _fail(folder: ClusterFolder, state: dict[str, Any], why: str, code: int) -> dict[str, Any]:
+    """Write that a cluster has failed which has no leader that could; the state from then on."""
+    if state["state"] in OVER:
+        return state
+    found = state | {"state": "failed", "why": why, "code": code}
+    folder.write(found)
+    return found
+
+
+class Observer:
+    """Looks at a cluster often: its file at each call, its scheduler every `FOLLOW_SECONDS`."""
+
+    def __init__(self, folder: ClusterFolder) -> None:
+        self._folder = folder
+        self._asked = float("-inf")
+
+    def state(self) -> dict[str, Any]:
+        """As `status`."""
+        if time.monotonic() - self._asked < FOLLOW_SECONDS:
+            return self._folder.read()
+        found = status(self._folder)
+        # A scheduler that takes its time is left in peace afterwards, too.
+        self._asked = time.monotonic()
+        return found
 
 
 def wait(
@@ -70,8 +121,9 @@ def wait(
 ) -> dict[str, Any]:
     """The state once `until` holds for it, or all is over. Errors: `EngineError` after so long."""
     deadline = None if seconds is None else time.monotonic() + seconds
+    observer = Observer(folder)
     while True:
-        state = status(folder)
+        state = observer.state()
         if until(state) or state["state"] in OVER:
             return state
         if deadline is not None and time.monotonic() > deadline:
@@ -88,7 +140,10 @@ def wait_until_ready(folder: ClusterFolder, queued_seconds: float | None) -> dic
     Arguments: `queued_seconds` is how long the scheduler may take; None is as long as it likes.
     """
     wait(folder, lambda state: state["state"] != "submitted", queued_seconds)
-    found = wait(folder, lambda state: "ready" in state["times"], 3 * START_SECONDS)
+    plan = from_json(folder.plan())
+    # One that does not come up ends all that it has started before it says so.
+    seconds = _START_PHASES * plan.own("start") + _end_seconds(plan)
+    found = wait(folder, lambda state: "ready" in state["times"], seconds)
     if found["state"] in OVER:
         kind = InputError if found.get("code") == InputError.exit_code else EngineError
         raise kind(found.get("why") or "the cluster has ended")
@@ -101,23 +156,30 @@ def status(folder: ClusterFolder) -> dict[str, Any]:
     job = folder.job()
     if state["state"] in OVER or not job:
         return state
-    scheduler = get_scheduler(state["scheduler"])
-    silent = time.time() - folder.state_file.stat().st_mtime
-    unwatched = process.is_process(job) and not watchdog.marked(f"{state['cluster']}/")
-    if (unwatched or silent > _GONE_SECONDS) and scheduler.state(job) == GONE:
-        again = folder.read()
-        if again["state"] in OVER:
-            return again
+    if _is_quiet(folder, state, job) and get_scheduler(state["scheduler"]).state(job) == GONE:
         said = telling_line(folder.log("leader"))
         why = f"the leader has ended without a word: {said[:300]}; {folder.log('leader')}"
-        state = again | {"state": "failed", "why": why, "code": 3}
-        folder.write(state)
+        return _fail(folder, folder.read(), why, EngineError.exit_code)
     return state
 
 
+def _is_quiet(folder: ClusterFolder, state: dict[str, Any], job: str) -> bool:
+    """Whether nobody is there who would still write the state, as far as can be seen from here."""
+    if not process.is_process(job):
+        return time.time() - folder.state_file.stat().st_mtime > _GONE_SECONDS
+    # Its watchdog has the cluster's mark, and may be at work for as long as a store writes.
+    return process.is_here(job) and not watchdog.marked(f"{state['cluster']}/")
+
+
 def down(folder: ClusterFolder) -> dict[str, Any]:
-    """End a cluster, and wait until nothing is left of it. Ending it twice does no harm."""
+    """End a cluster, and wait until nothing is left of it. Ending it twice does no harm.
+
+    Errors: `InputError` where only another machine can end it; `EngineError` where it does not end.
+    """
     state = status(folder)
+    if state["state"] == "submitted" and not folder.job():
+        why = "it was ended before its job was handed in"
+        state = _fail(folder, state, why, EngineError.exit_code)
     if state["state"] not in OVER:
         _ask_to_stop(folder, state)
         state = _ended(folder)
@@ -135,17 +197,28 @@ def _ask_to_stop(folder: ClusterFolder, state: dict[str, Any]) -> None:
         peer = connect(leader["address"], leader["port"], folder.secret(), 0)
         peer.send({"stop": True})
     except WireError:
-        get_scheduler(state["scheduler"]).cancel(folder.job())
+        _cancel(folder, state["scheduler"])
+
+
+def _cancel(folder: ClusterFolder, scheduler: str) -> None:
+    job = folder.job()
+    if job:
+        get_scheduler(scheduler).cancel(job)
 
 
 def _ended(folder: ClusterFolder) -> dict[str, Any]:
     plan = from_json(folder.plan())
-    seconds = CONNECT_SECONDS + 4 * plan.own("stop") + STOP_SECONDS
+    seconds = _end_seconds(plan)
     try:
         return wait(folder, lambda state: state["state"] in OVER, seconds)
     except EngineError:
-        get_scheduler(plan.allocation.scheduler).cancel(folder.job())
+        _cancel(folder, plan.allocation.scheduler)
         return wait(folder, lambda state: state["state"] in OVER, seconds)
+
+
+def _end_seconds(plan: ClusterPlan) -> float:
+    """How long a leader may take to end all: the command, the agents, Spark's master, the rest."""
+    return CONNECT_SECONDS + 3 * plan.own("stop") + plan.end_seconds + STOP_SECONDS
 
 
 def planned(plan: ClusterPlan) -> ClusterPlan:

@@ -50,6 +50,8 @@ def state_lines(state: dict[str, Any]) -> Iterator[str]:
         yield f"{node['name']}: {where}, Python {node['python']}, Java {node['java'] or 'none'}" + (
             f", lost: {lost}" if lost else ""
         )
+        for service, why in state.get("services_lost", {}).get(node["name"], {}).items():
+            yield f"{node['name']}: {service} is gone: {why}"
     if "spark" in state:
         yield f"spark: {state['spark']['master']}, page {state['spark']['page']}"
     yield from time_lines(state["times"])

@@ -11,6 +11,7 @@ from cuesta.cluster.describe import time_to_first_task
 from cuesta.cluster.services import node_use
 from cuesta.cluster.watchdog import MARK, mark
 from cuesta.engines.spark.first_task import TIMES
+from cuesta.errors import InputError
 
 if TYPE_CHECKING:
     from cuesta.cluster.leader import Leader
@@ -35,7 +36,7 @@ class Driver:
         self.spark: SparkService | None = None
 
     def run(self) -> int:
-        """Run it to its end; its exit code."""
+        """Run it to its end; its exit code. Errors: `InputError` where it cannot be started."""
         leader = self._leader
         words = self.words(list(leader.plan.command))
         environment = {
@@ -51,7 +52,10 @@ class Driver:
             }
         leader.state["command"] = words
         leader.say("running", command=time.time())
-        leader.children.start(NAME, words, environment, None)
+        try:
+            leader.children.start(NAME, words, environment, None)
+        except (FileNotFoundError, PermissionError) as error:
+            raise InputError(f"{words[0]}: {(error.strerror or str(error)).lower()}") from None
         while (code := leader.pump().get(NAME)) is None:
             pass
         leader.state["times"] |= {"command_ended": time.time(), **self._times()}

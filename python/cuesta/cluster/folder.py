@@ -82,12 +82,19 @@ class ClusterFolder:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace a file, whole, readable by its owner alone."""
+    """Replace a file, whole, readable by its owner alone. Errors: `OSError`; nothing is left."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    temporary.replace(path)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            # Else a full disk is found out after the old file is gone.
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def telling_line(log: Path) -> str:

@@ -15,10 +15,11 @@ _LOOK_SECONDS = 0.1
 def followed(folder: ClusterFolder, say: Callable[[str], None]) -> int:
     """The exit code of the job of a folder; Ctrl-C ends it."""
     log = folder.log("leader")
+    observer = control.Observer(folder)
     seen = 0
     try:
         while True:
-            state = control.status(folder)
+            state = observer.state()
             text = log.read_text(errors="replace") if log.exists() else ""
             whole = len(text) if state["state"] in control.OVER else text.rfind("\n") + 1
             if text[seen:whole]:
@@ -30,6 +31,10 @@ def followed(folder: ClusterFolder, say: Callable[[str], None]) -> int:
     except BaseException:
         control.down(folder)
         raise
+    why = state.get("why")
+    if why and why not in text:
+        # A leader that was killed, or never ran, has not said it.
+        say(f"cuesta: {why}")
     for line in time_lines(state["times"]):
         say(line)
     return int(state.get("code", 3))

@@ -21,16 +21,16 @@ from cuesta.cluster.children import Children
 from cuesta.cluster.driver import Driver
 from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.gathering import AGENTS, Gathering
-from cuesta.cluster.limits import PING_SECONDS, TICK_SECONDS
-from cuesta.cluster.members import Members
+from cuesta.cluster.limits import ASK_SECONDS, PING_SECONDS, TICK_SECONDS
+from cuesta.cluster.members import Member, Members
 from cuesta.cluster.schedulers import ENDING, GONE, Scheduler, get_scheduler
 from cuesta.cluster.services import SparkService, start_stores
 from cuesta.cluster.settings import ClusterPlan, from_json
-from cuesta.cluster.wire import WireError, listen, ready
+from cuesta.cluster.wire import Message, WireError, listen, ready
 from cuesta.errors import CuestaError, Defect, EngineError, InputError
 from cuesta.processes import age_seconds
 
-ENDED, FAILED = "ended", "failed"
+SUBMITTED, ENDED, FAILED = "submitted", "ended", "failed"
 
 
 class Ending(Exception):
@@ -46,10 +46,18 @@ def main(words: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _ask)
     signal.signal(signal.SIGINT, _ask)
     folder = ClusterFolder(Path(words[0]))
+    state = folder.read()["state"]
+    if state != SUBMITTED:
+        # Who has handed it in was interrupted, or has ended it since.
+        sys.stderr.write(f"cuesta: the cluster is {state} already\n")
+        return EngineError.exit_code
     return Leader(from_json(folder.plan()), folder).run()
 
 
 def _ask(number: int, _frame: FrameType | None) -> None:
+    # Once is enough: a second one would come in the middle of the end.
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, signal.SIG_IGN)
     raise Ending(f"the cluster was ended by {signal.Signals(number).name}", 128 + number)
 
 
@@ -60,6 +68,8 @@ class Leader:
     ----------
     state
         What `cluster.json` says.
+    on_ended
+        By the name of a service: told the node when it has ended there, and the agent's message.
     """
 
     def __init__(self, plan: ClusterPlan, folder: ClusterFolder) -> None:
@@ -70,39 +80,50 @@ class Leader:
         self.scheduler: Scheduler = get_scheduler(plan.allocation.scheduler)
         self.members = Members(listen("127.0.0.1"), folder.secret())
         self.spark: SparkService | None = None
+        self.on_ended: dict[str, Callable[[str, Message], None]] = {}
+        self._unwritten: dict[str, str] = {}
         self._gathering: Gathering
         self._ends_at: float | None = None
         self._asked_at = self._pinged_at = time.monotonic()
 
     def run(self) -> int:
         """All of it. Whatever happens, nothing that was started is left."""
-        self.say("starting", began=time.time() - age_seconds())
-        dog = watchdog.watch_leader(self.plan.cluster, self._told_by_watchdog)
-        state, why, code = ENDED, "", 0
+        seconds = self.plan.end_seconds
+        dog = watchdog.watch_leader(self.plan.cluster, seconds, self._told_by_watchdog)
         try:
-            code = self._work()
-        except Ending as ending:
-            state, why, code = ENDED, str(ending), ending.code
-        except CuestaError as error:
-            state, why, code = FAILED, str(error), error.exit_code
+            state, why, code = ENDED, "", self._work()
         except Exception as error:
-            defect = Defect.of(error)
-            state, why, code = FAILED, str(defect), defect.exit_code
+            state, why, code = _outcome(error)
         finally:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)
+        try:
             self._end(dog)
+        except Exception as error:
+            failed, said, end_code = _outcome(error)
+            state, why, code = failed, why or said, code or end_code
+        if self._unwritten:
+            lost = "; ".join(f"node {name}: {said}" for name, said in self._unwritten.items())
+            code = code if state == FAILED else EngineError.exit_code
+            state, why = FAILED, f"{why}; {lost}" if why else lost
+        self._tell_outcome(state, why, code)
+        return code
+
+    def _tell_outcome(self, state: str, why: str, code: int) -> None:
+        """Wherever there is somebody to hear it; a full disk keeps nobody else from that."""
         self.state["code"] = code
         if why:
             self.state["why"] = why
             # Whoever follows the log reads it for the last time when the state says that all ended.
-            sys.stderr.write(f"cuesta: {why}\n")
-            sys.stderr.flush()
-        self.say(state, ended=time.time())
+            with contextlib.suppress(OSError):
+                sys.stderr.write(f"cuesta: {why}\n")
+                sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            self.say(state, ended=time.time())
         self._answer()
-        return code
 
     def _work(self) -> int:
+        self.say("starting", began=time.time() - age_seconds())
         self._gather()
         names = self._gathering.names
         found = sorted(self.members.facts(), key=lambda one: names.index(one.name))
@@ -171,12 +192,12 @@ class Leader:
     def pump(self) -> dict[str, int]:
         """Let happen what happens meanwhile; processes of the leader that have ended.
 
-        Errors: `Ending` when there is a reason to end; `InputError` of a node that refuses.
+        Errors: `Ending` when there is a reason to end; `InputError` of a node that refuses;
+        `EngineError` when a service of the leader is gone.
         """
         ready(self.members.channels(), TICK_SECONDS)
         for member, message in self.members.hear():
-            if "ended" in message and self.on_ended:
-                self.on_ended(member.name, message)
+            self._take_note(member, message)
         self._answer()
         now = time.monotonic()
         if now - self._pinged_at > PING_SECONDS:
@@ -188,10 +209,22 @@ class Leader:
             self.state["lost"] = dict(self.members.lost)
             self.say(self.state["state"])
         self._look_for_ends(now)
-        return self.children.ended()
+        ended = self.children.ended()
+        if self.spark:
+            self.spark.check(ended)
+        return ended
 
-    on_ended: Callable[[str, dict[str, Any]], None] | None = None
-    """Told when a process on a node has ended."""
+    def _take_note(self, member: Member, message: Message) -> None:
+        if "unwritten" in message:
+            self._unwritten[member.name] = message["unwritten"]
+        told = self.on_ended.get(message.get("ended", ""))
+        if told:
+            told(member.name, message)
+
+    def lose_service(self, node: str, service: str, why: str) -> None:
+        """Say in the state that a service of a node is gone for good."""
+        self.state.setdefault("services_lost", {}).setdefault(node, {})[service] = why
+        self.say(self.state["state"])
 
     def _lose_silent(self, now: float) -> None:
         for member in list(self.members.known.values()):
@@ -216,8 +249,10 @@ class Leader:
             self._asked_at = now
             if not self.folder.state_file.exists():
                 raise Ending(f"{self.folder.root} was removed", 3)
-            job = self.folder.job()
-            if job and self.scheduler.state(job) in (ENDING, GONE):
+            job = self.scheduler.own_job() or self.folder.job()
+            # Meanwhile nothing is heard of the nodes, nor they of the leader.
+            seconds = min(ASK_SECONDS, self.plan.own("lost") / 4)
+            if job and self.scheduler.state(job, seconds) in (ENDING, GONE):
                 raise Ending("the scheduler has ended the allocation", 3)
 
     def _answer(self) -> None:
@@ -241,16 +276,18 @@ class Leader:
     def _end(self, dog: int) -> None:
         """End driver, agents and services in order, then whatever is left."""
         seconds = self.plan.own("stop")
+        # Nothing is started again from now on.
+        self.on_ended = {}
         self.children.end(["driver"], seconds)
         for name in list(self.members.known):
             self.members.tell(name, {"end": True})
-        grace = self.plan.own("store-grace") if self.plan.store_bytes else 0
-        deadline = time.monotonic() + 2 * seconds + grace
+        deadline = time.monotonic() + self.plan.end_seconds
         while (self.members.known or self.children.any(AGENTS)) and time.monotonic() < deadline:
             ready(self.members.channels(), TICK_SECONDS)
             # Another node may refuse, too.
             with contextlib.suppress(CuestaError):
-                self.members.hear()
+                for member, message in self.members.hear():
+                    self._take_note(member, message)
             self.children.ended()
         if self.spark:
             self.spark.end()
@@ -265,3 +302,15 @@ class Leader:
         if state["state"] not in (ENDED, FAILED):
             state |= {"state": FAILED, "why": "the leader was killed", "code": 3}
             self.folder.write(state)
+
+
+def _outcome(error: Exception) -> tuple[str, str, int]:
+    """State, reason and exit code of a cluster that such an error ends."""
+    if isinstance(error, Ending):
+        return ENDED, str(error), error.code
+    if isinstance(error, OSError):
+        said = (error.strerror or str(error)).lower()
+        return FAILED, f"{error.filename or 'system'}: {said}", EngineError.exit_code
+    if not isinstance(error, CuestaError):
+        error = Defect.of(error)
+    return FAILED, str(error), error.exit_code

@@ -10,6 +10,10 @@ PING_SECONDS = 2.0
 """How often leader and agents say that they are there."""
 POLL_SECONDS = 15.0
 """How often the leader asks the scheduler whether the allocation is still there."""
+ASK_SECONDS = 10.0
+"""How long a scheduler may take to say how a job is."""
+FOLLOW_SECONDS = 1.0
+"""How often who waits for a cluster asks the scheduler; its file is read far more often."""
 GUARD_SECONDS = 60.0
 """How long before the allocation ends the leader stops what runs."""
 STOP_SECONDS = 10.0

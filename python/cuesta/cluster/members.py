@@ -106,8 +106,9 @@ class Members:
         self.lost[name] = why
 
     def _let_in(self) -> None:
-        # Who does not know the secret, or says nothing, is sent away.
-        with contextlib.suppress(WireError, BlockingIOError):
+        # Who does not know the secret, or says nothing, is sent away. Without a free descriptor
+        # nobody is let in for now.
+        with contextlib.suppress(WireError, OSError):
             self._strangers.append(accept(self._listener, self._secret))
 
     def _introduce(self, peer: Peer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,8 @@ from cuesta.cluster.settings import ClusterPlan
 from cuesta.store.control import MEMORY_ROOT, VARIABLE, StoreSettings, to_request
 
 NAME = "store"
+_TO_WRITE = ("dirty", "synced")
+"""States of files that the shared folder does not have under their names, and was to have."""
 
 
 def folder_of(plan: ClusterPlan, node: str) -> Path:
@@ -31,3 +34,20 @@ def words(plan: ClusterPlan, node: str) -> list[str]:
 def variables(plan: ClusterPlan, node: str) -> Mapping[str, str]:
     """What processes on a node need in order to find its store."""
     return {VARIABLE: str(folder_of(plan, node))} if plan.store_bytes else {}
+
+
+def unwritten(folder: Path) -> int:
+    """How many files are in the folder of a store that has ended, and were to be written.
+
+    By the records that it keeps for a store that comes after it; its exit code is 0 after a
+    signal, whatever it could not write.
+    """
+    return sum(_is_to_be_written(record) for record in folder.glob("writes/*.json"))
+
+
+def _is_to_be_written(record: Path) -> bool:
+    try:
+        return json.loads(record.read_text())["state"] in _TO_WRITE
+    except (OSError, ValueError, KeyError, TypeError):
+        # What cannot be read may be the only copy.
+        return True

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.settings import ClusterPlan
@@ -15,11 +17,21 @@ _CARRIED = ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH", "JAVA_HOME")
 
 
 def leader_lines(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
-    """Lines of a script that turn its shell into the leader of a cluster."""
+    """Lines of a script that turn its shell into the leader of a cluster.
+
+    It is where this process is, so that paths of the command mean the same. Some schedulers start
+    scripts at home.
+    """
     carried = [f"export {name}={shlex.quote(text)}" for name, text in _carried().items()]
     words = [plan.python, "-m", "cuesta.cluster", "lead", str(folder.root)]
     marking = f"{MARK}={mark(plan.cluster, 'leader')}"
-    return [*carried, f"{marking} exec {shlex.join(words)}"]
+    place = f"cd {shlex.quote(str(Path.cwd()))} || exit 3"
+    return [place, *carried, f"{marking} exec {shlex.join(words)}"]
+
+
+def job_name(folder: ClusterFolder) -> str:
+    """What the job is called in lists of the scheduler, which do not take every character."""
+    return f"cuesta-{re.sub(r'[^A-Za-z0-9_.-]', '_', folder.root.name)}"
 
 
 def agent_words(plan: ClusterPlan, folder: ClusterFolder, leader: Sequence[str]) -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from cuesta.cluster import class_archive, node_store, spark
 from cuesta.cluster.folder import telling_line
 from cuesta.cluster.limits import MEMORY_SHARE, PORT_TRIES_MAX, RESTARTS_MAX
 from cuesta.cluster.node import NodeFacts, free_port
 from cuesta.cluster.watchdog import MARK, mark
+from cuesta.cluster.wire import Message
 from cuesta.engines.spark import masters
 from cuesta.errors import EngineError
 
@@ -20,6 +22,7 @@ WORKER = "spark-worker"
 MASTER = "spark-master"
 _IN_ORDER = (0, 143, -15)
 """Codes of a JVM that was asked to end and has done so."""
+_SAID_CHARACTERS_MAX = 300
 
 
 class SparkService:
@@ -56,7 +59,7 @@ class SparkService:
         # Now any program of Spark finds it, too.
         placed["spark.master"] = self.master
         settings = spark.write_settings(leader.folder.conf, leader.plan, self.use, placed)
-        leader.on_ended = self._mend
+        leader.on_ended[WORKER] = self._mend
         for node in leader.members.facts():
             self._start_worker(node)
         count = len(leader.members.facts())
@@ -70,6 +73,13 @@ class SparkService:
             "memory_bytes": self.use.memory_bytes,
             "settings": settings,
         }
+
+    def check(self, ended: Mapping[str, int]) -> None:
+        """Look at processes of the leader that have ended. Errors: `EngineError` for the master."""
+        if self.master and MASTER in ended:
+            log = self._leader.folder.log(MASTER)
+            code, said = ended[MASTER], telling_line(log)[:_SAID_CHARACTERS_MAX]
+            raise EngineError(f"Spark's master has ended with code {code}: {said}; {log}")
 
     def end(self) -> None:
         """End the master; its address leads nowhere from now on."""
@@ -98,7 +108,9 @@ class SparkService:
                     self._page = ports[1]
                     return
         said = telling_line(folder.log(MASTER))
-        raise EngineError(f"Spark's master does not start: {said[:300]}; {folder.log(MASTER)}")
+        raise EngineError(
+            f"Spark's master does not start: {said[:_SAID_CHARACTERS_MAX]}; {folder.log(MASTER)}"
+        )
 
     def _start_worker(self, node: NodeFacts) -> None:
         leader, home = self._leader, node.java_home
@@ -109,10 +121,8 @@ class SparkService:
         message = {"start": WORKER, "words": words, "environment": environment}
         leader.members.tell(node.name, message)
 
-    def _mend(self, name: str, message: dict[str, Any]) -> None:
+    def _mend(self, name: str, message: Message) -> None:
         """Start a worker again that has died, but not for ever."""
-        if message["ended"] != WORKER:
-            return
         leader = self._leader
         self._restarts[name] = self._restarts.get(name, 0) + 1
         leader.state["workers_lost"] = sum(self._restarts.values())
@@ -120,6 +130,11 @@ class SparkService:
         facts = leader.members.known[name].facts if name in leader.members.known else None
         if facts and self._restarts[name] <= RESTARTS_MAX:
             self._start_worker(facts)
+        elif facts:
+            log = leader.folder.log(f"{WORKER}-{name}")
+            said = message.get("why") or telling_line(log)[:_SAID_CHARACTERS_MAX]
+            why = f"it has died {self._restarts[name]} times, at last with code {message['code']}"
+            leader.lose_service(name, WORKER, f"{why}: {said}; {log}")
 
     def _registered(self) -> int:
         return spark.workers_alive(spark.ask_master(self._address, self._page))
@@ -135,7 +150,7 @@ class SparkService:
         seconds = leader.plan.own("start")
         return (
             f"node {node.name}: Spark's worker did not register within {seconds:.0f} s: "
-            f"{telling_line(log)[:300]}; {log}"
+            f"{telling_line(log)[:_SAID_CHARACTERS_MAX]}; {log}"
         )
 
 
@@ -143,21 +158,27 @@ def start_stores(leader: Leader) -> None:
     """A store on each node; when it returns all can be used. Errors: `EngineError`."""
     failed: dict[str, str] = {}
 
-    def ended(name: str, message: dict[str, Any]) -> None:
-        if message["ended"] == node_store.NAME:
-            failed[name] = telling_line(leader.folder.log(f"{node_store.NAME}-{name}"))
+    def ended(name: str, message: Message) -> None:
+        log = leader.folder.log(f"{node_store.NAME}-{name}")
+        failed[name] = message.get("why") or telling_line(log)
 
     def ready() -> bool:
         if failed:
             name, said = next(iter(failed.items()))
-            raise EngineError(f"node {name}: the store does not start: {said[:300]}")
+            raise EngineError(
+                f"node {name}: the store does not start: {said[:_SAID_CHARACTERS_MAX]}"
+            )
         return all(node_store.NAME in one.ready for one in leader.members.known.values())
 
-    leader.on_ended = ended
+    def lost(name: str, message: Message) -> None:
+        # What reads through it goes on without; it is not started again.
+        leader.lose_service(name, node_store.NAME, f"it has ended with code {message['code']}")
+
+    leader.on_ended[node_store.NAME] = ended
     for name in list(leader.members.known):
         leader.members.tell(name, {"store": True})
     leader.wait_until(ready, "start", lambda: "a store is not ready")
-    leader.on_ended = None
+    leader.on_ended[node_store.NAME] = lost
 
 
 def node_use(leader: Leader) -> spark.NodeUse:

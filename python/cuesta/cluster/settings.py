@@ -109,6 +109,11 @@ class ClusterPlan:
         return OWN_SETTINGS[name][0] if given is None else _own(name, given)
 
     @property
+    def end_seconds(self) -> float:
+        """How long an agent may take to end: what runs on its node, then the store of the node."""
+        return 2 * self.own("stop") + (self.own("store-grace") + 1 if self.store_bytes else 0)
+
+    @property
     def spark_sets(self) -> dict[str, str]:
         """Settings of Spark that were given."""
         return {key: value for key, value in self.sets.items() if key.startswith("spark.")}

@@ -11,13 +11,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-
-from cuesta.cluster.limits import STOP_SECONDS
 
 MARK = "CUESTA_CLUSTER"
 _SET_DEATH_SIGNAL = 1
@@ -69,8 +66,8 @@ def lives(known: str) -> bool:
     return identity(int(known.partition(":")[0])) == known
 
 
-def watch_agent(value: str, folders: Sequence[Path], store_seconds: float) -> int:
-    """Start the watchdog of an agent: kill what is marked, then remove its folders. Its pid.
+def watch_agent(value: str, clear: Callable[[], None], store_seconds: float) -> int:
+    """Start the watchdog of an agent: kill what is marked, then `clear` its folders. Its pid.
 
     Arguments: `store_seconds` is how long a store may take to write what is dirty.
     """
@@ -78,28 +75,28 @@ def watch_agent(value: str, folders: Sequence[Path], store_seconds: float) -> in
     def act() -> None:
         stores = [pid for pid in marked(value) if _is_store(pid)]
         for pid in stores:
-            os.kill(pid, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
         sweep(value, stores)
         deadline = time.monotonic() + store_seconds
         while time.monotonic() < deadline and any(map(identity, stores)):
             time.sleep(0.05)
         sweep(value)
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
+        clear()
 
     return _start(act)
 
 
-def watch_leader(cluster: str, last: Callable[[], None]) -> int:
+def watch_leader(cluster: str, agent_seconds: float, last: Callable[[], None]) -> int:
     """Start the watchdog of a leader: kill its own, let agents here end, then kill all. Its pid.
 
-    Arguments: `last` is called at the end.
+    Arguments: `agent_seconds` is how long agents may take; `last` is called at the end.
     """
 
     def act() -> None:
         sweep(mark(cluster, "driver"))
         sweep(mark(cluster, "leader"))
-        deadline = time.monotonic() + 2 * STOP_SECONDS
+        deadline = time.monotonic() + agent_seconds
         while time.monotonic() < deadline and marked(mark(cluster, "")):
             time.sleep(0.05)
         sweep(mark(cluster, ""))
@@ -108,9 +105,9 @@ def watch_leader(cluster: str, last: Callable[[], None]) -> int:
     return _start(act)
 
 
-def die_with_parent() -> None:
-    """In a new process: be killed when the thread that started it is gone."""
-    ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+def die_with_parent(number: int = signal.SIGKILL) -> None:
+    """In a new process: have this signal when the thread that started it is gone."""
+    ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, number)
 
 
 def _start(act: Callable[[], None]) -> int:

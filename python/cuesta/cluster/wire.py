@@ -65,8 +65,7 @@ class Peer:
             if b"\n" not in self._pending:
                 raise
         *lines, self._pending = self._pending.split(b"\n")
-        if len(self._pending) > MESSAGE_BYTES_MAX:
-            raise WireError("a message has no end")
+        self._check_size()
         for line in lines:
             self.heard = time.monotonic()
             found.append(_parsed(line))
@@ -84,6 +83,7 @@ class Peer:
             if left <= 0 or not ready([self], left):
                 raise WireError("nothing is said")
             self._pending += self._read()
+            self._check_size()
         line, _, self._pending = self._pending.partition(b"\n")
         self.heard = time.monotonic()
         return _parsed(line)
@@ -91,6 +91,10 @@ class Peer:
     def close(self) -> None:
         """End it."""
         self._channel.close()
+
+    def _check_size(self) -> None:
+        if len(self._pending.rpartition(b"\n")[2]) > MESSAGE_BYTES_MAX:
+            raise WireError("a message has no end")
 
     def _read(self) -> bytes:
         try:
@@ -118,14 +122,18 @@ def listen(address: str) -> socket.socket:
 
 
 def accept(listener: socket.socket, secret: str) -> Peer:
-    """The next who connects. Errors: `WireError` for who does not know the secret."""
+    """The next who connects.
+
+    Errors: `WireError` for who does not know the secret; `OSError` where nobody connects, or
+    nobody else can.
+    """
     channel, _ = listener.accept()
     peer = Peer(channel)
     mine = secrets.token_hex(16)
     try:
         peer.send({"nonce": mine})
         answer = peer.wait(HANDSHAKE_SECONDS)
-        theirs = str(answer.get("nonce"))
+        theirs = _word(answer, "nonce")
         _check(answer, secret, f"connects {mine} {theirs}")
         peer.send({"proof": _proof(secret, f"listens {mine} {theirs}")})
     except WireError:
@@ -135,7 +143,11 @@ def accept(listener: socket.socket, secret: str) -> Peer:
 
 
 def connect(address: str, port: int, secret: str, seconds: float) -> Peer:
-    """A connection to a listener, which is waited for. Errors: `WireError`."""
+    """A connection to a listener, which is waited for. Errors: `WireError`.
+
+    Arguments: `seconds` is for the connection and the answers of the other end, which may have
+    others to answer first.
+    """
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -146,11 +158,15 @@ def connect(address: str, port: int, secret: str, seconds: float) -> Peer:
                 raise WireError(f"{address}:{port}: {error}") from None
             time.sleep(0.05)
     peer = Peer(channel)
+
+    def answer() -> Message:
+        return peer.wait(max(HANDSHAKE_SECONDS, deadline - time.monotonic()))
+
     try:
-        theirs = str(peer.wait(HANDSHAKE_SECONDS).get("nonce"))
+        theirs = _word(answer(), "nonce")
         mine = secrets.token_hex(16)
         peer.send({"nonce": mine, "proof": _proof(secret, f"connects {theirs} {mine}")})
-        _check(peer.wait(HANDSHAKE_SECONDS), secret, f"listens {theirs} {mine}")
+        _check(answer(), secret, f"listens {theirs} {mine}")
     except WireError:
         peer.close()
         raise
@@ -158,18 +174,29 @@ def connect(address: str, port: int, secret: str, seconds: float) -> Peer:
 
 
 def _proof(secret: str, text: str) -> str:
-    return hmac.new(secret.encode(), text.encode(), "sha256").hexdigest()
+    # JSON may have halves of a character, which a stranger sends on purpose.
+    said = text.encode(errors="surrogatepass")
+    return hmac.new(secret.encode(), said, "sha256").hexdigest()
 
 
 def _check(message: Message, secret: str, text: str) -> None:
-    if not hmac.compare_digest(str(message.get("proof")), _proof(secret, text)):
+    # Of strings `compare_digest` takes ASCII alone.
+    given = _word(message, "proof").encode(errors="replace")
+    if not hmac.compare_digest(given, _proof(secret, text).encode()):
         raise WireError("the other end does not know the secret")
+
+
+def _word(message: Message, name: str) -> str:
+    found = message.get(name)
+    if not isinstance(found, str):
+        raise WireError(f"the other end says no {name}")
+    return found
 
 
 def _parsed(line: bytes) -> Message:
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise WireError("what the other end says is no JSON") from None
     if not isinstance(found, dict):
         raise WireError("what the other end says is no object")

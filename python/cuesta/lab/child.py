@@ -32,7 +32,7 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
     receiver, sender = context.Pipe(duplex=False)
     sys.stdout.flush()
     sys.stderr.flush()
-    held = _HeldSignals()
+    held = HeldSignals()
     process = context.Process(target=_child, args=(work, sender, held), name=f"cuesta-{name}")
     with held:
         process.start()
@@ -48,7 +48,7 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
     _raise_again(name, process.exitcode or 0, receiver)
 
 
-class _HeldSignals:
+class HeldSignals:
     """Context manager in which Ctrl-C and SIGTERM wait, so that no child is born unseen.
 
     Of the main thread: in others Python raises nothing.
@@ -87,7 +87,7 @@ def _require_forkable() -> None:
                     )
 
 
-def _child(work: Callable[[], None], sender: Connection, held: _HeldSignals) -> None:
+def _child(work: Callable[[], None], sender: Connection, held: HeldSignals) -> None:
     # Ctrl-C reaches the parent, which passes it on as SIGTERM once.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)

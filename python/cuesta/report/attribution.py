@@ -195,7 +195,9 @@ def _is_elsewhere(run: Run) -> bool:
     """Whether the tasks were on other machines than the one that was watched, or may have been."""
     options = run.object("engine_options")
     is_dask_elsewhere = bool(options.get("scheduler"))
-    return is_dask_elsewhere or not str(options.get("master", "local")).startswith("local")
+    is_on_yarn = any(str(one).endswith(" on YARN") for one in run.object("versions").values())
+    is_other_master = not str(options.get("master", "local")).startswith("local")
+    return is_dask_elsewhere or is_on_yarn or is_other_master
 
 
 def _numbers(values: object) -> list[float]:

@@ -47,6 +47,9 @@ class Connection:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._received = bytearray()
+        self._process = os.getpid()
+        self._unanswered = 0
+        """Questions whose answers were not received."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(ANSWER_SECONDS)
         try:
@@ -65,6 +68,10 @@ class Connection:
         `Refusal`, an interrupt too, the connection is closed: the answer may come yet, and would
         be taken for that to another question.
         """
+        if self._unanswered:
+            # Somebody was interrupted between a question and its answer.
+            self.close()
+            raise self._missing()
         self.send(question, **fields)
         return self.receive(question)
 
@@ -74,19 +81,31 @@ class Connection:
         Errors: `EngineMissing` where the store has ended.
         """
         text = json.dumps({"do": question, **fields}).encode()
+        self._check_process()
         with self._closed_by_errors():
+            self._unanswered += 1
             self._socket.sendall(_LENGTHS.pack(len(text), 0) + text)
 
     def receive(self, question: str) -> dict[str, Any]:
         """The answer to the first question that has none yet. Errors: as `ask`."""
+        self._check_process()
         with self._closed_by_errors():
             self._wait(question)
             length, payload = _LENGTHS.unpack(self._receive(_LENGTHS.size))
             reply: dict[str, Any] = json.loads(self._receive(length))
             reply["payload"] = self._receive(payload)
+            self._unanswered -= 1
         if "error" in reply:
             raise Refusal(reply["error"], reply.get("errno"))
         return reply
+
+    def _check_process(self) -> None:
+        """A process that was forked must not hear what its parent has asked.
+
+        Errors: `EngineMissing`; whoever reads a file goes on past the store.
+        """
+        if os.getpid() != self._process:
+            raise self._missing()
 
     @contextmanager
     def _closed_by_errors(self) -> Iterator[None]:

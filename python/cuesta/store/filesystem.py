@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,11 @@ class BufferedWrittenFile(io.BufferedWriter):
     def discard(self) -> None:
         """Give the file up."""
         self._file.discard()
+
+    def __del__(self) -> None:
+        # One that nobody closed is not whole; Python's own buffer would close it here.
+        with suppress(Exception):
+            self.discard()
 
     def __exit__(self, kind: Any, *error: Any) -> None:
         if kind is not None:

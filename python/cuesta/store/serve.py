@@ -5,9 +5,14 @@ Started by `control.start` and `mount.mount`.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+from pathlib import Path
+
+REMAINING = "remaining"
+"""In the folder of a store: why files are left there."""
 
 
 def main(request: str) -> int:
@@ -23,7 +28,9 @@ def main(request: str) -> int:
     try:
         _native.store_serve(request, say_ready)
     except KeyboardInterrupt:
-        return 0
+        # What a store could not bring to the under level is in its folder still.
+        folder = json.loads(request).get("folder")
+        return 2 if folder and Path(folder, REMAINING).is_file() else 0
     except Exception as error:
         say(str(error))
         return 2

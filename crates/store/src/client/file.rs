@@ -84,6 +84,13 @@ impl StoredFile {
         self.0.known.map(|known| known.number)
     }
 
+    /// Whether both are one file of one store, which other stores may give the same number.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        self.number().is_some()
+            && self.number() == other.number()
+            && Arc::ptr_eq(&self.0.session, &other.0.session)
+    }
+
     /// Bytes of a block; `None` of a file that was opened past the store.
     pub fn block_bytes(&self) -> Option<u64> {
         self.0.known.map(|known| known.block_bytes)

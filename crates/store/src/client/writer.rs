@@ -14,6 +14,9 @@ use crate::path::StorePath;
 use crate::store::promise::WriteMode;
 use crate::wire::{Question, Reply};
 
+/// More answers that nobody has read would keep the store from reading what comes next.
+const SEALING_MAX: usize = 64;
+
 /// A file that has its name once it is [committed](Self::commit); dropped before, nothing remains
 /// of it. A block is sealed as soon as the next one is begun, as long as bytes come in their order;
 /// what is written to a sealed block later has all be written again.
@@ -267,6 +270,10 @@ impl WrittenFile {
         block.is_sealed = true;
         if block.file.metadata()?.len() != size_bytes {
             block.file.set_len(size_bytes)?;
+        }
+        while self.sealing >= SEALING_MAX {
+            self.sealing -= 1;
+            taken(self.connection.answer()?)?;
         }
         self.sealing += 1;
         let question = Question::Seal { number: self.number, index, bytes: size_bytes };

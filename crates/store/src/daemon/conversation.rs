@@ -136,8 +136,10 @@ impl<'a> Conversation<'a> {
             }
             Question::Commit { number, bytes, is_new } => {
                 self.writes.retain(|&one| one != number);
-                let is_closing = self.daemon.is_closing.read();
-                if *is_closing.unwrap_or_else(PoisonError::into_inner) {
+                // Held until it has its name: who ends the store waits for that.
+                let is_closing =
+                    self.daemon.is_closing.read().unwrap_or_else(PoisonError::into_inner);
+                if *is_closing {
                     store.abandon(number);
                     return Err(Error::input("store", "the store is being stopped"));
                 }

@@ -4,6 +4,7 @@ mod conversation;
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,6 +17,7 @@ use rustix::fs::FlockOperation;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 
 use crate::memory::MemoryTier;
+use crate::open_files::raise_open_files;
 use crate::path::StorePath;
 use crate::pressure::MemoryGuard;
 use crate::steps::Steps;
@@ -77,15 +79,9 @@ pub fn serve(
     ready: impl FnOnce(),
 ) -> Result<()> {
     let failed = |cause| Error::system("store", "making", folder, &cause);
+    raise_open_files();
     MemoryTier::open(folder, Steps::default())?;
-    let lock = File::create(folder.join(LOCK)).map_err(failed)?;
-    if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        let text = format!(
-            "a store runs in {} already; stop it, or name another folder by $CUESTA_STORE",
-            folder.display()
-        );
-        return Err(Error::input("store", text));
-    }
+    let _lock = locked(folder)?;
     let root = PosixUnder::open(under)?;
     let layout = root.layout(&StorePath::default()).unwrap_or(Layout::PLAIN);
     let store = Store::open(Box::new(root), folder, options.store)?;
@@ -131,12 +127,51 @@ pub fn serve(
             let _ = fs::write(folder.join(REMAINING), &error.message);
         })?;
     }
-    let mut removed = fs::remove_dir_all(folder);
-    if removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::DirectoryNotEmpty) {
-        // A thread was about to make one more file.
-        removed = fs::remove_dir_all(folder);
+    // What clients have not closed is hidden on the under level.
+    daemon.store.abandon_all();
+    removed(folder).map_err(|cause| Error::system("store", "removing", folder, &cause))
+}
+
+/// The lock of a folder, held by this process.
+fn locked(folder: &Path) -> Result<File> {
+    let failed = |cause| Error::system("store", "making", folder, &cause);
+    let lock = File::create(folder.join(LOCK)).map_err(failed)?;
+    let is_held = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+    // One that was removed meanwhile is that of a store that is just ending.
+    let own = lock.metadata().map_err(failed)?.ino();
+    let is_there = fs::metadata(folder.join(LOCK)).is_ok_and(|found| found.ino() == own);
+    if is_held && is_there {
+        return Ok(lock);
     }
-    removed.map_err(|cause| Error::system("store", "removing", folder, &cause))
+    let text = format!(
+        "a store runs in {} already; stop it, or name another folder by $CUESTA_STORE",
+        folder.display()
+    );
+    Err(Error::input("store", text))
+}
+
+/// Removes the folder, the lock last: a store that has it finds nothing of this one.
+fn removed(folder: &Path) -> io::Result<()> {
+    // Twice where a thread was about to make one more file.
+    for is_last in [false, true] {
+        let mut emptied = Ok(());
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_name() == LOCK {
+                continue;
+            }
+            let path = entry.path();
+            let is_folder = entry.file_type()?.is_dir();
+            let gone = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            emptied = emptied.and(gone);
+        }
+        if emptied.is_ok() || is_last {
+            emptied?;
+            break;
+        }
+    }
+    fs::remove_file(folder.join(LOCK))?;
+    fs::remove_dir(folder)
 }
 
 impl Daemon {

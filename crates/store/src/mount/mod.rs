@@ -21,10 +21,10 @@ use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 use fuser::{MountOption, Session};
-use rustix::process::Resource;
 
 use crate::client::limits::Patience;
 use crate::client::{Client, StoreLink};
+use crate::open_files::raise_open_files;
 use crate::store::promise::WriteMode;
 use crate::wire::{Question, Reply, Status};
 use filesystem::MountedTree;
@@ -113,14 +113,6 @@ pub fn serve(options: &MountOptions, progress: &Progress, ready: impl FnOnce()) 
     drop(session);
     tree.commit_all();
     Ok(())
-}
-
-/// Each block of a file that is written is an open file.
-fn raise_open_files() {
-    let mut limit = rustix::process::getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // With fewer, a file of many blocks cannot be written.
-    let _ = rustix::process::setrlimit(Resource::Nofile, limit);
 }
 
 /// Has the kernel read further ahead than it does without being told, which takes root.

@@ -106,7 +106,7 @@ impl MountTree {
     fn is_replaced(&self, path: &StorePath, state: &mut NodeState) -> io::Result<bool> {
         let FileContent::Stored(open) = &state.content else { return Ok(false) };
         let now = self.client.open(path)?;
-        if now.number().is_none() || now.number() != open.number() {
+        if !now.is_same_file(open) {
             return Ok(true);
         }
         if state.cached == Some(open.version()) {

@@ -55,6 +55,7 @@ impl Store {
         }
         self.recover(&mut by_file)?;
         let mut state = lock(&self.state);
+        let mut unwanted = Vec::new();
         let mut room = self.options.memory_bytes.saturating_sub(state.counts().used_bytes);
         for entry in fs::read_dir(&self.files).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
@@ -77,10 +78,11 @@ impl Store {
                 room -= if fits { block.size_bytes } else { 0 };
                 fits
             });
-            self.remove(&left);
+            unwanted.extend(left);
             state.adopt(number, file, &blocks);
         }
         drop(state);
+        self.remove(&unwanted);
         by_file.into_values().for_each(|blocks| self.remove(&blocks));
         Ok(())
     }

@@ -20,6 +20,9 @@ use crate::under::{UnderFile, UnderVersion};
 /// A file that was changed so short a time ago may change again without another time: the clocks
 /// of file systems step by some milliseconds.
 const CLOCK_STEP_NS: i64 = 100_000_000;
+/// Those of file systems that have no finer times step by a second or two.
+const COARSE_STEP_NS: i64 = 2 * NS_A_SECOND;
+const NS_A_SECOND: i64 = 1_000_000_000;
 
 impl Store {
     /// Reads bytes of an open file: from memory, where its blocks come, where there is room.
@@ -205,8 +208,12 @@ impl Store {
         let handle: Arc<dyn UnderFile> =
             opened.map_err(|cause| system("opening", &file.path, &cause))?.into();
         same_version(&*handle, &file.version).map_err(|cause| changed_or(&file.path, &cause))?;
-        let kept = Handle { file: Some(Arc::clone(&handle)), compared: Instant::now() };
-        lock(&self.handles).insert(number, kept);
+        let state = lock(&self.state);
+        // Whoever closes it last takes it away.
+        if state.is_open(number) {
+            let kept = Handle { file: Some(Arc::clone(&handle)), compared: Instant::now() };
+            lock(&self.handles).insert(number, kept);
+        }
         Ok(handle)
     }
 }
@@ -215,7 +222,9 @@ impl Store {
 fn is_young(version: &UnderVersion) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-    now.saturating_sub(version.changed_ns) < CLOCK_STEP_NS
+    // A whole second is that of a file system without finer times, and rounded down.
+    let is_coarse = version.changed_ns % NS_A_SECOND == 0;
+    now.saturating_sub(version.changed_ns) < if is_coarse { COARSE_STEP_NS } else { CLOCK_STEP_NS }
 }
 
 /// Fails with `InvalidData` where a file is another version by now.

@@ -99,6 +99,13 @@ impl Residency {
         }
     }
 
+    /// A block that an earlier store left could not be looked at: somebody else may.
+    pub fn unchecked(&mut self, block: SealedBlock) {
+        if let Some(busy @ BlockState::Busy { .. }) = self.blocks.get_mut(&block.key) {
+            *busy = BlockState::Found(block);
+        }
+    }
+
     /// A block could not be filled, and nothing is left of it.
     pub fn failed(&mut self, key: BlockKey) {
         if let Some(BlockState::Busy { size_bytes }) = self.blocks.remove(&key) {

@@ -122,7 +122,12 @@ impl Ledger {
         let mut state = lock(&self.state);
         self.steps.step()?;
         state.file.write_all(&line(&entry)?)?;
-        state.entries.insert(entry.path.clone(), entry);
+        // Of what is gone, only a store that comes later has to hear.
+        if entry.promised == Promised::Removed {
+            state.entries.remove(&entry.path);
+        } else {
+            state.entries.insert(entry.path.clone(), entry);
+        }
         Ok(())
     }
 

@@ -265,16 +265,10 @@ impl Store {
                 }
                 LeaseStep::Check(block) => {
                     drop(state);
-                    let is_whole = self.tier.is_whole(&block).unwrap_or(false);
-                    if !is_whole {
-                        self.remove(&[block]);
-                    }
-                    state = lock(&self.state);
-                    state.checked(block, is_whole);
-                    self.changed.notify_all();
-                    if is_whole {
+                    if self.check(&file.path, block)? {
                         return Ok(self.granted(block));
                     }
+                    state = lock(&self.state);
                 }
                 LeaseStep::Fill { size_bytes, leaving } => {
                     drop(state);
@@ -373,6 +367,7 @@ impl Store {
             // One that is gone already is what was wanted.
             let _ = self.tier.remove(block);
         }
+        self.forget();
     }
 }
 

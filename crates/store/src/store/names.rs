@@ -110,6 +110,8 @@ impl Store {
     /// # Errors
     /// `System` naming it.
     pub fn remove_name(&self, path: &StorePath) -> Result<()> {
+        // Nobody closes another file of that name before this one is forgotten.
+        let _claim = self.claims.claim(path);
         let is_folder = self.facts(path)?.is_folder;
         if is_folder && self.alone().iter().any(|(inner, _)| inner.is_inside(path)) {
             return Err(system("removing", path, &io::ErrorKind::DirectoryNotEmpty.into()));
@@ -155,7 +157,12 @@ impl Store {
         if is_new && self.facts(to).is_ok() {
             return Err(system("replacing", to, &io::ErrorKind::AlreadyExists.into()));
         }
-        if self.facts(from)?.is_folder {
+        let is_folder = self.facts(from)?.is_folder;
+        // Also of one that only files in memory alone are in.
+        if !is_folder && self.facts(to).is_ok_and(|found| found.is_folder) {
+            return Err(system("replacing", to, &io::ErrorKind::IsADirectory.into()));
+        }
+        if is_folder {
             self.rename_folder(from, to)
         } else if let Some(number) = self.alone_at(from)
             && lock(&self.state).backing(number) == Backing::Memory

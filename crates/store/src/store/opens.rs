@@ -7,7 +7,7 @@ use std::time::Instant;
 use cuesta_core::Result;
 use cuesta_runtime::parallel::lock;
 
-use super::state::Backing;
+use super::state::{Backing, Residency};
 use super::{Freshness, Handle, OpenedFile, Store, system};
 use crate::path::StorePath;
 use crate::under::UnderFile;
@@ -18,13 +18,19 @@ impl Store {
     /// # Errors
     /// `System` naming the file.
     pub fn open_file(&self, path: &StorePath) -> Result<OpenedFile> {
-        if let Some(known) = self.open_alone(path).or_else(|| self.open_known(path)) {
+        let alone = opened_alone(&mut lock(&self.state), path);
+        if let Some(known) = alone.or_else(|| self.open_known(path)) {
             return Ok(known);
         }
         let failed = |cause| system("opening", path, &cause);
         let file: Arc<dyn UnderFile> = self.under.open(path).map_err(failed)?.into();
         let version = file.version().map_err(failed)?;
         let mut state = lock(&self.state);
+        // One that was closed meanwhile may be in memory alone: what is on the under level is what
+        // it replaces.
+        if let Some(alone) = opened_alone(&mut state, path) {
+            return Ok(alone);
+        }
         let (number, leaving) = state.open(path, version);
         // While the state is locked, so that nobody who closes the file takes the handle away.
         let handle = Handle { file: Some(file), compared: Instant::now() };
@@ -32,17 +38,6 @@ impl Store {
         drop(state);
         self.remove(&leaving);
         Ok(OpenedFile { number, version })
-    }
-
-    /// Opens a file that is in memory alone.
-    fn open_alone(&self, path: &StorePath) -> Option<OpenedFile> {
-        let mut state = lock(&self.state);
-        let (number, version) = state.known(path)?;
-        if state.backing(number) == Backing::Under {
-            return None;
-        }
-        state.open_again(number);
-        Some(OpenedFile { number, version })
     }
 
     /// Opens a file that need not be compared with what is known of it.
@@ -70,13 +65,30 @@ impl Store {
         {
             handle.file = None;
         }
-        let is_gone = state.file(number).is_none();
-        if is_gone {
-            lock(&self.handles).remove(&number);
+        drop(state);
+        self.forget();
+    }
+
+    /// Removes what is kept of files that are known no more.
+    pub(super) fn forget(&self) {
+        let mut state = lock(&self.state);
+        let forgotten = state.take_forgotten();
+        for number in &forgotten {
+            lock(&self.handles).remove(number);
         }
         drop(state);
-        if is_gone {
+        for number in forgotten {
             let _ = fs::remove_file(self.facts_path(number));
         }
     }
+}
+
+/// Opens a file that is in memory alone.
+fn opened_alone(state: &mut Residency, path: &StorePath) -> Option<OpenedFile> {
+    let (number, version) = state.known(path)?;
+    if state.backing(number) == Backing::Under {
+        return None;
+    }
+    state.open_again(number);
+    Some(OpenedFile { number, version })
 }

@@ -25,7 +25,8 @@ impl Store {
             lock(&self.state).number_from(record.number + 1);
             by_path.entry(record.path.clone()).or_default().push(record);
         }
-        for records in by_path.into_values() {
+        for mut records in by_path.into_values() {
+            records.sort_by_key(|record| (record.closed_ns, record.number));
             self.recover_path(records, found)?;
         }
         Ok(())

@@ -105,6 +105,8 @@ pub struct Residency {
     pub(super) blocks: BTreeMap<BlockKey, BlockState>,
     pub(super) next_file: u64,
     pub(super) counts: Counts,
+    /// Files that are known no more, of which something else may be kept.
+    forgotten: Vec<u64>,
 }
 
 impl Residency {
@@ -121,6 +123,7 @@ impl Residency {
             blocks: BTreeMap::new(),
             next_file: 0,
             counts: Counts::default(),
+            forgotten: Vec::new(),
         }
     }
 
@@ -194,6 +197,11 @@ impl Residency {
         let entry = FileState { opens: 1, ..FileState::new(file, Backing::Under, &self.rules) };
         self.files.insert(number, entry);
         (number, leaving)
+    }
+
+    /// Whether somebody has a file open.
+    pub(super) fn is_open(&self, number: u64) -> bool {
+        self.files.get(&number).is_some_and(|entry| entry.opens > 0)
     }
 
     /// Opens a file that is known, without looking at its version.
@@ -305,7 +313,13 @@ impl Residency {
         if self.files.get(&number).is_some_and(is_unused) && self.blocks_of(number).next().is_none()
         {
             self.files.remove(&number);
+            self.forgotten.push(number);
         }
+    }
+
+    /// The files that were forgotten since this was asked the last time.
+    pub(super) fn take_forgotten(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.forgotten)
     }
 }
 

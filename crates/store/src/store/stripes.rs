@@ -59,13 +59,13 @@ impl<'a> StripeReader<'a> {
         let (file, first) = (self.file, self.start + place);
         let pieces = self.window.chunks_mut(self.piece_bytes as usize);
         let read: io::Result<()> = thread::scope(|scope| {
-            let readers: Vec<_> = (0..)
-                .zip(pieces)
-                .map(|(index, piece)| {
-                    let offset = first + index * self.piece_bytes;
-                    scope.spawn(move || file.read_exact_at(piece, offset))
-                })
-                .collect();
+            let mut readers = Vec::new();
+            for (index, piece) in (0..).zip(pieces) {
+                let offset = first + index * self.piece_bytes;
+                let thread = thread::Builder::new().name("cuesta-stripe".to_owned());
+                let read = move || file.read_exact_at(piece, offset);
+                readers.push(thread.spawn_scoped(scope, read)?);
+            }
             let panicked = |_| Err(io::Error::other("a reader of a stripe has panicked"));
             readers.into_iter().try_for_each(|one| one.join().unwrap_or_else(panicked))
         });

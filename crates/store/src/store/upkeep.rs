@@ -1,12 +1,14 @@
 //! What keeps a store well and says what it does.
 
+use std::io;
 use std::path::Path;
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use super::rules::QuotaUse;
-use super::{OPERATION, Store};
+use super::{OPERATION, Store, system};
+use crate::memory::SealedBlock;
 use crate::path::StorePath;
 use crate::trace::Recorder;
 
@@ -53,6 +55,25 @@ impl Store {
     pub fn set_limit(&self, limit_bytes: u64) {
         let leaving = lock(&self.state).set_limit(limit_bytes);
         self.remove(&leaving);
+    }
+
+    /// Whether a block that an earlier store left has its bytes; one that has not is removed.
+    pub(super) fn check(&self, path: &StorePath, block: SealedBlock) -> Result<bool> {
+        let is_whole = match self.tier.is_whole(&block) {
+            // What cannot be looked at now, for want of descriptors, is not damaged.
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                lock(&self.state).unchecked(block);
+                self.changed.notify_all();
+                return Err(system("reading", path, &cause));
+            }
+            found => found.unwrap_or(false),
+        };
+        if !is_whole {
+            self.remove(&[block]);
+        }
+        lock(&self.state).checked(block, is_whole);
+        self.changed.notify_all();
+        Ok(is_whole)
     }
 
     /// Checks the bytes of all blocks in memory; those that have changed leave it, and their files

@@ -268,6 +268,12 @@ impl Store {
         }
     }
 
+    /// Gives up all files that nobody has closed: their clients find that the store has ended.
+    pub fn abandon_all(&self) {
+        let numbers: Vec<u64> = lock(&self.writes).keys().copied().collect();
+        numbers.into_iter().for_each(|number| self.abandon(number));
+    }
+
     pub(super) fn give_up(&self, written: &mut PendingFile) {
         written.record.state = WriteState::Abandoned;
         written.writer = None;

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from cuesta.cluster.folder import ClusterFolder
+from cuesta.cluster.limits import ASK_SECONDS
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.errors import InputError
 
@@ -47,7 +48,7 @@ class Scheduler(Protocol):
         ...
 
     def script(self, plan: ClusterPlan, folder: ClusterFolder) -> str:
-        """The text of the job: a shell script that becomes the leader."""
+        """The text of the job: a shell script that becomes the leader. Errors: `InputError`."""
         ...
 
     def submit(self, folder: ClusterFolder) -> str:
@@ -57,12 +58,20 @@ class Scheduler(Protocol):
         """
         ...
 
-    def state(self, job: str) -> str:
-        """One of `WAITING` ...; `UNKNOWN` where the scheduler does not answer."""
+    def state(self, job: str, seconds: float = ASK_SECONDS) -> str:
+        """One of `WAITING` ...; `UNKNOWN` where the scheduler does not answer in that time."""
         ...
 
     def cancel(self, job: str) -> None:
-        """End the job; nothing happens where it has ended."""
+        """End the job; nothing happens where it has ended.
+
+        Errors: `InputError` for a process of another machine; `EngineError` where the scheduler
+        does not answer.
+        """
+        ...
+
+    def own_job(self) -> str:
+        """In the allocation: its job, where the scheduler has one for it."""
         ...
 
     def nodes(self, plan: ClusterPlan) -> list[str]:

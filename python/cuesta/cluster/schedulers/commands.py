@@ -20,8 +20,8 @@ def run(words: Sequence[str]) -> str:
     return out
 
 
-def ask(words: Sequence[str]) -> tuple[int, str, str]:
-    """Exit code, output and errors of a command. Errors: `EngineError`."""
+def ask(words: Sequence[str], seconds: float = SECONDS_MAX) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command. Errors: `EngineError` if it hangs so long."""
     try:
         done = subprocess.run(
             list(words),
@@ -29,9 +29,9 @@ def ask(words: Sequence[str]) -> tuple[int, str, str]:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=SECONDS_MAX,
+            timeout=seconds,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise EngineError(f"{words[0]} does not answer for {SECONDS_MAX:.0f} s") from None
+        raise EngineError(f"{words[0]} does not answer for {seconds:.0f} s") from None
     return done.returncode, done.stdout, done.stderr

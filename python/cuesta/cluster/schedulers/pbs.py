@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuesta.cluster.folder import ClusterFolder
+from cuesta.cluster.limits import ASK_SECONDS
 from cuesta.cluster.schedulers import (
     ENDING,
     GONE,
@@ -26,7 +27,7 @@ from cuesta.cluster.schedulers import (
 )
 from cuesta.cluster.schedulers.commands import ask, run
 from cuesta.cluster.schedulers.slurm import SlurmScheduler
-from cuesta.cluster.script import carried_words, clock, leader_lines
+from cuesta.cluster.script import carried_words, clock, job_name, leader_lines
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.errors import EngineError, InputError
 
@@ -56,7 +57,11 @@ class PbsScheduler:
         return plan
 
     def script(self, plan: ClusterPlan, folder: ClusterFolder) -> str:
-        """A batch script."""
+        """A batch script. Errors: `InputError` for a folder that no directive can name."""
+        if any(character.isspace() for character in str(folder.root)):
+            raise InputError(
+                f"{folder.root}: PBS does not take a path with spaces; name another folder with -o"
+            )
         lines = [f"#PBS {line}" for line in _directives(plan, folder)]
         return "\n".join(["#!/bin/sh", *lines, *leader_lines(plan, folder), ""])
 
@@ -68,12 +73,12 @@ class PbsScheduler:
         where = ["-j", "oe", "-o", str(folder.log("leader"))]
         return run(["qsub", *where, str(folder.script)]).strip()
 
-    def state(self, job: str) -> str:
+    def state(self, job: str, seconds: float = ASK_SECONDS) -> str:
         """By `qstat`."""
         if process.is_process(job):
             return process.state(job)
         try:
-            code, out, said = ask(["qstat", "-f", job])
+            code, out, said = ask(["qstat", "-f", job], seconds)
         except (EngineError, OSError):
             return UNKNOWN
         found = _SAYS_STATE.search(out)
@@ -88,6 +93,10 @@ class PbsScheduler:
             process.cancel(job)
         else:
             ask(["qdel", job])
+
+    def own_job(self) -> str:
+        """The file of the folder has it."""
+        return ""
 
     def nodes(self, plan: ClusterPlan) -> list[str]:
         """Those of the allocation, or the hosts that were named of them."""
@@ -128,7 +137,7 @@ def _directives(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
     allocation, share = plan.allocation, plan.share
     cores = f":ppn={share.cores}" if share.cores else ""
     # Names of jobs are short in PBS.
-    found = [f"-N {f'cuesta-{folder.root.name}'[:15]}", f"-l nodes={allocation.nodes}{cores}"]
+    found = [f"-N {job_name(folder)[:15]}", f"-l nodes={allocation.nodes}{cores}"]
     if allocation.minutes is not None:
         found.append(f"-l walltime={clock(allocation.minutes)}")
     if allocation.queue:

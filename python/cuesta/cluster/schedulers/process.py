@@ -1,4 +1,7 @@
-"""Jobs that are a process of this machine: the script of a folder, which becomes the leader."""
+"""Jobs that are a process of a machine: the script of a folder, which becomes the leader.
+
+The name of such a job is `process-PID:START@HOST`: folders are shared, processes are not.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ import subprocess
 
 from cuesta.cluster import watchdog
 from cuesta.cluster.folder import ClusterFolder
-from cuesta.cluster.schedulers import GONE, RUNNING
+from cuesta.cluster.limits import ASK_SECONDS
+from cuesta.cluster.schedulers import GONE, RUNNING, UNKNOWN
 from cuesta.cluster.script import leader_lines
 from cuesta.cluster.settings import ClusterPlan
+from cuesta.errors import InputError
 
 _PREFIX = "process-"
 
@@ -26,8 +31,14 @@ def start(folder: ClusterFolder) -> str:
             stderr=log,
             start_new_session=True,
         )
-    # One that has ended already has no identity any more, and is gone.
-    return _PREFIX + (watchdog.identity(process.pid) or f"{process.pid}:0")
+    try:
+        # One that has ended already has no identity any more, and is gone.
+        known = watchdog.identity(process.pid) or f"{process.pid}:0"
+        return f"{_PREFIX}{known}@{os.uname().nodename}"
+    except BaseException:
+        # Nobody would know of it.
+        process.kill()
+        raise
 
 
 def is_process(job: str) -> bool:
@@ -35,17 +46,32 @@ def is_process(job: str) -> bool:
     return job.startswith(_PREFIX)
 
 
+def is_here(job: str) -> bool:
+    """Whether it is a process of this machine, which can be seen and ended."""
+    return _parts(job)[1] in ("", os.uname().nodename)
+
+
 def state(job: str) -> str:
-    """`running` or `gone`."""
-    return RUNNING if watchdog.lives(job.removeprefix(_PREFIX)) else GONE
+    """`running` or `gone`; `unknown` for a process of another machine."""
+    if not is_here(job):
+        return UNKNOWN
+    return RUNNING if watchdog.lives(_parts(job)[0]) else GONE
 
 
 def cancel(job: str) -> None:
-    """Ask it to end."""
-    if state(job) == RUNNING:
-        pid = int(job.removeprefix(_PREFIX).partition(":")[0])
+    """Ask it to end. Errors: `InputError` for a process of another machine."""
+    known, host = _parts(job)
+    if not is_here(job):
+        raise InputError(f"the cluster runs on {host}; end it there")
+    if watchdog.lives(known):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
+            os.kill(int(known.partition(":")[0]), signal.SIGTERM)
+
+
+def _parts(job: str) -> tuple[str, str]:
+    """The identity of the process, and its machine; names of earlier versions have none."""
+    known, _, host = job.removeprefix(_PREFIX).partition("@")
+    return known, host
 
 
 class ProcessJobs:
@@ -59,13 +85,17 @@ class ProcessJobs:
         """Start the script; the job is its process, which becomes the leader."""
         return start(folder)
 
-    def state(self, job: str) -> str:
+    def state(self, job: str, seconds: float = ASK_SECONDS) -> str:  # noqa: ARG002
         """By the process."""
         return state(job)
 
     def cancel(self, job: str) -> None:
         """By a signal."""
         cancel(job)
+
+    def own_job(self) -> str:
+        """There is no scheduler."""
+        return ""
 
     def ends_at(self) -> float | None:
         """Nobody says; the leader keeps to the minutes that were asked for."""

@@ -7,8 +7,10 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from cuesta.cluster.folder import ClusterFolder
+from cuesta.cluster.limits import ASK_SECONDS
 from cuesta.cluster.schedulers import (
     ENDING,
     GONE,
@@ -20,7 +22,7 @@ from cuesta.cluster.schedulers import (
     process,
 )
 from cuesta.cluster.schedulers.commands import ask, run
-from cuesta.cluster.script import clock, leader_lines
+from cuesta.cluster.script import clock, job_name, leader_lines
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.errors import EngineError, InputError
 
@@ -60,15 +62,13 @@ class SlurmScheduler:
             return process.start(folder)
         return run(["sbatch", "--parsable", str(folder.script)]).strip().partition(";")[0]
 
-    def state(self, job: str) -> str:
-        """By `squeue`; of a leader that was started inside an allocation, that of this, too."""
+    def state(self, job: str, seconds: float = ASK_SECONDS) -> str:
+        """By `squeue`, or by the process of a leader that was started inside an allocation."""
         if process.is_process(job):
-            around = os.environ.get(_JOB)
-            if process.state(job) == GONE or not around:
-                return process.state(job)
-            job = around
+            return process.state(job)
         try:
-            code, out, said = ask(["squeue", "--noheader", "--jobs", job, "--format", "%T"])
+            words = ["squeue", "--noheader", "--jobs", job, "--format", "%T"]
+            code, out, said = ask(words, seconds)
         except (EngineError, OSError):
             return UNKNOWN
         if code:
@@ -81,6 +81,10 @@ class SlurmScheduler:
             process.cancel(job)
         else:
             ask(["scancel", job])
+
+    def own_job(self) -> str:
+        """The job around a leader, also where that is a process which was started inside it."""
+        return os.environ.get(_JOB, "")
 
     def nodes(self, plan: ClusterPlan) -> list[str]:
         """Those of the allocation, or the hosts that were named of them."""
@@ -122,9 +126,9 @@ class SlurmScheduler:
 
 def _directives(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
     allocation, share = plan.allocation, plan.share
-    log = folder.log("leader")
+    log = _file_pattern(folder.log("leader"))
     found = [
-        f"--job-name=cuesta-{folder.root.name}",
+        f"--job-name={job_name(folder)}",
         f"--nodes={allocation.nodes}",
         "--ntasks-per-node=1",
         f"--cpus-per-task={share.cores}" if share.cores else "--exclusive",
@@ -142,3 +146,9 @@ def _directives(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
     if allocation.account:
         found.append(f"--account={allocation.account}")
     return found
+
+
+def _file_pattern(path: Path) -> str:
+    """A path as `sbatch` reads it in a directive: quoted, and `%` begins what it fills in."""
+    escaped = str(path).replace("\\", r"\\").replace('"', r"\"").replace("%", "%%")
+    return f'"{escaped}"'

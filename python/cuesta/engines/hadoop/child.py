@@ -1,9 +1,10 @@
 """What a task of Hadoop starts: `python -m cuesta.engines.hadoop.child FOLDER tasks|part NUMBER`.
 
-`FOLDER` has the round. One for `tasks` reads their numbers, one for a `part` the blocks that are
-for it, each with the number of the task that sent it, and both write two numbers and bytes for each
-block that is sent and for whatever was found. `END` is the end of what is read, and of what is
-written for each number that is read.
+`FOLDER` has the round. One for `tasks` reads their numbers; one for a `part` reads the blocks that
+are for it in pieces, each with the number of the task that sent it. Both write what is sent to
+parts, and what was found, in pieces too: the number of the part or task that it is for, that of who
+sends it, that of the piece, and its bytes. `END` is the end of what is read, and of what is written
+for each number that is read. When whoever started it is gone, it ends.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import select
 import sys
+import threading
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,10 +27,13 @@ from cuesta.engines.rounds import Round, combined
 from cuesta.errors import CuestaError, Defect, InputError, only_ours
 
 END = -1
+PIECE_BYTES = 4 << 20
+"""So much of a block is one value of Hadoop's, whose tasks have small heaps."""
 
 
 def main() -> int:
     """Do what the command line says."""
+    _end_with_the_other_side()
     folder, role = Path(sys.argv[1]), sys.argv[2]
     asked, told = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # Whatever a library prints goes to the log of the task.
@@ -69,8 +76,11 @@ def _do_tasks(worker: Any, round_: Round, asked: IO[bytes], told: IO[bytes]) -> 
 
 
 def _do_part(worker: Any, round_: Round, part: int, asked: IO[bytes], told: IO[bytes]) -> None:
-    for number in _numbers(asked):
-        worker.take((part, number), round_.shared, read_bytes(asked))
+    pieces = ((number, read_bytes(asked)) for number in _numbers(asked))
+    for number, some in groupby(pieces, key=itemgetter(0)):
+        found = [piece for _, piece in some]
+        block = found[0] if len(found) == 1 else b"".join(found)
+        worker.take((part, number), round_.shared, block)
     _tell(told, part, part, worker.part(part, round_.shared))
     _end(told)
 
@@ -83,14 +93,31 @@ def _numbers(asked: IO[bytes]) -> Iterator[int]:
 
 
 def _tell(told: IO[bytes], key: int, number: int, data: Any) -> None:
-    write_int(told, key)
-    write_int(told, number)
-    write_bytes(told, data)
+    view = memoryview(data)
+    for piece, start in enumerate(range(0, max(1, len(view)), PIECE_BYTES)):
+        for one in (key, number, piece):
+            write_int(told, one)
+        write_bytes(told, view[start : start + PIECE_BYTES])
 
 
 def _end(told: IO[bytes]) -> None:
     write_int(told, END)
     told.flush()
+
+
+def _end_with_the_other_side() -> None:
+    """End this process when nobody can write to its standard input any more.
+
+    It may compute for minutes before it reads again, and nobody wants that then.
+    """
+    gone = select.poll()
+    gone.register(sys.stdin.fileno(), 0)
+
+    def wait() -> None:
+        gone.poll()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _refuse(folder: Path, error: CuestaError) -> int:

@@ -27,6 +27,8 @@ from cuesta.engines.spark.java import JAVA_MIN, find_java
 from cuesta.errors import CuestaError, EngineError
 from cuesta.trial import Outcome, Phase, Trial
 
+ON_YARN = " on YARN"
+"""Stands behind the version of Hadoop where other processes than this one's have done the work."""
 JAR = jarfile.FOLDER / "cuesta-hadoop-rounds.jar"
 
 
@@ -101,7 +103,8 @@ class HadoopEngine:
             if not isinstance(error, CuestaError):
                 self.close()
             raise
-        versions = {"hadoop": jobs.hadoop_version}
+        where = ON_YARN if options.conf else ""
+        versions = {"hadoop": f"{jobs.hadoop_version}{where}"}
         return replace(outcome, phases=(*start, *outcome.phases), versions=versions)
 
     def told(self) -> Mapping[str, float]:
@@ -143,31 +146,43 @@ class HadoopEngine:
     ) -> list[bytes]:
         """What the tasks found, or with parts what they did, in the order of their numbers."""
         job, round_ = what
+        is_uber = settings.suits_its_master(options, round_)
         with TemporaryDirectory(dir=scratch.absolute(), prefix="job-") as name:
             folder = Path(name)
             (folder / settings.ROUND).write_bytes(pickle.dumps(what))
-
-            def submit(is_uber: bool) -> None:
-                told = settings.of_round(options, what, folder, is_uber)
-                settings.write(told, folder / "settings.xml")
-                self._held.counters["jobs"] += 1
-                self._held.counters.update(jobs.run(folder / "settings.xml", self._tell(round_)))
-
-            is_uber = settings.suits_its_master(options, round_)
             try:
-                submit(is_uber)
+                found = self._submitted(jobs, options, what, folder, is_uber)
             except EngineError:
                 if not is_uber:
                     raise
-                # Tasks that a master does itself have one try only.
-                shutil.rmtree(folder / "found", ignore_errors=True)
-                submit(is_uber=False)
-            found = found_in(folder / "found")
-        if round_.combines:
-            return combined(job.worker(), round_, found)
-        expected = round_.parts or len(round_.tasks)
+                # What a master does itself has one try only.
+                found = self._submitted(jobs, options, what, folder, is_uber=False)
+            except BaseException as error:
+                # Nothing may be written here any more when the folder is removed.
+                if not isinstance(error, CuestaError):
+                    self.close()
+                raise
+        return combined(job.worker(), round_, found) if round_.combines else found
+
+    def _submitted(
+        self, jobs: Jobs, options: Options, what: tuple[Job, Round], folder: Path, is_uber: bool
+    ) -> list[bytes]:
+        """The results of a job. Errors: `EngineError` where it fails, or some are not there."""
+        job, round_ = what
+        results = folder / "found"
+        shutil.rmtree(results, ignore_errors=True)
+        results.mkdir()
+        told = settings.of_round(options, what, folder, is_uber)
+        settings.write(told, folder / "settings.xml")
+        self._held.counters["jobs"] += 1
+        self._held.counters.update(jobs.run(folder / "settings.xml", self._tell(round_)))
+        found = found_in(results)
+        expected = settings.results_of(round_, job.means, is_uber)
         if len(found) != expected:
-            raise EngineError(f"engine hadoop: a job has {len(found)} results, not {expected}")
+            raise EngineError(
+                f"engine hadoop: a job has {len(found)} results, not {expected}; do all nodes "
+                f"share {folder.parent}?"
+            )
         return found
 
     def _tell(self, round_: Round) -> Callable[[float], None]:

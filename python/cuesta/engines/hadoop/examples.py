@@ -8,8 +8,15 @@ import subprocess
 import time
 from pathlib import Path
 
+from cuesta.engines import rounds
 from cuesta.engines.hadoop.jobs import hadoop_jars
-from cuesta.engines.hadoop.settings import CLIENT_HEAP_BYTES, MIB, Options
+from cuesta.engines.hadoop.settings import (
+    CLIENT_BYTES,
+    CLIENT_HEAP_BYTES,
+    MASTER_BYTES,
+    MIB,
+    Options,
+)
 from cuesta.engines.spark.java import find_java
 from cuesta.errors import EngineError, EngineMissing, InputError
 from cuesta.trial import Outcome, Phase, Trial, is_remote
@@ -35,21 +42,24 @@ def sort(trial: Trial, options: Options, output: Path, scratch: Path) -> Outcome
         )
     if len(trial.inputs) > 1:
         raise InputError("--engine-option examples sorts one file or folder; give one")
+    least = (trial.threads * CONTAINER_MIB + CLIENT_BYTES // MIB + MASTER_BYTES // MIB) * MIB
+    rounds.check_memory(trial, least, f"TeraSort with {trial.threads} tasks at once")
     given, parts = trial.inputs[0], scratch / "parts"
     source = given if is_remote(given) else f"file://{Path(given).absolute()}"
     started = time.perf_counter()
-    _run(trial, options, [source, f"file://{parts.absolute()}"])
+    _run(trial, options, [source, f"file://{parts.absolute()}"], scratch)
     sorted_at = time.perf_counter()
     records = _joined(sorted(parts.glob("part-r-*")), output / "sorted.dat") // 100
     phases = (
         Phase(name="sort", seconds=sorted_at - started, bytes=records * 100, rows=records),
         Phase(name="join parts", seconds=time.perf_counter() - sorted_at, bytes=records * 100),
     )
-    shutil.rmtree(parts)
+    for left in (parts, scratch / "hadoop"):
+        shutil.rmtree(left, ignore_errors=True)
     return Outcome(phases=phases, counts={"records": records, "tasks": trial.threads})
 
 
-def _run(trial: Trial, options: Options, places: list[str]) -> None:
+def _run(trial: Trial, options: Options, places: list[str], scratch: Path) -> None:
     java = find_java(os.environ)
     if java is None:
         raise EngineMissing("engine hadoop needs Java 17 or newer")
@@ -63,6 +73,8 @@ def _run(trial: Trial, options: Options, places: list[str]) -> None:
             for kind in ("map", "reduce")
             for mode, name in (("job.running.", ".limit"), ("local.", ".tasks.maximum"))
         },
+        "mapreduce.framework.name": "yarn" if options.conf else "local",
+        **({} if options.conf else {"hadoop.tmp.dir": scratch.absolute() / "hadoop"}),
         **options.hadoop,
     }
     heap = CLIENT_HEAP_BYTES // MIB + (0 if options.conf else trial.threads * HEAP_MIB)

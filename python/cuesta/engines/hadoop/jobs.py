@@ -26,7 +26,7 @@ from cuesta.engines.spark.java import find_java
 from cuesta.errors import EngineError, EngineMissing
 
 MAIN = "cuesta.mapreduce.Rounds"
-STOP_SECONDS = 10.0
+STOP_SECONDS = 30.0
 """How long the JVM may take to kill its job and to end."""
 LINE_CHARACTERS_MAX = 300
 _JARS = ("hadoop-client-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar", "log4j-*.jar")
@@ -56,7 +56,7 @@ class Jobs:
         self._process = subprocess.Popen(
             [
                 *(str(java.home / "bin" / "java"), f"-Xmx{heap // MIB}m", "-XX:+UseSerialGC"),
-                *("-Djava.net.preferIPv4Stack=true", "-Dlog4j2.level=WARN"),
+                *("-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true", "-Dlog4j2.level=WARN"),
                 *("-cp", os.pathsep.join(map(str, classes)), MAIN),
             ],
             stdin=subprocess.PIPE,
@@ -91,7 +91,7 @@ class Jobs:
                 case "refused":
                     raise _refusal(settings.parent)
                 case "failed":
-                    raise EngineError(f"engine hadoop: {text[:LINE_CHARACTERS_MAX]}{self._said()}")
+                    raise EngineError(f"engine hadoop: {_remedy(text)}{self._said()}")
 
     def close(self) -> None:
         """End the JVM, which kills a job that runs."""
@@ -130,12 +130,31 @@ class Jobs:
 
 def found_in(folder: Path) -> list[bytes]:
     """What the job has written there, in the order of its tasks or parts."""
-    found: dict[int, bytes] = {}
+    found: dict[int, list[bytes]] = {}
     for path in folder.glob("part-*"):
         with path.open("rb") as file:
             while (number := read_int(file)) is not None:
-                found[number] = read_bytes(file)
-    return [found[number] for number in sorted(found)]
+                found.setdefault(number, []).append(read_bytes(file))
+    return [b"".join(found[number]) for number in sorted(found)]
+
+
+_SIGNS = {
+    "Permission denied": "containers run as another user than this one, who cannot read the "
+    "round; ask for LinuxContainerExecutor with limit-users=false",
+    "Mkdirs failed": "containers run as another user than this one, who cannot write here; ask for "
+    "LinuxContainerExecutor with limit-users=false",
+    "UnsupportedClassVersionError": "the nodes' Java is older than 8",
+    "Invalid resource request": "a container may not be so large there; give less --memory, or "
+    "more --threads",
+    "Java heap space": "a task of Hadoop ran out of memory; give more by --engine-option "
+    "mapreduce.map.java.opts and mapreduce.reduce.java.opts",
+}
+
+
+def _remedy(text: str) -> str:
+    """What is known of a failure, with Hadoop's own words."""
+    known = next((remedy for sign, remedy in _SIGNS.items() if sign in text), None)
+    return f"{known} ({text[:LINE_CHARACTERS_MAX]})" if known else text[:LINE_CHARACTERS_MAX]
 
 
 def _refusal(folder: Path) -> cuesta.errors.CuestaError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from cuesta.engines.rounds import Job, Round
+from cuesta.engines.rounds import Job, Means, Round
 from cuesta.errors import InputError
 from cuesta.trial import Trial
 
@@ -109,17 +109,32 @@ def suits_its_master(options: Options, round_: Round) -> bool:
     return bool(options.conf) and not round_.parts and round_.size_bytes < UBER_BYTES
 
 
+def slice_of(round_: Round, means: Means, is_uber: bool) -> int:
+    """How many of a round's tasks one of Hadoop's does, one after the other."""
+    at_once = 1 if is_uber else means.slots
+    return max(1, -(-len(round_.tasks) // at_once))
+
+
+def results_of(round_: Round, means: Means, is_uber: bool) -> int:
+    """How many results a job of that round has: where they combine, one a slice."""
+    count = len(round_.tasks)
+    if round_.parts or not round_.combines:
+        return round_.parts or count
+    return -(-count // slice_of(round_, means, is_uber))
+
+
 def of_round(
     options: Options, what: tuple[Job, Round], folder: Path, is_uber: bool
 ) -> dict[str, str]:
     """Hadoop's settings for a round whose files are in `folder`."""
     job, round_ = what
     means = job.means
-    count, slots = len(round_.tasks), means.slots
-    container = (JVM_BYTES + PYTHON_BYTES + means.memory_bytes // (slots + 1)) // MIB
-    at_once = 1 if is_uber else slots
-    master = container if is_uber else MASTER_BYTES // MIB
+    slots = means.slots
+    child_bytes = PYTHON_BYTES + means.memory_bytes // slots
+    container = (JVM_BYTES + child_bytes) // MIB
+    master = (MASTER_BYTES + child_bytes if is_uber else MASTER_BYTES) // MIB
     found = {
+        "mapreduce.framework.name": "yarn" if options.conf else "local",
         "mapreduce.job.name": f"cuesta {job.workload}: {round_.phase}",
         "mapreduce.output.fileoutputformat.outputdir": f"file://{folder}/found",
         "mapreduce.task.io.sort.mb": str(SORT_MIB),
@@ -130,11 +145,15 @@ def of_round(
         "yarn.app.mapreduce.am.command-opts": f"-Xmx{MASTER_HEAP_BYTES // MIB}m {JVM_WORDS}",
         # How often the master asks YARN for containers.
         "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms": "200",
-        "cuesta.round.tasks": str(count),
-        "cuesta.round.slice": str(-(-count // max(1, min(at_once, count)))),
+        # How long it may take to end by itself.
+        "yarn.app.mapreduce.am.hard-kill-timeout-ms": "3000",
+        # Of a part's shuffle: on one machine all parts share a heap.
+        "mapreduce.reduce.memory.totalbytes": str(HEAP_BYTES),
+        "cuesta.round.tasks": str(len(round_.tasks)),
+        "cuesta.round.slice": str(slice_of(round_, means, is_uber)),
         "cuesta.round.parts": str(round_.parts),
         "cuesta.round.folder": str(folder),
-        "cuesta.round.child": f"{sys.executable},-m,cuesta.engines.hadoop.child",
+        "cuesta.round.python": sys.executable,
     }
     for kind in ("map", "reduce"):
         found |= {
@@ -142,11 +161,23 @@ def of_round(
             f"mapreduce.{kind}.java.opts": f"-Xmx{HEAP_BYTES // MIB}m {JVM_WORDS}",
             f"mapreduce.job.running.{kind}.limit": str(slots),
             f"mapreduce.local.{kind}.tasks.maximum": str(slots),
+            # Two attempts write to the same places, and one may outlive its job.
+            f"mapreduce.{kind}.speculative": "false",
         }
-        for name in PASSED_ON:
-            if os.environ.get(name):
-                found[f"mapreduce.{kind}.env.{name}"] = os.environ[name]
+    if options.conf is None:
+        found["hadoop.tmp.dir"] = f"{folder}/hadoop"
+    for where in ("mapreduce.map.env", "mapreduce.reduce.env", "yarn.app.mapreduce.am.env"):
+        found |= {f"{where}.{name}": value for name, value in _environment().items()}
     return found | dict(options.hadoop)
+
+
+def _environment() -> dict[str, str]:
+    """What children have of this process on other nodes: paths from the root, names in UTF-8."""
+    given = {name: os.environ[name] for name in PASSED_ON if os.environ.get(name)}
+    if "PYTHONPATH" in given:
+        places = given["PYTHONPATH"].split(os.pathsep)
+        given["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, places))
+    return given | {"LC_ALL": "C.UTF-8"}
 
 
 def write(settings: Mapping[str, str], path: Path) -> None:

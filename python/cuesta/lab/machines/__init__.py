@@ -14,12 +14,26 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from cuesta.errors import EngineError, InputError
+from cuesta.lab.child import HeldSignals
 from cuesta.lab.machines import disks, groups, links, memory
 from cuesta.lab.machines.factors import NAMES, OF_LINKS, Factor, Wanted, parse
-from cuesta.lab.machines.journal import Journal, Undo
+from cuesta.lab.machines.journal import LEFT, Journal, Undo
 from cuesta.lab.machines.place import Node, Place
 
-__all__ = ["NAMES", "OF_LINKS", "Factor", "Node", "Place", "apply", "parse", "refusal", "sweep"]
+__all__ = [
+    "NAMES",
+    "OF_LINKS",
+    "Factor",
+    "Node",
+    "Place",
+    "apply",
+    "holds_a_trial_alone",
+    "parse",
+    "put_back",
+    "refusal",
+    "sweep",
+]
 
 _UNDO: Mapping[str, Undo] = {
     groups.GROUP: groups.undo_group,
@@ -53,21 +67,38 @@ def apply(machine: Mapping[str, object], place: Place) -> Iterator[Place]:
     the same process. Errors: `InputError` where this machine cannot, or misses a rate by far;
     `EngineError` where something could not be undone.
     """
-    from cuesta.errors import InputError
-
     why = refusal(machine)
     if why:
         raise InputError(why)
+    # A trial without factors, too, would be held to what another has left.
+    put_back()
     if not machine:
         yield place
         return
-    for _ in sweep():
-        pass
     journal = Journal(_UNDO)
     try:
         yield _made(journal, parse(machine), place)
     finally:
-        journal.undo()
+        held = HeldSignals()
+        with held:
+            journal.undo()
+        held.deliver()
+
+
+def put_back() -> None:
+    """Undo what processes that were killed have left, where we may.
+
+    Errors: `EngineError` where something is left.
+    """
+    if os.geteuid() == 0:
+        left = [told for told in sweep() if LEFT in told]
+        if left:
+            raise EngineError(left[0])
+
+
+def holds_a_trial_alone() -> bool:
+    """Whether rates of disks are those of the trial's own group, as in version 2 of the groups."""
+    return groups.second()
 
 
 def sweep() -> Iterator[str]:

@@ -17,6 +17,9 @@ from cuesta.errors import CuestaError, EngineError
 FOLDER = Path("/run/cuesta/machines")
 """In memory, as what the journals tell of is gone too when the machine is started again."""
 
+LEFT = "has left"
+"""In the sentence about what could not be undone."""
+
 _NAME = re.compile(r"(\d+)-(\d+)\.jsonl")
 
 Step = Mapping[str, str]
@@ -52,7 +55,7 @@ class Journal:
             if not lives(path):
                 left = list(_undo_all(path, self._undo))
                 if left:
-                    yield f"process {pid} was killed and has left {'; '.join(left)}"
+                    yield f"process {pid} was killed and {LEFT} {'; '.join(left)}"
                 else:
                     yield f"put back what process {pid}, now killed, had changed of the machine"
 

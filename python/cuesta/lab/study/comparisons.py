@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -35,6 +35,7 @@ class Factors:
     rows: Sequence[Table]
     cells: Mapping[frozenset[tuple[str, str]], Table]
     without: Sequence[Mapping[str, Sequence[str]]] = ()
+    meant: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: Table) -> Factors:
@@ -44,11 +45,18 @@ class Factors:
             {name: [one] if isinstance(one, str) else one for name, one in row["where"].items()}
             for row in result["file"].get("without", [])
         ]
-        return cls(rows=result["factors"], cells=cells, without=without)
+        # What is tried at a smaller size has fewer levels, and is not held to the others.
+        rows = [] if result.get("smoke") else result["file"].get("factor", [])
+        meant = {row["name"]: [level["name"] for level in row["levels"]] for row in rows}
+        return cls(rows=result["factors"], cells=cells, without=without, meant=meant)
 
     def levels(self, factor: str) -> list[Table]:
         """The levels of a factor, in the order of the file."""
         return next((list(row["levels"]) for row in self.rows if row["name"] == factor), [])
+
+    def meant_levels(self, factor: str) -> list[str]:
+        """Names of the levels that the file gives a factor, also those that were not run."""
+        return list(self.meant.get(factor) or (row["name"] for row in self.levels(factor)))
 
     def title(self, factor: str, level: str) -> str:
         """What a level is called."""
@@ -115,11 +123,16 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The comparisons of a claim; `missing` are the levels without a verified run on a side."""
+    """The comparisons of a claim; `missing` are the levels without a verified run on a side.
+
+    Of several pairs of sides each must be there at as many levels as are `needed`, or the
+    comparisons are not `complete`.
+    """
 
     parts: tuple[Part, ...]
     missing: tuple[str, ...]
     needed: int
+    complete: bool = True
 
     @property
     def verdict(self) -> str:
@@ -127,7 +140,8 @@ class Found:
         if any(part.refuted for part in self.parts):
             return DOES_NOT_HOLD
         enough = len({tuple(part.levels.values()) for part in self.parts}) >= self.needed
-        return HOLDS if enough and all(part.holds for part in self.parts) else UNDECIDED
+        holds = enough and self.complete and all(part.holds for part in self.parts)
+        return HOLDS if holds else UNDECIDED
 
 
 def compared(claim: Table, factors: Factors, seed: int) -> Found:
@@ -153,24 +167,30 @@ def _over_levels(
 ) -> Found:
     """The ratio of two sides at each level of `over`, if any, for each pair of sides."""
     over = claim.get("over")
-    levels = [{over: row["name"]} for row in factors.levels(over)] if over else [{}]
+    levels = [{over: name} for name in factors.meant_levels(over)] if over else [{}]
     pairs = list(pairs)
     meant = [
         chosen
         for chosen in levels
         if all(factors.is_meant(_named(claim, side, chosen)) for pair in pairs for side in pair)
     ]
-    parts = []
-    missing: list[str] = []
-    for upper, lower in pairs:
-        for chosen in meant:
-            sides = [_side(claim, factors, side, chosen) for side in (upper, lower)]
-            if all(sides):
-                parts.append(_part(chosen, sides[0], sides[1], bounds))
-            elif not missing or missing[-1] not in chosen.values():
-                missing += chosen.values()
+    parts: list[Part] = []
+    missing: dict[str, None] = {}
     needed = min(LEVELS_LEAST, max(1, len(meant)))
-    return Found(parts=tuple(parts), missing=tuple(missing), needed=needed)
+    complete = True
+    for pair in pairs:
+        before = len(parts)
+        for chosen in meant:
+            upper, lower = (_side(claim, factors, side, chosen) for side in pair)
+            if upper and lower:
+                parts.append(_part(chosen, upper, lower, bounds))
+                continue
+            for side, samples in zip(pair, (upper, lower), strict=True):
+                if not samples:
+                    named = _named({}, side, chosen)
+                    missing |= dict.fromkeys(chosen.values() or named.values())
+        complete &= len(parts) - before >= needed
+    return Found(parts=tuple(parts), missing=tuple(missing), needed=needed, complete=complete)
 
 
 def _trend(claim: Table, factors: Factors) -> Found:
@@ -181,9 +201,9 @@ def _trend(claim: Table, factors: Factors) -> Found:
     """
     over = claim["over"]
     names = [
-        row["name"]
-        for row in factors.levels(over)
-        if factors.is_meant(_named(claim, {}, {over: row["name"]}))
+        name
+        for name in factors.meant_levels(over)
+        if factors.is_meant(_named(claim, {}, {over: name}))
     ]
     samples = {name: _side(claim, factors, {}, {over: name}) for name in names}
     run = [name for name in names if samples[name]]
@@ -218,14 +238,38 @@ def _exponent(claim: Table, factors: Factors, seed: int) -> Found:
     rows = factors.levels(over)
     samples = {row["name"]: _side(claim, factors, {}, {over: row["name"]}) for row in rows}
     run = {float(row["value"]): samples[row["name"]] for row in rows if samples[row["name"]]}
-    missing = tuple(name for name, side in samples.items() if not side)
+    meant = [
+        name
+        for name in factors.meant_levels(over)
+        if factors.is_meant(_named(claim, {}, {over: name}))
+    ]
+    missing = tuple(name for name in meant if not samples.get(name))
     low, high = (float(one) for one in claim["exponent"])
-    enough = len(run) >= max(2, min(LEVELS_LEAST, len(rows)))
-    if not enough:
+    enough = len(run) >= max(2, min(LEVELS_LEAST, len(meant)))
+    if not enough or not any(one > 0 for side in run.values() for one in side):
         return Found(parts=(), missing=missing, needed=1)
     repeats = min(len(side) for side in run.values())
-    part = Part(levels={}, ratio=slope(run, seed), low=low, high=high, repeats=repeats)
-    return Found(parts=(part,), missing=missing, needed=1)
+    parts = [Part(levels={}, ratio=slope(run, seed), low=low, high=high, repeats=repeats)]
+    named = {float(row["value"]): row["name"] for row in rows}
+    for before, after in pairwise(sorted(run)):
+        part = Part(
+            levels={over: named[after]},
+            ratio=_step_slope(run, before, after),
+            low=low,
+            high=high,
+            repeats=min(len(run[before]), len(run[after])),
+        )
+        # A line through points that bend may have any slope.
+        if part.refuted:
+            parts.append(part)
+    return Found(parts=tuple(parts), missing=missing, needed=1)
+
+
+def _step_slope(run: Mapping[float, Sequence[float]], before: float, after: float) -> Interval:
+    """The slope from one value to the next, in logarithms."""
+    step, moved = math.log(after / before), ratio(run[after], run[before])
+    median, low, high = (math.log(one) / step for one in (moved.median, moved.low, moved.high))
+    return Interval(median=median, low=low, high=high)
 
 
 def _side(claim: Table, factors: Factors, side: Table, over: Mapping[str, str]) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cuesta.lab.machines.factors import OF_DISKS
 from cuesta.lab.record import SETUP_PHASES, Record, one_run_seconds
 
 UNITS = {
@@ -62,13 +63,16 @@ def measures(record: Record) -> dict[str, float]:
     logged = record.get("engine_log", {})
     found |= {f"{LOG}{name}": float(one) for name, one in logged.items()}
     found["input"] = float(sum(one["bytes"] for one in record["inputs"]))
-    return found | _over_time(record.get("timeline", {}))
+    asked = record.get("machine_factors", {}).get("asked", {})
+    return found | _over_time(record.get("timeline", {}), has_own=bool(OF_DISKS & asked.keys()))
 
 
-def _over_time(timeline: Mapping[str, Any]) -> dict[str, float]:
-    """Sums of the columns of a time line."""
+def _over_time(timeline: Mapping[str, Any], *, has_own: bool) -> dict[str, float]:
+    """Sums of the columns of a time line; of its own devices alone where a trial has some."""
     devices = timeline.get("devices", {})
-    own = {name: one for name, one in devices.items() if name.startswith(_OWN_DEVICE)} or devices
+    own = {
+        name: one for name, one in devices.items() if not has_own or name.startswith(_OWN_DEVICE)
+    }
     groups = [
         (MACHINE, timeline.get("machine", {})),
         (PRESSURE, timeline.get("pressure", {})),

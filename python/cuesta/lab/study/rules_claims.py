@@ -36,7 +36,10 @@ def base(evidence: Evidence) -> Judged:
             "measured."
         )
         for claim in ratios
-        if not any(samples(cell, _measure(claim)) for cell in _cells(evidence, claim, "than"))
+        if not any(
+            samples(cell, _measure({**claim, **claim["than"]}))
+            for cell in _cells(evidence, claim, "than")
+        )
     ]
     for view in views:
         breaches += _without_base(evidence, view)
@@ -100,7 +103,9 @@ def _unsound(evidence: Evidence, claim: Fields) -> Iterator[Breach]:
         over = str(claim.get("over") or "")
         exist = len(evidence.factors.get(over, ()))
         levels = {(one.get("levels") or {}).get(over) for one in parts} - {None}
-        if over and levels and len(levels) < min(LEVELS_MIN, exist):
+        # A trend is seen at the levels after the first.
+        least = min(LEVELS_MIN, exist) - ("trend" in claim)
+        if over and levels and len(levels) < least:
             text = f"`{name}` is said to hold over {over}, of which {len(levels)} levels were seen."
             yield Breach(text=text)
 
@@ -130,7 +135,8 @@ def plots(evidence: Evidence) -> Judged:
 
 
 def _cells(evidence: Evidence, claim: Fields, side: str) -> list[Fields]:
-    return evidence.matching({**(claim.get("where") or {}), **claim[side]})
+    named = {**(claim.get("where") or {}), **claim[side]}
+    return evidence.matching({name: one for name, one in named.items() if name != "measure"})
 
 
 def _measure(view: Fields) -> str:

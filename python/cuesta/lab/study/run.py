@@ -21,10 +21,13 @@ from cuesta.lab.study.claims import judged
 from cuesta.lab.study.measures import measures
 from cuesta.lab.study.model import Study
 from cuesta.lab.study.result import RUNS, Found, Result
+from cuesta.lab.study.settings import Settings
 from cuesta.lab.study.trials import Means
 from cuesta.machine import cores_usable
 from cuesta.units import format_seconds
 
+WRONG = "wrong.json"
+"""In the folder of a combination: which repeat had a wrong answer, and how it was seen."""
 SETTINGS = "settings.json"
 """In the folder of a combination: what its runs were run with."""
 TIGHT_BY = "work"
@@ -67,6 +70,8 @@ def prepared(study: Study, output: Path, means: Means, hears: Observer) -> tuple
     Errors: as `run`.
     """
     combined = combinations(study, means.memory_bytes)
+    # What an earlier study has left of the machine, perhaps in folders of this one.
+    machines.put_back()
     output.mkdir(parents=True, exist_ok=True)
     hears.note(estimate.sentence(study, combined, _earlier(output)))
     asked = {name for one in combined if not one.left_out for name in one.settings.inputs}
@@ -97,13 +102,24 @@ def _refusal(one: Combination, places: dict[str, tuple[str, str]], means: Means)
         return f"needs {own.cores * own.nodes} cores, there are {cores_usable()}"
     if own.nodes > 1 and means.cluster is None:
         return "needs several nodes"
-    if why := machines.refusal(own.machine):
+    if why := machines.refusal(own.machine) or _unheld(own):
         return why
     try:
         paths = [places[name][0] for name in own.inputs]
         return lacking(means.engine(own.engine), trials.trial_of(own, paths))
     except EngineMissing as error:
         return str(error)
+
+
+def _unheld(own: Settings) -> str | None:
+    """Why processes beside the trial's own would not be held to its factors, or None."""
+    asked = own.machine.keys()
+    if own.nodes > 1 and {"memory-group", "cpu-quota"} & asked and not machines.OF_LINKS & asked:
+        return "memory-group and cpu-quota hold no nodes of their own; add link-rate"
+    is_beside = own.nodes > 1 or own.store_bytes is not None
+    if is_beside and "disk-rate" in asked and machines.holds_a_trial_alone():
+        return "disk-rate holds a trial alone here, not a store or nodes beside it"
+    return None
 
 
 class Work:
@@ -163,7 +179,11 @@ class Work:
         one = own.combination
         place = f"{RUNS}/{one.name}/{repeat}"
         folder = self._output / place
+        wrong_file = folder.parent / WRONG
         began = time.monotonic()
+        if wrong_file.is_file():
+            own.failed.append(json.loads(wrong_file.read_text(encoding="utf-8")))
+            return None
         try:
             if (folder / record.FILE_NAME).is_file():
                 kept = record.read(folder)
@@ -177,7 +197,11 @@ class Work:
         except CuestaError as error:
             measured = None
             wrong = isinstance(error, VerificationError)
-            own.failed.append({"repeat": repeat, "why": str(error), "wrong": wrong})
+            failed = {"repeat": repeat, "why": str(error), "wrong": wrong}
+            own.failed.append(failed)
+            if wrong:
+                # Whoever goes on with the study shall not be lucky.
+                wrong_file.write_text(json.dumps(failed), encoding="utf-8")
             self._hears.note(f"{one.name} failed: {error}")
         spent = time.monotonic() - began
         typed = own.measures.get("typed", [])

@@ -19,6 +19,8 @@ from cuesta.lab.study.settings import TIER, Settings
 from cuesta.trial import Trial, is_remote
 from cuesta.workloads import get_workload
 
+ANSWER = ".answer"
+"""Ends the name of the folder of a trial's answer, which is beside that of its record."""
 SCRATCH_MARK = "{scratch}"
 """Stands in an option of an engine for all scratch folders, between commas."""
 
@@ -97,7 +99,10 @@ def run(own: Settings, given: Sequence[str], output: Path, means: Means, hears: 
         here = machines.Place(folder=output.parent, inputs=trial.inputs)
         place = stack.enter_context(machines.apply(own.machine, here))
         trial = replace(trial, inputs=place.inputs)
-        written = next((folder / "answer" for folder in place.output_folders), output)
+        # Not where its record will stand: that is there once all of the trial has ended well.
+        local = output.with_name(f"{output.name}{ANSWER}")
+        shutil.rmtree(local, ignore_errors=True)
+        written = next((folder / "answer" for folder in place.output_folders), local)
         scratch = None if own.scratch in (None, TIER) else Path(str(own.scratch))
         scratch = next(iter(place.scratch_folders), scratch)
         cache = own.cache
@@ -127,6 +132,7 @@ def run(own: Settings, given: Sequence[str], output: Path, means: Means, hears: 
     if own.nodes > 1:
         found["nodes"] = own.nodes
     keep_record(found, output)
+    shutil.rmtree(output.with_name(f"{output.name}{ANSWER}"), ignore_errors=True)
     return found
 
 
@@ -175,6 +181,9 @@ def _in_store(
 
 def keep_record(found: Record, folder: Path) -> None:
     """Leave the record alone of an answer: a study keeps times, not answers."""
+    partial = folder.with_name(f".{folder.name}")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    record.write(found, partial)
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    record.write(found, folder)
+    partial.replace(folder)

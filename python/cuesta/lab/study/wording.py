@@ -55,7 +55,9 @@ def _told(claim: Table, factors: Factors, found: Found) -> str:
     if "exponent" in claim:
         title = next(row["title"] or row["name"] for row in factors.rows if _is(row, claim))
         told = _interval(found.parts[0], inverse=False)
-        return f"{quantity(claim)} went with {title} to the power {told}"
+        bent = [f"{_interval(part)} up{_at(factors, part)}" for part in found.parts[1:]]
+        bends = f", but to {_listed(bent)}" if bent else ""
+        return f"{quantity(claim)} went with {title} to the power {told}{bends}"
     if "trend" in claim:
         return _trend(claim, factors, found)
     if "same" in claim:
@@ -94,7 +96,11 @@ def _compared(claim: Table, factors: Factors, found: Found, sides: tuple[str, st
 
 def _trend(claim: Table, factors: Factors, found: Found) -> str:
     over = claim["over"]
-    titles = {row["name"]: factors.title(over, row["name"]) for row in factors.levels(over)}
+    titles = {
+        row["name"]: factors.title(over, row["name"])
+        for row in factors.levels(over)
+        if factors.is_meant({**claim.get("where", {}), over: row["name"]})
+    }
     run = [name for name in titles if name not in found.missing]
     falls = claim["trend"] == "falls"
     if claim["trend"] == "flat":
@@ -122,13 +128,20 @@ def _closing(claim: Table, factors: Factors, found: Found) -> str:
     if not found.parts and not found.missing:
         return "; no verified run on a side"
     if found.missing:
-        names = ", ".join(factors.title(claim["over"], name) for name in found.missing)
+        names = ", ".join(_missing_title(claim, factors, name) for name in found.missing)
         told += f"; no verified run to compare at {names}"
     if found.verdict == UNDECIDED and any(part.verdict == UNDECIDED for part in found.parts):
         told += f"; {_lacking(found.parts)}"
     elif found.verdict == UNDECIDED and len(found.parts) < found.needed:
         told += "; too few levels to decide"
     return told
+
+
+def _missing_title(claim: Table, factors: Factors, name: str) -> str:
+    """Of a level of what a claim must hold over, or else of one that a side names."""
+    named = [claim["over"]] if "over" in claim else [row["name"] for row in factors.rows]
+    titles = (factors.title(factor, name) for factor in named)
+    return next((title for title in titles if title != name), name)
 
 
 def _lacking(parts: Sequence[Part]) -> str:

@@ -6,9 +6,12 @@ import java.io.IOException;
 import org.apache.hadoop.io.WritableComparable;
 import org.apache.hadoop.io.WritableComparator;
 
-/** The part that a block is for, and the number of the task that sends it; neither is negative. */
+/**
+ * The part that a block is for, the number of the task that sends it, and which piece of it this
+ * is; none is negative.
+ */
 public final class BlockKey implements WritableComparable<BlockKey> {
-  private static final int BYTES = 2 * Integer.BYTES;
+  private static final int BYTES = 3 * Integer.BYTES;
 
   static {
     WritableComparator.define(BlockKey.class, new ByBytes());
@@ -16,13 +19,15 @@ public final class BlockKey implements WritableComparable<BlockKey> {
 
   private int part;
   private int number;
+  private int piece;
 
   /** For Hadoop, which fills it by {@link #readFields}. */
   public BlockKey() {}
 
-  BlockKey(int part, int number) {
+  BlockKey(int part, int number, int piece) {
     this.part = part;
     this.number = number;
+    this.piece = piece;
   }
 
   int part() {
@@ -37,28 +42,31 @@ public final class BlockKey implements WritableComparable<BlockKey> {
   public void write(DataOutput out) throws IOException {
     out.writeInt(part);
     out.writeInt(number);
+    out.writeInt(piece);
   }
 
   @Override
   public void readFields(DataInput in) throws IOException {
     part = in.readInt();
     number = in.readInt();
+    piece = in.readInt();
   }
 
   @Override
   public int compareTo(BlockKey other) {
     int byPart = Integer.compare(part, other.part);
-    return byPart != 0 ? byPart : Integer.compare(number, other.number);
+    int byNumber = byPart != 0 ? byPart : Integer.compare(number, other.number);
+    return byNumber != 0 ? byNumber : Integer.compare(piece, other.piece);
   }
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof BlockKey key && compareTo(key) == 0;
+    return other instanceof BlockKey && compareTo((BlockKey) other) == 0;
   }
 
   @Override
   public int hashCode() {
-    return 31 * part + number;
+    return 31 * (31 * part + number) + piece;
   }
 
   /** The order of keys as they are written: that of their bytes, since no number is negative. */

@@ -2,49 +2,67 @@ package cuesta.mapreduce;
 
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
+import java.io.BufferedReader;
 import java.io.Closeable;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
 import java.io.InterruptedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.io.BytesWritable;
+import org.apache.hadoop.mapreduce.TaskAttemptContext;
 
 /**
  * The process that does the tasks or the part of one of Hadoop's tasks, over its pipes.
  *
- * <p>It is told a number, with bytes where these are a block for it, and tells triples of two
- * numbers and bytes; each side ends with {@link #END}.
+ * <p>It is told a number, with bytes where these are a piece of a block for it, and tells three
+ * numbers and bytes at a time; each side ends with {@link #END}. While it lives, Hadoop is told
+ * that its task makes progress: how long a task takes is no sign that it hangs.
  */
 final class Child implements Closeable {
   static final int END = -1;
   private static final int PIPE_BYTES = 1 << 16;
+  private static final int BEAT_MS = 5000;
+  private static final Set<Process> LIVING = ConcurrentHashMap.newKeySet();
 
-  private final Path errors;
   private final Process process;
   private final DataInputStream told;
   private final DataOutputStream asked;
-
-  /** What a child has told: a block for a part, or what a task or a part has found. */
-  record Told(int key, int number, byte[] bytes) {}
+  private final Thread errors;
+  private final Thread beat;
+  private volatile String lastWord = "it said nothing";
 
   /** Starts one that does `role`: `tasks`, or `part` with its number. */
-  Child(Configuration conf, String... role) throws IOException {
-    List<String> words = new ArrayList<>(List.of(conf.getStrings(Settings.CHILD)));
-    words.add(conf.get(Settings.FOLDER));
-    words.addAll(List.of(role));
-    errors = Files.createTempFile("cuesta-child", ".err");
-    process = new ProcessBuilder(words).redirectError(errors.toFile()).start();
+  Child(TaskAttemptContext context, String... role) throws IOException {
+    Configuration conf = context.getConfiguration();
+    // Paths may hold what means something to Hadoop: neither is looked for here.
+    List<String> words = new ArrayList<>();
+    words.add(conf.getRaw(Settings.PYTHON));
+    words.addAll(Arrays.asList("-m", Settings.MODULE, conf.getRaw(Settings.FOLDER)));
+    words.addAll(Arrays.asList(role));
+    process = new ProcessBuilder(words).start();
+    LIVING.add(process);
     told = new DataInputStream(new BufferedInputStream(process.getInputStream(), PIPE_BYTES));
     asked = new DataOutputStream(new BufferedOutputStream(process.getOutputStream(), PIPE_BYTES));
+    errors = started(() -> passErrors(process.getErrorStream()));
+    beat = started(() -> tellProgress(context));
   }
 
-  /** Has it do a task; what it sends comes by {@link #next} until that is null. */
+  /** Kills all of this JVM. */
+  static void killAll() {
+    LIVING.forEach(Process::destroyForcibly);
+  }
+
+  /** Has it do a task; what it sends is passed on until it has done that. */
   void ask(int number) throws IOException {
     try {
       TypedBytes.write(asked, number);
@@ -54,11 +72,11 @@ final class Child implements Closeable {
     }
   }
 
-  /** Gives it a block. */
-  void give(int number, BytesWritable block) throws IOException {
+  /** Gives it the next piece of a block. */
+  void give(int number, BytesWritable piece) throws IOException {
     try {
       TypedBytes.write(asked, number);
-      TypedBytes.write(asked, block.getBytes(), block.getLength());
+      TypedBytes.write(asked, piece.getBytes(), piece.getLength());
     } catch (IOException broken) {
       throw early();
     }
@@ -69,36 +87,70 @@ final class Child implements Closeable {
     ask(END);
   }
 
-  /** What it tells next; null after the last of what it was asked for. */
-  Told next() throws IOException {
+  /** Writes what it tells, up to the end of what it was asked for last. */
+  void passOn(Output output) throws IOException, InterruptedException {
     try {
-      int key = TypedBytes.readInt(told);
-      return key == END
-          ? null
-          : new Told(key, TypedBytes.readInt(told), TypedBytes.readBytes(told));
+      for (int part = TypedBytes.readInt(told); part != END; part = TypedBytes.readInt(told)) {
+        BlockKey key = new BlockKey(part, TypedBytes.readInt(told), TypedBytes.readInt(told));
+        output.write(key, new BytesWritable(TypedBytes.readBytes(told)));
+      }
     } catch (EOFException end) {
       throw early();
     }
   }
 
+  /** Where what a child tells goes. */
+  interface Output {
+    void write(BlockKey key, BytesWritable bytes) throws IOException, InterruptedException;
+  }
+
   /** Why the pipe has ended: what the child said last. */
-  private IOException early() throws IOException {
+  private IOException early() {
     try {
       int code = process.waitFor();
-      List<String> said = Files.readAllLines(errors);
-      String last = said.isEmpty() ? "it said nothing" : said.get(said.size() - 1);
-      return new IOException("a child has ended with code " + code + ": " + last);
+      errors.join();
+      return new IOException("a child has ended with code " + code + ": " + lastWord);
     } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
       return new InterruptedIOException();
     }
   }
 
+  /** For whoever reads the log of the task. */
+  private void passErrors(InputStream stream) {
+    try (BufferedReader lines =
+        new BufferedReader(new InputStreamReader(stream, StandardCharsets.UTF_8))) {
+      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+        System.err.println(line);
+        lastWord = line;
+      }
+    } catch (IOException error) {
+      // It was killed.
+    }
+  }
+
+  private void tellProgress(TaskAttemptContext context) {
+    try {
+      while (process.isAlive()) {
+        context.progress();
+        Thread.sleep(BEAT_MS);
+      }
+    } catch (InterruptedException closed) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static Thread started(Runnable work) {
+    Thread made = new Thread(work);
+    made.setDaemon(true);
+    made.start();
+    return made;
+  }
+
   @Override
-  public void close() throws IOException {
+  public void close() {
     process.destroyForcibly();
-    // For whoever reads the log of the task.
-    Files.copy(errors, System.err);
-    Files.delete(errors);
+    LIVING.remove(process);
+    beat.interrupt();
   }
 }

@@ -1,12 +1,14 @@
 package cuesta.mapreduce;
 
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -32,19 +34,23 @@ import org.apache.hadoop.util.VersionInfo;
  */
 public final class Rounds {
   private static final int POLL_MS = 50;
+  private static final int KILL_MS = 8000;
 
   /** What Hadoop says of a job of whose end it knows nothing. */
   private static final String NOT_AVAILABLE = "NA";
 
   /** The last attempt of a task that failed has a word of its own. */
   private static final Set<TaskCompletionEvent.Status> FAILED =
-      Set.of(TaskCompletionEvent.Status.FAILED, TaskCompletionEvent.Status.TIPFAILED);
+      EnumSet.of(TaskCompletionEvent.Status.FAILED, TaskCompletionEvent.Status.TIPFAILED);
 
   private static final Map<String, Enum<?>> COUNTERS = counters();
   private static final PrintStream OUT = System.out;
 
   /** The job that runs, if one does. */
   private Job job;
+
+  /** Whether no other job shall be submitted. */
+  private boolean isEnded;
 
   private Rounds() {}
 
@@ -53,13 +59,13 @@ public final class Rounds {
     // What is logged is no answer.
     System.setOut(System.err);
     Rounds rounds = new Rounds();
-    Runtime.getRuntime().addShutdownHook(new Thread(rounds::kill));
+    Runtime.getRuntime().addShutdownHook(new Thread(rounds::end));
     ExecutorService one = Executors.newSingleThreadExecutor();
     say("ready " + VersionInfo.getVersion());
     BufferedReader lines =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-      Path file = Path.of(line);
+      String file = line;
       one.execute(() -> say(rounds.ended(file)));
     }
     System.exit(0);
@@ -71,23 +77,24 @@ public final class Rounds {
   }
 
   /** Has a round done; how that ended. */
-  private String ended(Path file) {
+  private String ended(String file) {
     try {
       Configuration conf = new Configuration();
-      conf.addResource(file.toUri().toURL());
+      conf.addResource(Paths.get(file).toUri().toURL());
       return run(conf);
-    } catch (IOException | ClassNotFoundException | InterruptedException | RuntimeException error) {
-      return "failed " + oneLine(String.valueOf(error.getMessage()));
+    } catch (Throwable error) {
+      // Whatever it is, somebody waits for a word.
+      return "failed " + oneLine(error.toString());
     }
   }
 
   private String run(Configuration conf)
       throws IOException, ClassNotFoundException, InterruptedException {
-    Path refused = Path.of(conf.get(Settings.FOLDER), Settings.REFUSED);
+    File folder = new File(conf.getRaw(Settings.FOLDER));
     Job running = begin(conf);
     try {
       while (!running.isComplete()) {
-        if (Files.exists(refused)) {
+        if (isRefused(folder)) {
           return "refused";
         }
         float reduces = running.getNumReduceTasks() == 0 ? 0 : running.reduceProgress();
@@ -96,7 +103,7 @@ public final class Rounds {
         Thread.sleep(POLL_MS);
       }
       if (!running.isSuccessful()) {
-        return Files.exists(refused) ? "refused" : "failed " + oneLine(why(running));
+        return isRefused(folder) ? "refused" : "failed " + oneLine(why(running));
       }
       count(running.getCounters());
       return "done";
@@ -105,8 +112,17 @@ public final class Rounds {
     }
   }
 
+  /** A folder that is listed is looked at, where a node may remember that a file was not there. */
+  private static boolean isRefused(File folder) {
+    String[] names = folder.list();
+    return names != null && Arrays.asList(names).contains(Settings.REFUSED);
+  }
+
   private synchronized Job begin(Configuration conf)
       throws IOException, ClassNotFoundException, InterruptedException {
+    if (isEnded) {
+      throw new IOException("nothing more is wanted");
+    }
     Job made = Job.getInstance(conf);
     made.setJarByClass(Rounds.class);
     made.setInputFormatClass(TaskNumbers.class);
@@ -124,16 +140,29 @@ public final class Rounds {
     return made;
   }
 
-  /** Kills the job that runs, if it has not ended. */
+  private synchronized void end() {
+    isEnded = true;
+    kill();
+  }
+
+  /** Kills the job that runs, if it has not ended, and its children of this JVM. */
   private synchronized void kill() {
     Job running = job;
     job = null;
     try {
       if (running != null && !running.isComplete()) {
         running.killJob();
+        long until = System.currentTimeMillis() + KILL_MS;
+        while (!running.isComplete() && System.currentTimeMillis() < until) {
+          Child.killAll();
+          Thread.sleep(POLL_MS);
+        }
       }
     } catch (IOException error) {
       // Its cluster has ended, or does not answer: then the job has no use either.
+      Child.killAll();
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 
@@ -148,7 +177,7 @@ public final class Rounds {
     }
     JobStatus status = failed.getStatus();
     String told = status.getFailureInfo();
-    boolean isTold = told != null && !told.isBlank() && !told.equals(NOT_AVAILABLE);
+    boolean isTold = told != null && !told.trim().isEmpty() && !told.equals(NOT_AVAILABLE);
     return isTold ? told : "the job " + status.getState();
   }
 
@@ -176,6 +205,6 @@ public final class Rounds {
   }
 
   private static String oneLine(String text) {
-    return text.strip().replaceAll("\\s+", " ");
+    return text.trim().replaceAll("\\s+", " ");
   }
 }

@@ -14,8 +14,11 @@ final class Settings {
   /** The folder that all nodes share, with the round and what is refused of it. */
   static final String FOLDER = "cuesta.round.folder";
 
-  /** The words that start a child. */
-  static final String CHILD = "cuesta.round.child";
+  /** The Python of children. */
+  static final String PYTHON = "cuesta.round.python";
+
+  /** What it runs. */
+  static final String MODULE = "cuesta.engines.hadoop.child";
 
   /** The file in the folder that says why a task was refused: there is no use in another try. */
   static final String REFUSED = "refused";

@@ -11,19 +11,13 @@ public final class TaskMapper
     extends Mapper<IntWritable, NullWritable, BlockKey, BytesWritable> {
   @Override
   public void run(Context context) throws IOException, InterruptedException {
-    try (Child child = new Child(context.getConfiguration(), "tasks")) {
+    try (Child child = new Child(context, "tasks")) {
       while (context.nextKeyValue()) {
         child.ask(context.getCurrentKey().get());
-        pass(child, context);
+        child.passOn(context::write);
       }
       child.end();
-      pass(child, context);
-    }
-  }
-
-  private static void pass(Child child, Context context) throws IOException, InterruptedException {
-    for (Child.Told told = child.next(); told != null; told = child.next()) {
-      context.write(new BlockKey(told.key(), told.number()), new BytesWritable(told.bytes()));
+      child.passOn(context::write);
     }
   }
 }

@@ -262,7 +262,13 @@ final class StoreClient {
     try (DirectoryStream<Path> records =
         Files.newDirectoryStream(folder.resolve(RECORDS), "*.json")) {
       for (Path file : records) {
-        StoreReply record = new StoreReply(Json.parse(Files.readString(file)), new byte[0]);
+        String text;
+        try {
+          text = Files.readString(file);
+        } catch (java.nio.file.NoSuchFileException gone) {
+          continue; // It is on the under level by now.
+        }
+        StoreReply record = new StoreReply(Json.parse(text), new byte[0]);
         if (CLOSED.contains(record.text("state")) && path.equals(record.text("path"))) {
           throw StoreSession.alone(path);
         }

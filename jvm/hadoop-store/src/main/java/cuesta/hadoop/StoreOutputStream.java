@@ -68,8 +68,9 @@ final class StoreOutputStream extends OutputStream
 
   /** All bytes of another file come first. Errors: as writing. */
   void copy(StoredFile from) throws IOException {
-    for (long done = 0; done < from.sizeBytes(); done = sizeBytes) {
-      from.read(buffer, done);
+    long done = 0;
+    while (done < from.sizeBytes()) {
+      done += from.read(buffer, done);
       flush();
     }
   }

@@ -178,6 +178,24 @@ final class StoreStreamTest {
   }
 
   @Test
+  void filesThatArePutTogetherHaveAllTheirBytes() throws IOException {
+    int[] ends = {0, BYTES / 2, BYTES / 2 + 300_000, BYTES};
+    Path[] parts = new Path[3];
+    for (int part = 0; part < parts.length; part++) {
+      parts[part] = new Path(FILE.getParent(), "part-" + part);
+      write(parts[part], "through", Arrays.copyOfRange(content, ends[part], ends[part + 1]));
+    }
+    system.concat(parts[0], new Path[] {parts[1], parts[2]});
+    byte[] found = new byte[BYTES];
+    try (FSDataInputStream in = system.open(parts[0])) {
+      in.readFully(0, found);
+    }
+    assertEquals(BYTES, system.getFileStatus(parts[0]).getLen());
+    assertArrayEquals(content, found);
+    assertFalse(system.exists(parts[1]));
+  }
+
+  @Test
   void anAbortedFileIsNotThere() throws IOException {
     FSDataOutputStream out = system.create(FILE);
     out.write(content);
