@@ -159,6 +159,11 @@ def test_an_engine_that_lacks_something_is_left_out_and_a_wrong_answer_has_no_ti
     assert len(wrong["failed"]) == 1
     with pytest.raises(VerificationError, match="one: the answer of scan on native is wrong"):
         result.complain(found)
+    # One that goes on with the study is not lucky.
+    engines["native"] = CopyEngine(name="native")
+    again, _ = scan(tmp_path / "wrong", engines)
+    assert again["cells"][0]["failed"] == wrong["failed"]
+    assert again["cells"][0]["measures"] == {}
 
     def dies(*_: object) -> None:
         raise EngineError("it broke")
