@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
@@ -15,7 +16,9 @@ from pathlib import Path
 import pytest
 
 from cuesta.cli.app import call
+from cuesta.engines import get_engine
 from labkit import names
+from storekit import wait_for
 
 COMMAND = [sys.executable, "-m", "cuesta"]
 STOP_SECONDS = 5.0
@@ -84,6 +87,31 @@ def test_a_killed_run_leaves_only_a_name_that_says_partial(large: Path, tmp_path
     (left,) = names(tmp_path)
     assert left == f"out.partial-{process.pid}"
     assert not list((tmp_path / left).rglob("run.json"))
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_what_a_killed_command_has_started_ends_with_it(command: str, tmp_path: Path) -> None:
+    """Ranks say nothing while they compute, and would not find out that nobody listens."""
+    if lacking := get_engine("mpi").missing():
+        pytest.skip(lacking)
+    which = ["--engines", "mpi"] if command == "compare" else ["--engine", "mpi"]
+    words = [command, "dataflow", "--blocks", "20000", "--block-vectors", "1048576", *which]
+    process = start([*words, "-o", str(tmp_path / "out")], "running" if command == "run" else "mpi")
+    wait_for(lambda: len(ranks_of(tmp_path)) > 1)
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not ranks_of(tmp_path))
+
+
+def ranks_of(folder: Path) -> list[int]:
+    """Living ranks whose files are in a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes()
+            if b"cuesta.engines.mpi.rank" in words and os.fsencode(folder) in words:
+                found.append(int(path.parent.name))
+    return found
 
 
 def test_a_stopped_replacement_keeps_the_old_answer(large: Path, tmp_path: Path) -> None:

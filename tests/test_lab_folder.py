@@ -111,3 +111,26 @@ def test_a_full_disk_is_named_as_such(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"pairs\.txt: the disk is full"), folder:
         raise OSError(errno.ENOSPC, "No space left on device", "pairs.txt")
     assert names(tmp_path) == set()
+
+
+def test_a_folder_of_another_run_is_left_alone(tmp_path: Path) -> None:
+    """As of a process of the same number in another container."""
+    folder = AnswerFolder(tmp_path / "out", overwrite=False)
+    other = folder.answer.parent
+    other.mkdir()
+    (other / "theirs").write_text("here")
+    with pytest.raises(InputError, match="is of another run; move it away"), folder:
+        pass
+    assert (other / "theirs").read_text() == "here"
+
+
+def test_an_answer_that_came_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    with AnswerFolder(output, overwrite=False) as folder:
+        (folder.answer / "run.json").write_text("ours")
+        output.mkdir()
+        (output / "run.json").write_text("theirs")
+        with pytest.raises(InputError, match=r"out exists already; .*; this answer is in "):
+            folder.finish()
+    assert (output / "run.json").read_text() == "theirs"
+    assert (folder.answer / "run.json").read_text() == "ours"

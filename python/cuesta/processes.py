@@ -1,15 +1,19 @@
-"""What `/proc` says about this process and those it started."""
+"""What `/proc` says about this process and those it started, and how long those live."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
+import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_SET_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of <sys/prctl.h>."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,3 +116,8 @@ def peak_resident_bytes() -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def die_with_parent(number: int = signal.SIGKILL) -> None:
+    """In a new process: have this signal when the thread that started it is gone."""
+    ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, number)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cuesta.cluster.watchdog import die_with_parent
+from cuesta.processes import die_with_parent
 
 
 class Children:

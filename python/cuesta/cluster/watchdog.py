@@ -9,7 +9,6 @@ watches, even by `kill -9`.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import time
@@ -17,8 +16,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 MARK = "CUESTA_CLUSTER"
-_SET_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of <sys/prctl.h>."""
 
 
 def mark(cluster: str, part: str) -> str:
@@ -103,11 +100,6 @@ def watch_leader(cluster: str, agent_seconds: float, last: Callable[[], None]) -
         last()
 
     return _start(act)
-
-
-def die_with_parent(number: int = signal.SIGKILL) -> None:
-    """In a new process: have this signal when the thread that started it is gone."""
-    ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, number)
 
 
 def _start(act: Callable[[], None]) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuesta.engines import HoldsSession, get_engine
-from cuesta.errors import InputError, VerificationError
+from cuesta.errors import EngineMissing, InputError, VerificationError
 from cuesta.lab import inputs, names, record, remote
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
@@ -89,6 +89,9 @@ def _readable(found: Record, trial: Trial, scratch: Path) -> Trial:
         names.hold(found["names"])
     if any(map(is_remote, trial.inputs)):
         engine = get_engine(trial.engine)
+        lacking = engine.missing()
+        if lacking:
+            raise EngineMissing(lacking)
         try:
             facts = remote.describe(engine, trial, scratch)
             return remote.with_copies(engine, trial, facts, scratch)

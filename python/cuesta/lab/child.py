@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 import cuesta.errors
 from cuesta.engines import NEVER_FORKED
 from cuesta.errors import CuestaError, Defect, EngineError, InputError, only_ours
+from cuesta.processes import die_with_parent
 
 STOP_SECONDS = 10.0
 """How long a child may take to clean up before it is killed."""
@@ -33,19 +35,23 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     held = HeldSignals()
-    process = context.Process(target=_child, args=(work, sender, held), name=f"cuesta-{name}")
+    args = (work, sender, held, os.getpid())
+    process = context.Process(target=_child, args=args, name=f"cuesta-{name}")
     with held:
         process.start()
         sender.close()
     try:
         held.deliver()
+        # One whose error is long waits until it is read.
+        wait([receiver, process.sentinel])
+        said = _said(receiver)
         process.join()
     except BaseException:
         process.terminate()
         process.join(STOP_SECONDS)
         process.kill()
         raise
-    _raise_again(name, process.exitcode or 0, receiver)
+    _raise_again(name, process.exitcode or 0, said)
 
 
 class HeldSignals:
@@ -87,11 +93,14 @@ def _require_forkable() -> None:
                     )
 
 
-def _child(work: Callable[[], None], sender: Connection, held: HeldSignals) -> None:
+def _child(work: Callable[[], None], sender: Connection, held: HeldSignals, parent: int) -> None:
     # Ctrl-C reaches the parent, which passes it on as SIGTERM once.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
+    die_with_parent(signal.SIGTERM)
     try:
+        if os.getppid() != parent:
+            return
         held.deliver()
         work()
     except CuestaError as error:
@@ -108,14 +117,19 @@ def _stop(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _raise_again(name: str, exit_code: int, receiver: Connection) -> None:
-    if receiver.poll():
-        try:
-            class_name, message = receiver.recv()
-        except EOFError:
-            pass
-        else:
-            raise getattr(cuesta.errors, class_name, InputError)(message)
+def _said(receiver: Connection) -> tuple[str, str] | None:
+    """The error of a child that has ended, or waits for that to be read: its class and text."""
+    try:
+        found: tuple[str, str] | None = receiver.recv() if receiver.poll() else None
+    except EOFError:
+        return None
+    return found
+
+
+def _raise_again(name: str, exit_code: int, said: tuple[str, str] | None) -> None:
+    if said:
+        class_name, message = said
+        raise getattr(cuesta.errors, class_name, InputError)(message)
     if exit_code < 0:
         died_of = signal.Signals(-exit_code).name
         hint = "; the machine may have run out of memory" if died_of == "SIGKILL" else ""

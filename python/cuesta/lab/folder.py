@@ -42,8 +42,17 @@ class AnswerFolder:
 
     def __enter__(self) -> AnswerFolder:
         check_output(self.output, overwrite=self._overwrite)
+        if self._partial.exists():
+            # Of a process of the same number on another machine, or kept for somebody to look at.
+            raise InputError(
+                f"{self._partial} is of another run; move it away, or give another --output"
+            )
         try:
-            self.answer.mkdir(parents=True)
+            self._partial.mkdir(parents=True)
+        except OSError as error:
+            raise disk_error(error, str(self.output)) from error
+        try:
+            self.answer.mkdir()
             self._held = hold(self._partial, self.scratch)
             self.scratch.mkdir(parents=True)
         except BaseException as error:
@@ -80,13 +89,26 @@ class AnswerFolder:
                 synchronise(self.answer / mark)
         synchronise(self.answer)
         if self.output.exists():
+            self._check_output_again()
             replaced = replaced_of(self.output, os.getpid())
             self.output.rename(replaced)
-            self.answer.rename(self.output)
+            try:
+                self.answer.rename(self.output)
+            except BaseException:
+                if not self.output.exists():
+                    replaced.rename(self.output)
+                raise
             remove(replaced)
         else:
             self.answer.rename(self.output)
         synchronise(self.output.parent)
+
+    def _check_output_again(self) -> None:
+        """Somebody may have made it meanwhile. Errors: `InputError`, and the answer stays."""
+        try:
+            check_output(self.output, overwrite=self._overwrite)
+        except InputError as error:
+            raise InputError(f"{error}; this answer is in {self.keep()}") from None
 
     def keep(self) -> Path:
         """Leave what was written under its temporary name, for a person to look at."""

@@ -210,18 +210,21 @@ def read(path: Path) -> Record:
 
 
 def trial_of(record: Record) -> Trial:
-    """The trial that a record tells of."""
-    return Trial(
-        workload=record["workload"],
-        engine=record["engine"],
-        inputs=tuple(one["path"] for one in record["inputs"]),
-        parameters=record["parameters"],
-        threads=record["threads"],
-        memory_bytes=record["memory_bytes"],
-        seed=record["seed"],
-        engine_options=record["engine_options"],
-        names=(record.get("names") or {}).get("path"),
-    )
+    """The trial that a record tells of. Errors: `InputError` where it is not whole."""
+    try:
+        return Trial(
+            workload=record["workload"],
+            engine=record["engine"],
+            inputs=tuple(one["path"] for one in record["inputs"]),
+            parameters=record["parameters"],
+            threads=record["threads"],
+            memory_bytes=record["memory_bytes"],
+            seed=record["seed"],
+            engine_options=record["engine_options"],
+            names=(record.get("names") or {}).get("path"),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{FILE_NAME} is not a whole record of a run ({error})") from None
 
 
 def _on_one_line(column: re.Match[str]) -> str:

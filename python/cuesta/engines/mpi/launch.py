@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from typing import Any
 
 import cuesta.errors
 from cuesta.errors import EngineError, EngineMissing
+from cuesta.processes import die_with_parent
 
 STOP_SECONDS = 5.0
 """How long ranks may take to end before they are killed."""
@@ -88,6 +90,8 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
         text=True,
         errors="replace",
         start_new_session=True,
+        # Ranks say nothing meanwhile, and would not find out that nobody listens any more.
+        preexec_fn=functools.partial(die_with_parent, signal.SIGTERM),
         env=os.environ | _AS_ANY_LAUNCHER_LIKES | {"CUESTA_RANKS": str(ranks)},
     )
     try:

@@ -10,11 +10,16 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import cuesta.errors
 from cuesta.errors import CuestaError, Defect, EngineError, only_ours
+
+PASSED_ON_SECONDS = 0.3
+"""How long a launcher may take to pass on a line."""
 
 
 def main() -> int:
@@ -60,9 +65,16 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fail(world: Any, request: dict[str, Any], told: tuple[str, str]) -> None:
+    name, message = told
     _write(Path(request["scratch"]) / "response.json", {"error": told})
+    if "CUESTA_RANKS" not in os.environ:
+        # Ranks that somebody else has started: nobody reads that file. A launcher passes nothing on
+        # any more once they have ended.
+        sys.stderr.write(f"cuesta: {message}\n")
+        sys.stderr.flush()
+        time.sleep(PASSED_ON_SECONDS)
     sys.stderr.flush()
-    world.Abort(3)
+    world.Abort(getattr(cuesta.errors, name, EngineError).exit_code)
 
 
 def _tell(path: Path, error: CuestaError) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from cuesta.engines.spark.options import Settings
+from cuesta.errors import InputError
 
 ARROW_ROWS = 65_536
 ARROW_BYTES = 16 << 20
@@ -14,9 +16,15 @@ ARROW_BYTES = 16 << 20
 def configured(settings: Settings, folder: Path, events: Path) -> dict[str, str]:
     """Spark's settings: ours, and over them the user's.
 
-    Arguments: `folder` is the session's own; `events` is where the event log is written.
+    Arguments: `folder` is the session's own; `events` is where the event log is written. Errors:
+    `InputError` for a folder that Spark cannot be told of.
     """
-    java_options = f"-XX:ErrorFile={folder}/java-crash.log"
+    if "," in str(folder):
+        raise InputError(
+            f"{folder}: Spark takes a comma in it for two folders; give another --scratch"
+        )
+    # It may have spaces; options of Java are words.
+    java_options = shlex.quote(f"-XX:ErrorFile={folder}/java-crash.log")
     given = dict(settings.options.spark)
     given_java_options = given.pop("spark.driver.extraJavaOptions", "")
     if settings.options.is_local:
