@@ -274,7 +274,7 @@ def _turn(
         ranked = [one for one in choices(bigger, [machine], demands) if one.seconds]
         if not ranked:
             return {"machine": machine.key, "size_bytes": size, "nodes": None}
-        first = min(ranked, key=_dollars if machine.price else _seconds)
+        first = min(ranked, key=_dollars) if machine.price else _fastest_first(ranked)[0]
         if first.nodes != best.nodes:
             return {"machine": machine.key, "size_bytes": size, "nodes": first.nodes}
     return {"machine": machine.key, "size_bytes": None, "nodes": best.nodes}

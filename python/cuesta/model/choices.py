@@ -163,14 +163,15 @@ def resources(
         f"one core: {gigabytes:,.4g} GB x {demand.serial_s * 1e9:.3g} s/GB / {speed:g}"
         f" = {busy['one core']:,.4g} s",
     ]
-    read, written = size * demand.reads, size * demand.writes
+    read, written, sent = size * demand.reads, size * demand.writes, 0.0
     if machine.shared:
         busy["shared storage"] = read / machine.shared.read + written / machine.shared.write
         steps.append(
             f"shared storage: {read / 1e9:,.4g} GB read, {written / 1e9:,.4g} GB written"
             f" = {busy['shared storage']:,.4g} s"
         )
-        read, written = 0.0, 0.0
+        # Equation (3) of the paper on two-level storage: it comes by the nodes' interfaces.
+        sent, read, written = read + written, 0.0, 0.0
     if machine.disks:
         count = nodes * machine.disks.count
         read, written = read + spilled, written + spilled
@@ -179,11 +180,12 @@ def resources(
             f"disks: {read / 1e9:,.4g} GB read, {written / 1e9:,.4g} GB written, over {count}"
             f" = {busy['disks']:,.4g} s"
         )
-    if nodes > 1:
-        sent = size * demand.exchange * (1 - 1 / nodes)
+    sent += size * demand.exchange * (1 - 1 / nodes)
+    if sent:
         busy["network"] = sent / (nodes * machine.network)
         steps.append(
-            f"network: {sent / 1e9:,.4g} GB between {nodes} nodes = {busy['network']:,.4g} s"
+            f"network: {sent / 1e9:,.4g} GB by the interfaces of {_nodes(nodes)}"
+            f" = {busy['network']:,.4g} s"
         )
     return busy, tuple(steps)
 

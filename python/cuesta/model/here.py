@@ -25,6 +25,8 @@ BEYOND = 30.0
 """How many times the largest input of a setting a question may be."""
 DOUBLING = 0.05
 """Relative error for each doubling of the input beyond the largest."""
+APART = 1.5
+"""Sizes that differ by less are one: a line through them would say nothing."""
 ONE_SIZE = 0.15
 """More of it for each doubling where only one size was run."""
 
@@ -39,8 +41,10 @@ class _Sized:
 def choices(workload: str, size_bytes: float, paths: Sequence[Path]) -> list[Choice]:
     """One for each setting of the runs of that workload.
 
-    Errors: `InputError` where there are no runs of it.
+    Errors: `InputError` where there are no runs of it, and for no input.
     """
+    if size_bytes <= 0:
+        raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
     groups: dict[tuple[str, str, int], list[_Sized]] = defaultdict(list)
     others = set()
     for path in paths:
@@ -92,7 +96,8 @@ def _choice(setting: tuple[str, str, int], runs: Sequence[_Sized], size: float) 
     start, per_byte, error = _line(runs)
     doublings = max(0.0, math.log2(size / largest))
     sizes = len({one.size_bytes for one in runs})
-    spread = SURE * math.hypot(error, (DOUBLING if sizes > 1 else ONE_SIZE) * doublings)
+    is_apart = largest >= APART * min(one.size_bytes for one in runs)
+    spread = SURE * math.hypot(error, (DOUBLING if is_apart else ONE_SIZE) * doublings)
     value = start + per_byte * size
     return Choice(
         **bare,
@@ -111,10 +116,11 @@ def _line(runs: Sequence[_Sized]) -> tuple[float, float, float]:
 
     from cuesta.model.laws import nonnegative
 
-    if len({one.size_bytes for one in runs}) == 1:
+    sizes = [one.size_bytes for one in runs]
+    if max(sizes) < APART * min(sizes):
         seconds = median(one.seconds for one in runs)
         start = median(one.start for one in runs)
-        return start, (seconds - start) / runs[0].size_bytes, NOISE
+        return start, (seconds - start) / median(sizes), NOISE
     times = np.array([one.seconds for one in runs])
     design = np.array([[1.0, one.size_bytes / 1e9] for one in runs]) / times[:, None]
     start, per_gigabyte = (float(one) for one in nonnegative(design, np.ones(len(runs))))

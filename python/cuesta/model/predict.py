@@ -105,7 +105,7 @@ def estimate(group: Mapping[str, Any], asked: Observed, seed: int) -> Prediction
 
     samples = draws(group, asked, seed)
     beyond = max(0.0, math.log2(asked.nodes / max(group["range"]["nodes"])))
-    spread = math.hypot(NOISE, DOUBLING * beyond)
+    spread = math.hypot(_scatter(group), DOUBLING * beyond)
     random = np.random.default_rng(_seed(seed, asked, "noise"))
     samples = samples * np.exp(spread * random.standard_normal(len(samples)))
     tail = (1 - CONFIDENCE) / 2
@@ -113,6 +113,14 @@ def estimate(group: Mapping[str, Any], asked: Observed, seed: int) -> Prediction
     if _roomier(group, asked):
         low *= FASTER
     return Prediction(predicted_s=middle, low_s=low, high_s=high)
+
+
+def _scatter(group: Mapping[str, Any]) -> float:
+    """Relative error of one more run: that of the measured ones beside the forms that fit them."""
+    forms = group["views"]["overall"]
+    weight = sum(one["weight"] for one in forms)
+    mean = sum(one["weight"] * one["error"] for one in forms) / weight if weight else 0.0
+    return max(NOISE, mean)
 
 
 def draws(group: Mapping[str, Any], asked: Observed, seed: int) -> NDArray[np.float64]:
