@@ -16,13 +16,12 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from cuesta import _native
 from cuesta.cli.app import call
 from cuesta.engines.dask import DaskEngine
 from cuesta.errors import EngineError, InputError
-from cuesta.native import to_json
 from cuesta.trial import Trial
 from labkit import record_of
+from sortkit import places, sorting, write_records
 
 
 @pytest.fixture(scope="module")
@@ -36,32 +35,12 @@ def engine() -> Iterator[DaskEngine]:
 @pytest.fixture
 def records(tmp_path: Path) -> Path:
     """A file to sort."""
-    path = tmp_path / "a.dat"
-    _native.data_make(
-        "tera", to_json({"output": str(path), "rows": 300_000, "threads": 1, "seed": 1})
-    )
-    return path
+    return write_records(tmp_path / "a.dat", 300_000)
 
 
 def trial(path: Path, memory_bytes: int = 2 << 30, **options: str) -> Trial:
     """Sort a file on two threads."""
-    return Trial(
-        workload="sort",
-        engine="dask",
-        inputs=(str(path),),
-        parameters={},
-        threads=2,
-        memory_bytes=memory_bytes,
-        engine_options=options,
-    )
-
-
-def places(folder: Path) -> tuple[Path, Path]:
-    """New folders for an answer and for scratch."""
-    found = folder / "answer", folder / "scratch"
-    for place in found:
-        place.mkdir(parents=True)
-    return found
+    return sorting("dask", path, memory_bytes, **options)
 
 
 @pytest.mark.parametrize(

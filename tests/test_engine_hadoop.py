@@ -21,9 +21,10 @@ from cuesta import _native
 from cuesta.engines.hadoop import HadoopEngine
 from cuesta.engines.hadoop.typed_bytes import read_bytes, read_int, write_bytes, write_int
 from cuesta.errors import EngineError, InputError
-from cuesta.native import to_json, to_request
+from cuesta.native import to_request
 from cuesta.trial import Trial
 from peers import terasort
+from sortkit import places, sorting, write_records
 
 RECORDS = 200_000
 
@@ -53,31 +54,12 @@ def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file to sort."""
-    path = tmp_path_factory.mktemp("records") / "a.dat"
-    asked = {"output": str(path), "rows": RECORDS, "threads": 1, "seed": 1}
-    _native.data_make("tera", to_json(asked))
-    return path
+    return write_records(tmp_path_factory.mktemp("records") / "a.dat", RECORDS)
 
 
 def trial(path: Path, memory_bytes: int = 3 << 30, **options: str) -> Trial:
-    """Sort a file on two slots."""
-    return Trial(
-        workload="sort",
-        engine="hadoop",
-        inputs=(str(path),),
-        parameters={},
-        threads=2,
-        memory_bytes=memory_bytes,
-        engine_options=options,
-    )
-
-
-def places(folder: Path) -> tuple[Path, Path]:
-    """New folders for an answer and for scratch."""
-    found = folder / "answer", folder / "scratch"
-    for place in found:
-        place.mkdir(parents=True)
-    return found
+    """Sort a file on two threads."""
+    return sorting("hadoop", path, memory_bytes, **options)
 
 
 def is_right(wanted: Trial, output: Path, scratch: Path) -> bool:

@@ -4,8 +4,8 @@
 
 The name of the jar says of what: `cuesta-hadoop-store.jar` is the store's file system, for Spark
 too, and `cuesta-hadoop-rounds.jar` the jobs of the engine `hadoop`. PySpark brings Hadoop's client
-along. The compiler is that of the JDK, else Eclipse's from Maven
-Central, which runs on any Java. A jar that says that it comes from the same is left as it is.
+along. The compiler is that of the JDK, else Eclipse's from Maven Central, which runs on any Java. A
+jar that says that it comes from the same is left as it is.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import maven
 import testbed_hdfs
@@ -47,6 +49,26 @@ def main(arguments: Sequence[str]) -> int:
         return 3
 
 
+def _add_status_and_down(
+    commands: Any, folder: argparse.ArgumentParser, service: ModuleType, printed: str
+) -> None:
+    """The commands that all services have alike; `printed` is what `up` and `status` say."""
+
+    def status(options: argparse.Namespace) -> int:
+        running = service.running(options.folder)
+        print(getattr(running, printed) if running else "not running")
+        return 0 if running else 1
+
+    def down(options: argparse.Namespace) -> int:
+        service.down(options.folder)
+        return 0
+
+    words = [("status", "say again what up has said, if it runs", status)]
+    words.append(("down", "end it and remove its files", down))
+    for name, what, call in words:
+        commands.add_parser(name, parents=[folder], help=what).set_defaults(call=call)
+
+
 def _add_hdfs(parser: argparse.ArgumentParser) -> None:
     folder = argparse.ArgumentParser(add_help=False)
     folder.add_argument("--folder", type=Path, default=FOLDER / "hdfs")
@@ -60,10 +82,7 @@ def _add_hdfs(parser: argparse.ArgumentParser) -> None:
     put.add_argument("--block-size", default="128MiB")
     put.add_argument("--replication", type=int, default=1)
     put.set_defaults(call=_hdfs_put)
-    status = commands.add_parser("status", parents=[folder], help="print its address if it runs")
-    status.set_defaults(call=_hdfs_status)
-    down = commands.add_parser("down", parents=[folder], help="end it and remove its files")
-    down.set_defaults(call=_hdfs_down)
+    _add_status_and_down(commands, folder, testbed_hdfs, "uri")
 
 
 def _add_slurm(parser: argparse.ArgumentParser) -> None:
@@ -74,10 +93,7 @@ def _add_slurm(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--nodes", type=int, default=2)
     up.add_argument("--cores", type=int, default=1, help="of each node")
     up.set_defaults(call=_slurm_up)
-    status = commands.add_parser("status", parents=[folder], help="print that folder if it runs")
-    status.set_defaults(call=_slurm_status)
-    down = commands.add_parser("down", parents=[folder], help="end it and remove its files")
-    down.set_defaults(call=_slurm_down)
+    _add_status_and_down(commands, folder, testbed_slurm, "bin")
 
 
 def _add_yarn(parser: argparse.ArgumentParser) -> None:
@@ -95,10 +111,7 @@ def _add_yarn(parser: argparse.ArgumentParser) -> None:
         help="where jobs look for paths without a scheme, such as that of hdfs up",
     )
     up.set_defaults(call=_yarn_up)
-    status = commands.add_parser("status", parents=[folder], help="print that folder if it runs")
-    status.set_defaults(call=_yarn_status)
-    down = commands.add_parser("down", parents=[folder], help="end it and remove its files")
-    down.set_defaults(call=_yarn_down)
+    _add_status_and_down(commands, folder, testbed_yarn, "conf")
 
 
 def _yarn_up(options: argparse.Namespace) -> int:
@@ -112,17 +125,6 @@ def _yarn_up(options: argparse.Namespace) -> int:
     return 0
 
 
-def _yarn_status(options: argparse.Namespace) -> int:
-    running = testbed_yarn.running(options.folder)
-    print(running.conf if running else "not running")
-    return 0 if running else 1
-
-
-def _yarn_down(options: argparse.Namespace) -> int:
-    testbed_yarn.down(options.folder)
-    return 0
-
-
 def _size(text: str, option: str) -> int:
     sys.path.insert(0, str(maven.ROOT / "python"))
     from cuesta.units import parse_size
@@ -132,17 +134,6 @@ def _size(text: str, option: str) -> int:
 
 def _slurm_up(options: argparse.Namespace) -> int:
     print(testbed_slurm.up(options.folder, options.nodes, options.cores).bin)
-    return 0
-
-
-def _slurm_status(options: argparse.Namespace) -> int:
-    running = testbed_slurm.running(options.folder)
-    print(running.bin if running else "not running")
-    return 0 if running else 1
-
-
-def _slurm_down(options: argparse.Namespace) -> int:
-    testbed_slurm.down(options.folder)
     return 0
 
 
@@ -159,17 +150,6 @@ def _hdfs_put(options: argparse.Namespace) -> int:
     with testbed_hdfs.connected(running) as hdfs:
         for file in options.files:
             print(hdfs.put(file, options.path, size_bytes, options.replication))
-    return 0
-
-
-def _hdfs_status(options: argparse.Namespace) -> int:
-    running = testbed_hdfs.running(options.folder)
-    print(running.uri if running else "not running")
-    return 0 if running else 1
-
-
-def _hdfs_down(options: argparse.Namespace) -> int:
-    testbed_hdfs.down(options.folder)
     return 0
 
 

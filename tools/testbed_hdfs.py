@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import testbed_jvm
 import testbed_service
+from testbed_jvm import down
 from testbed_service import TestbedError
+
+__all__ = ["Hdfs", "Running", "connected", "down", "missing", "running", "up"]
 
 HEAP = "512m"
 DATANODES_MAX = 16
@@ -86,31 +89,17 @@ def up(folder: Path, datanodes: int = 2) -> Running:
         return found
     if not 1 <= datanodes <= DATANODES_MAX:
         raise TestbedError(f"--datanodes is {datanodes}, give 1 to {DATANODES_MAX}")
-    lacking = missing()
-    if lacking:
-        raise TestbedError(lacking)
-    testbed_service.remove(folder)
-    folder.mkdir(parents=True)
-    with testbed_jvm.started(_NAME, folder, HEAP) as jvm:
-        with testbed_jvm.connected(jvm.port, jvm.token) as gateway:
-            uri = _format(gateway, folder, datanodes)
-        made = Running(**asdict(jvm), uri=uri)
-        testbed_service.write_state(folder, asdict(made))
-    return made
+
+    def make(gateway: Any) -> dict[str, str]:
+        return {"uri": _format(gateway, folder, datanodes)}
+
+    return Running(**testbed_jvm.up(_NAME, folder, HEAP, make))
 
 
 def running(folder: Path) -> Running | None:
     """The cluster that runs from `folder`."""
     state: dict[str, Any] | None = testbed_service.read_state(folder.resolve())
     return Running(**state) if state else None
-
-
-def down(folder: Path) -> None:
-    """End the cluster of `folder`, if one runs, and remove its files."""
-    found = running(folder)
-    if found:
-        testbed_service.end(found.pid, folder.resolve())
-    testbed_service.remove(folder.resolve())
 
 
 @contextmanager

@@ -6,14 +6,15 @@ import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import maven
 import spark_parts
+import testbed_service
 from testbed_service import TestbedError
 
 START_SECONDS = 180.0
@@ -74,6 +75,34 @@ def started(name: str, folder: Path, heap: str) -> Iterator[Gateway]:
         if said:
             raise TestbedError(f"{name} does not start: {said}") from None
         raise
+
+
+def up(
+    name: str, folder: Path, heap: str, make: Callable[[Any], Mapping[str, str]]
+) -> dict[str, Any]:
+    """Start a service in a new folder; what is known of it, with what `make` says of it.
+
+    Arguments: `make` makes the service in its JVM, through the gateway it is given, and waits for
+    it. Errors: `TestbedError`, `MavenError`.
+    """
+    lacking = missing(name)
+    if lacking:
+        raise TestbedError(lacking)
+    testbed_service.remove(folder)
+    folder.mkdir(parents=True)
+    with started(name, folder, heap) as jvm:
+        with connected(jvm.port, jvm.token) as gateway:
+            state = {**asdict(jvm), **make(gateway)}
+        testbed_service.write_state(folder, state)
+    return state
+
+
+def down(folder: Path) -> None:
+    """End the service of `folder`, if one runs, and remove its files."""
+    state = testbed_service.read_state(folder.resolve())
+    if state:
+        testbed_service.end(int(str(state["pid"])), folder.resolve())
+    testbed_service.remove(folder.resolve())
 
 
 @contextmanager

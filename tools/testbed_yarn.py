@@ -6,18 +6,22 @@ Node managers start containers as processes of this machine. The settings of the
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import testbed_jvm
 import testbed_service
+from testbed_jvm import down
 from testbed_service import TestbedError
+
+__all__ = ["Running", "Shape", "down", "missing", "running", "up"]
 
 HEAP = "1g"
 NODES_MAX = 8
 CONTAINER_MIB_MIN = 128
 LOCAL_FILES = "file:///"
+CONF = "conf"
 SITE_FILES = ("core-site.xml", "mapred-site.xml", "yarn-site.xml")
 
 _NAME = "YARN"
@@ -57,32 +61,19 @@ def up(folder: Path, shape: Shape | None = None) -> Running:
         return found
     if not 1 <= shape.nodes <= NODES_MAX:
         raise TestbedError(f"--nodes is {shape.nodes}, give 1 to {NODES_MAX}")
-    lacking = missing()
-    if lacking:
-        raise TestbedError(lacking)
-    testbed_service.remove(folder)
-    conf = folder / "conf"
-    conf.mkdir(parents=True)
-    with testbed_jvm.started(_NAME, folder, HEAP) as jvm:
-        with testbed_jvm.connected(jvm.port, jvm.token) as gateway:
-            _make(gateway, folder, shape)
-        made = Running(**asdict(jvm), conf=str(conf))
-        testbed_service.write_state(folder, asdict(made))
-    return made
+
+    def make(gateway: Any) -> dict[str, str]:
+        (folder / CONF).mkdir()
+        _make(gateway, folder, shape)
+        return {"conf": str(folder / CONF)}
+
+    return Running(**testbed_jvm.up(_NAME, folder, HEAP, make))
 
 
 def running(folder: Path) -> Running | None:
     """The cluster that runs from `folder`."""
     state: dict[str, Any] | None = testbed_service.read_state(folder.resolve())
     return Running(**state) if state else None
-
-
-def down(folder: Path) -> None:
-    """End the cluster of `folder`, if one runs, and remove its files."""
-    found = running(folder)
-    if found:
-        testbed_service.end(found.pid, folder.resolve())
-    testbed_service.remove(folder.resolve())
 
 
 def _make(gateway: Any, folder: Path, shape: Shape) -> None:
@@ -102,7 +93,7 @@ def _make(gateway: Any, folder: Path, shape: Shape) -> None:
     told.set("yarn.is.minicluster", "false")
     # Each kind of file goes over the defaults of its own kind.
     for name in SITE_FILES:
-        out = jvm.java.io.FileOutputStream(str(folder / "conf" / name))
+        out = jvm.java.io.FileOutputStream(str(folder / CONF / name))
         told.writeXml(out)
         out.close()
 

@@ -92,26 +92,21 @@ def cases(size: Size) -> Iterator[Case]:
     given = f"{path.stat().st_size / 1e9:.2g} GB"
     with started(bool(absent)) as cluster:
         source, small = cluster.put(path), cluster.put(empty)
-        yield Case(
-            name=f"sort, {given}, on YARN, as typed",
-            contestants=contestants(absent, lambda name: cluster.whole(name, source)),
-            bars=(Ratio(ours=OURS, theirs=THEIRS, at_least=1.3, text="1.3x TeraSort"),),
-            amount=float(path.stat().st_size),
-            unit="B",
-            inputs=(path,),
-            absent=absent,
-            repeats_max=3,
-        )
-        yield Case(
-            name=f"sort, {given}, on YARN, less an empty job",
-            contestants=contestants(absent, lambda name: cluster.beyond(name, small)),
-            bars=(Ratio(ours=OURS, theirs=THEIRS, at_least=2.0, text="2x TeraSort"),),
-            amount=float(path.stat().st_size),
-            unit="B",
-            inputs=(path, empty),
-            absent=absent,
-            repeats_max=3,
-        )
+        for how, times, work in (
+            ("as typed", 1.3, lambda name: cluster.whole(name, source)),
+            ("less an empty job", 2.0, lambda name: cluster.beyond(name, small)),
+        ):
+            text = f"{times:g}x TeraSort"
+            yield Case(
+                name=f"sort, {given}, on YARN, {how}",
+                contestants=contestants(absent, work),
+                bars=(Ratio(ours=OURS, theirs=THEIRS, at_least=times, text=text),),
+                amount=float(path.stat().st_size),
+                unit="B",
+                inputs=(path, empty),
+                absent=absent,
+                repeats_max=3,
+            )
 
 
 def contestants(

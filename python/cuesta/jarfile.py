@@ -60,9 +60,15 @@ def current(jar: Path) -> Path:
     if lacking:
         raise EngineMissing(lacking)
     if _JAVA_COMPILER.is_file():
-        command = [sys.executable, str(_JAVA_COMPILER), "build", str(jar)]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode:
-            last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-            raise EngineMissing(f"the jar for Hadoop does not compile: {''.join(last)}")
+        failed, last = compiled(_JAVA_COMPILER, jar)
+        if failed:
+            raise EngineMissing(f"the jar for Hadoop does not compile: {last}")
     return jar
+
+
+def compiled(tool: Path, jar: Path) -> tuple[bool, str]:
+    """Have a tool of a checkout make a jar: whether that failed, and the last line of its words."""
+    command = [sys.executable, str(tool), "build", str(jar)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+    return done.returncode != 0, "".join(last)

@@ -39,8 +39,8 @@ def variables(plan: ClusterPlan, node: str) -> Mapping[str, str]:
 def unwritten(folder: Path) -> int:
     """How many files are in the folder of a store that has ended, and were to be written.
 
-    By the records that it keeps for a store that comes after it; its exit code is 0 after a
-    signal, whatever it could not write.
+    By the records that it keeps for a store that comes after it: one that was killed has no exit
+    code of its own.
     """
     return sum(_is_to_be_written(record) for record in folder.glob("writes/*.json"))
 

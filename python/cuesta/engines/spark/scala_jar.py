@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +12,7 @@ from cuesta.jarfile import origin_of, write_origin
 
 __all__ = ["JAR", "compile_changed", "missing", "origin", "origin_of", "write_origin"]
 
-JAR = Path(__file__).parents[2] / "jars" / "cuesta-spark-jobs.jar"
+JAR = jarfile.FOLDER / "cuesta-spark-jobs.jar"
 
 _CHECKOUT = Path(__file__).parents[4]
 _COMPILER = _CHECKOUT / "tools" / "scala_jobs.py"
@@ -36,11 +34,9 @@ def compile_changed(say: Callable[[str], None]) -> None:
     if not _COMPILER.is_file() or origin_of(JAR) == origin(_SOURCES):
         return
     say("compiling the Scala workloads, half a minute, this once")
-    command = [sys.executable, str(_COMPILER), "build", str(JAR)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-        raise EngineError(f"the Scala workloads do not compile: {''.join(last)}")
+    failed, last = jarfile.compiled(_COMPILER, JAR)
+    if failed:
+        raise EngineError(f"the Scala workloads do not compile: {last}")
 
 
 def origin(sources: Path) -> str:
