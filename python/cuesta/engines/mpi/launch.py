@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import shutil
@@ -90,8 +89,9 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
         text=True,
         errors="replace",
         start_new_session=True,
-        # Ranks say nothing meanwhile, and would not find out that nobody listens any more.
-        preexec_fn=functools.partial(die_with_parent, signal.SIGTERM),
+        # Ranks say nothing meanwhile, and would not find out that nobody listens any more. An
+        # mpiexec of MPICH that has just begun forgets a SIGTERM.
+        preexec_fn=die_with_parent,
         env=os.environ | _AS_ANY_LAUNCHER_LIKES | {"CUESTA_RANKS": str(ranks)},
     )
     try:

@@ -17,6 +17,7 @@ from typing import Any
 
 import cuesta.errors
 from cuesta.errors import CuestaError, Defect, EngineError, only_ours
+from cuesta.processes import die_with_parent
 
 PASSED_ON_SECONDS = 0.3
 """How long a launcher may take to pass on a line."""
@@ -24,6 +25,7 @@ PASSED_ON_SECONDS = 0.3
 
 def main() -> int:
     """Run the request of the command line."""
+    die_with_parent()  # not every launcher that is killed ends its ranks
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
