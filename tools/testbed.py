@@ -1,4 +1,4 @@
-"""Real clusters on this machine, for tests and studies: small, of loopback addresses, without root.
+"""Real clusters on this machine, for tests and studies: small, and without root but for GlusterFS.
 
     python tools/testbed.py hdfs up [--datanodes N] [--folder DIR]
     python tools/testbed.py hdfs put FILE... PATH [--block-size SIZE] [--replication N]
@@ -7,6 +7,8 @@
     python tools/testbed.py slurm status|down
     python tools/testbed.py yarn up [--nodes N] [--cores N] [--memory SIZE] [--file-system URI]
     python tools/testbed.py yarn status|down
+    python tools/testbed.py gluster up [--nodes N] [--disk-size SIZE] [--disk-rate RATE] ...
+    python tools/testbed.py gluster status|down
 
 `up` waits until the service is ready, prints its address and leaves it running; a service that
 runs already is only named. `down` ends it and removes its files. What is known of a service is in
@@ -24,6 +26,7 @@ from types import ModuleType
 from typing import Any
 
 import maven
+import testbed_gluster
 import testbed_hdfs
 import testbed_slurm
 import testbed_yarn
@@ -41,6 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     _add_hdfs(services.add_parser("hdfs", help="a Hadoop file system"))
     _add_slurm(services.add_parser("slurm", help="Slurm, with nodes that are this machine"))
     _add_yarn(services.add_parser("yarn", help="Hadoop's YARN, with MapReduce"))
+    _add_gluster(services.add_parser("gluster", help="GlusterFS, of disks and links with rates"))
     options = parser.parse_args(arguments)
     try:
         return int(options.call(options))
@@ -112,6 +116,29 @@ def _add_yarn(parser: argparse.ArgumentParser) -> None:
     )
     up.set_defaults(call=_yarn_up)
     _add_status_and_down(commands, folder, testbed_yarn, "conf")
+
+
+def _add_gluster(parser: argparse.ArgumentParser) -> None:
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument("--folder", type=Path, default=FOLDER / "gluster")
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", parents=[folder], help="mount it, print where")
+    usual = testbed_gluster.Shape()
+    up.add_argument("--nodes", type=int, default=usual.nodes)
+    up.add_argument("--disk-size", default=usual.disk_size, help="of the one disk of each node")
+    up.add_argument("--disk-rate", default="", help="of each disk, as 50MB/s; no limit unless said")
+    up.add_argument("--link-rate", default="", help="of each node, as 1gbit; no limit unless said")
+    up.add_argument("--memory", default="", help="of each node, with its pages of files")
+    up.add_argument("--shard-size", default=usual.shard_size)
+    up.set_defaults(call=_gluster_up)
+    _add_status_and_down(commands, folder, testbed_gluster, "mount")
+
+
+def _gluster_up(options: argparse.Namespace) -> int:
+    names = testbed_gluster.Shape.__dataclass_fields__
+    shape = testbed_gluster.Shape(**{name: getattr(options, name) for name in names})
+    print(testbed_gluster.up(options.folder, shape).mount)
+    return 0
 
 
 def _yarn_up(options: argparse.Namespace) -> int:

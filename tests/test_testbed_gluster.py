@@ -1,0 +1,108 @@
+"""GlusterFS of the test bed: a real volume of several nodes, and the store in front of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import testbed
+import testbed_gluster
+import testbed_service
+from cuesta.store import control
+from cuesta.store.filesystem import CuestaFileSystem
+from storekit import noise, running_store, wait_for
+from testbed_gluster import Running, Shape
+
+SHARD_BYTES = 4 << 20
+SMALL = Shape(disk_size="256MiB", disk_rate="40MB/s", link_rate="400mbit", shard_size="4MiB")
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Running]]:
+    """A folder with a volume that runs until the last test; skips where there can be none."""
+    lacking = testbed_gluster.missing()
+    if lacking:
+        pytest.skip(lacking)
+    folder = tmp_path_factory.mktemp("testbed") / "gluster"
+    yield folder, testbed_gluster.up(folder, SMALL)
+    testbed_gluster.down(folder)
+    assert not folder.exists()
+
+
+def test_rates_of_disks_and_links_are_measured(bed: tuple[Path, Running]) -> None:
+    probed = bed[1].probed
+    for disk in (0, 1):
+        assert probed[f"disk_{disk}_read_bytes_per_s"] == pytest.approx(40e6, rel=0.3)
+    assert probed["link_bits_per_s"] == pytest.approx(400e6, rel=0.3)
+
+
+def test_a_volume_that_runs_is_named_again(
+    bed: tuple[Path, Running], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, running = bed
+    words = ["--folder", str(folder)]
+    for command in ("status", "up"):
+        assert testbed.main(["gluster", command, *words]) == 0
+        assert capsys.readouterr().out == f"{running.mount}\n"
+
+
+def test_the_store_reads_writes_and_keeps_files_of_several_nodes(
+    bed: tuple[Path, Running],
+) -> None:
+    folder, running = bed
+    under = Path(running.mount)
+    files = {f"{number}.dat": noise(number, 2 * SHARD_BYTES + 1) for number in range(8)}
+    with running_store(under) as store:
+        system = CuestaFileSystem(folder=str(store.folder))
+        for name, data in files.items():
+            system.pipe_file(f"/{name}", data)
+        assert all((under / name).read_bytes() == data for name, data in files.items())
+        assert all(system.cat_file(f"/{name}") == data for name, data in files.items())
+        assert not control.ask("audit", store.folder, reads_bytes=True)["lost"]
+    shards = [list(disk.rglob(".shard/*.[0-9]")) for disk in folder.glob("cuesta-disks*/[01]")]
+    assert sum(map(len, shards)) == 2 * len(files)
+    assert all(shards), "all shards lie on one node"
+
+
+def test_a_file_that_another_mount_has_changed_is_read_anew(bed: tuple[Path, Running]) -> None:
+    under = Path(bed[1].mount)
+    (under / "turns").write_bytes(b"before" * 1000)
+    with running_store(under) as store:
+        system = CuestaFileSystem(folder=str(store.folder))
+        assert system.cat_file("/turns") == b"before" * 1000
+        (under / "turns").write_bytes(b"behind" * 1000)
+        assert system.cat_file("/turns") == b"behind" * 1000
+
+
+def test_what_a_killed_volume_leaves_is_put_back(tmp_path: Path) -> None:
+    if lacking := testbed_gluster.missing():
+        pytest.skip(lacking)
+    folder = tmp_path / "gluster"
+    running = testbed_gluster.up(folder, Shape(nodes=1, disk_size="128MiB"))
+    os.kill(running.pid, signal.SIGKILL)
+    wait_for(lambda: not testbed_service.is_ours(running.pid, folder))
+    testbed_gluster.down(folder)
+    assert not folder.exists()
+    assert str(folder) not in Path("/proc/mounts").read_text()
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [
+        (Shape(nodes=17), "--nodes is 17, give 1 to 16"),
+        (Shape(disk_rate="fast"), "machine factor disk-rate is 'fast'"),
+        (Shape(shard_size="3MiB"), "shard"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_leaves_nothing(
+    tmp_path: Path, shape: Shape, told: str
+) -> None:
+    if lacking := testbed_gluster.missing():
+        pytest.skip(lacking)
+    with pytest.raises(testbed_service.TestbedError, match=told):
+        testbed_gluster.up(tmp_path / "gluster", shape)
+    assert not (tmp_path / "gluster").exists()
