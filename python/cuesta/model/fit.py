@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from cuesta.model import backtest, laws, warnings
+from cuesta.model import backtest, factors, laws, warnings
 from cuesta.model.candidates import Candidate, fitted
 from cuesta.model.observed import Observed
 from cuesta.model.terms import STEPS, over, values
@@ -109,7 +109,12 @@ def fitted_range(runs: Sequence[Observed]) -> Record:
         for name, found in sides.items()
         if None not in found
     }
-    return {"nodes": nodes, "work": [min(works), max(works)], "steps": known}
+    return {
+        "nodes": nodes,
+        "work": [min(works), max(works)],
+        "steps": known,
+        "factors": factors.ranges(runs),
+    }
 
 
 def _run(one: Observed) -> Record:

@@ -6,11 +6,12 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuesta.errors import InputError
+from cuesta.model import factors
 from cuesta.model.candidates import NOISE, Candidate, drawn
 from cuesta.model.fit import SCHEMA
 from cuesta.model.observed import Observed
@@ -23,15 +24,16 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.9
 DRAWS = 4000
 NODES_BEYOND = 16.0
-"""How many times the largest measured number of nodes a question may have."""
+"""How many times more nodes than the most measured, or fewer than the fewest, are asked for."""
 WORK_BEYOND = 16.0
 """How many times more, or less, work for a core than any measured."""
 DOUBLING = 0.07
-"""Relative error that each doubling of nodes beyond the measured ones adds."""
+"""Relative error that each doubling or halving of nodes beyond the measured ones adds."""
 WIDTH_MAX = 6.0
 """An interval whose ends differ by more says nothing."""
 FASTER = 0.6
-"""Below this, beside what was measured where memory was short, no run gets where it is not."""
+"""No run gets faster than this beside those that were short of memory where it is not, or beside
+those on several nodes where it is on one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,10 @@ class Prediction:
     def width(self) -> float:
         """High by low."""
         return (self.high_s or math.inf) / (self.low_s or 1.0)
+
+    def stretched(self, low: float, high: float) -> Prediction:
+        """The same with the ends of the interval multiplied."""
+        return replace(self, low_s=(self.low_s or 0.0) * low, high_s=(self.high_s or 0.0) * high)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -89,14 +95,18 @@ def in_group(group: Mapping[str, Any], asked: Observed, seed: int) -> Prediction
     why = group["refused"] or _too_far(group, asked)
     if why:
         return Prediction(refused=why)
+    asked = factors.completed(group["range"].get("factors", {}), asked)
     found = estimate(group, asked, seed)
+    reach = factors.reach(group, asked, found.predicted_s or 0.0)
+    if reach.refused:
+        return Prediction(refused=reach.refused)
     if found.width > WIDTH_MAX:
         return Prediction(
             refused=f"forms that fit the runs as well say {found.low_s:.3g} to"
             f" {found.high_s:.3g} s; measure a run with about"
             f" {asked.work:.3g} {asked.unit} for a core"
         )
-    return found
+    return found.stretched(reach.faster, reach.slower)
 
 
 def estimate(group: Mapping[str, Any], asked: Observed, seed: int) -> Prediction:
@@ -104,15 +114,16 @@ def estimate(group: Mapping[str, Any], asked: Observed, seed: int) -> Prediction
     import numpy as np
 
     samples = draws(group, asked, seed)
-    beyond = max(0.0, math.log2(asked.nodes / max(group["range"]["nodes"])))
-    spread = math.hypot(_scatter(group), DOUBLING * beyond)
+    nodes = group["range"]["nodes"]
+    ratio = max(1.0, asked.nodes / nodes[-1], nodes[0] / asked.nodes)
+    spread = math.hypot(_scatter(group), DOUBLING * math.log2(ratio))
     random = np.random.default_rng(_seed(seed, asked, "noise"))
     samples = samples * np.exp(spread * random.standard_normal(len(samples)))
     tail = (1 - CONFIDENCE) / 2
     low, middle, high = (float(one) for one in np.quantile(samples, [tail, 0.5, 1 - tail]))
-    if _roomier(group, asked):
-        low *= FASTER
-    return Prediction(predicted_s=middle, low_s=low, high_s=high)
+    found = Prediction(predicted_s=middle, low_s=low, high_s=high)
+    is_alone = asked.nodes == 1 < nodes[0]
+    return found.stretched(FASTER, 1.0) if is_alone or _roomier(group, asked) else found
 
 
 def _scatter(group: Mapping[str, Any]) -> float:
@@ -169,6 +180,11 @@ def _too_far(group: Mapping[str, Any], asked: Observed) -> str:
         return (
             f"{asked.nodes} nodes are more than {NODES_BEYOND:g} times the {nodes[-1]} of the"
             f" largest run; measure at least {math.ceil(asked.nodes / NODES_BEYOND)}"
+        )
+    if asked.nodes * NODES_BEYOND < nodes[0]:
+        return (
+            f"the smallest run had {nodes[0]} nodes, more than {NODES_BEYOND:g} times the"
+            f" {asked.nodes} of the question; measure at most {asked.nodes * NODES_BEYOND:g}"
         )
     if asked.work > WORK_BEYOND * work[1] or asked.work < work[0] / WORK_BEYOND:
         return (

@@ -138,8 +138,9 @@ def _names_a_group(name: str) -> bool:
 
 
 def _phases(place: str, words: Mapping[str, str]) -> dict[str, float]:
-    """Seconds of the columns that end in _s, but the total and what a prediction adds."""
-    names = [n for n in words if n.endswith("_s") and n not in (*TOTALS, *_IGNORED)]
+    """Seconds of the columns that end in _s, but the total, rates and what a prediction adds."""
+    others = (*TOTALS, *_NUMBERS, *_IGNORED)
+    names = [name for name in words if name.endswith("_s") and name not in others]
     for name in names:
         if not words[name]:
             raise InputError(f"{place}: phase {name} is missing; give all phases, or none of it")

@@ -1,0 +1,169 @@
+"""A question with a limit of memory, disk or link that no run was near is refused, not guessed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta.cli.app import call
+from modelkit import SHAPES, predictions, runs, write
+
+BLOCK_BYTES = 24 * 2**20
+
+
+def law(nodes: int, blocks: int) -> float:
+    """Two seconds to start, 20 ms for a block of a core."""
+    return 2.0 + 0.02 * blocks / (4 * nodes)
+
+
+def at_rate(
+    rate: float, shapes: Iterable[tuple[int, int]] = SHAPES, *, matters: bool = True
+) -> list[dict[str, Any]]:
+    """Runs whose disks read the data once at a rate, and wait for it where that matters."""
+
+    def seconds(nodes: int, blocks: int) -> float:
+        return law(nodes, blocks) + matters * blocks * BLOCK_BYTES / nodes / rate
+
+    return [{**line, "disk_bytes_per_s": f"{rate:.0f}"} for line in runs(seconds, shapes)]
+
+
+def asked(tmp_path: Path, fitted: list[dict[str, Any]], **limits: str) -> dict[str, str]:
+    """What a model of these runs says of 8 nodes with 1,000 blocks and such limits."""
+    question = [{**runs(law, [(8, 1000)])[0], **limits}]
+    file = write(tmp_path / "runs.csv", fitted)
+    (line,) = predictions(tmp_path, file, write(tmp_path / "asked.csv", question))
+    return line
+
+
+def test_a_limit_of_memory_that_no_run_had_is_refused_where_it_matters(tmp_path: Path) -> None:
+    """All runs had all the memory they wanted.
+
+    A question with a tenth of the memory that its data need had the time of one without a limit.
+    """
+    short = asked(tmp_path, runs(law), memory_bytes=str(30 * 10**7))
+    assert short["predicted_s"] == ""
+    assert short["refused"] == (
+        "memory_bytes has room for 0.095 copies of a node's data, the runs had room for 2 or more"
+        " copies; measure a run with room for about 0.095 copies"
+    )
+    roomy = asked(tmp_path, runs(law), memory_bytes=str(64 * 2**30))
+    assert roomy["refused"] == ""
+
+
+def test_more_data_than_memory_is_refused_where_all_runs_had_room(tmp_path: Path) -> None:
+    """All runs had one limit, which held their data many times; the question's data is larger."""
+    fitted = [{**line, "memory_bytes": str(60 * 10**9)} for line in runs(law)]
+    file = write(tmp_path / "runs.csv", fitted)
+    far = write(tmp_path / "asked.csv", runs(law, [(8, 1200), (8, 12_000)]))
+    near, large = predictions(tmp_path, file, far)
+    assert near["refused"] == ""
+    assert "memory_bytes has room for 1.6 copies of a node's data" in large["refused"]
+
+
+def test_a_disk_rate_is_answered_near_the_measured_ones_alone(tmp_path: Path) -> None:
+    """Runs had 100 and 200 MB/s; a disk of a hundredth of that had a confident answer."""
+    fitted = [*at_rate(1e8), *at_rate(2e8)]
+    for rate in (5e7, 1.5e8):
+        line = asked(tmp_path, fitted, disk_bytes_per_s=f"{rate:.0f}")
+        seconds = at_rate(rate, [(8, 1000)])[0]["overall_s"]
+        assert float(line["predicted_s"]) == pytest.approx(seconds, rel=0.15)
+    slow = asked(tmp_path, fitted, disk_bytes_per_s="1000000")
+    assert slow["refused"] == (
+        "disk_bytes_per_s is 1e+06, the runs had 1e+08 to 2e+08; measure a run with about 1e+06"
+    )
+    none = asked(tmp_path, fitted, disk_bytes_per_s="")
+    assert none["refused"] == (
+        "the question has no disk_bytes_per_s, the runs had 1e+08 to 2e+08; give it, or measure a"
+        " run without it"
+    )
+
+
+def test_a_limit_that_all_runs_had_is_that_of_a_question_without_one(tmp_path: Path) -> None:
+    same = asked(tmp_path, at_rate(1e8))
+    assert float(same["predicted_s"]) == pytest.approx(
+        at_rate(1e8, [(8, 1000)])[0]["overall_s"], rel=0.15
+    )
+    other = asked(tmp_path, at_rate(1e8), disk_bytes_per_s="50000000")
+    assert "disk_bytes_per_s is 5e+07, all runs had 1e+08" in other["refused"]
+
+
+def test_a_rate_that_cannot_matter_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    assert asked(tmp_path, runs(law), disk_bytes_per_s=str(10**13))["refused"] == ""
+    slow = asked(tmp_path, runs(law), disk_bytes_per_s=str(10**7))
+    assert slow["refused"].startswith("disk_bytes_per_s is 1e+07, no run had such a limit")
+    linked = asked(tmp_path, runs(law), link_bytes_per_s=str(10**6))
+    assert linked["refused"].startswith("link_bytes_per_s is 1e+06, no run had such a limit")
+    alone = asked(tmp_path, runs(law), link_bytes_per_s=str(10**6), nodes="1")
+    assert alone["refused"] == ""
+
+
+def test_a_rate_that_did_not_matter_to_any_run_widens_the_interval(tmp_path: Path) -> None:
+    """At half the rate it may begin to matter: time may then grow in proportion."""
+    fitted = [*at_rate(1e10, matters=False), *at_rate(5e9, matters=False)]
+    inside = asked(tmp_path, fitted, disk_bytes_per_s=str(5 * 10**9))
+    below = asked(tmp_path, fitted, disk_bytes_per_s=str(25 * 10**8))
+    assert float(below["high_s"]) > 1.8 * float(inside["high_s"])
+    assert float(below["low_s"]) == pytest.approx(float(inside["low_s"]), rel=0.05)
+    far = asked(tmp_path, fitted, disk_bytes_per_s=str(10**9))
+    assert far["refused"].startswith("disk_bytes_per_s is 1e+09, the runs had 5e+09 to 1e+10")
+
+
+def test_the_model_file_holds_the_range_of_each_limit(tmp_path: Path) -> None:
+    held = [{**line, "memory_bytes": str(96 * BLOCK_BYTES)} for line in at_rate(1e8)]
+    free = [{**line, "memory_bytes": ""} for line in at_rate(2e8)]
+    asked(tmp_path, [*held, *free], disk_bytes_per_s="100000000")
+    model = json.loads((tmp_path / "model.json").read_text())
+    assert model["groups"][0]["range"]["factors"] == {
+        "memory_bytes": {
+            "low": 96 * BLOCK_BYTES,
+            "high": 96 * BLOCK_BYTES,
+            "without": True,
+            "room": [pytest.approx(0.096), None],
+        },
+        "disk_bytes_per_s": {"low": 1e8, "high": 2e8, "without": False},
+    }
+
+
+def test_a_model_file_without_ranges_of_limits_answers_questions_without_limits(
+    tmp_path: Path,
+) -> None:
+    assert asked(tmp_path, runs(law))["refused"] == ""
+    model = json.loads((tmp_path / "model.json").read_text())
+    del model["groups"][0]["range"]["factors"]
+    (tmp_path / "old.json").write_text(json.dumps(model))
+    lines = [{**runs(law, [(8, 1000)])[0], "memory_bytes": text} for text in ("", "1000000")]
+    file = write(tmp_path / "asked.csv", lines)
+    out = tmp_path / "out.csv"
+    assert call(["model", "predict", str(tmp_path / "old.json"), str(file), "-o", str(out)]) == 0
+    free, held = out.read_text().splitlines()[1:]
+    assert free.endswith(",")
+    assert "the model does not say what memory_bytes its runs had; fit it anew" in held
+
+
+def test_far_fewer_nodes_than_any_run_had_are_refused(tmp_path: Path) -> None:
+    """Runs on 64 to 256 nodes; one node was predicted as surely as 64 of them."""
+    shapes = [(nodes, each * nodes) for nodes in (64, 128, 256) for each in (96, 200)]
+    file = write(tmp_path / "runs.csv", runs(law, shapes))
+    questions = runs(law, [(1, 96), (8, 8 * 96), (64, 64 * 96)])
+    one, few, known = predictions(tmp_path, file, write(tmp_path / "asked.csv", questions))
+    assert one["refused"] == (
+        "the smallest run had 64 nodes, more than 16 times the 1 of the question; measure at most"
+        " 16"
+    )
+    assert ratio(few) > 1.2 * ratio(known)
+
+
+def test_one_node_may_be_faster_than_what_several_had_to_do(tmp_path: Path) -> None:
+    shapes = [(nodes, each * nodes) for nodes in (2, 4, 8) for each in (96, 200)]
+    file = write(tmp_path / "runs.csv", runs(law, shapes))
+    questions = write(tmp_path / "asked.csv", runs(law, [(1, 96), (2, 2 * 96)]))
+    alone, two = predictions(tmp_path, file, questions)
+    assert float(alone["low_s"]) < 0.7 * float(two["low_s"])
+
+
+def ratio(line: dict[str, str]) -> float:
+    return float(line["high_s"]) / float(line["low_s"])
