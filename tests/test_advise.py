@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.model.advise import advise, three_best
+from cuesta.model.advise import advise, consequences, three_best
 from cuesta.model.choices import Choice, Job, Range, choice, node_counts
 from cuesta.model.demands import Demand, demands
 from cuesta.model.machines import FOLDER, known, read
@@ -149,11 +149,77 @@ def test_scale_out_has_a_cost_and_one_node_turns_into_more() -> None:
     assert large["turns"]["size_bytes"] > HUMAN
 
 
+def test_an_engine_is_left_out_far_beyond_its_own_sizes() -> None:
+    """An engine measured with 10 MB answered for 452 GB, because another had been run with more."""
+    machine, job = known()["ec2-i4i"], Job(size_bytes=HUMAN, years=4)
+    tiny = [
+        replace(one, sizes=(1e6, 1e7)) if one.engine == "mpi" else one
+        for one in demands("assemble")
+    ]
+    found = advise(job, [machine], tiny)
+    reasons = {one["refused"] for one in found["choices"] if one["engine"] == "mpi"}
+    assert reasons == {
+        "452 GB are more than 1,000 times the 0.01 GB of the largest run of mpi; measure one of at"
+        " least 0.452 GB and give it with --runs"
+    }
+    assert [f"Left out: {why}." for why in reasons] == [
+        line for line in consequences(found) if line.startswith("Left out")
+    ]
+    assert {one["choice"]["engine"] for one in found["best"]} <= {"native", "spark"}
+    assert set(found["scale_out"][0]["nodes_to_beat_it"]) == {"spark"}
+
+
+def test_less_than_was_measured_is_less_sure() -> None:
+    machine = known()["swat3-medium-ssd"]
+    found = [choice(Job(size_bytes=size, years=4), machine, native(), 1) for size in (1e7, 2e8)]
+    small, measured = (one.seconds for one in found)
+    assert small
+    assert measured
+    assert small.high / small.low > 1.3 * measured.high / measured.low
+    none = choice(Job(size_bytes=1e5, years=4), machine, native(), 1)
+    assert none.refused.startswith(
+        "0.0001 GB are less than 1/1,000 of the 0.174 GB of the smallest"
+    )
+
+
+def test_a_machine_without_storage_never_ranks_before_one_with_it() -> None:
+    """Cooley and Theta read their input for nothing, since nobody described their storage."""
+    whole = known()["ec2-i4i"]
+    assert whole.disks
+    bare = replace(whole, key="bare", name="Bare", disks=None)
+    job = Job(size_bytes=1e11, years=4)
+    found = advise(job, [bare, whole], demands("assemble"))
+    assert {one["choice"]["machine"] for one in found["best"]} == {"ec2-i4i"}
+    alone = advise(job, [bare], demands("assemble"))
+    said = "; its storage is not described: reading and writing are not counted"
+    assert all(one["words"].endswith(said) for one in alone["best"])
+    ends = []
+    for machine in (bare, replace(whole, disks=replace(whole.disks, read=1e18, write=1e18))):
+        seconds = choice(job, machine, native(), 1).seconds
+        assert seconds
+        ends.append(seconds)
+    assert ends[0].low == pytest.approx(ends[1].low)
+    assert ends[0].high > 1.3 * ends[1].high
+    assert {key for key, one in known().items() if not one.has_storage} == {"cooley", "theta"}
+
+
+def test_an_explanation_and_a_page_say_what_is_not_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    words = ["advise", "assemble", "--input-size", "1GB", "--machines", "theta"]
+    assert call([*words, "--explain", "-o", str(page)]) == 0
+    said = "its storage is not described: reading and writing are not counted"
+    assert f"\n   {said}\n" in capsys.readouterr().out
+    assert said in page.read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["assemble", "--input-size", "0"], "--input-size is 0; give the bytes of the input"),
         (["assemble", "--input-size", "1PB"], "1e+06 GB are more than 1,000 times the 1.7 GB"),
+        (["assemble", "--input-size", "10kB"], "1e-05 GB are less than 1/1,000 of the 0.174 GB"),
         (["assemble", "--input-size", "much"], "--input-size is 'much', give a size"),
         (["assemble"], "Missing option '--input-size'"),
         (["nothing", "--input-size", "1GB"], "advise nothing: no such workload; known: "),
@@ -190,47 +256,3 @@ def test_a_page_holds_one_chart_and_the_best(
     assert html.count('<svg class="chart') == 1
     assert best in html
     assert "What it follows from" in html
-
-
-def record(engine: str, size_bytes: int, seconds: float, start: float = 0.0) -> dict[str, Any]:
-    return {
-        "schema": "cuesta.run/1",
-        "workload": "sort",
-        "engine": engine,
-        "engine_options": {},
-        "parameters": {"seed": 3},
-        "inputs": [{"path": "x", "bytes": size_bytes}],
-        "threads": 2,
-        "memory_bytes": 2**30,
-        "verified": True,
-        "machine": {"cpu": "here"},
-        "phases": [{"name": "start", "seconds": start}, {"name": "sort", "seconds": seconds}],
-        "statistics": {"wall_seconds": {"median": seconds}},
-    }
-
-
-def test_runs_made_here_are_choices_of_their_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = [
-        record("native", 10**9, 3.0),
-        record("native", 2 * 10**9, 6.0),
-        record("spark", 10**9, 10.0, start=9.0),
-        record("mpi", 10**9, 4.0),
-    ]
-    for index, one in enumerate(made):
-        (tmp_path / str(index)).mkdir()
-        (tmp_path / str(index) / "run.json").write_text(json.dumps(one))
-    far = to_advice(capsys, "sort", "--input-size", "20GB", "--runs", str(tmp_path))
-    assert [one["choice"]["engine"] for one in far["best"]] == ["spark", "native", "mpi"]
-    assert far["best"][0]["choice"]["seconds"]["value"] == pytest.approx(29.0)
-    near = to_advice(capsys, "sort", "--input-size", "2GB", "--runs", str(tmp_path))
-    assert near["best"][0]["choice"]["engine"] == "native"
-    page = tmp_path / "page.html"
-    words = ["advise", "sort", "--input-size", "2GB", "--runs", str(tmp_path), "-o", str(page)]
-    assert call(words) == 0
-    assert page.read_text().count('<svg class="chart') == 1
-    assert call(["advise", "sort", "--input-size", "200GB", "--runs", str(tmp_path)]) == 2
-    assert "its largest run had 1 GB; measure at least 6.67 GB" in capsys.readouterr().err
-    assert call(["advise", "scan", "--input-size", "1GB", "--runs", str(tmp_path)]) == 2
-    assert "no run of scan in what --runs names; there is sort" in capsys.readouterr().err

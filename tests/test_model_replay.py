@@ -158,6 +158,11 @@ def test_the_command_tries_numbers_of_nodes_and_free_resources(
     assert call([*words, "--what-if"]) == 0
     assert "free disk" in capsys.readouterr().out
     assert call(["model", "replay", file, "--machine", "ec2-d3"]) == 0
+    assert capsys.readouterr().err == ""
+    assert call(["model", "replay", file, "--machine", "theta"]) == 0
+    assert "theta: its storage is not described: reading and writing take no" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_scaled_trace_has_so_many_tasks_of_the_same_kind(tmp_path: Path) -> None:

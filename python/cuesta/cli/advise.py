@@ -37,7 +37,7 @@ class AdviseOptions:
     ] = None
     runs: Annotated[
         list[Path] | None,
-        typer.Option("--runs", metavar="PATH", help="Choose among settings of runs made here."),
+        typer.Option("--runs", metavar="PATH", help="Choose among settings that were run."),
     ] = None
     years: Annotated[
         float, typer.Option("--years", min=0.01, help="How long a bought node is used.")
@@ -89,7 +89,7 @@ def _found(options: AdviseOptions) -> dict[str, Any]:
     machines = _split([*(options.machines or ()), *(options.more or ())])
     if options.runs:
         if machines:
-            raise InputError("advise: runs are of this machine; give --runs or --machines")
+            raise InputError("advise: runs have machines of their own; give --runs or --machines")
         known = here.choices(workload, job.size_bytes, options.runs)
         return advise.among(workload, job, known)
     return advise.advise(job, chosen(machines), demands.demands(workload))
@@ -107,7 +107,9 @@ def explained(found: Mapping[str, Any]) -> Iterable[str]:
     yield EQUATION
     for number, best in enumerate(found["best"], start=1):
         one = best["choice"]
-        yield f"{number}. {one['nodes']} x {one['machine']}, {one['engine']}"
+        yield f"{number}. {_title(one, found)}"
+        if one["caveat"]:
+            yield f"   {one['caveat']}"
         yield from (f"   {step}" for step in one["steps"])
         machine = found["machines"].get(one["machine"])
         if machine:
@@ -119,7 +121,13 @@ def explained(found: Mapping[str, Any]) -> Iterable[str]:
         yield f"runs of {demand['engine']}, {sizes} GB: {demand['measured']}"
     refused = [one for one in found["choices"] if one["refused"]]
     for one in refused:
-        yield f"left out: {one['nodes']} x {one['machine']}, {one['engine']}: {one['refused']}"
+        yield f"left out: {_title(one, found)}: {one['refused']}"
+
+
+def _title(one: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """A choice in a few words; a setting that was run has its nodes among its own words."""
+    nodes = f"{one['nodes']} x " if found["machines"] else ""
+    return f"{nodes}{one['machine']}, {one['engine']}"
 
 
 def _price(price: Mapping[str, Any] | None, years: float) -> str:

@@ -97,6 +97,12 @@ def _cluster(options: ReplayOptions) -> Cluster:
             made = replace(made, disk=one.disks.count * min(one.disks.read, one.disks.write))
         if one.shared:
             made = replace(made, shared=min(one.shared.read, one.shared.write))
+        if not (one.has_storage or options.disk or options.shared):
+            typer.echo(
+                f"{one.key}: its storage is not described: reading and writing take no time; give"
+                " --disk or --shared",
+                err=True,
+            )
     return replace(
         made,
         launch_s=options.launch_ms / 1e3,

@@ -7,13 +7,19 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cuesta.errors import InputError
-from cuesta.model.choices import RESOURCES, Choice, Job, choice, choices
+from cuesta.model.choices import (
+    RESOURCES,
+    SIZE_BEYOND,
+    Choice,
+    Job,
+    choice,
+    choices,
+    size_refused,
+)
 from cuesta.model.demands import Demand
 from cuesta.model.machines import Hardware
 
 SCHEMA = "cuesta.advice/1"
-SIZE_BEYOND = 1000.0
-"""How many times the largest input measured a question may be."""
 BETWEEN = 2.0
 """The choice in between costs at most so many times the cheapest."""
 AS_FAST = 1.1
@@ -64,6 +70,7 @@ def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) ->
         "best": [asdict(one) for one in best],
         "turns": _turn(job, machines, demands, best[0].choice),
         "scale_out": [_scale_out(job, one, demands) for one in machines],
+        "left_out": [why for one in demands if (why := size_refused(job, one))],
         "choices": [asdict(one) for one in found],
         "machines": {one.key: asdict(one) for one in machines},
         "demands": [asdict(one) for one in demands],
@@ -86,6 +93,7 @@ def among(workload: str, job: Job, found: Sequence[Choice]) -> dict[str, Any]:
         "best": [asdict(one) for one in three_best(possible, names)],
         "turns": None,
         "scale_out": [],
+        "left_out": [],
         "choices": [asdict(one) for one in found],
         "machines": {},
         "demands": [],
@@ -93,26 +101,26 @@ def among(workload: str, job: Job, found: Sequence[Choice]) -> dict[str, Any]:
 
 
 def _check(job: Job, demands: Sequence[Demand]) -> None:
+    """Errors: `InputError` for no input, and where it is too large, or small, for every engine."""
     if job.size_bytes <= 0:
         raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
-    largest = max(one.sizes[1] for one in demands)
-    if job.size_bytes > SIZE_BEYOND * largest:
-        raise InputError(
-            f"advise: {job.size_bytes / 1e9:,.4g} GB are more than {SIZE_BEYOND:,.0f} times the"
-            f" {largest / 1e9:.3g} GB of the largest run measured; measure one of at least"
-            f" {job.size_bytes / SIZE_BEYOND / 1e9:,.3g} GB and give it with --runs"
-        )
+    if all(size_refused(job, one) for one in demands):
+        widest = max(demands, key=lambda one: one.sizes[1])
+        if job.size_bytes < widest.sizes[0]:
+            widest = min(demands, key=lambda one: one.sizes[0])
+        raise InputError(f"advise: {size_refused(job, widest)}")
 
 
 def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Advised]:
     """The cheapest, the fastest, and the fastest of those that cost at most twice the cheapest.
 
     Of those that are as fast within a tenth, the one with the fewest nodes counts as the fastest.
-    Those of lower rank follow where two are the same; without prices, the three fastest.
+    Those of lower rank follow where two are the same; without prices, the three fastest. Those with
+    a caveat, whose time leaves something out, come after all others, however short it is.
     """
     priced = [one for one in possible if one.dollars]
     by_time = _fastest_first(possible)
-    by_price = sorted(priced, key=lambda one: (_dollars(one), _seconds(one)))
+    by_price = sorted(priced, key=lambda one: (one.caveat != "", _dollars(one), _seconds(one)))
     wanted: list[tuple[str, Sequence[Choice]]] = [("fastest", by_time)]
     if by_price:
         limit = BETWEEN * _dollars(by_price[0])
@@ -128,13 +136,19 @@ def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Advise
 
 
 def _fastest_first(possible: Sequence[Choice]) -> list[Choice]:
-    """By time; those that are as fast as the first, within `AS_FAST`, by nodes before."""
-    limit = AS_FAST * min(map(_seconds, possible))
+    """By time; those that are as fast as the first, within `AS_FAST`, by nodes before.
+
+    Those with a caveat come last.
+    """
+    whole = [one for one in possible if not one.caveat]
+    limit = AS_FAST * min(map(_seconds, whole or possible))
 
     def rank(one: Choice) -> tuple[float, ...]:
-        seconds = _seconds(one)
+        seconds, last = _seconds(one), float(bool(whole and one.caveat))
         near = seconds <= limit and one.limit != ""
-        return (0.0, one.nodes, seconds) if near else (0.0 if seconds <= limit else 1.0, 0, seconds)
+        if near:
+            return (last, 0.0, one.nodes, seconds)
+        return (last, 0.0 if seconds <= limit else 1.0, 0, seconds)
 
     return sorted(possible, key=rank)
 
@@ -160,8 +174,9 @@ def words(one: Choice, name: str) -> str:
     if one.dollars:
         price = f"{money(one.dollars.value)} $ ({money(one.dollars.low)} to"
         price += f" {money(one.dollars.high)})"
+    caveat = f"; {one.caveat}" if one.caveat else ""
     limit = RESOURCES[one.limit]
-    return f"{nodes} of {name}, {one.engine}: {time}, {price}; limited by {limit}"
+    return f"{nodes} of {name}, {one.engine}: {time}, {price}; limited by {limit}{caveat}"
 
 
 def headline(found: Mapping[str, Any]) -> str:
@@ -189,7 +204,7 @@ def consequences(found: Mapping[str, Any]) -> Iterator[str]:
     for key in dict.fromkeys(one["choice"]["machine"] for one in found["best"]):
         row, name = rows[key], machines[key]["name"]
         if row["one_node_s"] is None:
-            yield f"COST on {name}: one node cannot hold it."
+            yield f"COST on {name}: one node cannot do it: {row['one_node_refused']}."
             continue
         parts = [
             f"{engine} never beats it"
@@ -197,7 +212,9 @@ def consequences(found: Mapping[str, Any]) -> Iterator[str]:
             else f"{engine} needs {count} nodes ({row['cores_to_beat_it'][engine]} cores)"
             for engine, count in row["nodes_to_beat_it"].items()
         ]
-        yield f"COST on {name}: to beat one node, {', '.join(parts)}."
+        if parts:
+            yield f"COST on {name}: to beat one node, {', '.join(parts)}."
+    yield from (f"Left out: {why}." for why in found["left_out"])
     if any(one["choice"]["nodes"] > 1 for one in found["best"]):
         yield SEVERAL
     if any(one["price"] and one["price"]["node"] for one in machines.values()):
@@ -229,6 +246,7 @@ def _dollars(one: Choice) -> float:
 def _scale_out(job: Job, machine: Hardware, demands: Sequence[Demand]) -> dict[str, Any]:
     """How many nodes it takes until several are faster than one alone, by engine.
 
+    Engines that were not measured near such a size are left out.
     Source of the idea: McSherry, Isard, Murray, "Scalability! But at what COST?", HotOS 2015.
     """
     alone = [choice(job, machine, one, 1) for one in demands if not one.many_nodes]
@@ -236,11 +254,12 @@ def _scale_out(job: Job, machine: Hardware, demands: Sequence[Demand]) -> dict[s
     nodes = {
         demand.engine: _first_faster(job, machine, demand, one_node)
         for demand in demands
-        if demand.many_nodes
+        if demand.many_nodes and not size_refused(job, demand)
     }
     return {
         "machine": machine.key,
         "one_node_s": None if one_node == float("inf") else one_node,
+        "one_node_refused": next((one.refused for one in alone if one.refused), ""),
         "nodes_to_beat_it": nodes,
         "cores_to_beat_it": {
             engine: None if count is None else count * machine.cores
@@ -264,10 +283,14 @@ def _first_faster(job: Job, machine: Hardware, demand: Demand, seconds: float) -
 def _turn(
     job: Job, machines: Sequence[Hardware], demands: Sequence[Demand], best: Choice
 ) -> dict[str, Any]:
-    """Up to what input the best machine is best with as many nodes as now, and what comes then."""
+    """Up to what input the best machine is best with as many nodes as now, and what comes then.
+
+    Nothing is said of sizes that an engine which can be had now was not measured near.
+    """
     machine = next(one for one in machines if one.key == best.machine)
     size = job.size_bytes
-    limit = min(SIZE_MAX, SIZE_BEYOND * max(one.sizes[1] for one in demands))
+    measured = [one.sizes[1] for one in demands if not size_refused(job, one)]
+    limit = min(SIZE_MAX, SIZE_BEYOND * min(measured))
     while size * 1.25 <= limit:
         size *= 1.25
         bigger = replace(job, size_bytes=size)

@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from cuesta.model.demands import Demand
 from cuesta.model.machines import Hardware
 
+SIZE_BEYOND = 1000.0
+"""How many times larger than the largest input measured of an engine, or smaller than the smallest,
+that of a job may be."""
 SURE = 1.645
 """Standard deviations to either side of an interval of 90 %."""
 USABLE = 0.9
@@ -24,8 +27,13 @@ ASSUMED = 0.25
 MEASURED = 0.1
 TENFOLD = 0.1
 """Relative error for each factor of ten beyond the largest input measured."""
+TENTH = 0.3
+"""The same below the smallest one, where the start rules, which nobody measured for itself."""
 DOUBLING = 0.1
 """Relative error for each doubling of nodes; demands were measured on one."""
+NOT_DESCRIBED = 0.5
+"""Relative error, upwards alone, where the storage of a machine is not described; a guess."""
+NOT_COUNTED = "its storage is not described: reading and writing are not counted"
 
 EQUATION = (
     "time = start + what one core does alone + half way from the busiest of the other resources to"
@@ -70,6 +78,8 @@ class Choice:
         The busiest resource.
     refused
         Why it cannot be; empty where it can.
+    caveat
+        What the time leaves out, so that it may be longer; empty where it leaves out nothing.
     steps
         The sums behind it, in words.
     """
@@ -83,6 +93,7 @@ class Choice:
     resources: Mapping[str, float] = field(default_factory=dict)
     limit: str = ""
     refused: str = ""
+    caveat: str = ""
     steps: tuple[str, ...] = ()
 
 
@@ -110,7 +121,11 @@ def node_counts(machine: Hardware) -> list[int]:
 
 
 def choice(job: Job, machine: Hardware, demand: Demand, nodes: int) -> Choice:
-    """Time and price of one way to run the job, or why it cannot be."""
+    """Time and price of one way to run the job, or why it cannot be.
+
+    Of a machine whose storage is not described the time is that of all else, with a caveat and an
+    interval that reaches further up.
+    """
     bare = Choice(
         machine=machine.key,
         engine=demand.engine,
@@ -118,18 +133,19 @@ def choice(job: Job, machine: Hardware, demand: Demand, nodes: int) -> Choice:
         cores=nodes * machine.cores,
     )
     spilled = _spilled(job, machine, demand, nodes)
-    refused = _no_room(job, machine, demand, nodes)
+    refused = size_refused(job, demand) or _no_room(job, machine, demand, nodes)
     if refused:
         return Choice(**{**vars(bare), "refused": refused})
     busy, steps = resources(job, machine, demand, nodes)
     alone = demand.start_s + busy["one core"]
     shared = [seconds for name, seconds in busy.items() if name != "one core"]
     busiest, total = alone + max(shared), alone + sum(shared)
-    error = SURE * _error(job, machine, demand, nodes)
+    error = _error(job, machine, demand, nodes)
+    above = error if machine.has_storage else math.hypot(error, NOT_DESCRIBED)
     seconds = Range(
         value=(busiest + total) / 2,
-        low=busiest * math.exp(-error),
-        high=total * math.exp(error),
+        low=busiest * math.exp(-SURE * error),
+        high=total * math.exp(SURE * above),
     )
     hourly = machine.price.by_hour(job.years) * nodes if machine.price else None
     if spilled:
@@ -141,9 +157,29 @@ def choice(job: Job, machine: Hardware, demand: Demand, nodes: int) -> Choice:
             "dollars": seconds.times(hourly / 3600) if hourly is not None else None,
             "resources": busy,
             "limit": max(busy, key=lambda name: busy[name]),
+            "caveat": "" if machine.has_storage else NOT_COUNTED,
             "steps": steps,
         }
     )
+
+
+def size_refused(job: Job, demand: Demand) -> str:
+    """Why runs of an engine say nothing of an input of that size; empty where they do."""
+    smallest, largest = demand.sizes
+    gigabytes, engine = f"{job.size_bytes / 1e9:,.4g} GB are", demand.engine
+    if job.size_bytes > SIZE_BEYOND * largest:
+        return (
+            f"{gigabytes} more than {SIZE_BEYOND:,.0f} times the {largest / 1e9:.3g} GB of the"
+            f" largest run of {engine}; measure one of at least"
+            f" {job.size_bytes / SIZE_BEYOND / 1e9:,.3g} GB and give it with --runs"
+        )
+    if job.size_bytes * SIZE_BEYOND < smallest:
+        return (
+            f"{gigabytes} less than 1/{SIZE_BEYOND:,.0f} of the {smallest / 1e9:.3g} GB of the"
+            f" smallest run of {engine}; measure one of at most"
+            f" {job.size_bytes * SIZE_BEYOND / 1e9:,.3g} GB and give it with --runs"
+        )
+    return ""
 
 
 def resources(
@@ -220,11 +256,14 @@ def _no_room(job: Job, machine: Hardware, demand: Demand, nodes: int) -> str:
 def _error(job: Job, machine: Hardware, demand: Demand, nodes: int) -> float:
     """Relative standard deviation of what is not known."""
     guessed = any(text.startswith(("core_speed", "disks", "network")) for text in machine.assumed)
-    beyond = max(0.0, math.log10(job.size_bytes / demand.sizes[1]))
+    smallest, largest = demand.sizes
+    beyond = math.log10(max(1.0, job.size_bytes / largest))
+    below = math.log10(max(1.0, smallest / job.size_bytes))
     parts = (
         demand.error,
         ASSUMED if guessed else MEASURED,
         TENFOLD * beyond,
+        TENTH * below,
         DOUBLING * math.log2(nodes),
     )
     return math.hypot(*parts)

@@ -100,6 +100,11 @@ class Hardware:
     assumed: tuple[str, ...]
     notes: tuple[str, ...]
 
+    @property
+    def has_storage(self) -> bool:
+        """Whether it is described where input is read from and answers are written to."""
+        return self.disks is not None or self.shared is not None
+
 
 def known() -> dict[str, Hardware]:
     """The machines that come with Cuesta, by key."""

@@ -112,13 +112,13 @@ def _spot(one: Mapping[str, Any], tone: str) -> plots.Curve:
 
 
 def _bars(found: Mapping[str, Any]) -> Part:
-    possible = sorted(_possible(found), key=lambda one: float(one["seconds"]["value"]))[:ROWS_MAX]
+    possible = sorted(_possible(found), key=_by_time)[:ROWS_MAX]
     axis = scales.linear(max(one["seconds"]["high"] for one in possible), format_seconds)
     best = [one["choice"] for one in found["best"]]
     rows = [
         svg.Bar(
             label=_short(one),
-            text=format_seconds(one["seconds"]["value"]),
+            text=f"{'at least ' * bool(one['caveat'])}{format_seconds(one['seconds']['value'])}",
             value=one["seconds"]["value"],
             low=one["seconds"]["low"],
             high=one["seconds"]["high"],
@@ -138,10 +138,18 @@ def _bars(found: Mapping[str, Any]) -> Part:
     )
 
 
+def _by_time(one: Mapping[str, Any]) -> tuple[bool, float]:
+    """Choices whose time leaves something out come last."""
+    return one["caveat"] != "", float(one["seconds"]["value"])
+
+
 def _numbers(found: Mapping[str, Any]) -> Part:
     possible = sorted(
         _possible(found),
-        key=lambda one: (one["dollars"] or {"value": float("inf")})["value"],
+        key=lambda one: (
+            one["caveat"] != "",
+            (one["dollars"] or {"value": float("inf")})["value"],
+        ),
     )
     best = [one["choice"] for one in found["best"]]
     chosen = [*best, *(one for one in possible if one not in best)][:ROWS_MAX]
@@ -179,7 +187,7 @@ def _row(one: Mapping[str, Any], tone: str) -> Row:
             Cell(text=format_seconds(seconds["value"]), note=spread),
             price,
             Cell(text=f"{1 / dollars['value']:,.3g}" if dollars else ""),
-            Cell(text=one["limit"]),
+            Cell(text=one["limit"], note=one["caveat"]),
         ),
         tone=tone,
     )
