@@ -179,3 +179,20 @@ def test_random_operations_are_those_of_a_plain_folder(tmp_path: Path, seed: int
         on_disk = {path: text for path, text in names_of(under).items() if text is not None}
         wanted = {path: text for path, text in names_of(plain).items() if text is not None}
         assert on_disk == wanted
+
+
+@pytest.mark.parametrize("target", ["../archive", "../archive/v3"])
+def test_what_a_link_leads_to_stays_when_all_around_it_is_removed(
+    tmp_path: Path, target: str
+) -> None:
+    with running_store(tmp_path) as store:
+        store.write("archive/v3/kept", b"kept")
+        store.write("run/sub/file", b"file")
+        (tmp_path / "run" / "latest").symlink_to(target)
+        files = CuestaFileSystem(folder=str(store.folder))
+        assert files.info("/run/latest")["islink"]
+        assert not files.info("/run/sub")["islink"]
+        assert files.isdir("/run/latest")
+        files.rm("/run", recursive=True)
+        assert not (tmp_path / "run").exists()
+        assert files.cat_file("/archive/v3/kept") == b"kept"

@@ -325,3 +325,34 @@ def test_a_sort_spills_to_a_mount(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["verified"]
         assert at.store.status()["used_bytes"] == 0
+
+
+def test_a_link_to_a_folder_is_a_link_and_is_removed_as_one(tmp_path: Path) -> None:
+    with mounted(tmp_path) as at:
+        at.store.write("archive/v3/kept", b"kept")
+        at.store.write("run/sub/file", b"file")
+        link = at.store.under / "run" / "latest"
+        link.symlink_to("../archive/v3")
+        (at.store.under / "now").symlink_to("run")
+        said = run(
+            "print(os.readlink(path / 'latest'), os.readlink(path.parent / 'now'))\n"
+            "print(sorted(one.name for one in os.scandir(path) if one.is_symlink()))\n"
+            "print((path.parent / 'now/latest/kept').read_text())",
+            at.place / "run",
+        )
+        assert said == "../archive/v3 run\n['latest']\nkept\n"
+        run("import shutil\nshutil.rmtree(path)", at.place / "run")
+        assert not link.parent.exists()
+        assert (at.store.under / "archive" / "v3" / "kept").read_bytes() == b"kept"
+
+
+def test_a_link_that_leads_elsewhere_now_is_followed_there(tmp_path: Path) -> None:
+    with mounted(tmp_path) as at:
+        for name in ("one", "two"):
+            at.store.write(f"{name}/file", name.encode())
+        link = at.store.under / "link"
+        for name in ("one", "two", "one"):
+            link.unlink(missing_ok=True)
+            link.symlink_to(name)
+            time.sleep(1.1)
+            assert read(at.place / "link" / "file") == name.encode()

@@ -152,6 +152,9 @@ pub struct DirectoryEntry {
     pub modified_ns: i64,
     /// Bytes of it that are in memory.
     pub memory_bytes: u64,
+    /// Where it leads, for a symbolic link to a folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<StorePath>,
     /// How it lies on servers, where it was asked for by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,

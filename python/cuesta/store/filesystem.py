@@ -158,6 +158,26 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
             raise NotADirectoryError(path)
         self._ask("remove", self._strip_protocol(path))
 
+    def rm(
+        self, path: str | list[str], recursive: bool = False, maxdepth: int | None = None
+    ) -> None:
+        """Remove files and, with `recursive`, folders with all that is in them.
+
+        A link to a folder is removed; what it leads to stays.
+        """
+        for one in self.expand_path(path):
+            if recursive:
+                self._remove_all(self.info(one), maxdepth)
+            else:
+                self._rm(one)
+
+    def _remove_all(self, found: dict[str, Any], depth: int | None) -> None:
+        path = found["name"]
+        if found["type"] == "directory" and not found["islink"] and depth != 0:
+            for inside in self.ls(path):
+                self._remove_all(inside, None if depth is None else depth - 1)
+        self._rm(path)
+
     def _rm(self, path: str) -> None:
         self._ask("remove", self._strip_protocol(path))
 
@@ -208,6 +228,7 @@ def _info(path: str, entry: dict[str, Any]) -> dict[str, Any]:
         "type": "directory" if entry["is_folder"] else "file",
         "mtime": entry["modified_ns"] / 1e9,
         "memory_bytes": entry["memory_bytes"],
+        "islink": "link" in entry,
     }
 
 

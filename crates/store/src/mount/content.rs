@@ -8,7 +8,7 @@ use cuesta_runtime::parallel::lock;
 
 use super::MountTree;
 use super::limits::{RELEASE_WAIT, RELEASE_WAITS, SMALL_BYTES};
-use super::nodes::{FileContent, MountNode, NodeState};
+use super::nodes::{FileContent, MountNode, NodeKind, NodeState};
 use crate::client::{StoredFile, WrittenFile};
 use crate::path::StorePath;
 use crate::store::promise::WriteMode;
@@ -253,7 +253,7 @@ impl MountTree {
         let mut state = lock(&node.state);
         self.commit(node, &mut state)?;
         match self.path(node.number) {
-            Some(path) if self.promises_later && !node.is_folder => {
+            Some(path) if self.promises_later && node.kind == NodeKind::File => {
                 self.link.ask(&Question::Flush { path: Some(path) }).map(|_| ())
             }
             _ => Ok(()),

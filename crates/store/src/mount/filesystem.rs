@@ -60,9 +60,9 @@ impl MountedTree {
             mtime: facts.modified,
             ctime: facts.modified,
             crtime: SystemTime::UNIX_EPOCH,
-            kind: kind_of(facts.is_folder),
+            kind: facts.kind,
             perm: facts.permissions,
-            nlink: if facts.is_folder { 2 } else { 1 },
+            nlink: if facts.kind == FileType::Directory { 2 } else { 1 },
             uid: tree.user,
             gid: tree.group,
             rdev: 0,
@@ -73,7 +73,8 @@ impl MountedTree {
 
     fn enter(&self, facts: &NodeFacts, reply: ReplyEntry) {
         // Others may change a file at any time; a folder is where it was a moment ago.
-        let time = if facts.is_folder { FOLDER_TIME } else { Duration::ZERO };
+        let is_folder = facts.kind == FileType::Directory;
+        let time = if is_folder { FOLDER_TIME } else { Duration::ZERO };
         reply.entry_with_ttls(&FACTS_TIME, &time, &self.attributes(facts), Generation(0));
     }
 
@@ -88,10 +89,6 @@ impl MountedTree {
         let found = lock(&self.0.handles).get(&handle.0).cloned();
         found.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))
     }
-}
-
-fn kind_of(is_folder: bool) -> FileType {
-    if is_folder { FileType::Directory } else { FileType::RegularFile }
 }
 
 fn opened(keeps: bool) -> FopenFlags {
@@ -163,6 +160,11 @@ impl Filesystem for MountedTree {
         drop(state);
         let facts = answered!(self.0.facts(&node), reply);
         reply.attr(&Duration::ZERO, &self.attributes(&facts));
+    }
+
+    fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
+        let target = answered!(self.0.link(number.0), reply);
+        reply.data(target.as_bytes());
     }
 
     fn mkdir(
@@ -335,7 +337,8 @@ impl Filesystem for MountedTree {
         let mut names = answered!(self.0.list(number.0), reply);
         for name in ["..", "."] {
             let own = if name == "." { Some(number.0) } else { None };
-            names.insert(0, ListedName { number: own, is_folder: true, name: name.to_owned() });
+            let kind = FileType::Directory;
+            names.insert(0, ListedName { number: own, kind, name: name.to_owned() });
         }
         let number = self.0.next_handle.fetch_add(1, Ordering::Relaxed);
         let handle = OpenHandle { node, writes: false, names };
@@ -354,7 +357,7 @@ impl Filesystem for MountedTree {
         let handle = answered!(self.of(handle), reply);
         for (place, listed) in handle.names.iter().enumerate().skip(offset as usize) {
             let number = INodeNo(listed.number.unwrap_or(UNKNOWN));
-            if reply.add(number, place as u64 + 1, kind_of(listed.is_folder), &listed.name) {
+            if reply.add(number, place as u64 + 1, listed.kind, &listed.name) {
                 break;
             }
         }

@@ -6,11 +6,12 @@ use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 
 use cuesta_runtime::parallel::lock;
+use fuser::FileType;
 
 use super::MountTree;
 use super::content::time_of;
 use super::limits::NAME_BYTES_MAX;
-use super::nodes::{FileContent, MountNode, NodeState};
+use super::nodes::{FileContent, MountNode, NodeKind, NodeState};
 use crate::path::StorePath;
 use crate::wire::{DirectoryEntry, Question, Reply};
 
@@ -18,7 +19,7 @@ use crate::wire::{DirectoryEntry, Question, Reply};
 #[derive(Clone, Copy, Debug)]
 pub struct NodeFacts {
     pub number: u64,
-    pub is_folder: bool,
+    pub kind: FileType,
     pub size_bytes: u64,
     pub modified: SystemTime,
     pub permissions: u16,
@@ -28,7 +29,7 @@ pub struct NodeFacts {
 #[derive(Clone, Debug)]
 pub struct ListedName {
     pub number: Option<u64>,
-    pub is_folder: bool,
+    pub kind: FileType,
     pub name: String,
 }
 
@@ -88,8 +89,8 @@ impl MountTree {
             let version = (entry.size_bytes, entry.modified_ns);
             let is_replaced = state.seen.is_some_and(|seen| seen != version)
                 && self.is_replaced(&path, &mut state)?;
-            if !is_replaced && node.is_folder == entry.is_folder {
-                if state.seen.replace(version) != Some(version) && !node.is_folder {
+            if !is_replaced && node.kind == kind_of(&entry) {
+                if state.seen.replace(version) != Some(version) && node.kind == NodeKind::File {
                     state.modified = None;
                 }
                 return Ok(self.remembered(&node, &state));
@@ -118,7 +119,7 @@ impl MountTree {
 
     /// A new node for what the store has.
     fn found(&self, path: &StorePath, entry: &DirectoryEntry) -> NodeFacts {
-        let node = lock(&self.nodes).add(path, entry.is_folder);
+        let node = lock(&self.nodes).add(path, kind_of(entry));
         let mut state = lock(&node.state);
         state.seen = Some((entry.size_bytes, entry.modified_ns));
         self.remembered(&node, &state)
@@ -155,6 +156,18 @@ impl MountTree {
         Ok(facts_of(node, &state))
     }
 
+    /// What a symbolic link says: the way from its folder to the one that it leads to.
+    ///
+    /// # Errors
+    /// `EINVAL` for what is none; `ENOENT` for one that was removed.
+    pub fn link(&self, number: u64) -> io::Result<String> {
+        let node = self.node(number)?;
+        let NodeKind::Link(target) = &node.kind else { return Err(system(libc::EINVAL)) };
+        let path = self.path(number).ok_or_else(|| system(libc::ENOENT))?;
+        let up = path.relative().components().count() - 1;
+        Ok(format!("{}{}", "../".repeat(up), target.relative().display()))
+    }
+
     /// Makes an empty file, open for writing; the store gets it when it is closed.
     ///
     /// # Errors
@@ -181,7 +194,7 @@ impl MountTree {
         let facts = if is_there { Some(self.look_up(folder, name)?) } else { None };
         let node = match facts {
             Some(facts) => self.node(facts.number)?,
-            None => lock(&self.nodes).add(&path, false),
+            None => lock(&self.nodes).add(&path, NodeKind::File),
         };
         if is_there {
             self.open(&node, true)?;
@@ -221,14 +234,15 @@ impl MountTree {
         };
         let listed = |entry: DirectoryEntry| ListedName {
             number: number(&entry.name),
-            is_folder: entry.is_folder,
+            kind: kind_of(&entry).of_file(),
             name: entry.name,
         };
         let mut names: Vec<_> = entries.into_iter().map(listed).collect();
         for (number, path) in self.new_inside(&path) {
             let name = path.name().to_owned();
             if path.parent() == self.path(folder) && !names.iter().any(|one| one.name == name) {
-                names.push(ListedName { number: Some(number), is_folder: false, name });
+                let kind = FileType::RegularFile;
+                names.push(ListedName { number: Some(number), kind, name });
             }
         }
         Ok(names)
@@ -300,7 +314,9 @@ impl MountTree {
             (nodes.at(&from), nodes.at(&to))
         };
         match node {
-            Some(node) if !node.is_folder => self.rename_file(&node, replaced, (&from, &to)),
+            Some(node) if node.kind != NodeKind::Folder => {
+                self.rename_file(&node, replaced, (&from, &to))
+            }
             _ => self.rename_folder(&from, &to),
         }
     }
@@ -314,7 +330,7 @@ impl MountTree {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
         self.commit(node, &mut state)?;
-        let replaced = replaced.filter(|replaced| !replaced.is_folder);
+        let replaced = replaced.filter(|replaced| replaced.kind != NodeKind::Folder);
         let mut held = replaced.as_ref().map(|replaced| self.hold(replaced)).transpose()?;
         self.link.ask(&Question::Rename { path: from.clone(), to: to.clone(), is_new: false })?;
         if let (Some(replaced), Some(held)) = (&replaced, &mut held) {
@@ -356,13 +372,25 @@ impl NodeState {
     }
 }
 
+fn kind_of(entry: &DirectoryEntry) -> NodeKind {
+    match &entry.link {
+        Some(target) => NodeKind::Link(target.clone()),
+        None if entry.is_folder => NodeKind::Folder,
+        None => NodeKind::File,
+    }
+}
+
 fn facts_of(node: &MountNode, state: &NodeState) -> NodeFacts {
     let seen = state.seen.unwrap_or_default();
-    let default = if node.is_folder { 0o755 } else { 0o644 };
+    let (size_bytes, default) = match node.kind {
+        NodeKind::File => (state.size_bytes().unwrap_or(seen.0), 0o644),
+        NodeKind::Folder => (4096, 0o755),
+        NodeKind::Link(_) => (0, 0o777),
+    };
     NodeFacts {
         number: node.number,
-        is_folder: node.is_folder,
-        size_bytes: if node.is_folder { 4096 } else { state.size_bytes().unwrap_or(seen.0) },
+        kind: node.kind.of_file(),
+        size_bytes,
         modified: state.modified.unwrap_or_else(|| time_of(seen.1)),
         permissions: state.permissions.unwrap_or(default),
     }

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use fuser::FileType;
+
 use crate::client::{StoredFile, WrittenFile};
 use crate::path::StorePath;
 use crate::under::UnderVersion;
@@ -15,8 +17,29 @@ pub const ROOT: u64 = 1;
 #[derive(Debug)]
 pub struct MountNode {
     pub number: u64,
-    pub is_folder: bool,
+    pub kind: NodeKind,
     pub state: Mutex<NodeState>,
+}
+
+/// What sort of node it is, as long as it has its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    File,
+    Folder,
+    /// A symbolic link to this folder. It stays one, so that who removes all below a folder does
+    /// not remove what it leads to.
+    Link(StorePath),
+}
+
+impl NodeKind {
+    /// For the kernel.
+    pub fn of_file(&self) -> FileType {
+        match self {
+            Self::File => FileType::RegularFile,
+            Self::Folder => FileType::Directory,
+            Self::Link(_) => FileType::Symlink,
+        }
+    }
 }
 
 /// What it is now.
@@ -97,7 +120,7 @@ impl NodeTable {
     /// The root alone.
     pub fn new() -> Self {
         let mut table = Self { nodes: HashMap::new(), numbers: HashMap::new(), next: ROOT };
-        table.add(&StorePath::default(), true);
+        table.add(&StorePath::default(), NodeKind::Folder);
         table
     }
 
@@ -117,10 +140,10 @@ impl NodeTable {
     }
 
     /// A new node, in place of what is at the path.
-    pub fn add(&mut self, path: &StorePath, is_folder: bool) -> Arc<MountNode> {
+    pub fn add(&mut self, path: &StorePath, kind: NodeKind) -> Arc<MountNode> {
         let number = self.next;
         self.next += 1;
-        let node = Arc::new(MountNode { number, is_folder, state: Mutex::default() });
+        let node = Arc::new(MountNode { number, kind, state: Mutex::default() });
         if let Some(before) = self.numbers.insert(path.clone(), number)
             && let Some(before) = self.nodes.get_mut(&before)
         {
@@ -198,10 +221,10 @@ mod tests {
     #[test]
     fn what_is_in_a_folder_moves_with_it_and_replaces_what_was_there() {
         let mut table = NodeTable::new();
-        let folder = table.add(&path("a"), true);
-        let file = table.add(&path("a/b"), false);
-        let other = table.add(&path("ab"), false);
-        let replaced = table.add(&path("c"), true);
+        let folder = table.add(&path("a"), NodeKind::Folder);
+        let file = table.add(&path("a/b"), NodeKind::File);
+        let other = table.add(&path("ab"), NodeKind::File);
+        let replaced = table.add(&path("c"), NodeKind::Folder);
         table.rename(&path("a"), &path("c"));
         assert_eq!(table.path(file.number), Some(path("c/b")));
         assert_eq!(table.path(folder.number), Some(path("c")));
@@ -214,7 +237,7 @@ mod tests {
     #[test]
     fn a_node_stays_until_the_kernel_has_forgotten_it_as_often_as_it_was_told() {
         let mut table = NodeTable::new();
-        let file = table.add(&path("a"), false).number;
+        let file = table.add(&path("a"), NodeKind::File).number;
         table.remember(file);
         table.remember(file);
         table.forget(file, 1);

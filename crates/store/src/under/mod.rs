@@ -73,6 +73,14 @@ pub trait Under: Send + Sync {
         self.facts(path).map(|_| Layout::PLAIN)
     }
 
+    /// Where a symbolic link to a folder leads; `None` for what is no link.
+    ///
+    /// # Errors
+    /// Those of the system; `InvalidData` for a place that is no path of the store.
+    fn link(&self, path: &StorePath) -> io::Result<Option<StorePath>> {
+        self.facts(path).map(|_| None)
+    }
+
     /// Names in a folder, sorted.
     ///
     /// # Errors

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
-use rustix::fs::{self, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, ResolveFlags};
 
 use super::layout::{Layout, layout_of};
 use super::posix_write::{HiddenFile, make_folder, remove, rename, sync_names};
@@ -105,6 +105,19 @@ impl Under for PosixUnder {
         Ok(posix_layout(&self.beneath(path, OFlags::RDONLY | OFlags::NONBLOCK)?))
     }
 
+    fn link(&self, path: &StorePath) -> io::Result<Option<StorePath>> {
+        let Some(folder) = path.parent() else { return Ok(None) };
+        let folder = self.beneath(&folder, OFlags::PATH | OFlags::DIRECTORY)?;
+        let own = fs::statat(&folder, path.name(), AtFlags::SYMLINK_NOFOLLOW)?;
+        if !FileType::from_raw_mode(own.st_mode).is_symlink() {
+            return Ok(None);
+        }
+        let there = place_of(&self.beneath(path, OFlags::PATH)?)?;
+        let below = there.strip_prefix(place_of(&self.root)?).ok().and_then(Path::to_str);
+        let target = below.and_then(|below| below.parse().ok());
+        target.map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
     fn list(&self, folder: &StorePath) -> io::Result<Vec<String>> {
         let folder = self.beneath(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut names = Vec::new();
@@ -137,6 +150,11 @@ impl Under for PosixUnder {
     fn rename(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
         rename(self, from, to)
     }
+}
+
+/// Where a file or folder that is open is now.
+fn place_of(file: &OwnedFd) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 fn posix_layout(file: &impl AsFd) -> Layout {
@@ -225,6 +243,22 @@ mod tests {
         assert_eq!(UnderVersion { changed_ns: before.changed_ns, ..now }, before);
         std::fs::write(&path, b"longer").unwrap();
         assert_eq!(under.facts(&store_path("a")).unwrap().version.size_bytes, 6);
+    }
+
+    #[test]
+    fn where_a_link_to_a_folder_leads_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("archive/v3")).unwrap();
+        std::fs::create_dir(folder.path().join("run")).unwrap();
+        symlink("../archive/v3", folder.path().join("run/latest")).unwrap();
+        symlink("run", folder.path().join("now")).unwrap();
+        symlink("..", folder.path().join("run/top")).unwrap();
+        let under = PosixUnder::open(folder.path()).unwrap();
+        let led = |path| under.link(&store_path(path)).unwrap();
+        assert_eq!(led("run/latest"), Some(store_path("archive/v3")));
+        assert_eq!(led("now/latest"), Some(store_path("archive/v3")));
+        assert_eq!(led("run/top"), Some(store_path("")));
+        assert_eq!((led("run"), led("")), (None, None));
     }
 
     #[test]
