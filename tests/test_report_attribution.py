@@ -31,6 +31,16 @@ def timed(own: float, log: kit.Record | None = None, **groups: Any) -> kit.Recor
     return fields | {"timeline": line, "phases": [], "engine_log": log or {}}
 
 
+def on_cores(cores: int, record: kit.Record) -> kit.Record:
+    """The same run with all of so many cores."""
+    return record | {"threads": cores, "machine": record["machine"] | {"cores_usable": cores}}
+
+
+def pressure(resource: str, some: float, full: float) -> dict[str, list[float]]:
+    """Wall seconds, as the kernel counts them."""
+    return columns(**{f"{resource}_some_seconds": some, f"{resource}_full_seconds": full})
+
+
 def found(record: kit.Record) -> Attribution:
     result = attribution(to_run(record, "a"))
     assert result is not None
@@ -57,6 +67,55 @@ def found(record: kit.Record) -> Attribution:
 )
 def test_the_cause_of_waiting_is_named(cause: str | None, record: kit.Record) -> None:
     assert found(record).main_wait == cause
+
+
+# Seconds of pressure were taken for seconds of cores: with all cores waiting for a disk all the
+# time, `explain` on eight cores said that an eighth of their time was waiting, and more than half
+# idle.
+
+
+def test_all_cores_stand_still_while_the_one_thread_waits() -> None:
+    result = found(on_cores(8, timed(0.4, pressure=pressure("io", 0.6, 0.6))))
+    assert result.share(causes.STORAGE) == pytest.approx(0.6)
+    assert result.main_wait == causes.STORAGE
+
+
+def test_a_thread_that_waits_beside_one_that_computes_takes_one_core() -> None:
+    # The kernel's mean over two cores with tasks, one of which waits.
+    result = found(on_cores(16, timed(1.0, pressure=pressure("io", 0.5, 0.5))))
+    assert result.share(causes.STORAGE) == pytest.approx(1 / 16)
+    assert result.main_wait is None
+
+
+def test_cores_that_wait_half_of_the_time_each_wait_half_of_it_together() -> None:
+    for resource, cause in (("io", causes.STORAGE), ("memory", causes.MEMORY)):
+        result = found(on_cores(8, timed(4.0, pressure=pressure(resource, 0.5, 0.5))))
+        assert result.share(cause) == pytest.approx(0.5)
+        assert result.main_wait == cause
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=16))
+def test_pressure_of_cores_that_never_sleep_becomes_what_they_waited(waits: list[float]) -> None:
+    cores, computed = len(waits), len(waits) - sum(waits)
+    mean = sum(waits) / cores
+    result = found(on_cores(cores, timed(computed, pressure=pressure("io", mean, mean))))
+    waited = result.core_seconds.get(causes.STORAGE, 0.0)
+    assert waited == pytest.approx(2 * sum(waits), abs=1e-6)
+
+
+def test_no_more_cores_wait_than_compute_nothing() -> None:
+    record = timed(0.5, machine=columns(user_seconds=6.0), pressure=pressure("io", 1.0, 0.9))
+    result = found(on_cores(8, record))
+    assert result.core_seconds[causes.STORAGE] == pytest.approx(2 * 2.0)
+    assert result.core_seconds[causes.OTHERS] == pytest.approx(2 * 5.5)
+
+
+def test_who_waits_until_memory_is_read_back_waits_for_memory() -> None:
+    both = pressure("io", 0.9, 0.9) | pressure("memory", 0.9, 0.9)
+    record = timed(0.1, pressure=both, machine=columns(user_seconds=0.1, iowait_seconds=1.8))
+    result = found(record)
+    assert result.main_wait == causes.MEMORY
+    assert result.share(causes.STORAGE) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_what_is_done_before_the_engine_is_there_is_its_start() -> None:
@@ -97,7 +156,7 @@ def test_all_causes_add_up_to_all_cores(amounts: list[float]) -> None:
         dict.fromkeys(names, logged),
         machine=columns(user_seconds=busy, iowait_seconds=wait),
         quota=columns(throttled_seconds=throttled),
-        pressure=columns(io_some_seconds=wait / 2, memory_some_seconds=wait / 3),
+        pressure=pressure("io", wait / 2, wait / 3) | pressure("memory", wait / 3, wait / 5),
     )
     result = found(record | {"phases": [kit.phase("start", start)]})
     assert min(result.core_seconds.values()) > 0
@@ -108,5 +167,25 @@ def test_explain_draws_it_and_says_what_could_be_gained(tmp_path: Path) -> None:
     text = explain(kit.write_run(tmp_path / "a", record))
     assert "Cores: 2 for 2.00 s" in text
     words = " ".join(text.split())
-    assert "Its cores spent 60 % of their time waiting for storage." in words
-    assert "it would take 800 ms at best" in words
+    assert (
+        "Its cores spent 60 % of their time waiting for storage. If that were free, it would take "
+        "about 800 ms with all else as it is, and 500 ms at best, with its work spread evenly over "
+        "all cores and no other wait."
+    ) in words
+
+
+def test_explain_says_one_time_where_nothing_else_is_lost(tmp_path: Path) -> None:
+    record = timed(0.5, machine=columns(user_seconds=0.5, iowait_seconds=1.5))
+    words = " ".join(explain(kit.write_run(tmp_path / "a", record)).split())
+    assert "If that were free, it would take 500 ms at best." in words
+
+
+def test_no_run_without_a_wait_is_faster_than_explain_says() -> None:
+    # One thread on four cores reads half of the time: the others are idle because of the disk.
+    half = timed(0.5, pressure=pressure("io", 0.5, 0.5))
+    result = found(on_cores(4, half))
+    assert result.seconds_without(causes.STORAGE) == pytest.approx(1.0)
+    assert result.seconds_least(causes.STORAGE) == pytest.approx(1.0 / 4)
+    # Without garbage collection, neither the collection nor a wait that it may have caused.
+    record = timed(1.0, {"gc_seconds": 1.0}, quota=columns(throttled_seconds=0.5))
+    assert found(record).seconds_least(causes.COLLECTION) == pytest.approx(0.5)

@@ -129,6 +129,7 @@ def _quota_file() -> Path | None:
 
 
 def _quota(text: str) -> Iterator[tuple[Key, float]]:
+    """Core seconds: each core whose tasks are held back counts by itself."""
     units = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
     for line in text.splitlines():
         name, _, value = line.partition(" ")
@@ -157,7 +158,7 @@ def _short(value: float) -> float:
 
 
 def _cores(text: str) -> Iterator[tuple[Key, float]]:
-    """Of all cores; `idle` is the rest."""
+    """Core seconds, summed over all cores; `idle` is the rest."""
     user, nice, system, idle, wait, *others = map(int, text[: text.index("\n")].split()[1:])
     yield (MACHINE, "user_seconds"), (user + nice) / _TICKS_PER_S
     yield (MACHINE, "system_seconds"), (system + sum(others[:3])) / _TICKS_PER_S
@@ -173,6 +174,8 @@ def _memory(text: str) -> Iterator[tuple[Key, float]]:
 
 
 def _pressure(resource: str) -> Read:
+    """Wall seconds, not more than have passed, on any number of cores."""
+
     def read(text: str) -> Iterator[tuple[Key, float]]:
         for line in text.splitlines():
             kind, *_, total = line.split()

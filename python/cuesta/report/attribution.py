@@ -2,12 +2,22 @@
 
 For every interval of the time line the cores of the run have `threads` times its length. Of that,
 what the processes of the run computed is known; the rest is waiting, which the kernel's counters
-explain as far as they go: for a quota of processor time, for a device, for memory; then comes what
+explain as far as they go: for a quota of processor time, for memory, for a device; then comes what
 other programs took of the same cores. Sums of the engine's log, which have no time of their own,
 divide what is left: garbage collection and serialization are parts of computing, waits for shuffled
 bytes, for the scheduler and for the last tasks of a stage are parts of idle cores. What nothing
-explains is called idle. Source: the blocked times of Ousterhout et al., NSDI 2015; pressure stall
-information of the Linux kernel.
+explains is called idle.
+
+All of it is in core seconds. The sources are not:
+
+- processor time, `iowait_seconds` and `throttled_seconds` are summed over cores: core seconds. So
+  are the sums of an engine's log, because a task has one core.
+- Pressure is in wall seconds, at most the length of its interval, whatever the number of cores;
+  `_Pressure` converts it.
+- The phase `start` is in wall seconds, and takes all cores for so long.
+
+Source: the blocked times of Ousterhout et al., NSDI 2015; pressure stall information of the Linux
+kernel (`kernel/sched/psi.c`).
 """
 
 from __future__ import annotations
@@ -46,6 +56,8 @@ ORDER = (
 )
 WORK = (COMPUTING, IDLE)
 """Not a cause that something else than the program could take away."""
+NEEDED = (COMPUTING, COLLECTION, SERIALIZATION, STARTING)
+"""What a run needs however little it waits, unless that itself is taken away."""
 NAMED_SHARE = 0.1
 """From this share on, a cause is named in a sentence."""
 ROWS_MAX = 100_000
@@ -84,6 +96,18 @@ class Attribution:
         """Part of all cores' time."""
         return self.core_seconds.get(cause, 0.0) / (self.cores * self.wall_seconds)
 
+    def seconds_without(self, cause: str) -> float:
+        """Wall seconds if a cause took nothing and all others, idle cores too, as much as now."""
+        return self.wall_seconds * (1 - self.share(cause))
+
+    def seconds_least(self, cause: str) -> float:
+        """Wall seconds that the run takes at least if a cause takes nothing.
+
+        Waits and idle cores may be there only because of that cause, so that nothing but what the
+        run needs is left, spread evenly over its cores.
+        """
+        return self.wall_seconds * sum(self.share(one) for one in NEEDED if one != cause)
+
     @property
     def main_wait(self) -> str | None:
         """What took most that is neither computing nor idle, if it took `NAMED_SHARE`."""
@@ -107,13 +131,13 @@ def attribution(run: Run) -> Attribution | None:
     spent = dict.fromkeys(ORDER, 0.0)
     start = sum(phase.seconds for phase in run.phases if phase.name == "start")
     begin = 0.0
-    for interval in _intervals(line, len(ends)):
-        length = ends[interval.index] - begin
+    for interval in _intervals(line, ends):
+        length = interval.length
         part = min(1.0, max(0.0, start - begin) / length) if length > 0 else 0.0
-        for cause, seconds in interval.divided(length, cores, machine_cores).items():
+        for cause, seconds in interval.divided(cores, machine_cores).items():
             spent[STARTING] += part * seconds
             spent[cause] += (1 - part) * seconds
-        begin = ends[interval.index]
+        begin += length
     log = run.object("engine_log")
     _divide(spent, COMPUTING, _LOGGED_COMPUTING, log)
     _divide(spent, IDLE, _LOGGED_IDLE, log)
@@ -122,27 +146,65 @@ def attribution(run: Run) -> Attribution | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Interval:
-    """What the kernel counted in one interval, in seconds."""
+class _Pressure:
+    """How long tasks of the machine waited for one resource in one interval, in wall seconds.
 
-    index: int
+    Attributes
+    ----------
+    some
+        At least one task waited.
+    full
+        All tasks that were not asleep waited. Of several cores that have tasks, this is the mean:
+        with one that computes and one that waits all the time it is half of the interval.
+    """
+
+    some: float
+    full: float
+
+    def core_seconds(self, interval: _Interval, cores: int, machine_cores: float) -> float:
+        """What the cores lost to it at least, the largest of three bounds.
+
+        - `some`: one core, because a task that did not wait would have taken one.
+        - `full` in time in which nothing computed: all cores of the run stood still.
+        - `full` as a share of the cores that have tasks. The other part of them computed `busy`,
+          so that there are `busy / (1 - share)` of them.
+        """
+        length, busy = interval.length, interval.busy
+        if length <= 0:
+            return self.some
+        still = min(self.full, max(0.0, length - busy)) * cores
+        share = min(1.0, self.full / length)
+        all_cores = machine_cores * length
+        with_tasks = min(all_cores, busy / (1 - share)) if share < 1 else all_cores
+        unused = max(0.0, all_cores - busy)
+        return max(self.some, still, min(unused, share * with_tasks))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Interval:
+    """What the kernel counted in one interval: core seconds, but `length` and pressure."""
+
+    length: float
     own: float
     busy: float
     iowait: float
-    io_some: float
-    memory_some: float
     throttled: float
+    io: _Pressure
+    memory: _Pressure
 
-    def divided(self, length: float, cores: int, machine_cores: float) -> dict[str, float]:
+    def divided(self, cores: int, machine_cores: float) -> dict[str, float]:
         """The cores' time by cause; all of it."""
-        left = cores * length
+        left = cores * self.length
         found = {}
-        spare = max(0.0, machine_cores - cores) * length
+        spare = max(0.0, machine_cores - cores) * self.length
+        memory = self.memory.core_seconds(self, cores, machine_cores)
+        storage = max(self.iowait, self.io.core_seconds(self, cores, machine_cores))
         wanted = {
             COMPUTING: self.own,
             QUOTA: self.throttled,
-            STORAGE: max(self.iowait, self.io_some),
-            MEMORY: self.memory_some,
+            MEMORY: memory,
+            # Who waits until memory is read back waits for a device too: that is memory's.
+            STORAGE: storage - memory,
             # Who waits for something else does not miss the core that another one has meanwhile.
             OTHERS: self.busy - self.own - spare,
             IDLE: left,
@@ -153,31 +215,35 @@ class _Interval:
         return found
 
 
-def _intervals(line: Fields, count: int) -> Iterator[_Interval]:
+def _intervals(line: Fields, ends: Sequence[float]) -> Iterator[_Interval]:
     tree, machine = mapping(line.get("tree")), mapping(line.get("machine"))
     pressure, quota = mapping(line.get("pressure")), mapping(line.get("quota"))
 
     def column(group: Fields, *names: str) -> list[float]:
         columns = [_numbers(group.get(name)) for name in names]
-        whole = [one for one in columns if len(one) == count]
-        return [sum(row) for row in zip(*whole, strict=True)] or [0.0] * count
+        whole = [one for one in columns if len(one) == len(ends)]
+        return [sum(row) for row in zip(*whole, strict=True)] or [0.0] * len(ends)
 
     own = column(tree, "user_seconds", "system_seconds")
     busy = column(machine, "user_seconds", "system_seconds")
     iowait = column(machine, "iowait_seconds")
-    io_some = column(pressure, "io_some_seconds")
-    memory_some = column(pressure, "memory_some_seconds")
     throttled = column(quota, "throttled_seconds")
-    for index in range(count):
+    io_some, io_full = (column(pressure, f"io_{kind}_seconds") for kind in ("some", "full"))
+    memory_some, memory_full = (
+        column(pressure, f"memory_{kind}_seconds") for kind in ("some", "full")
+    )
+    begin = 0.0
+    for index, end in enumerate(ends):
         yield _Interval(
-            index=index,
+            length=end - begin,
             own=own[index],
-            busy=busy[index],
+            busy=max(own[index], busy[index]),
             iowait=iowait[index],
-            io_some=io_some[index],
-            memory_some=memory_some[index],
             throttled=throttled[index],
+            io=_Pressure(some=io_some[index], full=io_full[index]),
+            memory=_Pressure(some=memory_some[index], full=memory_full[index]),
         )
+        begin = end
 
 
 def _divide(

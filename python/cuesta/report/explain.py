@@ -133,15 +133,21 @@ def _causes(found: Attribution) -> Iterator[str]:
 
 
 def _waits(found: Attribution | None) -> list[str]:
-    """What the cores lost most time to, and how much could be gained without it at most."""
+    """What the cores lost most time to, about how long it would take without it, and at least."""
     cause = found.main_wait if found else None
     if found is None or cause is None:
         return []
-    share = found.share(cause)
-    best = n.duration(found.wall_seconds * (1 - share))
+    about, least = (
+        n.duration(found.seconds_without(cause)),
+        n.duration(found.seconds_least(cause)),
+    )
+    even = "its work spread evenly over all cores and " if found.cores > 1 else ""
+    would = f"about {about} with all else as it is, and {least} at best, with {even}no other wait"
+    if about == least:
+        would = f"{least} at best"
     return [
-        f"Its cores spent {n.percent(share)} of their time {_SPENT.get(cause, f'on {cause}')}. If "
-        f"that were free and the work spread over all cores, it would take {best} at best."
+        f"Its cores spent {n.percent(found.share(cause))} of their time "
+        f"{_SPENT.get(cause, f'on {cause}')}. If that were free, it would take {would}."
     ]
 
 
