@@ -19,6 +19,7 @@ from cuesta.engines import get_engine
 from cuesta.native import native_module
 from cuesta.processes import descendants
 from labkit import names
+from storekit import wait_for
 
 LACKING = get_engine("spark").missing()
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=str(LACKING))
@@ -88,7 +89,8 @@ def test_a_jvm_that_dies_is_one_line_and_leaves_its_log(pairs: Path, tmp_path: P
     assert "Traceback" not in text
     (log,) = tmp_path.iterdir()
     assert line == f"cuesta: engine spark: the JVM died; its log is {log}"
-    assert not any(map(alive, started))
+    # Workers in Python that the JVM had started find out by themselves.
+    wait_for(lambda: not any(map(alive, started)))
 
 
 def running(command: str, pairs: Path, folder: Path) -> tuple[subprocess.Popen[str], list[int]]:

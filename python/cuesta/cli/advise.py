@@ -101,8 +101,10 @@ def _split(words: Iterable[str]) -> list[str]:
 
 def explained(found: Mapping[str, Any]) -> Iterable[str]:
     """What the best choices follow from: sums, runs, assumptions."""
+    from cuesta.model.advise import price_words
     from cuesta.model.choices import EQUATION
 
+    use = f", used for {found['years']:g} years without a pause"
     yield ""
     yield EQUATION
     for number, best in enumerate(found["best"], start=1):
@@ -115,7 +117,9 @@ def explained(found: Mapping[str, Any]) -> Iterable[str]:
         if machine:
             yield f"   machine: {machine['source']}"
             yield from (f"   assumed, {text}" for text in machine["assumed"])
-            yield f"   {_price(machine['price'], found['years'])}"
+            price = machine["price"]
+            yield f"   price: {price_words(price, use)}" if price else "   no price"
+            yield from (f"   note, {text}" for text in machine["notes"])
     for demand in found["demands"]:
         sizes = " to ".join(f"{size / 1e9:.3g}" for size in demand["sizes"])
         yield f"runs of {demand['engine']}, {sizes} GB: {demand['measured']}"
@@ -128,14 +132,3 @@ def _title(one: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """A choice in a few words; a setting that was run has its nodes among its own words."""
     nodes = f"{one['nodes']} x " if found["machines"] else ""
     return f"{nodes}{one['machine']}, {one['engine']}"
-
-
-def _price(price: Mapping[str, Any] | None, years: float) -> str:
-    if price is None:
-        return "price: unknown"
-    if price["hour"] is not None:
-        return f"price: {price['hour']} $ an hour of a node, {price['date']}, {price['source']}"
-    return (
-        f"price: {price['node']:,.0f} $ a node, {price['date']}, used for {years:g} years without a"
-        f" pause; {price['source']}"
-    )

@@ -33,6 +33,7 @@ PRICES = (
     "Prices: nodes that are bought, at their list price over {years:g} years without a pause;"
     " power, people and, where a machine says so, its network are not in it."
 )
+DATES = "Prices are of different days, {first} to {last}, and none is adjusted to another day."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +171,7 @@ def words(one: Choice, name: str) -> str:
     if not one.limit:
         return f"{one.engine} with {name}: {time}"
     nodes = "1 node" if one.nodes == 1 else f"{one.nodes} nodes"
-    price = "price unknown"
+    price = "no price"
     if one.dollars:
         price = f"{money(one.dollars.value)} $ ({money(one.dollars.low)} to"
         price += f" {money(one.dollars.high)})"
@@ -189,22 +190,34 @@ def headline(found: Mapping[str, Any]) -> str:
 
 
 def consequences(found: Mapping[str, Any]) -> Iterator[str]:
-    """What changes with more nodes and more data, in plain sentences."""
-    turns = found["turns"]
-    if not turns:
+    """What changes with more nodes and more data, and what to beware of, in plain sentences."""
+    yield from turns(found)
+    for name, text in costs(found):
+        yield f"COST on {name}: {text}"
+    yield from caveats(found)
+
+
+def turns(found: Mapping[str, Any]) -> Iterator[str]:
+    """Up to what input as many nodes as now are best; nothing where it is not known."""
+    there = found["turns"]
+    if not there or not there["size_bytes"]:
         return
-    machines = found["machines"]
-    name = machines[turns["machine"]]["name"]
+    name = found["machines"][there["machine"]]["name"]
     best = found["best"][0]["choice"]["nodes"]
     nodes = "one node stays" if best == 1 else f"{best} nodes stay"
-    if turns["size_bytes"]:
-        then = "none is enough" if turns["nodes"] is None else f"take {turns['nodes']} nodes"
-        yield f"On {name} {nodes} best until about {_size(turns['size_bytes'])}; then {then}."
+    then = "none is enough" if there["nodes"] is None else f"take {there['nodes']} nodes"
+    yield f"On {name} {nodes} best until about {_size(there['size_bytes'])}; then {then}."
+
+
+def costs(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """By name of a machine among the best, how many nodes it takes to beat one."""
     rows = {one["machine"]: one for one in found["scale_out"]}
     for key in dict.fromkeys(one["choice"]["machine"] for one in found["best"]):
-        row, name = rows[key], machines[key]["name"]
+        if key not in rows:
+            continue
+        row, name = rows[key], found["machines"][key]["name"]
         if row["one_node_s"] is None:
-            yield f"COST on {name}: one node cannot do it: {row['one_node_refused']}."
+            yield name, f"one node cannot do it: {row['one_node_refused']}."
             continue
         parts = [
             f"{engine} never beats it"
@@ -213,12 +226,30 @@ def consequences(found: Mapping[str, Any]) -> Iterator[str]:
             for engine, count in row["nodes_to_beat_it"].items()
         ]
         if parts:
-            yield f"COST on {name}: to beat one node, {', '.join(parts)}."
+            yield name, f"to beat one node, {', '.join(parts)}."
+
+
+def caveats(found: Mapping[str, Any]) -> Iterator[str]:
+    """What was left out, and what no measurement and no price says."""
     yield from (f"Left out: {why}." for why in found["left_out"])
     if any(one["choice"]["nodes"] > 1 for one in found["best"]):
         yield SEVERAL
-    if any(one["price"] and one["price"]["node"] for one in machines.values()):
+    prices = [one["price"] for one in found["machines"].values() if one["price"]]
+    if any(one["node"] for one in prices):
         yield PRICES.format(years=found["years"])
+    dates = sorted({one["date"] for one in prices})
+    if len(dates) > 1:
+        yield DATES.format(first=dates[0], last=dates[-1])
+
+
+def price_words(price: Mapping[str, Any] | None, use: str = "") -> str:
+    """What a node costs, of what day and by whom; `use` follows the day of one that is bought."""
+    if price is None:
+        return "no price"
+    source = f"; {price['source']}" if price["source"] else ""
+    if price["hour"] is not None:
+        return f"{price['hour']:g} $ an hour of a node, {price['date']}{source}"
+    return f"{price['node']:,.0f} $ a node, {price['date']}{use}{source}"
 
 
 def _size(size_bytes: float) -> str:

@@ -1,0 +1,155 @@
+"""The page of an advice says all that its text says, with days and sources of its prices."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta.model.advise import SEVERAL, advise, caveats, costs, price_words, turns
+from cuesta.model.choices import Choice, Job, Range
+from cuesta.model.demands import demands
+from cuesta.model.machines import known
+from cuesta.report.advice import write
+
+Advice = dict[str, Any]
+"""As `advise --json` prints it."""
+
+
+def plain(page: str) -> str:
+    """The words of a page without its style, with one space between them."""
+    page = page.rpartition("</head>")[2]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Advice, str]:
+    """An advice among all known machines, and its page."""
+    folder = tmp_path_factory.mktemp("advice")
+    made = advise(Job(size_bytes=452e9, years=4), list(known().values()), demands("assemble"))
+    return made, write(made, folder / "page.html").read_text("utf-8")
+
+
+def possible(advice: Advice) -> list[dict[str, Any]]:
+    return sorted(
+        (one for one in advice["choices"] if one["seconds"]),
+        key=lambda one: (one["caveat"] != "", float(one["seconds"]["value"])),
+    )
+
+
+# The page had no price, day or source of any machine, and none of the sentences of the text.
+
+
+def test_every_machine_has_its_price_with_day_and_source(found: tuple[Advice, str]) -> None:
+    advice, page = found
+    shown = plain(page)
+    keys = {one["machine"] for one in possible(advice)}
+    assert {bool(advice["machines"][key]["price"]) for key in keys} == {True, False}
+    for key in keys:
+        machine = advice["machines"][key]
+        price = price_words(machine["price"])
+        assert f"{machine['name']} {price[0].upper()}{price[1:]}." in shown
+        for note in (*machine["notes"], *machine["assumed"]):
+            assert " ".join(note.split()) in shown
+
+
+def test_the_page_has_the_consequences_and_the_caveats_of_the_text(
+    found: tuple[Advice, str],
+) -> None:
+    advice, page = found
+    shown = plain(page)
+    assert SEVERAL in list(caveats(advice))
+    assert list(turns(advice))
+    assert list(costs(advice))
+    for text in (*turns(advice), *caveats(advice)):
+        assert text in shown
+    for name, text in costs(advice):
+        assert f"COST on {name} {text}" in shown
+    assert "Prices are of different days, 2015-06-17 to 2025-03-02, and none is adjusted" in shown
+
+
+# A choice without a price was in no picture and below the end of the table where others had one.
+
+
+def test_choices_without_a_price_are_counted_and_listed(found: tuple[Advice, str]) -> None:
+    advice, page = found
+    unpriced = [one for one in possible(advice) if not one["dollars"]]
+    name = advice["machines"][unpriced[0]["machine"]]["name"]
+    fastest = f"{unpriced[0]['nodes']} x {name}, {unpriced[0]['engine']}, "
+    line = f"{len(unpriced)} choices have no price and are not in this picture; the fastest of them"
+    assert f"{line}: {fastest}" in plain(page)
+    table = page[page.index("Without a price, the fastest choice of each machine") :]
+    table = plain(table[: table.index("</table>")])
+    for key in {one["machine"] for one in unpriced}:
+        assert advice["machines"][key]["name"] in table
+
+
+def test_what_cannot_be_is_folded_with_its_reason(found: tuple[Advice, str]) -> None:
+    advice, page = found
+    refused = [one for one in advice["choices"] if one["refused"]]
+    assert refused
+    fold = page[page.index(f"<summary>{len(refused)}") :]
+    fold = plain(fold[: fold.index("</details>")])
+    for one in refused:
+        name = advice["machines"][one["machine"]]["name"]
+        assert f"{one['nodes']} x {name} " in fold
+        assert one["refused"] in fold
+
+
+def test_machines_have_the_same_names_as_in_the_sentences(found: tuple[Advice, str]) -> None:
+    advice, page = found
+    shown = plain(page)
+    for key, machine in advice["machines"].items():
+        if key != machine["name"].lower():
+            assert key not in shown
+
+
+def test_a_machine_without_a_price_is_drawn_by_time_alone(tmp_path: Path) -> None:
+    job, theta = Job(size_bytes=452e9, years=4), known()["theta"]
+    page = write(advise(job, [theta], demands("assemble")), tmp_path / "page.html").read_text()
+    shown = plain(page)
+    assert page.count('<svg class="chart') == 1
+    assert "Too few choices have a price to draw time by price." in shown
+    assert "Theta No price." in shown
+    assert "not in this picture" not in shown
+    assert "dollars" not in shown
+
+
+def test_no_line_ends_within_a_time(found: tuple[Advice, str]) -> None:
+    advice, page = found
+    assert all(re.search(r"\d (min|h|s|\$)", one["words"]) for one in advice["best"])
+    lead = re.search(r'<div class="lead">.*?</div>', page, re.DOTALL)
+    assert lead
+    assert not re.search(r"\d (min|h|s|%|\$)\b", lead[0])
+    assert not re.search(r"(h|min) \d\d", lead[0])
+
+
+def made(machine: str, seconds: float, **more: Any) -> dict[str, Any]:
+    there = Range(value=seconds, low=seconds / 2, high=2 * seconds)
+    bare = Choice(machine=machine, engine="mpi", nodes=1, cores=4, seconds=there, **more)
+    return {**vars(bare), "seconds": vars(there)}
+
+
+def test_settings_that_were_run_have_no_price_and_no_column_of_one(tmp_path: Path) -> None:
+    choices = [made("4 cores", 10.0), made("4 cores, 1 GiB", 12.0)]
+    choices += [made("2 cores", 0.0) | {"seconds": None, "refused": "its largest run had 1 GB"}]
+    best = [{"title": "fastest", "choice": choices[0], "words": "mpi with 4 cores: 10 s"}]
+    advice = {"workload": "sort", "size_bytes": 2e9, "years": 4.0, "choices": choices}
+    advice |= {
+        "best": best,
+        "turns": None,
+        "scale_out": [],
+        "left_out": [],
+        "machines": {},
+        "demands": [],
+    }
+    page = write(advice, tmp_path / "page.html").read_text("utf-8")
+    shown = plain(page)
+    assert page.count('<svg class="chart') == 1
+    assert "Settings that were run here have no price." in shown
+    assert "2 cores mpi: its largest run had 1 GB" in shown
+    assert "dollars" not in shown
+    assert "Prices and machines" not in shown
