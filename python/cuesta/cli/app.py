@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
+from cuesta import ranks
 from cuesta.cli import plain
 from cuesta.errors import CuestaError, Defect
 
@@ -33,7 +34,7 @@ def main() -> None:
     # A terminal that was closed; not where somebody wants to outlive it, as with nohup.
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _terminate)
-    if int(os.environ.get("PMI_RANK") or os.environ.get("OMPI_COMM_WORLD_RANK") or 0) > 0:
+    if ranks.rank() > 0:
         sys.exit(_other_rank(sys.argv[1:]))
     sys.exit(call(sys.argv[1:]))
 
@@ -77,10 +78,12 @@ def _run(arguments: Sequence[str]) -> object:
 
 def _other_rank(arguments: Sequence[str]) -> int:
     """A rank beside the first of `mpirun -n N cuesta run ... --engine mpi`: it only helps."""
+    if arguments[:1] != ["run"] or "mpi" not in " ".join(arguments).replace("=", " ").split():
+        if not ranks.is_of_mpirun():
+            return call(arguments)  # `srun` starts programs without MPI on each node as well.
+        return 2  # Rank 0 does the work alone, or says what is wrong.
     from cuesta.engines.mpi import world
 
-    if arguments[:1] != ["run"] or "mpi" not in " ".join(arguments).replace("=", " ").split():
-        return 2  # Rank 0 does the work alone, or says what is wrong.
     return world.serve()
 
 

@@ -14,6 +14,7 @@ from cuesta.engines.dataflow import KERNELS, VECTOR_BYTES, kernels_of, plan
 from cuesta.engines.mpi import c_program, launch, world
 from cuesta.errors import InputError
 from cuesta.native import native_module, request_fields
+from cuesta.ranks import is_inside
 from cuesta.trial import Outcome, Phase, Trial
 from cuesta.workloads import get_workload
 
@@ -38,7 +39,7 @@ class MpiEngine:
         """What to install, or None."""
         if find_spec("mpi4py") is None or find_spec("numpy") is None:
             return "mpi4py is not installed; pip install 'cuesta[mpi]' brings it and an MPI along"
-        if world.is_inside() or launch.launcher():
+        if is_inside() or launch.launcher():
             return None
         return "there is no mpiexec; pip install 'cuesta[mpi]' brings MPICH, or load the site's MPI"
 
@@ -49,7 +50,7 @@ class MpiEngine:
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial`. Errors: `InputError`, `EngineError` when a rank dies."""
         native_module()
-        ranks = world.size() if world.is_inside() else _ranks(trial)
+        ranks = world.size() if is_inside() else _ranks(trial)
         kernels = kernels_of(trial, _KERNELS)
         if kernels != "native":
             _check_memory(trial, ranks)
@@ -58,14 +59,12 @@ class MpiEngine:
         trial, converted = get_workload(trial.workload).readable(trial, scratch)
         request = request_fields(trial, output, scratch)
         if kernels == "native":
-            here = world.on_this_node() if world.is_inside() else -(-ranks // launch.nodes())
+            here = world.on_this_node() if is_inside() else -(-ranks // launch.nodes())
             request["memory_bytes"] = rounds.memory_left(trial, here * RANK_BYTES, here)
             request["nodes"] = max(1, ranks // here)
         request |= {"workload": trial.workload, "kernels": kernels}
-        if world.is_inside():
-            response = world.run(request)
-        else:
-            response = launch.run_ranks(ranks, request, scratch)
+        inside = is_inside()
+        response = world.run(request) if inside else launch.run_ranks(ranks, request, scratch)
         return _outcome(trial, response, converted)
 
     def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
@@ -75,7 +74,7 @@ class MpiEngine:
 
     def close(self) -> None:
         """Let the ranks that somebody started go home."""
-        if world.is_inside():
+        if is_inside():
             world.close()
 
 
@@ -90,7 +89,7 @@ def _outcome(trial: Trial, response: dict[str, Any], before: tuple[Phase, ...]) 
 
 def _run_in_c(trial: Trial, ranks: int, output: Path) -> Outcome:
     """Run the C program; the phase `start` is there where it was compiled. Errors: as `run`."""
-    if world.is_inside():
+    if is_inside():
         raise InputError("--kernels c starts its own ranks; run it without mpirun, with --ranks N")
     asked = plan(trial.parameters, trial.seed, trial.inputs)
     c_program.check(asked)

@@ -5,24 +5,9 @@ Rank 0 is the command that the user sees. The others wait here for what it asks 
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-_RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
-_SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
-_LOCAL_VARIABLES = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
-
-
-def is_inside() -> bool:
-    """Whether a launcher of MPI started this process."""
-    return any(name in os.environ for name in _RANK_VARIABLES) and any(
-        name in os.environ for name in _SIZE_VARIABLES
-    )
-
-
-def rank() -> int:
-    """The rank of this process, without touching MPI."""
-    return next((int(os.environ[name]) for name in _RANK_VARIABLES if name in os.environ), 0)
+from cuesta import ranks
 
 
 def size() -> int:
@@ -35,8 +20,7 @@ def size() -> int:
 
 def on_this_node() -> int:
     """How many ranks are on the node of this one, as its launcher says; else all of them."""
-    told = (os.environ[name] for name in _LOCAL_VARIABLES if name in os.environ)
-    return next((int(count) for count in told), None) or size()
+    return ranks.on_this_node(size())
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,57 @@
+"""Whether this process is a rank of MPI, and which, as its launcher says: found without MPI.
+
+`mpirun` of MPICH and of Open MPI, and `srun` with PMI-2, say the rank and how many ranks there are.
+`srun --mpi=pmix` says the rank alone. A task of `srun` without any of these, the first process of a
+batch script among them, only has `SLURM_PROCID`: it is no rank, for MPI would be alone in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+_OF_MPI = (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
+_OF_PMIX = "PMIX_RANK"
+_TASKS = "SLURM_STEP_NUM_TASKS"
+"""What `srun` tells each of its tasks beside the rank."""
+_ON_THIS_NODE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
+_TASKS_OF_NODES = "SLURM_STEP_TASKS_PER_NODE"
+"""As `4(x2),3`."""
+
+
+def is_inside() -> bool:
+    """Whether this process is a rank that somebody else has started.
+
+    The one task of a step, such as a shell by `srun --pty`, is none: it may start ranks itself.
+    """
+    by_pmix = bool(_said(_OF_PMIX)) and _said(_TASKS) != "1"
+    return by_pmix or is_of_mpirun()
+
+
+def is_of_mpirun() -> bool:
+    """Whether what has started this process starts nothing but programs with MPI, or says so."""
+    return any(_said(rank) and _said(size) for rank, size in _OF_MPI)
+
+
+def rank() -> int:
+    """The rank of this process; 0 where it is none."""
+    if not is_inside():
+        return 0
+    names = [rank for rank, size in _OF_MPI if _said(size)]
+    return next(int(_said(name)) for name in (*names, _OF_PMIX) if _said(name))
+
+
+def on_this_node(ranks: int) -> int:
+    """How many of so many ranks are on the node of this one; all of them where nobody says.
+
+    Of `srun`, how many are on the node that has the most.
+    """
+    said = next((_said(name) for name in _ON_THIS_NODE if _said(name)), "")
+    if not said and _said(_TASKS) == str(ranks):
+        said = _said(_TASKS_OF_NODES)
+    counts = re.findall(r"(\d+)(?:\(x\d+\))?", said)
+    return max(map(int, counts), default=ranks)
+
+
+def _said(name: str) -> str:
+    return os.environ.get(name, "")
