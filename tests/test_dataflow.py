@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -21,6 +22,9 @@ from hypothesis import strategies as st
 from cuesta.cli.app import call
 from cuesta.engines.dataflow import (
     ANSWER_FILE,
+    PIECE_BYTES,
+    PIECE_VECTORS,
+    VECTOR_BYTES,
     NumpyKernels,
     add,
     make_room,
@@ -62,6 +66,31 @@ def test_numpy_and_rust_kernels_agree(
         table = Path(folder, "numpy.tsv")
         write_table(table, sums, reduce(add, sums), asked)
         assert table.read_bytes() == Path(folder, "a", ANSWER_FILE).read_bytes()
+
+
+@pytest.mark.parametrize("stages", ["fused", "separate"])
+@pytest.mark.parametrize("lengths", [(), (3, 1, 9)], ids=["generated", "of files"])
+def test_numpy_holds_a_piece_and_of_separate_stages_a_block(
+    lengths: tuple[int, ...], stages: str, tmp_path: Path
+) -> None:
+    """A fused block was stored, with as much again beside it, whatever `--memory` was."""
+    files = [str(tmp_path / f"{length}.npy") for length in lengths]
+    for length, file in zip(lengths, files, strict=True):
+        draw = np.random.default_rng(length)
+        np.save(file, draw.normal(scale=100, size=(length * PIECE_VECTORS - 5, 3)))
+    each = 6 * PIECE_VECTORS + 7
+    parameters = trial(blocks=2, block_vectors=each, stages=stages, shift="1,2,3").parameters
+    asked, kernels = plan(parameters, 3, files), NumpyKernels()
+    tracemalloc.start()
+    room = make_room(asked)
+    sums = [sums_of(kernels, asked, block, room) for block in range(asked.blocks)]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < PIECE_BYTES + (each * VECTOR_BYTES if stages == "separate" else 0)
+    write_table(tmp_path / "numpy.tsv", sums, reduce(add, sums), asked)
+    words = ["run", "dataflow", *files, "--blocks", "2", "--block-vectors", str(each)]
+    assert call([*words, "--seed", "3", "--shift", "1,2,3", "-o", str(tmp_path / "a")]) == 0
+    assert (tmp_path / "numpy.tsv").read_text() == (tmp_path / "a" / ANSWER_FILE).read_text()
 
 
 def test_the_native_engine_writes_the_golden_table(tmp_path: Path) -> None:
@@ -259,6 +288,23 @@ def test_too_little_memory_is_told_before_ranks_start(tmp_path: Path) -> None:
     much = trial(stages="separate", keep="memory", blocks=1 << 20, block_vectors=1 << 20)
     with pytest.raises(InputError, match="--keep disk"):
         MpiEngine().run(much, tmp_path, tmp_path)
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"block_vectors": 1 << 26}, "engine mpi needs at least 68 MiB for 2 ranks"),
+        ({"blocks": 1 << 24}, "for 2 ranks and the sums of 16777216 blocks"),
+    ],
+    ids=str,
+)
+def test_ranks_of_numpy_are_refused_what_they_have_no_memory_for(
+    parameters: dict[str, int], told: str, tmp_path: Path
+) -> None:
+    wanted = replace(trial(**parameters), memory_bytes=64 << 20)
+    with pytest.raises(InputError, match=told):
+        MpiEngine().run(replace(wanted, engine_options={"kernels": "numpy"}), tmp_path, tmp_path)
 
 
 def test_ranks_that_do_not_divide_the_blocks_share_all_of_them() -> None:

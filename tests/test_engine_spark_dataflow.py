@@ -95,6 +95,22 @@ def test_blocks_too_large_for_rows_are_refused_before_they_are_made(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    ("large", "told"),
+    [
+        ({"block_vectors": 1 << 25, "stages": "separate"}, "a block of 768 MiB is too large for"),
+        ({"block_vectors": 1 << 23, "stages": "separate", "keep": "disk"}, "a block of 192 MiB is"),
+        ({"blocks": 1 << 24, "block_vectors": 1}, "the sums of 16777216 blocks do not fit in the"),
+    ],
+    ids=str,
+)
+def test_what_numpy_has_no_memory_for_is_refused_before_it_is_made(
+    large: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=told):
+        run(trial("dataflow", [], {"blocks": 2} | large, kernels="numpy"), tmp_path)
+
+
+@pytest.mark.parametrize(
     ("options", "told"),
     [
         ({"kernels": "fortran"}, "--kernels is fortran, choose from native, numpy"),

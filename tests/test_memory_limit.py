@@ -71,17 +71,31 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Path
 def test_all_processes_of_a_run_stay_within_the_limit(
     name: str, workload: str, inputs: Callable[[Callable[[Path], str]], str], tmp_path: Path
 ) -> None:
+    options, makers = QUESTIONS[workload]
+    hold(name, [workload, *map(inputs, makers), *options.split()], tmp_path)
+
+
+@pytest.mark.parametrize("name", ["mpi", "spark"])
+def test_numpy_stays_within_the_limit_however_large_a_fused_block_is(
+    name: str, tmp_path: Path
+) -> None:
+    """A block of 768 MiB was stored by each task."""
+    words = ["dataflow", "--blocks", "2", "--block-vectors", str(1 << 25), "--kernels", "numpy"]
+    hold(name, words, tmp_path)
+
+
+def hold(name: str, words: list[str], folder: Path) -> None:
+    """Run a workload on an engine, with the system holding it to the limit."""
     engine = get_engine(name)
-    if workload not in engine.workloads:
+    if words[0] not in engine.workloads:
         pytest.skip("not a workload of this engine")
     if missing := engine.missing():
         pytest.skip(missing)
     with limits.control_group(LIMITS[name]) as group:
         if group is None:
             pytest.skip("no control group may be made here")
-    options, makers = QUESTIONS[workload]
-    words = [str(Path(sys.executable).with_name("cuesta")), "run", workload]
-    words += [*map(inputs, makers), *options.split(), "--engine", name, "--threads", "2"]
-    words += ["--memory", str(LIMITS[name]), "-o", str(tmp_path / "answer")]
+    command = [str(Path(sys.executable).with_name("cuesta")), "run", *words]
+    command += ["--engine", name, "--threads", "2", "--memory", str(LIMITS[name])]
+    command += ["-o", str(folder / "answer")]
     beside = PYTHON_BYTES if name == "native" else 0
-    limits.run(words, LIMITS[name] + beside, data_segment=False)
+    limits.run(command, LIMITS[name] + beside, data_segment=False)

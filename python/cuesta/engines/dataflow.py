@@ -4,12 +4,12 @@ both engines share. `--kernels native` is `crates/dataflow`, in rounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuesta.engines.shares import FileShare, file_share
+from cuesta.engines.shares import file_share
 from cuesta.errors import InputError
 from cuesta.trial import Trial, is_remote
 
@@ -29,6 +29,12 @@ SHIFT_MAX = 1000
 BLOCKS_MAX = 1 << 24
 STREAM = 5
 VECTOR_BYTES = 24
+PIECE_VECTORS = 1 << 15
+"""Vectors that NumPy goes over at once: beside a block it needs room for so many."""
+PIECE_BYTES = 2 << 20
+"""A piece, with the arrays that NumPy makes of one."""
+SUMS_BYTES = 3 * VECTOR_BYTES
+"""The sums of a block, in ranks: twice while they are reduced, and once where they are gathered."""
 ANSWER_FILE = "averages.tsv"
 HEADER = "block\tvectors\tsum_x\tsum_y\tsum_z\tmean_x\tmean_y\tmean_z\n"
 
@@ -76,8 +82,8 @@ class Plan:
 
     @property
     def stores(self) -> bool:
-        """Whether a block is ever in memory."""
-        return self.stages == "separate" or bool(self.files)
+        """Whether a whole block is ever in memory."""
+        return self.stages == "separate"
 
     @property
     def making(self) -> str:
@@ -177,63 +183,87 @@ def _rounded(value: float) -> float:
     return (units if value >= 0 else -units) / UNITS
 
 
-class NumpyKernels:
-    """The stages on one block, `3 * vectors` doubles, as a good Python programmer writes them."""
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """Vectors that follow one another: `count` from number `first` on, and those of a file."""
 
-    def generate(self, block: Block, seed: int, first: int) -> None:
-        """Fill the block with the vectors from number `first` on."""
+    first: int
+    count: int
+    path: str = ""
+    stored: NDArray[Any] | None = None
+
+
+def pieces_of(asked: Plan, number: int) -> Iterator[Piece]:
+    """Block `number` as pieces of up to `PIECE_VECTORS`."""
+    import numpy as np
+
+    first, count = asked.first(number), asked.vectors_of(number)
+    if not asked.files:
+        for start in range(0, count, PIECE_VECTORS):
+            yield Piece(first=first + start, count=min(PIECE_VECTORS, count - start))
+        return
+    share = file_share(asked.files, first, count)
+    within, left = share.first, share.count
+    for path in share.inputs:
+        vectors = np.load(path, mmap_mode="r")[within : within + left]
+        for start in range(0, len(vectors), PIECE_VECTORS):
+            stored = vectors[start : start + PIECE_VECTORS]
+            yield Piece(first=first, count=len(stored), path=path, stored=stored)
+            first += len(stored)
+        within, left = 0, left - len(vectors)
+
+
+class NumpyKernels:
+    """The stages on arrays of 3-vectors, as a good Python programmer writes them."""
+
+    def generate(self, vectors: Block, seed: int, first: int) -> None:
+        """Fill an array with the vectors from number `first` on."""
         import numpy as np
 
-        vectors = block.size // 3
+        axes = vectors.reshape(-1, 3)
         key = _mix((_mix(seed ^ _G) + STREAM) & _MASK)
-        words = np.arange(first, first + vectors, dtype=np.uint64)
+        words = np.arange(first, first + len(axes), dtype=np.uint64)
         words *= np.uint64(_G)
         words += np.uint64(key)
         _mix_array(words)
         words ^= np.uint64(key)
         _mix_array(words)
-        axes = block.reshape(vectors, 3)
         for axis in range(3):
             bits = (words >> np.uint64(20 * axis)) & np.uint64(0xFFFFF)
             np.multiply(bits, 125 / UNITS, out=axes[:, axis])
-        block -= 1000.0
+        vectors -= 1000.0
 
-    def load(self, block: Block, share: FileShare, limit: float) -> None:
-        """Fill the block with vectors of files, rounded to units. Errors: `InputError`."""
+    def load(self, vectors: Block, piece: Piece, limit: float) -> None:
+        """Fill an array with vectors of a file, rounded to units. Errors: `InputError`."""
         import numpy as np
 
-        done, first, left = 0, share.first, share.count
-        for path in share.inputs:
-            vectors = np.load(path, mmap_mode="r")[first : first + left].reshape(-1)
-            block[done : done + vectors.size] = vectors
-            done, first, left = done + vectors.size, 0, left - vectors.size // 3
-        if not (np.abs(block) <= limit).all():
+        assert piece.stored is not None
+        vectors[:] = piece.stored.reshape(-1)
+        if not (np.abs(vectors) <= limit).all():
             raise InputError(
-                f"dataflow: a number of {', '.join(share.inputs)} is above {limit} or none; give "
-                "smaller numbers, or fewer vectors a block"
+                f"dataflow: a number of {piece.path} is above {limit} or none; give smaller "
+                "numbers, or fewer vectors a block"
             )
-        block *= UNITS
-        np.rint(block, out=block)
-        block /= UNITS
+        vectors *= UNITS
+        np.rint(vectors, out=vectors)
+        vectors /= UNITS
 
-    def shift(self, block: Block, by: tuple[float, float, float]) -> None:
+    def make(self, vectors: Block, piece: Piece, asked: Plan) -> None:
+        """Fill an array with a piece. Errors: `InputError`."""
+        if piece.stored is None:
+            self.generate(vectors, asked.seed, piece.first)
+        else:
+            self.load(vectors, piece, asked.limit())
+
+    def shift(self, vectors: Block, by: tuple[float, float, float]) -> None:
         """Add a vector to each."""
-        axes = block.reshape(-1, 3)
+        axes = vectors.reshape(-1, 3)
         axes += by
 
-    def sum(self, block: Block) -> Sums:
-        """The sums of the block."""
-        x, y, z = (int(value * UNITS) for value in block.reshape(-1, 3).sum(axis=0))
+    def sum(self, vectors: Block) -> Sums:
+        """Their sums."""
+        x, y, z = (int(value * UNITS) for value in vectors.reshape(-1, 3).sum(axis=0))
         return x, y, z
-
-    def fused(self, seed: int, first: int, vectors: int, by: tuple[float, float, float]) -> Sums:
-        """The sums of all stages; the block is stored all the same."""
-        import numpy as np
-
-        block = np.empty(3 * vectors)
-        self.generate(block, seed, first)
-        self.shift(block, by)
-        return self.sum(block)
 
 
 def _mix(word: int) -> int:
@@ -256,30 +286,35 @@ def _mix_array(words: NDArray[np.uint64]) -> None:
 
 def make_block(kernels: NumpyKernels, asked: Plan, number: int, room: Block) -> Block:
     """Block `number`, generated or loaded, at the start of `room`. Errors: `InputError`."""
-    first, count = asked.first(number), asked.vectors_of(number)
-    block = room[: 3 * count]
-    if asked.files:
-        kernels.load(block, file_share(asked.files, first, count), asked.limit())
-    else:
-        kernels.generate(block, asked.seed, first)
-    return block
+    done = 0
+    for piece in pieces_of(asked, number):
+        end = done + 3 * piece.count
+        kernels.make(room[done:end], piece, asked)
+        done = end
+    return room[:done]
 
 
 def make_room(asked: Plan) -> Block:
-    """Room for what `sums_of` has to store: a block, or nothing where all stages are one loop."""
+    """Room for what `sums_of` has in memory: a block, or a piece where all stages are one loop."""
     import numpy as np
 
-    return np.empty(3 * asked.vectors_of(0) if asked.stores else 0)
+    vectors = asked.vectors_of(0)
+    return np.empty(3 * (vectors if asked.stores else min(vectors, PIECE_VECTORS)))
 
 
 def sums_of(kernels: NumpyKernels, asked: Plan, number: int, room: Block) -> Sums:
-    """All stages of a block."""
-    if not asked.stores:
-        first, count = asked.first(number), asked.vectors_of(number)
-        return kernels.fused(asked.seed, first, count, asked.shift)
-    block = make_block(kernels, asked, number, room)
-    kernels.shift(block, asked.shift)
-    return kernels.sum(block)
+    """All stages of a block, one after the other, or for each piece. Errors: `InputError`."""
+    if asked.stores:
+        block = make_block(kernels, asked, number, room)
+        kernels.shift(block, asked.shift)
+        return kernels.sum(block)
+    total = (0, 0, 0)
+    for piece in pieces_of(asked, number):
+        vectors = room[: 3 * piece.count]
+        kernels.make(vectors, piece, asked)
+        kernels.shift(vectors, asked.shift)
+        total = add(total, kernels.sum(vectors))
+    return total
 
 
 KERNELS = ("native", "numpy")

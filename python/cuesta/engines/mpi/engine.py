@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.engines import rounds
-from cuesta.engines.dataflow import KERNELS, VECTOR_BYTES, kernels_of, plan
+from cuesta.engines.dataflow import (
+    KERNELS,
+    PIECE_BYTES,
+    SUMS_BYTES,
+    VECTOR_BYTES,
+    kernels_of,
+    plan,
+)
 from cuesta.engines.mpi import c_program, launch, world
 from cuesta.errors import InputError
 from cuesta.native import native_module, request_fields
@@ -51,15 +58,15 @@ class MpiEngine:
         """Compute the answer of `trial`. Errors: `InputError`, `EngineError` when a rank dies."""
         native_module()
         ranks = world.size() if is_inside() else _ranks(trial)
+        here = world.on_this_node() if is_inside() else -(-ranks // launch.nodes())
         kernels = kernels_of(trial, _KERNELS)
         if kernels != "native":
-            _check_memory(trial, ranks)
+            _check_memory(trial, ranks, here, kernels)
         if kernels == "c":
             return _run_in_c(trial, ranks, output)
         trial, converted = get_workload(trial.workload).readable(trial, scratch)
         request = request_fields(trial, output, scratch)
         if kernels == "native":
-            here = world.on_this_node() if is_inside() else -(-ranks // launch.nodes())
             request["memory_bytes"] = rounds.memory_left(trial, here * RANK_BYTES, here)
             request["nodes"] = max(1, ranks // here)
         request |= {"workload": trial.workload, "kernels": kernels}
@@ -111,15 +118,20 @@ def _ranks(trial: Trial) -> int:
     return ranks
 
 
-def _check_memory(trial: Trial, ranks: int) -> None:
-    """What can be refused before ranks start."""
+def _check_memory(trial: Trial, ranks: int, here: int, kernels: str) -> None:
+    """What can be refused before ranks start, of which so many are `here`, on a node."""
     asked = plan(trial.parameters, trial.seed, trial.inputs)
+    beside = 0
+    if kernels == "numpy":
+        beside = here * (RANK_BYTES + PIECE_BYTES) + asked.blocks * SUMS_BYTES
+        rounds.check_memory(trial, beside, f"{here} ranks and the sums of {asked.blocks} blocks")
     if not asked.stores or asked.keep == "disk":
         return
     blocks = asked.blocks if asked.keep == "memory" else min(ranks, asked.blocks)
-    needed = blocks * asked.vectors_of(0) * VECTOR_BYTES
-    if needed > trial.memory_bytes:
+    blocks = -(-blocks * here // ranks)
+    needed, left = blocks * asked.vectors_of(0) * VECTOR_BYTES, trial.memory_bytes - beside
+    if needed > left:
         raise InputError(
-            f"memory: {blocks} blocks need {needed >> 20} MiB, the limit is "
-            f"{trial.memory_bytes >> 20} MiB; raise --memory or give --keep disk"
+            f"memory: {blocks} blocks need {needed >> 20} MiB, the limit leaves {left >> 20} MiB "
+            "for them; raise --memory or give --keep disk"
         )

@@ -24,7 +24,7 @@ from cuesta.engines.dataflow import (
 )
 from cuesta.engines.spark.context import Context
 from cuesta.engines.spark.failures import refusing
-from cuesta.engines.spark.options import options_of
+from cuesta.engines.spark.options import options_of, tasks_bytes
 from cuesta.errors import InputError
 from cuesta.units import format_bytes
 
@@ -38,6 +38,9 @@ TASKS_A_SLOT = 3
 """Tasks for each slot, so that all slots end at about the same time."""
 COPIES = 4
 """Of a block while it goes from the JVM to a Python worker and back."""
+ROW_BYTES_MAX = 1 << 30
+SUMS_BYTES = 256
+"""The sums of a block, in the driver's Python."""
 
 
 def run(context: Context) -> dict[str, int]:
@@ -46,8 +49,7 @@ def run(context: Context) -> dict[str, int]:
     asked = plan(trial.parameters, trial.seed, trial.inputs)
     options = options_of(context.trial)
     tasks = options.partitions or min(asked.blocks, TASKS_A_SLOT * context.session.slots)
-    if asked.stores:
-        _check_memory(context, asked)
+    _check_memory(context, asked)
     stages = _Stages(context, asked, tasks)
     if asked.keep == "none":
         with _phase(context, asked, "pipeline"):
@@ -86,14 +88,26 @@ def _computed(sums: RDD[Sums]) -> RDD[Sums]:
 
 
 def _check_memory(context: Context, asked: Plan) -> None:
-    """A block is a row, and rows must fit. Errors: `InputError`."""
+    """What tasks and the driver hold must fit into what Python has. Errors: `InputError`."""
+    session, available = context.session, tasks_bytes(context.trial)
+    if asked.blocks * SUMS_BYTES > available:
+        raise InputError(
+            f"engine spark: the sums of {asked.blocks} blocks do not fit in the "
+            f"{format_bytes(available)} that --memory leaves them; give larger --block-vectors and "
+            "fewer --blocks"
+        )
+    if not asked.stores:
+        return
+    at_once = -(-session.slots // session.nodes)
     block_bytes = asked.vectors_of(0) * VECTOR_BYTES
-    needed = COPIES * block_bytes * context.session.slots
-    if block_bytes > 1 << 30 or needed > context.trial.memory_bytes:
+    kept = asked.keep != "none"
+    needed = (COPIES if kept else 1) * block_bytes * at_once
+    # A block that is kept is a row.
+    if needed > available or (kept and block_bytes > ROW_BYTES_MAX):
         raise InputError(
             f"engine spark: a block of {format_bytes(block_bytes)} is too large for --memory "
-            f"{format_bytes(context.trial.memory_bytes)} and {context.session.slots} tasks at once;"
-            " give smaller --block-vectors and more --blocks"
+            f"{format_bytes(context.trial.memory_bytes)} and {at_once} tasks at once on a node; "
+            "give smaller --block-vectors and more --blocks"
         )
 
 
