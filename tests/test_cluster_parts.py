@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import pytest
 
+from cuesta import processes
 from cuesta.cluster import (
     class_archive,
     control,
@@ -374,5 +375,5 @@ def test_a_process_that_is_gone_here_is_gone(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(os, "kill", lambda _pid, number: sent.append(number))
     process.cancel(f"process-1:0@{here}")
     assert sent == []
-    process.cancel(f"process-{watchdog.identity(os.getpid())}@{here}")
+    process.cancel(f"process-{processes.identity(os.getpid())}@{here}")
     assert sent == [signal.SIGTERM]

@@ -93,10 +93,28 @@ def test_a_jvm_that_dies_is_one_line_and_leaves_its_log(pairs: Path, tmp_path: P
     wait_for(lambda: not any(map(alive, started)))
 
 
-def running(command: str, pairs: Path, folder: Path) -> tuple[subprocess.Popen[str], list[int]]:
+def test_what_a_killed_run_left_in_scratch_is_removed_by_the_next_one(
+    pairs: Path, tmp_path: Path
+) -> None:
+    """The folder of its session stayed there for good."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    process, started = running("run", pairs, tmp_path, "--scratch", str(scratch))
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not any(map(alive, started)), 20)
+    assert list(scratch.glob("*/cuesta-spark-*"))
+    words = ["run", "degrees", str(pairs), "--scratch", str(scratch), "-o", str(tmp_path / "b")]
+    assert subprocess.run([*COMMAND, *words], check=False).returncode == 0
+    assert not any(scratch.iterdir())
+
+
+def running(
+    command: str, pairs: Path, folder: Path, *more: str
+) -> tuple[subprocess.Popen[str], list[int]]:
     """A command that has done a run on Spark and goes on, and the processes it has started."""
     engine = ["--engines" if command == "compare" else "--engine", "spark"]
-    words = [command, "degrees", str(pairs), *engine, "--repeat", "1000", *SMALL]
+    words = [command, "degrees", str(pairs), *engine, "--repeat", "1000", *SMALL, *more]
     process = subprocess.Popen(
         [*COMMAND, *words, "-o", str(folder / "out")], stderr=subprocess.PIPE, text=True
     )

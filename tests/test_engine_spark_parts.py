@@ -17,6 +17,7 @@ from cuesta.engines.spark import SparkEngine
 from cuesta.engines.spark.failures import is_cut_off, marked, to_cuesta_error
 from cuesta.engines.spark.java import HOW_TO_GET, Java, find_java
 from cuesta.engines.spark.options import options_of, settings_of
+from cuesta.engines.spark.session import make_places
 from cuesta.errors import CuestaError, EngineError, InputError
 from sparkkit import trial
 
@@ -31,6 +32,14 @@ def fake_java(folder: Path, version: str, modules: str = "jdk.incubator.vector")
     program.chmod(0o755)
     (folder / "release").write_text(f'JAVA_VERSION="{version}"\nMODULES="java.base {modules}"\n')
     return folder
+
+
+def test_a_session_is_in_the_folder_of_its_run_and_its_log_is_not(tmp_path: Path) -> None:
+    """So that what a killed run leaves in `--scratch` is found and removed."""
+    (tmp_path / "given" / "run" / "scratch").mkdir(parents=True)
+    places = make_places(tmp_path / "given" / "run" / "scratch")
+    assert places.folder.parent == tmp_path / "given" / "run"
+    assert places.logs == tmp_path / "given"
 
 
 def test_the_java_of_the_site_comes_first_if_it_is_new_enough(tmp_path: Path) -> None:

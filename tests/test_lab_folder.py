@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+from cuesta import processes
 from cuesta.errors import InputError
+from cuesta.lab import leftovers
 from cuesta.lab.folder import AnswerFolder
 from labkit import names
 
@@ -113,15 +117,72 @@ def test_a_full_disk_is_named_as_such(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-def test_a_folder_of_another_run_is_left_alone(tmp_path: Path) -> None:
-    """As of a process of the same number in another container."""
+def test_a_folder_that_a_run_of_the_same_number_has_left_stays_and_blocks_nobody(
+    tmp_path: Path,
+) -> None:
+    """In containers all processes may have one number.
+
+    A wrong answer that was kept, or a killed run of another machine, stopped every run after it.
+    """
+    scratch = tmp_path / "scratch"
+    places = [
+        tmp_path / f"out.partial-{os.getpid()}",
+        tmp_path / f"out.replaced-{os.getpid()}.2",
+        scratch / f"cuesta-scratch.partial-{os.getpid()}.3",
+    ]
+    for place in places:
+        place.mkdir(parents=True)
+        (place / "theirs").write_text("here")
+    with AnswerFolder(tmp_path / "out", overwrite=False, scratch=scratch) as folder:
+        write(folder)
+        assert folder.answer.parent.name == f"out.partial-{os.getpid()}.4"
+        folder.finish()
+    assert names(tmp_path / "out") == {"run.json"}
+    assert all((place / "theirs").read_text() == "here" for place in places)
+    assert names(tmp_path) == {"out", "scratch", places[0].name, places[1].name}
+    assert names(scratch) == {places[2].name}
+
+
+def test_a_folder_of_a_living_run_of_the_same_number_blocks(tmp_path: Path) -> None:
     folder = AnswerFolder(tmp_path / "out", overwrite=False)
     other = folder.answer.parent
     other.mkdir()
-    (other / "theirs").write_text("here")
-    with pytest.raises(InputError, match="is of another run; move it away"), folder:
+    held = leftovers.hold(other, other)
+    with pytest.raises(InputError, match="is of another run, which has not ended"), folder:
         pass
-    assert (other / "theirs").read_text() == "here"
+    os.close(held)
+    with folder:
+        write(folder)
+        folder.finish()
+    assert names(tmp_path) == {"out", other.name}
+
+
+def test_where_nobody_can_lock_the_process_says_whether_a_run_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lockless(*_: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", lockless)
+    folder = AnswerFolder(tmp_path / "out", overwrite=False)
+    other = folder.answer.parent
+    other.mkdir()
+    os.close(leftovers.hold(other, other))
+    lock = other / "lock"
+    facts = json.loads(lock.read_text())
+    assert facts["process"] == processes.identity(os.getpid())
+    elsewhere = ({"boot": "another"}, {"numbers": "pid:[1]"}, {"process": ""})
+    for more in ({}, *elsewhere):
+        lock.write_text(json.dumps(facts | more))
+        assert list(leftovers.sweep(tmp_path / "out")) == []
+        with pytest.raises(InputError, match="has not ended"), folder:
+            pass
+    # Another process of that number, which has begun later.
+    lock.write_text(json.dumps(facts | {"process": f"{os.getpid()}:1"}))
+    with folder:
+        assert folder.answer.parent.name == f"{other.name}.2"
+    assert len(list(leftovers.sweep(tmp_path / "out"))) == 1
+    assert names(tmp_path) == set()
 
 
 def test_an_answer_that_came_meanwhile_is_not_replaced(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ output, scratch = map(Path, sys.argv[1:])
 folder = AnswerFolder(output, overwrite=True, scratch=scratch).__enter__()
 (folder.answer / "half").write_bytes(bytes(3 << 20))
 (folder.scratch / "spill").write_bytes(bytes(1 << 20))
+(folder.scratch.parent / "session").mkdir()
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -73,17 +74,31 @@ def test_what_a_living_run_makes_is_left_alone(tmp_path: Path, scratch: Path) ->
         kill(process)
 
 
+def test_what_a_killed_run_left_in_scratch_is_removed_by_any_run_with_that_folder(
+    tmp_path: Path, scratch: Path
+) -> None:
+    """What an engine had there beside its scratch folder stayed for good, the rest for long."""
+    killed, living = (start(tmp_path / name, scratch) for name in ("out", "living"))
+    try:
+        kill(killed)
+        (said,) = leftovers.sweep(tmp_path / "other", scratch)
+        room = f"cuesta-scratch.partial-{killed.pid}"
+        assert said == f"removed {room}, 1 MiB, which a run that was killed had left"
+        assert names(scratch) == {f"cuesta-scratch.partial-{living.pid}"}
+        assert len(list(leftovers.sweep(tmp_path / "out", scratch))) == 1
+        assert names(tmp_path) == {f"living.partial-{living.pid}", "scratch"}
+    finally:
+        kill(living)
+
+
 def test_a_child_that_outlives_its_parent_keeps_the_folder(tmp_path: Path) -> None:
     with AnswerFolder(tmp_path / "out", overwrite=False) as folder:
         child = os.fork()
         if not child:
             signal.pause()
             os._exit(0)
-        held = folder._held
-        assert held is not None
-        os.close(held)
-        folder._held = None
         try:
+            os.close(folder._held.pop())
             assert list(leftovers.sweep(tmp_path / "out")) == []
         finally:
             os.kill(child, signal.SIGKILL)
@@ -106,6 +121,13 @@ def test_other_outputs_other_machines_and_what_has_no_lock_are_left_alone(
     lock.unlink()
     assert list(leftovers.sweep(tmp_path / "out")) == []
     assert partial.is_dir()
+    room = scratch / f"cuesta-scratch.partial-{process.pid}"
+    (room / "lock").write_text(json.dumps(facts | {"host": "elsewhere", "boot": "another"}))
+    assert list(leftovers.sweep(tmp_path / "out", scratch)) == []
+    (room / "lock").unlink()
+    room.rename(scratch / "cuesta-scratch.partial-mine")
+    assert list(leftovers.sweep(tmp_path / "out", scratch)) == []
+    assert names(scratch) == {"cuesta-scratch.partial-mine"}
 
 
 def test_a_machine_that_was_started_anew_has_no_run_of_before(

@@ -101,6 +101,28 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
+def identity(pid: int) -> str:
+    """A process and when it was started, since numbers are used again; empty when it is gone."""
+    try:
+        stat = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if stat[0] == "Z" else f"{pid}:{stat[19]}"
+
+
+def lives(known: str) -> bool:
+    """Whether the process of an `identity` is still there."""
+    return identity(int(known.partition(":")[0])) == known
+
+
+def number_space() -> str:
+    """Where numbers of processes mean what they mean here: containers have some of their own."""
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
 def reset_peak() -> bool:
     """Start the high-water mark of this process anew; False where the kernel does not allow it."""
     try:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from cuesta import processes
 from cuesta.cluster import watchdog
 from cuesta.cluster.checks import check_nodes
 from cuesta.cluster.children import Children
@@ -237,7 +238,7 @@ class Leader:
             name, why = list(self.members.lost.items())[-1]
             raise EngineError(f"no node is left; {name} was the last: {why}")
         owner = self.plan.owner
-        if owner and not watchdog.lives(owner):
+        if owner and not processes.lives(owner):
             raise Ending("the process that the cluster was for has ended", 3)
         if self._ends_at is not None and time.time() > self._ends_at - self.plan.own("guard"):
             raise Ending(

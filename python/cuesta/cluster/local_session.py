@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta.cluster import control, watchdog
+from cuesta import processes
+from cuesta.cluster import control
 from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.settings import Allocation, ClusterPlan, NodeShare
 
@@ -67,7 +68,7 @@ def session_on(
         allocation=allocation,
         share=share,
         sets=dict(sets or {}),
-        owner=watchdog.identity(os.getpid()),
+        owner=processes.identity(os.getpid()),
     )
     try:
         control.submit(control.completed(plan), folder)

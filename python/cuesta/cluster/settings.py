@@ -88,7 +88,7 @@ class ClusterPlan:
     command
         What to run when all is there; empty means to wait for `down`.
     owner
-        A process of the leader's machine with which the cluster ends, by `watchdog.identity`.
+        A process of the leader's machine with which the cluster ends, by `processes.identity`.
     """
 
     cluster: str

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from cuesta.processes import identity
+
 MARK = "CUESTA_CLUSTER"
 
 
@@ -47,20 +49,6 @@ def sweep(value: str, spared: Sequence[int] = ()) -> int:
         killed.update(found)
         time.sleep(0.01)
     return len(killed)
-
-
-def identity(pid: int) -> str:
-    """A process and when it was started, since numbers are used again; empty when it is gone."""
-    try:
-        stat = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if stat[0] == "Z" else f"{pid}:{stat[19]}"
-
-
-def lives(known: str) -> bool:
-    """Whether the process of an `identity` is still there."""
-    return identity(int(known.partition(":")[0])) == known
 
 
 def watch_agent(value: str, clear: Callable[[], None], store_seconds: float) -> int:

@@ -59,8 +59,9 @@ class Engine(Protocol):
         """Compute the answer of `trial` and write its files into `output`.
 
         Arguments: `output` is an existing empty folder; `scratch` an existing folder for temporary
-        files, which the caller empties. Errors: `InputError` for what the user can mend in the
-        arguments or the data, `EngineError` when the engine itself broke.
+        files, which the caller empties. The folder that `scratch` is in is the run's own, too, and
+        goes with it: what outlives a run of an engine may be there. Errors: `InputError` for what
+        the user can mend in the arguments or the data, `EngineError` when the engine itself broke.
         """
         ...
 

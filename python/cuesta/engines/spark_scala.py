@@ -57,7 +57,7 @@ class SparkScalaEngine(SparkEngine):
         if trial.workload == "dataflow":
             plan(trial.parameters, trial.seed, ())
         told = scala_options.request_options(trial)
-        session, phases = self._session(trial, output, scratch)
+        session, phases = self._session(trial, scratch)
         request = {
             "workload": trial.workload,
             "inputs": [one if "://" in one else f"file://{one}" for one in _absolute(trial)],
@@ -101,7 +101,7 @@ class SparkScalaEngine(SparkEngine):
         return self._guarded(session, lambda: hadoop.fetch(session, uri, scratch))
 
     def _for_files(self, trial: Trial, scratch: Path) -> Session:
-        return self._session(trial, scratch, scratch)[0]
+        return self._session(trial, scratch)[0]
 
     def _settings(self, trial: Trial) -> Settings:
         return settings_of(trial, str(scala_jar.JAR))

@@ -42,7 +42,7 @@ def compare(
         )
     for engine in engines:
         check(engine, replace(trial, engine=engine.name), plan)
-    for sentence in leftovers.sweep(plan.output.resolve()):
+    for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):
         hears.note(sentence)
     with AnswerFolder(plan.output, overwrite=plan.overwrite) as folder:
         for engine in engines:

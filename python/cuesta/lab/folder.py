@@ -1,8 +1,11 @@
 """An answer folder that exists is complete: it is made under another name and renamed at the end.
 
-While a run lasts, everything it writes is in `NAME.partial-PID` next to the answer. A run that
-fails, or is ended by Ctrl-C or SIGTERM, removes that folder; one that is killed leaves it, under a
-name that nobody takes for an answer, and the next run to the same output removes it.
+While a run lasts, everything it writes is in `NAME.partial-PID` next to the answer, and in
+`cuesta-scratch.partial-PID` of a folder that was given for it. A run that fails, or is ended by
+Ctrl-C or SIGTERM, removes these; one that is killed leaves them, under names that nobody takes for
+an answer, and the next run to the same output or with the same scratch folder removes them. One
+that cannot be known to have ended, or whose answer was kept, stays, and the next run whose process
+has the same number takes another name.
 """
 
 from __future__ import annotations
@@ -13,10 +16,19 @@ from pathlib import Path
 from types import TracebackType
 
 from cuesta.errors import CuestaError, InputError
-from cuesta.lab.leftovers import LOCK_NAME, SCRATCH_NAME, hold, partial_of, replaced_of
+from cuesta.lab.leftovers import (
+    LOCK_NAME,
+    hold,
+    make_partial,
+    partial_of,
+    replaced_of,
+    scratch_of,
+    tags,
+)
 
 MARKS = ("run.json", "compare.json")
 """A folder that holds one of these is an answer, and may be replaced when asked to."""
+_ANSWER, _SCRATCH = "answer", "scratch"
 
 
 class AnswerFolder:
@@ -27,40 +39,75 @@ class AnswerFolder:
     answer
         Empty folder for what shall become the answer.
     scratch
-        Empty folder for temporary files; gone at the end in any case.
+        Empty folder for temporary files, in one that is the run's own, so that an engine may have
+        another beside it; both are gone at the end in any case.
     """
 
     def __init__(self, output: Path, *, overwrite: bool, scratch: Path | None = None) -> None:
         self.output = output.resolve()
         self._overwrite = overwrite
-        self._partial = partial_of(self.output, os.getpid())
+        self._within = scratch.resolve() if scratch else None
         self._keep = False
-        self._held: int | None = None
-        self.answer = self._partial / "answer"
-        within = scratch.resolve() if scratch else self._partial
-        self.scratch = within / f"{SCRATCH_NAME}{os.getpid()}"
+        self._made: list[Path] = []
+        self._held: list[int] = []
+        self._name(str(os.getpid()))
+
+    def _name(self, tag: str) -> None:
+        """Call all folders after `tag`; without a folder for scratch, all is in the partial one."""
+        self._partial = partial_of(self.output, tag)
+        self._replaced = replaced_of(self.output, tag)
+        self._room = scratch_of(self._within, tag) if self._within else self._partial
+        self.answer = self._partial / _ANSWER
+        self.scratch = self._room / _SCRATCH
 
     def __enter__(self) -> AnswerFolder:
         check_output(self.output, overwrite=self._overwrite)
-        if self._partial.exists():
-            # Of a process of the same number on another machine, or kept for somebody to look at.
-            raise InputError(
-                f"{self._partial} is of another run; move it away, or give another --output"
-            )
         try:
-            self._partial.mkdir(parents=True)
+            self._make()
         except OSError as error:
             raise disk_error(error, str(self.output)) from error
-        try:
-            self.answer.mkdir()
-            self._held = hold(self._partial, self.scratch)
-            self.scratch.mkdir(parents=True)
-        except BaseException as error:
-            self._remove()
-            if isinstance(error, OSError):
-                raise disk_error(error, str(self.output)) from error
-            raise
         return self
+
+    def _make(self) -> None:
+        """Make all folders, by the first tag whose names are free.
+
+        Errors: `InputError` where a living run has the first of them; `OSError`.
+        """
+        for tag in tags(os.getpid()):
+            self._name(tag)
+            if not make_partial(self._partial):
+                continue
+            self._made = [self._partial]
+            try:
+                if self._fill():
+                    return
+            except BaseException:
+                self._remove()
+                raise
+            self._remove()
+        raise InputError(
+            f"{self._partial} and all names before it are of other runs; move them away, or give "
+            "another --output"
+        )
+
+    def _fill(self) -> bool:
+        """Make what is in the new temporary folder, and the one in that for scratch.
+
+        False where another run has the name of one of them, which stays. Errors: `OSError`.
+        """
+        if self._replaced.exists():
+            return False
+        if self._room != self._partial:
+            try:
+                self._room.mkdir(parents=True)
+            except FileExistsError:
+                return False
+            self._made.insert(0, self._room)
+        for folder in self._made:
+            self._held.append(hold(folder, self._room))
+        self.answer.mkdir()
+        self.scratch.mkdir()
+        return True
 
     def __exit__(
         self,
@@ -90,15 +137,14 @@ class AnswerFolder:
         synchronise(self.answer)
         if self.output.exists():
             self._check_output_again()
-            replaced = replaced_of(self.output, os.getpid())
-            self.output.rename(replaced)
+            self.output.rename(self._replaced)
             try:
                 self.answer.rename(self.output)
             except BaseException:
                 if not self.output.exists():
-                    replaced.rename(self.output)
+                    self._replaced.rename(self.output)
                 raise
-            remove(replaced)
+            remove(self._replaced)
         else:
             self.answer.rename(self.output)
         synchronise(self.output.parent)
@@ -116,16 +162,20 @@ class AnswerFolder:
         return self.answer
 
     def _remove(self) -> None:
-        """Remove everything but what is to be kept; the lock last, it says whose folder it is."""
-        remove(self.scratch)
-        if not self._keep:
-            remove(self.answer)
-        if self._held is not None:
-            (self._partial / LOCK_NAME).unlink(missing_ok=True)
-            os.close(self._held)
-            self._held = None
-        if not self._keep:
-            remove(self._partial)
+        """Remove everything but what is to be kept; the locks last, they say whose folders it is.
+
+        Only in folders that were made here: others of these names are of other runs.
+        """
+        for folder in self._made:
+            remove(folder / _SCRATCH)
+            if not self._keep:
+                remove(folder / _ANSWER)
+            (folder / LOCK_NAME).unlink(missing_ok=True)
+            if folder != self._partial or not self._keep:
+                remove(folder)
+        while self._held:
+            os.close(self._held.pop())
+        self._made = []
 
 
 def remove(folder: Path) -> None:

@@ -106,7 +106,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
     trial, named = names.resolved(trial)
     if isinstance(engine, Prepares):
         engine.prepare(hears.note)
-    for sentence in leftovers.sweep(plan.output.resolve()):
+    for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):
         hears.note(sentence)
     local = [path for path in trial.inputs if not is_remote(path)]
     _announce(trial, plan, tuple(inputs.describe(path) for path in local), hears)

@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 
-from cuesta.cluster import watchdog
+from cuesta import processes
 from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.limits import ASK_SECONDS
 from cuesta.cluster.schedulers import GONE, RUNNING, UNKNOWN
@@ -33,7 +33,7 @@ def start(folder: ClusterFolder) -> str:
         )
     try:
         # One that has ended already has no identity any more, and is gone.
-        known = watchdog.identity(process.pid) or f"{process.pid}:0"
+        known = processes.identity(process.pid) or f"{process.pid}:0"
         return f"{_PREFIX}{known}@{os.uname().nodename}"
     except BaseException:
         # Nobody would know of it.
@@ -55,7 +55,7 @@ def state(job: str) -> str:
     """`running` or `gone`; `unknown` for a process of another machine."""
     if not is_here(job):
         return UNKNOWN
-    return RUNNING if watchdog.lives(_parts(job)[0]) else GONE
+    return RUNNING if processes.lives(_parts(job)[0]) else GONE
 
 
 def cancel(job: str) -> None:
@@ -63,7 +63,7 @@ def cancel(job: str) -> None:
     known, host = _parts(job)
     if not is_here(job):
         raise InputError(f"the cluster runs on {host}; end it there")
-    if watchdog.lives(known):
+    if processes.lives(known):
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(known.partition(":")[0]), signal.SIGTERM)
 

@@ -66,7 +66,7 @@ class SparkEngine:
 
         if options_of(trial).kernels == "native":
             rounds.check(trial, (output, scratch))
-        session, phases = self._session(trial, output, scratch)
+        session, phases = self._session(trial, scratch)
 
         def work() -> tuple[Context, dict[str, int]]:
             session.begin()
@@ -102,10 +102,9 @@ class SparkEngine:
             threads=threads,
             memory_bytes=memory_for(threads),
         )
-        places = [folder / "answer", folder / "scratch"]
-        for place in places:
-            place.mkdir(exist_ok=True)
-        return self._session(trial, places[0], places[1])[0]
+        scratch = folder / "scratch"
+        scratch.mkdir(exist_ok=True)
+        return self._session(trial, scratch)[0]
 
     def close(self) -> None:
         """End the session, if there is one."""
@@ -116,9 +115,7 @@ class SparkEngine:
     def _settings(self, trial: Trial) -> Settings:
         return settings_of(trial)
 
-    def _session(
-        self, trial: Trial, output: Path, scratch: Path
-    ) -> tuple[Session, tuple[Phase, ...]]:
+    def _session(self, trial: Trial, scratch: Path) -> tuple[Session, tuple[Phase, ...]]:
         """The session for `trial`, and the phase of its start where it was started now."""
         from cuesta.engines.spark.session import make_places, start
 
@@ -128,7 +125,7 @@ class SparkEngine:
             return held, ()
         started = time.perf_counter()
         self.close()
-        self._held.session = start(settings, make_places(output, scratch))
+        self._held.session = start(settings, make_places(scratch))
         seconds = time.perf_counter() - started
         return self._held.session, (Phase(name="start", seconds=seconds),)
 

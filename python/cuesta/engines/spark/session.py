@@ -50,16 +50,15 @@ class Places:
     logs: Path
 
 
-def make_places(output: Path, scratch: Path) -> Places:
+def make_places(scratch: Path) -> Places:
     """A new folder that lives as long as the session, and one that outlives a failed run.
 
-    The lab empties `scratch` before every repeat and removes the folder that holds both `output`
-    and `scratch`, so the session's folder is next to `scratch`, and the log goes further up.
+    The lab empties `scratch` before every repeat, and whatever becomes of a run, it removes the
+    folder that holds `scratch`; so the session's folder is there, and the log goes further up.
     """
-    together = scratch.parent == output.parent
     return Places(
         folder=Path(tempfile.mkdtemp(prefix="cuesta-spark-", dir=scratch.parent)),
-        logs=scratch.parent.parent if together else scratch.parent,
+        logs=scratch.parent.parent,
     )
 
 
