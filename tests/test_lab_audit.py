@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cuesta import _native
+from cuesta import _native, machine
 from cuesta.cli.app import call
+from cuesta.lab.verify import Verification, verify
+from cuesta.trial import Trial
 from labkit import rewrite_checksums
 
 BLAKE3_OF_ABC = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85"
@@ -127,6 +130,34 @@ def test_a_record_from_before_there_were_checksums_is_still_verified(
     assert call(["verify", str(out)]) == 0
     change_file(out)
     refused(out, capsys)
+
+
+@pytest.mark.parametrize("given", [[], ["--threads", "1", "--memory", "64MiB"]], ids=len)
+def test_an_answer_of_another_machine_is_verified_by_the_means_of_this_one(
+    given: list[str], out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record of a node with 64 cores had 64 threads started, and its memory taken, on a laptop.
+
+    One of a run in little memory could not be verified in more.
+    """
+    tried: list[tuple[int, int]] = []
+
+    def noted(trial: Trial, *places: Path, **how: Any) -> Verification:
+        tried.append((trial.threads, trial.memory_bytes))
+        return verify(trial, *places, **how)
+
+    monkeypatch.setattr("cuesta.lab.audit.verify", noted)
+    for facts in ({"threads": 64, "memory_bytes": 1 << 40}, {"threads": 1, "memory_bytes": 1}):
+        change_record(out, partial(dict.update, **facts))
+        assert call(["verify", str(out), *given]) == 0
+    here = (1, 64 << 20) if given else (machine.cores_usable(), machine.memory_bytes() // 2)
+    assert tried == [here, here]
+
+
+def test_means_that_are_none_are_named(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, told in ((["--threads", "0"], "--threads is 0"), (["--memory", "1"], "--memory is")):
+        assert call(["verify", str(out), *words]) == 2
+        assert told in capsys.readouterr().err
 
 
 def test_a_checksum_is_that_of_the_published_algorithm(tmp_path: Path) -> None:

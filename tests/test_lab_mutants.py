@@ -15,12 +15,13 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.errors import InputError, VerificationError
-from cuesta.lab.audit import audit
+from cuesta.lab.audit import Means, audit
 from cuesta.lab.observer import Silent
 from labkit import rewrite_checksums
 
 MUTANTS = 48
 """Of each file, of all kinds in turn."""
+MEANS = Means(threads=1, memory_bytes=1 << 30)
 
 PAIRS = "data make clusters --genes 40 --samples 16 --pairs 400 --clusters 2 --seed 3"
 MAKE = {
@@ -71,7 +72,7 @@ def answer(workload: str, made: Path, out: Path) -> None:
     words = [str(made / word) if word in inputs else word for word in RUN[workload].split()]
     name = workload.removesuffix(" named")
     assert call(["run", name, *words, "-o", str(out), "--threads", "1"]) == 0
-    audit(out, made, Silent())
+    audit(out, MEANS, made, Silent())
 
 
 @pytest.mark.parametrize("workload", list(RUN))
@@ -96,7 +97,7 @@ def test_no_wrong_answer_passes(workload: str, made: Path, tmp_path: Path) -> No
     assert passed == []
     assert tried >= MUTANTS // 2
     rewrite_checksums(out)
-    audit(out, tmp_path, Silent())
+    audit(out, MEANS, tmp_path, Silent())
 
 
 def refused(out: Path, tmp_path: Path) -> bool:
@@ -105,7 +106,7 @@ def refused(out: Path, tmp_path: Path) -> bool:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     try:
-        audit(out, scratch, Silent())
+        audit(out, MEANS, scratch, Silent())
     except (VerificationError, InputError):
         return True
     finally:

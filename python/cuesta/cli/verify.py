@@ -15,16 +15,34 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="An answer folder.")],
-) -> None:
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads", help="Cores to use.", show_default="all this process may use"
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory", metavar="SIZE", show_default="half of the machine's memory",
+            help="Hard limit, such as 8GiB or 500MB.",
+        ),
+    ] = None,
+) -> None:  # fmt: skip
     """Verify an answer folder: unchanged since its run, and what another method computes."""
     import tempfile
 
+    from cuesta.api.options import memory_limit, thread_limit
     from cuesta.cli.output import Output
-    from cuesta.lab.audit import audit
+    from cuesta.lab.audit import Means, audit
     from cuesta.units import format_seconds
 
-    with Output(as_json=False) as output, tempfile.TemporaryDirectory() as scratch:
-        done = audit(folder, Path(scratch), output.observer)
+    means = Means(threads=thread_limit(threads), memory_bytes=memory_limit(memory))
+    with Output(as_json=False) as output, tempfile.TemporaryDirectory() as temporary:
+        # An engine may put something beside the folder for scratch.
+        scratch = Path(temporary, "scratch")
+        scratch.mkdir()
+        done = audit(folder, means, scratch, output.observer)
     result = done.verification
     same = "1 file is" if done.unchanged == 1 else f"{done.unchanged} files are"
     output.console.print(

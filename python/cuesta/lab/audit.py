@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cuesta.engines import HoldsSession, get_engine
@@ -21,6 +21,14 @@ BESIDE_ANSWER = (record.FILE_NAME, "assessment.json", "report.html")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Means:
+    """What this machine gives to it, whatever machine the run had."""
+
+    threads: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Audit:
     """What came of it: `unchanged` files have the checksums that the record has."""
 
@@ -28,8 +36,8 @@ class Audit:
     unchanged: int
 
 
-def audit(folder: Path, scratch: Path, hears: Observer) -> Audit:
-    """Verify the answer in `folder` and its record.
+def audit(folder: Path, means: Means, scratch: Path, hears: Observer) -> Audit:
+    """Verify the answer in `folder` and its record, by the threads and in the memory of `means`.
 
     First every file must have the checksum that the record has of it, then another method must
     find the same from the input, then digest and counts must be those of the record.
@@ -37,7 +45,8 @@ def audit(folder: Path, scratch: Path, hears: Observer) -> Audit:
     Errors: `VerificationError` naming what is wrong; `InputError` when something can't be read.
     """
     found = record.read(folder)
-    trial = record.trial_of(found)
+    made = record.trial_of(found)
+    trial = replace(made, threads=means.threads, memory_bytes=means.memory_bytes)
     hears.stage("reading the files")
     text = native_module().answer_checksums(
         folder, list(BESIDE_ANSWER), trial.threads, hears.progress
