@@ -7,6 +7,8 @@ import io
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,12 +21,16 @@ import maven
 import testbed_yarn
 from cuesta import _native
 from cuesta.engines.hadoop import HadoopEngine
+from cuesta.engines.hadoop.jobs import java_words
+from cuesta.engines.hadoop.settings import Options
 from cuesta.engines.hadoop.typed_bytes import read_bytes, read_int, write_bytes, write_int
 from cuesta.errors import EngineError, InputError
 from cuesta.native import to_request
+from cuesta.processes import identity
 from cuesta.trial import Trial
 from peers import terasort
 from sortkit import places, sorting, write_records
+from storekit import wait_for
 
 RECORDS = 200_000
 
@@ -188,6 +194,100 @@ def test_hadoops_own_terasort_gives_the_same_answer(
     output, scratch = places(tmp_path / "a")
     engine.run(wanted, output, scratch)
     assert is_right(wanted, output, scratch)
+
+
+RUNS_TERASORT = """
+import sys
+from pathlib import Path
+from cuesta.engines.hadoop import HadoopEngine
+from sortkit import places, sorting
+records, jar, conf, folder = sys.argv[1:]
+wanted = sorting("hadoop", Path(records), 4 << 30, conf=conf, examples=jar)
+HadoopEngine().run(wanted, *places(Path(folder)))
+"""
+FAKE_JAVA = """#!/bin/sh
+case "$*" in
+*JobClient*) echo "$@" >> "$JOURNAL/killed" ;;
+*) echo "INFO JobSubmitter: Submitting tokens for job: job_17_0042"
+   echo "INFO Job: Running job: job_17_0042"
+   echo $$ > "$JOURNAL/new" && mv "$JOURNAL/new" "$JOURNAL/pid"
+   exec sleep 600 ;;
+esac
+"""
+APPLICATIONS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
+
+
+def start_terasort(*words: str, **variables: str) -> subprocess.Popen[bytes]:
+    """A process that sorts by TeraSort on a YARN; arguments as `RUNS_TERASORT` has them."""
+    path = os.pathsep.join(filter(None, sys.path))
+    return subprocess.Popen(
+        [sys.executable, "-c", RUNS_TERASORT, *words],
+        env=os.environ | {"PYTHONPATH": path} | variables,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_terasort_that_is_stopped_or_dies_has_its_job_killed(
+    number: signal.Signals, records: Path, tmp_path: Path
+) -> None:
+    """The job went on on YARN, for as long as it took."""
+    process, client = terasort_by_fake_java(records, tmp_path)
+    # Ctrl-C is for the command, and a kill for want of memory for the client.
+    os.kill(process.pid if number == signal.SIGINT else client, number)
+    assert process.wait(30) != 0
+    (told,) = (tmp_path / "killed").read_text().splitlines()
+    assert told.endswith(" -kill job_17_0042")
+    assert "-Dmapreduce.framework.name=yarn" in told
+    assert not Path("/proc", str(client)).exists()
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_client_of_a_terasort_ends_with_a_command_that_is_killed(
+    records: Path, tmp_path: Path
+) -> None:
+    process, client = terasort_by_fake_java(records, tmp_path)
+    process.kill()
+    process.wait()
+    wait_for(lambda: not identity(client))
+
+
+def terasort_by_fake_java(records: Path, tmp_path: Path) -> tuple[subprocess.Popen[bytes], int]:
+    """A process that sorts by TeraSort, and that of its client, which has submitted a job."""
+    java = tmp_path / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(FAKE_JAVA)
+    java.chmod(0o755)
+    (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="17.0.1"\n')
+    (tmp_path / "yarn-site.xml").touch()
+    home = {"JAVA_HOME": str(tmp_path / "jdk"), "JOURNAL": str(tmp_path)}
+    process = start_terasort(str(records), str(records), str(tmp_path), str(tmp_path / "a"), **home)
+    wait_for((tmp_path / "pid").exists)
+    return process, int((tmp_path / "pid").read_text())
+
+
+def test_a_terasort_that_is_stopped_leaves_no_job_on_a_real_yarn(
+    engine: HadoopEngine, yarn: str, tmp_path: Path
+) -> None:
+    jars = maven.jars("terasort", [terasort.EXAMPLES])
+    jar = next(jars.glob("hadoop-mapreduce-examples-*.jar"))
+    records = write_records(tmp_path / "a.dat", 3_000_000)
+    process = start_terasort(str(records), str(jar), yarn, str(tmp_path / "a"))
+    wait_for(lambda: applications(Path(yarn), jar) > 0, 60)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) != 0
+    assert applications(Path(yarn), jar) == 0
+    assert list(tmp_path.rglob("sorted.dat")) == []
+
+
+def applications(conf: Path, jar: Path) -> int:
+    """How many of them YARN has that have not ended."""
+    words = java_words(Options(conf=conf), jar, 0)
+    done = subprocess.run(
+        [*words, APPLICATIONS, "application", "-list"], capture_output=True, text=True, check=True
+    )
+    return int(done.stdout.rpartition("Total number of applications")[2].split("):")[1].split()[0])
 
 
 def test_a_task_that_is_refused_on_yarn_is_not_tried_again(

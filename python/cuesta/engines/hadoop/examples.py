@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import shutil
 import subprocess
+import tempfile
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import IO
 
 from cuesta.engines import rounds
 from cuesta.engines.hadoop.jobs import first_cause, java_words
@@ -17,15 +22,23 @@ from cuesta.engines.hadoop.settings import (
     of_every_job,
 )
 from cuesta.errors import EngineError, InputError
+from cuesta.processes import die_with_parent
 from cuesta.trial import Outcome, Phase, Trial, is_remote
 
 MAIN = "org.apache.hadoop.examples.terasort.TeraSort"
+JOB_CLIENT = "org.apache.hadoop.mapred.JobClient"
 HEAP_MIB = 1024
 """Of a task."""
 SORT_MIB = 400
 """A task's room for sorting: a split of 128 MiB and more, in one piece."""
 CONTAINER_MIB = 1280
 _BLOCK_BYTES = 1 << 20
+KILL_SECONDS = 30.0
+"""How long the kill of a job may take."""
+MASTER_SECONDS = 3
+"""How long the master of a job that is killed may take to end by itself."""
+_JOB = re.compile(r"\bjob_\d+_\d+\b")
+"""As Hadoop's client names a job on YARN in its log, before it submits it."""
 
 
 def sort(trial: Trial, options: Options, output: Path, scratch: Path) -> Outcome:
@@ -67,18 +80,64 @@ def _run(trial: Trial, options: Options, places: list[str], scratch: Path) -> No
         **{f"mapreduce.{kind}.java.opts": f"-Xmx{HEAP_MIB}m" for kind in ("map", "reduce")},
         **options.hadoop,
     }
-    java = java_words(options, options.examples, trial.threads * HEAP_MIB * MIB)
-    words = [f"-D{name}={value}" for name, value in settings.items()]
-    done = subprocess.run(
-        [*java, MAIN, *words, *places],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
+    log = ["-Dlog4j2.level=INFO"] if options.conf else []
+    java = java_words(options, options.examples, trial.threads * HEAP_MIB * MIB, *log)
+    with tempfile.TemporaryFile() as sink:
+        code = _to_its_end([*java, MAIN, *_words(settings), *places], sink, options)
+        said = _read(sink)
+    if code:
+        told = first_cause(said) or "its log names no error"
+        raise EngineError(f"engine hadoop: TeraSort ended with code {code}: {told}")
+
+
+def _to_its_end(command: list[str], sink: IO[bytes], options: Options) -> int:
+    """The code of a client of Hadoop that writes its log there.
+
+    One that is stopped, or killed by a signal, takes its jobs on YARN along.
+    """
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=sink,
+        stderr=subprocess.STDOUT,
+        # Ctrl-C is for this process, which knows what to do then.
+        start_new_session=True,
+        preexec_fn=die_with_parent,
     )
-    if done.returncode:
-        said = first_cause(done.stderr + done.stdout) or "its log names no error"
-        raise EngineError(f"engine hadoop: TeraSort ended with code {done.returncode}: {said}")
+    code = -1
+    try:
+        code = process.wait()
+    finally:
+        if code < 0:
+            process.kill()
+            process.wait()
+            _kill(sorted(set(_JOB.findall(_read(sink)))), options)
+    return code
+
+
+def _kill(jobs: Iterable[str], options: Options) -> None:
+    """Kill jobs on YARN as Hadoop's own client does; its end is not waited for too long."""
+    assert options.examples is not None
+    settings = {
+        **of_every_job(options, 1, Path()),
+        "yarn.app.mapreduce.am.hard-kill-timeout-ms": MASTER_SECONDS * 1000,
+        **options.hadoop,
+    }
+    client = [*java_words(options, options.examples, 0), JOB_CLIENT, *_words(settings)]
+    for job in jobs:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                [*client, "-kill", job], capture_output=True, check=False, timeout=KILL_SECONDS
+            )
+
+
+def _words(settings: Mapping[str, object]) -> list[str]:
+    return [f"-D{name}={value}" for name, value in settings.items()]
+
+
+def _read(sink: IO[bytes]) -> str:
+    sink.seek(0)
+    return sink.read().decode(errors="replace")
 
 
 def _joined(parts: list[Path], target: Path) -> int:
