@@ -13,6 +13,7 @@ import pytest
 
 import studypagekit as kit
 from cuesta.errors import InputError
+from cuesta.numerals import MINUS
 from cuesta.report import scales, studies, write_any, write_study
 from cuesta.report.blocks import Panels
 from cuesta.report.studies import StudyPage
@@ -75,6 +76,20 @@ def test_the_last_part_of_a_trend_is_that_of_the_whole() -> None:
     (row,) = page_of(kit.loading(claims=[claim])).verdicts
     assert [part.where for part in row.parts] == ["300k", "1M", "in all"]
     assert {part.sign for part in row.parts} == {"?"}
+
+
+def test_a_power_is_told_as_one_with_its_interval_also_below_zero() -> None:
+    ratios = [(0.17, -0.04, 0.38), (-0.13, -0.54, 0.28)]
+    parts = [
+        {"levels": {}, "holds": False, "ratio": {"median": one, "low": low, "high": high}}
+        for one, low, high in ratios
+    ]
+    claim = kit.CLAIMS[1] | {"exponent": [1.2, 4], "parts": parts}
+    (row,) = page_of(kit.loading(claims=[claim])).verdicts
+    assert [part.words for part in row.parts] == [
+        f"power 0.17 ({MINUS}0.040 to 0.38)",
+        f"power {MINUS}0.13 ({MINUS}0.54 to 0.28)",
+    ]
 
 
 def test_panels_share_their_axes_and_draw_intervals(tmp_path: Path) -> None:

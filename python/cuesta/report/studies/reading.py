@@ -139,11 +139,13 @@ def _claim(fields: Fields) -> Claim:
         verdict=verdict,
         said=_words(fields.get("said")) or untested,
         is_trend="trend" in fields,
-        parts=tuple(_part(one) for one in objects(fields.get("parts"))),
+        parts=tuple(
+            _part(one, is_power="exponent" in fields) for one in objects(fields.get("parts"))
+        ),
     )
 
 
-def _part(fields: Fields) -> ClaimPart:
+def _part(fields: Fields, *, is_power: bool) -> ClaimPart:
     holds = {True: "holds", False: "does not hold"}
     verdict = _words(fields.get("verdict")) or next(
         (words for known, words in holds.items() if fields.get("holds") is known), ""
@@ -151,8 +153,10 @@ def _part(fields: Fields) -> ClaimPart:
     ratio = mapping(fields.get("ratio"))
     low, middle, high = (number(ratio.get(name)) for name in ("low", "median", "high"))
     words = "" if middle is None else n.ratio(middle)
+    if is_power and middle is not None:
+        words = f"power {n.significant(middle, 2)}"
     if words and low is not None and high is not None:
-        known = low > 1 / FAR and high < FAR
+        known = high < FAR and low > (-FAR if is_power else 1 / FAR)
         interval = f"{n.significant(low, 2)} to {n.significant(high, 2)}"
         words += f" ({interval if known else 'no interval'})"
     return ClaimPart(
