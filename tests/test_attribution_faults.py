@@ -30,7 +30,8 @@ rows = 1_000_000
 name = "fault"
 levels = [
     { name = "none" },
-    { name = "quota", machine = { cpu-quota = "0.5" } },
+    # So little that it is less than what other programs leave of the cores.
+    { name = "quota", machine = { cpu-quota = "0.2" } },
     { name = "disk", cache = "cold", machine = { disk-rate = "40MB/s", disk-holds = "input" } },
 ]
 """
@@ -42,7 +43,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Attribution]:
     folder = tmp_path_factory.mktemp("faults")
     (folder / "faults.toml").write_text(STUDY, "utf-8")
     words = ["-m", "cuesta", "study", "run", str(folder / "faults.toml"), "-o", str(folder / "out")]
-    lacking = machines.refusal({"cpu-quota": "0.5", "disk-rate": "40MB/s"})
+    lacking = machines.refusal({"cpu-quota": "0.2", "disk-rate": "40MB/s"})
     if lacking:
         pytest.skip(lacking)
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
