@@ -64,7 +64,9 @@ def numbers(found: Mapping[str, Any]) -> Part:
         caption = "Without a price, the fastest choice of each machine"
         tables.append(_table(found, caption, others, tops))
     left = len(possible(found)) - len(rows) - len(others)
-    aside = (f"{n.plural(left, 'more choice')} in the JSON output.",) if left > 0 else ()
+    more = [f"{n.plural(left, 'more choice')} in the JSON output."] if left > 0 else []
+    told = dict.fromkeys(one["caveat"] for one in [*rows, *others] if one["caveat"])
+    aside = (*more, *(f"At least: {caveat}." for caveat in told))
     return Part(title="In numbers", aside=aside, blocks=(*tables, *_refused(found)))
 
 
@@ -123,17 +125,13 @@ def _columns(found: Mapping[str, Any], rows: Sequence[Choice]) -> Iterator[_Show
         yield Column(title="dollars"), _price
         yield Column(title="runs for a dollar"), _runs
     if found["machines"]:
-        yield Column(title="limit", words=True), _limit
+        yield Column(title="limit", words=True), lambda one: Cell(text=one["limit"])
 
 
 def _time(one: Choice) -> Cell:
     seconds = one["seconds"]
     spread = f"{format_seconds(seconds['low'])} to {format_seconds(seconds['high'])}"
     return Cell(text=time(one), note=spread)
-
-
-def _limit(one: Choice) -> Cell:
-    return Cell(text=one["limit"], note=one["caveat"])
 
 
 def _price(one: Choice) -> Cell:
