@@ -66,7 +66,7 @@ def build(target: Path) -> int:
     with tempfile.TemporaryDirectory(prefix=".hadoop-", dir=target.parent) as folder:
         classes, jar = Path(folder, "classes"), Path(folder, target.name)
         java = JAVA_RELEASES.get(project, JAVA_RELEASE)
-        code = compile_into(classes, sources, [client()], *STRICT, release=java)
+        code = compile_into(classes, sources, libraries(), *STRICT, release=java)
         if code == 0:
             pack(jar, [(classes, classes.rglob("*.class")), (main / "resources", resources)])
             jarfile.write_origin(jar, origin)
@@ -80,6 +80,11 @@ def build(target: Path) -> int:
 def client() -> Path:
     """Hadoop's client. Errors: `SparkMissing`."""
     return next(jars().glob("hadoop-client-api-*.jar"))
+
+
+def libraries() -> list[Path]:
+    """What a jar may use: Hadoop's client, and what that logs with. Errors: `SparkMissing`."""
+    return [client(), next(jars().glob("slf4j-api-*.jar"))]
 
 
 def compile_into(

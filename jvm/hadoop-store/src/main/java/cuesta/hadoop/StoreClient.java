@@ -1,9 +1,10 @@
 package cuesta.hadoop;
 
-import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
@@ -13,9 +14,10 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A store as this process uses it; one for each folder of a store. Threads share it.
@@ -24,9 +26,8 @@ import java.util.concurrent.TimeUnit;
  * and looks for a store again now and then. What changes names or writes needs one that runs.
  */
 final class StoreClient {
+  private static final Logger LOG = LoggerFactory.getLogger(StoreClient.class);
   private static final Map<Path, StoreClient> SHARED = new HashMap<>();
-  private static final String RECORDS = "writes";
-  private static final Set<String> CLOSED = Set.of("memory", "dirty", "synced");
 
   private final Path folder;
   private final Deque<StoreConnection> links = new ArrayDeque<>();
@@ -35,6 +36,9 @@ final class StoreClient {
 
   /** Whether the last look for a store took as long as one that hangs. */
   private boolean isSlow;
+
+  /** Whether it was said that the store which runs now cannot be talked to. */
+  private boolean isSaid;
 
   private StoreClient(Path folder) throws IOException {
     this.folder = folder;
@@ -97,7 +101,7 @@ final class StoreClient {
   }
 
   private StoredFile openPast(StoreSession lost, String path) throws IOException {
-    checkAlone(path);
+    LostFiles.of(folder).check(path);
     Path file = lost.below(path);
     if (Files.isDirectory(file)) {
       throw new StoreRefusal("it is a folder", StoreRefusal.IS_FOLDER, true);
@@ -112,14 +116,20 @@ final class StoreClient {
     return asked(
         session -> Entry.of(stat(session, path)),
         session -> {
-          checkAlone(path);
-          return Entry.past(session.below(path));
+          LostFiles alone = LostFiles.of(folder);
+          alone.check(path);
+          try {
+            return Entry.past(session.below(path));
+          } catch (NoSuchFileException missing) {
+            // It may be a folder that only files in memory alone are in.
+            alone.checkInside(path, session.under);
+            throw missing;
+          }
         });
   }
 
-  private static StoreReply stat(StoreSession session, String path) throws IOException {
-    String question = Json.question("stat", "path", path);
-    return session.ask(StoreSession.lineOf(path), question).all("entries").get(0);
+  private StoreReply stat(StoreSession session, String path) throws IOException {
+    return askApart(session, Json.question("stat", "path", path)).all("entries").get(0);
   }
 
   /** What else the store says of a path, by name. Errors: StoreRefusal; StoreLost. */
@@ -140,38 +150,56 @@ final class StoreClient {
 
   /** What is in a folder, by name. Errors: StoreRefusal; those of the system. */
   List<Entry> list(String path) throws IOException {
-    return asked(session -> list(session, path), session -> listPast(session.below(path)));
+    return asked(session -> list(session, path), session -> listPast(session, path));
   }
 
-  private static List<Entry> list(StoreSession session, String path) throws IOException {
+  private List<Entry> list(StoreSession session, String path) throws IOException {
     List<Entry> found = new ArrayList<>();
     String question = Json.question("list", "path", path);
-    for (StoreReply one : session.ask(StoreSession.lineOf(path), question).all("entries")) {
+    for (StoreReply one : askApart(session, question).all("entries")) {
       found.add(Entry.of(one));
     }
     return found;
   }
 
-  private static List<Entry> listPast(Path folder) throws IOException {
+  private List<Entry> listPast(StoreSession lost, String path) throws IOException {
+    LostFiles alone = LostFiles.of(folder);
+    alone.check(path);
+    alone.checkInside(path, lost.under);
     List<Entry> found = new ArrayList<>();
-    try (DirectoryStream<Path> names = Files.newDirectoryStream(folder)) {
+    try (DirectoryStream<Path> names = Files.newDirectoryStream(lost.below(path))) {
       for (Path file : names) {
-        if (!file.getFileName().toString().endsWith(".cuesta-part")) {
-          found.add(Entry.past(file));
+        if (!isHidden(file.getFileName().toString())) {
+          addPast(file, found);
         }
       }
     } catch (NotDirectoryException error) {
       throw new StoreRefusal("it is no folder", StoreRefusal.NO_FOLDER, true);
+    } catch (DirectoryIteratorException error) {
+      throw error.getCause();
     }
     found.sort(Comparator.comparing(Entry::name));
     return found;
+  }
+
+  private static void addPast(Path file, List<Entry> to) throws IOException {
+    try {
+      to.add(Entry.past(file));
+    } catch (NoSuchFileException gone) {
+      // It was removed meanwhile, or is a link that leads nowhere.
+    }
+  }
+
+  /** Whether it is the name of a file that is being written. */
+  private static boolean isHidden(String name) {
+    return name.startsWith(".") && name.endsWith(".cuesta-part");
   }
 
   /** The blocks of a file that are in memory; none of those that no store says. */
   List<Long> blocksInMemory(String path) throws IOException {
     String question = Json.question("blocks", "path", path);
     return asked(
-        session -> session.ask(StoreSession.lineOf(path), question).numbers("in_memory"),
+        session -> askApart(session, question).numbers("in_memory"),
         session -> List.of());
   }
 
@@ -197,36 +225,76 @@ final class StoreClient {
     T of(StoreSession session) throws IOException;
   }
 
-  /** Changes names, for as long as that takes. Errors: StoreRefusal; StoreLost. */
-  StoreReply change(String question) throws IOException {
-    StoreConnection link = takeLink();
-    StoreReply reply;
+  /**
+   * Asks on a connection on which no file is open, however long the answer takes.
+   *
+   * <p>Errors: StoreRefusal; StoreLost, and the session is lost with its store.
+   */
+  private StoreReply askApart(StoreSession session, String question) throws IOException {
+    session.checkLives();
     try {
-      reply = link.ask(question);
-    } catch (StoreRefusal refusal) {
-      giveLink(link);
-      throw refusal;
-    } catch (IOException error) {
-      link.close();
-      throw error;
+      return change(question);
+    } catch (StoreLost lost) {
+      session.lose(lost.hangs);
+      // Each of the others would be waited for in vain.
+      dropLinks();
+      throw lost;
+    } catch (WireVersion.Mismatch other) {
+      // Its own store has ended, or there would not be another one in the folder.
+      session.lose(false);
+      throw new StoreLost(folder.toString(), false);
     }
-    giveLink(link);
-    return reply;
   }
 
-  private StoreConnection takeLink() throws StoreLost {
+  /**
+   * Changes names, for as long as that takes.
+   *
+   * <p>Errors: StoreRefusal; StoreLost; WireVersion.Mismatch.
+   */
+  StoreReply change(String question) throws IOException {
+    StoreConnection link = takeLink();
+    boolean isSound = false;
+    try {
+      StoreReply reply = link.ask(question);
+      isSound = true;
+      return reply;
+    } catch (StoreRefusal refusal) {
+      isSound = true;
+      throw refusal;
+    } finally {
+      if (isSound) {
+        giveLink(link);
+      } else {
+        link.close();
+      }
+    }
+  }
+
+  private StoreConnection takeLink() throws IOException {
     while (true) {
       StoreConnection kept;
       synchronized (links) {
         kept = links.pollLast();
       }
       if (kept == null) {
-        return StoreConnection.open(folder, Limits.UNHURRIED_MS);
+        return openLink();
       }
       if (!kept.hasEnded()) {
         return kept;
       }
       kept.close();
+    }
+  }
+
+  private StoreConnection openLink() throws IOException {
+    StoreConnection link = StoreConnection.open(folder, Limits.UNHURRIED_MS);
+    try {
+      // It may be another store than that of the session.
+      WireVersion.check(link.ask(Json.question("status")));
+      return link;
+    } catch (IOException | RuntimeException | Error error) {
+      link.close();
+      throw error;
     }
   }
 
@@ -240,6 +308,14 @@ final class StoreClient {
     link.close();
   }
 
+  /** Closes the idle connections to the store before. */
+  private void dropLinks() {
+    synchronized (links) {
+      links.forEach(StoreConnection::close);
+      links.clear();
+    }
+  }
+
   /** The session; after the loss of a store, one with the next, which is looked for. */
   private synchronized StoreSession session() {
     long sinceMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - triedNs);
@@ -248,33 +324,22 @@ final class StoreClient {
       triedNs = System.nanoTime();
       try {
         session = new StoreSession(folder);
+        dropLinks();
         isSlow = false;
-      } catch (IOException error) {
+        isSaid = false;
+      } catch (StoreLost error) {
         // It is gone on past the store until the next try.
-        isSlow = !(error instanceof StoreLost lost) || lost.hangs;
+        isSlow = error.hangs;
+        isSaid = false;
+      } catch (IOException error) {
+        // The same, but as long as this store runs it will not be otherwise.
+        isSlow = true;
+        if (!isSaid) {
+          LOG.warn("files are read past the store in {}: {}", folder, error.getMessage());
+        }
+        isSaid = true;
       }
     }
     return session;
-  }
-
-  /** Errors: IOException where a file was in the memory of the lost store alone. */
-  private void checkAlone(String path) throws IOException {
-    try (DirectoryStream<Path> records =
-        Files.newDirectoryStream(folder.resolve(RECORDS), "*.json")) {
-      for (Path file : records) {
-        String text;
-        try {
-          text = Files.readString(file);
-        } catch (java.nio.file.NoSuchFileException gone) {
-          continue; // It is on the under level by now.
-        }
-        StoreReply record = new StoreReply(Json.parse(text), new byte[0]);
-        if (CLOSED.contains(record.text("state")) && path.equals(record.text("path"))) {
-          throw StoreSession.alone(path);
-        }
-      }
-    } catch (FileNotFoundException | java.nio.file.NoSuchFileException error) {
-      // A store that was stopped has left none.
-    }
   }
 }

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * What a process has of a store that it is connected to: connections, open files, leased blocks.
@@ -26,7 +27,7 @@ final class StoreSession {
   private final Path folder;
   private final int leasesMax;
   private final StoreConnection[] connections = new StoreConnection[Limits.LINES];
-  private final Object[] lines = new Object[Limits.LINES];
+  private final ReentrantLock[] lines = new ReentrantLock[Limits.LINES];
   private final Map<Long, StoredFile> files = new HashMap<>();
   private final LinkedHashMap<BlockKey, StoredBlock> held = new LinkedHashMap<>(64, 0.75f, true);
   /** Files that nobody has open, the one that was left first before the others. */
@@ -46,19 +47,28 @@ final class StoreSession {
     static final Lease NONE = new Lease(null);
   }
 
-  /** Connects to the store in a folder. Errors: StoreLost where none runs. */
+  /**
+   * Connects to the store in a folder.
+   *
+   * <p>Errors: StoreLost where none runs; WireVersion.Mismatch.
+   */
   StoreSession(Path folder) throws IOException {
     this.folder = folder;
     for (int i = 0; i < lines.length; i++) {
-      lines[i] = new Object();
+      lines[i] = new ReentrantLock();
     }
     connections[0] = StoreConnection.open(folder, Limits.FILL_MS);
-    StoreReply status = connections[0].ask(Json.question("status"));
-    WireVersion.check(status);
-    under = Path.of(status.text("under"));
-    blockBytes = status.number("block_bytes");
-    long half = status.number("memory_bytes") / Math.max(1, blockBytes) / 2;
-    leasesMax = (int) Math.max(1, Math.min(half, Limits.LEASES_MAX));
+    try {
+      StoreReply status = connections[0].ask(Json.question("status"));
+      WireVersion.check(status);
+      under = Path.of(status.text("under"));
+      blockBytes = status.number("block_bytes");
+      long half = status.number("memory_bytes") / Math.max(1, blockBytes) / 2;
+      leasesMax = (int) Math.max(1, Math.min(half, Limits.LEASES_MAX));
+    } catch (IOException | RuntimeException | Error error) {
+      disconnect(0);
+      throw error;
+    }
   }
 
   /** The connection that a path falls to. */
@@ -85,23 +95,60 @@ final class StoreSession {
    * <p>Errors: StoreRefusal; StoreLost, from then on always; IOException where it does not end.
    */
   StoreReply ask(int line, String question) throws IOException {
-    synchronized (lines[line]) {
+    lines[line].lock();
+    try {
       // Others may have waited in vain meanwhile.
-      if (isLost) {
-        disconnect(line);
-        throw new StoreLost(folder.toString(), hangs);
+      checkLives();
+      if (connections[line] == null) {
+        connections[line] = StoreConnection.open(folder, Limits.FILL_MS);
       }
-      try {
-        if (connections[line] == null) {
-          connections[line] = StoreConnection.open(folder, Limits.FILL_MS);
+      return connections[line].ask(question);
+    } catch (StoreRefusal refusal) {
+      throw refusal;
+    } catch (IOException error) {
+      markLost(!(error instanceof StoreLost lost) || lost.hangs);
+      throw error;
+    } catch (RuntimeException | Error error) {
+      // Half of an answer may be on the connection still.
+      markLost(true);
+      throw error;
+    } finally {
+      lines[line].unlock();
+      if (isLost) {
+        disconnectIdle();
+      }
+    }
+  }
+
+  /** Errors: StoreLost where it is lost. */
+  void checkLives() throws StoreLost {
+    if (isLost) {
+      throw new StoreLost(folder.toString(), hangs);
+    }
+  }
+
+  /** Goes past the store from now on; what is mapped stays mapped for who uses it. */
+  void lose(boolean hangs) {
+    markLost(hangs);
+    disconnectIdle();
+  }
+
+  private void markLost(boolean hangs) {
+    if (!isLost) {
+      this.hangs = hangs;
+      isLost = true;
+    }
+  }
+
+  /** Closes the connections of a lost store; one that is in use is closed by who uses it. */
+  private void disconnectIdle() {
+    for (int line = 0; line < lines.length; line++) {
+      if (lines[line].tryLock()) {
+        try {
+          disconnect(line);
+        } finally {
+          lines[line].unlock();
         }
-        return connections[line].ask(question);
-      } catch (StoreRefusal refusal) {
-        throw refusal;
-      } catch (IOException error) {
-        lose(error);
-        disconnect(line);
-        throw error;
       }
     }
   }
@@ -111,12 +158,6 @@ final class StoreSession {
       connections[line].close();
       connections[line] = null;
     }
-  }
-
-  /** Goes past the store from now on; what is mapped stays mapped for who uses it. */
-  private void lose(IOException why) {
-    hangs = !(why instanceof StoreLost lost) || lost.hangs;
-    isLost = true;
   }
 
   /** Whether it is lost, and may be looked for again only after a while. */

@@ -1,0 +1,119 @@
+"""What a Hadoop program says of names once its store is gone, or one of another version runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cuesta.store.filesystem import CuestaFileSystem
+from hadoopkit import Hadoop, hadoop
+from storekit import RunningStore, running_store
+
+__all__ = ["hadoop"]
+
+
+class Names:
+    """A Hadoop program that says what names there are."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        assert self._line() == "ready"
+
+    def ask(self, question: str) -> str:
+        """Its answer, which begins with `ok` or `failed`."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{question}\n")
+        self.process.stdin.flush()
+        return self._line()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line and self.process.stderr is not None:
+            pytest.fail(self.process.stderr.read())
+        return line.strip()
+
+
+@contextmanager
+def names(hadoop: Hadoop, store: RunningStore, cwd: Path) -> Iterator[Names]:
+    process = hadoop.start(store, "cuesta.hadoop.NameLoop", cwd=cwd)
+    try:
+        yield Names(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_listing_never_leaves_out_what_was_in_memory_alone(
+    hadoop: Hadoop, tmp_path: Path
+) -> None:
+    under = tmp_path / "under"
+    (under / "mixed").mkdir(parents=True)
+    (under / "mixed/a").write_bytes(b"a")
+    (under / "plain").mkdir()
+    (under / "plain/a").write_bytes(b"a")
+    (under / "plain/gone").symlink_to("nowhere")
+    with running_store(under, write="memory") as store, names(hadoop, store, tmp_path) as program:
+        files = CuestaFileSystem(folder=str(store.folder), skip_instance_cache=True)
+        for path in ("mixed/b", "new/deep/c"):
+            files.pipe_file(path, b"memory")
+        assert program.ask("list /mixed") == "ok a b"
+        os.kill(store.status()["pid"], signal.SIGKILL)
+        time.sleep(0.1)
+        for path in ("/mixed", "/new", "/new/deep", "/"):
+            said = program.ask(f"list {path}")
+            assert said.startswith("failed store: cuesta:///"), said
+            assert "is in memory alone, and the store has ended" in said
+        assert "cuesta:///new/deep/c is in memory alone" in program.ask("stat /new/deep")
+        assert program.ask("stat /mixed") == "ok folder"
+        # A link that leads nowhere is no reason to show nothing.
+        assert program.ask("list /plain") == "ok a"
+        assert program.ask("list /none").startswith("failed No such file")
+
+
+def test_a_later_store_of_another_version_is_said_once_and_refuses_changes(
+    hadoop: Hadoop, tmp_path: Path
+) -> None:
+    under = tmp_path / "under"
+    under.mkdir()
+    (under / "a").write_bytes(b"a")
+    with running_store(under) as store, names(hadoop, store, tmp_path) as program:
+        assert program.ask("list /") == "ok a"
+        os.kill(store.status()["pid"], signal.SIGKILL)
+        time.sleep(0.1)
+        (store.folder / "socket").unlink()
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(str(store.folder / "socket"))
+        server.listen()
+        threading.Thread(target=answer_as_another, args=(server,), daemon=True).start()
+        assert program.ask("list /") == "ok a"
+        assert "store that runs speaks 9" in program.ask("make /b")
+        assert program.ask("list /") == "ok a"
+        (store.folder / "socket").unlink()
+        server.close()
+        program.process.kill()
+        assert program.process.communicate()[1].count("are read past the store in") == 1
+    assert not (under / "b").exists()
+
+
+def answer_as_another(server: socket.socket) -> None:
+    """Answer each question as a store of another version."""
+    text = json.dumps({"wire": 9, "under": "/", "block_bytes": 1, "memory_bytes": 1}).encode()
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:
+            return
+        connection.recv(4096)
+        connection.sendall(struct.pack("<II", len(text), 0) + text)
