@@ -182,7 +182,7 @@ public class CuestaFileSystem extends FileSystem {
       throw Failures.of(path, error);
     }
     return entries.stream()
-        .map(entry -> status(new Path(folder, entry.name()), entry))
+        .map(entry -> status(inside(folder, entry.name()), entry))
         .toArray(FileStatus[]::new);
   }
 
@@ -355,6 +355,11 @@ public class CuestaFileSystem extends FileSystem {
         user,
         user,
         path);
+  }
+
+  /** A name in a folder, which may look like a URI with a scheme. */
+  private static Path inside(Path folder, String name) {
+    return new Path(folder, new Path(null, null, name));
   }
 
   private Path fixed(Path path) {

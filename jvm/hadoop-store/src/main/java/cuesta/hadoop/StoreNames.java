@@ -2,6 +2,7 @@ package cuesta.hadoop;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.nio.file.Files;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.ParentNotDirectoryException;
 import org.apache.hadoop.fs.Path;
@@ -51,7 +52,8 @@ record StoreNames(StoreClient client) {
   }
 
   /**
-   * Removes a file or folder; whether it was there. The root is only emptied, and that not.
+   * Removes a file or folder; whether it was there. The root is only emptied, and that not. Of a
+   * symbolic link on the under level, the link alone is removed, and not what it leads to.
    *
    * <p>Errors: PathIsNotEmptyDirectoryException for such a one, unless all of it is to go.
    */
@@ -67,7 +69,7 @@ record StoreNames(StoreClient client) {
       }
       return isEmpty;
     }
-    if (entry.isFolder() && recursive) {
+    if (entry.isFolder() && recursive && !isLink(path)) {
       removeInside(path);
     }
     return remove(path);
@@ -77,7 +79,7 @@ record StoreNames(StoreClient client) {
     try {
       for (StoreClient.Entry entry : client.list(folder)) {
         String path = folder + "/" + entry.name();
-        if (entry.isFolder()) {
+        if (entry.isFolder() && !isLink(path)) {
           removeInside(path);
         }
         remove(path);
@@ -87,6 +89,11 @@ record StoreNames(StoreClient client) {
         throw Failures.of(shown(folder), refusal);
       }
     }
+  }
+
+  /** Whether it is a symbolic link of the under level, which a store follows. */
+  private boolean isLink(String path) {
+    return Files.isSymbolicLink(client.under().resolve(path));
   }
 
   private boolean remove(String path) throws IOException {
@@ -161,6 +168,10 @@ record StoreNames(StoreClient client) {
       throw new IOException(shown(to) + kinds + shown(from) + " is not");
     }
     try {
+      if (taken != null && taken.isFolder() && !client.list(to).isEmpty()) {
+        // Moved file by file, what is in both would be in one.
+        throw new PathIsNotEmptyDirectoryException(shown(to).toString());
+      }
       move(from, to, source.isFolder(), !overwrites);
     } catch (StoreRefusal refusal) {
       if (refusal.errno == StoreRefusal.NOT_EMPTY) {
@@ -185,7 +196,7 @@ record StoreNames(StoreClient client) {
     try {
       client.change(Json.question("rename", "path", from, "to", to, "is_new", isNew));
     } catch (StoreRefusal refusal) {
-      if (refusal.errno != StoreRefusal.OTHER_DEVICE || !isFolder) {
+      if (refusal.errno != StoreRefusal.OTHER_DEVICE || !isFolder || isLink(from)) {
         throw refusal;
       }
       makeFolders(to);

@@ -29,6 +29,7 @@ import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
 import org.apache.hadoop.fs.ReadOption;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -215,6 +216,32 @@ final class StoreStreamTest {
     assertFalse(system.exists(folder));
     for (String name : List.of("deep/a", "b")) {
       assertEquals(BYTES, system.getFileStatus(new Path(to, name)).getLen());
+    }
+  }
+
+  @Test
+  void aNameWithAColonIsListedAndRead() throws IOException {
+    Path named = new Path(FILE.getParent(), new Path(null, null, "12:30:00.log"));
+    write(named, "through", new byte[] {3});
+    FileStatus[] found = system.listStatus(FILE.getParent());
+    assertEquals(1, found.length);
+    assertEquals("12:30:00.log", found[0].getPath().getName());
+    try (FSDataInputStream in = system.open(found[0].getPath())) {
+      assertEquals(3, in.read());
+    }
+  }
+
+  @Test
+  void aFolderIsNotRenamedOntoOneThatHasFiles() throws IOException {
+    for (String mode : List.of("through", "memory")) {
+      Path from = new Path(FILE.getParent(), "from-" + mode);
+      Path to = new Path(FILE.getParent(), "to-" + mode);
+      write(new Path(from, "a"), mode, new byte[1]);
+      write(new Path(to, "b"), mode, new byte[1]);
+      CuestaFileSystem own = (CuestaFileSystem) system;
+      assertThrows(PathIsNotEmptyDirectoryException.class, () -> own.rename(from, to, true));
+      assertTrue(system.exists(new Path(from, "a")));
+      assertEquals(1, system.listStatus(to).length);
     }
   }
 
