@@ -32,6 +32,13 @@ record FileVersion(long device, long inode, long sizeBytes, long modifiedNs, lon
         ((FileTime) facts.get("ctime")).to(TimeUnit.NANOSECONDS));
   }
 
+  /** Whether it is that version, or, where that was in memory alone, what it became by a flush. */
+  boolean hasBytesOf(FileVersion before) {
+    boolean isFlushed = before.isAlone() && !isAlone();
+    boolean isAlike = sizeBytes == before.sizeBytes && modifiedNs == before.modifiedNs;
+    return equals(before) || isFlushed && isAlike;
+  }
+
   /** Whether it is in memory alone. */
   boolean isAlone() {
     return device == 0;

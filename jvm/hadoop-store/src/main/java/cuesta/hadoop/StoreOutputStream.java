@@ -20,7 +20,7 @@ import org.apache.hadoop.fs.statistics.impl.IOStatisticsBinding;
 
 /**
  * A file that has its name when it is closed; what holds then is what its mode promises. One that
- * is aborted, or whose writing failed, is not there. Of one thread at a time.
+ * is aborted, or whose writing failed, is not there. Calls of several threads wait for each other.
  */
 final class StoreOutputStream extends OutputStream
     implements Abortable, StreamCapabilities, IOStatisticsSource {
@@ -44,30 +44,47 @@ final class StoreOutputStream extends OutputStream
 
   private boolean isClosed;
 
+  /** What is to hold just before the file has its name; null for nothing. */
+  private Condition condition;
+
+  /** What is to hold. */
+  interface Condition {
+    /** Errors: IOException where it does not. */
+    void check() throws IOException;
+  }
+
   /** Where the bytes of a block go: a file, from a place in it on. */
   private record Place(FileChannel channel, long index, long start, boolean isMemory) {}
 
   /**
    * Begins a file, in the store's own mode where none is given; one that is new replaces nothing.
    *
-   * <p>Errors: StoreRefusal; StoreLost.
+   * <p>Errors: StoreRefusal; StoreLost; WireVersion.Mismatch.
    */
   StoreOutputStream(Path folder, String path, String mode, boolean isNew) throws IOException {
     this.path = path;
     this.isNew = isNew;
     connection = StoreConnection.open(folder, Limits.UNHURRIED_MS);
     try {
-      StoreReply created = connection.ask(Json.question("create", "path", path, "mode", mode));
+      connection.say(Json.question("status"));
+      connection.say(Json.question("create", "path", path, "mode", mode));
+      WireVersion.check(connection.answer());
+      StoreReply created = connection.answer();
       number = created.number("created");
       blockBytes = created.number("block_bytes");
-    } catch (IOException error) {
+    } catch (IOException | RuntimeException | Error error) {
       connection.close();
       throw error;
     }
   }
 
+  /** Has the file named only where something holds just before; else {@link #close} fails. */
+  synchronized void nameOnlyIf(Condition wanted) {
+    condition = wanted;
+  }
+
   /** All bytes of another file come first. Errors: as writing. */
-  void copy(StoredFile from) throws IOException {
+  synchronized void copy(StoredFile from) throws IOException {
     long done = 0;
     while (done < from.sizeBytes()) {
       done += from.read(buffer, done);
@@ -76,7 +93,7 @@ final class StoreOutputStream extends OutputStream
   }
 
   @Override
-  public void write(int one) throws IOException {
+  public synchronized void write(int one) throws IOException {
     checkOpen();
     buffer.put((byte) one);
     if (!buffer.hasRemaining()) {
@@ -85,7 +102,7 @@ final class StoreOutputStream extends OutputStream
   }
 
   @Override
-  public void write(byte[] from, int offset, int length) throws IOException {
+  public synchronized void write(byte[] from, int offset, int length) throws IOException {
     checkOpen();
     Objects.checkFromIndexSize(offset, length, from.length);
     if (length <= buffer.remaining()) {
@@ -102,7 +119,7 @@ final class StoreOutputStream extends OutputStream
 
   /** Brings the bytes so far to where they stay; nobody sees them before the file is closed. */
   @Override
-  public void flush() throws IOException {
+  public synchronized void flush() throws IOException {
     if (!isClosed) {
       buffer.flip();
       try {
@@ -115,17 +132,18 @@ final class StoreOutputStream extends OutputStream
 
   /** Gives the file its name. Errors: IOException where it has none. */
   @Override
-  public void close() throws IOException {
+  public synchronized void close() throws IOException {
     if (isClosed) {
       return;
     }
     try {
-      if (failure != null) {
-        throw failure;
-      }
+      checkNoFailure();
       flush();
       endBlock();
       receiveAll();
+      if (condition != null) {
+        condition.check();
+      }
       Object[] fields = {"number", number, "bytes", sizeBytes, "is_new", isNew};
       connection.ask(Json.question("commit", fields));
     } catch (StoreRefusal | StoreLost error) {
@@ -136,7 +154,7 @@ final class StoreOutputStream extends OutputStream
   }
 
   @Override
-  public AbortableResult abort() {
+  public synchronized AbortableResult abort() {
     boolean wasClosed = isClosed;
     discard();
     return new Aborted(wasClosed);
@@ -157,8 +175,12 @@ final class StoreOutputStream extends OutputStream
   public IOStatistics getIOStatistics() {
     return IOStatisticsBinding.dynamicIOStatistics()
         .withLongFunctionCounter(
-            StreamStatisticNames.STREAM_WRITE_BYTES, key -> sizeBytes + buffer.position())
+            StreamStatisticNames.STREAM_WRITE_BYTES, key -> writtenBytes())
         .build();
+  }
+
+  private synchronized long writtenBytes() {
+    return sizeBytes + buffer.position();
   }
 
   private record Aborted(boolean alreadyClosed) implements AbortableResult {
@@ -176,9 +198,7 @@ final class StoreOutputStream extends OutputStream
   }
 
   private void writeAll(ByteBuffer from) throws IOException {
-    if (failure != null) {
-      throw failure;
-    }
+    checkNoFailure();
     int end = from.limit();
     try {
       while (from.position() < end) {
@@ -197,6 +217,9 @@ final class StoreOutputStream extends OutputStream
     } catch (IOException error) {
       failure = Failures.making(StoreNames.shown(path), error);
       throw failure;
+    } catch (RuntimeException | Error error) {
+      failure = new IOException(StoreNames.shown(path) + ": " + error, error);
+      throw error;
     } finally {
       from.limit(end);
     }
@@ -259,6 +282,13 @@ final class StoreOutputStream extends OutputStream
   private void receiveAll() throws IOException {
     for (; asked > 0; asked--) {
       connection.answer();
+    }
+  }
+
+  private void checkNoFailure() throws IOException {
+    if (failure != null) {
+      // Another one: who writes in a `try` adds that of `close` to that of the write.
+      throw new IOException(failure.getMessage(), failure);
     }
   }
 

@@ -1,7 +1,9 @@
 package cuesta.hadoop;
 
 import java.io.IOException;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
@@ -19,7 +21,13 @@ record StoreWrites(
     return new FSDataOutputStream(begun(path, !overwrites, write), statistics);
   }
 
-  /** Begins a file with the bytes of the one that it will replace. */
+  /**
+   * Begins a file with the bytes of the one that it will replace.
+   *
+   * <p>Closing it fails where the name has another file by then than the one whose bytes it has.
+   * The store is asked for that just before: one that another writer closes between this question
+   * and the next, a fraction of a millisecond, is replaced still.
+   */
   FSDataOutputStream append(String path) throws IOException {
     statistics.incrementWriteOps(1);
     StoredFile before = opened(path);
@@ -27,6 +35,8 @@ record StoreWrites(
     try {
       to = begun(path, false, null);
       to.copy(before);
+      Map<String, FileVersion> copied = Map.of(path, before.version);
+      to.nameOnlyIf(() -> checkUnchanged(copied));
       return new FSDataOutputStream(to, statistics, before.sizeBytes());
     } catch (IOException | RuntimeException error) {
       if (to != null) {
@@ -38,7 +48,12 @@ record StoreWrites(
     }
   }
 
-  /** Puts files at the end of the first, and removes them there. */
+  /**
+   * Puts files at the end of the first, and removes them there.
+   *
+   * <p>Errors: IOException where one was changed since its bytes were copied, and all stay as they
+   * are. What is changed just before the end is not seen, as by {@link #append}.
+   */
   void concat(List<String> paths) throws IOException {
     statistics.incrementWriteOps(1);
     if (paths.size() < 2) {
@@ -48,10 +63,13 @@ record StoreWrites(
       throw new IOException("a file is named twice: " + paths);
     }
     StoreOutputStream all = begun(paths.get(0), false, null);
+    Map<String, FileVersion> copied = new LinkedHashMap<>();
+    all.nameOnlyIf(() -> checkUnchanged(copied));
     try {
       for (String path : paths) {
         StoredFile file = opened(path);
         try {
+          copied.put(path, file.version);
           all.copy(file);
         } finally {
           file.close();
@@ -64,6 +82,19 @@ record StoreWrites(
     all.close();
     for (String path : paths.subList(1, paths.size())) {
       names.delete(path, false);
+    }
+  }
+
+  /** Errors: IOException where a name has another file than the one that was copied. */
+  private void checkUnchanged(Map<String, FileVersion> copied) throws IOException {
+    for (Map.Entry<String, FileVersion> one : copied.entrySet()) {
+      StoredFile now = opened(one.getKey());
+      now.close();
+      if (!now.version.hasBytesOf(one.getValue())) {
+        throw new IOException(
+            StoreNames.shown(one.getKey())
+                + " was changed by others since it was copied, and is as they left it; try again");
+      }
     }
   }
 
