@@ -11,7 +11,7 @@ final class Limits {
   /** An answer that takes longer than this, though the store lives, is given up. */
   static final long FILL_MS = 30_000;
 
-  /** Who writes, removes or renames waits as long as the store lives. */
+  /** Who writes, lists, removes or renames waits as long as the store lives. */
   static final long UNHURRIED_MS = Long.MAX_VALUE / 4;
 
   /** A store that was lost is looked for again after so long. */
@@ -20,7 +20,7 @@ final class Limits {
   /** Connections of a process to a store for reading; files are spread over them by their paths. */
   static final int LINES = 4;
 
-  /** Connections that are kept for the next change of names, at most. */
+  /** Connections that are kept for questions about names and changes of them, at most. */
   static final int IDLE_LINKS = 8;
 
   /** Most blocks that a process has leased at once; and never more than half of the memory's. */
@@ -46,6 +46,9 @@ final class Limits {
 
   /** Small writes are collected to so many bytes. */
   static final int BUFFER_BYTES = 64 << 10;
+
+  /** Bytes that are read at once from the under level into an array, at most. */
+  static final int READ_BYTES = 256 << 10;
 
   /** Bytes that are written at once, at most. */
   static final int WRITE_BYTES = 256 << 10;

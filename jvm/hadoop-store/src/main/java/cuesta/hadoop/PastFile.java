@@ -76,9 +76,13 @@ final class PastFile implements Closeable {
 
   private void readVersion(ByteBuffer into, long position) throws IOException {
     int start = into.position();
+    int end = into.limit();
+    // The JVM keeps memory as large as the largest piece that a thread has ever read.
+    int most = into.isDirect() ? into.remaining() : Limits.READ_BYTES;
     boolean wasInterrupted = false;
     try {
-      while (into.hasRemaining()) {
+      while (into.position() < end) {
+        into.limit(into.position() + Math.min(end - into.position(), most));
         // The channel would be closed for others: the interrupt is kept for later.
         wasInterrupted |= Thread.interrupted();
         try {
@@ -92,6 +96,7 @@ final class PastFile implements Closeable {
         }
       }
     } finally {
+      into.limit(end);
       if (wasInterrupted) {
         Thread.currentThread().interrupt();
       }
@@ -101,9 +106,15 @@ final class PastFile implements Closeable {
 
   private void reopen() throws IOException {
     check();
-    channel = FileChannel.open(file);
-    // Had it another name in between, its time of change would tell.
-    check();
+    FileChannel opened = FileChannel.open(file);
+    try {
+      // Had it another name in between, its time of change would tell.
+      check();
+    } catch (IOException | RuntimeException error) {
+      opened.close();
+      throw error;
+    }
+    channel = opened;
   }
 
   private void check() throws IOException {

@@ -46,6 +46,10 @@ final class StoreInputStream extends FSInputStream
   private final StoredFile file;
   private final FileSystem.Statistics statistics;
   private final Map<ByteBuffer, StoredBlock> views = new IdentityHashMap<>();
+
+  /** Buffers that were taken for what was not in memory, and the pools that they are of. */
+  private final Map<ByteBuffer, ByteBufferPool> pooled = new IdentityHashMap<>();
+
   private long position;
   private volatile boolean isClosed;
   private final LongAdder readBytes = new LongAdder();
@@ -221,7 +225,11 @@ final class StoreInputStream extends FSInputStream
       if (pool == null) {
         throw new UnsupportedOperationException("it is not in memory, and there is no pool");
       }
-      return ByteBufferUtil.fallbackRead(this, pool, count);
+      ByteBuffer copy = ByteBufferUtil.fallbackRead(this, pool, count);
+      if (copy != null) {
+        pooled.put(copy, pool);
+      }
+      return copy;
     }
     ByteBuffer view = block.view(position - blockStart, count);
     block.acquire();
@@ -236,6 +244,10 @@ final class StoreInputStream extends FSInputStream
     StoredBlock of = views.remove(view);
     if (of != null) {
       of.release();
+    }
+    ByteBufferPool pool = pooled.remove(view);
+    if (pool != null) {
+      pool.putBuffer(view);
     }
   }
 

@@ -1,7 +1,6 @@
 package cuesta.hadoop;
 
 import java.io.EOFException;
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Objects;
@@ -67,11 +66,18 @@ final class VectoredRead {
       into.position(start);
       count.accept(range.getLength());
       data.complete(into);
-    } catch (IOException | RuntimeException error) {
-      if (into != null) {
-        release.accept(into);
+    } catch (Throwable error) {
+      // Whatever it is, somebody waits for the range.
+      try {
+        if (into != null) {
+          release.accept(into);
+        }
+      } finally {
+        data.completeExceptionally(error);
       }
-      data.completeExceptionally(error);
+      if (error instanceof Error fatal) {
+        throw fatal;
+      }
     }
   }
 
