@@ -168,12 +168,19 @@ public final class Rounds {
 
   /** Why a job failed: what the first attempt that failed says, else what the job does. */
   private static String why(Job failed) throws IOException, InterruptedException {
-    for (TaskCompletionEvent event : failed.getTaskCompletionEvents(0)) {
-      if (FAILED.contains(event.getStatus())) {
-        for (String said : failed.getTaskDiagnostics(event.getTaskAttemptId())) {
-          return said;
+    int asked = 0;
+    TaskCompletionEvent[] events = failed.getTaskCompletionEvents(asked);
+    // They come ten at a time.
+    while (events.length > 0) {
+      for (TaskCompletionEvent event : events) {
+        if (FAILED.contains(event.getStatus())) {
+          for (String said : failed.getTaskDiagnostics(event.getTaskAttemptId())) {
+            return said;
+          }
         }
       }
+      asked += events.length;
+      events = failed.getTaskCompletionEvents(asked);
     }
     JobStatus status = failed.getStatus();
     String told = status.getFailureInfo();
