@@ -147,12 +147,12 @@ def test_records_that_cannot_be_sorted_are_refused_as_natively(tmp_path: Path) -
 
 
 def points(folder: Path, kind: str) -> str:
-    """The same points in one of the formats."""
+    """The same points in one of the formats, in a file whose name would match as a pattern."""
     import numpy as np
 
     x = np.random.default_rng(1).normal(size=(500, 3)).round(3)
     x[:250] += 5
-    path = folder / f"points.{kind}"
+    path = folder / f"points, [1]{{a}}*.{kind}"
     if kind == "npy":
         np.save(path, x)
     elif kind == "f4.npy":

@@ -3,8 +3,11 @@ package cuesta.spark
 import java.io.{BufferedOutputStream, OutputStream}
 import java.nio.channels.FileChannel
 import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.file.{Files, Path, StandardCopyOption, StandardOpenOption}
+import java.nio.file.{
+  DirectoryNotEmptyException, Files, Path, StandardCopyOption, StandardOpenOption
+}
 
+import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.spark.TaskContext
@@ -12,6 +15,9 @@ import org.apache.spark.rdd.RDD
 
 /** Answer files. Tasks write parts into a folder that all of them share; the driver joins them. */
 object Answer {
+
+  /** Times that the folder of the parts is emptied, at most: files may appear in it meanwhile. */
+  private val RemovalsMax = 100
 
   /** Writes the partitions of lines, in order, below a header; returns the bytes. */
   def writeLines(lines: RDD[String], target: Path, header: String = ""): Long =
@@ -30,8 +36,22 @@ object Answer {
       writePart(Path.of(place), task, part, append)
     })
     val bytes = join(target, header, (0 until rows.getNumPartitions).map(part(folder, _)))
-    Files.delete(folder)
+    remove(folder)
     bytes
+  }
+
+  /** Removes the folder of the parts with what attempts of tasks left there that were killed. One
+    * that still ends may add a file meanwhile.
+    */
+  private def remove(folder: Path): Unit = {
+    def isGone: Boolean = {
+      Using.resource(Files.newDirectoryStream(folder))(_.asScala.foreach(Files.deleteIfExists))
+      try Files.deleteIfExists(folder)
+      catch { case _: DirectoryNotEmptyException => false }
+      !Files.exists(folder)
+    }
+    Iterator.continually(isGone).take(RemovalsMax).contains(true)
+    ()
   }
 
   /** A whole table of numbers. */
@@ -55,10 +75,12 @@ object Answer {
       append: (T, OutputStream) => Unit
   ): Unit = {
     val temporary = folder.resolve(s".${task.taskAttemptId()}")
-    Using.resource(new BufferedOutputStream(Files.newOutputStream(temporary), 1 << 18)) { out =>
-      rows.foreach(append(_, out))
-    }
-    Files.move(temporary, part(folder, task.partitionId()), StandardCopyOption.ATOMIC_MOVE)
+    try {
+      Using.resource(new BufferedOutputStream(Files.newOutputStream(temporary), 1 << 18)) { out =>
+        rows.foreach(append(_, out))
+      }
+      Files.move(temporary, part(folder, task.partitionId()), StandardCopyOption.ATOMIC_MOVE)
+    } finally Files.deleteIfExists(temporary)
     ()
   }
 

@@ -4,6 +4,9 @@ import java.io.FileNotFoundException
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{BlockLocation, FSDataInputStream, FileStatus, FileSystem, Path}
+import org.apache.hadoop.io.{LongWritable, Text}
+import org.apache.hadoop.mapred.{FileInputFormat, JobConf, TextInputFormat}
+import org.apache.spark.rdd.RDD
 
 /** A piece of a file, and the hosts that hold most of it. */
 final case class Split(file: String, offset: Long, bytes: Long, hosts: Seq[String] = Nil)
@@ -100,6 +103,17 @@ object Inputs {
     stream.seek(split.offset)
     stream
   }
+
+  /** The lines of a file, whatever is in its name: `textFile` takes a list of patterns. */
+  def lines(job: Job, path: Path): RDD[String] = {
+    val settings = new JobConf(job.context.hadoopConfiguration)
+    FileInputFormat.setInputPaths(settings, new Path(escaped(path)))
+    val (place, line) = (classOf[LongWritable], classOf[Text])
+    job.context.hadoopRDD(settings, classOf[TextInputFormat], place, line).map(_._2.toString)
+  }
+
+  /** A path that Hadoop takes as it is, whatever characters of a pattern are in it. */
+  def escaped(path: Path): String = path.toString.replaceAll("([\\[\\]{}*?\\\\])", "\\\\$1")
 
   /** A path as the user would write it. */
   def plain(path: Path): String =

@@ -70,14 +70,14 @@ object Points {
   }
 
   private def parquet(job: Job, path: Path): Points = {
-    val frame = job.spark.read.parquet(path.toString)
+    val frame = job.spark.read.parquet(Inputs.escaped(path))
     val doubles = frame.select(frame.columns.map(name => col(s"`$name`").cast("double")).toSeq: _*)
     numbered(doubles.rdd.map(row => Array.tabulate(row.size)(row.getDouble)))
   }
 
   private def text(job: Job, path: Path): Points = {
     val name = Inputs.plain(path)
-    val lines = job.context.textFile(path.toString).map(_.trim)
+    val lines = Inputs.lines(job, path).map(_.trim)
     numbered(lines.filter(line => line.nonEmpty && !line.startsWith("#")).map { line =>
       line.split("[,;\\s]+").map { field =>
         // Java's own reader takes the `d` and `f` of its literals for part of a number.
