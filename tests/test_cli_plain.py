@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -134,7 +135,7 @@ def test_a_plain_run_imports_nothing_slow(one_line: Path) -> None:
 
 
 def test_a_short_run_takes_no_longer_than_to_import_a_database(one_line: Path) -> None:
-    """Processor time, the least of several taken by turns, so that other processes hardly matter.
+    """Processor time, the median of several taken by turns: one may be lucky, or disturbed.
 
     Both start as once installed, with their modules compiled.
     """
@@ -142,10 +143,10 @@ def test_a_short_run_takes_no_longer_than_to_import_a_database(one_line: Path) -
     words = [sys.executable, "-m", "cuesta", "run", "scan", str(one_line), "--overwrite", "-o"]
     out, compiled = one_line.parent / "out", one_line.parent / "compiled"
     ours, theirs = [], []
-    for _ in range(6):
+    for _ in range(7):
         ours.append(cpu_seconds([*words, str(out)], compiled))
         theirs.append(cpu_seconds([sys.executable, "-c", "import duckdb"], compiled))
-    assert min(ours) <= 1.2 * min(theirs)
+    assert median(ours) <= 1.2 * median(theirs)
 
 
 def cpu_seconds(command: list[str], compiled: Path) -> float:
