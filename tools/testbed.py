@@ -41,10 +41,10 @@ def main(arguments: Sequence[str]) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     services = parser.add_subparsers(dest="service", required=True)
-    _add_hdfs(services.add_parser("hdfs", help="a Hadoop file system"))
-    _add_slurm(services.add_parser("slurm", help="Slurm, with nodes that are this machine"))
-    _add_yarn(services.add_parser("yarn", help="Hadoop's YARN, with MapReduce"))
-    _add_gluster(services.add_parser("gluster", help="GlusterFS, of disks and links with rates"))
+    _add_hdfs(services)
+    _add_slurm(services)
+    _add_yarn(services)
+    _add_gluster(services)
     options = parser.parse_args(arguments)
     try:
         return int(options.call(options))
@@ -53,10 +53,13 @@ def main(arguments: Sequence[str]) -> int:
         return 3
 
 
-def _add_status_and_down(
-    commands: Any, folder: argparse.ArgumentParser, service: ModuleType, printed: str
-) -> None:
-    """The commands that all services have alike; `printed` is what `up` and `status` say."""
+def _add_service(
+    services: Any, name: str, words: tuple[str, str], service: ModuleType, printed: str
+) -> tuple[argparse.ArgumentParser, Any]:
+    """A service with the commands that all have; that of `up`, and where more are added.
+
+    `words` say what the service is and what `up` does; `printed` is what `up` and `status` say.
+    """
 
     def status(options: argparse.Namespace) -> int:
         running = service.running(options.folder)
@@ -67,44 +70,45 @@ def _add_status_and_down(
         service.down(options.folder)
         return 0
 
-    words = [("status", "say again what up has said, if it runs", status)]
-    words.append(("down", "end it and remove its files", down))
-    for name, what, call in words:
-        commands.add_parser(name, parents=[folder], help=what).set_defaults(call=call)
-
-
-def _add_hdfs(parser: argparse.ArgumentParser) -> None:
     folder = argparse.ArgumentParser(add_help=False)
-    folder.add_argument("--folder", type=Path, default=FOLDER / "hdfs")
-    commands = parser.add_subparsers(dest="command", required=True)
-    up = commands.add_parser("up", parents=[folder], help="start it and print its address")
+    folder.add_argument("--folder", type=Path, default=FOLDER / name)
+    what, starts = words
+    commands = services.add_parser(name, help=what).add_subparsers(dest="command", required=True)
+
+    def add(command: str, does: str) -> argparse.ArgumentParser:
+        made: argparse.ArgumentParser = commands.add_parser(command, parents=[folder], help=does)
+        return made
+
+    up = add("up", starts)
+    add("status", "say again what up has said, if it runs").set_defaults(call=status)
+    add("down", "end it and remove its files").set_defaults(call=down)
+    return up, add
+
+
+def _add_hdfs(services: Any) -> None:
+    words = ("a Hadoop file system", "start it and print its address")
+    up, add = _add_service(services, "hdfs", words, testbed_hdfs, "uri")
     up.add_argument("--datanodes", type=int, default=2)
     up.set_defaults(call=_hdfs_up)
-    put = commands.add_parser("put", parents=[folder], help="copy files or folders into it")
+    put = add("put", "copy files or folders into it")
     put.add_argument("files", nargs="+", type=Path)
     put.add_argument("path", help="a folder on it, made where it is not there")
     put.add_argument("--block-size", default="128MiB")
     put.add_argument("--replication", type=int, default=1)
     put.set_defaults(call=_hdfs_put)
-    _add_status_and_down(commands, folder, testbed_hdfs, "uri")
 
 
-def _add_slurm(parser: argparse.ArgumentParser) -> None:
-    folder = argparse.ArgumentParser(add_help=False)
-    folder.add_argument("--folder", type=Path, default=FOLDER / "slurm")
-    commands = parser.add_subparsers(dest="command", required=True)
-    up = commands.add_parser("up", parents=[folder], help="start it, print the folder of commands")
+def _add_slurm(services: Any) -> None:
+    words = ("Slurm, with nodes that are this machine", "start it, print the folder of commands")
+    up, _ = _add_service(services, "slurm", words, testbed_slurm, "bin")
     up.add_argument("--nodes", type=int, default=2)
     up.add_argument("--cores", type=int, default=1, help="of each node")
     up.set_defaults(call=_slurm_up)
-    _add_status_and_down(commands, folder, testbed_slurm, "bin")
 
 
-def _add_yarn(parser: argparse.ArgumentParser) -> None:
-    folder = argparse.ArgumentParser(add_help=False)
-    folder.add_argument("--folder", type=Path, default=FOLDER / "yarn")
-    commands = parser.add_subparsers(dest="command", required=True)
-    up = commands.add_parser("up", parents=[folder], help="start it, print the folder of settings")
+def _add_yarn(services: Any) -> None:
+    words = ("Hadoop's YARN, with MapReduce", "start it, print the folder of settings")
+    up, _ = _add_service(services, "yarn", words, testbed_yarn, "conf")
     up.add_argument("--nodes", type=int, default=1)
     up.add_argument("--cores", type=int, default=3, help="of each node")
     up.add_argument("--memory", default="8GiB", help="of each node")
@@ -115,14 +119,11 @@ def _add_yarn(parser: argparse.ArgumentParser) -> None:
         help="where jobs look for paths without a scheme, such as that of hdfs up",
     )
     up.set_defaults(call=_yarn_up)
-    _add_status_and_down(commands, folder, testbed_yarn, "conf")
 
 
-def _add_gluster(parser: argparse.ArgumentParser) -> None:
-    folder = argparse.ArgumentParser(add_help=False)
-    folder.add_argument("--folder", type=Path, default=FOLDER / "gluster")
-    commands = parser.add_subparsers(dest="command", required=True)
-    up = commands.add_parser("up", parents=[folder], help="mount it, print where")
+def _add_gluster(services: Any) -> None:
+    words = ("GlusterFS, of disks and links with rates", "mount it, print where")
+    up, _ = _add_service(services, "gluster", words, testbed_gluster, "mount")
     usual = testbed_gluster.Shape()
     up.add_argument("--nodes", type=int, default=usual.nodes)
     up.add_argument("--disk-size", default=usual.disk_size, help="of the one disk of each node")
@@ -131,7 +132,6 @@ def _add_gluster(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--memory", default="", help="of each node, with its pages of files")
     up.add_argument("--shard-size", default=usual.shard_size)
     up.set_defaults(call=_gluster_up)
-    _add_status_and_down(commands, folder, testbed_gluster, "mount")
 
 
 def _gluster_up(options: argparse.Namespace) -> int:

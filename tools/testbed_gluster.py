@@ -120,8 +120,7 @@ def up(folder: Path, shape: Shape | None = None) -> Running:
     found = running(folder)
     if found:
         return found
-    if not 1 <= shape.nodes <= NODES_MAX:
-        raise TestbedError(f"--nodes is {shape.nodes}, give 1 to {NODES_MAX}")
+    testbed_service.check_count("--nodes", shape.nodes, NODES_MAX)
     lacking = missing()
     if lacking:
         raise TestbedError(lacking)

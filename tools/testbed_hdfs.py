@@ -16,7 +16,6 @@ from typing import Any
 import testbed_jvm
 import testbed_service
 from testbed_jvm import down
-from testbed_service import TestbedError
 
 __all__ = ["Hdfs", "Running", "connected", "down", "missing", "running", "up"]
 
@@ -87,8 +86,7 @@ def up(folder: Path, datanodes: int = 2) -> Running:
     found = running(folder)
     if found:
         return found
-    if not 1 <= datanodes <= DATANODES_MAX:
-        raise TestbedError(f"--datanodes is {datanodes}, give 1 to {DATANODES_MAX}")
+    testbed_service.check_count("--datanodes", datanodes, DATANODES_MAX)
 
     def make(gateway: Any) -> dict[str, str]:
         return {"uri": _format(gateway, folder, datanodes)}

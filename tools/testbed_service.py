@@ -22,6 +22,12 @@ class TestbedError(Exception):
     __test__ = False
 
 
+def check_count(option: str, count: int, most: int) -> None:
+    """Errors: `TestbedError` for none, and for more than so many."""
+    if not 1 <= count <= most:
+        raise TestbedError(f"{option} is {count}, give 1 to {most}")
+
+
 def write_state(folder: Path, state: Mapping[str, object]) -> None:
     """Say what runs from `folder`, for the user alone: `pid`, and what else is to be known."""
     temporary = folder / f".{_STATE}"

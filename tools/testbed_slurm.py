@@ -102,8 +102,7 @@ def up(folder: Path, nodes: int = 2, cores: int = 1) -> SlurmBed:
     found = running(folder)
     if found:
         return found
-    if not 1 <= nodes <= NODES_MAX:
-        raise TestbedError(f"--nodes is {nodes}, give 1 to {NODES_MAX}")
+    testbed_service.check_count("--nodes", nodes, NODES_MAX)
     try:
         root = debian.unpacked("slurm", PACKAGES)
     except debian.DebianError as error:

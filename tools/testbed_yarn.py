@@ -13,7 +13,6 @@ from typing import Any
 import testbed_jvm
 import testbed_service
 from testbed_jvm import down
-from testbed_service import TestbedError
 
 __all__ = ["Running", "Shape", "down", "missing", "running", "up"]
 
@@ -59,8 +58,7 @@ def up(folder: Path, shape: Shape | None = None) -> Running:
     found = running(folder)
     if found:
         return found
-    if not 1 <= shape.nodes <= NODES_MAX:
-        raise TestbedError(f"--nodes is {shape.nodes}, give 1 to {NODES_MAX}")
+    testbed_service.check_count("--nodes", shape.nodes, NODES_MAX)
 
     def make(gateway: Any) -> dict[str, str]:
         (folder / CONF).mkdir()

@@ -116,7 +116,7 @@ def _table(
 
 
 def _columns(found: Mapping[str, Any], rows: Sequence[Choice]) -> Iterator[_Shown]:
-    """Columns that say something: a setting that was run has one node, no price and no limit."""
+    """Columns that say something: a setting that was run has no nodes apart, no price, no limit."""
     if found["machines"]:
         yield Column(title="nodes"), lambda one: Cell(text=n.count(one["nodes"]))
     yield Column(title="engine", words=True), lambda one: Cell(text=one["engine"])

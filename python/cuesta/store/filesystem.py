@@ -57,10 +57,14 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         own = self.info(path)
         if own["type"] == "file":
             return [own] if detail else [path]
-        base = path.rstrip("/")
-        entries = self._ask("list", path)["entries"]
-        found = [_info(f"{base}/{entry['name']}", entry) for entry in entries]
+        found = self._inside(path)
         return found if detail else [one["name"] for one in found]
+
+    def _inside(self, folder: str) -> list[dict[str, Any]]:
+        """What is in a folder."""
+        base = folder.rstrip("/")
+        entries = self._ask("list", folder)["entries"]
+        return [_info(f"{base}/{entry['name']}", entry) for entry in entries]
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:  # noqa: ARG002
         """Size, type, time of change in seconds since 1970, and bytes in memory."""
@@ -174,7 +178,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def _remove_all(self, found: dict[str, Any], depth: int | None) -> None:
         path = found["name"]
         if found["type"] == "directory" and not found["islink"] and depth != 0:
-            for inside in self.ls(path):
+            for inside in self._inside(path):
                 self._remove_all(inside, None if depth is None else depth - 1)
         self._rm(path)
 

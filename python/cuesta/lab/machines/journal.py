@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from cuesta import processes
 from cuesta.errors import CuestaError, EngineError
 
 FOLDER = Path("/run/cuesta/machines")
@@ -32,7 +33,8 @@ class Journal:
     def __init__(self, undo: Mapping[str, Undo], folder: Path = FOLDER) -> None:
         self._undo = undo
         self._folder = folder
-        self._path = folder / f"{os.getpid()}-{_started(os.getpid())}.jsonl"
+        own = processes.identity(os.getpid())
+        self._path = folder / f"{own.replace(':', '-')}.jsonl"
 
     def note(self, kind: str, **facts: str) -> None:
         """Write down a step that comes now; `kind` says how it is undone."""
@@ -77,16 +79,7 @@ class Journal:
 def lives(journal: Path) -> bool:
     """Whether the process that keeps a journal still runs."""
     match = _NAME.fullmatch(journal.name)
-    return match is not None and _started(int(match[1])) == int(match[2])
-
-
-def _started(pid: int) -> int:
-    """When a process was started, in ticks of the kernel; 0 where there is none."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0
-    return 0 if fields[0] == "Z" else int(fields[19])
+    return match is not None and processes.lives(f"{match[1]}:{match[2]}")
 
 
 def _steps(path: Path) -> list[Step]:

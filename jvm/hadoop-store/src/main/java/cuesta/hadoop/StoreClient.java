@@ -46,12 +46,13 @@ final class StoreClient {
     this.triedNs = System.nanoTime();
   }
 
-  /** A file or folder. */
-  record Entry(String name, boolean isFolder, long sizeBytes, long modifiedNs) {
+  /** A file or folder, or a symbolic link to a folder. */
+  record Entry(String name, boolean isFolder, boolean isLink, long sizeBytes, long modifiedNs) {
     private static Entry of(StoreReply reply) throws IOException {
       return new Entry(
           reply.text("name"),
           reply.flag("is_folder"),
+          reply.has("link"),
           reply.number("size_bytes"),
           reply.number("modified_ns"));
     }
@@ -60,7 +61,8 @@ final class StoreClient {
       FileVersion now = FileVersion.of(file);
       boolean isFolder = Files.isDirectory(file);
       String name = String.valueOf(file.getFileName());
-      return new Entry(name, isFolder, isFolder ? 0 : now.sizeBytes(), now.modifiedNs());
+      boolean isLink = isFolder && Files.isSymbolicLink(file);
+      return new Entry(name, isFolder, isLink, isFolder ? 0 : now.sizeBytes(), now.modifiedNs());
     }
   }
 

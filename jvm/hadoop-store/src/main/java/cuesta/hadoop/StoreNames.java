@@ -2,7 +2,6 @@ package cuesta.hadoop;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
-import java.nio.file.Files;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.ParentNotDirectoryException;
 import org.apache.hadoop.fs.Path;
@@ -69,7 +68,7 @@ record StoreNames(StoreClient client) {
       }
       return isEmpty;
     }
-    if (entry.isFolder() && recursive && !isLink(path)) {
+    if (entry.isFolder() && recursive && !entry.isLink()) {
       removeInside(path);
     }
     return remove(path);
@@ -79,7 +78,7 @@ record StoreNames(StoreClient client) {
     try {
       for (StoreClient.Entry entry : client.list(folder)) {
         String path = folder + "/" + entry.name();
-        if (entry.isFolder() && !isLink(path)) {
+        if (entry.isFolder() && !entry.isLink()) {
           removeInside(path);
         }
         remove(path);
@@ -89,11 +88,6 @@ record StoreNames(StoreClient client) {
         throw Failures.of(shown(folder), refusal);
       }
     }
-  }
-
-  /** Whether it is a symbolic link of the under level, which a store follows. */
-  private boolean isLink(String path) {
-    return Files.isSymbolicLink(client.under().resolve(path));
   }
 
   private boolean remove(String path) throws IOException {
@@ -132,7 +126,7 @@ record StoreNames(StoreClient client) {
       return false;
     }
     try {
-      move(from, target, source.isFolder(), true);
+      move(from, target, source, true);
       return true;
     } catch (StoreRefusal refusal) {
       if (refusal.errno == StoreRefusal.EXISTS || refusal.errno == StoreRefusal.NO_ENTRY) {
@@ -172,7 +166,7 @@ record StoreNames(StoreClient client) {
         // Moved file by file, what is in both would be in one.
         throw new PathIsNotEmptyDirectoryException(shown(to).toString());
       }
-      move(from, to, source.isFolder(), !overwrites);
+      move(from, to, source, !overwrites);
     } catch (StoreRefusal refusal) {
       if (refusal.errno == StoreRefusal.NOT_EMPTY) {
         throw Failures.of(shown(to), refusal);
@@ -192,16 +186,17 @@ record StoreNames(StoreClient client) {
   }
 
   /** Moves in one step, or, a folder with files in memory alone, file by file. */
-  private void move(String from, String to, boolean isFolder, boolean isNew) throws IOException {
+  private void move(String from, String to, StoreClient.Entry source, boolean isNew)
+      throws IOException {
     try {
       client.change(Json.question("rename", "path", from, "to", to, "is_new", isNew));
     } catch (StoreRefusal refusal) {
-      if (refusal.errno != StoreRefusal.OTHER_DEVICE || !isFolder || isLink(from)) {
+      if (refusal.errno != StoreRefusal.OTHER_DEVICE || !source.isFolder() || source.isLink()) {
         throw refusal;
       }
       makeFolders(to);
       for (StoreClient.Entry entry : client.list(from)) {
-        move(from + "/" + entry.name(), to + "/" + entry.name(), entry.isFolder(), true);
+        move(from + "/" + entry.name(), to + "/" + entry.name(), entry, true);
       }
       remove(from);
     }
