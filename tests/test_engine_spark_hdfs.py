@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,38 @@ def test_a_run_is_verified_where_its_inputs_are(
     assert call(["verify", str(tmp_path / "out")]) == 0
     (tmp_path / "out" / "pairs.txt").write_text("")
     assert call(["verify", str(tmp_path / "out")]) == 1
+
+
+def test_inputs_of_a_study_are_copied_there_with_their_blocks(
+    hdfs: str, cluster: Running, tmp_path: Path
+) -> None:
+    study = """
+question = "Is it read where it was put?"
+workload = "sort"
+repeats = 1
+
+[[input]]
+name = "records"
+make = "tera"
+rows = 20000
+at = "remote"
+block = "1MiB"
+
+[[factor]]
+name = "cores"
+levels = [{ name = "one", cores = 1 }, { name = "two", cores = 2 }]
+
+[settings]
+inputs = ["records"]
+"""
+    (tmp_path / "apart.toml").write_text(study)
+    words = ["study", "run", str(tmp_path / "apart.toml"), "--remote", f"{hdfs}/study"]
+    # In a process of its own: the trials are forked from it, and its client must have left nothing.
+    command = [sys.executable, "-m", "cuesta", *words, "-o", str(tmp_path / "out")]
+    subprocess.run(command, check=True, timeout=300)
+    assert [size for _, size, _ in hosts(cluster, f"{hdfs}/study/records")] == [1 << 20, 951_424]
+    cells = json.loads((tmp_path / "out" / "study.json").read_text())["cells"]
+    assert [cell["measures"]["count records"] for cell in cells] == [[20000.0]] * 2
 
 
 def test_a_full_disk_is_seen_before_anything_is_copied(

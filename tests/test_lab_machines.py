@@ -190,6 +190,25 @@ def test_disks_have_their_rate_and_hold_what_they_are_to_hold(tmp_path: Path) ->
 
 
 @ROOT_ONLY
+def test_who_writes_waits_once_as_much_as_allowed_is_dirty(tmp_path: Path) -> None:
+    factors = {"disk-rate": "20MiB/s", "disk-dirty": "4MiB", "disk-size": "128MiB"}
+    refuse(factors)
+    with machines.apply(factors, Place(folder=tmp_path)) as place:
+        device = place.scratch_folders[0].stat().st_dev
+        writeback = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}")
+        assert (writeback / "strict_limit").read_text().strip() == "1"
+        began = time.perf_counter()
+        with (place.scratch_folders[0] / "spill").open("wb", buffering=0) as out:
+            for _ in range(24):
+                out.write(os.urandom(MIB))
+        assert time.perf_counter() - began > 0.5
+    if writeback.exists():
+        assert (writeback / "strict_limit").read_text().strip() == "0"
+        assert (writeback / "max_ratio").read_text().strip() == "100"
+    assert ours(tmp_path) == []
+
+
+@ROOT_ONLY
 @pytest.mark.parametrize("kind", ["ext2", "ext4", "xfs", "btrfs"])
 def test_a_disk_has_the_file_system_that_is_asked_for(kind: str, tmp_path: Path) -> None:
     from cuesta.machine import filesystem

@@ -161,6 +161,28 @@ def test_a_result_is_kept_with_what_its_claims_use(tmp_path: Path) -> None:
         papers.main(["--keep", str(root / "run")], root)
 
 
+def test_a_kept_result_is_judged_by_the_claims_of_today(tmp_path: Path) -> None:
+    levels = {"name": "size", "levels": [{"name": name, "value": int(name)} for name in "12"]}
+    table = 'name = "size"\nlevels = [{ name = "1", value = 1 }, { name = "2", value = 2 }]'
+    study = CLAIM.replace("[[claim]]", f"[[factor]]\n{table}\n\n[[claim]]")
+    slow = [{"levels": {"size": name}, "measures": {"work": [int(name)] * 3}} for name in "12"]
+    result = {"name": "one", "views": [], "factors": [levels], "cells": slow}
+    file = {"factor": [levels], "claim": [JUDGED]}
+    root = tree(tmp_path, study=study, file=file, **result)
+    kept = root / "studies/results/one.json"
+    (root / "studies/one.toml").write_text(study.replace('"rises"', '"falls"'))
+    assert papers.main(["--judge", "one"], root) == 0
+    claim = json.loads(kept.read_text())["claims"][0]
+    assert (claim["trend"], claim["verdict"]) == ("falls", "does not hold")
+    assert papers.main(["--check"], root) == 0
+    (root / "studies/one.toml").write_text(study.replace('"work"', '"log tasks"'))
+    with pytest.raises(SystemExit, match="has no samples of log tasks; run the study again"):
+        papers.main(["--judge", "one"], root)
+    (root / "studies/one.toml").write_text(study.replace("value = 2", "value = 3"))
+    with pytest.raises(SystemExit, match="factor of the study has changed since"):
+        papers.main(["--judge", "one"], root)
+
+
 def test_a_result_without_a_study_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

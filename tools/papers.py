@@ -2,6 +2,7 @@
 
     python tools/papers.py [--check]
     python tools/papers.py --keep DIR...
+    python tools/papers.py --judge NAME...
 
 It comes from `spec/papers.toml`, the claims in `studies/` and the results in `studies/results/`.
 With `--check` nothing is written: it prints one line for each thing that is wrong and exits with 1,
@@ -10,6 +11,7 @@ not belong to its study, or that the page is not current.
 
 `--keep` puts the `study.json` of a folder of `cuesta study run`, of the real size, into
 `studies/results`, with the samples that its claims and views use, and writes the page again.
+`--judge` judges such a result by the claims that its study has today, from the same samples.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from cuesta.lab.study import claims
 
 ROOT = Path(__file__).resolve().parent.parent
 VERDICTS = ("holds", "does not hold", "undecided", "cannot be tested")
@@ -128,6 +132,10 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
         for folder in arguments[1:]:
             keep(Path(folder), root)
         arguments = ()
+    elif list(arguments[:1]) == ["--judge"]:
+        for name in arguments[1:]:
+            judge(name, root)
+        arguments = ()
     papers = Papers.read(root)
     if list(arguments) != ["--check"]:
         page.write_text(page_text(papers), encoding="utf-8")
@@ -158,6 +166,28 @@ def keep(folder: Path, root: Path) -> None:
         cell["runs"] = []
     result["machine"].pop("filesystems", None)
     (root / "studies/results").mkdir(exist_ok=True)
+    _write(result, root)
+
+
+def judge(name: str, root: Path) -> None:
+    """Judge a kept result by the claims of its study as they are today."""
+    path = root / "studies/results" / f"{name}.json"
+    result = json.loads(path.read_text("utf-8"))
+    study = tomllib.loads((root / f"studies/{name}.toml").read_text("utf-8"))
+    for key in _MADE_OF:
+        if result["file"].get(key) != study.get(key):
+            sys.exit(f"{path}: {key} of the study has changed since; run the study again")
+    asked = _measures({**result, "claims": study.get("claim", [])})
+    lacking = asked - _measures(result)
+    if lacking:
+        sys.exit(f"{path} has no samples of {min(lacking)}; run the study again")
+    claims.check_claims(study, result["factors"])
+    result["file"] = study
+    result["claims"] = claims.judged(result)
+    _write(result, root)
+
+
+def _write(result: Row, root: Path) -> None:
     target = root / "studies/results" / f"{result['name']}.json"
     target.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 

@@ -25,7 +25,8 @@ STOP_SECONDS = 10.0
 def run_in_child(name: str, work: Callable[[], None]) -> None:
     """Call `work` in a child process and wait; its `CuestaError` is raised here again.
 
-    Ctrl-C or SIGTERM stops the child first and waits for it to clean up.
+    `name` says what it is where it dies, such as `engine native`. Ctrl-C or SIGTERM stops the
+    child first and waits for it to clean up.
     Errors: `EngineError` when the child dies of something else, e.g. a signal, and at once when
     this process cannot be forked.
     """
@@ -36,7 +37,7 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
     sys.stderr.flush()
     held = HeldSignals()
     args = (work, sender, held, os.getpid())
-    process = context.Process(target=_child, args=args, name=f"cuesta-{name}")
+    process = context.Process(target=_child, args=args, name=name)
     with held:
         process.start()
         sender.close()
@@ -133,6 +134,6 @@ def _raise_again(name: str, exit_code: int, said: tuple[str, str] | None) -> Non
     if exit_code < 0:
         died_of = signal.Signals(-exit_code).name
         hint = "; the machine may have run out of memory" if died_of == "SIGKILL" else ""
-        raise EngineError(f"engine {name} died of {died_of}{hint}")
+        raise EngineError(f"{name} died of {died_of}{hint}")
     if exit_code > 0:
-        raise EngineError(f"engine {name} ended with code {exit_code}")
+        raise EngineError(f"{name} ended with code {exit_code}")

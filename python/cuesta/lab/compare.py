@@ -85,7 +85,7 @@ def _run_one(engine: Engine, trial: Trial, plan: Plan, hears: Observer) -> None:
         finally:
             hears.close()
 
-    run_in_child(engine.name, work)
+    run_in_child(f"engine {engine.name}", work)
 
 
 def _differ(result: Record) -> str:

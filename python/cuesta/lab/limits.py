@@ -70,7 +70,7 @@ def of_engine(engine: Engine, scratch: Path, repeats: int) -> Samples:
                     engine.close()
             answer.write_text(json.dumps({name: list(one) for name, one in found.items()}))
 
-        run_in_child(engine.name, work)
+        run_in_child(f"engine {engine.name}", work)
         found: Samples = json.loads(answer.read_text())
     own = engine.name.replace("-", "_")
     return {f"{own}_{name}": samples for name, samples in found.items()}

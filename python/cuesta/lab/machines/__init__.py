@@ -41,6 +41,7 @@ _UNDO: Mapping[str, Undo] = {
     disks.FOLDER: disks.undo_folder,
     disks.LOOP: disks.undo_loop,
     disks.MOUNT: disks.undo_mount,
+    disks.DIRTY: disks.undo_dirty,
     links.NAMESPACE: links.undo_namespace,
     links.BRIDGE: links.undo_bridge,
     memory.HUGE_PAGES: memory.undo_pages,

@@ -16,7 +16,7 @@ from cuesta.lab.machines import groups
 from cuesta.lab.machines.factors import INPUT, OUTPUT, SCRATCH, Wanted
 from cuesta.lab.machines.journal import Journal, Step
 from cuesta.lab.machines.place import Place
-from cuesta.lab.machines.system import done, found, said
+from cuesta.lab.machines.system import done, found, said, write
 from cuesta.units import format_bytes, format_rate
 
 SIZE_BYTES = 2 << 30
@@ -34,6 +34,9 @@ PROBES_MAX = 3
 FOLDER = "folder"
 LOOP = "loop"
 MOUNT = "mount"
+DIRTY = "dirty"
+_WRITEBACK = Path("/sys/class/bdi")
+"""By `MAJOR:MINOR` of a device, how the kernel writes to it what it has in memory."""
 _MAKE = {
     "ext2": ("-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0"),
     "ext3": ("-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0"),
@@ -57,6 +60,8 @@ def refusal(wanted: Wanted) -> str | None:
     for command in ("losetup", "mount", "umount"):
         if not found(command):
             return f"machine factor disks needs the command {command}: apt-get install mount"
+    if wanted.dirty_bytes and not any(_WRITEBACK.glob("*/max_bytes")):
+        return f"machine factor disk-dirty needs Linux 6.2: no max_bytes in {_WRITEBACK}"
     return groups.refusal("disk-rate") if wanted.disk_bytes_per_s else None
 
 
@@ -82,6 +87,8 @@ def hold(journal: Journal, wanted: Wanted, place: Place) -> Place:
     every = tuple(group for node in place.nodes for group in node.groups)
     for disk in place.disks if wanted.disk_bytes_per_s else ():
         groups.throttle(journal, _number(disk), wanted.disk_bytes_per_s or 0, every)
+    for disk in place.disks if wanted.dirty_bytes else ():
+        _bound(journal, _WRITEBACK / _number(disk), wanted.dirty_bytes or 0)
     return replace(place, probed={**place.probed, **_probe(wanted, place)})
 
 
@@ -104,6 +111,19 @@ def undo_mount(step: Step) -> None:
     path = step["path"]
     if os.path.ismount(path) and not done(["umount", path]):
         said("disks", ["umount", "-l", path])
+
+
+def undo_dirty(step: Step) -> None:
+    """Let as much wait for a device as for any other."""
+    for name, value in (("max_ratio", "100"), ("strict_limit", "0")):
+        Path(step["path"], name).write_text(value)
+
+
+def _bound(journal: Journal, writeback: Path, most: int) -> None:
+    """Make whoever writes wait once `most` bytes are in memory only. Errors: `InputError`."""
+    journal.note(DIRTY, path=str(writeback))
+    write("disk-dirty", writeback / "strict_limit", "1")
+    write("disk-dirty", writeback / "max_bytes", str(most))
 
 
 def _disk(journal: Journal, mount: Path, size: int, wanted: Wanted) -> Path:

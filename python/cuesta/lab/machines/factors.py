@@ -22,6 +22,7 @@ NODES_MAX = 16
 LINK_RATE_MIN = 1e6
 DISK_RATE_MIN = 1 << 20
 MEMORY_MIN = 16 << 20
+DIRTY_MIN = 1 << 20
 DISK_SIZE_MIN = 64 << 20
 
 
@@ -44,6 +45,11 @@ _ALL = (
         name="disk-rate",
         unit="bytes a second, as 50MB/s",
         sentence="most bytes a second that each disk of the trial reads, and that it writes",
+    ),
+    Factor(
+        name="disk-dirty",
+        unit="bytes, as 8MiB",
+        sentence="most bytes that wait in memory to be written to each disk of the trial",
     ),
     Factor(
         name="disks",
@@ -96,7 +102,7 @@ _ALL = (
 NAMES: Mapping[str, Factor] = {one.name: one for one in _ALL}
 """Every factor by its name."""
 
-OF_DISKS = frozenset({"disk-rate", "disks", "disk-size", "disk-holds", "file-system"})
+OF_DISKS = frozenset({"disk-rate", "disk-dirty", "disks", "disk-size", "disk-holds", "file-system"})
 OF_LINKS = frozenset({"link-rate", "link-latency", "link-nodes"})
 
 
@@ -109,6 +115,7 @@ class Wanted:
 
     memory_bytes: int | None = None
     disk_bytes_per_s: int | None = None
+    dirty_bytes: int | None = None
     disks: int = 0
     disk_bytes: int | None = None
     disk_holds: frozenset[str] = frozenset(HELD)
@@ -220,6 +227,7 @@ def _holds(text: str, name: str) -> frozenset[str]:
 _READERS: dict[str, tuple[str, Callable[[str, str], object]]] = {
     "memory-group": ("memory_bytes", _size(MEMORY_MIN)),
     "disk-rate": ("disk_bytes_per_s", _disk_rate),
+    "disk-dirty": ("dirty_bytes", _size(DIRTY_MIN)),
     "disks": ("disks", _number(DISKS_MAX)),
     "disk-size": ("disk_bytes", _size(DISK_SIZE_MIN)),
     "disk-holds": ("disk_holds", _holds),

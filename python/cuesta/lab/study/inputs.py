@@ -6,11 +6,13 @@ import json
 import shutil
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from cuesta.data import get
 from cuesta.data.make import KINDS, make
 from cuesta.errors import InputError
+from cuesta.lab.child import run_in_child
 from cuesta.lab.observer import Observer
 from cuesta.lab.study.model import StudyInput
 from cuesta.uris import copy
@@ -36,7 +38,8 @@ def prepared(
                 raise InputError(f"input {one.name} is to lie apart; say where by --remote URI")
             target = f"{remote.rstrip('/')}/{one.name}"
             hears.note(f"copying input {one.name} to {target}")
-            copy(Path(place), target, one.block_bytes)
+            copying = partial(copy, Path(place), target, one.block_bytes)
+            run_in_child(f"copying input {one.name}", copying)
             place = target
             made_from += target
         found[one.name] = (place, made_from)

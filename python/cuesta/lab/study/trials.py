@@ -158,7 +158,7 @@ def _in_process(
         finally:
             hears.close()
 
-    run_in_child(engine.name, work)
+    run_in_child(f"engine {engine.name}", work)
 
 
 def _in_store(
