@@ -63,7 +63,7 @@ def test_intervals_that_touch_leave_it_undecided_with_the_repeats_that_lack() ->
 
     found = one([TOOLS, SIZES], FASTER, samples)
     assert found["verdict"] == "undecided"
-    assert "about 14 repeats would be needed to decide" in found["said"]
+    assert "about 9 repeats would be needed to decide" in found["said"]
 
 
 def test_a_level_that_was_not_run_leaves_it_undecided() -> None:

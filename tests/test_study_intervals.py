@@ -1,62 +1,133 @@
-"""Intervals of ratios and slopes: exact where they can be, and as wide as they say."""
+"""Intervals of ratios and slopes are as wide as they say, and cells tell each other's spread."""
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable, Sequence
+from statistics import fmean
 
 import pytest
 
-from cuesta.lab.study.intervals import median_weights, ratio, slope, student
+from cuesta.lab.study.intervals import ratio, slope, student
+from cuesta.lab.study.spread import NONE, Spread, usual
+
+STUDIES = 120
+CELLS = 12
+
+Noise = Callable[[random.Random, int], float]
+"""A time about 1 in a cell of a number."""
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
-def test_the_chances_of_medians_are_those_of_all_resamples(count: int) -> None:
-    samples = [float(value**2) for value in range(1, count + 1)]
-    values, chances = median_weights(samples)
-    counted: dict[float, int] = {}
-    for number in range(count**count):
-        drawn = sorted(samples[number // count**place % count] for place in range(count))
-        median = (drawn[(count - 1) // 2] + drawn[count // 2]) / 2
-        counted[median] = counted.get(median, 0) + 1
-    assert values == sorted(counted)
-    assert chances == pytest.approx([counted[value] / count**count for value in values])
+def normal(draw: random.Random, _cell: int) -> float:
+    return math.exp(0.1 * draw.gauss(0, 1))
+
+
+def exponential(draw: random.Random, _cell: int) -> float:
+    return 1 + 0.15 * draw.expovariate(1)
+
+
+def outlying(draw: random.Random, _cell: int) -> float:
+    return math.exp(0.06 * draw.gauss(0, 1)) * (1.6 if draw.random() < 0.08 else 1)
+
+
+def unlike(draw: random.Random, cell: int) -> float:
+    return math.exp((0.03, 0.06, 0.12, 0.2)[cell % 4] * draw.gauss(0, 1))
+
+
+def tenfold(draw: random.Random, cell: int) -> float:
+    return math.exp((0.02, 0.2)[cell % 2] * draw.gauss(0, 1))
+
+
+def study(noise: Noise, draw: random.Random, count: int) -> list[list[float]]:
+    """Cells whose true times are 1, 2, 3 and so on."""
+    return [[(cell + 1) * noise(draw, cell) for _ in range(count)] for cell in range(CELLS)]
+
+
+def held(cells: Sequence[Sequence[float]], known: Spread) -> list[bool]:
+    """Whether intervals of neighbours hold the true ratio."""
+    found = [ratio(cells[cell + 1], cells[cell], known) for cell in range(len(cells) - 1)]
+    return [one.low <= (cell + 2) / (cell + 1) <= one.high for cell, one in enumerate(found)]
 
 
 @pytest.mark.parametrize("count", [3, 5, 7])
-def test_intervals_of_ratios_hold_the_true_one_about_as_often_as_they_say(count: int) -> None:
+@pytest.mark.parametrize(
+    ("noise", "least"),
+    [(normal, 0.93), (exponential, 0.92), (outlying, 0.93), (unlike, 0.91), (tenfold, 0.86)],
+)
+def test_intervals_of_ratios_hold_the_true_one_about_as_often_as_they_say(
+    noise: Noise, least: float, count: int
+) -> None:
     draw = random.Random(count)
-    trials = 400
-    inside = 0
-    for _ in range(trials):
-        over, under = (
-            [math.exp(spread * draw.gauss(0, 1)) for _ in range(count)] for spread in (0.05, 0.02)
-        )
-        found = ratio([2 * value for value in over], under)
-        inside += found.low <= 2 <= found.high
-    assert 0.92 <= inside / trials <= 1
+    inside = []
+    for _ in range(STUDIES):
+        cells = study(noise, draw, count)
+        inside.append(fmean(held(cells, usual(cells))))
+    assert least <= fmean(inside) < 1
+
+
+@pytest.mark.parametrize("noise", [normal, exponential, outlying])
+def test_two_cells_alone_hold_it_as_often(noise: Noise) -> None:
+    draw = random.Random(1)
+    inside = [held([*study(noise, draw, 3)[:2]], NONE)[0] for _ in range(1500)]
+    assert 0.93 <= fmean(inside) < 0.995
+
+
+def test_cells_that_scatter_alike_make_intervals_narrower() -> None:
+    draw = random.Random(2)
+    alone, together = [], []
+    for _ in range(100):
+        cells = study(normal, draw, 3)
+        for known, widths in ((NONE, alone), (usual(cells), together)):
+            found = ratio(cells[1], cells[0], known)
+            widths.append(math.log(found.high / found.low))
+    assert fmean(together) < 0.8 * fmean(alone)
 
 
 def test_intervals_of_slopes_hold_the_true_one_about_as_often_as_they_say() -> None:
     draw = random.Random(1)
     inside = 0
-    for _ in range(60):
+    for _ in range(400):
         samples = {
             value: [value * math.exp(0.05 * draw.gauss(0, 1)) for _ in range(3)]
             for value in (1.0, 2.0, 4.0, 8.0)
         }
-        found = slope(samples, 1)
+        found = slope(samples, usual(samples.values()))
         inside += found.low <= 1 <= found.high
-    assert inside >= 55
+    assert 0.93 <= inside / 400 < 0.99
+
+
+@pytest.mark.parametrize("free", [2.0, 6.0, 20.0])
+def test_how_alike_cells_scatter_is_found(free: float) -> None:
+    draw = random.Random(3)
+    cells = []
+    for _ in range(4000):
+        spread = 0.1 / math.sqrt(draw.gammavariate(free / 2, 2 / free))
+        cells.append([math.exp(spread * draw.gauss(0, 1)) for _ in range(5)])
+    found = usual(cells)
+    assert found.free == pytest.approx(free, rel=0.25)
+    assert found.variance == pytest.approx(0.01, rel=0.1)
+    assert found.most == 16_000
+
+
+def test_cells_that_tell_nothing_of_their_spread_are_left_out() -> None:
+    told = [[1.0, 1.2, 1.1], [2.0, 2.1, 2.4], [3.0, 3.3, 2.9]]
+    silent = [[1.0], [], [0.0, 1.0, 2.0], [5.0, 5.0]]
+    assert usual([*told, *silent]) == usual(told)
+    assert usual(told[:2]) == NONE
 
 
 def test_ratios_of_counts_that_never_vary_and_of_zeros_are_numbers() -> None:
     assert ratio([6, 6, 6], [3, 3, 3]).within(1.999, 2.001)
     assert ratio([0, 0, 0], [0, 0, 0]).within(1, 1)
     assert ratio([1, 1, 1], [0, 0, 0]).above(1e5)
+    assert ratio([1.0], [2.0, 2.1]).high >= 1e9
 
 
 def test_students_factor_is_that_of_tables() -> None:
-    table = {1: 12.706, 4: 2.776, 5: 2.571, 6: 2.447, 8: 2.306, 12: 2.179, 30: 2.042}
+    table = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 8: 2.306, 12: 2.179}
+    table |= {30: 2.042}
     for free, factor_of_table in table.items():
         assert student(free) == pytest.approx(factor_of_table, abs=0.004)
+    for free in (1.5, 2.5, 3.5, 4.5):
+        assert student(int(free) + 1) < student(free) < student(int(free))

@@ -41,14 +41,13 @@ def judged(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     judged the same way every time.
     """
     factors = Factors.of(result)
-    seed = int(result.get("seed", 0))
-    return [_judged(claim, factors, seed) for claim in result["file"].get("claim", [])]
+    return [_judged(claim, factors) for claim in result["file"].get("claim", [])]
 
 
-def _judged(claim: Table, factors: Factors, seed: int) -> dict[str, Any]:
+def _judged(claim: Table, factors: Factors) -> dict[str, Any]:
     if "untested" in claim:
         return {**claim, "verdict": UNTESTED, "said": claim["untested"], "parts": []}
-    found = compared(claim, factors, seed)
+    found = compared(claim, factors)
     said = sentence(claim, factors, found)
     return {
         **claim,

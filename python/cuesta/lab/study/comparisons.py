@@ -10,6 +10,7 @@ from typing import Any
 
 from cuesta.lab.study.intervals import Interval, ratio, slope
 from cuesta.lab.study.measures import DEVICE, LOG, PHASE, PRESSURE
+from cuesta.lab.study.spread import Spread, usual
 
 HOLDS = "holds"
 DOES_NOT_HOLD = "does not hold"
@@ -87,6 +88,14 @@ class Factors:
             return [0.0] * max((len(samples) for samples in known.values()), default=0)
         return list(known.get(measure, []))
 
+    def usual(self, claim: Table) -> Spread:
+        """How the measures that a claim compares scatter in the cells of the study."""
+        sides = [claim, *(claim.get(one, {}) for one in ("faster", "than")), *claim.get("same", [])]
+        asked = {str(side[MEASURE]) for side in sides if MEASURE in side}
+        return usual(
+            cell["measures"].get(measure, []) for cell in self.cells.values() for measure in asked
+        )
+
     def _is_there(self, measure: str) -> bool:
         return any(measure in cell["measures"] for cell in self.cells.values())
 
@@ -144,10 +153,10 @@ class Found:
         return HOLDS if holds else UNDECIDED
 
 
-def compared(claim: Table, factors: Factors, seed: int) -> Found:
+def compared(claim: Table, factors: Factors) -> Found:
     """The comparisons that a claim, checked before, asks for."""
     if "exponent" in claim:
-        return _exponent(claim, factors, seed)
+        return _exponent(claim, factors)
     if "trend" in claim:
         return _trend(claim, factors)
     if "same" in claim:
@@ -178,12 +187,13 @@ def _over_levels(
     missing: dict[str, None] = {}
     needed = min(LEVELS_LEAST, max(1, len(meant)))
     complete = True
+    usual = factors.usual(claim)
     for pair in pairs:
         before = len(parts)
         for chosen in meant:
             upper, lower = (_side(claim, factors, side, chosen) for side in pair)
             if upper and lower:
-                parts.append(_part(chosen, upper, lower, bounds))
+                parts.append(_part(chosen, upper, lower, bounds, usual))
                 continue
             for side, samples in zip(pair, (upper, lower), strict=True):
                 if not samples:
@@ -209,10 +219,11 @@ def _trend(claim: Table, factors: Factors) -> Found:
     run = [name for name in names if samples[name]]
     missing = tuple(name for name in names if not samples[name])
     needed = max(1, min(LEVELS_LEAST, len(names)) - 1)
+    usual = factors.usual(claim)
     if claim["trend"] == "flat":
         within = float(claim.get("within", FLAT_WITHIN))
         parts = [
-            _part({over: name}, samples[name], samples[run[0]], (1 / within, within))
+            _part({over: name}, samples[name], samples[run[0]], (1 / within, within), usual)
             for name in run[1:]
         ]
         return Found(parts=tuple(parts), missing=missing, needed=needed)
@@ -222,7 +233,7 @@ def _trend(claim: Table, factors: Factors) -> Found:
     for before, after in [*steps, (run[0], run[-1])] if len(run) > 2 else steps:
         upper, lower = (after, before) if rises else (before, after)
         whole = (before, after) == (run[0], run[-1])
-        part = _part({over: after}, samples[upper], samples[lower], (1.0, math.inf))
+        part = _part({over: after}, samples[upper], samples[lower], (1.0, math.inf), usual)
         parts.append(part if whole or part.refuted else _allowed(part))
     return Found(parts=tuple(parts), missing=missing, needed=needed)
 
@@ -232,7 +243,7 @@ def _allowed(part: Part) -> Part:
     return Part(levels=part.levels, ratio=part.ratio, low=0.0, high=part.high, repeats=part.repeats)
 
 
-def _exponent(claim: Table, factors: Factors, seed: int) -> Found:
+def _exponent(claim: Table, factors: Factors) -> Found:
     """The slope over the values of a factor."""
     over = claim["over"]
     rows = factors.levels(over)
@@ -249,12 +260,13 @@ def _exponent(claim: Table, factors: Factors, seed: int) -> Found:
     if not enough or not any(one > 0 for side in run.values() for one in side):
         return Found(parts=(), missing=missing, needed=1)
     repeats = min(len(side) for side in run.values())
-    parts = [Part(levels={}, ratio=slope(run, seed), low=low, high=high, repeats=repeats)]
+    usual = factors.usual(claim)
+    parts = [Part(levels={}, ratio=slope(run, usual), low=low, high=high, repeats=repeats)]
     named = {float(row["value"]): row["name"] for row in rows}
     for before, after in pairwise(sorted(run)):
         part = Part(
             levels={over: named[after]},
-            ratio=_step_slope(run, before, after),
+            ratio=_step_slope(run, before, after, usual),
             low=low,
             high=high,
             repeats=min(len(run[before]), len(run[after])),
@@ -265,9 +277,11 @@ def _exponent(claim: Table, factors: Factors, seed: int) -> Found:
     return Found(parts=tuple(parts), missing=missing, needed=1)
 
 
-def _step_slope(run: Mapping[float, Sequence[float]], before: float, after: float) -> Interval:
+def _step_slope(
+    run: Mapping[float, Sequence[float]], before: float, after: float, usual: Spread
+) -> Interval:
     """The slope from one value to the next, in logarithms."""
-    step, moved = math.log(after / before), ratio(run[after], run[before])
+    step, moved = math.log(after / before), ratio(run[after], run[before], usual)
     median, low, high = (math.log(one) / step for one in (moved.median, moved.low, moved.high))
     return Interval(median=median, low=low, high=high)
 
@@ -289,10 +303,11 @@ def _part(
     upper: Sequence[float],
     lower: Sequence[float],
     bounds: tuple[float, float],
+    usual: Spread,
 ) -> Part:
     return Part(
         levels=levels,
-        ratio=ratio(upper, lower),
+        ratio=ratio(upper, lower, usual),
         low=bounds[0],
         high=bounds[1],
         repeats=min(len(upper), len(lower)),
