@@ -15,7 +15,7 @@ final case class Hit(row: GenePair, line: String)
 /** One version of a dataset: its files, cut, in the order of their names. */
 final class GenePairs private (
     job: Job,
-    splits: Seq[Split],
+    pieces: Seq[Seq[Split]],
     val shape: Shape,
     val filesSkipped: Long,
     version: String
@@ -23,7 +23,7 @@ final class GenePairs private (
   private val filter = Filter.of(job.request)
   private val tally = Tally.register(job.context, s"rows $version")
 
-  def bytes: Long = splits.map(_.bytes).sum
+  def bytes: Long = pieces.flatten.map(_.bytes).sum
 
   /** Rows read so far; those that passed. A row that was read again counts once. */
   def rowsRead: Long = tally.total(0)
@@ -41,17 +41,23 @@ final class GenePairs private (
     else hits
   }
 
-  /** The rows that pass the filter; partitions are the splits, in the order of the input. */
+  /** The rows that pass the filter; partitions are the pieces, in the order of the input. */
   def hits: RDD[Hit] = {
     val (shape, filter, tally) = (this.shape, this.filter, this.tally)
     val genes = job.request.intOption("genes")
     val configuration = GenePairs.configuration(job)
-    val placed = splits.zipWithIndex.map { case (split, piece) => (piece, split) -> split.hosts }
-    job.context.makeRDD(placed).flatMap { case (piece, split) =>
+    val placed = pieces.zipWithIndex.map { case (splits, piece) =>
+      (piece, splits) -> splits.flatMap(_.hosts).distinct
+    }
+    job.context.makeRDD(placed).flatMap { case (piece, splits) =>
       var read, kept = 0L
-      val lines = GenePairs.linesOf(split, configuration.value)
-      val found = lines.filterNot { case (_, line) => GenePair.isBlank(line) }.flatMap {
-        case (number, line) =>
+      val lines = splits.iterator.flatMap { split =>
+        GenePairs.linesOf(split, configuration.value).map { case (number, line) =>
+          (split, number, line)
+        }
+      }
+      val found = lines.filterNot { case (_, _, line) => GenePair.isBlank(line) }.flatMap {
+        case (split, number, line) =>
           read += 1
           val hit = for {
             row <- GenePair.parse(line, shape)
@@ -86,11 +92,14 @@ object GenePairs {
     val filter = Filter.of(job.request)
     val files = all.filter(file => zoneOf(file.getPath).forall(filter.mayPass))
     val codecs = new CompressionCodecFactory(configuration)
-    val splits = files.flatMap(cut(_, pieceBytes(job, files), codecs, configuration))
+    val about = pieceBytes(job, files)
+    val splits = files.flatMap(cut(_, about, codecs, configuration))
+    // A task a block is what a distributed file system is for; less than that is put together.
+    val most = if (files.forall(Inputs.isLocal)) about else SplitBytesMin
     val shape = firstShape(all.iterator, configuration).getOrElse(
       throw new InputException(s"$named holds no gene pair; give KINC text")
     )
-    new GenePairs(job, splits, shape, (all.length - files.length).toLong, version)
+    new GenePairs(job, packed(splits, most), shape, (all.length - files.length).toLong, version)
   }
 
   private def configuration(job: Job) =
@@ -142,6 +151,14 @@ object GenePairs {
       else job.request.partitions.getOrElse(job.context.defaultParallelism)
     math.max(bytes / tasks + 1, SplitBytesMin).min(if (local) SplitBytesMax else Long.MaxValue)
   }
+
+  /** Neighbours put together up to so many bytes: a tree has a hundred files, however small. */
+  private[spark] def packed(splits: Seq[Split], most: Long): Seq[Seq[Split]] =
+    splits.foldLeft((Vector.empty[Vector[Split]], 0L)) { case ((pieces, bytes), split) =>
+      if (pieces.nonEmpty && bytes + split.bytes <= most)
+        (pieces.init :+ (pieces.last :+ split), bytes + split.bytes)
+      else (pieces :+ Vector(split), split.bytes)
+    }._1
 
   /** Pieces of a file; the lines of a piece are those that start in it. */
   private def cut(

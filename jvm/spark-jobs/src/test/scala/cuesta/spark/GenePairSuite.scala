@@ -51,4 +51,15 @@ class GenePairSuite extends AnyFunSuite {
     assert(GenePairs.zoneOf(new Path("/d/clusters-sc/083/x.txt")).contains(Zone(829999, 840000)))
     assert(GenePairs.zoneOf(new Path("/d/other/083/x.txt")).isEmpty)
   }
+
+  test("neighbours are put together up to a size, in their order") {
+    val splits = Seq(3L, 4, 5, 20, 1, 1, 10, 0).zipWithIndex.map { case (bytes, index) =>
+      Split(s"file $index", 0, bytes)
+    }
+    val packed = GenePairs.packed(splits, 10)
+    val sizes = Seq(Seq(3L, 4L), Seq(5L), Seq(20L), Seq(1L, 1L), Seq(10L, 0L))
+    assert(packed.map(_.map(_.bytes)) == sizes)
+    assert(packed.flatten == splits)
+    assert(GenePairs.packed(Nil, 10).isEmpty)
+  }
 }
