@@ -1,18 +1,11 @@
 """Choices among runs that were made: engines, their settings and where they ran.
 
-Each setting that was run is a choice. Its time grows with the input as a start and a part for each
-byte; with one size only, what the record calls start is the start.
-
-Runs are of one setting where their records agree in all of these: engine, parameters, options,
-cores, nodes, memory, processor, factors of the machine, state of the caches, where the input is and
-on which file systems files were. What a record does not hold cannot tell runs apart: defaults of
-options that were not given, settings in files and variables of the environment, the memory of a
-store, and the nodes of a run that no study made.
+Each setting that was run (`setting`) is a choice. Its time grows with the input as a start and a
+part for each byte; with one size only, what the record calls start is the start.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +19,7 @@ from cuesta.lab import record as records
 from cuesta.model.candidates import NOISE
 from cuesta.model.choices import SURE, Choice, Range
 from cuesta.model.records import record_files
+from cuesta.model.setting import SYSTEM, Setting, setting
 
 BEYOND = 30.0
 """How many times larger than the largest input of a setting, or smaller than the smallest, that of
@@ -36,9 +30,6 @@ APART = 1.5
 """Sizes that differ by less are one: a line through them would say nothing."""
 ONE_SIZE = 0.15
 """More of it for each doubling where only one size was run."""
-_ADDRESSES = ("master", "spark.driver.host", "spark.driver.bindAddress")
-"""Options that name where the cluster of one run was; a study starts another for each run."""
-_SYSTEMS = ("input", "scratch", "output")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,25 +39,6 @@ class _Sized:
     start: float
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
-class _Setting:
-    """What is alike in the runs of one choice.
-
-    Attributes
-    ----------
-    words
-        Cores, memory, options and parameters.
-    place
-        Names and words of what its machine was and was held to; said where settings differ in it.
-    """
-
-    engine: str
-    words: str
-    nodes: int
-    cores: int
-    place: tuple[tuple[str, str], ...]
-
-
 def choices(workload: str, size_bytes: float, paths: Sequence[Path]) -> list[Choice]:
     """One for each setting of the runs of that workload.
 
@@ -74,7 +46,7 @@ def choices(workload: str, size_bytes: float, paths: Sequence[Path]) -> list[Cho
     """
     if size_bytes <= 0:
         raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
-    groups: dict[_Setting, list[_Sized]] = defaultdict(list)
+    groups: dict[Setting, list[_Sized]] = defaultdict(list)
     others = set()
     for path in paths:
         for file in record_files(path):
@@ -82,63 +54,44 @@ def choices(workload: str, size_bytes: float, paths: Sequence[Path]) -> list[Cho
             if record["workload"] != workload:
                 others.add(record["workload"])
             elif record["verified"] is not False:
-                groups[_setting(record)].append(_sized(file, record))
+                groups[setting(record)].append(_sized(file, record))
     if not groups:
         there = f"; there is {', '.join(sorted(others))}" if others else ""
         raise InputError(f"advise: no run of {workload} in what --runs names{there}")
     named = _named(sorted(groups))
-    return [_choice(setting, named[setting], groups[setting], size_bytes) for setting in named]
+    return [_choice(one, named[one], groups[one], size_bytes) for one in named]
 
 
-def _named(settings: Sequence[_Setting]) -> dict[_Setting, str]:
+def _named(settings: Sequence[Setting]) -> dict[Setting, str]:
     """The words of each setting, and those of its place in which not all settings agree."""
-    places = [dict(one.place) for one in settings]
+    places = [dict(_place(one)) for one in settings]
     names = list(dict.fromkeys(name for place in places for name in place))
     apart = [name for name in names if len({place.get(name) for place in places}) > 1]
     return {
-        one: ", ".join([one.words, *(place.get(name, f"no {name}") for name in apart)])
+        one: ", ".join([_words(one), *(place.get(name, f"no {name}") for name in apart)])
         for one, place in zip(settings, places, strict=True)
     }
 
 
-def _setting(record: Mapping[str, Any]) -> _Setting:
-    """What a run has to have in common with others of its choice."""
-    nodes = int(record.get("nodes") or 1)
-    cores = int(record["threads"] or record["machine"].get("cores_usable") or 1)
-    each = f"{max(1, cores // nodes)} cores"
-    words = [each if nodes == 1 else f"{nodes} nodes with {each} each"]
-    if record["memory_bytes"]:
-        words.append(f"{record['memory_bytes'] / 2**30:.3g} GiB")
-    left_out = _ADDRESSES if nodes > 1 else ()
-    options = sorted(record["engine_options"].items())
-    words += [f"{name} {value}" for name, value in options if name not in left_out]
-    kept = {n: v for n, v in record["parameters"].items() if n != "seed"}
-    words.append(json.dumps(kept, sort_keys=True)) if kept else None
-    return _Setting(
-        engine=str(record["engine"]),
-        words=", ".join(words),
-        nodes=nodes,
-        cores=cores,
-        place=tuple(_place(record)),
-    )
+def _words(one: Setting) -> str:
+    """Cores, memory, options and parameters."""
+    each = f"{one.cores_per_node} cores"
+    words = [each if one.nodes == 1 else f"{one.nodes} nodes with {each} each"]
+    if one.memory_bytes:
+        words.append(f"{one.memory_bytes / 2**30:.3g} GiB")
+    return ", ".join([*words, *one.options, *([one.parameters] if one.parameters else [])])
 
 
-def _place(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What the machine of a run was and was held to, each with the words for it."""
-    machine = record["machine"]
-    cores = machine.get("cores")
-    yield "machine", f"on {machine.get('cpu', '')}{f' with {cores} cores' if cores else ''}"
-    schemes = {one["path"].partition("://")[0] for one in record["inputs"] if "://" in one["path"]}
-    ats = " and ".join(f"{scheme}://" for scheme in sorted(schemes))
-    yield "input", f"input at {ats}" if ats else "input in files"
-    systems = machine.get("filesystems") or {}
-    for name in _SYSTEMS:
-        if name in systems:
-            yield f"file system of {name}", f"{name} on {systems[name]}"
-    if "cache" in record:
-        yield "cache", f"cache {record['cache']}"
-    asked = (record.get("machine_factors") or {}).get("asked", {})
-    yield from ((name, f"{name} {value}") for name, value in sorted(asked.items()))
+def _place(one: Setting) -> Iterator[tuple[str, str]]:
+    """By name what the machine of a run was and was held to, in words."""
+    for name, text in one.place:
+        words = f"{name} {text}"
+        if name == "machine":
+            words = f"on {text}"
+        elif name.startswith(SYSTEM):
+            words = f"{name.removeprefix(SYSTEM)} on {text}"
+        yield name, words
+    yield from ((name, f"{name} {value}") for name, value in one.factors)
 
 
 def _sized(file: Path, record: Mapping[str, Any]) -> _Sized:
@@ -150,11 +103,11 @@ def _sized(file: Path, record: Mapping[str, Any]) -> _Sized:
     return _Sized(size_bytes=size, seconds=seconds, start=min(start, seconds))
 
 
-def _choice(setting: _Setting, name: str, runs: Sequence[_Sized], size: float) -> Choice:
+def _choice(one: Setting, name: str, runs: Sequence[_Sized], size: float) -> Choice:
     sized = [one.size_bytes for one in runs]
     smallest, largest = min(sized), max(sized)
     bare: dict[str, Any] = {
-        "machine": name, "engine": setting.engine, "nodes": setting.nodes, "cores": setting.cores
+        "machine": name, "engine": one.engine, "nodes": one.nodes, "cores": one.cores
     }  # fmt: skip
     if size > BEYOND * largest:
         return Choice(

@@ -49,10 +49,11 @@ class Observed:
 
     @property
     def key(self) -> str:
-        """The group in words: `cooley spark-scala cached=1`."""
+        """The group in words: `cooley spark-scala cached=1`; what is empty is left out."""
         plain = ("machine", "workload", "engine")
         words = [self.group[name] for name in plain if name in self.group]
-        words += [f"{name}={text}" for name, text in self.group.items() if name not in plain]
+        others = {name: text for name, text in self.group.items() if name not in plain and text}
+        words += [f"{name}={text}" for name, text in others.items()]
         return " ".join(words)
 
     @property

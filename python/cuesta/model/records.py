@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from cuesta.errors import InputError
 from cuesta.lab import record as records
 from cuesta.model import published, table
 from cuesta.model.observed import Observed
-from cuesta.units import parse_rate, parse_size
-
-_AMOUNT = "blocks"
-"""The parameter that says how much there is to do where a run makes its own input."""
-_NOT_OF_A_GROUP = ("seed", _AMOUNT)
+from cuesta.model.setting import AMOUNT, setting
 
 
 def observed(paths: Sequence[Path]) -> list[Observed]:
@@ -46,50 +40,23 @@ def _observed(path: Path) -> Observed:
         raise InputError(
             f"{path}: its answer is wrong, so that its time says nothing; leave it out"
         )
-    parameters: dict[str, Any] = record["parameters"]
+    parameters = record["parameters"]
     bytes_read = sum(one["bytes"] for one in record["inputs"])
-    if not bytes_read and _AMOUNT not in parameters:
-        raise InputError(f"{path}: has neither an input nor {_AMOUNT}; its size is not known")
-    amount, unit = (bytes_read, "input_bytes") if bytes_read else (parameters[_AMOUNT], _AMOUNT)
-    kept = {name: value for name, value in parameters.items() if name not in _NOT_OF_A_GROUP}
-    engine = str(record["engine"])
-    nodes = int(record.get("nodes") or 1)
-    cores = record["threads"] or record["machine"].get("cores_usable") or 1
-    cores = max(1, int(cores) // nodes)
+    if not bytes_read and AMOUNT not in parameters:
+        raise InputError(f"{path}: has neither an input nor {AMOUNT}; its size is not known")
+    amount, unit = (bytes_read, "input_bytes") if bytes_read else (parameters[AMOUNT], AMOUNT)
+    found = setting(record)
+    launches = found.engine.startswith(published.LAUNCHING)
     return Observed(
-        group={
-            "machine": str(record["machine"].get("cpu", "")),
-            "workload": str(record["workload"]),
-            "engine": engine,
-            "parameters": json.dumps(kept, sort_keys=True),
-        },
-        nodes=nodes,
-        cores_per_node=cores,
+        group=found.group,
+        nodes=found.nodes,
+        cores_per_node=found.cores_per_node,
         amount=float(amount),
         unit=unit,
         data_bytes=float(bytes_read) if bytes_read else None,
-        tasks=nodes * cores if engine.startswith(published.LAUNCHING) else None,
-        factors=_factors(record),
+        tasks=found.nodes * found.cores_per_node if launches else None,
+        factors=found.limits,
         seconds=float(record["statistics"]["wall_seconds"]["median"]),
         phases={},
         source=str(path),
     )
-
-
-def _factors(record: Mapping[str, Any]) -> dict[str, float]:
-    """Numbers of a node that a model may use: its limit of memory, the rates it was held to."""
-    asked = (record.get("machine_factors") or {}).get("asked", {})
-    found: dict[str, float] = {}
-    memory = [record["memory_bytes"], _size(asked.get("memory-group"))]
-    if any(memory):
-        found["memory_bytes"] = float(min(one for one in memory if one))
-    if "disk-rate" in asked:
-        count = int(asked.get("disks", 1))
-        found["disk_bytes_per_s"] = count * parse_rate(str(asked["disk-rate"]), "disk-rate")
-    if "link-rate" in asked:
-        found["link_bytes_per_s"] = parse_rate(f"{asked['link-rate']}/s", "link-rate")
-    return found
-
-
-def _size(text: object) -> int | None:
-    return None if text is None else parse_size(str(text), "memory-group")

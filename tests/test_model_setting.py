@@ -1,0 +1,88 @@
+"""A fit and an advice among runs put the same runs together: those of one setting."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta.model import fit, here, records
+from cuesta.model.predict import predict
+from test_advise_runs import record, write
+
+SIZES = (10**9, 2 * 10**9, 4 * 10**9)
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "quota": {"machine_factors": {"asked": {"cpu-quota": "0.5"}}},
+    "latency": {"machine_factors": {"asked": {"link-latency": "5ms"}}},
+    "file system of disks": {"machine_factors": {"asked": {"file-system": "xfs"}}},
+    "cache": {"cache": "input-dropped"},
+    "options": {"engine_options": {"partitions": "8"}},
+    "processor": {"machine": {"cpu": "old"}},
+    "cores of the machine": {"machine": {"cpu": "here", "cores": 64}},
+    "file system": {"machine": {"cpu": "here", "filesystems": {"output": "tmpfs"}}},
+    "store": {"inputs": [{"path": "cuesta:///x", "bytes": 10**9}]},
+    "parameters": {"parameters": {"order": "descending"}},
+}
+
+
+def groups(folder: Path) -> list[dict[str, Any]]:
+    return list(fit.fit(records.observed([folder]), [folder.name], 0)["groups"])
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_makes_another_choice_makes_another_group(name: str, tmp_path: Path) -> None:
+    """A fit had one group for runs under a quota and without, whose times differ tenfold."""
+    write(tmp_path, [record("native", 10**9, 3.0), record("native", 10**9, 30.0) | CHANGES[name]])
+    assert len(here.choices("sort", 1e9, [tmp_path])) == 2
+    assert [len(one["runs"]) for one in groups(tmp_path)] == [1, 1]
+
+
+def test_a_seed_and_the_place_of_a_cluster_make_neither(tmp_path: Path) -> None:
+    several = {"nodes": 2, "threads": 4}
+    made = [
+        record("spark", 10**9, 3.0)
+        | {"parameters": {"seed": seed}, "engine_options": {"master": f"spark://n:{seed}"}}
+        | several
+        for seed in (1, 2)
+    ]
+    write(tmp_path, made)
+    assert len(here.choices("sort", 1e9, [tmp_path])) == 1
+    assert [len(one["runs"]) for one in groups(tmp_path)] == [2]
+
+
+def test_numbers_that_a_model_has_terms_for_make_choices_and_one_group(tmp_path: Path) -> None:
+    links = {"link-rate": "1gbit", "link-nodes": "2"}
+    made = [
+        record("mpi", 10**9, 3.0),
+        record("mpi", 10**9, 3.0) | {"memory_bytes": 2**31},
+        record("mpi", 10**9, 3.0) | {"threads": 4},
+        record("mpi", 10**9, 3.0) | {"machine_factors": {"asked": {"disk-rate": "50MB/s"}}},
+        record("mpi", 10**9, 3.0) | {"nodes": 2, "threads": 4, "machine_factors": {"asked": links}},
+    ]
+    write(tmp_path, made)
+    assert len(here.choices("sort", 1e9, [tmp_path])) == len(made)
+    (only,) = groups(tmp_path)
+    assert len(only["runs"]) == len(made)
+
+
+def test_a_question_with_a_quota_is_not_answered_by_runs_without(tmp_path: Path) -> None:
+    known, asked = tmp_path / "known", tmp_path / "asked"
+    for folder in (known, asked):
+        folder.mkdir()
+    write(known, [record("native", size, 3e-9 * size) for size in SIZES])
+    write(asked, [record("native", SIZES[-1], 9.0) | CHANGES["quota"]])
+    model = fit.fit(records.observed([known]), ["known"], 0)
+    (question,) = records.observed([asked])
+    found = predict(model, question)
+    assert found.refused.startswith("no runs of here sort native")
+    assert "factors=cpu-quota 0.5" in found.refused
+
+
+def test_every_record_has_the_same_names_of_a_group(tmp_path: Path) -> None:
+    """A name that the runs lack would not be looked at in a question."""
+    write(tmp_path, [record("native", 10**9, 3.0) | one for one in CHANGES.values()])
+    names = [list(one.group) for one in records.observed([tmp_path])]
+    assert all(first == second for first, second in itertools.pairwise(names))
