@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuesta.cli import typed
+from cuesta.cli.model_backtest import backtest
 from cuesta.cli.model_fit import fit, predict
 from cuesta.cli.model_machines import findings, machines
 from cuesta.cli.model_replay import ReplayOptions, replay
@@ -26,6 +27,7 @@ def register(app: typer.Typer) -> None:
     )
     group.command("fit")(fit)
     group.command("predict")(predict)
+    group.command("backtest")(backtest)
     group.command("crossover")(crossover)
     group.command("replay", help=replay.__doc__)(typed.command(ReplayOptions, replay))
     group.command("machines")(machines)

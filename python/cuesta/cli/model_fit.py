@@ -32,7 +32,7 @@ def fit(
     as_json: Annotated[bool, typer.Option("--json", help="Print the model.")] = False,
 ) -> None:
     """Fit a model to runs; say how well it predicts those that it was not given."""
-    _numpy()
+    needs_numpy()
     from cuesta.model import fit as fits
     from cuesta.model import records
 
@@ -63,7 +63,7 @@ def predict(
     Adds the columns predicted_s, low_s, high_s and refused. Where lines have the time that was
     measured, says how near the predictions came.
     """
-    _numpy()
+    needs_numpy()
     from cuesta.model import predict as predictions
     from cuesta.model import table
 
@@ -88,7 +88,7 @@ def _questions(path: Path) -> Table:
     return table.of_runs(records.observed([path]))
 
 
-def _numpy() -> None:
+def needs_numpy() -> None:
     """NumPy is not in the core package."""
     try:
         import numpy  # noqa: F401

@@ -201,7 +201,8 @@ def _no_room(asked: Observed, copies: int) -> str:
     held = (asked.cache_bytes or 0.0) / 2**30
     needed = copies * (asked.data_bytes or 0.0) / asked.nodes / 2**30
     return (
-        f"{copies} cop{'y' if copies == 1 else 'ies'} of the data need {needed:.3g} GiB of a"
+        f"{'1 copy of the data needs' if copies == 1 else f'{copies} copies of the data need'}"
+        f" {needed:.3g} GiB of a"
         f" node's {held:.3g} GiB for cached data, and no run was short of it; measure one"
     )
 

@@ -1,0 +1,90 @@
+"""Runs on more nodes are held back, predicted from those on fewer, and compared."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta.cli.app import call
+from cuesta.model import table
+from cuesta.model.backtest import held_back, together
+from modelkit import SHAPES, published, runs, write
+
+
+def law(nodes: int, blocks: int) -> float:
+    """Two seconds to start, 20 ms for a block of a core."""
+    return 2.0 + 0.02 * blocks / (4 * nodes)
+
+
+def backtest(tmp_path: Path, lines: list[dict[str, Any]], capsys: Any) -> list[dict[str, Any]]:
+    file = write(tmp_path / "runs.csv", lines)
+    assert call(["model", "backtest", str(file), "--json"]) == 0
+    return list(json.loads(capsys.readouterr().out))
+
+
+def test_runs_on_more_nodes_are_asked_of_those_on_fewer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = backtest(tmp_path, runs(law), capsys)
+    assert [(one["nodes_max"], one["fitted"], one["asked"]) for one in found] == [
+        (2, 4, 4),
+        (4, 6, 2),
+    ]  # Up to 1 node there are too few runs for a model.
+    for one in found:
+        assert len(one["errors"]) == one["within"] == one["asked"]
+        assert max(map(abs, one["errors"])) < 0.1
+
+
+def test_runs_that_turn_slow_on_more_nodes_are_shown_as_missed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only what lies beyond the fitted nodes may be in the errors, and with its sign."""
+
+    def turned(nodes: int, blocks: int) -> float:
+        return law(nodes, blocks) * (3.0 if nodes > 4 else 1.0)
+
+    last = backtest(tmp_path, runs(turned), capsys)[-1]
+    assert last["within"] == 0
+    assert all(error == pytest.approx(1 / 3 - 1, abs=0.05) for error in last["errors"])
+    assert call(["model", "backtest", str(tmp_path / "runs.csv")]) == 0
+    head, *_, total = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["group", "fitted"]
+    assert total.split()[0] == "all"
+    assert re.search(r"-6\d %", total)
+
+
+def test_refused_questions_are_counted_with_their_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    far = [*SHAPES, (400, 400 * 96)]
+    (*_, last) = backtest(tmp_path, runs(law, far), capsys)
+    assert (last["asked"], last["errors"]) == (1, [])
+    assert "more than 16 times the 8 of the largest run" in last["refused"][0]
+    assert together("x", []).median_error is None
+
+
+def test_without_runs_on_several_numbers_of_nodes_it_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path / "runs.csv", runs(law, [(1, 100), (1, 200), (1, 300)]))
+    assert call(["model", "backtest", str(file)]) == 0
+    assert "nothing to hold back" in capsys.readouterr().out
+
+
+def test_published_runs_on_more_nodes_are_predicted() -> None:
+    """The bars that larger published runs will be held to, on those that we may look at."""
+    observed = table.read(published(), timed=True).observed
+    parts = list(held_back(observed, 0))
+    found = together("all", parts)
+    assert found.median_error is not None
+    assert found.median_error < 0.1
+    assert found.within >= 0.8 * len(found.errors)
+    assert len(found.errors) >= found.asked / 2
+    for one in parts:
+        assert one.median_error is None or one.median_error < 0.15 or "mpi" in one.name
+    assert not any(math.isnan(error) for error in found.errors)
