@@ -14,6 +14,8 @@ pytest.importorskip("pyarrow")
 
 from cuesta.cli.app import call
 from cuesta.errors import InputError
+from cuesta.report.records import to_run
+from cuesta.report.whatif import what_if
 from labkit import vector_files
 from sparkkit import engine, run, same_as_native, spark, trial
 
@@ -149,3 +151,9 @@ def test_the_record_has_what_the_event_log_says(tmp_path: Path) -> None:
     (stage,) = record["stages"]
     assert stage["tasks"] == 4
     assert 0 <= stage["began"] < stage["began"] + stage["seconds"] <= record["wall_seconds"] + 0.01
+    assert len(stage["each"]["task_seconds"]) == 4
+    assert sum(stage["each"]["task_seconds"]) == pytest.approx(log["task_seconds"], abs=0.01)
+    replayed = what_if(to_run(record, "a"))
+    assert replayed is not None
+    assert replayed.tasks == 4
+    assert replayed.describes_the_run

@@ -10,7 +10,7 @@ import pytest
 
 from cuesta.engines.spark.eventlog import EventLog, facts, stages
 from cuesta.engines.spark.losses import losses
-from cuesta.trial import Stage
+from cuesta.trial import TASKS_MAX, Stage, kept_tasks
 
 
 def job(number: int, stages: list[int], group: str | None) -> dict[str, Any]:
@@ -119,6 +119,38 @@ def test_stages_of_a_group_have_their_times() -> None:
         Stage(name="map at X.py:1", began=5.0, seconds=2.0, tasks=4),
         Stage(name="map at X.py:1", began=5.5, seconds=1.5, tasks=4),
     ]
+
+
+def test_tasks_of_a_stage_have_what_they_measured_in_the_order_of_their_launch() -> None:
+    info = {"Stage ID": 0, "Submission Time": 1000, "Completion Time": 9000}
+    late, early, failed = (task(0, **METRICS) for _ in range(3))
+    late["Task Info"] |= {"Launch Time": 2000, "Finish Time": 9000}
+    failed["Task Info"] |= {"Failed": True}
+    whole = {"Event": "SparkListenerStageCompleted", "Stage Info": info}
+    again = {**whole, "Stage Info": info | {"Stage Attempt ID": 1, "Submission Time": 9100}}
+    first, second = stages([job(0, [0], "a"), late, early, failed, whole, again], "a")
+    assert first.each == {
+        "task_seconds": (2.0, 7.0),
+        "scheduler_delay_seconds": (0.4, 5.4),
+        "fetch_wait_seconds": (0.02, 0.02),
+        "gc_seconds": (0.05, 0.05),
+        "serialize_seconds": (0.4, 0.4),
+        "input_bytes": (1000, 1000),
+        "exchange_bytes": (11, 11),
+        "output_bytes": (21, 21),
+    }
+    # Tasks are of one attempt of a stage; no time of processors, as Spark has none of Python.
+    assert second.each == {}
+
+
+def test_no_more_tasks_than_a_record_holds_are_kept() -> None:
+    made = [
+        Stage(name=str(at), began=at, seconds=1, tasks=TASKS_MAX // 2, each={"task_seconds": many})
+        for at, many in enumerate([(1.0,) * (TASKS_MAX // 2)] * 3)
+    ]
+    kept = kept_tasks(made)
+    assert [len(one.each) for one in kept] == [1, 1, 0]
+    assert [one.tasks for one in kept] == [TASKS_MAX // 2] * 3
 
 
 def ended(stage: int, index: int, seconds: int, reason: str = "Success") -> dict[str, Any]:

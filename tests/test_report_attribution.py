@@ -147,6 +147,35 @@ def test_a_run_elsewhere_or_without_a_time_line_has_none() -> None:
         assert attribution(to_run(kit.native() | {"timeline": wrong}, "a")) is None
 
 
+def test_a_run_elsewhere_is_told_by_the_log_of_its_tasks() -> None:
+    """Two seconds of two cores: tasks took 3 s, and one core had none at the end of a stage."""
+    log = {
+        "task_seconds": 3.0, "cpu_seconds": 9.0, "gc_seconds": 0.25, "fetch_wait_seconds": 0.5,
+        "scheduler_delay_seconds": 1.0, "tail_seconds": 0.5
+    }  # fmt: skip
+    bare = kit.native() | {"phases": [], "wall_seconds": 2.0, "threads": 2, "engine_log": log}
+    hadoop = bare | {
+        "versions": {"hadoop": "3.5.0 on YARN"},
+        "stages": [{"each": {"cpu_seconds": [0.5, 0.75]}}],
+    }
+    whole = {
+        causes.COMPUTING: 1.0,
+        causes.COLLECTION: 0.25,
+        causes.NETWORK: 0.5,
+        causes.SCHEDULER: 1.0,
+        causes.UNSEEN: 0.25,
+        causes.SKEW: 0.5,
+        causes.IDLE: 0.5,
+    }
+    assert found(hadoop).core_seconds == pytest.approx(whole)
+    assert found(hadoop).main_wait == causes.SCHEDULER
+    # A log that knows only a part of the processors' time of a task does not say what was computed.
+    spark = bare | {"engine_options": {"master": "spark://host:7077"}}
+    rest = {causes.COMPUTING: 0.0, causes.UNSEEN: 1.25}
+    expected = {name: value for name, value in (whole | rest).items() if value}
+    assert found(spark).core_seconds == pytest.approx(expected)
+
+
 @given(st.lists(st.floats(0, 5), min_size=6, max_size=6))
 def test_all_causes_add_up_to_all_cores(amounts: list[float]) -> None:
     own, busy, wait, throttled, start, logged = amounts

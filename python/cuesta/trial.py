@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +90,49 @@ class Stage:
         Until its last task had ended.
     tasks
         How many it has.
+    each
+        By name of a measure one number for each task that succeeded, in the order they were
+        launched; see `TASK_MEASURES`. Empty where the engine does not know, or has too many tasks.
     """
 
     name: str
     began: float
     seconds: float
     tasks: int
+    each: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+TASK_MEASURES = {
+    "task_seconds": "from its launch to its end",
+    "scheduler_delay_seconds": "of them, until it ran, and until its end was known",
+    "fetch_wait_seconds": "of them, waiting for bytes of other tasks",
+    "gc_seconds": "of them, garbage collection",
+    "serialize_seconds": "of them, reading and writing what it was sent and found",
+    "cpu_seconds": "time of processors, only where all processes of a task are in it",
+    "input_bytes": "read",
+    "exchange_bytes": "got from other tasks",
+    "output_bytes": "written",
+}
+"""What a task of a `Stage` may have measured; what is missing was not measured, or is 0."""
+TASKS_MAX = 10_000
+"""So many tasks of a run are kept, in whole stages, the first ones."""
+
+
+def measured(tasks: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, ...]]:
+    """`Stage.each` of tasks: to the millisecond, and without measures that are 0 in all of them."""
+    columns = {name: tuple(round(one.get(name, 0.0), 3) for one in tasks) for name in TASK_MEASURES}
+    return {name: column for name, column in columns.items() if any(column)}
+
+
+def kept_tasks(stages: Iterable[Stage]) -> list[Stage]:
+    """The stages, without `each` of those with which tasks would be more than `TASKS_MAX`."""
+    left = TASKS_MAX
+    kept = []
+    for stage in stages:
+        count = max(map(len, stage.each.values()), default=0)
+        left -= count
+        kept.append(stage if left >= 0 else replace(stage, each={}))
+    return kept
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,8 +25,9 @@ SETUP_PHASES = ("start", "load")
 
 Record = dict[str, Any]
 
-_COLUMN = re.compile(r"\[[\s\d.,-]*\]")
-"""Numbers of a column, each on a line of its own; names of devices have no such brackets."""
+_COLUMN = re.compile(r"\[\n[\s\d.,e+-]*\]")
+"""Numbers of a column, each on a line of its own; a text has no line feed in JSON."""
+_COLUMNS_IN = ("stages", "timeline")
 
 _MEASURES = {"_bytes_per_s": "bytes", "_rows_per_s": "rows", "_flops_per_s": "flops"}
 _WARM_READ = "file_read_warm_bytes_per_s"
@@ -186,12 +187,18 @@ def phase_row(phase: Phase, ceilings: Mapping[str, float] | None) -> Record:
 
 
 def write(record: Record, folder: Path) -> None:
-    """Write the record into an answer folder, each column of its time line on one line."""
-    others = {name: value for name, value in record.items() if name != "timeline"}
+    """Write the record into an answer folder, each column of its time line on one line.
+
+    So is each column of its tasks.
+    """
+    others = {name: value for name, value in record.items() if name not in _COLUMNS_IN}
     text = json.dumps(others, indent=2, ensure_ascii=False)
-    if "timeline" in record:
-        columns = _COLUMN.sub(_on_one_line, json.dumps(record["timeline"], indent=2))
-        text = text.removesuffix("\n}") + f',\n  "timeline": {columns}\n}}'
+    for name in _COLUMNS_IN:
+        if name in record:
+            columns = _COLUMN.sub(
+                _on_one_line, json.dumps(record[name], indent=2, ensure_ascii=False)
+            )
+            text = text.removesuffix("\n}") + f',\n  "{name}": {columns}\n}}'
     (folder / FILE_NAME).write_text(f"{text}\n", encoding="utf-8")
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cuesta.report.records import Fields, Run, mapping, number
+from cuesta.report.records import Fields, Run, mapping, number, objects
 
 COMPUTING = "computing"
 COLLECTION = "garbage collection"
@@ -38,6 +38,7 @@ QUOTA = "held back by a quota"
 NETWORK = "waiting for the network"
 SCHEDULER = "waiting for the scheduler"
 SKEW = "waiting for the last tasks"
+UNSEEN = "in tasks, not seen in what"
 IDLE = "idle"
 
 ORDER = (
@@ -52,11 +53,12 @@ ORDER = (
     OTHERS,
     SCHEDULER,
     SKEW,
+    UNSEEN,
     IDLE,
 )
-WORK = (COMPUTING, IDLE)
+WORK = (COMPUTING, UNSEEN, IDLE)
 """Not a cause that something else than the program could take away."""
-NEEDED = (COMPUTING, COLLECTION, SERIALIZATION, STARTING)
+NEEDED = (COMPUTING, COLLECTION, SERIALIZATION, UNSEEN, STARTING)
 """What a run needs however little it waits, unless that itself is taken away."""
 NAMED_SHARE = 0.1
 """From this share on, a cause is named in a sentence."""
@@ -116,33 +118,86 @@ class Attribution:
         return most if most is not None and self.share(most) >= NAMED_SHARE else None
 
 
-def attribution(run: Run) -> Attribution | None:
-    """Where the time of a run's cores went; None where its record has no time line of them.
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """An interval of the time line, and the time of the run's cores in it by cause."""
 
-    The time line is that of the machine the run was started on: a run whose tasks were elsewhere
-    has none here.
+    begin: float
+    length: float
+    core_seconds: Mapping[str, float]
+
+
+def attribution(run: Run) -> Attribution | None:
+    """Where the time of a run's cores went; None where its record does not say.
+
+    The time line is that of the machine the run was started on. Of a run whose tasks were elsewhere
+    the engine's log of its tasks tells, as far as it goes.
     """
-    line = run.object("timeline")
-    ends = _numbers(line.get("seconds"))
-    cores = int(run.number("threads") or 0)
-    machine_cores = number(run.object("machine").get("cores_usable")) or cores
-    if not ends or ends[-1] <= 0 or not 1 <= cores <= machine_cores or _is_elsewhere(run):
-        return None
+    parts = spans(run)
+    if not parts:
+        return _of_tasks(run) if is_elsewhere(run) else None
     spent = dict.fromkeys(ORDER, 0.0)
     start = sum(phase.seconds for phase in run.phases if phase.name == "start")
-    begin = 0.0
-    for interval in _intervals(line, ends):
-        length = interval.length
-        part = min(1.0, max(0.0, start - begin) / length) if length > 0 else 0.0
-        for cause, seconds in interval.divided(cores, machine_cores).items():
+    for one in parts:
+        part = min(1.0, max(0.0, start - one.begin) / one.length) if one.length > 0 else 0.0
+        for cause, seconds in one.core_seconds.items():
             spent[STARTING] += part * seconds
             spent[cause] += (1 - part) * seconds
-        begin += length
     log = run.object("engine_log")
     _divide(spent, COMPUTING, _LOGGED_COMPUTING, log)
     _divide(spent, IDLE, _LOGGED_IDLE, log)
     found = {cause: seconds for cause, seconds in spent.items() if seconds > 0}
-    return Attribution(cores=cores, wall_seconds=ends[-1], core_seconds=found)
+    end = parts[-1].begin + parts[-1].length
+    return Attribution(cores=int(run.number("threads") or 0), wall_seconds=end, core_seconds=found)
+
+
+def spans(run: Run) -> list[Span]:
+    """The intervals of a run's time line; none where it is not of the machine of its tasks."""
+    line = run.object("timeline")
+    ends = _numbers(line.get("seconds"))
+    cores = int(run.number("threads") or 0)
+    machine_cores = number(run.object("machine").get("cores_usable")) or cores
+    if not ends or ends[-1] <= 0 or not 1 <= cores <= machine_cores or is_elsewhere(run):
+        return []
+    found, begin = [], 0.0
+    for interval in _intervals(line, ends):
+        divided = interval.divided(cores, machine_cores)
+        found.append(Span(begin=begin, length=interval.length, core_seconds=divided))
+        begin += interval.length
+    return found
+
+
+def _of_tasks(run: Run) -> Attribution | None:
+    """By the sums over tasks that the engine's log has; what these do not tell apart is unseen."""
+    log, cores = run.object("engine_log"), int(run.number("threads") or 0)
+    tasks, wall = number(log.get("task_seconds")) or 0.0, run.number("wall_seconds") or 0.0
+    if cores < 1 or wall <= 0 or tasks <= 0:
+        return None
+    start = sum(phase.seconds for phase in run.phases if phase.name == "start")
+    # Only where all processes of tasks are in it do tasks have it, too.
+    each = [mapping(one.get("each")) for one in objects(run.fields.get("stages"))]
+    processors = sum(sum(_numbers(one.get("cpu_seconds"))) for one in each)
+    logged = {
+        cause: sum(number(log.get(name)) or 0.0 for name in names)
+        for cause, names in (_LOGGED_COMPUTING | _LOGGED_IDLE).items()
+    }
+    inside = [COLLECTION, SERIALIZATION]
+    wanted = {
+        STARTING: start * cores,
+        **{cause: seconds for cause, seconds in logged.items() if cause != SKEW},
+        COMPUTING: processors - sum(logged[cause] for cause in inside),
+        UNSEEN: tasks - sum(logged[cause] for cause in (NETWORK, SCHEDULER)) - processors,
+        SKEW: logged[SKEW],
+    }
+    if not processors:
+        wanted[UNSEEN] -= sum(logged[cause] for cause in inside)
+    left, spent = cores * wall, dict.fromkeys(ORDER, 0.0)
+    for cause, seconds in wanted.items():
+        spent[cause] = min(left, max(0.0, seconds))
+        left -= spent[cause]
+    spent[IDLE] = left
+    found = {cause: seconds for cause, seconds in spent.items() if seconds > 0}
+    return Attribution(cores=cores, wall_seconds=wall, core_seconds=found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +312,7 @@ def _divide(
         spent[cause] += moved
 
 
-def _is_elsewhere(run: Run) -> bool:
+def is_elsewhere(run: Run) -> bool:
     """Whether the tasks were on other machines than the one that was watched, or may have been."""
     options = run.object("engine_options")
     is_dask_elsewhere = bool(options.get("scheduler"))

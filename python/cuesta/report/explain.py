@@ -34,6 +34,7 @@ from cuesta.report.findings import (
     whole_seconds,
 )
 from cuesta.report.records import SETUP_PHASES, Group, Run, read_groups
+from cuesta.report.whatif import WhatIf, what_if
 from cuesta.report.words import agreement, answer, ceiling_name, limits, typed, verdict
 from cuesta.workloads.question import question
 
@@ -80,6 +81,7 @@ def lines(group: Group) -> Iterator[str]:
         yield _printable(f"Cores: {found.cores} for {n.duration(found.wall_seconds)}")
         yield from _causes(found)
     yield from _titled("Bound by", _bounds(run) + _waits(found))
+    yield from _replay(what_if(run))
     yield from _titled("Faster", _faster(run, finding))
     yield from _titled("Beware", [alarm.text for alarm in alarms(group, finding)])
 
@@ -149,6 +151,28 @@ def _waits(found: Attribution | None) -> list[str]:
         f"Its cores spent {n.percent(found.share(cause))} of their time "
         f"{_SPENT.get(cause, f'on {cause}')}. If that were free, it would take {would}."
     ]
+
+
+def _replay(found: WhatIf | None) -> Iterator[str]:
+    """What a replay of the tasks takes without each cause that is worth a line."""
+    if found is None:
+        return
+    took = n.duration(found.wall_seconds)
+    tasks, cores = n.plural(found.tasks, "task"), n.plural(found.cores, "core")
+    asis = n.duration(found.replayed_seconds)
+    head = f"The {tasks} of its log, replayed on {cores}, take {asis}; the run took {took}."
+    if not found.describes_the_run:
+        yield from _titled("What if", [f"{head} So a replay does not describe it."])
+        return
+    if not found.without:
+        yield from _titled("What if", [f"{head} Without any one wait it would be hardly faster."])
+        return
+    yield from _titled("What if", [f"{head} At best it would take:"])
+    width = max(map(len, found.without))
+    for cause, seconds in found.without.items():
+        less = n.percent(1 - seconds / found.wall_seconds)
+        line = f"{n.duration(seconds):>10} without {cause:<{width}} {less:>5} less"
+        yield f"    {_printable(line)}".rstrip()
 
 
 def _bounds(run: Run) -> list[str]:

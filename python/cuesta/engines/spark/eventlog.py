@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cuesta.trial import Stage
+from cuesta.trial import Stage, kept_tasks, measured
 
 Event = dict[str, Any]
 Facts = dict[str, float]
@@ -106,7 +106,8 @@ def facts(events: Iterable[Event], group: str) -> Facts:
         elif kind == "SparkListenerStageCompleted":
             completed += event["Stage Info"]["Stage ID"] in stages
         elif kind == "SparkListenerTaskEnd" and event["Stage ID"] in stages:
-            _add(sums, event)
+            for name, value in _found(event).items():
+                sums[name] = sums.get(name, 0) + value
             info = event["Task Info"]
             span = info["Launch Time"] / 1e3, info["Finish Time"] / 1e3
             tasks.setdefault(event["Stage ID"], []).append(span)
@@ -128,24 +129,45 @@ def stages(events: Iterable[Event], group: str) -> list[Stage]:
     An attempt that failed and was made again counts as a stage of its own.
     """
     wanted: set[int] = set()
+    tasks: dict[tuple[int, int], list[Event]] = {}
     found = []
     for event in events:
         if event["Event"] == "SparkListenerJobStart":
             if (event.get("Properties") or {}).get("spark.jobGroup.id") == group:
                 wanted.update(event["Stage IDs"])
+        elif event["Event"] == "SparkListenerTaskEnd":
+            info = event["Task Info"]
+            if not (info["Failed"] or info["Killed"]) and event.get("Task Metrics"):
+                number = event["Stage ID"], event.get("Stage Attempt ID", 0)
+                tasks.setdefault(number, []).append(event)
         elif event["Event"] == "SparkListenerStageCompleted":
             info = event["Stage Info"]
             began, ended = info.get("Submission Time"), info.get("Completion Time")
             if info["Stage ID"] in wanted and began and ended:
+                own = tasks.get((info["Stage ID"], info.get("Stage Attempt ID", 0)), [])
                 found.append(
                     Stage(
                         name=_stage_name(info),
                         began=began / 1e3,
                         seconds=max(0, ended - began) / 1e3,
                         tasks=int(info.get("Number of Tasks", 0)),
+                        each=_each(own),
                     )
                 )
-    return sorted(found, key=lambda stage: stage.began)[:STAGES_MAX]
+    return kept_tasks(sorted(found, key=lambda stage: stage.began)[:STAGES_MAX])
+
+
+def _each(tasks: Iterable[Event]) -> dict[str, tuple[float, ...]]:
+    """What tasks measured, as `Stage.each` has it; Spark knows no time of processors of Python."""
+    rows = []
+    for event in sorted(tasks, key=lambda one: one["Task Info"]["Launch Time"]):
+        found = _found(event)
+        found["serialize_seconds"] += found["deserialize_seconds"]
+        found["exchange_bytes"] = found["shuffle_read_bytes"]
+        found["output_bytes"] += found["shuffle_write_bytes"]
+        del found["cpu_seconds"]
+        rows.append(found)
+    return measured(rows)
 
 
 def _stage_name(info: Mapping[str, Any]) -> str:
@@ -154,8 +176,8 @@ def _stage_name(info: Mapping[str, Any]) -> str:
     return re.sub(r"\bat /.*/", "at ", name)[:NAME_CHARACTERS_MAX]
 
 
-def _add(sums: Facts, event: Event) -> None:
-    """Add what a task that has ended says."""
+def _found(event: Event) -> Facts:
+    """What a task that has ended says."""
     info, metrics = event["Task Info"], event.get("Task Metrics") or {}
     task_seconds = (info["Finish Time"] - info["Launch Time"]) / 1e3
     found = {name: metrics.get(key, 0) * unit for name, (key, unit) in _SECONDS.items()}
@@ -165,7 +187,7 @@ def _add(sums: Facts, event: Event) -> None:
     delay = task_seconds - getting_seconds - sum(found[name] for name in busy)
     read = metrics.get("Shuffle Read Metrics") or {}
     blocks = sum(read.get(key, 0) for key in _SHUFFLE_BLOCKS)
-    found |= {
+    return found | {
         # A task that reads what others have shuffled reduces; any other one maps.
         "map_run_seconds": 0.0 if blocks else found["run_seconds"],
         "reduce_run_seconds": found["run_seconds"] if blocks else 0.0,
@@ -179,8 +201,6 @@ def _add(sums: Facts, event: Event) -> None:
         **{name: metrics.get(key, 0) for name, key in _BYTES.items()},
         **{name: _inner(metrics, *keys) for name, keys in _INNER.items()},
     }
-    for name, value in found.items():
-        sums[name] = sums.get(name, 0) + value
 
 
 def _inner(metrics: Mapping[str, Any], group: str, key: str) -> int:

@@ -1,0 +1,222 @@
+"""How long a run would have taken without one cause of its time: a replay of its tasks.
+
+The engine's log has the time of each task and some of what it waited for. The rest is divided by
+the task's time of processors where that is known, else by the time line of the machine. The tasks
+are run again, as numbers, in the order they were launched, on as many cores: once as they were, and
+once for each cause without what it took of each task, of the time between stages, and of the start.
+What a run would gain is at most that: waits may hide others.
+
+Source: the blocked times of Ousterhout et al., NSDI 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cuesta.model.replay import Cluster, replay
+from cuesta.model.tasks import Stage
+from cuesta.report.attribution import (
+    COLLECTION,
+    COMPUTING,
+    MEMORY,
+    NETWORK,
+    OTHERS,
+    QUOTA,
+    SCHEDULER,
+    SERIALIZATION,
+    SKEW,
+    STARTING,
+    STORAGE,
+    UNSEEN,
+    Span,
+    spans,
+)
+from cuesta.report.records import Fields, Run, mapping, number, objects
+
+AWAY_MAX = 0.2
+"""A replay that takes so much more or less than the run does not describe it."""
+GAIN_LEAST = 0.02
+"""A cause without which the run gains less is not worth a line."""
+CLOCK_SECONDS = 1e-3
+"""The unit of the engines' clocks."""
+STAGES_MAX = 1000
+TASKS_MAX = 20_000
+
+_LOGGED = {
+    SCHEDULER: "scheduler_delay_seconds",
+    NETWORK: "fetch_wait_seconds",
+    COLLECTION: "gc_seconds",
+    SERIALIZATION: "serialize_seconds",
+}
+_SEEN = (COMPUTING, STORAGE, MEMORY, QUOTA, OTHERS)
+"""What the time line tells apart of the rest of a task."""
+
+Parts = dict[str, float]
+"""Seconds by cause; they add up to the whole."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf:
+    """What a replay says.
+
+    Attributes
+    ----------
+    tasks, cores
+        How many tasks, on how many cores.
+    wall_seconds, replayed_seconds
+        What the run took, and what the replay of it as it was takes.
+    without
+        By cause, about the least that the run would take without it, longest gain first.
+    """
+
+    tasks: int
+    cores: int
+    wall_seconds: float
+    replayed_seconds: float
+    without: Mapping[str, float]
+
+    @property
+    def describes_the_run(self) -> bool:
+        """Whether the replay takes about as long as the run did."""
+        return abs(self.replayed_seconds / self.wall_seconds - 1) <= AWAY_MAX
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Piece:
+    """A stage, or the time before one: what each of its tasks spent, and what it waits for."""
+
+    tasks: Sequence[Parts]
+    after: tuple[int, ...]
+
+
+def what_if(run: Run) -> WhatIf | None:
+    """The replay of a run's tasks; None where its record has no times of them."""
+    cores = int(run.number("threads") or 0)
+    wall = run.number("wall_seconds") or 0.0
+    rows = [one for one in objects(run.fields.get("stages"))[:STAGES_MAX] if _ends(one)[1] > 0]
+    if cores < 1 or wall <= 0 or not any(_column(one, "task_seconds") for one in rows):
+        return None
+    pieces = _pieces(run, sorted(rows, key=_ends), wall)
+    count = sum(len(one.tasks) for one in pieces[1::2])
+    asis = _replayed(pieces, cores, "") if count <= TASKS_MAX else 0.0
+    if asis <= 0:
+        return None
+    causes = dict.fromkeys(name for one in pieces for task in one.tasks for name in task)
+    found = {
+        cause: wall * _replayed(pieces, cores, cause) / asis
+        for cause in [*causes, SKEW]
+        if cause not in (COMPUTING, UNSEEN)
+    }
+    gaining = {cause: s for cause, s in found.items() if s <= (1 - GAIN_LEAST) * wall}
+    return WhatIf(
+        tasks=count,
+        cores=cores,
+        wall_seconds=wall,
+        replayed_seconds=asis,
+        without=dict(sorted(gaining.items(), key=lambda one: one[1])),
+    )
+
+
+def _replayed(pieces: Sequence[_Piece], cores: int, without: str) -> float:
+    """Seconds of all pieces, without what a cause took."""
+    stages = []
+    for index, one in enumerate(pieces):
+        seconds = [sum(s for cause, s in task.items() if cause != without) for task in one.tasks]
+        if without == SKEW:
+            seconds = [sum(seconds) / len(seconds)]
+        stages.append(
+            Stage(
+                name=str(index),
+                count=len(one.tasks),
+                after=one.after,
+                place="disk",
+                cpu_s=tuple(seconds),
+                input_bytes=(0.0,),
+                exchange_bytes=(0.0,),
+                output_bytes=(0.0,),
+            )
+        )
+    return replay(stages, Cluster(nodes=1, cores=cores)).seconds
+
+
+def _pieces(run: Run, rows: Sequence[Fields], wall: float) -> list[_Piece]:
+    """Before each stage the time since those that it may have waited for; at the end the rest."""
+    line = spans(run)
+    start = sum(phase.seconds for phase in run.phases if phase.name == "start")
+    ends = [_ends(one) for one in rows]
+    found: list[_Piece] = []
+    for row, (began, ended) in zip(rows, ends, strict=True):
+        before = _before(ends, began)
+        since = max((ends[index][1] for index in before), default=0.0)
+        after = tuple(2 * index + 1 for index in before)
+        found.append(_Piece(tasks=[_between(line, since, began, start)], after=after))
+        tasks = _tasks(row, _window(line, began, ended)) or [{COMPUTING: ended - began}]
+        found.append(_Piece(tasks=tasks, after=(len(found) - 1,)))
+    last = _before(ends, wall)
+    since = max((ends[index][1] for index in last), default=0.0)
+    after = tuple(2 * index + 1 for index in last)
+    return [*found, _Piece(tasks=[_between(line, since, wall, start)], after=after)]
+
+
+def _before(ends: Sequence[tuple[float, float]], began: float) -> list[int]:
+    """The stages that had ended by then, without those that others of them had waited for."""
+    ended = [index for index, (_, end) in enumerate(ends) if end <= began + CLOCK_SECONDS]
+    latest = max((ends[index][0] for index in ended), default=0.0)
+    return [index for index in ended if ends[index][1] > latest + CLOCK_SECONDS]
+
+
+def _between(line: Sequence[Span], begin: float, end: float, start: float) -> Parts:
+    """The time between stages, in which a leader works alone; up to `start` the engine starts."""
+    starting = max(0.0, min(start, end) - begin)
+    rest = max(0.0, end - begin - starting)
+    parts = {cause: rest * part for cause, part in _window(line, begin + starting, end).items()}
+    return ({STARTING: starting} if starting else {}) | parts
+
+
+def _window(line: Sequence[Span], begin: float, end: float) -> Parts:
+    """Parts of what cores that were not idle did in some time; of nothing, all is computing."""
+    spent = dict.fromkeys(_SEEN, 0.0)
+    for one in line:
+        overlap = min(end, one.begin + one.length) - max(begin, one.begin)
+        if overlap > 0:
+            for cause in _SEEN:
+                spent[cause] += one.core_seconds[cause] * overlap / one.length
+    whole = sum(spent.values())
+    if whole <= 0:
+        return {COMPUTING: 1.0}
+    return {cause: seconds / whole for cause, seconds in spent.items() if seconds > 0}
+
+
+def _tasks(row: Fields, window: Parts) -> list[Parts]:
+    """What each task of a stage spent its time on."""
+    columns = {cause: _column(row, name) for cause, name in _LOGGED.items()}
+    processors = _column(row, "cpu_seconds")
+    found = []
+    for index, whole in enumerate(_column(row, "task_seconds")):
+        left, parts = whole, dict[str, float]()
+        for cause, column in columns.items():
+            seconds = min(left, column[index]) if index < len(column) else 0.0
+            if seconds > 0:
+                parts[cause] = seconds
+                left -= seconds
+        if index < len(processors):
+            inside = sum(parts.get(cause, 0.0) for cause in (COLLECTION, SERIALIZATION))
+            computing = min(left, max(0.0, processors[index] - inside))
+            found.append(parts | {COMPUTING: computing, UNSEEN: left - computing})
+        else:
+            found.append(parts | {cause: left * part for cause, part in window.items()})
+    return found
+
+
+def _ends(row: Fields) -> tuple[float, float]:
+    """When a stage began and ended."""
+    began = max(0.0, number(row.get("began")) or 0.0)
+    return began, began + max(0.0, number(row.get("seconds")) or 0.0)
+
+
+def _column(row: Fields, name: str) -> list[float]:
+    """A measure of each task."""
+    values = mapping(row.get("each")).get(name)
+    listed = values if isinstance(values, list | tuple) else []
+    return [max(0.0, number(one) or 0.0) for one in listed[:TASKS_MAX]]
