@@ -13,33 +13,40 @@ import pickle
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cuesta import jarfile
 from cuesta.engines import Engine, Progress, rounds
-from cuesta.engines.hadoop import examples, settings
+from cuesta.engines.hadoop import examples, history, settings
 from cuesta.engines.hadoop.jobs import Jobs, found_in, hadoop_jars
 from cuesta.engines.hadoop.settings import Options, options_of
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.engines.spark.java import find_java, how_to_get
 from cuesta.errors import CuestaError, EngineError
-from cuesta.trial import Outcome, Phase, Trial
+from cuesta.trial import Outcome, Phase, Stage, Trial, kept_tasks
 
 ON_YARN = " on YARN"
 """Stands behind the version of Hadoop where other processes than this one's have done the work."""
+STAGES_MAX = 1000
+"""So many stages of a run are kept, the first ones."""
 JAR = jarfile.FOLDER / "cuesta-hadoop-rounds.jar"
 
 
 @dataclass
 class _Held:
-    """The JVM that copies of an engine share, what it was started for, and its last counters."""
+    """The JVM that copies of an engine share, and what it was started for.
+
+    `counters` and `stages` are those of the jobs of the last run, `slots` its tasks at once.
+    """
 
     jobs: Jobs | None = None
     started_for: tuple[object, ...] = ()
     counters: Counter[str] = field(default_factory=Counter)
+    stages: list[Stage] = field(default_factory=list)
+    slots: int = 1
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ class HadoopEngine:
         jobs = self._jobs(options, slots)
         seconds = time.perf_counter() - started
         start = () if jobs is before else (Phase(name="start", seconds=seconds),)
-        self._held.counters = Counter()
+        self._held.counters, self._held.stages, self._held.slots = Counter(), [], slots
 
         def found(job: Job, round_: Round) -> list[bytes]:
             return self._found(jobs, options, scratch, (job, round_))
@@ -117,7 +124,12 @@ class HadoopEngine:
             "gc_seconds": gc_seconds,
             "shuffle_write_bytes": counters["shuffle_write_bytes"],
             "shuffle_read_bytes": counters["shuffle_read_bytes"],
+            **history.sums(self._held.stages, self._held.slots),
         }
+
+    def stages(self) -> Sequence[Stage]:
+        """The map and the reduce tasks of the last run's jobs on YARN, by Hadoop's history."""
+        return kept_tasks(self._held.stages[:STAGES_MAX])
 
     def close(self) -> None:
         """End the JVM, and the job that it runs."""
@@ -174,6 +186,7 @@ class HadoopEngine:
         settings.write(told, folder / "settings.xml")
         self._held.counters["jobs"] += 1
         self._held.counters.update(jobs.run(folder / "settings.xml", self._tell(round_)))
+        self._held.stages += history.read(folder / "history", self._held.slots)
         found = found_in(results)
         expected = settings.results_of(round_, job.means, is_uber)
         if len(found) != expected:

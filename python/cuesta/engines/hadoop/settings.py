@@ -144,6 +144,8 @@ def of_round(
     found = of_every_job(options, slots, folder) | {
         "mapreduce.job.name": f"cuesta {job.workload}: {round_.phase}",
         "mapreduce.output.fileoutputformat.outputdir": f"file://{folder}/found",
+        # Hadoop's history servers read both formats.
+        "mapreduce.jobhistory.jhist.format": "json",
         "mapreduce.task.io.sort.mb": str(SORT_MIB),
         # Reduce tasks would only wait in the slots of map tasks.
         "mapreduce.job.reduce.slowstart.completedmaps": "1.0",

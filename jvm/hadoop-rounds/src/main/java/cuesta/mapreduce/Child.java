@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.InterruptedIOException;
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -32,6 +33,12 @@ final class Child implements Closeable {
   static final int END = -1;
   private static final int PIPE_BYTES = 1 << 16;
   private static final int BEAT_MS = 5000;
+
+  /** Counters of a task, for its job's history: when its JVM had started, and when it began. */
+  private static final String TIMES = "cuesta";
+
+  private static final String JVM_STARTED = "JVM_STARTED_MS";
+  private static final String BEGAN = "BEGAN_MS";
   private static final Set<Process> LIVING = ConcurrentHashMap.newKeySet();
 
   private final Process process;
@@ -44,6 +51,9 @@ final class Child implements Closeable {
   /** Starts one that does `role`: `tasks`, or `part` with its number. */
   Child(TaskAttemptContext context, String... role) throws IOException {
     Configuration conf = context.getConfiguration();
+    long started = ManagementFactory.getRuntimeMXBean().getStartTime();
+    context.getCounter(TIMES, JVM_STARTED).setValue(started);
+    context.getCounter(TIMES, BEGAN).setValue(System.currentTimeMillis());
     // Paths may hold what means something to Hadoop: neither is looked for here.
     List<String> words = new ArrayList<>();
     words.add(conf.getRaw(Settings.PYTHON));

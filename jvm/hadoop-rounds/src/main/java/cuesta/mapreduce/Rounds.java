@@ -20,6 +20,7 @@ import org.apache.hadoop.mapreduce.Counters;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.JobCounter;
 import org.apache.hadoop.mapreduce.JobStatus;
+import org.apache.hadoop.mapreduce.MRConfig;
 import org.apache.hadoop.mapreduce.TaskCompletionEvent;
 import org.apache.hadoop.mapreduce.TaskCounter;
 import org.apache.hadoop.util.VersionInfo;
@@ -35,6 +36,9 @@ import org.apache.hadoop.util.VersionInfo;
 public final class Rounds {
   private static final int POLL_MS = 50;
   private static final int KILL_MS = 8000;
+
+  /** A framework that writes no history. */
+  private static final String LOCAL = MRConfig.LOCAL_FRAMEWORK_NAME;
 
   /** What Hadoop says of a job of whose end it knows nothing. */
   private static final String NOT_AVAILABLE = "NA";
@@ -106,6 +110,9 @@ public final class Rounds {
         return isRefused(folder) ? "refused" : "failed " + oneLine(why(running));
       }
       count(running.getCounters());
+      if (!LOCAL.equals(conf.get(MRConfig.FRAMEWORK_NAME))) {
+        History.keep(conf, running.getJobID(), new File(folder, Settings.HISTORY));
+      }
       return "done";
     } finally {
       kill();

@@ -23,5 +23,8 @@ final class Settings {
   /** The file in the folder that says why a task was refused: there is no use in another try. */
   static final String REFUSED = "refused";
 
+  /** The folder in the folder that has the histories of jobs that have ended. */
+  static final String HISTORY = "history";
+
   private Settings() {}
 }
