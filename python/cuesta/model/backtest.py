@@ -44,7 +44,8 @@ def _errors(
         if len({one.shape for one in rest}) < 2:
             refused += 1
             continue
-        made = {**group, "refused": None, "views": views(rest), "range": fitted_range(rest)}
+        made = {**group, "refused": None, "runs": rest, "views": views(rest)}
+        made["range"] = fitted_range(rest)
         found = in_group(made, asked, seed) if made["views"]["overall"] else None
         if found is None or found.refused:
             refused += 1

@@ -29,6 +29,8 @@ WORK_BEYOND = 16.0
 """How many times more, or less, work for a core than any measured."""
 DOUBLING = 0.07
 """Relative error that each doubling or halving of nodes beyond the measured ones adds."""
+FREE_LEAST = 3.0
+"""Of fewer degrees of freedom the tails of Student's distribution are beyond what runs do."""
 WIDTH_MAX = 6.0
 """An interval whose ends differ by more says nothing."""
 FASTER = 0.6
@@ -116,9 +118,9 @@ def estimate(group: Mapping[str, Any], asked: Observed, seed: int) -> Prediction
     samples = draws(group, asked, seed)
     nodes = group["range"]["nodes"]
     ratio = max(1.0, asked.nodes / nodes[-1], nodes[0] / asked.nodes)
-    spread = math.hypot(_scatter(group), DOUBLING * math.log2(ratio))
     random = np.random.default_rng(_seed(seed, asked, "noise"))
-    samples = samples * np.exp(spread * random.standard_normal(len(samples)))
+    spread = DOUBLING * math.log2(ratio) * random.standard_normal(len(samples))
+    samples = samples * np.exp(spread + _noise(group, random, len(samples)))
     tail = (1 - CONFIDENCE) / 2
     low, middle, high = (float(one) for one in np.quantile(samples, [tail, 0.5, 1 - tail]))
     found = Prediction(predicted_s=middle, low_s=low, high_s=high)
@@ -126,12 +128,25 @@ def estimate(group: Mapping[str, Any], asked: Observed, seed: int) -> Prediction
     return found.stretched(FASTER, 1.0) if is_alone or _roomier(group, asked) else found
 
 
-def _scatter(group: Mapping[str, Any]) -> float:
-    """Relative error of one more run: that of the measured ones beside the forms that fit them."""
+def _noise(
+    group: Mapping[str, Any], random: np.random.Generator, count: int
+) -> NDArray[np.float64]:
+    """Relative errors of one more run: those of the measured ones beside the forms that fit them.
+
+    A form with as many terms as runs leaves none; what is left of few runs is as uncertain as
+    Student's distribution has it.
+    """
     forms = group["views"]["overall"]
     weight = sum(one["weight"] for one in forms)
-    mean = sum(one["weight"] * one["error"] for one in forms) / weight if weight else 0.0
-    return max(NOISE, mean)
+    runs = len(group["runs"])
+    free = sum(one["weight"] * max(1, runs - len(one["terms"])) for one in forms) / weight
+    mean = sum(one["weight"] * one["error"] for one in forms) / weight
+    scatter = mean * math.sqrt(runs / free)
+    if scatter <= NOISE:
+        noise: NDArray[np.float64] = NOISE * random.standard_normal(count)
+    else:
+        noise = scatter * random.standard_t(max(FREE_LEAST, free), count)
+    return noise
 
 
 def draws(group: Mapping[str, Any], asked: Observed, seed: int) -> NDArray[np.float64]:

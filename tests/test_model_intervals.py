@@ -1,0 +1,133 @@
+"""Intervals of 90 % hold what happens: laws are drawn, measured with noise, fitted, and asked.
+
+Each form of which a model may be a sum has a law of its own with coefficients by chance. Asked are
+twice the data on as many nodes, and twice the nodes with as much data and with twice as much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from cuesta.model.fit import fitted_range, views
+from cuesta.model.observed import Observed
+from cuesta.model.predict import Prediction, in_group
+
+SHAPES = [(nodes, blocks) for nodes in (1, 2, 4, 8) for blocks in (96 * nodes, 1000)]
+MANY = [(nodes, blocks) for nodes in (32, 64, 128) for blocks in (100 * nodes, 25_600)]
+BLOCK_BYTES = 24 * 2**20
+CORES = 4
+TRIALS = 40
+WITHIN = 0.9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Law:
+    """Seconds of a run with three factors by chance; `limits` are the rates that runs had."""
+
+    seconds: Callable[[Observed, np.ndarray], float]
+    engine: str = "mpi"
+    shapes: list[tuple[int, int]] = field(default_factory=lambda: SHAPES)
+    limits: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+def per_node(one: Observed, limit: str) -> float:
+    """Seconds of a pass over the data of a node."""
+    return (one.data_bytes or 0.0) / one.nodes / one.factors[limit]
+
+
+LAWS = {
+    "constant": Law(seconds=lambda o, r: r[0] * 2 + r[1] * 0.2 * o.work),
+    "slowest": Law(
+        seconds=lambda o, r: 0.5 + r[0] * 0.2 * o.work + r[1] * 0.02 * o.work * math.log2(o.nodes)
+    ),
+    "tree": Law(seconds=lambda o, r: r[0] * 0.2 * o.work + r[1] * 0.5 * math.log2(o.nodes)),
+    "apart": Law(seconds=lambda o, r: o.work * (r[0] * 0.2 + r[1] * 0.1 * (o.nodes > 1))),
+    "gathered": Law(seconds=lambda o, r: r[0] * 0.2 * o.work + r[1] * 5e-4 * o.amount),
+    "processes": Law(seconds=lambda o, r: 0.2 + r[0] * 0.2 * o.work + r[1] * 3.2e-3 * o.nodes),
+    "launched": Law(
+        seconds=lambda o, r: r[0] * 3 + r[1] * 0.05 * o.work + r[2] * 0.004 * (o.tasks or 0),
+        engine="spark",
+        shapes=MANY,
+    ),
+    "disk": Law(
+        seconds=lambda o, r: (
+            r[0] + r[1] * 0.05 * o.work + (1 + r[2]) * per_node(o, "disk_bytes_per_s")
+        ),
+        limits={"disk_bytes_per_s": (1e8, 2e8)},
+    ),
+    "links": Law(
+        seconds=lambda o, r: (
+            r[0]
+            + r[1] * 0.05 * o.work
+            + (1 + r[2]) * (1 - 1 / o.nodes) * per_node(o, "link_bytes_per_s")
+        ),
+        limits={"link_bytes_per_s": (1.25e8, 5e8)},
+    ),
+}
+
+
+def observed(law: Law, nodes: int, blocks: float, limits: Mapping[str, float]) -> Observed:
+    return Observed(
+        group={"machine": "made", "engine": law.engine},
+        nodes=nodes,
+        cores_per_node=CORES,
+        amount=blocks,
+        unit="blocks",
+        data_bytes=blocks * BLOCK_BYTES,
+        tasks=nodes * CORES if law.engine == "spark" else None,
+        factors=limits,
+    )
+
+
+def noisy(seconds: float, sigma: float, random: np.random.Generator) -> float:
+    return seconds * math.exp(sigma * random.standard_normal())
+
+
+def asked_beyond(
+    law: Law, sigma: float, random: np.random.Generator
+) -> list[tuple[float, float, Prediction]]:
+    """The true time, that of one more run, and what is predicted, of each question."""
+    by_chance = np.exp(random.uniform(-1, 1, 3))
+    held = [{name: value} for name, values in law.limits.items() for value in values] or [{}]
+    shapes = [observed(law, *shape, limits) for shape in law.shapes for limits in held]
+    runs = [
+        replace(one, seconds=noisy(law.seconds(one, by_chance), sigma, random)) for one in shapes
+    ]
+    group = {
+        "refused": None, "unit": "blocks", "runs": runs, "views": views(runs),
+        "range": fitted_range(runs)
+    }  # fmt: skip
+    nodes, blocks = max(law.shapes)
+    made = []
+    for more, larger in ((1, 2), (2, 1), (2, 2)):
+        asked = observed(law, more * nodes, larger * blocks, held[0])
+        truth = law.seconds(asked, by_chance)
+        found = in_group(group, asked, int(random.integers(1 << 30)))
+        made.append((truth, noisy(truth, sigma, random), found))
+    return made
+
+
+@pytest.mark.parametrize("sigma", [0.06, 0.12])
+def test_intervals_beyond_the_measured_sizes_hold_what_happens(sigma: float) -> None:
+    """With twice the noise that a fit takes for granted they held only 84 % of new runs."""
+    held: dict[str, float] = {}
+    again: list[bool] = []
+    for name, law in LAWS.items():
+        random = np.random.default_rng(7)
+        told = [one for _ in range(TRIALS) for one in asked_beyond(law, sigma, random)]
+        answered = [one for one in told if not one[2].refused]
+        assert len(answered) >= 0.95 * len(told), name
+        held[name] = sum(_is_in(truth, found) for truth, _, found in answered) / len(answered)
+        again += [_is_in(run, found) for _, run, found in answered]
+    assert min(held.values()) >= WITHIN, held
+    # Of runs with noise of their own 90 % is what the intervals say.
+    assert sum(again) / len(again) >= WITHIN - 0.03
+
+
+def _is_in(seconds: float, found: Prediction) -> bool:
+    return (found.low_s or 0.0) <= seconds <= (found.high_s or 0.0)
