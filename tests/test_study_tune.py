@@ -47,6 +47,14 @@ GRID = space(a=["1", "2", "3"], b=["x", "y"])
 LARGE = space(**{name: ["1", "2", "3", "4"] for name in "abcd"})
 
 
+ONLY_TOGETHER: dict[str, Cost] = {
+    # Two levels help, but only both at once.
+    "together": lambda one: 1.0 if one["a"] == one["b"] == "3" else 1.5 + 0.1 * (one["a"] == "3"),
+    # Two factors should be equal, and large.
+    "equal": lambda one: 1 + 0.3 * abs(int(one["a"]) - int(one["b"])) + 0.2 * (4 - int(one["a"])),
+}
+
+
 def tuned(cost: Cost, seed: int, some: Sequence[Combination] = GRID) -> Tuned:
     return tune(some, some[0], Machine(cost, seed).take, NEVER, seed)
 
@@ -69,9 +77,49 @@ def test_from_a_bad_setting_most_of_the_gap_is_regained() -> None:
 
 
 def test_where_nothing_is_faster_none_is_called_faster() -> None:
+    """No gain is only claimed by an interval that has room for none: then it may stay undecided."""
     verdicts = [tuned(lambda _: 1.0, seed).verdict for seed in range(200)]
     assert verdicts.count(BETTER) <= 10
-    assert UNDECIDED not in verdicts
+    assert verdicts.count(NO_GAIN) >= 150
+
+
+@pytest.mark.parametrize("gain", [1.1, 1.3])
+def test_where_one_is_faster_it_is_hardly_ever_said_that_none_is(gain: float) -> None:
+    """Of a gain of 1.3, seven runs, one of them slow by chance, had said so in 17 of 100 trials."""
+    best = {"a": "2", "b": "y"}
+    verdicts = [
+        tuned(lambda one: 1.0 if one == best else gain, seed).verdict for seed in range(100)
+    ]
+    assert verdicts.count(BETTER) >= 95
+    assert verdicts.count(NO_GAIN) <= 2
+
+
+@pytest.mark.parametrize("name", ["together", "equal"])
+def test_levels_that_help_only_together_are_found(name: str) -> None:
+    """One factor at a time saw only harm in each of them, and the default was kept."""
+    cost = ONLY_TOGETHER[name]
+    gap = cost(LARGE[0].levels) - min(cost(one.levels) for one in LARGE)
+    regained = []
+    for seed in range(20):
+        found = tuned(cost, seed, LARGE)
+        winner = next(one for one in LARGE if one.name == found.winner)
+        regained.append((cost(LARGE[0].levels) - cost(winner.levels)) / gap)
+    assert sum(part >= 0.8 for part in regained) >= 18
+
+
+def test_levels_that_harm_only_together_do_not_crowd_out_others() -> None:
+    """Each of two is the best alone; both together have no room in memory."""
+
+    def cost(levels: Mapping[str, str]) -> float:
+        alone = {"1": 1.0, "2": 0.9, "3": 0.8, "4": 0.5}
+        one, other = alone[levels["a"]], alone[levels["b"]]
+        return 4.0 if levels["a"] == levels["b"] == "4" else one * other
+
+    best = {cost(one.levels): one for one in LARGE}[0.4]
+    for seed in range(10):
+        found = tuned(cost, seed, LARGE)
+        winner = next(one for one in LARGE if one.name == found.winner)
+        assert cost(winner.levels) == cost(best.levels) == 0.4
 
 
 def test_a_default_that_is_the_best_stays() -> None:
@@ -88,7 +136,7 @@ def test_of_many_combinations_few_are_run() -> None:
         machine = Machine(cost, seed)
         found = tune(LARGE, LARGE[0], machine.take, NEVER, seed)
         assert (found.winner, found.verdict) == ("3_3_3_3", BETTER)
-        assert len(machine.runs) < len(LARGE) / 2
+        assert len(machine.runs) < 0.6 * len(LARGE)
 
 
 def test_choosing_and_judging_see_runs_of_their_own() -> None:
@@ -152,14 +200,15 @@ def test_real_runs_are_tuned_and_taken_again(
     words = ["study", "tune", str(file), "--default", "cores=all", "-o", str(out)]
     assert call(words) == 0
     said = capsys.readouterr()
-    assert said.out.startswith(("take cores", "keep the default"))
+    assert said.out.startswith(("take cores", "keep the default", "not decided, keep the default"))
     found = json.loads((out / "tuned.json").read_text("utf-8"))
     assert (found["schema"], found["default"]) == ("cuesta.tuned/1", {"cores": "all"})
     assert found["left_out"].keys() == {"too-many"}
     chosen = {row["levels"]["cores"]: len(row["seconds"]) for row in found["chosen_from"]}
     assert chosen.keys() == {"one", "all"}
     judged = sorted(path.name for path in out.glob("runs/*/1???"))
-    assert len(judged) == (0 if found["winner"] == found["default"] else 2 * tuner.HELD_OUT)
+    looks = len(judged) / (2 * tuner.HELD_OUT)
+    assert looks in ([0] if found["winner"] == found["default"] else range(1, tuner.LOOKS + 1))
     assert call(words) == 0
     assert "making input" not in capsys.readouterr().err
     again = json.loads((out / "tuned.json").read_text("utf-8"))

@@ -32,15 +32,15 @@ def run(study: Study, default: list[str], output: Path, means: Means) -> None:
 
 def sentence(came: Tuned, known: Mapping[str, Combination]) -> str:
     """What to do, and what it rests on."""
-    from cuesta.lab.study.tune import BETTER, UNDECIDED, WORSE
+    from cuesta.lab.study.tune import BETTER, SMALL, UNDECIDED, WORSE
 
     runs = sum(map(len, came.chosen_from.values()))
     tried = f"{runs} runs of {len(came.chosen_from)} settings"
     winner = _words(known[came.winner])
     if came.winner == came.default:
-        return f"keep the default, {winner}: none was faster in {tried}"
+        return f"keep the default, {winner}: all others were slower in {tried}"
     held_out = " and ".join(str(len(one)) for one in came.held_out.values())
-    if came.verdict == UNDECIDED or came.gain is None:
+    if came.gain is None:
         return (
             f"not decided: {winner} was the fastest in {tried}, but there was no time left to hold "
             f"it against the default ({held_out} runs); give more --minutes"
@@ -49,7 +49,12 @@ def sentence(came: Tuned, known: Mapping[str, Combination]) -> str:
     judged = f"{gain} times as fast as the default in {held_out} runs that the choice had not seen"
     if came.verdict == BETTER:
         return f"take {winner}: {judged}; chosen by {tried}"
-    why = "it is slower" if came.verdict == WORSE else "no gain that chance does not explain"
+    if came.verdict == UNDECIDED:
+        return (
+            f"not decided, keep the default: the fastest of {tried}, {winner}, is {judged}, which "
+            "leaves room for a gain; repeat on a quieter machine, or with larger inputs"
+        )
+    why = "it is slower" if came.verdict == WORSE else f"no gain of {SMALL - 1:.0%} or more"
     return f"keep the default: {why}; the fastest of {tried}, {winner}, is {judged}"
 
 

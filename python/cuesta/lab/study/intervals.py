@@ -42,6 +42,11 @@ class Interval:
         """Whether the whole interval lies below `bound`."""
         return self.high < bound
 
+    def widened(self, factor: float) -> Interval:
+        """The same with both ends so many times as far away, in logarithms; all above 0."""
+        low, high = (self.median * (end / self.median) ** factor for end in (self.low, self.high))
+        return Interval(median=self.median, low=low, high=high)
+
     def within(self, low: float, high: float) -> bool:
         """Whether the whole interval lies between two bounds."""
         return low <= self.low and self.high <= high
