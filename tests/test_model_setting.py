@@ -68,6 +68,22 @@ def test_numbers_that_a_model_has_terms_for_make_choices_and_one_group(tmp_path:
     assert len(only["runs"]) == len(made)
 
 
+def test_ranks_are_cores_and_no_other_setting(tmp_path: Path) -> None:
+    """A study gives MPI its ranks as an option: runs on more of them are what a fit is about."""
+    made = [
+        record("mpi", 10**9, 8 / ranks) | {"engine_options": {"ranks": str(ranks)}, "nodes": nodes}
+        for nodes, ranks in ((1, 2), (2, 4), (4, 8))
+    ]
+    write(tmp_path, made)
+    assert [one.cores for one in here.choices("sort", 1e9, [tmp_path])] == [2, 4, 8]
+    (only,) = groups(tmp_path)
+    assert [(one["nodes"], one["cores_per_node"]) for one in only["runs"]] == [
+        (1, 2),
+        (2, 2),
+        (4, 2),
+    ]
+
+
 def test_a_question_with_a_quota_is_not_answered_by_runs_without(tmp_path: Path) -> None:
     known, asked = tmp_path / "known", tmp_path / "asked"
     for folder in (known, asked):

@@ -21,8 +21,10 @@ from cuesta.units import parse_rate, parse_size
 AMOUNT = "blocks"
 """The parameter that says how much there is to do where a run makes its own input."""
 _OF_ONE_RUN = ("seed", AMOUNT)
-_ADDRESSES = ("master", "spark.driver.host", "spark.driver.bindAddress")
+_ADDRESSES = ("master", "scheduler", "spark.driver.host", "spark.driver.bindAddress")
 """Options that name where the cluster of one run was; a study starts another for each run."""
+_RANKS = "ranks"
+"""The option of MPI that says how many cores there are; other engines do not look at it."""
 SYSTEM = "file system of "
 """Begins the names of file systems in `Setting.place`."""
 _SYSTEMS = tuple(f"{SYSTEM}{held}" for held in ("input", "scratch", "output"))
@@ -107,17 +109,19 @@ class Setting:
 def setting(record: Mapping[str, Any]) -> Setting:
     """That of a run record."""
     nodes = int(record.get("nodes") or 1)
-    left_out = _ADDRESSES if nodes > 1 else ()
-    options = sorted((record.get("engine_options") or {}).items())
+    left_out = (_RANKS, *(_ADDRESSES if nodes > 1 else ()))
+    options = dict(sorted((record.get("engine_options") or {}).items()))
+    engine = str(record["engine"])
+    ranks = options.get(_RANKS) if engine == "mpi" else None
     kept = {n: v for n, v in record["parameters"].items() if n not in _OF_ONE_RUN}
     asked = (record.get("machine_factors") or {}).get("asked", {})
     return Setting(
         workload=str(record["workload"]),
-        engine=str(record["engine"]),
+        engine=engine,
         parameters=json.dumps(kept, sort_keys=True) if kept else "",
-        options=tuple(f"{name} {value}" for name, value in options if name not in left_out),
+        options=tuple(f"{n} {value}" for n, value in options.items() if n not in left_out),
         nodes=nodes,
-        cores=int(record["threads"] or record["machine"].get("cores_usable") or 1),
+        cores=int(ranks or record["threads"] or record["machine"].get("cores_usable") or 1),
         memory_bytes=int(record["memory_bytes"] or 0),
         place=tuple(_place(record)),
         factors=tuple(sorted((name, str(value)) for name, value in asked.items())),
