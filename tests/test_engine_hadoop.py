@@ -26,7 +26,7 @@ from cuesta.engines.hadoop.settings import Options
 from cuesta.engines.hadoop.typed_bytes import read_bytes, read_int, write_bytes, write_int
 from cuesta.errors import EngineError, InputError
 from cuesta.native import to_request
-from cuesta.processes import identity
+from cuesta.processes import descendants, identity
 from cuesta.trial import Trial
 from peers import terasort
 from sortkit import places, sorting, write_records
@@ -215,13 +215,16 @@ HadoopEngine().run(wanted, *places(Path(folder)))
 """
 FAKE_JAVA = """#!/bin/sh
 case "$*" in
-*JobClient*) echo "$@" >> "$JOURNAL/killed" ;;
+*JobClient*) echo "$@" >> "$JOURNAL/killed"
+   if [ -e "$JOURNAL/unknown" ]; then rm "$JOURNAL/unknown"; exit 255; fi ;;
 *) echo "INFO JobSubmitter: Submitting tokens for job: job_17_0042"
    echo "INFO Job: Running job: job_17_0042"
    echo $$ > "$JOURNAL/new" && mv "$JOURNAL/new" "$JOURNAL/pid"
-   exec sleep 600 ;;
+   while [ ! -e "$JOURNAL/end" ]; do sleep 0.1; done
+   exit 1 ;;
 esac
 """
+WATCHDOG = b"cuesta.engines.hadoop.watchdog"
 APPLICATIONS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 
 
@@ -252,13 +255,52 @@ def test_a_terasort_that_is_stopped_or_dies_has_its_job_killed(
 
 
 @pytest.mark.usefixtures("engine")
-def test_the_client_of_a_terasort_ends_with_a_command_that_is_killed(
+def test_a_terasort_whose_command_is_killed_has_its_job_killed(
     records: Path, tmp_path: Path
 ) -> None:
+    """
+    The client died with the command, but the job went on on YARN: nobody was left to kill it.
+    A job that YARN does not know yet is killed as soon as it does.
+    """
     process, client = terasort_by_fake_java(records, tmp_path)
+    (tmp_path / "unknown").touch()
+    dog = watchdog_of(process)
     process.kill()
     process.wait()
-    wait_for(lambda: not identity(client))
+    wait_for(lambda: not identity(dog))
+    assert not identity(client)
+    killed = (tmp_path / "killed").read_text().splitlines()
+    assert len(killed) == 2
+    assert {one.partition(" -kill ")[2] for one in killed} == {"job_17_0042"}
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_terasort_that_ends_kills_nothing(records: Path, tmp_path: Path) -> None:
+    process, client = terasort_by_fake_java(records, tmp_path)
+    dog = watchdog_of(process)
+    (tmp_path / "end").touch()
+    assert process.wait(30) != 0
+    assert not identity(client)
+    assert not identity(dog)
+    assert not (tmp_path / "killed").exists()
+
+
+def watchdog_of(process: subprocess.Popen[bytes]) -> int:
+    """The watchdog that a process has started."""
+
+    def found() -> list[int]:
+        return [pid for pid in descendants(process.pid) if WATCHDOG in words_of(pid)]
+
+    wait_for(lambda: bool(found()))
+    return found()[0]
+
+
+def words_of(pid: int) -> bytes:
+    """The command line of a process; empty when it is gone."""
+    try:
+        return Path("/proc", str(pid), "cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def terasort_by_fake_java(records: Path, tmp_path: Path) -> tuple[subprocess.Popen[bytes], int]:
@@ -275,16 +317,20 @@ def terasort_by_fake_java(records: Path, tmp_path: Path) -> tuple[subprocess.Pop
     return process, int((tmp_path / "pid").read_text())
 
 
-def test_a_terasort_that_is_stopped_leaves_no_job_on_a_real_yarn(
-    engine: HadoopEngine, yarn: str, tmp_path: Path
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_terasort_that_is_stopped_or_killed_leaves_no_job_on_a_real_yarn(
+    number: signal.Signals, yarn: str, tmp_path: Path
 ) -> None:
     jars = maven.jars("terasort", [terasort.EXAMPLES])
     jar = next(jars.glob("hadoop-mapreduce-examples-*.jar"))
     records = write_records(tmp_path / "a.dat", 3_000_000)
     process = start_terasort(str(records), str(jar), yarn, str(tmp_path / "a"))
     wait_for(lambda: applications(Path(yarn), jar) > 0, 60)
-    process.send_signal(signal.SIGINT)
+    dog = watchdog_of(process)
+    process.send_signal(number)
     assert process.wait(60) != 0
+    wait_for(lambda: not identity(dog), 60)
     assert applications(Path(yarn), jar) == 0
     assert list(tmp_path.rglob("sorted.dat")) == []
 

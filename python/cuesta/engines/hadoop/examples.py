@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
 from cuesta.engines import rounds
+from cuesta.engines.hadoop import watchdog
 from cuesta.engines.hadoop.jobs import first_cause, java_words
 from cuesta.engines.hadoop.settings import (
     CLIENT_BYTES,
@@ -22,7 +21,7 @@ from cuesta.engines.hadoop.settings import (
     of_every_job,
 )
 from cuesta.errors import EngineError, InputError
-from cuesta.processes import die_with_parent
+from cuesta.processes import die_with_parent, identity
 from cuesta.trial import Outcome, Phase, Trial, is_remote
 
 MAIN = "org.apache.hadoop.examples.terasort.TeraSort"
@@ -33,12 +32,8 @@ SORT_MIB = 400
 """A task's room for sorting: a split of 128 MiB and more, in one piece."""
 CONTAINER_MIB = 1280
 _BLOCK_BYTES = 1 << 20
-KILL_SECONDS = 30.0
-"""How long the kill of a job may take."""
 MASTER_SECONDS = 3
 """How long the master of a job that is killed may take to end by itself."""
-_JOB = re.compile(r"\bjob_\d+_\d+\b")
-"""As Hadoop's client names a job on YARN in its log, before it submits it."""
 
 
 def sort(trial: Trial, options: Options, output: Path, scratch: Path) -> Outcome:
@@ -93,7 +88,8 @@ def _run(trial: Trial, options: Options, places: list[str], scratch: Path) -> No
 def _to_its_end(command: list[str], sink: IO[bytes], options: Options) -> int:
     """The code of a client of Hadoop that writes its log there.
 
-    One that is stopped, or killed by a signal, takes its jobs on YARN along.
+    One that is stopped, or killed by a signal, takes its jobs on YARN along; so does the end of
+    this process, however that goes.
     """
     process = subprocess.Popen(
         command,
@@ -104,31 +100,31 @@ def _to_its_end(command: list[str], sink: IO[bytes], options: Options) -> int:
         start_new_session=True,
         preexec_fn=die_with_parent,
     )
-    code = -1
+    code, log = -1, sink.fileno()
+    dog = None
     try:
+        if options.conf:
+            dog = watchdog.started(identity(process.pid), log, _kill_words(options))
         code = process.wait()
     finally:
         if code < 0:
             process.kill()
             process.wait()
-            _kill(sorted(set(_JOB.findall(_read(sink)))), options)
+            watchdog.kill(_kill_words(options), watchdog.jobs_in(log))
+        if dog:
+            watchdog.dismiss(dog)
     return code
 
 
-def _kill(jobs: Iterable[str], options: Options) -> None:
-    """Kill jobs on YARN as Hadoop's own client does; its end is not waited for too long."""
+def _kill_words(options: Options) -> list[str]:
+    """What kills the job on YARN that is put behind it."""
     assert options.examples is not None
     settings = {
         **of_every_job(options, 1, Path()),
         "yarn.app.mapreduce.am.hard-kill-timeout-ms": MASTER_SECONDS * 1000,
         **options.hadoop,
     }
-    client = [*java_words(options, options.examples, 0), JOB_CLIENT, *_words(settings)]
-    for job in jobs:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(
-                [*client, "-kill", job], capture_output=True, check=False, timeout=KILL_SECONDS
-            )
+    return [*java_words(options, options.examples, 0), JOB_CLIENT, *_words(settings), "-kill"]
 
 
 def _words(settings: Mapping[str, object]) -> list[str]:
