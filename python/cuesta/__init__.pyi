@@ -95,7 +95,7 @@ def run(
     Parameters
     ----------
     inputs
-        Reads: FASTQ or FASTA, plain or gzipped, in any number of files.
+        Reads: FASTQ or FASTA, plain or gzipped, in any number of files; - is standard input.
     kmer_sizes
         Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
         None: from the reads.
@@ -972,7 +972,7 @@ def compare(
     Parameters
     ----------
     inputs
-        Reads: FASTQ or FASTA, plain or gzipped, in any number of files.
+        Reads: FASTQ or FASTA, plain or gzipped, in any number of files; - is standard input.
     kmer_sizes
         Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
         None: from the reads.

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+STANDARD_INPUT = "-"
+"""In the place of a path, an input that is read from standard input."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
@@ -18,6 +21,7 @@ class Trial:
         Name of the engine, e.g. `native`.
     inputs
         Paths, in the order the workload gives them a meaning (`join`: left, right).
+        `STANDARD_INPUT` may be one of them until the run begins.
     parameters
         Every parameter of the workload by its name in `params.toml`, checked and in its own type:
         bool, int, float, str, or None for "no limit".

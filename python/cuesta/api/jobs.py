@@ -91,8 +91,11 @@ Job = Run | Compare | Assess
 
 
 def _trial(asked: Asked) -> Trial:
+    from cuesta.lab import streams
     from cuesta.workloads import get_workload
 
-    return make_trial(
+    trial = make_trial(
         get_workload(asked.workload), asked.inputs, dict(asked.parameters), asked.common
     )
+    streams.refuse(trial, "a call from Python reads no stream; give files")
+    return trial

@@ -16,6 +16,7 @@ from cuesta.api import genes
 from cuesta.engines import ENGINE_NAMES
 from cuesta.errors import InputError
 from cuesta.lab.verify import FULL, LEVELS
+from cuesta.trial import STANDARD_INPUT
 from cuesta.units import format_bytes, parse_size
 from cuesta.workloads import Parameter, Workload
 
@@ -155,9 +156,12 @@ def inputs_required(workload: Workload) -> bool:
 
 
 def absolute(path: str) -> str:
-    """An input as every process can open it; a URI stays as it is, unless it is a file's."""
+    """An input as every process can open it.
+
+    A URI stays as it is, unless it is a file's, and so does the sign of standard input.
+    """
     plain = path.removeprefix("file://")
-    return plain if "://" in plain else os.path.abspath(plain)  # noqa: PTH100
+    return plain if "://" in plain or plain == STANDARD_INPUT else os.path.abspath(plain)  # noqa: PTH100
 
 
 def _main_file(path: str) -> str:

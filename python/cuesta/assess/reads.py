@@ -19,6 +19,7 @@ from typing import Any
 from cuesta.assess import kmers
 from cuesta.engines import get_engine
 from cuesta.errors import EngineMissing, InputError
+from cuesta.lab import streams
 from cuesta.trial import Trial, is_remote
 from cuesta.workloads import get_workload
 
@@ -68,7 +69,9 @@ def quality(strange: int, total: int) -> float | None:
 def _require(trial: Trial) -> None:
     if find_spec("numpy") is None:
         raise EngineMissing("assess: NumPy is not installed; pip install 'cuesta[assess]'")
-    hint = "bring it back, or leave the reads out with --no-reads"
+    hint = "leave the reads out with --no-reads"
+    streams.refuse(trial, f"the reads that came from it were not kept; {hint}")
+    hint = f"bring it back, or {hint}"
     for path in trial.inputs:
         if is_remote(path):
             raise InputError(f"{path}: the reads are no files of this machine; {hint}")

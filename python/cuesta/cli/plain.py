@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from cuesta.api.options import Option, inputs_required, make_command, options
+from cuesta.trial import STANDARD_INPUT
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
 
 COMMANDS = ("run", "compare")
@@ -41,7 +42,7 @@ def parse(known: Sequence[Option], words: Sequence[str]) -> dict[str, Any] | Non
     inputs: list[str] = []
     rest = iter(words)
     for word in rest:
-        if not word.startswith("-"):
+        if not word.startswith("-") or word == STANDARD_INPUT:
             inputs.append(word)
             continue
         name, equals, text = word.partition("=")

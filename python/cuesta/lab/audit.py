@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cuesta.engines import HoldsSession, get_engine
 from cuesta.errors import EngineMissing, InputError, VerificationError
-from cuesta.lab import inputs, names, record, remote
+from cuesta.lab import inputs, names, record, remote, streams
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
 from cuesta.lab.verify import Verification, strictly, verify
@@ -107,6 +107,7 @@ def _readable(found: Record, trial: Trial, scratch: Path) -> Trial:
         finally:
             if isinstance(engine, HoldsSession):
                 engine.close()
+    streams.refuse(trial, "it cannot be read again; the answer was verified when it was made")
     for one in found["inputs"]:
         size_bytes = inputs.describe(one["path"]).bytes
         if size_bytes != one["bytes"]:

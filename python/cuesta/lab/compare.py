@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cuesta.engines import ENGINE_NAMES, Engine
 from cuesta.errors import InputError, VerificationError
-from cuesta.lab import leftovers, record
+from cuesta.lab import leftovers, record, streams
 from cuesta.lab.child import run_in_child
 from cuesta.lab.folder import AnswerFolder
 from cuesta.lab.observer import Observer, Silent
@@ -40,6 +40,7 @@ def compare(
             f"--verify {plan.verify}: a comparison holds answers equal that are all verified in "
             "full; leave it out"
         )
+    streams.refuse(trial, "every engine reads its inputs anew; give files")
     for engine in engines:
         check(engine, replace(trial, engine=engine.name), plan)
     for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):

@@ -28,7 +28,7 @@ from cuesta.lab.leftovers import (
 
 MARKS = ("run.json", "compare.json")
 """A folder that holds one of these is an answer, and may be replaced when asked to."""
-_ANSWER, _SCRATCH = "answer", "scratch"
+_ANSWER, _SCRATCH, _STREAMS = "answer", "scratch", "streams"
 
 
 class AnswerFolder:
@@ -40,7 +40,11 @@ class AnswerFolder:
         Empty folder for what shall become the answer.
     scratch
         Empty folder for temporary files, in one that is the run's own, so that an engine may have
-        another beside it; both are gone at the end in any case.
+        another beside it.
+    streams
+        Where inputs that can be read only once are to be kept; nobody has made it yet.
+
+    Scratch and streams are gone at the end in any case.
     """
 
     def __init__(self, output: Path, *, overwrite: bool, scratch: Path | None = None) -> None:
@@ -59,6 +63,7 @@ class AnswerFolder:
         self._room = scratch_of(self._within, tag) if self._within else self._partial
         self.answer = self._partial / _ANSWER
         self.scratch = self._room / _SCRATCH
+        self.streams = self._room / _STREAMS
 
     def __enter__(self) -> AnswerFolder:
         check_output(self.output, overwrite=self._overwrite)
@@ -168,6 +173,7 @@ class AnswerFolder:
         """
         for folder in self._made:
             remove(folder / _SCRATCH)
+            remove(folder / _STREAMS)
             if not self._keep:
                 remove(folder / _ANSWER)
             (folder / LOCK_NAME).unlink(missing_ok=True)

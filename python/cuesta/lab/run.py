@@ -21,7 +21,7 @@ from cuesta.engines import (
     ReportsProgress,
 )
 from cuesta.errors import EngineMissing, InputError, VerificationError
-from cuesta.lab import inputs, leftovers, names, preflight, record, remote
+from cuesta.lab import inputs, leftovers, names, preflight, record, remote, streams
 from cuesta.lab.beside import Beside
 from cuesta.lab.folder import AnswerFolder, check_output
 from cuesta.lab.observer import Observer, Silent
@@ -108,18 +108,25 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         engine.prepare(hears.note)
     for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):
         hears.note(sentence)
-    local = [path for path in trial.inputs if not is_remote(path)]
-    _announce(trial, plan, tuple(inputs.describe(path) for path in local), hears)
-    context = replace(_context(trial, plan), names=named)
+    given, has_streams = trial, bool(streams.of(trial))
+    if not has_streams:
+        _announce(trial, plan, hears)
     if isinstance(engine, ReportsProgress):
         engine = engine.with_progress(hears.progress)
-    with AnswerFolder(plan.output, overwrite=plan.overwrite, scratch=plan.scratch) as folder:
+    with (
+        AnswerFolder(plan.output, overwrite=plan.overwrite, scratch=plan.scratch) as folder,
+        streams.kept(given, folder.streams, hears) as trial,
+    ):
+        if has_streams:
+            _announce(trial, plan, hears)
+        context = replace(_context(trial, plan), names=named)
         try:
             samples, files = _repeats(engine, trial, plan, folder, hears)
-            context = replace(context, inputs=remote.describe(engine, trial, folder.scratch))
+            facts = remote.describe(engine, trial, folder.scratch)
+            context = replace(context, inputs=streams.as_given(facts, given))
             readable = trial
             if plan.verify != NONE or names.wants_graph(trial):
-                readable = remote.with_copies(engine, trial, context.inputs, folder.scratch)
+                readable = remote.with_copies(engine, trial, facts, folder.scratch)
         finally:
             if isinstance(engine, HoldsSession):
                 engine.close()
@@ -160,6 +167,7 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
     missing = lacking(engine, trial)
     if missing:
         raise EngineMissing(missing)
+    streams.check(trial)
     remote.check(engine, trial.inputs, plan.cache)
     if plan.verify not in LEVELS:
         raise InputError(f"--verify is {plan.verify!r}, give one of {', '.join(LEVELS)}")
@@ -196,10 +204,12 @@ def _check_resume(trial: Trial, plan: Plan) -> None:
         )
 
 
-def _announce(
-    trial: Trial, plan: Plan, facts: tuple[inputs.InputFacts, ...], hears: Observer
-) -> None:
-    """Say what the run will need, before it begins. Errors: `InputError` when a disk is full."""
+def _announce(trial: Trial, plan: Plan, hears: Observer) -> None:
+    """Say what the run will need, before it begins.
+
+    Errors: `InputError` when a disk is full, or an input is not there.
+    """
+    facts = tuple(inputs.describe(path) for path in trial.inputs if not is_remote(path))
     scratch = plan.scratch or plan.output
     found = preflight.estimate(trial, facts, plan.output, scratch, plan.ceilings)
     preflight.check(found, plan.output, scratch)

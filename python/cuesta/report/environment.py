@@ -8,7 +8,9 @@ from collections.abc import Callable
 from cuesta import numerals as n
 from cuesta.report.blocks import Beside, Block, Commands, Fold, Pair, Pairs, Part
 from cuesta.report.records import Fields, Group, Run, mapping, number, text
+from cuesta.trial import STANDARD_INPUT
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
+from cuesta.workloads.question import short_name
 
 _CACHES = {
     "as-is": "left as it was, so the input may have been in memory",
@@ -165,7 +167,8 @@ def _input(path: str, size_bytes: int | None, files: int | None) -> str:
         facts.append(n.plural(files, "file"))
     if size_bytes is not None:
         facts.append(n.size(size_bytes))
-    return f"{path} ({', '.join(facts)})" if facts else path
+    name = short_name(path) if path == STANDARD_INPUT else path
+    return f"{name} ({', '.join(facts)})" if facts else name
 
 
 def _value(value: object) -> str:

@@ -135,6 +135,8 @@ class Workload:
         How the command line names and explains the inputs.
     inputs_minimum, inputs_maximum
         How many inputs there must be; no maximum when None.
+    streams
+        Whether standard input and pipes may be inputs.
     converter
         The module of this package that brings inputs into a form which kernels read; or empty.
     spills
@@ -163,6 +165,7 @@ class Workload:
     mates_apart: str
     mates_in_turn: str
     answer: tuple[str, ...]
+    streams: bool = False
     spills: str = "nothing"
     ceilings: Mapping[str, str | list[str]] = field(default_factory=dict)
     names: bool = False
@@ -271,6 +274,7 @@ def get_workload(name: str) -> Workload:
         inputs_minimum=inputs["minimum"],
         inputs_maximum=inputs.get("maximum"),
         converter=inputs.get("converter", ""),
+        streams=inputs.get("streams", False),
         mates_apart=inputs.get("mates_apart", ""),
         mates_in_turn=inputs.get("mates_in_turn", ""),
         answer=tuple(table["answer"]),

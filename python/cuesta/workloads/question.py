@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
+from cuesta.trial import STANDARD_INPUT
+
 NAME_CHARACTERS_MAX = 60
 """A file name longer than this is cut in its middle."""
 
@@ -42,6 +44,10 @@ def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[s
 
 def short_name(path: str) -> str:
     """The last part of a path or URI, cut in the middle when it is very long."""
+    if path == STANDARD_INPUT:
+        return "standard input"
+    if path.startswith(_PIPES):
+        return f"pipe {path.removeprefix(_PIPES)}"
     name = PurePosixPath(re.sub(r"[?#].*$", "", path.rstrip("/"))).name or path
     if len(name) <= NAME_CHARACTERS_MAX:
         return name
@@ -57,6 +63,9 @@ def _told_apart(inputs: Sequence[str]) -> list[str]:
     folders = (short_name(str(PurePosixPath(path).parent)) for path in inputs)
     return [f"{folder}/{name}" for folder, name in zip(folders, names, strict=True)]
 
+
+_PIPES = "/dev/fd/"
+"""Where a shell puts the pipes that it passes for files."""
 
 _PLAIN = {
     "load": "How long does it take to turn {} into a binary pair matrix?",

@@ -1,0 +1,131 @@
+"""Standard input and pipes as inputs: read once, kept for the run, told of by their names."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assemblykit import FILES, assemble, drawn, reads_of, write_fastq
+from labkit import names
+
+USAGE = "send reads to it, as `zcat reads.fq.gz | cuesta run assemble - -o DIR` does"
+
+
+@pytest.fixture(scope="module")
+def reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reads")
+    return write_fastq(folder / "r.fq", reads_of(drawn(3000, 1), 30, 0.002, 2))
+
+
+def command(*words: str, stdin: Any = b"") -> subprocess.CompletedProcess[bytes]:
+    """What a process of its own says; `stdin` are bytes, or a descriptor."""
+    given = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
+    line = [sys.executable, "-m", "cuesta", *words]
+    return subprocess.run(line, check=False, capture_output=True, timeout=60, **given)
+
+
+def said(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The one line that a refused command ends with."""
+    assert done.returncode == 2, done.stderr
+    return done.stderr.decode().splitlines()[-1].removeprefix("cuesta: ")
+
+
+@pytest.mark.parametrize("gzipped", [False, True])
+def test_standard_input_gives_the_bytes_that_its_file_gives(
+    reads: Path, tmp_path: Path, gzipped: bool
+) -> None:
+    told = reads.read_bytes()
+    told = gzip.compress(told[:5000]) + gzip.compress(told[5000:]) if gzipped else told
+    done = command("run", "assemble", "-", "-k", "31", "-o", str(tmp_path / "a"), stdin=told)
+    assert done.returncode == 0, done.stderr
+    expected = assemble([reads], tmp_path / "b", "-k", "31")
+    for name in FILES:
+        assert (tmp_path / "a" / name).read_bytes() == (expected / name).read_bytes(), name
+    record = json.loads((tmp_path / "a" / "run.json").read_text())
+    assert record["inputs"] == [{"path": "-", "bytes": len(told), "files": 1}]
+    assert record["verified"]
+    assert names(tmp_path) == {"a", "b"}
+
+
+def test_pipes_are_files_of_mates_and_scratch_is_empty_afterwards(
+    reads: Path, tmp_path: Path
+) -> None:
+    pipes, scratch = [tmp_path / "one", tmp_path / "two"], tmp_path / "scratch"
+    scratch.mkdir()
+    threads = [_fed(pipe, reads.read_bytes()) for pipe in pipes]
+    paired = ["-k", "31", "--pairs", "--scratch", str(scratch)]
+    found = assemble(pipes, tmp_path / "a", *paired)
+    for thread in threads:
+        thread.join()
+    expected = assemble([reads, reads], tmp_path / "b", *paired)
+    assert (found / "graph.gfa").read_bytes() == (expected / "graph.gfa").read_bytes()
+    assert names(scratch) == set()
+    record = json.loads((found / "run.json").read_text())
+    assert [one["path"] for one in record["inputs"]] == [str(pipe) for pipe in pipes]
+
+
+def _fed(pipe: Path, told: bytes) -> threading.Thread:
+    os.mkfifo(pipe)
+    thread = threading.Thread(target=lambda: pipe.write_bytes(told), daemon=True)
+    thread.start()
+    return thread
+
+
+def test_empty_closed_and_terminal_are_told_in_one_line(tmp_path: Path) -> None:
+    words = ("run", "assemble", "-", "-o", str(tmp_path / "a"))
+    assert said(command(*words)) == f"standard input is empty; {USAGE}"
+    leader, follower = os.openpty()
+    try:
+        assert said(command(*words, stdin=follower)) == f"standard input is a terminal; {USAGE}"
+    finally:
+        os.close(leader)
+        os.close(follower)
+    shell = f"exec {sys.executable} -m cuesta {' '.join(words)} <&-"
+    closed = subprocess.run(["sh", "-c", shell], check=False, capture_output=True, timeout=60)
+    assert said(closed) == f"standard input is closed; {USAGE}"
+    assert names(tmp_path) == set()
+
+
+def test_damage_is_told_of_standard_input(tmp_path: Path) -> None:
+    line = said(
+        command("run", "assemble", "-", "-o", str(tmp_path / "a"), stdin=b"@r\nAC!T\n+\nIIII\n")
+    )
+    assert "standard input, record 1, base 3: '!' is no nucleotide" in line
+    assert str(tmp_path) not in line
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("run", "assemble", "-", "-"), "- is given twice, but standard input can be read only"),
+        (("run", "sort", "-"), "sort reads files and folders, not standard input; give a file"),
+        (("run", "assemble", "-", "--resume", "kept"), "--resume with standard input: it is gone"),
+        (
+            ("compare", "assemble", "-", "--engines", "native"),
+            "standard input: every engine reads its inputs anew; give files",
+        ),
+    ],
+)
+def test_what_would_read_it_again_is_refused_before_any_work(
+    words: Sequence[str], expected: str, tmp_path: Path
+) -> None:
+    assert said(command(*words, "-o", str(tmp_path / "a"))).startswith(expected)
+    assert names(tmp_path) == set()
+
+
+def test_an_answer_of_it_says_that_its_reads_are_gone(reads: Path, tmp_path: Path) -> None:
+    answer = tmp_path / "a"
+    words = ("run", "assemble", "-", "-k", "31", "-o", str(answer))
+    assert command(*words, stdin=reads.read_bytes()).returncode == 0
+    assert said(command("verify", str(answer))).startswith("standard input: it cannot be read")
+    assert "leave the reads out with --no-reads" in said(command("assess", str(answer)))
