@@ -50,7 +50,7 @@ def held(cells: Sequence[Sequence[float]], known: Spread) -> list[bool]:
     return [one.low <= (cell + 2) / (cell + 1) <= one.high for cell, one in enumerate(found)]
 
 
-@pytest.mark.parametrize("count", [3, 5, 7])
+@pytest.mark.parametrize("count", [3, 5, 7, 15])
 @pytest.mark.parametrize(
     ("noise", "least"),
     [(normal, 0.93), (exponential, 0.92), (outlying, 0.93), (unlike, 0.91), (tenfold, 0.86)],
@@ -82,6 +82,13 @@ def test_cells_that_scatter_alike_make_intervals_narrower() -> None:
             found = ratio(cells[1], cells[0], known)
             widths.append(math.log(found.high / found.low))
     assert fmean(together) < 0.8 * fmean(alone)
+
+
+def test_slow_runs_among_many_do_not_widen_an_interval() -> None:
+    draw = random.Random(4)
+    usual_ones = [math.exp(0.03 * draw.gauss(0, 1)) for _ in range(19)]
+    found = ratio([*usual_ones, 1.5, 2.0], [*usual_ones, 1.4, 1.6])
+    assert found.high < 1.05
 
 
 def test_intervals_of_slopes_hold_the_true_one_about_as_often_as_they_say() -> None:
