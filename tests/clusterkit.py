@@ -39,15 +39,15 @@ def state(folder: Path) -> dict[str, Any]:
     return found
 
 
-def wait_for(reached: Callable[[], Any], what: str) -> Any:
+def wait_for(reached: Callable[[], Any], what: str, seconds: float = GONE_SECONDS) -> Any:
     """What `reached` returns once it is true."""
-    deadline = time.monotonic() + GONE_SECONDS
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = reached()
         if found:
             return found
         time.sleep(0.05)
-    raise AssertionError(f"waited {GONE_SECONDS} s: {what}")
+    raise AssertionError(f"waited {seconds} s: {what}")
 
 
 def wait_until_gone(folder: Path) -> None:

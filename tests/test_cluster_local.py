@@ -156,7 +156,7 @@ def test_of_two_interfaces_one_is_named_by_the_user_or_by_the_host(
         (["--nodes", "0"], "--nodes is 0, give 1 to 10000"),
         (["--set", "speed=1"], "--set speed: is not known; give start, "),
         (["--set", "guard=x"], "--set guard is 'x', give seconds"),
-        (["--with", "yarn"], "--with yarn: MapReduce on YARN is not there yet"),
+        (["--with", "giraph"], "--with giraph: is not known; choose from spark, mpi, yarn"),
         (["--preset", "fast"], "--preset fast: is not known; choose from paper"),
         (["--scheduler", "lsf"], "--scheduler lsf: is not known; choose from local"),
         (["--time", "soon"], "--time is 'soon', give minutes, or hours:minutes:seconds"),

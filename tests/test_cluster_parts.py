@@ -28,7 +28,7 @@ from cuesta.cluster import (
 )
 from cuesta.cluster.agent import Agent
 from cuesta.cluster.driver import Driver
-from cuesta.cluster.folder import SCHEMA, ClusterFolder, write_private
+from cuesta.cluster.folder import SCHEMA, ClusterFolder, telling_line, write_private
 from cuesta.cluster.members import Members
 from cuesta.cluster.schedulers import GONE, UNKNOWN, process
 from cuesta.cluster.schedulers.pbs import PbsScheduler
@@ -304,6 +304,14 @@ def test_a_master_that_dies_is_named_with_its_log(made: ClusterFolder) -> None:
         service.check({MASTER: -9})
     said = "Spark's master has ended with code -9: java.lang.OutOfMemoryError; "
     assert str(error.value) == f"{said}{made.log(MASTER)}"
+
+
+def test_the_telling_line_of_a_trace_is_the_exception(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    trace = "java.io.IOException: no\n\tat a.B$C.<init>(B.java:1)\nCaused by: x.Y: of this\n"
+    frames = "\tat java.base/java.lang.Thread.run(Thread.java:840)\n\t... 7 more\n"
+    log.write_text(f"WARN hello\n{trace}{frames}")
+    assert telling_line(log) == "Caused by: x.Y: of this"
 
 
 def test_a_store_that_dies_later_is_in_the_state(

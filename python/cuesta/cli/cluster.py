@@ -1,4 +1,4 @@
-"""`cuesta cluster plan|up|submit|status|down`: Spark and MPI on the nodes of an allocation."""
+"""`cuesta cluster plan|up|submit|status|down`: Spark, MPI, YARN on nodes of an allocation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder that was gi
 def register(app: typer.Typer) -> None:
     """Add `cluster` with its subcommands."""
     group = typer.Typer(
-        help="Bring Spark and MPI up on several nodes, run, take all down.", no_args_is_help=True
+        help="Bring Spark, MPI or YARN up on several nodes, run, take all down.",
+        no_args_is_help=True,
     )
     group.command("plan")(with_options(_plan, command=True))
     group.command("up")(with_options(_up, command=False))
@@ -55,6 +56,13 @@ def _up(options: PlanOptions) -> None:
     typer.echo(f"{len(state['nodes'])} nodes are up after {seconds:.1f} s, in {folder.root}")
     if "spark" in state:
         typer.echo(f"cuesta run WORKLOAD ... --engine spark --master {state['spark']['master']}")
+    if "yarn" in state:
+        yarn = state["yarn"]
+        slots = yarn["nodes"] * yarn["cores"]
+        typer.echo(
+            f"HADOOP_CONF_DIR={yarn['conf']} cuesta run WORKLOAD ... --engine hadoop "
+            f"--threads {slots} --memory {yarn['job_bytes'] >> 20}MiB"
+        )
     typer.echo(f"cuesta cluster down {folder.root}")
 
 

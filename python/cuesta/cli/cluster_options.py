@@ -57,7 +57,7 @@ class PlanOptions:
         str, typer.Option("--account", "-A", help="Who pays.", show_default=False)
     ] = ""
     services: Annotated[
-        str, typer.Option("--with", metavar="A,B", help="What to bring up: spark, mpi.")
+        str, typer.Option("--with", metavar="A,B", help="What to bring up: spark, mpi, yarn.")
     ] = "spark"
     store: Annotated[
         str | None,
@@ -91,7 +91,7 @@ class PlanOptions:
     preset: Annotated[str, typer.Option(help="Settings by name: paper.", show_default=False)] = ""
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting, of Spark or of ours."),
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting: Spark's, Hadoop's or ours."),
     ] = None
     wait: Annotated[
         bool, typer.Option("--wait", help="For submit: stay until the command has ended.")

@@ -1,4 +1,4 @@
-"""Brings up Spark, MPI and the store on the nodes of an allocation, runs, and takes all down again.
+"""Brings Spark, MPI, YARN and stores up on the nodes of an allocation, runs, takes all down again.
 
 A *leader* (`leader`) runs inside the allocation. It has its scheduler start an *agent* (`agent`) on
 every node, hears what each node has, compares that (`checks`), and tells agents what to start. Both

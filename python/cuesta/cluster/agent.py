@@ -124,6 +124,7 @@ class Agent:
             if self._waits_for_store:
                 self._look_at_store(leader)
             for name, code in self._children.ended().items():
+                self._sweep_after(name)
                 leader.send({"ended": name, "code": code})
             if time.monotonic() - told > PING_SECONDS:
                 told = time.monotonic()
@@ -146,12 +147,21 @@ class Agent:
         words: list[str] = message["words"]
         given: dict[str, Any] = message["environment"]
         log = self._folder.log(f"{name}-{self._name}")
+        self._sweep_after(name)
         try:
             pid = self._children.start(name, words, given, log, last_signal)
         except OSError as error:
             leader.send({"ended": name, "code": 127, "why": f"{words[0]}: {error.strerror}"})
             return
         leader.send({"started": name, "pid": pid})
+
+    def _sweep_after(self, service: str) -> None:
+        """Kill what a service that has ended has started, if that has a mark of its own.
+
+        Containers of YARN would go on without their NodeManager. One that was about to be started
+        is found the second time, before the next NodeManager is.
+        """
+        watchdog.sweep(watchdog.mark(self._plan.cluster, f"{self._name}/{service}"))
 
     def _look_at_store(self, leader: Peer) -> None:
         """Its first line says `ready`."""

@@ -22,9 +22,12 @@ _SAME = {
 
 def check_nodes(plan: ClusterPlan, nodes: Sequence[NodeFacts]) -> None:
     """Refuse nodes that do not fit together. Errors: `InputError` naming node and remedy."""
-    needed = ["python", "wheel", *(["spark", "java"] if "spark" in plan.services else [])]
-    for name in needed:
-        _check_same(name, nodes)
+    _check_same("python", nodes)
+    _check_same("wheel", nodes)
+    if "spark" in plan.services:
+        _check_same("spark", nodes)
+    if {"spark", "yarn"} & set(plan.services):
+        _check_same("java", nodes)
     _check_addresses(nodes)
     least_bytes = plan.own("scratch-min")
     for node in nodes:

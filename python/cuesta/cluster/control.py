@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from cuesta.cluster import watchdog
+from cuesta.cluster import hadoop_classes, watchdog
 from cuesta.cluster.folder import ClusterFolder, telling_line, write_private
 from cuesta.cluster.limits import CONNECT_SECONDS, FOLLOW_SECONDS, STOP_SECONDS
 from cuesta.cluster.schedulers import GONE, Scheduler, get_scheduler, process
@@ -25,9 +25,9 @@ _LOOK_SECONDS = 0.05
 _GONE_SECONDS = 10.0
 """How long a state may be old before one that a job which is gone has left is taken for wrong:
 folders that nodes share show changes late, and a watchdog has the last word."""
-_START_PHASES = 4
+_START_PHASES = 6
 """What a leader waits for in turn, each for `start` seconds at most: agents, stores, Spark's
-master, its workers."""
+master, its workers, YARN's ResourceManager, its NodeManagers."""
 _INTERRUPTED = 130
 
 
@@ -53,6 +53,8 @@ def submit(plan: ClusterPlan, folder: ClusterFolder) -> str:
     lacking = scheduler.missing()
     if lacking:
         raise EngineMissing(lacking)
+    if "yarn" in plan.services:
+        plan = replace(plan, hadoop_classes=hadoop_classes.find())
     script = scheduler.script(plan, folder)
     folder.make()
     write_private(folder.plan_file, json.dumps(to_json(plan), indent=1) + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from cuesta.cluster import yarn
 from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.limits import MEMORY_SHARE
 from cuesta.cluster.schedulers import get_scheduler
@@ -31,14 +32,29 @@ def _settings(plan: ClusterPlan) -> Iterator[str]:
     yield "# of the cluster, --set NAME=VALUE"
     for name, (_, meaning) in OWN_SETTINGS.items():
         yield f"{name} {plan.own(name):g} ({meaning})"
-    if "spark" in plan.services:
-        known = bool(share.cores and memory)
-        yield "# of Spark, --set spark.NAME=VALUE"
-        if not known:
+    use = NodeUse(cores=share.cores or 1, memory_bytes=memory or 1 << 30)
+    of_services = {
+        "spark": ("Spark, --set spark.NAME=VALUE", derived(plan, use)),
+        "yarn": ("YARN, --set yarn.NAME=VALUE or mapreduce.NAME=VALUE", _of_yarn(plan, use)),
+    }
+    for service in sorted(of_services.keys() & set(plan.services)):
+        title, settings = of_services[service]
+        yield f"# of {title}"
+        if not (share.cores and memory):
             yield "# as for nodes of 1 core and 1 GiB; what follows from nodes is found there"
-        use = NodeUse(cores=share.cores or 1, memory_bytes=memory or 1 << 30)
-        for name, value in sorted(derived(plan, use).items()):
+        for name, value in sorted(settings.items()):
             yield f"{name} {value}"
+
+
+def _of_yarn(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
+    """Those of all daemons; what is known on the nodes alone is in capitals."""
+    ports = ["PORT"] * (yarn.MANAGER_PORTS + yarn.HISTORY_PORTS)
+    return {
+        **yarn.derived(plan, use),
+        **yarn.placed("LEADER", ports, "DIR"),
+        **yarn.of_node("NODE", "SCRATCH"),
+        **plan.hadoop_sets,
+    }
 
 
 def state_lines(state: dict[str, Any]) -> Iterator[str]:
@@ -54,6 +70,8 @@ def state_lines(state: dict[str, Any]) -> Iterator[str]:
             yield f"{node['name']}: {service} is gone: {why}"
     if "spark" in state:
         yield f"spark: {state['spark']['master']}, page {state['spark']['page']}"
+    if "yarn" in state:
+        yield f"yarn: HADOOP_CONF_DIR={state['yarn']['conf']}, page {state['yarn']['page']}"
     yield from time_lines(state["times"])
 
 

@@ -16,6 +16,7 @@ from cuesta.errors import InputError
 if TYPE_CHECKING:
     from cuesta.cluster.leader import Leader
     from cuesta.cluster.services import SparkService
+    from cuesta.cluster.yarn_service import YarnService
 
 NAME = "driver"
 _RUNS = ("run", "compare")
@@ -27,13 +28,14 @@ class Driver:
 
     Attributes
     ----------
-    spark
-        Where Spark is up.
+    spark, yarn
+        Where they are up.
     """
 
     def __init__(self, leader: Leader) -> None:
         self._leader = leader
         self.spark: SparkService | None = None
+        self.yarn: YarnService | None = None
 
     def run(self) -> int:
         """Run it to its end; its exit code. Errors: `InputError` where it cannot be started."""
@@ -50,6 +52,8 @@ class Driver:
                 "SPARK_CONF_DIR": str(leader.folder.conf),
                 "CUESTA_MASTER": self.spark.master,
             }
+        if self.yarn:
+            environment["HADOOP_CONF_DIR"] = str(leader.folder.conf)
         leader.state["command"] = words
         leader.say("running", command=time.time())
         try:
@@ -70,21 +74,25 @@ class Driver:
         if command[0] not in _RUNS:
             return command
         engines = _value(command, ("--engine", "--engines")).split(",")
+        use, count = node_use(self._leader), len(self._leader.members.facts())
         given: dict[str, str] = {}
-        more: list[str] = []
+        more: dict[str, str] = {}
         if self.spark and any(one.startswith("spark") for one in engines):
-            given = {"--master": self.spark.master, "--threads": str(self.spark.use.cores)}
-            for key, value in self._leader.plan.spark_sets.items():
-                more += ["--engine-option", f"{key}={value}"]
-        use = node_use(self._leader)
+            given = {"--master": self.spark.master, "--threads": str(use.cores)}
+            more |= self._leader.plan.spark_sets
         if "mpi" in engines:
-            given["--ranks"] = str(use.cores * len(self._leader.members.facts()))
+            given["--ranks"] = str(count * use.cores)
         if given:
             given["--memory"] = str(use.memory_bytes)
-        for option, value in given.items():
-            if not _value(command, (option,)):
-                more += [option, value]
-        return [self._leader.plan.python, "-m", "cuesta", *command, *more]
+        if self.yarn and "hadoop" in engines:
+            # Beside other engines it has what they have.
+            own = {"--threads": str(count * use.cores), "--memory": str(self.yarn.job_bytes)}
+            given = own | given
+            more |= self._leader.plan.hadoop_sets if len(engines) == 1 else {}
+        options = [(name, value) for name, value in given.items() if not _value(command, (name,))]
+        options += [("--engine-option", f"{key}={value}") for key, value in more.items()]
+        words = [word for option in options for word in option]
+        return [self._leader.plan.python, "-m", "cuesta", *command, *words]
 
     def _times(self) -> dict[str, float]:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from cuesta.errors import InputError
 
 SCHEMA = "cuesta.cluster/1"
+_FRAME = re.compile(r"at [\w.$/<>@-]+\(|\.\.\. \d+ (more|common)")
 STATE = "cluster.json"
 
 
@@ -98,10 +100,13 @@ def write_private(path: Path, text: str) -> None:
 
 
 def telling_line(log: Path) -> str:
-    """The first line of a log that speaks of an error, else its last; empty without one."""
+    """The first line of a log that speaks of an error, else its last; empty without one.
+
+    Of a trace of Java that is the exception, not the place in the code.
+    """
     try:
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
     except OSError:
         return ""
-    said = [line for line in lines if line]
+    said = [line for line in lines if line and not _FRAME.match(line)]
     return next((line for line in said if "error:" in line), said[-1] if said else "")

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from cuesta.cluster.folder import telling_line
+from cuesta.cluster.limits import SAID_CHARACTERS_MAX
 from cuesta.cluster.members import Members
 from cuesta.cluster.node import interface_of, listening_address
 from cuesta.cluster.script import agent_words
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 AGENTS = "agents"
 """How the names of processes of the leader begin that start agents."""
-_SAID_CHARACTERS_MAX = 300
 
 
 class Gathering:
@@ -90,4 +90,4 @@ class Gathering:
         number = names.index(silent[0]) + 1 if silent and self._launched > 1 else 1
         said = telling_line(self._leader.folder.log(f"{AGENTS}-{number}")) or "it has said nothing"
         who = ", ".join(silent or gone or names)
-        return f"node {who} did not start: {said[:_SAID_CHARACTERS_MAX]}"
+        return f"node {who} did not start: {said[:SAID_CHARACTERS_MAX]}"

@@ -25,9 +25,10 @@ from cuesta.cluster.gathering import AGENTS, Gathering
 from cuesta.cluster.limits import ASK_SECONDS, PING_SECONDS, TICK_SECONDS
 from cuesta.cluster.members import Member, Members
 from cuesta.cluster.schedulers import ENDING, GONE, Scheduler, get_scheduler
-from cuesta.cluster.services import SparkService, start_stores
+from cuesta.cluster.services import Service, SparkService, start_stores
 from cuesta.cluster.settings import ClusterPlan, from_json
 from cuesta.cluster.wire import Message, WireError, listen, ready
+from cuesta.cluster.yarn_service import YarnService
 from cuesta.errors import CuestaError, Defect, EngineError, InputError
 from cuesta.processes import age_seconds
 
@@ -80,7 +81,7 @@ class Leader:
         self.state: dict[str, Any] = folder.read()
         self.scheduler: Scheduler = get_scheduler(plan.allocation.scheduler)
         self.members = Members(listen("127.0.0.1"), folder.secret())
-        self.spark: SparkService | None = None
+        self._services: list[Service] = []
         self.on_ended: dict[str, Callable[[str, Message], None]] = {}
         self._unwritten: dict[str, str] = {}
         self._gathering: Gathering
@@ -135,8 +136,13 @@ class Leader:
         if self.plan.store_bytes:
             start_stores(self)
         if "spark" in self.plan.services:
-            self.spark = driver.spark = SparkService(self)
-            self.spark.start()
+            driver.spark = SparkService(self)
+            self._services.append(driver.spark)
+            driver.spark.start()
+        if "yarn" in self.plan.services:
+            driver.yarn = YarnService(self)
+            self._services.append(driver.yarn)
+            driver.yarn.start()
         self.say("ready", ready=time.time())
         code = driver.run() if self.plan.command else self._serve()
         self.say("stopping")
@@ -211,8 +217,8 @@ class Leader:
             self.say(self.state["state"])
         self._look_for_ends(now)
         ended = self.children.ended()
-        if self.spark:
-            self.spark.check(ended)
+        for service in self._services:
+            service.check(ended)
         return ended
 
     def _take_note(self, member: Member, message: Message) -> None:
@@ -290,8 +296,8 @@ class Leader:
                 for member, message in self.members.hear():
                     self._take_note(member, message)
             self.children.ended()
-        if self.spark:
-            self.spark.end()
+        for service in self._services:
+            service.end()
         self.children.end_but("", seconds)
         cluster = self.plan.cluster
         watchdog.sweep(watchdog.mark(cluster, "driver"))

@@ -27,8 +27,13 @@ HANDSHAKE_SECONDS = 5.0
 CONNECT_SECONDS = 30.0
 """For an agent to reach the leader."""
 MESSAGE_BYTES_MAX = 1 << 20
+SAID_CHARACTERS_MAX = 300
+"""So much of what a process has said is part of a message."""
 RESTARTS_MAX = 3
 """How often a worker that dies on a node is started again."""
+NODE_MANAGER_LOST_SECONDS = 20
+"""YARN takes a NodeManager for lost that was silent for so long; they say something every second,
+and what has run there is done again elsewhere only then."""
 PORT_TRIES_MAX = 5
 """How often a service is tried on other ports when somebody was faster."""
 NODES_MAX = 10_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import platform
@@ -164,11 +165,14 @@ def listening_address(named: str, others_are_here: bool, own_name: str) -> str:
     )
 
 
-def free_port(address: str) -> int:
-    """A port of an address that nobody listens on now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as asked:
-        asked.bind((address, 0))
-        found: int = asked.getsockname()[1]
+def free_ports(address: str, count: int) -> list[int]:
+    """So many ports of an address, each another, that nobody listens on now."""
+    with contextlib.ExitStack() as held:
+        found = []
+        for _ in range(count):
+            asked = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            asked.bind((address, 0))
+            found.append(int(asked.getsockname()[1]))
         return found
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cuesta.cluster import class_archive, node_store, spark
 from cuesta.cluster.folder import telling_line
-from cuesta.cluster.limits import MEMORY_SHARE, PORT_TRIES_MAX, RESTARTS_MAX
-from cuesta.cluster.node import NodeFacts, free_port
+from cuesta.cluster.limits import MEMORY_SHARE, PORT_TRIES_MAX, SAID_CHARACTERS_MAX
+from cuesta.cluster.node import NodeFacts, free_ports
 from cuesta.cluster.watchdog import MARK, mark
 from cuesta.cluster.wire import Message
+from cuesta.cluster.workers import Workers
 from cuesta.engines.spark import masters
 from cuesta.errors import EngineError
 
@@ -22,7 +23,16 @@ WORKER = "spark-worker"
 MASTER = "spark-master"
 _IN_ORDER = (0, 143, -15)
 """Codes of a JVM that was asked to end and has done so."""
-_SAID_CHARACTERS_MAX = 300
+
+
+class Service(Protocol):
+    """What a leader has brought up beside agents and stores."""
+
+    def check(self, ended: Mapping[str, int]) -> None:
+        """Look at processes of the leader that have ended. Errors: `EngineError`."""
+
+    def end(self) -> None:
+        """End what runs beside the leader."""
 
 
 class SparkService:
@@ -42,7 +52,7 @@ class SparkService:
         self._page = 0
         self._java = ""
         self._classes = leader.folder.conf / "classes.jsa"
-        self._restarts: dict[str, int] = {}
+        self._workers = Workers(leader, WORKER, self._start_worker)
         self.master = ""
         self.use = node_use(leader)
 
@@ -59,9 +69,7 @@ class SparkService:
         # Now any program of Spark finds it, too.
         placed["spark.master"] = self.master
         settings = spark.write_settings(leader.folder.conf, leader.plan, self.use, placed)
-        leader.on_ended[WORKER] = self._mend
-        for node in leader.members.facts():
-            self._start_worker(node)
+        self._workers.start()
         count = len(leader.members.facts())
         leader.wait_until(lambda: self._registered() >= count, "start", self._unregistered)
         masters.remember(self.master, leader.folder.conf)
@@ -78,7 +86,7 @@ class SparkService:
         """Look at processes of the leader that have ended. Errors: `EngineError` for the master."""
         if self.master and MASTER in ended:
             log = self._leader.folder.log(MASTER)
-            code, said = ended[MASTER], telling_line(log)[:_SAID_CHARACTERS_MAX]
+            code, said = ended[MASTER], telling_line(log)[:SAID_CHARACTERS_MAX]
             raise EngineError(f"Spark's master has ended with code {code}: {said}; {log}")
 
     def end(self) -> None:
@@ -96,20 +104,20 @@ class SparkService:
         environment = spark.daemon_environment(self._address, str(folder.logs), folder.conf, home)
         environment[MARK] = mark(leader.plan.cluster, "leader")
         for _ in range(PORT_TRIES_MAX):
-            ports = free_port(self._address), free_port(self._address)
-            words = spark.master_words(folder.conf, self._address, ports, (home, options))
+            own, page = free_ports(self._address, 2)
+            words = spark.master_words(folder.conf, self._address, (own, page), (home, options))
             leader.children.start(MASTER, words, environment, folder.log(MASTER))
             deadline = time.monotonic() + leader.plan.own("start")
             while time.monotonic() < deadline:
                 if MASTER in leader.pump():
                     break
-                if spark.ask_master(self._address, ports[1]) is not None:
-                    self.master = f"spark://{self._address}:{ports[0]}"
-                    self._page = ports[1]
+                if spark.ask_master(self._address, page) is not None:
+                    self.master = f"spark://{self._address}:{own}"
+                    self._page = page
                     return
         said = telling_line(folder.log(MASTER))
         raise EngineError(
-            f"Spark's master does not start: {said[:_SAID_CHARACTERS_MAX]}; {folder.log(MASTER)}"
+            f"Spark's master does not start: {said[:SAID_CHARACTERS_MAX]}; {folder.log(MASTER)}"
         )
 
     def _start_worker(self, node: NodeFacts) -> None:
@@ -121,37 +129,14 @@ class SparkService:
         message = {"start": WORKER, "words": words, "environment": environment}
         leader.members.tell(node.name, message)
 
-    def _mend(self, name: str, message: Message) -> None:
-        """Start a worker again that has died, but not for ever."""
-        leader = self._leader
-        self._restarts[name] = self._restarts.get(name, 0) + 1
-        leader.state["workers_lost"] = sum(self._restarts.values())
-        leader.say(leader.state["state"])
-        facts = leader.members.known[name].facts if name in leader.members.known else None
-        if facts and self._restarts[name] <= RESTARTS_MAX:
-            self._start_worker(facts)
-        elif facts:
-            log = leader.folder.log(f"{WORKER}-{name}")
-            said = message.get("why") or telling_line(log)[:_SAID_CHARACTERS_MAX]
-            why = f"it has died {self._restarts[name]} times, at last with code {message['code']}"
-            leader.lose_service(name, WORKER, f"{why}: {said}; {log}")
-
     def _registered(self) -> int:
         return spark.workers_alive(spark.ask_master(self._address, self._page))
 
     def _unregistered(self) -> str:
         """Which workers are not there, and what they said."""
-        leader = self._leader
         found = spark.ask_master(self._address, self._page) or {}
         there = {one["host"] for one in found.get("workers", []) if one["state"] == "ALIVE"}
-        silent = [one for one in leader.members.facts() if one.address not in there]
-        node = (silent or leader.members.facts())[0]
-        log = leader.folder.log(f"{WORKER}-{node.name}")
-        seconds = leader.plan.own("start")
-        return (
-            f"node {node.name}: Spark's worker did not register within {seconds:.0f} s: "
-            f"{telling_line(log)[:_SAID_CHARACTERS_MAX]}; {log}"
-        )
+        return self._workers.unregistered("Spark's worker", there)
 
 
 def start_stores(leader: Leader) -> None:
@@ -166,7 +151,7 @@ def start_stores(leader: Leader) -> None:
         if failed:
             name, said = next(iter(failed.items()))
             raise EngineError(
-                f"node {name}: the store does not start: {said[:_SAID_CHARACTERS_MAX]}"
+                f"node {name}: the store does not start: {said[:SAID_CHARACTERS_MAX]}"
             )
         return all(node_store.NAME in one.ready for one in leader.members.known.values())
 

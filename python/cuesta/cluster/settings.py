@@ -11,8 +11,9 @@ from cuesta.cluster import limits
 from cuesta.errors import InputError
 from cuesta.units import parse_size
 
-SERVICES = ("spark", "mpi")
-_LATER = {"yarn": "MapReduce on YARN is not there yet; choose from spark, mpi"}
+SERVICES = ("spark", "mpi", "yarn")
+HADOOP_PREFIXES = ("yarn.", "mapreduce.", "hadoop.", "security.")
+"""How settings of Hadoop begin that `--set` takes."""
 
 OWN_SETTINGS: dict[str, tuple[float, str]] = {
     "start": (limits.START_SECONDS, "seconds for nodes, and then for workers, to be there"),
@@ -83,8 +84,10 @@ class ClusterPlan:
         Some of `SERVICES`.
     store_bytes, store_under
         Memory of a store on each node, and the folder that it is over; 0 is no store.
+    hadoop_classes
+        Where Hadoop's daemons are: words of a class path.
     preset, sets
-        Settings of Spark and of ours that were chosen.
+        Settings of Spark, of Hadoop and of ours that were chosen.
     command
         What to run when all is there; empty means to wait for `down`.
     owner
@@ -97,6 +100,7 @@ class ClusterPlan:
     services: tuple[str, ...] = ("spark",)
     store_bytes: int = 0
     store_under: str = ""
+    hadoop_classes: tuple[str, ...] = ()
     preset: str = ""
     sets: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
@@ -118,6 +122,11 @@ class ClusterPlan:
         """Settings of Spark that were given."""
         return {key: value for key, value in self.sets.items() if key.startswith("spark.")}
 
+    @property
+    def hadoop_sets(self) -> dict[str, str]:
+        """Settings of Hadoop that were given."""
+        return {key: value for key, value in self.sets.items() if key.startswith(HADOOP_PREFIXES)}
+
 
 def check(plan: ClusterPlan) -> None:
     """Refuse what can be refused before anything starts. Errors: `InputError`."""
@@ -128,15 +137,14 @@ def check(plan: ClusterPlan) -> None:
         raise InputError(f"--time is {allocation.minutes:g} minutes, give more than 0")
     for name in plan.services:
         if name not in SERVICES:
-            known = f"choose from {', '.join(SERVICES)}"
-            raise InputError(f"--with {name}: {_LATER.get(name, known)}")
+            raise InputError(f"--with {name}: is not known; choose from {', '.join(SERVICES)}")
     for name, value in plan.sets.items():
         if name in OWN_SETTINGS:
             _own(name, value)
-        elif not name.startswith("spark."):
+        elif not name.startswith(("spark.", *HADOOP_PREFIXES)):
             raise InputError(
-                f"--set {name}: is not known; give {', '.join(OWN_SETTINGS)} or one of Spark's own "
-                "spark.*"
+                f"--set {name}: is not known; give {', '.join(OWN_SETTINGS)}, one of Spark's own "
+                "spark.*, or of Hadoop's yarn.* and mapreduce.*"
             )
     if plan.store_bytes and not plan.store_under:
         raise InputError("--store: name the folder that it is over with --under DIR")
@@ -158,6 +166,7 @@ def from_json(found: Mapping[str, Any]) -> ClusterPlan:
             "allocation": Allocation(**allocation),
             "share": NodeShare(**values["share"]),
             "services": tuple(values["services"]),
+            "hadoop_classes": tuple(values["hadoop_classes"]),
             "command": tuple(values["command"]),
         }
     )

@@ -26,15 +26,18 @@ def mark(cluster: str, part: str) -> str:
 
 
 def marked(value: str) -> list[int]:
-    """Processes of this machine with that mark, but this one; all of a cluster for `ID/`."""
+    """Processes of this machine with that mark, or of a part of it, but this one.
+
+    All of a cluster for `ID/`; for `ID/NODE` also those of `ID/NODE/SERVICE`.
+    """
     wanted = f"{MARK}={value}".encode()
-    whole = value.endswith("/")
+    parts = wanted.rstrip(b"/") + b"/"
     found = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):
                 words = Path(entry.path, "environ").read_bytes().split(b"\0")
-                if any(word.startswith(wanted) if whole else word == wanted for word in words):
+                if any(word == wanted or word.startswith(parts) for word in words):
                     found.append(int(entry.name))
     return found
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from cuesta.engines.rounds import Job, Means, Round, tasks_asked
@@ -172,17 +173,33 @@ def of_round(
             f"mapreduce.{kind}.speculative": "false",
         }
     for where in ("mapreduce.map.env", "mapreduce.reduce.env", "yarn.app.mapreduce.am.env"):
-        found |= {f"{where}.{name}": value for name, value in _environment().items()}
+        found |= {f"{where}.{name}": value for name, value in environment(options).items()}
     return found | dict(options.hadoop)
 
 
-def _environment() -> dict[str, str]:
-    """What children have of this process on other nodes: paths from the root, names in UTF-8."""
-    given = {name: os.environ[name] for name in PASSED_ON if os.environ.get(name)}
+def environment(options: Options) -> dict[str, str]:
+    """What children have of this process on other nodes: paths from the root, names in UTF-8.
+
+    Not what NodeManagers give their containers, as the store of their node.
+    """
+    own = _given_by_nodes(options.conf) if options.conf else ()
+    names = (name for name in PASSED_ON if name not in own)
+    given = {name: os.environ[name] for name in names if os.environ.get(name)}
     if "PYTHONPATH" in given:
         places = given["PYTHONPATH"].split(os.pathsep)
         given["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, places))
     return given | {"LC_ALL": "C.UTF-8"}
+
+
+def _given_by_nodes(conf: Path) -> tuple[str, ...]:
+    """Variables that the NodeManagers of a site give their containers, where it says which."""
+    try:
+        properties = ElementTree.parse(conf / "yarn-site.xml").iterfind("property")
+    except (OSError, ElementTree.ParseError):
+        return ()
+    found = {one.findtext("name"): one.findtext("value") or "" for one in properties}
+    names = found.get("yarn.nodemanager.env-whitelist", "").split(",")
+    return tuple(name.strip() for name in names)
 
 
 def write(settings: Mapping[str, str], path: Path) -> None:

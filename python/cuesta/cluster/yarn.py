@@ -1,0 +1,201 @@
+"""YARN's own processes: their command lines, their settings, and whether they are ready."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cuesta.cluster.folder import write_private
+from cuesta.cluster.limits import NODE_MANAGER_LOST_SECONDS
+from cuesta.cluster.node import NodeFacts
+from cuesta.cluster.settings import ClusterPlan
+from cuesta.cluster.spark import NodeUse
+from cuesta.cluster.watchdog import MARK
+from cuesta.engines.hadoop.settings import CLIENT_BYTES, MASTER_BYTES, write
+from cuesta.store import control as store_control
+
+DAEMON_HEAP = "512m"
+MANAGER_PORTS, HISTORY_PORTS = 5, 3
+PAGE = "yarn.resourcemanager.webapp.address"
+HISTORY_PAGE = "mapreduce.jobhistory.webapp.address"
+CONTAINERS_PAGE = "yarn.nodemanager.webapp.address"
+HEARTBEAT_MS = 250
+"""Containers come at heartbeats. Many nodes send theirs less often: one a millisecond in all."""
+
+_MANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
+_HISTORY = "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer"
+_NODE_MANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
+_SHUFFLE = "org.apache.hadoop.mapred.ShuffleHandler"
+_QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData")
+"""Daemons do little: they should be there soon."""
+_ASK_SECONDS = 5.0
+_PASSED_ON = (
+    *("JAVA_HOME", "HADOOP_COMMON_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR"),
+    *("CLASSPATH_PREPEND_DISTCACHE", "HADOOP_YARN_HOME", "HADOOP_HOME", "PATH", "LANG", "TZ"),
+    *(MARK, "CUESTA_NODE", store_control.VARIABLE),
+)
+"""Variables of a NodeManager that its containers have: those of Hadoop's default, and ours."""
+_FILES = ("core-site", "yarn-site", "mapred-site", "hadoop-policy")
+_LOG = """\
+log4j.rootLogger=WARN,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c: %m%n
+"""
+_QUEUE = {
+    "yarn.scheduler.capacity.root.queues": "default",
+    "yarn.scheduler.capacity.root.default.capacity": "100",
+    # Masters of jobs: a tenth, the default, is one job at a time on few nodes.
+    "yarn.scheduler.capacity.maximum-am-resource-percent": "0.5",
+}
+
+
+def derived(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
+    """Settings that follow from the nodes, which all processes have; over them the user's."""
+    memory = str(use.memory_bytes >> 20)
+    heartbeat = max(HEARTBEAT_MS, plan.allocation.nodes)
+    return {
+        "fs.defaultFS": "file:///",
+        "hadoop.security.authorization": "true",
+        "yarn.nodemanager.resource.memory-mb": memory,
+        "yarn.nodemanager.resource.cpu-vcores": str(use.cores),
+        "yarn.scheduler.minimum-allocation-mb": "1",
+        "yarn.scheduler.maximum-allocation-mb": memory,
+        "yarn.scheduler.maximum-allocation-vcores": str(use.cores),
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": str(heartbeat),
+        "yarn.nm.liveness-monitor.expiry-interval-ms": str(1000 * NODE_MANAGER_LOST_SECONDS),
+        # Java reserves far more than it uses; what it uses is looked at.
+        "yarn.nodemanager.vmem-check-enabled": "false",
+        # Room on scratch is looked at before anything starts.
+        "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.5",
+        "yarn.nodemanager.env-whitelist": ",".join(_PASSED_ON),
+        "yarn.nodemanager.aux-services": "mapreduce_shuffle",
+        "yarn.nodemanager.aux-services.mapreduce_shuffle.class": _SHUFFLE,
+        "mapreduce.framework.name": "yarn",
+    }
+
+
+def placed(address: str, ports: Sequence[int | str], folder: str) -> dict[str, str]:
+    """Settings that follow from where the leader is, and the folder that all nodes share."""
+    names = (
+        *("yarn.resourcemanager.address", "yarn.resourcemanager.scheduler.address"),
+        *("yarn.resourcemanager.resource-tracker.address", "yarn.resourcemanager.admin.address"),
+        *(PAGE, "mapreduce.jobhistory.address", "mapreduce.jobhistory.admin.address"),
+        HISTORY_PAGE,
+    )
+    return {
+        "yarn.resourcemanager.hostname": address,
+        **{name: f"{address}:{port}" for name, port in zip(names, ports, strict=True)},
+        "yarn.app.mapreduce.am.staging-dir": f"file://{folder}/jobs",
+    }
+
+
+def of_node(address: str, scratch: str) -> dict[str, str]:
+    """Settings of the NodeManager of a node: any free port, and folders that go with the cluster.
+
+    Containers write their logs there, too.
+    """
+    names = ("yarn.nodemanager.address", "yarn.nodemanager.localizer.address", CONTAINERS_PAGE)
+    return {
+        **dict.fromkeys(names, f"{address}:0"),
+        "mapreduce.shuffle.port": "0",
+        "yarn.nodemanager.local-dirs": f"{scratch}/yarn/local",
+        "yarn.nodemanager.log-dirs": f"{scratch}/yarn/logs",
+        "hadoop.tmp.dir": f"{scratch}/yarn/tmp",
+    }
+
+
+def job_bytes(use: NodeUse, nodes: int) -> int:
+    """Memory of a job that fills so many nodes, its master on one of them, and its client."""
+    beside = MASTER_BYTES + CLIENT_BYTES
+    return nodes * (use.memory_bytes - beside) + beside
+
+
+def write_settings(
+    folder: Path, settings: Mapping[str, str], classes: str, addresses: Sequence[str]
+) -> None:
+    """Write the files of a site, for daemons, jobs and whoever submits these.
+
+    Arguments: `classes` is the class path of daemons; `addresses` are those of all nodes, from
+    which alone anybody is heard.
+    """
+    known = {
+        "yarn.application.classpath": classes,
+        "mapreduce.application.classpath": classes,
+        "security.service.authorization.default.hosts": ",".join(sorted(set(addresses))),
+        **settings,
+    }
+    files: dict[str, dict[str, str]] = {name: {} for name in _FILES}
+    for name, value in known.items():
+        files[_file_of(name)][name] = value
+    for file, found in (files | {"capacity-scheduler": _QUEUE}).items():
+        write(found, folder / f"{file}.xml")
+    write_private(folder / "log4j.properties", _LOG)
+
+
+def manager_words(java_home: str, classes: str, scratch: Path) -> list[str]:
+    """The command of the ResourceManager; `scratch` is for its temporary files."""
+    return [*_jvm(java_home, classes, str(scratch)), _MANAGER]
+
+
+def history_words(java_home: str, classes: str, scratch: Path) -> list[str]:
+    """The command of the server that knows jobs that have ended."""
+    return [*_jvm(java_home, classes, str(scratch)), _HISTORY]
+
+
+def node_manager_words(node: NodeFacts, classes: str, given: Mapping[str, str]) -> list[str]:
+    """The command of the NodeManager of a node; `given` are the user's settings, which stand."""
+    own = of_node(node.address, node.scratch)
+    words = [f"-D{name}={value}" for name, value in own.items() if name not in given]
+    return [*_jvm(node.java_home, classes, node.scratch), _NODE_MANAGER, *words]
+
+
+def daemon_environment(conf: Path, java_home: str) -> dict[str, str]:
+    """Variables of a daemon."""
+    return {"JAVA_HOME": java_home, "HADOOP_CONF_DIR": str(conf)}
+
+
+def ask(page: str, path: str) -> dict[str, Any] | None:
+    """What a daemon says at its page `HOST:PORT`; None while it does not answer."""
+    connection = http.client.HTTPConnection(page, timeout=_ASK_SECONDS)
+    try:
+        connection.request("GET", path, headers={"Accept": "application/json"})
+        found: dict[str, Any] = json.loads(connection.getresponse().read())
+    except (OSError, ValueError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+    return found
+
+
+def running_nodes(page: str) -> list[dict[str, Any]]:
+    """The NodeManagers that have registered and live, as the ResourceManager's page says."""
+    told = ask(page, "/ws/v1/cluster/nodes?states=RUNNING") or {}
+    found: list[dict[str, Any]] = (told.get("nodes") or {}).get("node", [])
+    return found
+
+
+def class_path(conf: Path, classes: Sequence[str]) -> str:
+    """Of daemons and jobs: settings first."""
+    return os.pathsep.join([str(conf), *classes])
+
+
+def _file_of(name: str) -> str:
+    """Each kind of file goes over the defaults of its own kind."""
+    if name.startswith(("mapreduce.", "yarn.app.mapreduce.")):
+        return "mapred-site"
+    if name.startswith("yarn."):
+        return "yarn-site"
+    return "hadoop-policy" if name.startswith("security.") else "core-site"
+
+
+def _jvm(java_home: str, classes: str, scratch: str) -> list[str]:
+    return [
+        *(str(Path(java_home, "bin", "java")), "-cp", classes, f"-Xmx{DAEMON_HEAP}", *_QUICK),
+        *("-Djava.net.preferIPv4Stack=true", f"-Djava.io.tmpdir={scratch}"),
+    ]

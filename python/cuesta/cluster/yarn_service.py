@@ -1,0 +1,168 @@
+"""YARN on the nodes of a cluster: a ResourceManager beside the leader, a NodeManager on each."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from cuesta.cluster import node_store, yarn
+from cuesta.cluster.folder import telling_line
+from cuesta.cluster.limits import PORT_TRIES_MAX, SAID_CHARACTERS_MAX
+from cuesta.cluster.node import NodeFacts, free_ports
+from cuesta.cluster.services import node_use
+from cuesta.cluster.spark import usable_java
+from cuesta.cluster.watchdog import MARK, mark
+from cuesta.cluster.workers import Workers
+from cuesta.errors import EngineError
+
+if TYPE_CHECKING:
+    from cuesta.cluster.leader import Leader
+
+NODE_MANAGER = "yarn-nodemanager"
+MANAGER = "yarn-resourcemanager"
+HISTORY = "yarn-jobhistory"
+"""Jobs that have ended are asked after there."""
+_CALLED = {MANAGER: "ResourceManager", HISTORY: "JobHistoryServer"}
+
+
+class YarnService:
+    """YARN, with MapReduce's shuffle, over the folder that all nodes share.
+
+    Attributes
+    ----------
+    use
+        What is used of each node.
+    """
+
+    def __init__(self, leader: Leader) -> None:
+        self._leader = leader
+        self._address = str(leader.state["leader"]["address"])
+        self._classes = yarn.class_path(leader.folder.conf, leader.plan.hadoop_classes)
+        self._workers = Workers(leader, NODE_MANAGER, self._start_node_manager)
+        self._scratch = leader.folder.root / "tmp"
+        self._settings: dict[str, str] = {}
+        self._is_up = False
+        self.use = node_use(leader)
+
+    @property
+    def job_bytes(self) -> int:
+        """Memory of a job that uses all nodes."""
+        return yarn.job_bytes(self.use, len(self._leader.members.facts()))
+
+    def start(self) -> None:
+        """Bring it up; when it returns all NodeManagers have registered. Errors: `EngineError`."""
+        leader = self._leader
+        self._start_managers()
+        self._workers.start()
+        count = len(leader.members.facts())
+        leader.wait_until(lambda: self._registered() >= count, "start", self._unregistered)
+        leader.state["yarn"] = {
+            "conf": str(leader.folder.conf),
+            "page": f"http://{self._settings[yarn.PAGE]}",
+            "nodes": count,
+            "cores": self.use.cores,
+            "memory_bytes": self.use.memory_bytes,
+            "job_bytes": self.job_bytes,
+            "settings": self._settings,
+        }
+
+    def check(self, ended: Mapping[str, int]) -> None:
+        """Look at processes of the leader that have ended.
+
+        Errors: `EngineError` for one of them, or where no NodeManager is left: jobs would wait for
+        ever.
+        """
+        if not self._is_up:
+            return
+        for name in _CALLED.keys() & ended.keys():
+            said = self._said(name)
+            raise EngineError(f"YARN's {_CALLED[name]} has ended with code {ended[name]}{said}")
+        known = self._leader.members.known.keys()
+        if known and known <= self._workers.gone.keys():
+            name, why = list(self._workers.gone.items())[-1]
+            raise EngineError(f"no NodeManager of YARN is left; {name} was the last: {why}")
+
+    def end(self) -> None:
+        """End what runs beside the leader."""
+        self._leader.children.end(list(_CALLED), self._leader.plan.own("stop"))
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _start_managers(self) -> None:
+        """On ports that are free; somebody may be faster. Errors: `EngineError`."""
+        leader = self._leader
+        deadline = time.monotonic() + leader.plan.own("start")
+        silent = MANAGER
+        for _ in range(PORT_TRIES_MAX):
+            self._write_settings()
+            self._start_both()
+            ended: Mapping[str, int] = {}
+            while not _CALLED.keys() & ended.keys() and time.monotonic() < deadline:
+                ended = leader.pump()
+                silent = self._silent()
+                if not silent:
+                    self._is_up = True
+                    return
+            silent = next(iter(_CALLED.keys() & ended.keys()), silent)
+            leader.children.end(list(_CALLED), leader.plan.own("stop"))
+            if time.monotonic() > deadline:
+                break
+        raise EngineError(f"YARN's {_CALLED[silent]} does not start{self._said(silent)}")
+
+    def _start_both(self) -> None:
+        leader, conf = self._leader, self._leader.folder.conf
+        home, _ = usable_java(conf)
+        self._scratch.mkdir(exist_ok=True)
+        environment = yarn.daemon_environment(conf, home)
+        environment[MARK] = mark(leader.plan.cluster, "leader")
+        for name, words in (
+            (MANAGER, yarn.manager_words(home, self._classes, self._scratch)),
+            (HISTORY, yarn.history_words(home, self._classes, self._scratch)),
+        ):
+            leader.children.start(name, words, environment, leader.folder.log(name))
+
+    def _write_settings(self) -> None:
+        leader, folder = self._leader, self._leader.folder
+        ports = free_ports(self._address, yarn.MANAGER_PORTS + yarn.HISTORY_PORTS)
+        self._settings = {
+            **yarn.derived(leader.plan, self.use),
+            **yarn.placed(self._address, ports, str(folder.root)),
+            **leader.plan.hadoop_sets,
+        }
+        nodes = [one.address for one in leader.members.facts()]
+        yarn.write_settings(folder.conf, self._settings, self._classes, [self._address, *nodes])
+
+    def _start_node_manager(self, node: NodeFacts) -> None:
+        leader, conf = self._leader, self._leader.folder.conf
+        words = yarn.node_manager_words(node, self._classes, leader.plan.hadoop_sets)
+        environment = {
+            **yarn.daemon_environment(conf, node.java_home),
+            **node_store.variables(leader.plan, node.name),
+            "CUESTA_NODE": node.name,
+            # Containers have it, too, and go with their NodeManager.
+            MARK: mark(leader.plan.cluster, f"{node.name}/{NODE_MANAGER}"),
+        }
+        message = {"start": NODE_MANAGER, "words": words, "environment": environment}
+        leader.members.tell(node.name, message)
+
+    def _silent(self) -> str:
+        """The first daemon beside the leader that does not answer; empty when both do."""
+        if yarn.ask(self._settings[yarn.PAGE], "/ws/v1/cluster/info") is None:
+            return MANAGER
+        told = yarn.ask(self._settings[yarn.HISTORY_PAGE], "/ws/v1/history/info")
+        return HISTORY if told is None else ""
+
+    def _registered(self) -> int:
+        return len(yarn.running_nodes(self._settings[yarn.PAGE]))
+
+    def _unregistered(self) -> str:
+        """Which NodeManagers are not there, and what they said."""
+        found = yarn.running_nodes(self._settings[yarn.PAGE])
+        there = {socket.gethostbyname(one["nodeHostName"]) for one in found}
+        return self._workers.unregistered("YARN's NodeManager", there)
+
+    def _said(self, name: str) -> str:
+        log = self._leader.folder.log(name)
+        return f": {telling_line(log)[:SAID_CHARACTERS_MAX]}; {log}"
