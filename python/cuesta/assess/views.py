@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cuesta.assess.reference import Compared
-from cuesta.workloads.assembly import side_by_side
+from cuesta.workloads.assembly.tables import side_by_side
 
 View = dict[str, object]
 

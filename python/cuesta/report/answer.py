@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from cuesta import numerals as n
-from cuesta.report import plots, scales, shapes, svg
+from cuesta.report import panels, plots, scales, shapes, svg
 from cuesta.report.blocks import Block, Cell, Column, Figure, Key, Pair, Pairs, Part, Row, Table
 from cuesta.report.records import Fields, Run, mapping, number, objects, text
 
-VIEWS_MAX = 6
+VIEWS_MAX = 10
 POINTS_MAX = 2000
 ROWS_MAX = 50
 MARKS_MAX = 4
@@ -65,7 +65,8 @@ def _words(name: str) -> str:
 def _view(identifier: str, view: Fields) -> Block | None:
     """A preview as a block; None when it is of an unknown kind or has nothing to draw."""
     makers = {"distribution": _distribution, "histogram": _histogram, "bars": _bars,
-              "table": _table}  # fmt: skip
+              "table": _table, "list": _list, "scatter": panels.scatter,
+              "graph": panels.graph}  # fmt: skip
     maker = makers.get(text(view.get("kind")))
     return None if maker is None else maker(identifier, view)
 
@@ -212,6 +213,16 @@ def _table(_identifier: str, view: Fields) -> Block | None:
             Row(header=row[0], cells=tuple(Cell(text=cell) for cell in row[1:])) for row in rows
         ),
     )
+
+
+def _list(_identifier: str, view: Fields) -> Block | None:
+    raw = view.get("items")
+    items = tuple(
+        Pair(name=str(one[0]), text=str(one[1]))
+        for one in (raw if isinstance(raw, list) else [])[:ROWS_MAX]
+        if isinstance(one, list) and len(one) == 2
+    )
+    return Pairs(items=items, heading=text(view.get("title"))) if items else None
 
 
 def _is_words(cells: Iterable[str]) -> bool:

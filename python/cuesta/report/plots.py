@@ -22,6 +22,8 @@ _PLOT_FOOT = 68
 _LABEL_HEIGHT = 17
 _LABEL_GAP = 6
 _LABEL_LEFT = 55
+_NAME_UP, _NAME_HEIGHT, _NAME_SHARE = 5, 14, 30
+"""Pixels that the name of a point is above its middle, its height, and its per cent across."""
 _LABEL_SHARE = 45
 """Per cent that a label takes at most, on a telephone's screen."""
 
@@ -47,6 +49,26 @@ class Series:
     name: str
     tone: str
     points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spot:
+    """A point of a `cloud`, its `radius` in pixels; `text` says it in words."""
+
+    x: float
+    y: float
+    radius: float
+    tone: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name:
+    """What the point at a place of a `cloud` is called."""
+
+    text: str
+    x: float
+    y: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +134,36 @@ def scatter(frame: shapes.Frame, series: Sequence[Series], axes: Axes) -> Markup
                 )
             )
     return shapes.chart(frame, axes.height + _PLOT_FOOT, parts, "plot")
+
+
+def cloud(frame: shapes.Frame, spots: Sequence[Spot], names: Sequence[Name], axes: Axes) -> Markup:
+    """Points of different sizes, and names of some of them where there is room."""
+    # Names below the points, so that none hides a point.
+    parts = [_plot_frame(axes), _where_free(names, axes)]
+    for one in spots:
+        x, y = axes.across.place(one.x), axes.down(one.y)
+        place = {"cx": shapes.percent(x), "cy": shapes.number(y), "r": shapes.number(one.radius)}
+        parts.append(
+            shapes.group(one.text, shapes.tag("circle", **place, class_=f"point {one.tone}"))
+        )
+    return shapes.chart(frame, axes.height + _PLOT_FOOT, parts, "plot")
+
+
+def _where_free(names: Sequence[Name], axes: Axes) -> Markup:
+    """Names beside their places, without those that would lie on one before them."""
+    taken: list[tuple[float, float]] = []
+    labels = []
+    for name in names:
+        x, y = axes.across.place(name.x), axes.down(name.y) - _NAME_UP
+        near = (
+            abs(y - other_y) < _NAME_HEIGHT
+            and abs(_label_begin(x) - _label_begin(other_x)) < _NAME_SHARE
+            for other_x, other_y in taken
+        )
+        if not any(near):
+            taken.append((x, y))
+            labels.append(_label(name.text, x, y))
+    return Markup("").join(labels)
 
 
 def curves(frame: shapes.Frame, lines: Sequence[Curve], axes: Axes) -> Markup:

@@ -27,6 +27,15 @@ class Frame:
 
 def chart(frame: Frame, height: float, parts: Iterable[Markup], kind: str) -> Markup:
     """The whole chart, named for who cannot see it; `height` in pixels."""
+    return _picture(frame, parts, kind, height=number(height))
+
+
+def drawing(frame: Frame, size: tuple[int, int], parts: Iterable[Markup], kind: str) -> Markup:
+    """A picture that grows with its column; places in it are within `size`, across and down."""
+    return _picture(frame, parts, kind, viewBox=f"0 0 {size[0]} {size[1]}")
+
+
+def _picture(frame: Frame, parts: Iterable[Markup], kind: str, **size: str) -> Markup:
     title_id, description_id = f"{frame.identifier}-title", f"{frame.identifier}-desc"
     head = tag("title", frame.title, id=title_id) + tag(
         "desc", frame.description, id=description_id
@@ -38,7 +47,7 @@ def chart(frame: Frame, height: float, parts: Iterable[Markup], kind: str) -> Ma
         role="img",
         aria_labelledby=f"{title_id} {description_id}",
         width="100%",
-        height=number(height),
+        **size,
     )
 
 

@@ -8,7 +8,14 @@ A preview is a list of at most `LIMITS.views` objects, each with a `kind` and a 
   `line` of a `name` and `[value, how many]` points, `marks` of a `text` and `x`, `y` or both, `top`
   (the height at which bars are cut off), `tight` (the axis ends with the last bin);
 - `bars`: `items` of `[label, how many]`;
-- `table`: `columns` and `rows` of text and numbers; what is a name and no amount is text.
+- `table`: `columns` and `rows` of text and numbers; what is a name and no amount is text;
+- `list`: `items` of `[name, sentences]`;
+- `scatter`: `panels`, each with a `title`, its `x`, `log` where that axis is logarithmic, `points`
+  of `[x, y, how many, group]` and `names` of `[text, x, y]`; `groups` are named in words; `y` is
+  the same for all, logarithmic;
+- `graph`: `panels`, each with a `title` and `lines` of `[name, bases, depth, radius, places]` in a
+  frame of 1,000 by `high`: begin, control point and end of a curve, or the middle of a ring that
+  has a radius; `depth` is that of most.
 
 `x` and `y` name the axes; a `note` says what the picture does not show. Everything is computed
 from the answer files with the standard library alone, outside the timed part of a run. A file of
@@ -44,7 +51,7 @@ _Candidate = TypeVar("_Candidate", bound=tuple[Any, ...])
 class Limits:
     """Every bound of a preview."""
 
-    views: int = 6
+    views: int = 10
     points: int = 240
     bins: int = 80
     rows: int = 8
@@ -79,7 +86,7 @@ def preview(workload: str, folder: Path, parameters: Mapping[str, object]) -> li
             case "assemble":
                 from cuesta.workloads import assembly
 
-                views = assembly.views(folder, LIMITS.rows)
+                views = assembly.views(folder, parameters, LIMITS.rows)
             case _:
                 views = []
     except (OSError, ValueError, IndexError):

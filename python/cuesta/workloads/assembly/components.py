@@ -1,0 +1,294 @@
+"""The largest components of the graph as pictures: segments as lines between their junctions.
+
+A junction is where ends of segments meet. Short segments of a large component are no lines: their
+ends are one junction, so what they connect stays connected. Places are found by stress majorization
+(Gansner, Koren, North 2004): distances in the picture are those along the segments, as well as a
+plane allows. It begins at places that follow from the graph, so the same graph gives the same
+picture.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cuesta import numerals as n
+from cuesta.workloads.assembly.files import Files, Graph, Groups, View, name_of
+
+COMPONENTS_MAX = 5
+LINES_MAX = 90
+"""Segments of a component that are lines, the longest."""
+ALONE_MAX = 14
+"""Segments without a neighbour that are drawn, the longest."""
+
+SWEEPS = 150
+"""The picture changes little after so many."""
+
+SIDE, HIGH, MARGIN = 1000, 750, 40
+"""Places are whole numbers in a frame that is so wide and at most so high, and so far inside."""
+LINE_ROW, RING_ROW = 70, 250
+"""How high a row of contigs without a neighbour is."""
+
+BEND = 0.35
+LOOP = 0.9
+"""How far lines between the same junctions bend aside, by their distance; and how large a loop is,
+by the length of its segment."""
+
+Place = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A segment between two junctions."""
+
+    segment: int
+    begin: int
+    end: int
+    length: float
+
+
+def views(answer: Files) -> list[View]:
+    """Components of several segments each in a panel, then contigs that are alone.
+
+    None where there is but one segment, unless that is a circle.
+    """
+    graph, least_bases = answer.graph, int(answer.stats["min_contig"])
+    joined, alone = [], []
+    for component in graph.components:
+        first = component[0]
+        # A circle is linked to itself.
+        if len(component) > 1 or (graph.is_linked(first) and first not in graph.circular):
+            joined.append(component)
+        elif graph.lengths[first] >= least_bases:
+            alone.append(first)
+    if not joined and len(alone) < 2 and not graph.circular.intersection(alone):
+        return []
+    panels = [_panel(graph, one) for one in joined[:COMPONENTS_MAX]]
+    if alone:
+        panels.append(_rows(graph, alone))
+    note = "Segments are the longer the more bases they have (by logarithm), the wider the deeper."
+    left = len(joined) - COMPONENTS_MAX
+    if left > 0:
+        note += f" Not drawn: {left:,} smaller {'component' if left == 1 else 'components'}."
+    return [
+        {"kind": "graph", "title": "Largest components of the graph", "panels": panels,
+         "depth": graph.usual_depth, "note": note}
+    ]  # fmt: skip
+
+
+def _panel(graph: Graph, component: Sequence[int]) -> Mapping[str, object]:
+    kept = sorted(component, key=lambda one: (-graph.lengths[one], one))[:LINES_MAX]
+    lines, junctions = _lines(graph, component, kept)
+    places = _layout(lines, junctions)
+    bases = sum(graph.lengths[one] for one in component)
+    title = f"{n.plural(len(component), 'segment')}, {bases:,} bases"
+    if len(kept) < len(component):
+        title += f"; the {len(kept)} longest are drawn"
+    drawn, high = _drawn(graph, lines, places)
+    return {"title": title, "high": high, "lines": drawn}
+
+
+def _rows(graph: Graph, alone: Sequence[int]) -> Mapping[str, object]:
+    """Contigs without a neighbour: circles as rings, then others as lines, in rows."""
+    kept = alone[:ALONE_MAX]
+    bases = sum(graph.lengths[one] for one in alone)
+    title = f"{n.plural(len(alone), 'contig')} without links, {bases:,} bases"
+    if len(kept) < len(alone):
+        title += f"; the {len(kept)} longest are drawn"
+    longest = max(_length(graph, one) for one in kept)
+    lines: list[list[object]] = []
+    top = 0
+    for ring, columns, height in ((True, 4, RING_ROW), (False, 2, LINE_ROW)):
+        alike = [one for one in kept if (one in graph.circular) is ring]
+        columns = min(columns, len(alike)) or 1
+        for index, segment in enumerate(alike):
+            y, x = top + height * (index // columns + 0.5), SIDE * (index % columns + 0.5) / columns
+            share = _length(graph, segment) / longest
+            half = 0.42 * SIDE / columns * share
+            places = [(x, y)] if ring else [(x - half, y), (x, y), (x + half, y)]
+            radius = round(0.42 * height * share) if ring else 0
+            lines.append(_told(graph, segment, places, radius))
+        top += height * -(-len(alike) // columns)
+    return {"title": title, "high": top, "lines": lines}
+
+
+def _lines(graph: Graph, component: Sequence[int], kept: Sequence[int]) -> tuple[list[Line], int]:
+    """Segments that are drawn, with their junctions by number, and how many junctions there are."""
+    inside = {segment: index for index, segment in enumerate(component)}
+    groups = Groups(2 * len(component))
+    drawn = set(kept)
+    for segment, index in inside.items():
+        if segment not in drawn:
+            groups.join(2 * index, 2 * index + 1)
+    for one, other in graph.links:
+        if one >> 1 in inside:
+            groups.join(2 * inside[one >> 1] + (one & 1), 2 * inside[other >> 1] + (other & 1))
+    numbers: dict[int, int] = {}
+    lines = []
+    for segment in kept:
+        index = inside[segment]
+        begin, end = (
+            numbers.setdefault(groups.of(2 * index + side), len(numbers)) for side in (0, 1)
+        )
+        lines.append(Line(segment=segment, begin=begin, end=end, length=_length(graph, segment)))
+    return lines, len(numbers)
+
+
+def _length(graph: Graph, segment: int) -> float:
+    """How long a segment is drawn: 100 bases 1, each ten times as many 1 more."""
+    return 1 + math.log10(max(graph.lengths[segment], 100) / 100)
+
+
+def _layout(lines: Sequence[Line], junctions: int) -> list[Place]:
+    """Places of junctions whose distances are as near to those along the lines as can be."""
+    distances = _distances(lines, junctions)
+    order = _around(lines, junctions)
+    radius = max(max(row) for row in distances) / 2 or 1.0
+    places = [(0.0, 0.0)] * junctions
+    for position, junction in enumerate(order):
+        angle = 2 * math.pi * position / junctions
+        places[junction] = (radius * math.cos(angle), radius * math.sin(angle))
+    weights = [[1 / (d * d) if d else 0.0 for d in row] for row in distances]
+    for _ in range(SWEEPS):
+        places = [_majorized(one, places, distances[one], weights[one]) for one in range(junctions)]
+    return places
+
+
+def _majorized(
+    one: int, places: Sequence[Place], distances: Sequence[float], weights: Sequence[float]
+) -> Place:
+    """Where the places of all others would have a junction, on average by their weights."""
+    x0, y0 = places[one]
+    total = x_sum = y_sum = 0.0
+    for (x, y), distance, weight in zip(places, distances, weights, strict=True):
+        if weight:
+            apart = math.hypot(x0 - x, y0 - y)
+            pull = distance / apart if apart > 1e-9 else 0.0
+            x_sum += weight * (x + pull * (x0 - x))
+            y_sum += weight * (y + pull * (y0 - y))
+            total += weight
+    return (x_sum / total, y_sum / total) if total else (x0, y0)
+
+
+def _distances(lines: Sequence[Line], junctions: int) -> list[list[float]]:
+    """Between all junctions along the shortest lines (Dijkstra, from each)."""
+    near: list[list[tuple[int, float]]] = [[] for _ in range(junctions)]
+    for line in lines:
+        near[line.begin].append((line.end, line.length))
+        near[line.end].append((line.begin, line.length))
+    found = []
+    for begin in range(junctions):
+        far = [math.inf] * junctions
+        far[begin] = 0.0
+        ahead = [(0.0, begin)]
+        while ahead:
+            distance, one = heapq.heappop(ahead)
+            if distance > far[one]:
+                continue
+            for other, length in near[one]:
+                if distance + length < far[other]:
+                    far[other] = distance + length
+                    heapq.heappush(ahead, (far[other], other))
+        found.append([0.0 if math.isinf(d) else d for d in far])
+    return found
+
+
+def _around(lines: Sequence[Line], junctions: int) -> list[int]:
+    """All junctions in the order of a walk that goes deep first, so that neighbours are near."""
+    near: list[list[int]] = [[] for _ in range(junctions)]
+    for line in lines:
+        near[line.begin].append(line.end)
+        near[line.end].append(line.begin)
+    order, met = [], bytearray(junctions)
+    for root in sorted(range(junctions), key=lambda one: (len(near[one]), one)):
+        ahead = [root]
+        while ahead:
+            one = ahead.pop()
+            if not met[one]:
+                met[one] = 1
+                order.append(one)
+                ahead.extend(other for other in reversed(near[one]) if not met[other])
+    return order
+
+
+def _drawn(
+    graph: Graph, lines: Sequence[Line], places: Sequence[Place]
+) -> tuple[list[list[object]], int]:
+    """Lines as curves of three points, bent apart where several join the same junctions, and how
+    high they are.
+    """
+    alike: dict[tuple[int, int], int] = {}
+    curves = []
+    for line in lines:
+        ends = (min(line.begin, line.end), max(line.begin, line.end))
+        number = alike[ends] = alike.get(ends, -1) + 1
+        curves.append(_curve(line, places, number))
+    bounds = [point for curve in curves for point in _bounds(curve)]
+    flat, high = _fitted([point for curve in curves for point in curve], bounds)
+    found = []
+    for line in lines:
+        points, flat = flat[:3], flat[3:]
+        found.append(_told(graph, line.segment, points))
+    return found, high
+
+
+def _curve(line: Line, places: Sequence[Place], number: int) -> list[Place]:
+    """Begin, control point and end of the `number`th line between two junctions."""
+    (x1, y1), (x2, y2) = places[line.begin], places[line.end]
+    if line.begin == line.end:
+        # Away from the middle of the picture, each further around.
+        angle = math.atan2(y1, x1) + 0.9 * number
+        reach = LOOP * line.length
+        return [(x1, y1), (x1 + reach * math.cos(angle), y1 + reach * math.sin(angle)), (x2, y2)]
+    if (line.begin, line.end) != tuple(sorted((line.begin, line.end))):
+        x1, y1, x2, y2 = x2, y2, x1, y1
+    aside = BEND * ((number + 1) // 2) * (1 if number % 2 else -1)
+    middle = ((x1 + x2) / 2 - aside * (y2 - y1), (y1 + y2) / 2 + aside * (x2 - x1))
+    return [(x1, y1), middle, (x2, y2)]
+
+
+def _bounds(curve: Sequence[Place]) -> list[Place]:
+    """Points that a curve lies between; a loop is drawn as a drop."""
+    begin, control, end = curve
+    if begin != end:
+        return list(curve)
+    across, down = control[0] - begin[0], control[1] - begin[1]
+    far = [(begin[0] + 0.75 * across + side * down, begin[1] + 0.75 * down - side * across)
+           for side in (-0.2, 0.2)]  # fmt: skip
+    return [begin, *far]
+
+
+def _fitted(points: Sequence[Place], bounds: Sequence[Place]) -> tuple[list[Place], int]:
+    """Points turned so that `bounds` are wider than high, and in a frame of `SIDE`; and how high
+    that is, `HIGH` at most.
+    """
+    x_mean = sum(x for x, _ in bounds) / len(bounds)
+    y_mean = sum(y for _, y in bounds) / len(bounds)
+    centred = [(x - x_mean, y - y_mean) for x, y in bounds]
+    xx, yy = sum(x * x for x, _ in centred), sum(y * y for _, y in centred)
+    xy = sum(x * y for x, y in centred)
+    angle = math.atan2(2 * xy, xx - yy) / 2
+    outline = _turned(bounds, angle)
+    left, top = min(x for x, _ in outline), min(y for _, y in outline)
+    wide = max(x for x, _ in outline) - left or 1e-9
+    high = max(y for _, y in outline) - top or 1e-9
+    scale = min((SIDE - 2 * MARGIN) / wide, (HIGH - 2 * MARGIN) / high)
+    right = (SIDE - scale * wide) / 2
+    found = [
+        (right + scale * (x - left), MARGIN + scale * (y - top)) for x, y in _turned(points, angle)
+    ]
+    return found, math.ceil(scale * high + 2 * MARGIN)
+
+
+def _turned(points: Sequence[Place], angle: float) -> list[Place]:
+    cos, sin = math.cos(angle), math.sin(angle)
+    return [(cos * x + sin * y, cos * y - sin * x) for x, y in points]
+
+
+def _told(graph: Graph, segment: int, points: Sequence[Place], radius: int = 0) -> list[object]:
+    """A line as the preview has it: name, bases, depth, radius of a ring or 0, places."""
+    flat = [round(value) for point in points for value in point]
+    depth = float(f"{graph.depths[segment]:.4g}")
+    return [name_of(segment), graph.lengths[segment], depth, radius, flat]

@@ -1,0 +1,262 @@
+"""What to do next, by rules: what in reads, spectrum and graph keeps contigs short or doubtful.
+
+The guide to assembly lists the rules with their thresholds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuesta import numerals as n
+from cuesta.workloads.assembly.files import Files, Graph, View, middle, name_of
+from cuesta.workloads.assembly.tables import n50_of
+
+Step = tuple[str, str]
+"""What to do in a few words, and why in sentences."""
+
+THIN_DEPTH = 14.0
+"""Where the genome's k-mers of the first size were seen less often on average, contigs end because
+reads are too few by chance."""
+WANTED_DEPTH = 20.0
+
+MANY_ERRORS = 0.01
+"""Wrong bases in the reads from which on errors, not repeats, end contigs."""
+
+ENDS_MIN = 10
+ENDS_SHARE = 0.5
+SHORT_SHARE = 0.25
+"""Ends of contigs from which on they are looked at, if N50 is less than that part of all bases; and
+the part of them at repeats from which on these are the reason."""
+
+APART_RATIO = 1.7
+"""Contigs are apart from most bases when they are so many times deeper or thinner ..."""
+BETWEEN_RATIO = 1.4
+BETWEEN_SHARE = 0.2
+"""... while those between this and that have less than this part of the bases of those apart: a
+cluster, not the tail of an uneven depth."""
+
+APART_BASES_MIN = 10_000
+APART_SHARE = 0.05
+APART_SHARE_WITH_GC = 0.01
+APART_GC = 0.05
+"""Bases of a cluster, and its part of all, less of it where its GC is so far from that of most."""
+
+REPEAT_RATIO = 1.6
+REPEAT_BASES_MIN = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Contigs that are another depth than most."""
+
+    segments: tuple[int, ...]
+    bases: int
+    depth: float
+    gc: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ends:
+    """Ends of the contigs that are no circles: how many, and how many have a link.
+
+    `short` says whether the contigs are short beside their sum.
+    """
+
+    all: int
+    linked: int
+    short: bool
+
+
+def views(answer: Files, parameters: Mapping[str, object]) -> list[View]:
+    """All steps whose rule applies; one that says so where none does.
+
+    None at all of an answer whose errors were not removed by the default rules.
+    """
+    if parameters.get("profile") != "default":
+        return []
+    steps = list(_steps(answer, parameters))
+    if not steps:
+        steps = [("Nothing more", _fine(answer))]
+    return [{"kind": "list", "title": "What to do next", "items": [list(one) for one in steps]}]
+
+
+def _steps(answer: Files, parameters: Mapping[str, object]) -> Iterator[Step]:
+    levels, graph = answer.stats["levels"], answer.graph
+    least_bases = int(answer.stats["min_contig"])
+    first = levels[0]
+    fit = first["fit"]
+    if parameters.get("pairs") or parameters.get("interleaved"):
+        yield from _pairs(levels)
+    if not fit["depth"]:
+        yield _no_peak(first["k"])
+        return
+    cluster = strange(graph, least_bases)
+    if cluster:
+        yield _contamination(cluster, graph)
+    hindered = False
+    if fit["depth"] < THIN_DEPTH and fit["error_rate"] < MANY_ERRORS:
+        yield _thin(first["k"], fit["depth"])
+        hindered = True
+    if fit["error_rate"] >= MANY_ERRORS:
+        yield _errors(fit["error_rate"])
+        hindered = True
+    if not hindered:
+        left_out = frozenset(cluster.segments) if cluster else frozenset()
+        yield from _broken(answer, parameters, _ends(graph, least_bases, left_out))
+
+
+def strange(graph: Graph, least_bases: int) -> Cluster | None:
+    """The larger cluster of contigs that look like another organism's, if there is one.
+
+    They are linear, not linked to the largest component, and thinner than most bases, or thinner or
+    deeper and of another GC.
+    """
+    if not graph.lengths:
+        return None
+    usual, whole = graph.usual_depth, sum(graph.lengths)
+    outside = [
+        segment
+        for component in graph.components[1:]
+        for segment in component
+        if graph.lengths[segment] >= least_bases and segment not in graph.circular
+    ]
+    ratios = {segment: graph.depths[segment] / usual for segment in outside}
+    found = []
+    for thin in (True, False):
+        away = {one: (1 / ratio if ratio else 1e9) if thin else ratio
+                for one, ratio in ratios.items()}  # fmt: skip
+        apart = [one for one, times in away.items() if times >= APART_RATIO]
+        between = [one for one, times in away.items() if BETWEEN_RATIO <= times < APART_RATIO]
+        cluster = _cluster(graph, apart)
+        between_bases = sum(graph.lengths[one] for one in between)
+        other_gc = abs(cluster.gc - graph.usual_gc) >= APART_GC
+        share = APART_SHARE_WITH_GC if other_gc else APART_SHARE
+        if (
+            cluster.bases >= max(APART_BASES_MIN, share * whole)
+            and between_bases < BETWEEN_SHARE * cluster.bases
+            and (thin or other_gc)
+        ):
+            found.append(cluster)
+    return max(found, key=lambda one: one.bases, default=None)
+
+
+def _cluster(graph: Graph, segments: Sequence[int]) -> Cluster:
+    lengths = [graph.lengths[one] for one in segments]
+    return Cluster(
+        segments=tuple(segments),
+        bases=sum(lengths),
+        depth=middle((graph.depths[one] for one in segments), lengths),
+        gc=middle((graph.gc[one] for one in segments), lengths),
+    )
+
+
+def _contamination(cluster: Cluster, graph: Graph) -> Step:
+    whole = sum(graph.lengths)
+    longest = max(cluster.segments, key=lambda one: (graph.lengths[one], -one))
+    gc = ""
+    if abs(cluster.gc - graph.usual_gc) >= APART_GC:
+        gc = f", of {n.percent(cluster.gc)} GC where most have {n.percent(graph.usual_gc)}"
+    return "Look for contamination", (
+        f"{n.plural(len(cluster.segments), 'contig')} with {n.count(cluster.bases)} bases, "
+        f"{n.percent(cluster.bases / whole)} of all, were read {cluster.depth:.3g} times where "
+        f"most were read {graph.usual_depth:.3g} times, with little in between{gc}. No link leads "
+        "from them to the largest component. They may be of another organism, or of a plasmid, a "
+        f"phage or an organelle. Search some, such as {name_of(longest)}, in a database."
+    )
+
+
+def _thin(k: int, depth: float) -> Step:
+    return "Read deeper", (
+        f"The genome's {k}-mers were seen {depth:.1f} times on average. Below {THIN_DEPTH:.0f} "
+        "contigs end where reads are too few by chance. "
+        f"{WANTED_DEPTH / depth:.2g} times as many reads would make it {WANTED_DEPTH:.0f}."
+    )
+
+
+def _no_peak(k: int) -> Step:
+    return "Look at the reads", (
+        f"The spectrum of {k}-mers has no peak. Either the genome was read too thinly, less than "
+        "about 5 times, or the reads are not of one genome."
+    )
+
+
+def _errors(rate: float) -> Step:
+    return "Trim or correct the reads", (
+        f"About one base in {1 / rate:.0f} of the reads is wrong; where it is more than one in "
+        f"{1 / MANY_ERRORS:.0f}, errors end contigs. Cut adapters and ends of low quality off. "
+        "Long reads with many errors need an assembler of their own."
+    )
+
+
+def _pairs(levels: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
+    """Pairs that said nothing at any size of k-mers."""
+    if not any(level["mates"] and level["mates"].get("insert") for level in levels):
+        yield (
+            "Check the pairs",
+            (
+                "They said nothing: fewer than 1,000 of them lie on one contig. Are both files of "
+                "one library, in the same order?"
+            ),
+        )
+
+
+def _ends(graph: Graph, least_bases: int, left_out: frozenset[int]) -> Ends:
+    kept = [
+        segment
+        for segment, length in enumerate(graph.lengths)
+        if length >= least_bases and segment not in graph.circular and segment not in left_out
+    ]
+    linked = sum(graph.linked[2 * one] + graph.linked[2 * one + 1] for one in kept)
+    lengths = sorted((graph.lengths[one] for one in kept), reverse=True)
+    short = n50_of(lengths) < SHORT_SHARE * sum(lengths)
+    return Ends(all=2 * len(kept), linked=linked, short=short)
+
+
+def _broken(answer: Files, parameters: Mapping[str, object], ends: Ends) -> Iterator[Step]:
+    """What ends contigs where neither depth nor errors do: repeats, or an uneven depth."""
+    if ends.all < ENDS_MIN or not ends.short:
+        return
+    if ends.linked >= ENDS_SHARE * ends.all:
+        yield _repeats(answer, parameters, ends)
+    else:
+        depth = answer.graph.usual_depth
+        yield (
+            "Even out the depth",
+            (
+                f"{n.count(ends.all - ends.linked)} of {n.count(ends.all)} ends of contigs are "
+                f"where no read continues, although most bases were read {depth:.3g} times. Some "
+                "places were read much less than others: amplify less, or read deeper."
+            ),
+        )
+
+
+def _repeats(answer: Files, parameters: Mapping[str, object], ends: Ends) -> Step:
+    graph = answer.graph
+    copies = [
+        length
+        for depth, length in zip(graph.depths, graph.lengths, strict=True)
+        if length >= REPEAT_BASES_MIN and depth >= REPEAT_RATIO * graph.usual_depth
+    ]
+    why = (
+        f"The reads are deep enough and have few errors; {n.count(ends.linked)} of "
+        f"{n.count(ends.all)} ends of contigs are at repeats."
+    )
+    if copies:
+        why += f" The longest of these has {n.plural(max(copies), 'base')}."
+    if parameters.get("kmer_sizes") not in (None, "auto") and len(answer.stats["levels"]) == 1:
+        return "Use longer k-mers", f"{why} Without `-k` several sizes are used, up to the reads'."
+    paired = parameters.get("pairs") or parameters.get("interleaved")
+    pairs = "pairs that are further apart" if paired else "pairs"
+    longer = "Reads longer than that" if copies else "Longer reads"
+    return "Read longer", f"{why} {longer}, or {pairs}, would bridge them."
+
+
+def _fine(answer: Files) -> str:
+    fit = answer.stats["levels"][0]["fit"]
+    wrong = f"about one base in {1 / fit['error_rate']:,.0f}" if fit["error_rate"] else "no base"
+    return (
+        f"Most bases were read {answer.graph.usual_depth:.3g} times, {wrong} is wrong, and few "
+        "contigs end at repeats or gaps: no rule asks for other reads."
+    )

@@ -1,0 +1,113 @@
+"""Contigs by length, the largest of them, and what was counted on the way, as pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuesta.workloads.assembly.files import Files, View
+
+BARS_MAX = 80
+"""More would be too narrow on a telephone's screen."""
+
+
+def lengths(answer: Files) -> list[View]:
+    """Contigs side by side, each as wide and as high as it is long: its area makes auN."""
+    found = [contig.length for contig in answer.contigs]
+    if len(found) < 2:
+        return []
+    total, bins = sum(found), side_by_side(found)
+    n50, aun = n50_of(found), sum(length * length for length in found) / total
+    note = (
+        "Every contig is as wide and as high as it is long. Half of all bases are in contigs of "
+        "at least N50 bases; auN is the length of the contig that a base is in, on average."
+    )
+    if len(bins) < len(found):
+        note += " Narrow ones are drawn together, at their mean."
+    return [
+        {"kind": "histogram", "title": "Contigs, the longest first", "x": "bases, added up",
+         "y": "bases of the contig", "bins": bins, "tight": True,
+         "marks": [{"text": f"N50 {n50:,}", "x": total / 2, "y": n50},
+                   {"text": f"auN {aun:,.0f}", "y": aun}],
+         "note": note}
+    ]  # fmt: skip
+
+
+def side_by_side(lengths: Sequence[int]) -> list[list[float]]:
+    """Bins, each as wide and as high as a length; narrow ones together, at the mean of a base."""
+    total = sum(lengths)
+    bins: list[list[float]] = []
+    begin = width = squares = 0
+    for length in lengths:
+        width, squares = width + length, squares + length * length
+        if width * BARS_MAX >= total or begin + width == total:
+            bins.append([begin, begin + width, round(squares / width, 1)])
+            begin, width, squares = begin + width, 0, 0
+    return bins
+
+
+def n50_of(lengths: Sequence[int]) -> int:
+    """Of lengths in falling order, the one at which half of their sum is reached."""
+    left = sum(lengths)
+    half = left / 2
+    for length in lengths:
+        left -= length
+        if left <= half:
+            return length
+    return 0
+
+
+def largest(answer: Files) -> list[View]:
+    """The largest contigs, with depth and shape."""
+    columns = ["contig", "bases", "depth of the reads", "shape"]
+    table: list[list[str | float]] = [
+        [one.name, one.length, one.depth, "circular" if one.circular else "linear"]
+        for one in answer.contigs[: answer.rows]
+    ]
+    view: View = {"kind": "table", "title": "Largest contigs", "columns": columns, "rows": table}
+    return [view] if table else []
+
+
+def levels(answer: Files) -> list[View]:
+    """What each size of k-mers counted and removed."""
+    rows = []
+    for level in answer.stats["levels"]:
+        removed = [
+            sum(one[kind] for one in level["rounds"])
+            for kind in ("tips", "islands", "bubbles", "connections")
+        ]
+        rows.append([str(level["k"]), level["min_count"], level["distinct"], level["solid"],
+                     level["unitigs"], *removed])  # fmt: skip
+    columns = ["k", "least count", "distinct k-mers", "solid", "unitigs", "tips", "islands",
+               "bubbles", "connections"]  # fmt: skip
+    return [{"kind": "table", "title": "By size of k-mers, and what was taken out",
+             "columns": columns, "rows": rows}]  # fmt: skip
+
+
+def first_stage(answer: Files) -> list[View]:
+    """What the paper's first stage would have moved as text, beside what this run has moved."""
+    level = answer.stats["levels"][0]
+    first = level.get("first_stage")
+    if not first:
+        return []
+    unitigs_bytes = (answer.folder / "unitigs.fa").stat().st_size
+    rows = [["from map to reduce", first["pair_bytes"], level["bucket_bytes"]],
+            ["graph written", first["adjacency_bytes"], unitigs_bytes]]  # fmt: skip
+    note = (
+        f"The paper maps reads to {first['pairs']:,} pairs of k-mers that follow one another, and "
+        f"reduces them to a list of neighbours for each of {first['vertices']:,} k-mers, all as "
+        "text on the strand that was read. This run moves super-k-mers and writes unitigs."
+    )
+    return [{"kind": "table", "title": "Bytes of the paper's first stage", "note": note,
+             "columns": ["step", "the paper, counted", "this run"], "rows": rows}]  # fmt: skip
+
+
+def supersteps(answer: Files) -> list[View]:
+    """What vertex programs took, where there were any."""
+    rows = [
+        [str(level["k"]), work, one["supersteps"], one["messages"], one["bytes"]]
+        for level in answer.stats["levels"]
+        for work, one in level.get("traffic", {}).items()
+    ]
+    columns = ["k", "work", "supersteps", "messages", "bytes"]
+    table = {"kind": "table", "title": "What the vertex programs took", "columns": columns}
+    return [table | {"rows": rows}] if rows else []
