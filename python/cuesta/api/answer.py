@@ -247,7 +247,9 @@ class Assessment:
         from cuesta.report.assessment import about, measures
 
         rows = [" ".join(about(self.record))]
-        rows += [f"  {name}: {text}" for name, text in measures(self.record)]
+        for name, contigs, scaffolds in measures(self.record):
+            of_scaffolds = f"scaffolds {scaffolds}" if scaffolds else ""
+            rows.append(f"  {name}: {'; '.join(filter(None, (contigs, of_scaffolds)))}")
         return "\n".join(rows)
 
     def _repr_html_(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 from cuesta import __version__
 from cuesta.assess import reads, sequences, views
-from cuesta.assess.reference import compare
+from cuesta.assess.reference import compare, n50
 from cuesta.errors import InputError
 from cuesta.lab import record
 from cuesta.lab.folder import disk_error
@@ -23,6 +23,7 @@ from cuesta.lab.folder import disk_error
 FILE_NAME = "assessment.json"
 SCHEMA = "cuesta.assessment/1"
 CONTIGS_FILE = "contigs.fa"
+SCAFFOLDS_FILE = "scaffolds.fa"
 
 Assessment = dict[str, Any]
 
@@ -65,22 +66,28 @@ def assess(folder: Path, plan: Plan, stage: Callable[[str], None]) -> Assessment
     found = record.read(folder)
     if found["workload"] != "assemble":
         raise InputError(f"{folder}: an answer of {found['workload']}, not an assembly")
-    contigs = _contigs(folder, plan.min_contig)
+    sets = [_contigs(folder, plan.min_contig)]
     made: Assessment = {
         "schema": SCHEMA,
         "digest": found["answer"]["digest"],
         "min_contig": plan.min_contig,
         "versions": {"cuesta": __version__},
     }
+    scaffolds: Assessment = {}
+    if (folder / SCAFFOLDS_FILE).is_file():
+        sets.append(_long(folder / SCAFFOLDS_FILE, plan.min_contig))
+        scaffolds = _of_scaffolds(sets[1])
     if plan.reference is not None:
         stage("aligning")
-        made |= _against_reference(contigs, plan.reference, plan)
+        made |= _against_reference(sets, plan.reference, plan, scaffolds)
     if plan.reads:
         stage("counting k-mers")
         trial = record.trial_of(found)
         trial = replace(trial, threads=plan.threads, memory_bytes=plan.memory_bytes)
-        made["reads"] = reads.compare(contigs, trial)
-    return made
+        made["reads"], *of_scaffolds = reads.compare(sets, trial)
+        if of_scaffolds:
+            scaffolds["reads"] = of_scaffolds[0]
+    return made | ({"scaffolds": scaffolds} if scaffolds else {})
 
 
 def write(folder: Path, assessment: Assessment) -> Path:
@@ -102,9 +109,7 @@ def write(folder: Path, assessment: Assessment) -> Path:
 
 def _contigs(folder: Path, min_contig: int) -> Mapping[str, bytes]:
     path = folder / CONTIGS_FILE
-    empty = path.is_file() and not path.stat().st_size
-    found = {} if empty else sequences.read(path)
-    long = {name: bases for name, bases in found.items() if len(bases) >= min_contig}
+    long = _long(path, min_contig)
     if not long:
         raise InputError(
             f"{path}: no contig has {min_contig:,} bases or more; give a smaller --min-contig"
@@ -112,8 +117,36 @@ def _contigs(folder: Path, min_contig: int) -> Mapping[str, bytes]:
     return long
 
 
-def _against_reference(contigs: Mapping[str, bytes], path: Path, plan: Plan) -> Assessment:
-    compared = compare(contigs, path, circular=plan.circular, threads=plan.threads)
+def _long(path: Path, least_bases: int) -> Mapping[str, bytes]:
+    """The sequences of a file that are so long."""
+    empty = path.is_file() and not path.stat().st_size
+    found = {} if empty else sequences.read(path)
+    return {name: bases for name, bases in found.items() if len(bases) >= least_bases}
+
+
+def _of_scaffolds(scaffolds: Mapping[str, bytes]) -> Assessment:
+    """What scaffolds say of themselves."""
+    lengths = sorted(map(len, scaffolds.values()), reverse=True)
+    gaps = [gap for bases in scaffolds.values() for gap in sequences.gaps(bases)]
+    return {
+        "scaffolds": len(lengths),
+        "bases": sum(lengths),
+        "largest": max(lengths, default=0),
+        "n50": n50(lengths, sum(lengths)),
+        "gaps": len(gaps),
+        "n_bases": sum(bases.count(b"N") for bases in scaffolds.values()),
+    }
+
+
+def _against_reference(
+    sets: Sequence[Mapping[str, bytes]], path: Path, plan: Plan, scaffolds: Assessment
+) -> Assessment:
+    """What a reference says of contigs; what it says of scaffolds is put with these."""
+    compared, *rest = compare(sets, path, circular=plan.circular, threads=plan.threads)
+    previews = views.of_blocks(compared) + views.of_misassemblies(compared)
+    for one in rest:
+        scaffolds |= {"measures": one.measures, "misassemblies": one.misassemblies}
+        previews += views.of_misassemblies(one, "Misassemblies of scaffolds")
     return {
         "versions": {"cuesta": __version__, "mappy": version("mappy")},
         "reference": {
@@ -124,5 +157,5 @@ def _against_reference(contigs: Mapping[str, bytes], path: Path, plan: Plan) -> 
         },
         "measures": compared.measures,
         "misassemblies": compared.misassemblies,
-        "preview": views.of_blocks(compared) + views.of_misassemblies(compared),
+        "preview": previews,
     }

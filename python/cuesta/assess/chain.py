@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from cuesta.assess.alignment import Alignment
-from cuesta.assess.joints import EXTENSIVE, LOCAL_BASES, Genome, Joint, between
+from cuesta.assess.joints import EXTENSIVE, LOCAL_BASES, Gaps, Genome, Joint, between
 
 ALIGNMENT_BASES_MIN = 65
 IDENTITY_MIN = 0.95
@@ -41,8 +41,11 @@ def usable(alignments: Iterable[Alignment]) -> list[Alignment]:
     return sorted(good, key=_rank)[:ALIGNMENTS_MAX]
 
 
-def best(alignments: Sequence[Alignment], length: int, genome: Genome) -> list[Alignment]:
-    """The best of the alignments, as `usable` gives them, of a contig of `length` bases.
+def best(
+    alignments: Sequence[Alignment], length: int, genome: Genome, gaps: Gaps = ()
+) -> list[Alignment]:
+    """The best of the alignments, as `usable` gives them, of a contig of `length` bases, or of a
+    scaffold with `gaps`.
 
     They follow each other on the contig, and no base is in two of them. Ties go to what comes
     first on the reference. Cost: O(n^2) for n alignments.
@@ -53,13 +56,13 @@ def best(alignments: Sequence[Alignment], length: int, genome: Genome) -> list[A
     if top.bases > WHOLE_SHARE * length or length - top.bases < WHOLE_MISSING_MAX:
         return [top]
     ranked = sorted(alignments, key=lambda one: (one.last, one.first, one.sequence, one.begin))
-    prices = _Prices(length)
+    prices = _Prices(length, genome, gaps)
     scores: list[float] = []
     before: list[int] = []
     for index, one in enumerate(ranked):
         score, place = one.score, -1
         for other, left in enumerate(ranked[:index]):
-            gain = _gain(left, one, genome, prices)
+            gain = _gain(left, one, prices)
             if gain is not None and scores[other] + gain > score:
                 score, place = scores[other] + gain, other
         scores.append(score)
@@ -73,9 +76,11 @@ def best(alignments: Sequence[Alignment], length: int, genome: Genome) -> list[A
 
 
 class _Prices:
-    """What a misassembly costs in a contig of a length, in bases."""
+    """What a misassembly costs in a contig of a length, in bases, and what tells that it is one."""
 
-    def __init__(self, length: int) -> None:
+    def __init__(self, length: int, genome: Genome, gaps: Gaps) -> None:
+        self.genome = genome
+        self.gaps = gaps
         share = min(_EXTENSIVE_PRICE, round(_EXTENSIVE_SHARE * length))
         self.extensive = max(_EXTENSIVE_LEAST, share) - 1
         self.local = max(_LOCAL_LEAST, min(_LOCAL_PRICE, round(_LOCAL_SHARE * length))) - 1
@@ -86,19 +91,19 @@ class _Prices:
         return self.local if abs(joint.excess) >= LOCAL_BASES else 0
 
 
-def _gain(left: Alignment, right: Alignment, genome: Genome, prices: _Prices) -> float | None:
+def _gain(left: Alignment, right: Alignment, prices: _Prices) -> float | None:
     """What `right` adds to a chain that ends with `left`; None where it cannot follow it."""
     overlap = max(0, left.last - right.first)
     shorter = min(left, right, key=lambda one: one.bases)
     inside = left.first >= right.first or left.last >= right.last
     if inside or shorter.bases - overlap < ALIGNMENT_BASES_MIN:
         return None
-    joint = between(left, right, genome)
+    joint = between(left, right, prices.genome, prices.gaps)
     price = prices.of(joint)
     gain = right.score - overlap * shorter.identity - price
     gain -= min(overlap * _OVERLAP_PRICE, price)
     if joint.kind in EXTENSIVE:
-        gain -= _RANK[joint.kind] + abs(joint.excess) / genome.lengths[left.sequence]
+        gain -= _RANK[joint.kind] + abs(joint.excess) / prices.genome.lengths[left.sequence]
     return gain
 
 

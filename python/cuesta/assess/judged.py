@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from cuesta.assess import joints
 from cuesta.assess.alignment import Alignment
-from cuesta.assess.joints import Genome, Joint
+from cuesta.assess.joints import Gaps, Genome, Joint
 
 UNALIGNED_BASES_MIN = 500
 """Shorter stretches that align nowhere do not make a contig unaligned in part."""
@@ -30,6 +30,12 @@ class Contig:
     joints: tuple[Joint, ...]
     blocks: tuple[int, ...]
     unaligned: int
+    gaps: Gaps = ()
+
+    @property
+    def known(self) -> int:
+        """Bases that are not in gaps."""
+        return self.length - sum(end - begin for begin, end in self.gaps)
 
     @property
     def aligned(self) -> int:
@@ -39,7 +45,7 @@ class Contig:
     @property
     def whole(self) -> bool:
         """Whether enough of it aligns to speak of misassemblies."""
-        return self.aligned >= ALIGNED_SHARE_MIN * self.length
+        return self.aligned >= ALIGNED_SHARE_MIN * self.known
 
     def breaks(self) -> list[tuple[int, Joint]]:
         """Misassemblies, each with the index of the alignment before it."""
@@ -48,16 +54,21 @@ class Contig:
         return [(at, one) for at, one in enumerate(self.joints) if one.kind in joints.EXTENSIVE]
 
 
-def judge(name: str, length: int, chain: Sequence[Alignment], genome: Genome) -> Contig:
-    """A contig of `length` bases with the best of its alignments, as `chain.best` gives them."""
-    between = tuple(joints.between(left, right, genome) for left, right in pairwise(chain))
+def judge(
+    name: str, length: int, chain: Sequence[Alignment], genome: Genome, gaps: Gaps = ()
+) -> Contig:
+    """A contig of `length` bases with the best of its alignments, as `chain.best` gives them; or a
+    scaffold, with its gaps.
+    """
+    between = tuple(joints.between(left, right, genome, gaps) for left, right in pairwise(chain))
     return Contig(
         name=name,
         length=length,
         alignments=tuple(chain),
         joints=between,
         blocks=_blocks(length, chain, between, genome),
-        unaligned=_unaligned(length, chain),
+        unaligned=_unaligned(length, chain, gaps),
+        gaps=gaps,
     )
 
 
@@ -115,12 +126,18 @@ def _closes(length: int, chain: Sequence[Alignment], genome: Genome) -> bool:
     if sum(one.bases for one in chain) < CIRCLE_SHARE * genome.lengths[left.sequence]:
         return False
     gap = length - left.last + right.first
-    return joints.between(left, right, genome, gap).kind not in joints.EXTENSIVE
+    return joints.between(left, right, genome, bases_between=gap).kind not in joints.EXTENSIVE
 
 
-def _unaligned(length: int, chain: Sequence[Alignment]) -> int:
-    """Bases in no alignment, if a stretch of them is long; of a contig without one, all."""
+def _unaligned(length: int, chain: Sequence[Alignment], gaps: Gaps) -> int:
+    """Bases in no alignment, if a stretch of them is long; of a contig without one, all.
+
+    Those of gaps are none.
+    """
     places = [0, *(place for one in chain for place in (one.first, one.last)), length]
-    gaps = [end - begin for begin, end in zip(places[::2], places[1::2], strict=True)]
-    long = not chain or any(gap >= UNALIGNED_BASES_MIN for gap in gaps)
-    return sum(gaps) if long else 0
+    left = [
+        end - begin - sum(max(0, min(end, last) - max(begin, first)) for first, last in gaps)
+        for begin, end in zip(places[::2], places[1::2], strict=True)
+    ]
+    long = not chain or any(bases >= UNALIGNED_BASES_MIN for bases in left)
+    return sum(left) if long else 0

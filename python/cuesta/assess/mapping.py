@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cuesta.assess.alignment import Alignment, steps_of
+from cuesta.assess.joints import Gaps
 from cuesta.errors import EngineMissing, InputError
 
 PRESET = "asm10"
@@ -51,16 +52,22 @@ class Aligner:
         if not self._aligner:
             raise InputError(f"{reference}: minimap2 cannot index it")
 
-    def alignments(self, contig: bytes) -> Iterator[Alignment]:
-        """All alignments of a contig."""
-        for hit in self._aligner.map(contig, cs=True):
+    def alignments(self, sequence: bytes, gaps: Gaps = ()) -> Iterator[Alignment]:
+        """All alignments of a contig, or of the parts of a scaffold between its gaps."""
+        begins = [0, *(end for _, end in gaps)]
+        ends = [*(begin for begin, _ in gaps), len(sequence)]
+        for begin, end in zip(begins, ends, strict=True):
+            yield from self._of_part(sequence[begin:end], begin)
+
+    def _of_part(self, bases: bytes, begin: int) -> Iterator[Alignment]:
+        for hit in self._aligner.map(bases, cs=True):
             forward = hit.strand > 0
             yield Alignment(
                 sequence=hit.ctg,
                 begin=hit.r_st,
                 end=hit.r_en,
-                first=hit.q_st,
-                last=hit.q_en,
+                first=begin + hit.q_st,
+                last=begin + hit.q_en,
                 forward=forward,
                 steps=steps_of(hit.cs, forward),
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -29,8 +29,8 @@ K = 21
 Measures = dict[str, Any]
 
 
-def compare(contigs: Mapping[str, bytes], trial: Trial) -> Measures:
-    """Hold contigs against the k-mers of the reads that `trial` assembled.
+def compare(sets: Sequence[Mapping[str, bytes]], trial: Trial) -> list[Measures]:
+    """Hold each set of contigs or scaffolds against the k-mers of the reads that `trial` assembled.
 
     Errors: `InputError` when the reads are not where they were, `EngineMissing` without NumPy.
     Cost: that of assembling with one size of k-mers; temporary files of about three bytes for each
@@ -41,7 +41,11 @@ def compare(contigs: Mapping[str, bytes], trial: Trial) -> Measures:
         place = Path(scratch)
         min_count = _count(trial, place)
         solid = partial(_sequences, place / "answer" / "unitigs.fa")
-        found = kmers.shared(solid, contigs.values, K)
+        found = [kmers.shared(solid, one.values, K) for one in sets]
+    return [_measures(one, min_count) for one in found]
+
+
+def _measures(found: kmers.Shared, min_count: int) -> Measures:
     return {
         "k": K,
         "min_count": min_count,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from cuesta.assess import chain, joints, sequences
@@ -42,13 +43,13 @@ class Compared:
 
 
 def compare(
-    contigs: Mapping[str, bytes], reference: Path, *, circular: bool, threads: int
-) -> Compared:
-    """Align contigs to a reference and measure them.
+    sets: Sequence[Mapping[str, bytes]], reference: Path, *, circular: bool, threads: int
+) -> list[Compared]:
+    """Align each set of contigs or scaffolds to a reference and measure it.
 
     `circular` says that the ends of each of the reference's sequences are joined, as those of a
-    bacterium are. Errors: `InputError` for a reference that cannot be read, `EngineMissing`
-    without mappy. Cost: minimap2's, on one thread but for the index.
+    bacterium are. Gaps of scaffolds are runs of N. Errors: `InputError` for a reference that cannot
+    be read, `EngineMissing` without mappy. Cost: minimap2's, on one thread but for the index.
     """
     require()
     genome_bases = sequences.read(reference)
@@ -58,19 +59,27 @@ def compare(
     if not known:
         raise InputError(f"{reference} has no bases but N")
     aligner = Aligner(reference, threads)
-    found = []
-    for name, bases in contigs.items():
-        usable = chain.usable(aligner.alignments(bases))
-        best = chain.best(usable, len(bases), genome)
-        found.append(judge(name, len(bases), best, genome))
     size = sum(lengths.values())
-    return Compared(
-        size=size,
-        sequences=len(lengths),
-        measures=_measures(found, covered(found, genome_bases), known, size),
-        misassemblies=[row for contig in found for row in _listed(contig)][:LISTED_MAX],
-        blocks=_blocks(found),
-    )
+    compared = []
+    for sequences_of in sets:
+        found = [_judged(name, bases, aligner, genome) for name, bases in sequences_of.items()]
+        compared.append(
+            Compared(
+                size=size,
+                sequences=len(lengths),
+                measures=_measures(found, covered(found, genome_bases), known, size),
+                misassemblies=[row for contig in found for row in _listed(contig)][:LISTED_MAX],
+                blocks=_blocks(found),
+            )
+        )
+    return compared
+
+
+def _judged(name: str, bases: bytes, aligner: Aligner, genome: Genome) -> Contig:
+    gaps = sequences.gaps(bases)
+    usable = chain.usable(aligner.alignments(bases, gaps))
+    best = chain.best(usable, len(bases), genome, gaps)
+    return judge(name, len(bases), best, genome, gaps)
 
 
 def n50(lengths: Sequence[int], whole: int) -> int | None:
@@ -102,6 +111,8 @@ def _measures(contigs: Sequence[Contig], covered: int, known: int, size: int) ->
         "misassemblies": kinds.total(),
         **{f"{kind}s": kinds[kind] for kind in joints.EXTENSIVE},
         "local_misassemblies": local,
+        "gap_errors": sum(off > joints.EXTENSIVE_BASES for off in _gaps_off(contigs)),
+        "gap_off_median": median(_gaps_off(contigs)) if _gaps_off(contigs) else None,
         "misassembled_contigs": len(wrong),
         "misassembled_bases": sum(contig.length for contig in wrong),
         "unaligned_contigs": sum(not contig.alignments for contig in contigs),
@@ -115,6 +126,12 @@ def _measures(contigs: Sequence[Contig], covered: int, known: int, size: int) ->
         "nga50": n50(blocks, size),
         "aunga": sum(block * block for block in blocks) / size,
     }
+
+
+def _gaps_off(contigs: Sequence[Contig]) -> list[int]:
+    """By how many bases the gaps between aligned parts of scaffolds are too long or too short."""
+    found = (one for contig in contigs if contig.whole for one in contig.joints)
+    return [abs(one.excess) for one in found if one.kind == joints.GAP]
 
 
 def _blocks(contigs: Sequence[Contig]) -> list[int]:

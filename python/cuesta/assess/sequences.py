@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from pathlib import Path
 
 from cuesta.errors import InputError
 
 GZIP_MAGIC = b"\x1f\x8b"
+GAP_MIN = 10
+"""Fewer N in a row are letters that are not known, as QUAST has it."""
+
+_GAP = re.compile(b"N{%d,}" % GAP_MIN)
 _SPACE = b" \t\r\n"
 _LETTERS = b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv-*."
 """Nucleotides, those that stand for several, and gaps."""
@@ -41,6 +46,11 @@ def read(path: Path) -> dict[str, bytes]:
     if not found:
         raise InputError(f"{path} has no bases")
     return found
+
+
+def gaps(bases: bytes) -> list[tuple[int, int]]:
+    """Where runs of at least `GAP_MIN` N begin and end, 0-based and half open."""
+    return [match.span() for match in _GAP.finditer(bases)]
 
 
 def _text(path: Path) -> bytes:

@@ -38,7 +38,7 @@ def of_blocks(compared: Compared) -> list[View]:
     ]  # fmt: skip
 
 
-def of_misassemblies(compared: Compared) -> list[View]:
+def of_misassemblies(compared: Compared, title: str = "Misassemblies") -> list[View]:
     """The first misassemblies, each with its places."""
     rows = [
         [f"{one['contig']}, {one['kind']}", one["left_ends"], _place(one, "left"),
@@ -49,7 +49,7 @@ def of_misassemblies(compared: Compared) -> list[View]:
         return []
     view: View = {
         "kind": "table",
-        "title": "Misassemblies",
+        "title": title,
         "columns": ["misassembly", "after base", "reference from", "to"],
         "rows": rows,
     }

@@ -71,10 +71,13 @@ def print_assessment(console: Console, assessment: Record, path: Path) -> None:
     from cuesta.report.assessment import about, measures
 
     console.print(" ".join(about(assessment)))
-    rows = [*measures(assessment), ("file", str(path))]
-    width = max(len(name) for name, _ in rows)
-    for name, text in rows:
-        console.print(f"  {console.dim(f'{name:<{width}}')}  {text}")
+    rows = [*measures(assessment), ("file", str(path), "")]
+    if assessment.get("scaffolds"):
+        rows.insert(0, ("", "contigs", "scaffolds"))
+    width = max(len(name) for name, _, _ in rows)
+    wide = max((len(text) for _, text, other in rows if other), default=0)
+    for name, text, other in rows:
+        console.print(f"  {console.dim(f'{name:<{width}}')}  {text:<{wide}}  {other}".rstrip())
 
 
 def counts_text(record: Record) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from cuesta import numerals as n
 from cuesta.report import answer
-from cuesta.report.blocks import Block, Pair, Pairs, Part
+from cuesta.report.blocks import Block, Cell, Column, Pair, Pairs, Part, Row, Table
 from cuesta.report.findings import Finding
 from cuesta.report.records import Fields, Group, mapping, number, text
 
@@ -22,14 +22,43 @@ def part(identifier: str, group: Group, finding: Finding) -> Part | None:
     fields = next((run.assessment for run in runs if run.assessment), None)
     if fields is None:
         return None
-    lists = {"Beside the reference": _reference(fields), "Beside the reads": _reads(fields)}
-    blocks: list[Block] = [
-        Pairs(items=tuple(Pair(name=name, text=words) for name, words in rows), heading=heading)
-        for heading, rows in lists.items()
-        if rows
-    ]
+    blocks = list(lists(fields))
     blocks += answer.views(f"{identifier}-assessed", fields)
     return Part(title="How good it is", aside=about(fields), blocks=tuple(blocks))
+
+
+def lists(fields: Fields) -> Iterator[Block]:
+    """All measures as lists; as tables where scaffolds have them too."""
+    scaffolds = mapping(fields.get("scaffolds"))
+    for heading, read in (("Beside the reference", _reference), ("Beside the reads", _reads)):
+        rows, others = read(fields), dict(read(scaffolds))
+        if rows and others:
+            yield Table(
+                heading=heading,
+                caption="",
+                columns=_COLUMNS,
+                rows=tuple(
+                    Row(header=name, cells=(_cell(words), _cell(others.get(name, DASH))))
+                    for name, words in rows
+                ),
+            )
+        elif rows:
+            yield _pairs(rows, heading)
+    if scaffolds:
+        yield _pairs(_themselves(scaffolds), "The scaffolds")
+
+
+def _pairs(rows: Sequence[tuple[str, str]], heading: str) -> Pairs:
+    return Pairs(items=tuple(Pair(name=name, text=words) for name, words in rows), heading=heading)
+
+
+def _cell(words: str) -> Cell:
+    """What is in brackets, or of how many it is, is a note."""
+    figure, _, note = words.partition(" (")
+    if not note:
+        figure, of, note = words.partition(" of ")
+        note = f"{of.lstrip()}{note}"
+    return Cell(text=figure, note=note.removesuffix(")"))
 
 
 def about(fields: Fields) -> tuple[str, ...]:
@@ -38,7 +67,8 @@ def about(fields: Fields) -> tuple[str, ...]:
     sequences, bases = number(reference.get("sequences")), number(reference.get("bases"))
     k, min_count = number(reads.get("k")), number(reads.get("min_count"))
     least = n.count(int(number(fields.get("min_contig")) or 0))
-    said = [f"Contigs of at least {least} bases."]
+    what = "Contigs and scaffolds" if fields.get("scaffolds") else "Contigs"
+    said = [f"{what} of at least {least} bases."]
     if sequences is not None and bases is not None:
         shape = "circular" if reference.get("circular") is True else "linear"
         said.append(
@@ -54,9 +84,30 @@ def about(fields: Fields) -> tuple[str, ...]:
     return tuple(said)
 
 
-def measures(fields: Fields) -> list[tuple[str, str]]:
-    """Names and values of all measures that are there."""
-    return _reference(fields) + _reads(fields)
+def measures(fields: Fields) -> list[tuple[str, str, str]]:
+    """Names of all measures that are there, their values for contigs and those for scaffolds."""
+    scaffolds = mapping(fields.get("scaffolds"))
+    others = dict(_reference(scaffolds) + _reads(scaffolds))
+    rows = [
+        (name, words, others.get(name, "")) for name, words in _reference(fields) + _reads(fields)
+    ]
+    return rows + [(name, "", words) for name, words in _themselves(scaffolds)]
+
+
+def _themselves(scaffolds: Fields) -> list[tuple[str, str]]:
+    """What scaffolds say of themselves, and their gaps beside a reference."""
+    rows = [
+        (name, show(value))
+        for name, key, show in _OF_SCAFFOLDS
+        if not ("measures" in scaffolds and key in _SAID_BESIDE_THE_REFERENCE)
+        and (value := number(scaffolds.get(key))) is not None
+    ]
+    found = mapping(scaffolds.get("measures"))
+    wrong, off = number(found.get("gap_errors")), number(found.get("gap_off_median"))
+    if wrong is not None and off is not None:
+        words = f"{_whole(off)} in the median; by more than 1,000: {n.plural(round(wrong), 'gap')}"
+        rows.append(("bases that gaps are off", words))
+    return rows
 
 
 def _reference(fields: Fields) -> list[tuple[str, str]]:
@@ -119,6 +170,8 @@ def _share(value: float) -> str:
     return f"{shown:.3f}{n.NBSP}%"
 
 
+_COLUMNS = (Column(title="measure", words=True), Column(title="contigs"), Column(title="scaffolds"))
+
 _Show = Callable[[float], str]
 _ROWS: tuple[tuple[str, str, _Show], ...] = (
     ("genome fraction", "genome_fraction", _share),
@@ -132,6 +185,14 @@ _ROWS: tuple[tuple[str, str, _Show], ...] = (
     ("largest alignment", "largest_alignment", _bases),
     ("auNGA", "aunga", _bases),
     ("NG50", "ng50", _bases),
-    ("largest contig", "largest_contig", _bases),
-    ("contigs looked at", "contigs", _whole),
+    ("largest", "largest_contig", _bases),
+    ("looked at", "contigs", _whole),
+)
+_SAID_BESIDE_THE_REFERENCE = ("scaffolds", "largest")
+_OF_SCAFFOLDS: tuple[tuple[str, str, _Show], ...] = (
+    ("looked at", "scaffolds", _whole),
+    ("N50", "n50", _bases),
+    ("largest", "largest", _bases),
+    ("gaps", "gaps", _whole),
+    ("N", "n_bases", _whole),
 )

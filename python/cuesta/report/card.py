@@ -13,7 +13,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from cuesta.report import answer, assessment
-from cuesta.report.blocks import Alert, Block, Mark, Pair, Pairs, Section
+from cuesta.report.blocks import Alert, Block, Mark, Pair, Section
 from cuesta.report.page import environment
 from cuesta.report.records import Fields, read_groups
 from cuesta.report.sections import sections
@@ -64,12 +64,12 @@ def card(folder: Path) -> str:
 
 def assessment_card(fields: Fields) -> str:
     """The card of what `cuesta assess` found."""
-    measures = tuple(Pair(name=name, text=text) for name, text in assessment.measures(fields))
+    blocks = tuple(assessment.lists(fields))
     return _render(
         _Card(
             question="How good is the assembly?",
             lead=(" ".join(assessment.about(fields)),),
-            shown=(Pairs(items=measures),),
+            shown=blocks,
             folded=tuple(answer.views("cuesta-assessed", fields)),
         )
     )
