@@ -129,3 +129,20 @@ def test_an_answer_of_it_says_that_its_reads_are_gone(reads: Path, tmp_path: Pat
     assert command(*words, stdin=reads.read_bytes()).returncode == 0
     assert said(command("verify", str(answer))).startswith("standard input: it cannot be read")
     assert "leave the reads out with --no-reads" in said(command("assess", str(answer)))
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("a.bam", "samtools collate -uO {} | samtools fastq"),
+        ("b.CRAM", "samtools collate -uO {} | samtools fastq"),
+        ("c.sra", "`fasterq-dump {}`"),
+    ],
+)
+def test_alignments_and_archives_are_told_what_to_do_with_them(
+    name: str, advice: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    line = said(command("run", "assemble", str(path), "-o", str(tmp_path / "a")))
+    assert line.startswith(f"{path}: ")
+    assert advice.format(path) in line

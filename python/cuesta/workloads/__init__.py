@@ -137,6 +137,8 @@ class Workload:
         How many inputs there must be; no maximum when None.
     streams
         Whether standard input and pipes may be inputs.
+    refused
+        By ending of a name, what such a file is and what to do with it.
     converter
         The module of this package that brings inputs into a form which kernels read; or empty.
     spills
@@ -166,6 +168,7 @@ class Workload:
     mates_in_turn: str
     answer: tuple[str, ...]
     streams: bool = False
+    refused: Mapping[str, str] = field(default_factory=dict)
     spills: str = "nothing"
     ceilings: Mapping[str, str | list[str]] = field(default_factory=dict)
     names: bool = False
@@ -248,7 +251,11 @@ class Workload:
         return next(one.option for one in self.parameters if one.name == name)
 
     def check_inputs(self, inputs: tuple[str, ...]) -> None:
-        """Errors: `InputError` when there are too few or too many."""
+        """Errors: `InputError` when there are too few or too many, or one is of a refused kind."""
+        for path in inputs:
+            why = self.refused.get(path.rpartition(".")[2].lower())
+            if why:
+                raise InputError(f"{path}: {why.replace('FILE', path)}")
         many, least, most = len(inputs), self.inputs_minimum, self.inputs_maximum
         if many < least or (most is not None and many > most):
             wanted = f"{least}" if most == least else f"at least {least}"
@@ -275,6 +282,7 @@ def get_workload(name: str) -> Workload:
         inputs_maximum=inputs.get("maximum"),
         converter=inputs.get("converter", ""),
         streams=inputs.get("streams", False),
+        refused=inputs.get("refused", {}),
         mates_apart=inputs.get("mates_apart", ""),
         mates_in_turn=inputs.get("mates_in_turn", ""),
         answer=tuple(table["answer"]),
