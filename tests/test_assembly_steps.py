@@ -67,6 +67,12 @@ def test_each_rule_fires_where_it_should(
     assert list(steps([made(place, reads)], tmp_path / "a")) == expected
 
 
+def test_a_genome_of_a_thousand_bases_has_too_few_kmers_for_a_peak(tmp_path: Path) -> None:
+    reads = write_fastq(tmp_path / "r.fq", reads_of(drawn(600, 3), 60, 0.0, 4))
+    why = steps([reads], tmp_path / "a")["Look at the reads"]
+    assert "has less than about 1,000 bases" in why
+
+
 def test_thin_reads_are_told_how_many_more_are_wanted(place: Path, tmp_path: Path) -> None:
     why = steps([made(place, "--seed 4 --coverage 8")], tmp_path / "a")["Read deeper"]
     assert "31-mers were seen 4." in why
@@ -172,6 +178,13 @@ def test_circles_and_what_is_linked_to_the_largest_component_are_no_contaminatio
     assert not next_steps.strange(linked, 200)
 
 
+def test_a_deep_circle_is_not_called_the_longest_repeat(place: Path, tmp_path: Path) -> None:
+    circle = write_fastq(tmp_path / "circle.fq", reads_of(drawn(5000, 40), 120, 0.003, 41))
+    reads = made(place, "--seed 9 --coverage 40 --repeats 0.2")
+    why = steps([reads, circle], tmp_path / "a")["Read longer"]
+    assert "The longest of these has 1,0" in why
+
+
 def test_ends_at_gaps_ask_for_an_even_depth(tmp_path: Path) -> None:
     """Contigs end where no read continues although nearly all is deep: holes were cut into it."""
     genome = drawn(60_000, 20)
@@ -201,8 +214,11 @@ def test_nothing_is_said_where_errors_were_left_in(
     assert next_steps.views(Files(answer, 8), record_of(answer)) == []
 
 
-def test_the_record_has_them_beside_its_pictures(place: Path, tmp_path: Path) -> None:
-    reads = made(place, "--seed 1 --coverage 40")
+def test_the_record_has_them_beside_its_pictures_and_the_command_says_them(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reads = made(place, "--seed 3 --coverage 18")
     preview = record(assemble([reads], tmp_path / "a"))["preview"]
     (found,) = [view for view in preview if view["kind"] == "list"]
     assert found["title"] == "What to do next"
+    assert "  next      Read deeper\n" in capsys.readouterr().out

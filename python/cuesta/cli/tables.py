@@ -29,6 +29,7 @@ def print_run(console: Console, record: Record, output: Path) -> None:
     for title, text in (
         ("answer", counts_text(record)),
         ("first", first_text(record)),
+        ("next", next_text(record)),
         ("time", time_text(record)),
         ("as typed", typed_text(record)),
         ("phases", phases_text(record)),
@@ -84,6 +85,12 @@ def counts_text(record: Record) -> str:
     """The engine's and the verifier's counts, the first few."""
     counts = list(record["answer"]["counts"].items())[:_COUNTS_SHOWN]
     return ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in counts)
+
+
+def next_text(record: Record) -> str:
+    """What the preview says to do next, in a few words each; the report says why."""
+    items = [item for one in record["preview"] if one["kind"] == "list" for item in one["items"]]
+    return "; ".join(str(name) for name, _ in items)
 
 
 def first_text(record: Record) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from cuesta import numerals as n
 from cuesta.workloads.assembly.files import Files, Graph, View, middle, name_of
+from cuesta.workloads.assembly.spectrum import about
 from cuesta.workloads.assembly.tables import n50_of
 
 Step = tuple[str, str]
@@ -176,10 +177,11 @@ def _thin(k: int, depth: float) -> Step:
 
 
 def _no_peak(k: int) -> Step:
-    return "Look at the reads", (
-        f"The spectrum of {k}-mers has no peak. Either the genome was read too thinly, less than "
-        "about 5 times, or the reads are not of one genome."
+    why = (
+        f"The spectrum of {k}-mers has no peak: the genome was read too thinly, less than about 5 "
+        "times, or has less than about 1,000 bases, or the reads are not of one genome."
     )
+    return "Look at the reads", why
 
 
 def _errors(rate: float) -> Step:
@@ -236,8 +238,11 @@ def _repeats(answer: Files, parameters: Mapping[str, object], ends: Ends) -> Ste
     graph = answer.graph
     copies = [
         length
-        for depth, length in zip(graph.depths, graph.lengths, strict=True)
-        if length >= REPEAT_BASES_MIN and depth >= REPEAT_RATIO * graph.usual_depth
+        for segment, length in enumerate(graph.lengths)
+        if length >= REPEAT_BASES_MIN
+        and graph.depths[segment] >= REPEAT_RATIO * graph.usual_depth
+        and graph.is_linked(segment)
+        and segment not in graph.circular
     ]
     why = (
         f"The reads are deep enough and have few errors; {n.count(ends.linked)} of "
@@ -255,7 +260,8 @@ def _repeats(answer: Files, parameters: Mapping[str, object], ends: Ends) -> Ste
 
 def _fine(answer: Files) -> str:
     fit = answer.stats["levels"][0]["fit"]
-    wrong = f"about one base in {1 / fit['error_rate']:,.0f}" if fit["error_rate"] else "no base"
+    rate = fit["error_rate"]
+    wrong = f"about one base in {about(1 / rate)}" if rate else "no base"
     return (
         f"Most bases were read {answer.graph.usual_depth:.3g} times, {wrong} is wrong, and few "
         "contigs end at repeats or gaps: no rule asks for other reads."

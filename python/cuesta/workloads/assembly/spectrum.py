@@ -84,10 +84,10 @@ def _estimates(fit: Mapping[str, Any]) -> str:
     """What the fit says about genome and errors."""
     wrong = "No wrong base shows in the reads."
     if fit["error_rate"] > 0:
-        wrong = f"About one base in {_about(1 / fit['error_rate'])} of the reads is wrong."
+        wrong = f"About one base in {about(1 / fit['error_rate'])} of the reads is wrong."
     return (
         f"The genome's k-mers were seen {fit['depth']:.1f} times on average, so the genome has "
-        f"about {_about(fit['genome_size'])} bases. {wrong}"
+        f"about {about(fit['genome_size'])} bases. {wrong}"
     )
 
 
@@ -110,7 +110,7 @@ def _remarks(spectrum: Mapping[int, int], cutoff: int, bins: list[list[float]], 
     return said
 
 
-def _about(value: float) -> str:
+def about(value: float) -> str:
     """Three figures, without an exponent."""
     return f"{float(f'{value:.3g}'):,.0f}"
 
