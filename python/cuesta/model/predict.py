@@ -92,7 +92,9 @@ def predict(model: Mapping[str, Any], asked: Observed) -> Prediction:
     return in_group(alike[0], asked, model["seed"])
 
 
-def in_group(group: Mapping[str, Any], asked: Observed, seed: int) -> Prediction:
+def in_group(
+    group: Mapping[str, Any], asked: Observed, seed: int, width_max: float = WIDTH_MAX
+) -> Prediction:
     """What the model of a group says of one question of that group."""
     why = group["refused"] or _too_far(group, asked)
     if why:
@@ -102,7 +104,7 @@ def in_group(group: Mapping[str, Any], asked: Observed, seed: int) -> Prediction
     reach = factors.reach(group, asked, found.predicted_s or 0.0)
     if reach.refused:
         return Prediction(refused=reach.refused)
-    if found.width > WIDTH_MAX:
+    if found.width > width_max:
         return Prediction(
             refused=f"forms that fit the runs as well say {found.low_s:.3g} to"
             f" {found.high_s:.3g} s; measure a run with about"
