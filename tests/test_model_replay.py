@@ -229,3 +229,38 @@ def test_simgrid_says_the_same(case: dict[str, Any], simgrid_python: str, tmp_pa
         Cluster(**{name: case[name] for name in ("nodes", "cores", "disk", "network", "shared")}),
     )
     assert ours.seconds == pytest.approx(float(ended.stdout.split()[-1]), rel=0.03)
+
+
+def run_record(stages: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    phases = [{"name": "start", "seconds": 1.0}, {"name": "sort", "seconds": 5.0}]
+    whole = {"schema": "cuesta.run/1", "phases": phases, "wall_seconds": 6.0, "stages": stages}
+    return {**whole, **more}
+
+
+def test_the_tasks_of_a_run_are_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half a second until the first stage and from it to the second, a second after that."""
+    each = {"task_seconds": [1.0, 1.0, 1.0, 1.0], "fetch_wait_seconds": [0.5] * 4}
+    first = {"name": "map", "began": 1.5, "seconds": 2.0, "tasks": 4, "each": each}
+    second = {"name": "reduce", "began": 4.0, "seconds": 1.0, "tasks": 1}
+    second["each"] = {"task_seconds": [1.0], "exchange_bytes": [1e8]}
+    (tmp_path / "run.json").write_text(json.dumps(run_record([first, second])))
+    names = [(one.name, one.count) for one in read(tmp_path)]
+    leader = ("leader", 1)
+    assert names == [leader, ("map", 4), leader, ("reduce", 1), leader]
+    # Waits for others' bytes are gone, and the bytes take as long as the links need.
+    result = replay(read(tmp_path), Cluster(nodes=1, cores=2, network=1e8))
+    assert result.seconds == pytest.approx(0.5 + 1.0 + 0.5 + 2.0 + 1.0)
+    words = ["model", "replay", str(tmp_path), "--cores", "4", "--json"]
+    assert call(words) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["seconds"] == pytest.approx(0.5 + 0.5 + 0.5 + 1.0 + 1.0)
+
+
+def test_a_run_without_times_of_tasks_is_no_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = {"name": "map", "began": 1.5, "seconds": 2.0, "tasks": 4}
+    for stages in ([], [bare]):
+        (tmp_path / "run.json").write_text(json.dumps(run_record(stages)))
+        assert call(["model", "replay", str(tmp_path / "run.json")]) == 2
+        assert "its engine has no log of tasks; give a run of spark" in capsys.readouterr().err

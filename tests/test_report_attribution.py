@@ -147,6 +147,18 @@ def test_a_run_elsewhere_or_without_a_time_line_has_none() -> None:
         assert attribution(to_run(kit.native() | {"timeline": wrong}, "a")) is None
 
 
+def test_ranks_that_compute_while_they_wait_are_waiting() -> None:
+    """Two ranks on two cores for 2 s each: they worked 2 s, exchanged 0.5 s and waited 1.5 s."""
+    log = {"task_seconds": 2.5, "exchange_seconds": 0.5, "rank_wait_seconds": 1.5}
+    # The fifth of a second in which nothing computed is waiting first.
+    expected = {causes.COMPUTING: 2.0, causes.NETWORK: 0.5, causes.SKEW: 1.5}
+    assert found(timed(1.9, log)).core_seconds == pytest.approx(expected)
+    # Of half of the cores that other programs had, a half was taken from waits.
+    busy = timed(1.0, log, machine=columns(user_seconds=2.0))
+    halves = {cause: seconds / 2 for cause, seconds in expected.items()} | {causes.OTHERS: 2.0}
+    assert found(busy).core_seconds == pytest.approx(halves)
+
+
 def test_a_run_elsewhere_is_told_by_the_log_of_its_tasks() -> None:
     """Two seconds of two cores: tasks took 3 s, and one core had none at the end of a stage."""
     log = {

@@ -118,6 +118,8 @@ TASK_MEASURES = {
     "output_bytes": "written",
 }
 """What a task of a `Stage` may have measured; what is missing was not measured, or is 0."""
+STAGES_MAX = 1000
+"""So many stages of a run are kept, the first ones."""
 TASKS_MAX = 10_000
 """So many tasks of a run are kept, in whole stages, the first ones."""
 

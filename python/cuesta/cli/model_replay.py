@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 class ReplayOptions:
     """The words and options of `model replay`, as they are typed."""
 
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace of tasks (JSON).")]
+    trace: Annotated[
+        Path, typer.Argument(metavar="TRACE|RUN", help="A trace of tasks (JSON), or a run.")
+    ]
     nodes: Annotated[
         str, typer.Option("--nodes", metavar="N,...", help="Numbers of nodes to try.")
     ] = "1"

@@ -121,6 +121,10 @@ class _Simulation:
         self.free = deque(node for _ in range(cluster.cores) for node in range(cluster.nodes))
         self.left = [one.count for one in stages]
         self.waits = [len(set(one.after)) for one in stages]
+        self.waiting: list[list[int]] = [[] for _ in stages]
+        for index, one in enumerate(stages):
+            for before in set(one.after):
+                self.waiting[before].append(index)
         self.pending: deque[tuple[int, int]] = deque()
         self.ends = [0.0] * len(stages)
         self.spent = dict.fromkeys(FREE, 0.0)
@@ -224,11 +228,10 @@ class _Simulation:
         self.left[task.stage] -= 1
         if self.left[task.stage] == 0:
             self.ends[task.stage] = self.now
-            for index, stage in enumerate(self.stages):
-                if task.stage in stage.after:
-                    self.waits[index] -= 1
-                    if self.waits[index] == 0:
-                        self._release(index)
+            for index in self.waiting[task.stage]:
+                self.waits[index] -= 1
+                if self.waits[index] == 0:
+                    self._release(index)
         self._launch()
 
     def _at(self, when: float, what: int, number: int) -> None:

@@ -1,5 +1,7 @@
 """Reads a trace of tasks, `cuesta.tasks/1`: what stages of a job do, for a replay elsewhere.
 
+A run record is one, too, where it has the times of its tasks (`recorded`).
+
 The format is `spec/formats/task-trace.md`.
 """
 
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.errors import InputError
+from cuesta.lab import record as records
 
 SCHEMA = "cuesta.tasks/1"
 TASKS_MAX = 20_000_000
@@ -48,7 +51,8 @@ class Stage:
 
 
 def read(path: Path) -> list[Stage]:
-    """The stages in a file. Errors: `InputError` naming file, stage and field."""
+    """The stages in a file, or of a run. Errors: `InputError` naming file, stage and field."""
+    path = path / records.FILE_NAME if path.is_dir() else path
     try:
         trace = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -56,6 +60,10 @@ def read(path: Path) -> list[Stage]:
     except ValueError as error:
         raise InputError(f"{path}: not a trace of tasks ({error})") from None
     schema = trace.get("schema") if isinstance(trace, dict) else None
+    if schema == records.SCHEMA:
+        from cuesta.model import recorded
+
+        return recorded.stages(trace, path)
     if schema != SCHEMA:
         raise InputError(f"{path}: a file of schema {schema}, expected {SCHEMA}")
     rows = trace.get("stages")

@@ -38,7 +38,7 @@ QUOTA = "held back by a quota"
 NETWORK = "waiting for the network"
 SCHEDULER = "waiting for the scheduler"
 SKEW = "waiting for the last tasks"
-UNSEEN = "in tasks, not seen in what"
+UNSEEN = "in tasks, cause unknown"
 IDLE = "idle"
 
 ORDER = (
@@ -73,6 +73,12 @@ _LOGGED_IDLE = {
     SKEW: ("tail_seconds",),
     SCHEDULER: ("scheduler_delay_seconds",),
 }
+_LOGGED_WAITS = {
+    NETWORK: ("exchange_seconds",),
+    SKEW: ("rank_wait_seconds",),
+}
+"""Of engines whose tasks sleep or compute while they wait for each other."""
+_WHOLE_OF_RANKS = ("task_seconds", "rank_wait_seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +152,7 @@ def attribution(run: Run) -> Attribution | None:
     log = run.object("engine_log")
     _divide(spent, COMPUTING, _LOGGED_COMPUTING, log)
     _divide(spent, IDLE, _LOGGED_IDLE, log)
+    _divide_waits(spent, log)
     found = {cause: seconds for cause, seconds in spent.items() if seconds > 0}
     end = parts[-1].begin + parts[-1].length
     return Attribution(cores=int(run.number("threads") or 0), wall_seconds=end, core_seconds=found)
@@ -301,15 +308,37 @@ def _intervals(line: Fields, ends: Sequence[float]) -> Iterator[_Interval]:
         begin = end
 
 
+def _divide_waits(spent: dict[str, float], log: Fields) -> None:
+    """Move the part of the tasks' time that they waited for each other from idle and computing.
+
+    What other programs took meanwhile, of waits as of work, is theirs.
+    """
+    whole = sum(number(log.get(name)) or 0.0 for name in _WHOLE_OF_RANKS)
+    if whole <= 0:
+        return
+    shared = spent[IDLE] + spent[COMPUTING]
+    for cause, names in _LOGGED_WAITS.items():
+        logged = sum(number(log.get(name)) or 0.0 for name in names)
+        seconds = min(logged, logged / whole * shared)
+        rest = _divide(spent, IDLE, {cause: names}, {names[0]: seconds})
+        _divide(spent, COMPUTING, {cause: names}, {names[0]: rest})
+
+
 def _divide(
     spent: dict[str, float], whole: str, parts: Mapping[str, Sequence[str]], log: Fields
-) -> None:
-    """Move what the engine's log says of its tasks from a cause to its parts, as far as it goes."""
+) -> float:
+    """Move what the engine's log says of its tasks from a cause to its parts, as far as it goes.
+
+    Returns what the log has beyond that.
+    """
+    beyond = 0.0
     for cause, names in parts.items():
-        logged = sum(number(log.get(name)) or 0.0 for name in names)
-        moved = min(spent[whole], max(0.0, logged))
+        logged = max(0.0, sum(number(log.get(name)) or 0.0 for name in names))
+        moved = min(spent[whole], logged)
         spent[whole] -= moved
         spent[cause] += moved
+        beyond += logged - moved
+    return beyond
 
 
 def is_elsewhere(run: Run) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cuesta.model.recorded import before
 from cuesta.model.replay import Cluster, replay
 from cuesta.model.tasks import Stage
 from cuesta.report.attribution import (
@@ -38,8 +39,6 @@ AWAY_MAX = 0.2
 """A replay that takes so much more or less than the run does not describe it."""
 GAIN_LEAST = 0.02
 """A cause without which the run gains less is not worth a line."""
-CLOCK_SECONDS = 1e-3
-"""The unit of the engines' clocks."""
 STAGES_MAX = 1000
 TASKS_MAX = 20_000
 
@@ -147,23 +146,16 @@ def _pieces(run: Run, rows: Sequence[Fields], wall: float) -> list[_Piece]:
     ends = [_ends(one) for one in rows]
     found: list[_Piece] = []
     for row, (began, ended) in zip(rows, ends, strict=True):
-        before = _before(ends, began)
-        since = max((ends[index][1] for index in before), default=0.0)
-        after = tuple(2 * index + 1 for index in before)
+        earlier = before(ends, began)
+        since = max((ends[index][1] for index in earlier), default=0.0)
+        after = tuple(2 * index + 1 for index in earlier)
         found.append(_Piece(tasks=[_between(line, since, began, start)], after=after))
         tasks = _tasks(row, _window(line, began, ended)) or [{COMPUTING: ended - began}]
         found.append(_Piece(tasks=tasks, after=(len(found) - 1,)))
-    last = _before(ends, wall)
+    last = before(ends, wall)
     since = max((ends[index][1] for index in last), default=0.0)
     after = tuple(2 * index + 1 for index in last)
     return [*found, _Piece(tasks=[_between(line, since, wall, start)], after=after)]
-
-
-def _before(ends: Sequence[tuple[float, float]], began: float) -> list[int]:
-    """The stages that had ended by then, without those that others of them had waited for."""
-    ended = [index for index, (_, end) in enumerate(ends) if end <= began + CLOCK_SECONDS]
-    latest = max((ends[index][0] for index in ended), default=0.0)
-    return [index for index in ended if ends[index][1] > latest + CLOCK_SECONDS]
 
 
 def _between(line: Sequence[Span], begin: float, end: float, start: float) -> Parts:

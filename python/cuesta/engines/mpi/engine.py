@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from cuesta.engines.mpi import c_program, launch, world
 from cuesta.errors import InputError
 from cuesta.native import native_module, request_fields
 from cuesta.ranks import is_inside
-from cuesta.trial import Outcome, Phase, Trial
+from cuesta.trial import Outcome, Phase, Stage, Trial, kept_tasks
 from cuesta.workloads import get_workload
 
 RANK_BYTES = 32 << 20
@@ -36,6 +36,7 @@ class MpiEngine:
 
     name: str = "mpi"
     reads_uris: bool = True
+    _stages: list[Stage] = field(default_factory=list, repr=False)
 
     @property
     def workloads(self) -> frozenset[str]:
@@ -57,6 +58,7 @@ class MpiEngine:
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial`. Errors: `InputError`, `EngineError` when a rank dies."""
         native_module()
+        self._stages.clear()
         ranks = world.size() if is_inside() else _ranks(trial)
         here = world.on_this_node() if is_inside() else -(-ranks // launch.nodes())
         kernels = kernels_of(trial, _KERNELS)
@@ -72,7 +74,27 @@ class MpiEngine:
         request |= {"workload": trial.workload, "kernels": kernels}
         inside = is_inside()
         response = world.run(request) if inside else launch.run_ranks(ranks, request, scratch)
+        self._stages.extend(map(_stage, response.get("stages", ())))
         return _outcome(trial, response, converted)
+
+    def told(self) -> Mapping[str, float]:
+        """What the ranks of the last run measured in its rounds, summed over ranks."""
+        if not self._stages:
+            return {}
+        tasks = [one.each.get("task_seconds", ()) for one in self._stages]
+        exchanges = [one.each.get("fetch_wait_seconds", ()) for one in self._stages]
+        whole = sum(one.tasks * one.seconds for one in self._stages)
+        working = sum(map(sum, tasks))
+        return {
+            "rounds": len(self._stages),
+            "task_seconds": working,
+            "exchange_seconds": sum(map(sum, exchanges)),
+            "rank_wait_seconds": max(0.0, whole - working),
+        }
+
+    def stages(self) -> Sequence[Stage]:
+        """The rounds of the last run, whose tasks are what each rank did."""
+        return kept_tasks(self._stages)
 
     def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
         """Of ranks on this machine, at least two. Errors: `EngineError`."""
@@ -83,6 +105,12 @@ class MpiEngine:
         """Let the ranks that somebody started go home."""
         if is_inside():
             world.close()
+
+
+def _stage(row: Mapping[str, Any]) -> Stage:
+    """As rank 0 has written it."""
+    each = {name: tuple(values) for name, values in row["each"].items()}
+    return Stage(**{**row, "each": each})
 
 
 def _outcome(trial: Trial, response: dict[str, Any], before: tuple[Phase, ...]) -> Outcome:

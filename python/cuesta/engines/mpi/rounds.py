@@ -1,11 +1,14 @@
 """Rounds on ranks: rank 0 leads, and all ranks do tasks, the one of number i always the same rank.
 
-What a round sends goes in waves of one task a rank, so that no rank holds the blocks of two.
+What a round sends goes in waves of one task a rank, so that no rank holds the blocks of two. Each
+rank measures what it did; a rank that waits for another one computes meanwhile, as MPI has it.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
 from tempfile import TemporaryDirectory
@@ -17,11 +20,22 @@ import numpy as np
 from cuesta.engines.request import native_request
 from cuesta.engines.rounds import Job, Leader, Means, Round, combined
 from cuesta.errors import InputError
-from cuesta.trial import Phase
+from cuesta.trial import STAGES_MAX, Phase, Stage, measured
 from cuesta.units import format_bytes
 
 WAVE_BYTES_MAX = (1 << 31) - 1
 """MPI counts with 32 bits."""
+
+
+@dataclass
+class _Spent:
+    """Seconds of this rank in a round: exchanging blocks, and handing on what it found.
+
+    Both have the time until the last rank has come.
+    """
+
+    exchanging: float = 0.0
+    handing_on: float = 0.0
 
 
 def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
@@ -41,34 +55,65 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
         leader = Leader(job) if world.rank == 0 else None
         worker = job.worker()
         found: list[bytes] = []
+        times: list[tuple[float, float]] = []
+        stages: list[Stage] = []
         while True:
             round_: Round | None = world.bcast(leader.next(found) if leader else None)
             phases += leader.phases() if leader else []
             if round_ is None:
                 break
             # All ranks have begun with the round before rank 0 has what they found.
-            started = perf_counter()
-            found = _found(world, worker, round_)
-            phases.append(round_.lasted(perf_counter() - started))
+            began, started, spent = time.time(), perf_counter(), _Spent()
+            found = _found(world, worker, round_, spent)
+            seconds = perf_counter() - started
+            phases.append(round_.lasted(seconds))
+            if len(times) < STAGES_MAX:
+                working = seconds - spent.exchanging - spent.handing_on
+                times.append((working, spent.exchanging))
+                stages.append(Stage(name=round_.phase, began=began, seconds=seconds, tasks=size))
     counts = leader.counts if leader else {}
     counts.pop("tasks", None)
-    return {"phases": [asdict(phase) for phase in phases], "counts": counts | {"ranks": size}}
+    every = world.gather(times) or []
+    return {
+        "phases": [asdict(phase) for phase in phases],
+        "counts": counts | {"ranks": size},
+        "stages": [
+            asdict(replace(stage, each=_each(ranks, stage.seconds)))
+            for stage, ranks in zip(stages, zip(*every, strict=True), strict=False)
+        ],
+    }
 
 
-def _found(world: Any, worker: Any, round_: Round) -> list[bytes]:
+def _each(ranks: Sequence[tuple[float, float]], seconds: float) -> dict[str, tuple[float, ...]]:
+    """What the ranks measured of a round, in which rank 0 was for so many seconds.
+
+    The last one to come to an exchange has not waited for others.
+    """
+    exchange = min(exchanging for _, exchanging in ranks)
+    return measured(
+        [
+            {"task_seconds": min(seconds, working + exchange), "fetch_wait_seconds": exchange}
+            for working, _ in ranks
+        ]
+    )
+
+
+def _found(world: Any, worker: Any, round_: Round, spent: _Spent) -> list[bytes]:
     """On rank 0: what the tasks found, or with parts what they did, in the order of numbers."""
     if round_.parts:
-        return _exchanged(world, worker, round_)
+        return _exchanged(world, worker, round_, spent)
     mine = {
         number: worker.task(number, round_.shared, round_.tasks[number])[0]
         for number in range(world.rank, len(round_.tasks), world.size)
     }
+    own = combined(worker, round_, mine.values()) if round_.combines else []
+    started = perf_counter()
     if round_.combines:
-        whole = world.reduce(
-            combined(worker, round_, mine.values()), op=partial(_combined, worker, round_)
-        )
+        whole = world.reduce(own, op=partial(_combined, worker, round_))
+        spent.handing_on += perf_counter() - started
         return whole or []
     gathered = world.gather(mine) or []
+    spent.handing_on += perf_counter() - started
     found = {number: one for some in gathered for number, one in some.items()}
     return [found[number] for number in sorted(found)]
 
@@ -77,7 +122,7 @@ def _combined(worker: Any, round_: Round, one: list[bytes], other: list[bytes]) 
     return combined(worker, round_, [*one, *other])
 
 
-def _exchanged(world: Any, worker: Any, round_: Round) -> list[bytes]:
+def _exchanged(world: Any, worker: Any, round_: Round, spent: _Spent) -> list[bytes]:
     """On rank 0: what the parts found, each of which is a rank."""
     if round_.parts > world.size:
         raise AssertionError(f"{round_.parts} parts for {world.size} ranks")
@@ -89,14 +134,20 @@ def _exchanged(world: Any, worker: Any, round_: Round) -> list[bytes]:
             _, blocks, ends = worker.task(number, round_.shared, round_.tasks[number])
         sizes = [end - start for start, end in pairwise([0, *ends])]
         sizes += [0] * (world.size - len(sizes))
+        started = perf_counter()
         received = _swapped(world, blocks, sizes)
+        spent.exchanging += perf_counter() - started
         if received.size:
             worker.take((world.rank, first), round_.shared, received)
     is_part = world.rank < round_.parts
     mine = [worker.part(world.rank, round_.shared)] if is_part else []
+    started = perf_counter()
     if round_.combines:
-        return world.reduce(mine, op=partial(_combined, worker, round_)) or []
-    return [found for some in world.gather(mine) or [] for found in some]
+        found = world.reduce(mine, op=partial(_combined, worker, round_)) or []
+    else:
+        found = [one for some in world.gather(mine) or [] for one in some]
+    spent.handing_on += perf_counter() - started
+    return found
 
 
 def _swapped(world: Any, blocks: Any, given: list[int]) -> Any:

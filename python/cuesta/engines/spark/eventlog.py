@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cuesta.trial import Stage, kept_tasks, measured
+from cuesta.trial import STAGES_MAX, Stage, kept_tasks, measured
 
 Event = dict[str, Any]
 Facts = dict[str, float]
@@ -29,9 +29,6 @@ _WANTED = (
 )
 _BEGINNINGS = tuple(f'{{"Event":"{name}"'.encode() for name in _WANTED)
 _CHUNK_BYTES = 1 << 16
-
-STAGES_MAX = 1000
-"""So many stages of a run are kept, the first ones."""
 
 NAME_CHARACTERS_MAX = 100
 """Of the name of a stage, which ends with a place in some program."""

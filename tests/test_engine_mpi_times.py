@@ -1,0 +1,67 @@
+"""What ranks measure of their rounds: who worked, who exchanged, and who waited for whom."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta.cli.app import call
+from cuesta.engines.mpi import MpiEngine
+from cuesta.report.attribution import SKEW, attribution
+from cuesta.report.records import to_run
+from cuesta.report.whatif import what_if
+
+pytestmark = pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
+
+ROWS = 400_000
+RANKS = 2
+
+
+def ran(words: list[str], answer: Path) -> dict[str, Any]:
+    """The record of a run on two ranks."""
+    ranks = ["--engine", "mpi", "--ranks", str(RANKS), "--threads", str(RANKS)]
+    assert call(["run", *words, *ranks, "--memory", "1GiB", "-o", str(answer)]) == 0
+    return dict(json.loads((answer / "run.json").read_text("utf-8")))
+
+
+def test_a_round_is_a_stage_with_what_each_rank_did(tmp_path: Path) -> None:
+    file = tmp_path / "a.dat"
+    assert call(["data", "make", "tera", "--rows", str(ROWS), "-o", str(file)]) == 0
+    record = ran(["sort", str(file)], tmp_path / "a")
+    stages, log = record["stages"], record["engine_log"]
+    phases = [one["name"] for one in record["phases"]]
+    assert {stage["name"] for stage in stages} <= set(phases)
+    assert log["rounds"] == len(stages) > 0
+    for stage in stages:
+        assert stage["tasks"] == len(stage["each"]["task_seconds"]) == RANKS
+        assert max(stage["each"]["task_seconds"]) <= stage["seconds"] + 0.001
+    whole = sum(RANKS * stage["seconds"] for stage in stages)
+    assert log["task_seconds"] + log["rank_wait_seconds"] == pytest.approx(whole, abs=0.01)
+    # Records have been exchanged, in one of the rounds at least.
+    assert 0 < log["exchange_seconds"] < log["task_seconds"]
+    assert 0 < stages[-1]["began"] + stages[-1]["seconds"] <= record["wall_seconds"] + 0.01
+
+
+def test_a_rank_with_a_far_smaller_file_waits(large: Path, tmp_path: Path) -> None:
+    """Compressed files are read by one rank each: of these one has twenty times the other."""
+    lines = large.read_bytes().splitlines(keepends=True)
+    split = len(lines) // 21
+    folder = tmp_path / "uneven"
+    folder.mkdir()
+    for file, some in (("1.txt.gz", lines[split:]), ("2.txt.gz", lines[:split])):
+        (folder / file).write_bytes(gzip.compress(b"".join(some), 1))
+    record = ran(["scan", str(folder), "--min-abs-score", "0.9"], tmp_path / "answer")
+    (stage,) = [one for one in record["stages"] if one["name"] == "scan"]
+    long, short = sorted(stage["each"]["task_seconds"], reverse=True)
+    assert long > 3 * short
+    run = to_run(record, "uneven")
+    found, replayed = attribution(run), what_if(run)
+    assert found is not None
+    assert found.core_seconds[SKEW] > 0
+    assert sum(found.core_seconds.values()) == pytest.approx(found.cores * found.wall_seconds)
+    assert replayed is not None
+    assert replayed.tasks == RANKS * len(record["stages"])
