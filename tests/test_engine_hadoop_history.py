@@ -61,7 +61,7 @@ def lines() -> list[str]:
     """Three map tasks and a reduce task on two slots."""
     return [
         *head(),
-        *attempt("MAP", 0, (3000, 8000), **at(3500, 4500), CPU_MILLISECONDS=2500),
+        *attempt("MAP", 0, (3000, 8000), **at(3500, 4500), CPU_MILLISECONDS=500, CHILD_CPU_MS=2000),
         *attempt("MAP", 1, (3200, 7000), **at(3800, 4800), GC_TIME_MILLIS=100),
         *attempt("MAP", 2, (7500, 9000), **at(7700, 8700), MAP_OUTPUT_MATERIALIZED_BYTES=11),
         *attempt(

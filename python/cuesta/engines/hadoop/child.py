@@ -4,7 +4,8 @@
 are for it in pieces, each with the number of the task that sent it. Both write what is sent to
 parts, and what was found, in pieces too: the number of the part or task that it is for, that of who
 sends it, that of the piece, and its bytes. `END` is the end of what is read, and of what is written
-for each number that is read. When whoever started it is gone, it ends.
+for each number that is read; last comes the processor time in milliseconds. When whoever started it
+is gone, it ends.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def main() -> int:
             _do_tasks(worker, round_, asked, told)
         else:
             _do_part(worker, round_, int(sys.argv[3]), asked, told)
+        write_int(told, round(1000 * sum(os.times()[:4])))
         told.close()
     except (InputError, Defect) as error:
         return _refuse(folder, error)

@@ -26,12 +26,10 @@ from cuesta.engines.hadoop.settings import Options, options_of
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.engines.spark.java import find_java, how_to_get
 from cuesta.errors import CuestaError, EngineError
-from cuesta.trial import Outcome, Phase, Stage, Trial, kept_tasks
+from cuesta.trial import STAGES_MAX, Outcome, Phase, Stage, Trial, kept_tasks
 
 ON_YARN = " on YARN"
 """Stands behind the version of Hadoop where other processes than this one's have done the work."""
-STAGES_MAX = 1000
-"""So many stages of a run are kept, the first ones."""
 JAR = jarfile.FOLDER / "cuesta-hadoop-rounds.jar"
 
 
@@ -88,6 +86,7 @@ class HadoopEngine:
         fails, with Hadoop's reason.
         """
         options, slots = options_of(trial), trial.threads
+        self._held.counters, self._held.stages, self._held.slots = Counter(), [], slots
         if options.examples:
             return examples.sort(trial, options, output, scratch)
         rounds.check(trial, (output, scratch))
@@ -97,7 +96,6 @@ class HadoopEngine:
         jobs = self._jobs(options, slots)
         seconds = time.perf_counter() - started
         start = () if jobs is before else (Phase(name="start", seconds=seconds),)
-        self._held.counters, self._held.stages, self._held.slots = Counter(), [], slots
 
         def found(job: Job, round_: Round) -> list[bytes]:
             return self._found(jobs, options, scratch, (job, round_))
@@ -110,8 +108,9 @@ class HadoopEngine:
     def told(self) -> Mapping[str, float]:
         """What the counters of the last run's jobs say."""
         counters = self._held.counters
-        map_seconds, reduce_seconds, cpu_seconds, gc_seconds = (
-            counters[f"{name}_ms"] / 1000 for name in ("map_run", "reduce_run", "cpu", "gc")
+        map_seconds, reduce_seconds, jvm_seconds, child_seconds, gc_seconds = (
+            counters[f"{name}_ms"] / 1000
+            for name in ("map_run", "reduce_run", "cpu", "child_cpu", "gc")
         )
         return {
             "jobs": counters["jobs"],
@@ -120,7 +119,7 @@ class HadoopEngine:
             "run_seconds": map_seconds + reduce_seconds,
             "map_run_seconds": map_seconds,
             "reduce_run_seconds": reduce_seconds,
-            "cpu_seconds": cpu_seconds,
+            "cpu_seconds": jvm_seconds + child_seconds,
             "gc_seconds": gc_seconds,
             "shuffle_write_bytes": counters["shuffle_write_bytes"],
             "shuffle_read_bytes": counters["shuffle_read_bytes"],

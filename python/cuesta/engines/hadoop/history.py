@@ -24,6 +24,8 @@ _STARTED = ("MAP_ATTEMPT_STARTED", "REDUCE_ATTEMPT_STARTED")
 _FINISHED = ("MAP_ATTEMPT_FINISHED", "REDUCE_ATTEMPT_FINISHED")
 _WANTED = ("JOB_SUBMITTED", *_STARTED, *_FINISHED)
 MAP, REDUCE = "MAP", "REDUCE"
+_PROCESSORS = ("CPU_MILLISECONDS", "CHILD_CPU_MS")
+"""Time of processors of a JVM, and of its child, which has ended when Hadoop counts."""
 
 Event = Mapping[str, Any]
 
@@ -158,7 +160,7 @@ def _tasks(
             "scheduler_delay_seconds": (launched - since) / 1e3,
             "fetch_wait_seconds": fetching / 1e3,
             "gc_seconds": counters.get("GC_TIME_MILLIS", 0) / 1e3,
-            "cpu_seconds": counters.get("CPU_MILLISECONDS", 0) / 1e3,
+            "cpu_seconds": sum(counters.get(name, 0) for name in _PROCESSORS) / 1e3,
             "exchange_bytes": counters.get("REDUCE_SHUFFLE_BYTES", 0),
             "output_bytes": counters.get("MAP_OUTPUT_MATERIALIZED_BYTES", 0),
         }

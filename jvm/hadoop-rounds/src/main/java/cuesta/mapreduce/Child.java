@@ -26,16 +26,22 @@ import org.apache.hadoop.mapreduce.TaskAttemptContext;
  * The process that does the tasks or the part of one of Hadoop's tasks, over its pipes.
  *
  * <p>It is told a number, with bytes where these are a piece of a block for it, and tells three
- * numbers and bytes at a time; each side ends with {@link #END}. While it lives, Hadoop is told
- * that its task makes progress: how long a task takes is no sign that it hangs.
+ * numbers and bytes at a time; each side ends with {@link #END}, it with its processor time behind
+ * that. While it lives, Hadoop is told that its task makes progress: how long a task takes is no
+ * sign that it hangs.
  */
 final class Child implements Closeable {
   static final int END = -1;
   private static final int PIPE_BYTES = 1 << 16;
   private static final int BEAT_MS = 5000;
 
-  /** Counters of a task, for its job's history: when its JVM had started, and when it began. */
-  private static final String TIMES = "cuesta";
+  /**
+   * Counters of a task, for its job's history: when its JVM had started, when it began, and the
+   * processor time of the child, which Hadoop does not count once it has ended.
+   */
+  static final String TIMES = "cuesta";
+
+  static final String CHILD_CPU = "CHILD_CPU_MS";
 
   private static final String JVM_STARTED = "JVM_STARTED_MS";
   private static final String BEGAN = "BEGAN_MS";
@@ -104,6 +110,15 @@ final class Child implements Closeable {
         BlockKey key = new BlockKey(part, TypedBytes.readInt(told), TypedBytes.readInt(told));
         output.write(key, new BytesWritable(TypedBytes.readBytes(told)));
       }
+    } catch (EOFException end) {
+      throw early();
+    }
+  }
+
+  /** Counts the processor time that it says last. */
+  void count(TaskAttemptContext context) throws IOException {
+    try {
+      context.getCounter(TIMES, CHILD_CPU).increment(TypedBytes.readInt(told));
     } catch (EOFException end) {
       throw early();
     }

@@ -19,6 +19,7 @@ public final class PartReducer
       }
       child.end();
       child.passOn(context::write);
+      child.count(context);
     }
   }
 }

@@ -200,6 +200,8 @@ public final class Rounds {
       COUNTERS.forEach(
           (name, counter) ->
               say("counter " + name + " " + all.findCounter(counter).getValue()));
+      long child = all.findCounter(Child.TIMES, Child.CHILD_CPU).getValue();
+      say("counter child_cpu_ms " + child);
     }
   }
 

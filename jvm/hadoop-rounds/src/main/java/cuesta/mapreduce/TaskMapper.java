@@ -18,6 +18,7 @@ public final class TaskMapper
       }
       child.end();
       child.passOn(context::write);
+      child.count(context);
     }
   }
 }
