@@ -165,6 +165,11 @@ def is_remote(path: str) -> bool:
     return "://" in path
 
 
+def is_path(text: str) -> bool:
+    """Whether an input is a path of this machine: no URI, and not standard input."""
+    return text != STANDARD_INPUT and not is_remote(text)
+
+
 def is_stored(path: str) -> bool:
     """Whether an input is a path in the store of this machine."""
     return path.startswith("cuesta://")

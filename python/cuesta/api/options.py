@@ -16,13 +16,12 @@ from cuesta.api import genes
 from cuesta.engines import ENGINE_NAMES
 from cuesta.errors import InputError
 from cuesta.lab.verify import FULL, LEVELS
-from cuesta.trial import STANDARD_INPUT
+from cuesta.trial import Trial, is_path
 from cuesta.units import format_bytes, parse_size
 from cuesta.workloads import Parameter, Workload
 
 if TYPE_CHECKING:
     from cuesta.lab.run import Plan
-    from cuesta.trial import Trial
 
 WORKLOAD_PANEL = "Workload"
 ENGINE_PANEL = "Engine and machine"
@@ -156,12 +155,9 @@ def inputs_required(workload: Workload) -> bool:
 
 
 def absolute(path: str) -> str:
-    """An input as every process can open it.
-
-    A URI stays as it is, unless it is a file's, and so does the sign of standard input.
-    """
+    """An input as every process can open it; what is no path stays as it is, but a file's URI."""
     plain = path.removeprefix("file://")
-    return plain if "://" in plain or plain == STANDARD_INPUT else os.path.abspath(plain)  # noqa: PTH100
+    return os.path.abspath(plain) if is_path(plain) else plain  # noqa: PTH100
 
 
 def _main_file(path: str) -> str:
@@ -363,8 +359,6 @@ def make_trial(
     workload: Workload, inputs: tuple[str, ...], parameters: dict[str, object], common: Common
 ) -> Trial:
     """The trial that the options ask for, on the first of the engines."""
-    from cuesta.trial import Trial
-
     return Trial(
         workload=workload.name,
         engine=common.engines[0],
