@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from functools import cache
 from pathlib import Path
@@ -183,6 +184,16 @@ def test_a_deep_circle_is_not_called_the_longest_repeat(place: Path, tmp_path: P
     reads = made(place, "--seed 9 --coverage 40 --repeats 0.2")
     why = steps([reads, circle], tmp_path / "a")["Read longer"]
     assert "The longest of these has 1,0" in why
+
+
+def test_scaffolds_that_are_long_ask_for_nothing(place: Path, tmp_path: Path) -> None:
+    pairs = made(place, "--seed 9 --coverage 40 --repeats 0.2 --fragment 300")
+    answer = assemble([pairs], tmp_path / "a", "--interleaved", "--verify", "none")
+    stats = Files(answer, 8).stats
+    stats["scaffolds"]["n50"] = 150_000
+    (answer / "stats.json").write_text(json.dumps(stats))
+    (view,) = next_steps.views(Files(answer, 8), record_of(answer))
+    assert view["items"][0][0] == "Nothing more"  # type: ignore[index]
 
 
 def test_ends_at_gaps_ask_for_an_even_depth(tmp_path: Path) -> None:

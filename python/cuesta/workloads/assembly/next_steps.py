@@ -62,7 +62,7 @@ class Cluster:
 class Ends:
     """Ends of the contigs that are no circles: how many, and how many have a link.
 
-    `short` says whether the contigs are short beside their sum.
+    `short` says whether contigs and scaffolds are short beside the sum of the contigs.
     """
 
     all: int
@@ -85,7 +85,6 @@ def views(answer: Files, parameters: Mapping[str, object]) -> list[View]:
 
 def _steps(answer: Files, parameters: Mapping[str, object]) -> Iterator[Step]:
     levels, graph = answer.stats["levels"], answer.graph
-    least_bases = int(answer.stats["min_contig"])
     first = levels[0]
     fit = first["fit"]
     if parameters.get("pairs") or parameters.get("interleaved"):
@@ -93,7 +92,7 @@ def _steps(answer: Files, parameters: Mapping[str, object]) -> Iterator[Step]:
     if not fit["depth"]:
         yield _no_peak(first["k"])
         return
-    cluster = strange(graph, least_bases)
+    cluster = strange(graph, int(answer.stats["min_contig"]))
     if cluster:
         yield _contamination(cluster, graph)
     hindered = False
@@ -105,7 +104,7 @@ def _steps(answer: Files, parameters: Mapping[str, object]) -> Iterator[Step]:
         hindered = True
     if not hindered:
         left_out = frozenset(cluster.segments) if cluster else frozenset()
-        yield from _broken(answer, parameters, _ends(graph, least_bases, left_out))
+        yield from _broken(answer, parameters, _ends(answer, left_out))
 
 
 def strange(graph: Graph, least_bases: int) -> Cluster | None:
@@ -204,7 +203,9 @@ def _pairs(levels: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
         )
 
 
-def _ends(graph: Graph, least_bases: int, left_out: frozenset[int]) -> Ends:
+def _ends(answer: Files, left_out: frozenset[int]) -> Ends:
+    graph, least_bases = answer.graph, int(answer.stats["min_contig"])
+    scaffolds_n50 = (answer.stats.get("scaffolds") or {}).get("n50", 0)
     kept = [
         segment
         for segment, length in enumerate(graph.lengths)
@@ -212,8 +213,8 @@ def _ends(graph: Graph, least_bases: int, left_out: frozenset[int]) -> Ends:
     ]
     linked = sum(graph.linked[2 * one] + graph.linked[2 * one + 1] for one in kept)
     lengths = sorted((graph.lengths[one] for one in kept), reverse=True)
-    short = n50_of(lengths) < SHORT_SHARE * sum(lengths)
-    return Ends(all=2 * len(kept), linked=linked, short=short)
+    n50, bases = max(n50_of(lengths), scaffolds_n50), sum(lengths)
+    return Ends(all=2 * len(kept), linked=linked, short=n50 < SHORT_SHARE * bases)
 
 
 def _broken(answer: Files, parameters: Mapping[str, object], ends: Ends) -> Iterator[Step]:
