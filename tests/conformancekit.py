@@ -182,7 +182,8 @@ class RandomThreads:
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial`."""
         tasks = self._below(5) or None
-        means = Means(slots=3, memory_bytes=trial.memory_bytes, tasks=tasks)
+        takes_text = self._below(2) == 1
+        means = Means(slots=3, memory_bytes=trial.memory_bytes, tasks=tasks, text=takes_text)
         return rounds.run(trial, (output, scratch), means, self._found)
 
     def _below(self, end: int) -> int:

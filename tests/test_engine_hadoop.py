@@ -11,23 +11,27 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import maven
 import testbed_yarn
+from assemblykit import drawn, reads_of, write_fastq
 from cuesta import _native
-from cuesta.engines.hadoop import HadoopEngine
-from cuesta.engines.hadoop.jobs import java_words
+from cuesta.engines.hadoop import HadoopEngine, child
+from cuesta.engines.hadoop.jobs import Jobs, java_words
 from cuesta.engines.hadoop.settings import Options
 from cuesta.engines.hadoop.typed_bytes import read_bytes, read_int, write_bytes, write_int
+from cuesta.engines.native import NativeEngine
 from cuesta.errors import EngineError, InputError
 from cuesta.native import to_request
 from cuesta.processes import descendants, identity
 from cuesta.trial import Trial
+from cuesta.workloads import get_workload
 from peers import terasort
 from sortkit import places, sorting, write_records
 from storekit import wait_for
@@ -202,6 +206,48 @@ def test_hadoops_own_terasort_gives_the_same_answer(
     output, scratch = places(tmp_path / "a")
     engine.run(wanted, output, scratch)
     assert is_right(wanted, output, scratch)
+
+
+def test_the_papers_first_stage_goes_through_the_shuffle_as_text(
+    engine: HadoopEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved: list[int] = []
+    run = Jobs.run
+
+    def noted(jobs: Jobs, settings: Path, say: Callable[[float], None]) -> Mapping[str, int]:
+        counters = run(jobs, settings, say)
+        if "<name>cuesta.round.text</name><value>true</value>" in settings.read_text():
+            moved.append(counters["shuffle_write_bytes"])
+        return counters
+
+    monkeypatch.setattr(Jobs, "run", noted)
+    reads = write_fastq(tmp_path / "a.fq", reads_of(drawn(4000, 1), 20, 0.01, 5))
+    asked = {"profile": "paper", "kmer_sizes": "21", "paper_jobs": 1, "paper_rounds": 1}
+    found: dict[str, dict[str, bytes]] = {}
+    for name, tasks in (("native", ""), ("hadoop", "3"), ("one", "1")):
+        output, scratch = places(tmp_path / name)
+        asking = trial(reads, tasks=tasks) if tasks else trial(reads)
+        parameters = get_workload("assemble").check(asked)
+        wanted = replace(asking, workload="assemble", parameters=parameters)
+        one = engine if tasks else NativeEngine()
+        phases = [phase.name for phase in one.run(wanted, output, scratch).phases]
+        found[name] = {path.name: path.read_bytes() for path in output.iterdir()}
+        assert ("first stage" in phases) == bool(tasks)
+    assert found["hadoop"] == found["one"] == found["native"]
+    (level,) = json.loads(found["native"]["stats.json"])["levels"]
+    assert len(moved) == 2
+    # Hadoop adds lengths to keys and values, and nothing is packed.
+    pair_bytes = level["first_stage"]["pair_bytes"]
+    assert all(pair_bytes < one < 1.2 * pair_bytes for one in moved)
+
+
+def test_text_is_cut_at_ends_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "PIECE_BYTES", 8)
+    for text in (b"", b"a\tb\n", b"a\tb\n" * 9, b"abc\tabc\n" * 3, b"a\t\nabc\td\n" * 4):
+        cuts = child._cuts(memoryview(text), is_text=True)
+        pieces = [text[start:end] for start, end in pairwise(cuts)]
+        assert b"".join(pieces) == text
+        assert all(piece.endswith(b"\n") and len(piece) <= 8 for piece in pieces)
 
 
 RUNS_TERASORT = """

@@ -151,6 +151,11 @@ proptest! {
             place.in_rounds(&parameters, |request| by_chance(request, some, seed));
         prop_assert_eq!(&found, &expected);
         prop_assert_eq!(response.counts["parts"], parts as u64);
+        if parameters["profile"] == "paper" {
+            let text = Means { text: true, ..some };
+            let (found, _) = place.in_rounds(&parameters, |request| by_chance(request, text, seed));
+            prop_assert_eq!(&found, &expected);
+        }
         let kept = Means { keeps: true, ..shares };
         let (found, response) = place.in_rounds(&parameters, |request| by_ranks(request, kept));
         prop_assert_eq!(&found, &expected);
@@ -186,6 +191,21 @@ fn blocks_that_do_not_fit_go_to_scratch() {
         let error = engine(&request).unwrap_err();
         assert!(error.message.contains("missing/super-k-mers"), "{}", error.message);
     }
+}
+
+#[test]
+fn adjacency_lists_that_do_not_fit_go_to_scratch() {
+    let place = Place::new(&long_reads(20_000));
+    let parameters = json!({ "kmer_sizes": "31", "profile": "paper", "paper_jobs": 1 });
+    let expected = place.native(&parameters);
+    let tight = Means { text: true, ..means(8, 160 << 20) };
+    let (found, _) = place.in_rounds(&parameters, |request| by_chance(request, tight, 5));
+    assert!(found == expected);
+    let mut request = place.request("rounds", &parameters);
+    request.scratch = request.scratch.join("missing");
+    let tight = Means { text: true, ..means(8, 2 << 20) };
+    let error = by_chance(&request, tight, 5).unwrap_err();
+    assert!(error.message.contains("missing/super-k-mers"), "{}", error.message);
 }
 
 #[test]

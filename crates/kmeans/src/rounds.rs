@@ -180,6 +180,7 @@ impl State {
             tasks: self.tasks.clone(),
             parts: 0,
             combines: true,
+            ..Round::default()
         })
     }
 

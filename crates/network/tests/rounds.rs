@@ -97,7 +97,15 @@ fn at_random(workload: &str, request: &Request, means: Means, seed: u64) -> Resu
 }
 
 fn means(tasks: Option<usize>, task_bytes: Option<u64>) -> Means {
-    Means { slots: 2, nodes: 1, memory_bytes: 1 << 30, tasks, task_bytes, keeps: false }
+    Means {
+        slots: 2,
+        nodes: 1,
+        memory_bytes: 1 << 30,
+        tasks,
+        task_bytes,
+        keeps: false,
+        text: false,
+    }
 }
 
 /// As ranks do it: the tasks and parts of one number are always done by the same one.

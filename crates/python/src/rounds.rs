@@ -54,7 +54,7 @@ impl Leader {
         let facts = to_json(&json!({
             "phase": round.phase, "size_bytes": round.bytes, "rows": round.rows,
             "flops": round.flops, "ceiling": round.ceiling, "parts": round.parts,
-            "combines": round.combines,
+            "combines": round.combines, "is_text": round.is_text,
         }));
         let facts = facts.map_err(|error| python_error(py, &error))?;
         let tasks = round.tasks.iter().map(|own| PyBytes::new(py, own)).collect();

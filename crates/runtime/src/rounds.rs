@@ -40,6 +40,9 @@ pub struct Means {
     /// find what they kept.
     #[serde(default)]
     pub keeps: bool,
+    /// Whether its shuffle takes pairs of text, see [`Round::is_text`].
+    #[serde(default)]
+    pub text: bool,
 }
 
 impl Means {
@@ -105,6 +108,10 @@ pub struct Round {
     pub tasks: Vec<Vec<u8>>,
     /// Parts that tasks send blocks to; 0 where they send none.
     pub parts: usize,
+    /// Whether blocks are pairs of text, which an engine that has [`Means::text`] may sort by their
+    /// keys: lines of a key, a tab and a value. A part then is given lines of a key and one or more
+    /// of its values, a tab before each.
+    pub is_text: bool,
     /// Whether [`Worker::combine`] makes one of what all found, in any order and grouping. Else the
     /// leader gets what each task found, in their order, or with parts what each part found.
     pub combines: bool,

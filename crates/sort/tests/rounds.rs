@@ -49,7 +49,15 @@ fn workers_that_keep_their_parts_sort_as_the_reference_does() {
         let records = made(common::KINDS[2], count, 3);
         let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
         let (tasks, memory_bytes) = (Some(slots), PLENTY);
-        let means = Means { slots, nodes: 1, memory_bytes, tasks, task_bytes: None, keeps: true };
+        let means = Means {
+            slots,
+            nodes: 1,
+            memory_bytes,
+            tasks,
+            task_bytes: None,
+            keeps: true,
+            text: false,
+        };
         let mut leader = lead(&request, means).unwrap();
         let mut workers: Vec<_> = (0..slots).map(|_| work(&request, means).unwrap()).collect();
         let response = ranks::run(leader.as_mut(), &mut workers).unwrap();

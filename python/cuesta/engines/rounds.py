@@ -47,6 +47,8 @@ class Means:
         How many tasks and parts there shall be, or bytes that a task reads, where that was said.
     keeps
         Whether one worker does the tasks and parts of one number in all rounds.
+    text
+        Whether its shuffle takes pairs of text.
     """
 
     slots: int
@@ -55,11 +57,16 @@ class Means:
     tasks: int | None = None
     task_bytes: int | None = None
     keeps: bool = False
+    text: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """Tasks that know nothing of each other; with `parts`, they send blocks to these."""
+    """Tasks that know nothing of each other; with `parts`, they send blocks to these.
+
+    Blocks that are text are lines of a key, a tab and a value; parts may be given lines of a key
+    and several of its values.
+    """
 
     phase: str
     size_bytes: int
@@ -68,6 +75,7 @@ class Round:
     ceiling: str | None
     parts: int
     combines: bool
+    is_text: bool
     shared: bytes
     tasks: tuple[bytes, ...]
 

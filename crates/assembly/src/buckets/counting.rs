@@ -6,9 +6,10 @@ use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
 
 use crate::buckets::Buckets;
+use crate::buckets::adjacency::Adjacent;
 use crate::kernel::compact::{Compactor, Grain};
 use crate::kernel::kmer::{Kmer, with_kmer};
-use crate::kernel::packed::{LEFT_INSIDE, PackedSuperKmer};
+use crate::kernel::packed::{LEFT_INSIDE, PackedSuperKmer, RIGHT_INSIDE};
 use crate::kernel::scan::{REPEATED, ReadCounts, SOLID};
 use crate::kernel::sequences::Fragments;
 use crate::kernel::spectrum::Spectrum;
@@ -133,8 +134,36 @@ impl<'a, K: Kmer> Worker<'a, K> {
         bucket: usize,
         (k, min_count): (usize, u32),
     ) -> Result<()> {
+        self.table.clear()?;
+        if buckets.has_lists {
+            self.add_lists(buckets, bucket, k)?;
+        } else {
+            self.add_records(buckets, bucket, k)?;
+        }
+        let (followed, edges) = self.table.edges();
+        self.tally.add(&ReadCounts { followed, edges, ..ReadCounts::default() });
+        self.select(min_count);
+        Ok(())
+    }
+
+    fn add_lists(&mut self, buckets: &Buckets<'_>, bucket: usize, k: usize) -> Result<()> {
         let table = &mut self.table;
-        table.clear()?;
+        buckets.each_list(bucket, &mut self.buffer, |list: &Adjacent<K>| {
+            table.reserve(1)?;
+            let key = list.kmer.canonical(k);
+            for _ in 0..list.count {
+                // All that begins or ends with either end is found by the vertices.
+                table.add(key, LEFT_INSIDE | RIGHT_INSIDE);
+            }
+            for base in (0..4).filter(|base| list.followers & 1 << base != 0) {
+                table.follow(key, list.kmer == key, base);
+            }
+            Ok(())
+        })
+    }
+
+    fn add_records(&mut self, buckets: &Buckets<'_>, bucket: usize, k: usize) -> Result<()> {
+        let table = &mut self.table;
         buckets.each(bucket, &mut self.buffer, |record| {
             table.reserve(record.kmers)?;
             if record.flags & SOLID != 0 {
@@ -151,9 +180,12 @@ impl<'a, K: Kmer> Worker<'a, K> {
                 });
             }
             Ok(())
-        })?;
-        let (followed, edges) = table.edges();
-        self.tally.add(&ReadCounts { followed, edges, ..ReadCounts::default() });
+        })
+    }
+
+    /// Notes the counts, and which slots are solid.
+    fn select(&mut self, min_count: u32) {
+        let table = &self.table;
         table.slots(&mut self.solid);
         let mut kept = 0;
         for index in 0..self.solid.len() {
@@ -166,7 +198,6 @@ impl<'a, K: Kmer> Worker<'a, K> {
             kept += usize::from(table.solid(slot, min_count));
         }
         self.solid.truncate(kept);
-        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
-//! Super-k-mers by bucket.
+//! Super-k-mers by bucket, or adjacency lists of k-mers.
 
+pub mod adjacency;
 pub mod blocks;
 pub mod counting;
 pub mod cut;
@@ -11,7 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
+use crate::buckets::adjacency::Adjacent;
 use crate::buckets::blocks::{BlockMemory, BucketBlocks, Open};
+use crate::kernel::kmer::Kmer;
 use crate::kernel::packed::PADDING;
 use crate::kernel::packed::{self, PackedSuperKmer};
 use crate::kernel::scan::SuperKmer;
@@ -23,6 +26,8 @@ const FILE: &str = "super-k-mers";
 /// All super-k-mers of a run, by bucket. Threads add through a [`BucketWriter`] each.
 pub struct Buckets<'a> {
     k: usize,
+    /// Whether blocks are adjacency lists as text.
+    pub has_lists: bool,
     /// Whole records.
     pub blocks: BucketBlocks<'a>,
 }
@@ -36,7 +41,7 @@ impl<'a> Buckets<'a> {
         scratch: &Path,
     ) -> Self {
         let (room, path) = (BlockMemory::Budget(budget, keep_free_bytes), scratch.join(FILE));
-        Self { k, blocks: BucketBlocks::new(OPERATION, count, room, path) }
+        Self { k, has_lists: false, blocks: BucketBlocks::new(OPERATION, count, room, path) }
     }
 
     /// Those of a part, with `memory_bytes` of its own and a scratch file beside those of others.
@@ -46,6 +51,7 @@ impl<'a> Buckets<'a> {
         let path = scratch.join(format!("{FILE}.{}.{number}", process::id()));
         Self {
             k,
+            has_lists: false,
             blocks: BucketBlocks::new(OPERATION, count, BlockMemory::Own(memory_bytes), path),
         }
     }
@@ -56,6 +62,21 @@ impl<'a> Buckets<'a> {
     /// `Input` when a block a bucket does not fit in the budget.
     pub fn sink(&self) -> Result<BucketWriter<'_, 'a>> {
         Ok(BucketWriter { k: self.k, open: self.blocks.open()? })
+    }
+
+    /// Calls `take` for each adjacency list of a bucket.
+    ///
+    /// # Errors
+    /// `System`; those of `take`.
+    pub fn each_list<K: Kmer>(
+        &self,
+        bucket: usize,
+        buffer: &mut Vec<u8>,
+        mut take: impl FnMut(&Adjacent<K>) -> Result<()>,
+    ) -> Result<()> {
+        self.blocks.each(bucket, buffer, |block| {
+            adjacency::each(&block[..block.len() - PADDING], self.k, &mut take)
+        })
     }
 
     /// Calls `take` for each super-k-mer of a bucket.

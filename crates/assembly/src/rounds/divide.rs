@@ -44,21 +44,36 @@ pub fn divide(
 ) -> Result<Divided> {
     let mut blocks = Open::new(ask, to);
     let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
+    each_batch(ask, share, progress, |reads, batch| {
+        cut(reads, batch, &mut scanner, &mut |part| blocks.add(part))
+    })?;
+    Ok(blocks.divided(&scanner.tally))
+}
+
+/// Calls `take` for all reads of a share, some at a time.
+///
+/// # Errors
+/// `Input` naming the file and the record; `System`; `Cancelled`; those of `take`.
+pub(super) fn each_batch(
+    ask: &Ask,
+    share: &Share,
+    progress: &Progress,
+    mut take: impl FnMut(&Reads, &ReadBatch) -> Result<()>,
+) -> Result<()> {
     let reads = shares::open(share)?;
     let mut batch = ReadBatch::default();
     loop {
         let more = reads.next(&mut batch).and_then(|more| {
-            cut(&reads, &batch, &mut scanner, &mut |part| blocks.add(part))?;
+            take(&reads, &batch)?;
             Ok(more)
         });
         match more {
             Ok(true) => progress.advance(batch.text_bytes())?,
-            Ok(false) => break,
+            Ok(false) => return Ok(()),
             // A share does not know how many records are before it; the whole file does.
             Err(error) => return Err(first_error(ask, share, progress)?.unwrap_or(error)),
         }
     }
-    Ok(blocks.divided(&scanner.tally))
 }
 
 /// Divides the super-k-mers of what is solid.

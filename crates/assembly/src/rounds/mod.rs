@@ -5,8 +5,11 @@
 //!
 //! Workers that keep their parts divide the reads once, and sample what they have. For others a
 //! sample of the buckets goes through a round of its own before.
+//!
+//! With the profile of the paper, engines whose shuffle takes text have its first stage as it was.
 
 mod divide;
+mod pairs;
 mod part;
 mod remote;
 mod vertices;
@@ -34,6 +37,8 @@ use remote::RemoteWorkers;
 enum Asked {
     /// Send super-k-mers to the parts, which do something with them.
     Divide(Ask, BucketPartitioner, Then),
+    /// Send pairs of k-mers as text to so many parts, which make vertices of them.
+    Pairs(Ask, usize, Step),
     /// Count and compact a part that was kept.
     Compact(Ask, BucketPartitioner, Step),
     /// Send what was sent in the step before, or vertices, to the parts, which do a superstep.

@@ -1,13 +1,13 @@
-//! The super-k-mers of a part: the buckets whose number is that of the part modulo how many there
-//! are.
+//! What a part counts: super-k-mers, of the buckets whose number is that of the part modulo how
+//! many there are, or adjacency lists.
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 
-use crate::buckets::Buckets;
 use crate::buckets::counting::{BucketCounts, Counting};
+use crate::buckets::{Buckets, adjacency};
 use crate::kernel::codec;
 use crate::kernel::internal;
 use crate::kernel::scan::ReadCounts;
@@ -49,6 +49,18 @@ impl BucketPart {
             self.buckets.blocks.add(bucket, block)
         })?;
         self.tally.add(&tally);
+        Ok(())
+    }
+
+    /// Takes lines of a k-mer and those that follow it.
+    pub(super) fn take_pairs(&mut self, text: &[u8]) -> Result<()> {
+        let mut lists = vec![Vec::new(); self.filled.len()];
+        self.tally.add(&adjacency::add_lines(text, self.k, &mut lists)?);
+        self.buckets.has_lists = true;
+        for (bucket, list) in lists.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
+            self.filled[bucket] = true;
+            self.buckets.blocks.add(bucket, list)?;
+        }
         Ok(())
     }
 

@@ -58,7 +58,9 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         drop(solid);
         let to = BucketPartitioner { parts, only_sampled: false };
         let step = self.next_step();
-        let found = if self.means.keeps {
+        let found = if self.means.text && ask.is_of_paper() {
+            self.round("first stage", (Asked::Pairs(ask, parts, step), parts), tasks, response)?
+        } else if self.means.keeps {
             let sample = self.divide("partition", (&ask, to, Then::Keep), tasks, response)?;
             self.sampled(&mut ask, &sample)?;
             let tasks = kept(parts)?;
@@ -145,11 +147,11 @@ impl<'c> RemoteWorkers<'_, 'c> {
         response: &mut Response,
     ) -> Result<Vec<Vec<u8>>> {
         let bytes = match asked {
-            Asked::Divide(ask, ..) if !ask.only_solid => ask.input_bytes,
+            Asked::Divide(ask, ..) | Asked::Pairs(ask, ..) if !ask.only_solid => ask.input_bytes,
             _ => 0,
         };
         let combines = match asked {
-            Asked::Divide(_, _, Then::Compact(_)) => false,
+            Asked::Divide(_, _, Then::Compact(_)) | Asked::Pairs(..) => false,
             Asked::Divide(..) | Asked::Superstep(..) => true,
             Asked::Compact(..) | Asked::Left(_) => false,
         };
@@ -160,6 +162,7 @@ impl<'c> RemoteWorkers<'_, 'c> {
             tasks,
             parts,
             combines,
+            is_text: matches!(asked, Asked::Pairs(..)),
             ..Round::default()
         };
         self.rounds.round(round, response)

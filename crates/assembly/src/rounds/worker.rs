@@ -1,7 +1,6 @@
 //! What does the tasks and parts of a run.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -11,6 +10,7 @@ use cuesta_runtime::rounds::{Blocks, Bytes, Means, Task, Worker};
 use cuesta_runtime::wire as values;
 
 use super::divide::{self, BucketPartitioner, Divided};
+use super::pairs;
 use super::part::BucketPart;
 use super::vertices::PartStore;
 use super::{Asked, Own, Step, Then, Vertices};
@@ -39,6 +39,11 @@ impl Work {
     pub(super) fn new(request: Request, means: Means) -> Self {
         let kept = PartStore::new(means, &request.scratch);
         Self { request, parts: BTreeMap::new(), received: BTreeMap::new(), kept }
+    }
+
+    /// A part that is given something.
+    fn open(&mut self, part: usize, ask: &Ask) -> &mut BucketPart {
+        self.parts.entry(part).or_insert_with(|| BucketPart::new(ask, &self.request))
     }
 
     /// The super-k-mers of a part.
@@ -113,6 +118,11 @@ impl Worker for Work {
                 };
                 return Ok((Vec::new(), Blocks { bytes, ends }));
             }
+            (Asked::Pairs(ask, parts, _), Own::Reads(share)) => {
+                let Divided { bytes, ends } = pairs::divide(&ask, &share, parts, progress)?;
+                return Ok((Vec::new(), Blocks { bytes, ends }));
+            }
+            (Asked::Pairs(..), _) => return Err(unexpected()),
             (Asked::Compact(ask, to, step), _) => {
                 self.compacted(number, (&ask, to.parts, step), progress)?
             }
@@ -131,13 +141,8 @@ impl Worker for Work {
 
     fn take(&mut self, part: Task<'_>, _: usize, block: Bytes) -> Result<()> {
         match values::from_bytes(part.shared)? {
-            Asked::Divide(ask, ..) => {
-                let of_part = match self.parts.entry(part.number) {
-                    Entry::Occupied(entry) => entry.into_mut(),
-                    Entry::Vacant(entry) => entry.insert(BucketPart::new(&ask, &self.request)),
-                };
-                of_part.take((*block).as_ref())
-            }
+            Asked::Divide(ask, ..) => self.open(part.number, &ask).take((*block).as_ref()),
+            Asked::Pairs(ask, ..) => self.open(part.number, &ask).take_pairs((*block).as_ref()),
             Asked::Superstep(..) => {
                 self.received.entry(part.number).or_default().push(block);
                 Ok(())
@@ -152,6 +157,7 @@ impl Worker for Work {
             Asked::Divide(ask, to, Then::Compact(step)) => {
                 self.compacted(number, (&ask, to.parts, step), progress)
             }
+            Asked::Pairs(ask, parts, step) => self.compacted(number, (&ask, parts, step), progress),
             Asked::Divide(ask, _, then) => {
                 let of_part = self.of_part(number, &ask);
                 let sample = match ask.min_count {
@@ -181,7 +187,7 @@ impl Worker for Work {
                 both.add(&Aggregates::of(values::from_bytes(other)?));
                 values::to_bytes(&both.numbers())
             }
-            Asked::Compact(..) | Asked::Left(_) => Err(unexpected()),
+            Asked::Pairs(..) | Asked::Compact(..) | Asked::Left(_) => Err(unexpected()),
         }
     }
 }

@@ -1,11 +1,11 @@
 """What a task of Hadoop starts: `python -m cuesta.engines.hadoop.child FOLDER tasks|part NUMBER`.
 
 `FOLDER` has the round. One for `tasks` reads their numbers; one for a `part` reads the blocks that
-are for it in pieces, each with the number of the task that sent it. Both write what is sent to
-parts, and what was found, in pieces too: the number of the part or task that it is for, that of who
-sends it, that of the piece, and its bytes. `END` is the end of what is read, and of what is written
-for each number that is read; last comes the processor time in milliseconds. When whoever started it
-is gone, it ends.
+are for it in pieces, each with the number of the task that sent it, or pieces of text that are
+numbered. Both write what is sent to parts, and what was found, in pieces too: the number of the
+part or task that it is for, that of who sends it, that of the piece, and its bytes. `END` is the
+end of what is read, and of what is written for each number that is read; last comes the processor
+time in milliseconds. When whoever started it is gone, it ends.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _do_tasks(worker: Any, round_: Round, asked: IO[bytes], told: IO[bytes]) -> 
             view = memoryview(blocks)
             for part, (start, end) in enumerate(pairwise([0, *ends])):
                 if start < end:
-                    _tell(told, part, number, view[start:end])
+                    _tell(told, part, number, view[start:end], round_.is_text)
         elif round_.combines:
             kept, last = combined(worker, round_, [*kept, found]), number
         else:
@@ -94,12 +94,25 @@ def _numbers(asked: IO[bytes]) -> Iterator[int]:
         yield number
 
 
-def _tell(told: IO[bytes], key: int, number: int, data: Any) -> None:
+def _tell(told: IO[bytes], key: int, number: int, data: Any, is_text: bool = False) -> None:
     view = memoryview(data)
-    for piece, start in enumerate(range(0, max(1, len(view)), PIECE_BYTES)):
+    cuts = _cuts(view, is_text)
+    for piece, (start, end) in enumerate(pairwise(cuts)):
         for one in (key, number, piece):
             write_int(told, one)
-        write_bytes(told, view[start : start + PIECE_BYTES])
+        write_bytes(told, view[start:end])
+
+
+def _cuts(view: memoryview, is_text: bool) -> list[int]:
+    """Where pieces begin and end; those of text are whole lines, which are short."""
+    if not is_text:
+        return [*range(0, max(1, len(view)), PIECE_BYTES), len(view)]
+    found = [0]
+    while found[-1] < len(view):
+        most = found[-1] + PIECE_BYTES
+        line_end = bytes(view[found[-1] : most]).rfind(b"\n") + 1
+        found.append(len(view) if most >= len(view) else found[-1] + line_end)
+    return found
 
 
 def _end(told: IO[bytes]) -> None:

@@ -1,8 +1,9 @@
 """The engine `hadoop`: rounds as jobs of MapReduce.
 
 A round is a job. Its map tasks do its tasks in a child that has our kernels, and with parts, its
-reduce tasks are the parts: what is sent goes through Hadoop's own sort and shuffle. What was found
-comes by files of the scratch folder, which all nodes share.
+reduce tasks are the parts: what is sent goes through Hadoop's own sort and shuffle, pairs of text
+as pairs of a key and a value. What was found comes by files of the scratch folder, which all nodes
+share.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class HadoopEngine:
             return examples.sort(trial, options, output, scratch)
         rounds.check(trial, (output, scratch))
         memory_bytes = rounds.memory_left(trial, settings.beside_bytes(options, slots), slots)
-        means = Means(slots=slots, memory_bytes=memory_bytes, tasks=options.tasks)
+        means = Means(slots=slots, memory_bytes=memory_bytes, tasks=options.tasks, text=True)
         started, before = time.perf_counter(), self._held.jobs
         jobs = self._jobs(options, slots)
         seconds = time.perf_counter() - started

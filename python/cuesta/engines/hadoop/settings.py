@@ -162,6 +162,7 @@ def of_round(
         "cuesta.round.tasks": str(len(round_.tasks)),
         "cuesta.round.slice": str(slice_of(round_, means, is_uber)),
         "cuesta.round.parts": str(round_.parts),
+        "cuesta.round.text": str(round_.is_text).lower(),
         "cuesta.round.folder": str(folder),
         "cuesta.round.python": sys.executable,
     }

@@ -16,6 +16,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.io.BytesWritable;
+import org.apache.hadoop.io.Text;
 import org.apache.hadoop.mapreduce.Counters;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.JobCounter;
@@ -133,11 +134,19 @@ public final class Rounds {
     Job made = Job.getInstance(conf);
     made.setJarByClass(Rounds.class);
     made.setInputFormatClass(TaskNumbers.class);
-    made.setMapperClass(TaskMapper.class);
-    made.setMapOutputKeyClass(BlockKey.class);
-    made.setMapOutputValueClass(BytesWritable.class);
-    made.setPartitionerClass(ByPart.class);
-    made.setReducerClass(PartReducer.class);
+    if (conf.getBoolean(Settings.TEXT, false)) {
+      made.setMapperClass(PairMapper.class);
+      made.setMapOutputKeyClass(PairKey.class);
+      made.setMapOutputValueClass(Text.class);
+      made.setPartitionerClass(ByPairPart.class);
+      made.setReducerClass(PairReducer.class);
+    } else {
+      made.setMapperClass(TaskMapper.class);
+      made.setMapOutputKeyClass(BlockKey.class);
+      made.setMapOutputValueClass(BytesWritable.class);
+      made.setPartitionerClass(ByPart.class);
+      made.setReducerClass(PartReducer.class);
+    }
     made.setOutputKeyClass(BlockKey.class);
     made.setOutputValueClass(BytesWritable.class);
     made.setOutputFormatClass(FoundFiles.class);

@@ -11,6 +11,9 @@ final class Settings {
   /** How many parts tasks send blocks to; 0 where they send none. */
   static final String PARTS = "cuesta.round.parts";
 
+  /** Whether blocks are lines of text, pairs of a key and a value. */
+  static final String TEXT = "cuesta.round.text";
+
   /** The folder that all nodes share, with the round and what is refused of it. */
   static final String FOLDER = "cuesta.round.folder";
 
