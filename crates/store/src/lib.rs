@@ -12,6 +12,7 @@ pub mod memory;
 pub mod mount;
 mod open_files;
 pub mod path;
+pub mod peers;
 pub mod policy;
 pub mod prepared;
 pub mod pressure;
@@ -31,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use daemon::ServeOptions;
 use mount::MountOptions;
+use peers::PeerOptions;
 use policy::PolicyName;
 use simulate::Hits;
 use store::rules::FolderRule;
@@ -129,6 +131,8 @@ struct ServeRequest {
     stripes: Option<usize>,
     stripe_bytes: u64,
     preallocate: bool,
+    #[serde(default)]
+    peers: Option<PeerOptions>,
 }
 
 /// What a mount is started with.
@@ -145,7 +149,7 @@ struct MountRequest {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum ServiceRequest {
-    Store(ServeRequest),
+    Store(Box<ServeRequest>),
     Mount(MountRequest),
 }
 
@@ -157,7 +161,7 @@ pub fn serve(request_json: &str, progress: &Progress, ready: impl FnOnce()) -> R
     let request =
         serde_json::from_str(request_json).map_err(|error| Error::defect("store", error))?;
     let request: ServeRequest = match request {
-        ServiceRequest::Store(request) => request,
+        ServiceRequest::Store(request) => *request,
         ServiceRequest::Mount(MountRequest { store, place, write }) => {
             let write = write.map(|mode| mode.parse()).transpose()?;
             return mount::serve(&MountOptions { store, place, write }, progress, ready);
@@ -183,6 +187,7 @@ pub fn serve(request_json: &str, progress: &Progress, ready: impl FnOnce()) -> R
         stripe_bytes: request.stripe_bytes,
     };
     let write = request.write.parse()?;
-    let options = ServeOptions { store, write, grace, preallocates: request.preallocate };
+    let (preallocates, peers) = (request.preallocate, request.peers);
+    let options = ServeOptions { store, write, grace, preallocates, peers };
     daemon::serve(&request.folder, &request.under, options, progress, ready)
 }

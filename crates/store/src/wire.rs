@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::path::StorePath;
+use crate::peers::PeersStatus;
 use crate::store::audit::Audit;
 use crate::store::counts::Counts;
 use crate::store::promise::WriteMode;
@@ -196,6 +197,8 @@ pub struct Status {
     pub prepared_bytes: u64,
     /// How what is made in the root of the under level lies on servers.
     pub layout: Layout,
+    /// The other stores of the job; null where it has none.
+    pub peers: Option<PeersStatus>,
 }
 
 impl Reply {

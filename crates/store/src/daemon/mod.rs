@@ -1,6 +1,7 @@
 //! The daemon: a store for many processes of one user, behind a socket in its folder.
 
 mod conversation;
+mod peering;
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -19,6 +20,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use crate::memory::MemoryTier;
 use crate::open_files::raise_open_files;
 use crate::path::StorePath;
+use crate::peers::{PeerOptions, Peers};
 use crate::pressure::MemoryGuard;
 use crate::steps::Steps;
 use crate::store::promise::WriteMode;
@@ -49,6 +51,8 @@ pub struct ServeOptions {
     pub grace: Duration,
     /// Whether all memory is taken from the system before blocks need it.
     pub preallocates: bool,
+    /// How it finds the other stores of its job.
+    pub peers: Option<PeerOptions>,
 }
 
 struct Daemon {
@@ -84,7 +88,9 @@ pub fn serve(
     let _lock = locked(folder)?;
     let root = PosixUnder::open(under)?;
     let layout = root.layout(&StorePath::default()).unwrap_or(Layout::PLAIN);
+    let block_bytes = options.store.block_bytes;
     let store = Store::open(Box::new(root), folder, options.store)?;
+    let peers = options.peers.map(|peers| Peers::open(&peers, block_bytes, folder)).transpose()?;
     let socket = folder.join(SOCKET);
     let _ = fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket).map_err(failed)?;
@@ -108,6 +114,9 @@ pub fn serve(
     if options.preallocates {
         daemon.spawn("cuesta-memory", |daemon| daemon.store.prepare_memory()).map_err(failed)?;
     }
+    if let Some((peers, listener)) = peers {
+        daemon.meet(peers, listener).map_err(failed)?;
+    }
     let mut guard = MemoryGuard::new(daemon.store.options().memory_bytes);
     guard.look(&daemon.store);
     ready();
@@ -126,6 +135,9 @@ pub fn serve(
         daemon.drain_within(options.grace).inspect_err(|error| {
             let _ = fs::write(folder.join(REMAINING), &error.message);
         })?;
+    }
+    if let Some(peers) = daemon.store.peers() {
+        peers.end();
     }
     // What clients have not closed is hidden on the under level.
     daemon.store.abandon_all();
@@ -277,6 +289,7 @@ impl Daemon {
             quotas: self.store.quotas(),
             prepared_bytes: self.store.prepared_bytes(),
             layout: self.layout,
+            peers: self.store.peers().map(|peers| peers.status()),
         }
     }
 
@@ -301,12 +314,8 @@ impl Daemon {
 
     fn list(&self, folder: &StorePath) -> Result<Reply> {
         let mut entries = Vec::new();
-        for name in self.store.list(folder)? {
-            // One that is gone meanwhile, or leads out of the root, is not there.
-            let path = folder.join(&name)?;
-            if let Ok(facts) = self.store.facts(&path) {
-                entries.push(self.entry(&path, facts));
-            }
+        for (name, facts) in self.store.list_facts(folder)? {
+            entries.push(self.entry(&folder.join(&name)?, facts));
         }
         Ok(Reply::Entries { entries })
     }
@@ -335,6 +344,7 @@ mod tests {
         write: WriteMode::Through,
         grace: Duration::from_secs(10),
         preallocates: false,
+        peers: None,
     };
 
     /// Runs `test` with the folders of a daemon that serves them until it ends.

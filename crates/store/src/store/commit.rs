@@ -1,6 +1,7 @@
 //! A file is closed: from now on its mode's promise holds.
 
 use std::io;
+use std::sync::Mutex;
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
@@ -35,8 +36,23 @@ impl Store {
     pub fn commit_as(&self, number: u64, size_bytes: u64, is_new: bool) -> Result<()> {
         let entry = self.written(number)?;
         let path = lock(&entry).record.path.clone();
+        let before = self.find_elsewhere(&path);
+        // By the clock of another node it may have been closed later than now.
+        lock(&entry).record.closed_ns = before.closed_ns().map_or(0, |closed_ns| closed_ns + 1);
+        self.commit_claimed(&entry, size_bytes, is_new)?;
+        self.has_named(&path, before);
+        Ok(())
+    }
+
+    fn commit_claimed(
+        &self,
+        entry: &Mutex<PendingFile>,
+        size_bytes: u64,
+        is_new: bool,
+    ) -> Result<()> {
+        let path = lock(entry).record.path.clone();
         let _claim = self.claims.claim(&path);
-        let mut written = lock(&entry);
+        let mut written = lock(entry);
         let taken = self.facts(&path).ok();
         let refusal = match taken {
             Some(facts) if facts.is_folder => Some(io::ErrorKind::IsADirectory),
@@ -91,7 +107,7 @@ impl Store {
     ) -> Result<()> {
         self.check_whole(written, size_bytes)?;
         written.record.size_bytes = size_bytes;
-        written.record.closed_ns = now_ns() - CLOCK_STEP_NS;
+        written.record.closed_ns = written.record.closed_ns.max(now_ns() - CLOCK_STEP_NS);
         let path = written.record.path.clone();
         let (promised, backing) = match written.step(WriteStep::Commit)? {
             WriteState::Memory => (Promised::Memory, Backing::Memory),

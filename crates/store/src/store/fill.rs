@@ -9,11 +9,13 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
+use super::peering::unreachable_or;
 use super::shared_fill::{FILL_BYTES, FillFailure, SharedFill};
 use super::state::FileVersion;
 use super::stripes::StripeReader;
-use super::{BlockLease, Handle, OPERATION, Store, changed_or, system};
+use super::{BlockLease, Handle, OPERATION, Store, changed_or};
 use crate::memory::{BlockKey, PartialBlock, SealedBlock};
+use crate::peers::source::NearerFile;
 use crate::policy::admission::Wish;
 use crate::under::{UnderFile, UnderVersion};
 
@@ -136,17 +138,9 @@ impl Store {
         if self.keep_facts(key.file, file).is_err() {
             return Ok(None);
         }
-        let stripe_bytes = self.options.stripe_bytes;
-        let parts = match self.options.stripes {
-            Some(count) => (count, stripe_bytes),
-            None => handle.layout().parts(stripe_bytes),
-        };
-        let filled = if parts.0 > 1 {
-            let start = key.index * self.options.block_bytes;
-            let reader = StripeReader::new(&*handle, start, size_bytes, parts);
-            self.fill_striped(key, size_bytes, reader, piece)
-        } else {
-            self.fill_shared(key, &handle, size_bytes, piece)
+        let filled = match self.nearer(key, file, &handle) {
+            None => self.fill_parts(key, &handle, size_bytes, piece),
+            Some(nearer) => self.fill_nearer(key, (&nearer, &handle), size_bytes, piece),
         };
         let same = |block| same_version(&*handle, &file.version).map(|()| block);
         match filled.and_then(|block| same(block).map_err(FillFailure::Under)) {
@@ -155,6 +149,48 @@ impl Store {
             // The memory is full or broken: the job goes on without it.
             Err(FillFailure::Memory) => Ok(None),
         }
+    }
+
+    /// Fills a block from the under level, or from another store that has it.
+    fn fill_nearer(
+        &self,
+        key: BlockKey,
+        (nearer, handle): (&Arc<NearerFile>, &Arc<dyn UnderFile>),
+        size_bytes: u64,
+        piece: &mut Vec<u8>,
+    ) -> std::result::Result<(PartialBlock, u32), FillFailure> {
+        let source: Arc<dyn UnderFile> = Arc::clone(nearer) as _;
+        if !nearer.is_of_peer() {
+            return self.fill_parts(key, &source, size_bytes, piece);
+        }
+        let filled = self.fill_shared(key, &source, size_bytes, piece)?;
+        if nearer.checksum().is_none_or(|checksum| checksum == filled.1) {
+            return Ok(filled);
+        }
+        // The other store's memory has changed: its bytes count for nothing.
+        drop(filled);
+        self.fill_parts(key, handle, size_bytes, piece)
+    }
+
+    /// Fills a block of a file from several servers at once, where it lies on several.
+    fn fill_parts(
+        &self,
+        key: BlockKey,
+        handle: &Arc<dyn UnderFile>,
+        size_bytes: u64,
+        piece: &mut Vec<u8>,
+    ) -> std::result::Result<(PartialBlock, u32), FillFailure> {
+        let stripe_bytes = self.options.stripe_bytes;
+        let parts = match self.options.stripes {
+            Some(count) => (count, stripe_bytes),
+            None => handle.layout().parts(stripe_bytes),
+        };
+        if parts.0 <= 1 {
+            return self.fill_shared(key, handle, size_bytes, piece);
+        }
+        let start = key.index * self.options.block_bytes;
+        let reader = StripeReader::new(&**handle, start, size_bytes, parts);
+        self.fill_striped(key, size_bytes, reader, piece)
     }
 
     /// Fills a block together with the threads that have nothing else to do.
@@ -204,9 +240,12 @@ impl Store {
         if let Some(Handle { file: Some(handle), .. }) = lock(&self.handles).get(&number) {
             return Ok(Arc::clone(handle));
         }
-        let opened = self.under.open(&file.path);
+        let opened = match self.peers() {
+            Some(peers) if file.version.device == 0 => peers.open_remote(&file.path, file.version),
+            _ => self.under.open(&file.path).map(Arc::from),
+        };
         let handle: Arc<dyn UnderFile> =
-            opened.map_err(|cause| system("opening", &file.path, &cause))?.into();
+            opened.map_err(|cause| unreachable_or("opening", &file.path, &cause))?;
         same_version(&*handle, &file.version).map_err(|cause| changed_or(&file.path, &cause))?;
         let state = lock(&self.state);
         // Whoever closes it last takes it away.

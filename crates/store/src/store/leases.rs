@@ -82,6 +82,7 @@ impl Residency {
     /// A block is whole in memory, and leased to whoever filled it, unless that was ahead of all.
     pub fn filled(&mut self, block: SealedBlock, is_ahead: bool) {
         let leases = u64::from(!is_ahead);
+        self.changes += 1;
         self.blocks.insert(block.key, BlockState::Here { block, leases, is_ahead });
         self.counts.leases += leases;
     }
@@ -120,12 +121,23 @@ impl Residency {
     pub fn mark_young(&mut self, number: u64) {
         if let Some(entry) = self.files.get_mut(&number) {
             entry.is_young = true;
+            self.changes += 1;
         }
     }
 
     /// Whether [`mark_young`](Self::mark_young) was said of a file.
     pub fn is_young(&self, number: u64) -> bool {
         self.files.get(&number).is_some_and(|entry| entry.is_young)
+    }
+
+    /// Leases a block that is in memory, for another store: it does not count as read here.
+    pub fn lease_here(&mut self, key: BlockKey) -> Option<SealedBlock> {
+        let Some(BlockState::Here { block, leases, .. }) = self.blocks.get_mut(&key) else {
+            return None;
+        };
+        *leases += 1;
+        self.counts.leases += 1;
+        Some(*block)
     }
 
     /// Counts a block that had room, but whose memory the system did not give.

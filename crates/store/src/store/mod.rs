@@ -12,6 +12,7 @@ mod leases;
 mod ledger;
 mod names;
 mod opens;
+mod peering;
 mod persist;
 pub mod promise;
 pub mod record;
@@ -29,7 +30,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use cuesta_core::{Error, Result};
@@ -38,6 +39,7 @@ use cuesta_runtime::parallel::lock;
 use crate::errno::errno_of;
 use crate::memory::{BlockKey, MemoryTier, SealedBlock};
 use crate::path::StorePath;
+use crate::peers::Peers;
 use crate::policy::PolicyName;
 use crate::policy::admission::{Gated, Wish};
 use crate::steps::Steps;
@@ -47,6 +49,7 @@ use ahead::AheadQueue;
 use claims::NameClaims;
 use counts::Counts;
 use ledger::Ledger;
+use peering::{ServedFiles, unreachable_or};
 use persist::DirtyQueue;
 use record::Records;
 use rules::FolderRule;
@@ -144,6 +147,9 @@ pub struct Store {
     claims: NameClaims,
     /// Why the last file could not be brought to the under level, if so.
     last_failure: Mutex<Option<String>>,
+    /// The other stores of the job, if there are any.
+    peers: OnceLock<Arc<Peers>>,
+    served: Mutex<ServedFiles>,
 }
 
 struct Handle {
@@ -204,6 +210,8 @@ impl Store {
             dirty: DirtyQueue::default(),
             claims: NameClaims::default(),
             last_failure: Mutex::new(None),
+            peers: OnceLock::new(),
+            served: Mutex::default(),
         };
         store.adopt()?;
         Ok(store)
@@ -381,6 +389,7 @@ pub(crate) fn system(doing: &str, path: &StorePath, cause: &io::Error) -> Error 
 
 fn changed_or(path: &StorePath, cause: &io::Error) -> Error {
     match cause.kind() {
+        io::ErrorKind::HostUnreachable => unreachable_or("reading", path, cause),
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
             let text = format!("{path} was changed while it was read; open it again");
             Error::input(OPERATION, text)

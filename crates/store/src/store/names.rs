@@ -11,7 +11,12 @@ use super::promise::WriteState;
 use super::state::Backing;
 use super::{OPERATION, Store, system};
 use crate::path::StorePath;
+use crate::peers::message::PeerQuestion;
 use crate::under::{Facts, UnderVersion};
+
+/// Of a folder that is nowhere on the under level.
+const NO_VERSION: UnderVersion =
+    UnderVersion { device: 0, inode: 0, size_bytes: 0, modified_ns: 0, changed_ns: 0 };
 
 impl Store {
     /// What is at a path.
@@ -26,18 +31,22 @@ impl Store {
             return Ok(Facts { version, is_folder: false });
         }
         drop(state);
-        let has_inside =
-            || lock(&self.state).alone().iter().any(|(inner, _)| inner.is_inside(path));
+        if let Some((_, file)) = self.elsewhere(path)? {
+            let version = file.id.version(file.size_bytes, file.closed_ns);
+            return Ok(Facts { version, is_folder: false });
+        }
+        self.facts_under(path)
+    }
+
+    /// What is at a path on the under level, or a folder that files in memory alone are in.
+    fn facts_under(&self, path: &StorePath) -> Result<Facts> {
+        let has_inside = || {
+            lock(&self.state).alone().iter().any(|(inner, _)| inner.is_inside(path))
+                || self.peers().is_some_and(|peers| !peers.inside(path).is_empty())
+        };
         match self.under.facts(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && has_inside() => {
-                let version = UnderVersion {
-                    device: 0,
-                    inode: 0,
-                    size_bytes: 0,
-                    modified_ns: 0,
-                    changed_ns: 0,
-                };
-                Ok(Facts { version, is_folder: true })
+                Ok(Facts { version: NO_VERSION, is_folder: true })
             }
             found => found.map_err(|cause| system("reading", path, &cause)),
         }
@@ -48,9 +57,53 @@ impl Store {
     /// # Errors
     /// `System` naming it.
     pub fn list(&self, folder: &StorePath) -> Result<Vec<String>> {
+        Ok(self.list_facts(folder)?.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// What is in a folder, sorted by name; what is gone meanwhile, or leads out of the root, is
+    /// not there.
+    ///
+    /// # Errors
+    /// `System` naming it.
+    pub fn list_facts(&self, folder: &StorePath) -> Result<Vec<(String, Facts)>> {
+        let remote = self.peers().map(|peers| peers.inside(folder)).unwrap_or_default();
+        let mut found = Vec::new();
+        for name in self.names_in(folder, remote.keys().cloned().collect())? {
+            let path = folder.join(&name)?;
+            let facts = match remote.get(&name) {
+                Some(Some(file)) if self.alone_at(&path).is_none() => {
+                    let version = file.id.version(file.size_bytes, file.closed_ns);
+                    Ok(Facts { version, is_folder: false })
+                }
+                Some(None) => Ok(Facts { version: NO_VERSION, is_folder: true }),
+                _ => self.facts_here(&path),
+            };
+            found.extend(facts.ok().map(|facts| (name, facts)));
+        }
+        Ok(found)
+    }
+
+    /// As [`facts`](Self::facts), without the other stores.
+    fn facts_here(&self, path: &StorePath) -> Result<Facts> {
+        let state = lock(&self.state);
+        let alone =
+            state.known(path).filter(|(number, _)| state.backing(*number) != Backing::Under);
+        drop(state);
+        match alone {
+            Some((_, version)) => Ok(Facts { version, is_folder: false }),
+            None => self.facts_under(path),
+        }
+    }
+
+    /// Names in a folder, with these.
+    fn names_in(
+        &self,
+        folder: &StorePath,
+        mut names: BTreeSet<String>,
+    ) -> Result<BTreeSet<String>> {
         let alone = lock(&self.state).alone();
         let inside = alone.iter().filter_map(|(path, _)| path.step_inside(folder));
-        let mut names: BTreeSet<String> = inside.map(str::to_owned).collect();
+        names.extend(inside.map(str::to_owned));
         if self.alone_at(folder).is_some() {
             return Err(system("reading", folder, &io::ErrorKind::NotADirectory.into()));
         }
@@ -59,7 +112,7 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !names.is_empty() => (),
             Err(error) => return Err(system("reading", folder, &error)),
         }
-        Ok(names.into_iter().collect())
+        Ok(names)
     }
 
     /// Makes a folder of the under level; its own folder exists.
@@ -110,10 +163,26 @@ impl Store {
     /// # Errors
     /// `System` naming it.
     pub fn remove_name(&self, path: &StorePath) -> Result<()> {
+        if self.alone_at(path).is_none() {
+            if self.forwarded(path, |path| PeerQuestion::Remove { path })?.is_some() {
+                return Ok(());
+            }
+            if self.clear_lost(path) && self.under_version(path)?.is_none() {
+                return Ok(());
+            }
+        }
+        self.remove_here(path)
+    }
+
+    /// As [`remove_name`](Self::remove_name), what is in this memory or on the under level.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn remove_here(&self, path: &StorePath) -> Result<()> {
         // Nobody closes another file of that name before this one is forgotten.
         let _claim = self.claims.claim(path);
-        let is_folder = self.facts(path)?.is_folder;
-        if is_folder && self.alone().iter().any(|(inner, _)| inner.is_inside(path)) {
+        let is_folder = self.facts_here(path)?.is_folder;
+        if is_folder && self.has_alone_inside(path) {
             return Err(system("removing", path, &io::ErrorKind::DirectoryNotEmpty.into()));
         }
         let mut entry = None;
@@ -136,6 +205,7 @@ impl Store {
         let leaving = known.map_or_else(Vec::new, |(number, _)| state.retire(number));
         drop(state);
         self.remove(&leaving);
+        self.tell_name(path);
         Ok(())
     }
 
@@ -153,6 +223,26 @@ impl Store {
     /// # Errors
     /// As there.
     pub fn rename_as(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
+        let rename = |path| PeerQuestion::Rename { path, to: to.clone(), is_new };
+        if self.alone_at(from).is_none() && self.forwarded(from, rename)?.is_some() {
+            return Ok(());
+        }
+        self.rename_here(from, to, is_new)
+    }
+
+    /// As [`rename_as`](Self::rename_as), what is in this memory or on the under level.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn rename_here(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
+        let before = self.find_elsewhere(to);
+        self.rename_claimed(from, to, is_new)?;
+        self.has_named(to, before);
+        self.tell_name(from);
+        Ok(())
+    }
+
+    fn rename_claimed(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
         let _claim = self.claims.claim(to);
         if is_new && self.facts(to).is_ok() {
             return Err(system("replacing", to, &io::ErrorKind::AlreadyExists.into()));
@@ -174,8 +264,8 @@ impl Store {
             self.rename_in_memory(from, to)
         } else {
             // Else a kill could come between the name there and the one in memory.
-            self.flush(Some(to))?;
-            self.flush(Some(from))?;
+            self.flush_here(Some(to))?;
+            self.flush_here(Some(from))?;
             self.rename_under(from, to)
         }
     }
@@ -191,9 +281,13 @@ impl Store {
                 // As between file systems: move its files one by one.
                 return Err(Error { errno: Some(libc::EXDEV), ..Error::input(OPERATION, text) });
             }
-            self.flush(Some(&path))?;
+            self.flush_here(Some(&path))?;
         }
-        if self.alone().iter().any(|(path, _)| path.is_inside(to)) {
+        if self.peers().is_some_and(|peers| !peers.inside(from).is_empty()) {
+            let text = format!("files of {from} are in the memory of other stores alone");
+            return Err(Error { errno: Some(libc::EXDEV), ..Error::input(OPERATION, text) });
+        }
+        if self.has_alone_inside(to) {
             return Err(system("replacing", to, &io::ErrorKind::DirectoryNotEmpty.into()));
         }
         self.make_parents(to)?;

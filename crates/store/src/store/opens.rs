@@ -7,6 +7,7 @@ use std::time::Instant;
 use cuesta_core::Result;
 use cuesta_runtime::parallel::lock;
 
+use super::peering::unreachable_or;
 use super::state::{Backing, Residency};
 use super::{Freshness, Handle, OpenedFile, Store, system};
 use crate::path::StorePath;
@@ -21,6 +22,9 @@ impl Store {
         let alone = opened_alone(&mut lock(&self.state), path);
         if let Some(known) = alone.or_else(|| self.open_known(path)) {
             return Ok(known);
+        }
+        if let Some(remote) = self.open_remote(path)? {
+            return Ok(remote);
         }
         let failed = |cause| system("opening", path, &cause);
         let file: Arc<dyn UnderFile> = self.under.open(path).map_err(failed)?.into();
@@ -38,6 +42,26 @@ impl Store {
         drop(state);
         self.remove(&leaving);
         Ok(OpenedFile { number, version })
+    }
+
+    /// Opens a file that is in the memory of another store alone.
+    fn open_remote(&self, path: &StorePath) -> Result<Option<OpenedFile>> {
+        let Some((peers, (_, found))) = self.peers().zip(self.elsewhere(path)?) else {
+            return Ok(None);
+        };
+        let version = found.id.version(found.size_bytes, found.closed_ns);
+        let file = peers.open_remote(path, version);
+        let file = file.map_err(|cause| unreachable_or("opening", path, &cause))?;
+        let mut state = lock(&self.state);
+        if let Some(alone) = opened_alone(&mut state, path) {
+            return Ok(Some(alone));
+        }
+        let (number, leaving) = state.open(path, version);
+        let handle = Handle { file: Some(file), compared: Instant::now() };
+        lock(&self.handles).insert(number, handle);
+        drop(state);
+        self.remove(&leaving);
+        Ok(Some(OpenedFile { number, version }))
     }
 
     /// Opens a file that need not be compared with what is known of it.

@@ -16,6 +16,7 @@ use super::writes::PendingFile;
 use super::{OPERATION, Store, system};
 use crate::memory::PIECE_BYTES;
 use crate::path::StorePath;
+use crate::peers::message::PeerQuestion;
 use crate::under::UnderVersion;
 
 /// A file that could not be written is tried again after this, then after longer times.
@@ -92,6 +93,20 @@ impl Store {
     /// # Errors
     /// Of the first file that could not be written, after all were tried; they stay dirty.
     pub fn flush(&self, path: Option<&StorePath>) -> Result<u64> {
+        match path.filter(|path| self.alone_at(path).is_none()) {
+            None => self.flush_here(path),
+            Some(named) => match self.forwarded(named, |path| PeerQuestion::Flush { path })? {
+                Some(bytes) => Ok(bytes),
+                None => self.flush_here(path),
+            },
+        }
+    }
+
+    /// As [`flush`](Self::flush), of files that are in this memory.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn flush_here(&self, path: Option<&StorePath>) -> Result<u64> {
         let mut flushed = 0;
         let mut failed = None;
         for (name, number) in self.alone() {

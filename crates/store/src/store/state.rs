@@ -105,6 +105,8 @@ pub struct Residency {
     pub(super) blocks: BTreeMap<BlockKey, BlockState>,
     pub(super) next_file: u64,
     pub(super) counts: Counts,
+    /// Changes of what is in memory, so far.
+    pub(super) changes: u64,
     /// Files that are known no more, of which something else may be kept.
     forgotten: Vec<u64>,
 }
@@ -123,6 +125,7 @@ impl Residency {
             blocks: BTreeMap::new(),
             next_file: 0,
             counts: Counts::default(),
+            changes: 0,
             forgotten: Vec::new(),
         }
     }
@@ -229,6 +232,7 @@ impl Residency {
 
     /// Forgets a file under its name; its blocks that nobody has, which are to be removed.
     pub fn retire(&mut self, number: u64) -> Vec<SealedBlock> {
+        self.changes += 1;
         let Some(entry) = self.files.get_mut(&number) else { return vec![] };
         (entry.is_old, entry.is_pinned) = (true, false);
         if self.names.get(&entry.file.path) == Some(&number) {
@@ -305,6 +309,7 @@ impl Residency {
             }
         };
         self.counts.used_bytes -= block.size_bytes;
+        self.changes += 1;
         Some(block)
     }
 

@@ -56,6 +56,7 @@ impl Residency {
     /// A block was written; it may be smaller than its room.
     pub fn sealed(&mut self, block: SealedBlock) {
         self.failed(block.key);
+        self.changes += 1;
         self.policy.insert(id_of(block.key), block.size_bytes);
         self.counts.used_bytes += block.size_bytes;
         self.blocks.insert(block.key, BlockState::Here { block, leases: 0, is_ahead: false });
@@ -70,6 +71,7 @@ impl Residency {
     ) -> Vec<SealedBlock> {
         let Some(entry) = self.files.get_mut(&number) else { return vec![] };
         (entry.file.version, entry.backing) = (version, backing);
+        self.changes += 1;
         let path = entry.file.path.clone();
         let leaving = match self.names.get(&path) {
             Some(&before) if before != number => self.retire(before),
@@ -108,6 +110,7 @@ impl Residency {
     /// A file in memory is to be brought to the under level.
     pub fn mark_dirty(&mut self, number: u64) {
         self.files.entry(number).and_modify(|entry| entry.backing = Backing::Dirty);
+        self.changes += 1;
     }
 
     /// Whether a block of a file that is nowhere else is missing: it was lost.

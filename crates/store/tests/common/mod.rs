@@ -1,6 +1,8 @@
 //! Stores over a folder with a few files.
 #![allow(clippy::unwrap_used, dead_code)]
 
+pub mod job;
+
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -68,7 +70,7 @@ impl Setting {
 /// A daemon with such a store.
 pub fn serving(store: StoreOptions) -> ServeOptions {
     let grace = Duration::from_secs(10);
-    ServeOptions { store, write: WriteMode::Through, grace, preallocates: false }
+    ServeOptions { store, write: WriteMode::Through, grace, preallocates: false, peers: None }
 }
 
 /// Waits until the file's last change is older than the clock's step.

@@ -1,0 +1,289 @@
+//! Both ends of a connection prove that they have the secret, before anything else is read.
+//!
+//! The one that dials sends 32 random bytes, the names of its keys, its own name and that of whom
+//! it wants. The other answers with random bytes and the key. Then each sends a keyed hash of all
+//! of that and of its role. What was recorded proves nothing where one end chose other bytes; what
+//! is passed on to another member does not have its name.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::limits::NAME_BYTES_MAX;
+use super::secret::{Keys, PeerKey};
+
+/// What a connection begins with; the digit is the version of what follows.
+pub const MAGIC: &[u8; 8] = b"cuestap1";
+/// Bytes of what is chosen at random, and of a proof.
+pub const PROOF_BYTES: usize = 32;
+const ID_BYTES: usize = 8;
+const KEYS_MAX: usize = 2;
+
+/// What both ends have once they have proved themselves.
+pub struct PeerSession {
+    /// The name of the one that dialled.
+    pub from: String,
+    /// The key that it began with.
+    pub key: [u8; ID_BYTES],
+    /// Of messages of the one that dialled.
+    pub of_dialler: [u8; 32],
+    /// Of messages of the other.
+    pub of_acceptor: [u8; 32],
+}
+
+/// What the one that dials says first.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Hello {
+    bytes: Vec<u8>,
+    ids: Vec<[u8; ID_BYTES]>,
+    /// Who it is.
+    pub from: String,
+    /// Whom it wants.
+    pub to: String,
+}
+
+impl Hello {
+    fn new(keys: &Keys, from: &str, to: &str) -> io::Result<Self> {
+        let ids: Vec<_> = keys.iter().take(KEYS_MAX).map(|key| key.id).collect();
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(random()?);
+        bytes.push(ids.len() as u8);
+        ids.iter().for_each(|id| bytes.extend(id));
+        for name in [from, to] {
+            let length = u8::try_from(name.len()).map_err(|_| invalid("a name is too long"))?;
+            bytes.push(length);
+            bytes.extend(name.as_bytes());
+        }
+        Ok(Self { bytes, ids, from: from.to_owned(), to: to.to_owned() })
+    }
+
+    /// Reads one; at most 600 bytes, whatever they are.
+    ///
+    /// # Errors
+    /// `InvalidData` for what is none; those of the system.
+    pub fn receive(stream: &mut impl Read) -> io::Result<Self> {
+        let mut bytes = vec![0; MAGIC.len() + PROOF_BYTES + 1];
+        stream.read_exact(&mut bytes[..MAGIC.len()])?;
+        if !bytes.starts_with(MAGIC) {
+            return Err(invalid("it does not speak the language of stores"));
+        }
+        stream.read_exact(&mut bytes[MAGIC.len()..])?;
+        let count = usize::from(bytes[bytes.len() - 1]);
+        if !(1..=KEYS_MAX).contains(&count) {
+            return Err(invalid("it names no key, or too many"));
+        }
+        let ids = more(stream, &mut bytes, count * ID_BYTES)?;
+        let ids = ids.chunks_exact(ID_BYTES).filter_map(|id| id.try_into().ok()).collect();
+        let mut names = [String::new(), String::new()];
+        for name in &mut names {
+            let length = more(stream, &mut bytes, 1)?[0];
+            let found = more(stream, &mut bytes, length.into())?;
+            *name = String::from_utf8(found).map_err(|_| invalid("its name is no text"))?;
+        }
+        let [from, to] = names;
+        Ok(Self { bytes, ids, from, to })
+    }
+
+    /// As it is sent.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn session(&self, key: &PeerKey, answer: &[u8]) -> PeerSession {
+        let derived = |role: &[u8]| *key.hash(&[role, &self.bytes, answer]).as_bytes();
+        PeerSession {
+            from: self.from.clone(),
+            key: key.id,
+            of_dialler: derived(b"messages of the one that dialled"),
+            of_acceptor: derived(b"messages of the one that was dialled"),
+        }
+    }
+
+    fn proof(&self, key: &PeerKey, role: &[u8], answer: &[u8]) -> blake3::Hash {
+        key.hash(&[role, &self.bytes, answer])
+    }
+}
+
+const DIALLER: &[u8] = b"proof of the one that dialled";
+const ACCEPTOR: &[u8] = b"proof of the one that was dialled";
+
+/// Dials: proves to the other end that this one has the secret, and has it do the same.
+///
+/// # Errors
+/// `PermissionDenied` where it cannot; `UnexpectedEof` where it refuses; those of the system.
+pub fn dial(
+    stream: &mut (impl Read + Write),
+    keys: &Keys,
+    from: &str,
+    to: &str,
+) -> io::Result<PeerSession> {
+    let hello = Hello::new(keys, from, to)?;
+    stream.write_all(hello.bytes())?;
+    let mut answer = [0; PROOF_BYTES + ID_BYTES];
+    stream.read_exact(&mut answer)?;
+    let key = keys.iter().take(KEYS_MAX).find(|key| answer[PROOF_BYTES..] == key.id);
+    let key = key.ok_or_else(|| denied("it has another secret"))?;
+    stream.write_all(hello.proof(key, DIALLER, &answer).as_bytes())?;
+    let mut proof = [0; PROOF_BYTES];
+    stream.read_exact(&mut proof)?;
+    // Both are hashes: they are compared in constant time.
+    if hello.proof(key, ACCEPTOR, &answer) != blake3::Hash::from_bytes(proof) {
+        return Err(denied("it has not proved that it has the secret"));
+    }
+    Ok(hello.session(key, &answer))
+}
+
+/// Has one that dialled `own` prove that it has the secret, and proves the same to it.
+///
+/// # Errors
+/// As [`dial`]; `InvalidData` for what is no such conversation.
+pub fn accept(stream: &mut (impl Read + Write), keys: &Keys, own: &str) -> io::Result<PeerSession> {
+    let hello = Hello::receive(stream)?;
+    if hello.to != own {
+        return Err(denied("it wants another member"));
+    }
+    let key = keys.iter().find(|key| hello.ids.contains(&key.id));
+    let key = key.ok_or_else(|| denied("it has another secret, or none"))?;
+    let mut answer = random()?.to_vec();
+    answer.extend(key.id);
+    stream.write_all(&answer)?;
+    let mut proof = [0; PROOF_BYTES];
+    stream.read_exact(&mut proof)?;
+    if hello.proof(key, DIALLER, &answer) != blake3::Hash::from_bytes(proof) {
+        return Err(denied("it has not proved that it has the secret"));
+    }
+    stream.write_all(hello.proof(key, ACCEPTOR, &answer).as_bytes())?;
+    Ok(hello.session(key, &answer))
+}
+
+/// Bytes that nobody can foresee.
+///
+/// # Errors
+/// Those of the system.
+pub fn random() -> io::Result<[u8; PROOF_BYTES]> {
+    let mut bytes = [0; PROOF_BYTES];
+    // So few bytes come at once.
+    let count = getrandom(&mut bytes[..], GetRandomFlags::empty())?;
+    if count < PROOF_BYTES { Err(ErrorKind::Interrupted.into()) } else { Ok(bytes) }
+}
+
+fn more(stream: &mut impl Read, bytes: &mut Vec<u8>, count: usize) -> io::Result<Vec<u8>> {
+    debug_assert!(count <= NAME_BYTES_MAX);
+    let mut found = vec![0; count];
+    stream.read_exact(&mut found)?;
+    bytes.extend(&found);
+    Ok(found)
+}
+
+fn invalid(text: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, text)
+}
+
+fn denied(text: &str) -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    fn keys(letters: &[&str]) -> Keys {
+        letters.iter().map(|letter| PeerKey::of(&letter.repeat(64))).collect()
+    }
+
+    /// Both ends of a conversation, of these keys.
+    fn both(dialler: &[&str], acceptor: &[&str], to: &str) -> [io::Result<PeerSession>; 2] {
+        let (mut one, mut other) = UnixStream::pair().unwrap();
+        let (dialler, acceptor) = (keys(dialler), keys(acceptor));
+        thread::scope(|scope| {
+            let accepted = scope.spawn(move || {
+                let found = accept(&mut other, &acceptor, "b:1");
+                drop(other);
+                found
+            });
+            let dialled = dial(&mut one, &dialler, "a:1", to);
+            drop(one);
+            [dialled, accepted.join().unwrap()]
+        })
+    }
+
+    #[test]
+    fn both_ends_with_a_common_secret_have_the_same_keys() {
+        for (dialler, acceptor) in
+            [(&["1"][..], &["1"][..]), (&["2", "1"], &["1"]), (&["1"], &["2", "1"])]
+        {
+            let [one, other] = both(dialler, acceptor, "b:1").map(|found| found.unwrap());
+            assert_eq!((one.of_dialler, one.of_acceptor), (other.of_dialler, other.of_acceptor));
+            assert_ne!(one.of_dialler, one.of_acceptor);
+            assert_eq!((other.from.as_str(), one.key), ("a:1", PeerKey::of(&"1".repeat(64)).id));
+        }
+        let again = || both(&["1"], &["1"], "b:1").map(|found| found.unwrap().of_dialler);
+        assert_ne!(again(), again());
+    }
+
+    #[test]
+    fn another_secret_or_member_is_refused_by_name() {
+        let [one, other] = both(&["2"], &["1"], "b:1").map(|found| found.err().unwrap());
+        assert_eq!(one.kind(), ErrorKind::UnexpectedEof);
+        assert!(other.to_string().contains("another secret"), "{other}");
+        let [_, other] = both(&["1"], &["1"], "c:1").map(|found| found.err().unwrap());
+        assert!(other.to_string().contains("another member"), "{other}");
+    }
+
+    #[test]
+    fn one_that_only_knows_the_name_of_the_key_proves_nothing() {
+        let (mut one, mut other) = UnixStream::pair().unwrap();
+        let accepted = thread::spawn(move || accept(&mut other, &keys(&["1"]), "b:1"));
+        let hello = Hello::new(&keys(&["1"]), "a:1", "b:1").unwrap();
+        one.write_all(hello.bytes()).unwrap();
+        one.read_exact(&mut [0; PROOF_BYTES + ID_BYTES]).unwrap();
+        one.write_all(&[7; PROOF_BYTES]).unwrap();
+        let error = accepted.join().unwrap().err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        assert_eq!(one.read(&mut [0; 8]).unwrap(), 0);
+    }
+
+    /// Keeps what goes through it.
+    struct Recorded<'a>(&'a mut UnixStream, Vec<u8>);
+
+    impl Read for Recorded<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.read(buffer)
+        }
+    }
+
+    impl Write for Recorded<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.1.extend(bytes);
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.0.flush()
+        }
+    }
+
+    #[test]
+    fn what_was_recorded_is_refused() {
+        let (mut one, mut other) = UnixStream::pair().unwrap();
+        let accepted = thread::spawn(move || accept(&mut other, &keys(&["1"]), "b:1").map(|_| ()));
+        let mut recorded = Recorded(&mut one, Vec::new());
+        dial(&mut recorded, &keys(&["1"]), "a:1", "b:1").unwrap();
+        let said = recorded.1;
+        accepted.join().unwrap().unwrap();
+        let (mut one, mut other) = UnixStream::pair().unwrap();
+        let accepted = thread::spawn(move || accept(&mut other, &keys(&["1"]), "b:1").map(|_| ()));
+        one.write_all(&said).unwrap();
+        let error = accepted.join().unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn what_an_acceptor_said_is_no_proof_of_a_dialler() {
+        let key = PeerKey::of(&"1".repeat(64));
+        let hello = Hello::new(&vec![key.clone()], "a:1", "b:1").unwrap();
+        assert_ne!(hello.proof(&key, DIALLER, &[1; 40]), hello.proof(&key, ACCEPTOR, &[1; 40]));
+    }
+}

@@ -1,0 +1,174 @@
+//! Finding what others have, by the directories and, where these do not know all, by asking each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cuesta_runtime::parallel::lock;
+
+use super::Peers;
+use super::limits::{ANSWER, REMOTE_MAX, TELL};
+use super::members::{Member, View};
+use super::message::{AloneFile, FileId, Known, PeerQuestion, PeerReply};
+use super::rendezvous::{home, homes, number_of};
+use crate::path::StorePath;
+
+/// A file in memory alone, by a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// There is none elsewhere.
+    Nothing,
+    /// In the memory of this live member.
+    Alone {
+        /// The member.
+        owner: String,
+        /// The file.
+        file: AloneFile,
+    },
+    /// It was, and the member is dead or has lost it.
+    Lost {
+        /// The member.
+        owner: String,
+        /// When the file was closed.
+        closed_ns: i64,
+    },
+}
+
+impl Found {
+    /// When the file was closed.
+    pub(crate) fn closed_ns(&self) -> Option<i64> {
+        match self {
+            Self::Nothing => None,
+            Self::Alone { file, .. } => Some(file.closed_ns),
+            Self::Lost { closed_ns, .. } => Some(*closed_ns),
+        }
+    }
+}
+
+impl Peers {
+    /// Whose is a file in memory alone of a path, but for this one's own.
+    pub(crate) fn find(&self, path: &StorePath) -> Found {
+        let view = self.view();
+        if view.live.is_empty() && !self.has_names() {
+            return Found::Nothing;
+        }
+        let mut found = Known::Nothing;
+        for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
+            let Some((known, all_by)) = self.known_at(&view, place, path) else { continue };
+            found = newer(found, known);
+            if all_by == Some(view.id) {
+                return self.found(found);
+            }
+        }
+        // Not all have told all: each is asked for its own.
+        for member in &view.live {
+            let question = PeerQuestion::Own { path: path.clone() };
+            let known = member.ask(&question, ANSWER, |reply, _| reply);
+            if let Ok(PeerReply::Known { known, .. }) = known {
+                found = newer(found, known);
+            }
+        }
+        self.found(found)
+    }
+
+    /// Whether this one was told of a file at all.
+    fn has_names(&self) -> bool {
+        lock(&self.directory).has_names()
+    }
+
+    fn found(&self, known: Known) -> Found {
+        match known {
+            Known::Alone { owner, file } if owner != self.own.name => {
+                let mut remote = lock(&self.remote);
+                if remote.len() >= REMOTE_MAX {
+                    remote.clear();
+                }
+                let inode = file.id.version(0, 0).inode;
+                remote.insert(inode, (owner.clone(), file.id));
+                Found::Alone { owner, file }
+            }
+            Known::Lost { owner, closed_ns } => Found::Lost { owner, closed_ns },
+            _ => Found::Nothing,
+        }
+    }
+
+    /// What the directory of a member knows of a path, and by which view it knows all.
+    fn known_at(
+        &self,
+        view: &View,
+        place: usize,
+        path: &StorePath,
+    ) -> Option<(Known, Option<u64>)> {
+        match view.at(place) {
+            None => Some(self.known_here(path, view)),
+            Some(member) => {
+                let question = PeerQuestion::Find { path: path.clone() };
+                match member.ask(&question, ANSWER, |reply, _| reply) {
+                    Ok(PeerReply::Known { known, all_by }) => Some((known, all_by)),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// The same of this one.
+    pub(super) fn known_here(&self, path: &StorePath, view: &View) -> (Known, Option<u64>) {
+        let directory = lock(&self.directory);
+        let known = directory.find(path, |name| self.lives(name));
+        let live = view.live.iter().map(|member| member.name.as_str());
+        let is_whole = directory.is_whole(live.chain([self.own.name.as_str()]), view.id);
+        (known, is_whole.then_some(view.id))
+    }
+
+    /// The steps after a folder of files in the memory of others alone.
+    pub(crate) fn inside(&self, folder: &StorePath) -> BTreeMap<String, Option<AloneFile>> {
+        let mut found: BTreeMap<String, Option<AloneFile>> = BTreeMap::new();
+        for member in self.view().live {
+            let question = PeerQuestion::Inside { folder: folder.clone() };
+            if let Ok(PeerReply::Steps { steps }) = member.ask(&question, ANSWER, |reply, _| reply)
+            {
+                for step in steps {
+                    let known = found.entry(step.name).or_insert(None);
+                    let closed =
+                        |file: &Option<AloneFile>| file.as_ref().map(|file| file.closed_ns);
+                    if closed(&step.file) > closed(known) {
+                        *known = step.file;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// A live member that has a block in memory, the fastest one.
+    pub(crate) fn locate(&self, file: FileId, index: u64) -> Option<Arc<Member>> {
+        let view = self.view();
+        if view.live.is_empty() {
+            return None;
+        }
+        let place = home(&view.numbers, file.block(index))?;
+        let places = match view.at(place) {
+            None => lock(&self.directory).places(file, index),
+            Some(member) => {
+                match member.ask(&PeerQuestion::Where { file, index }, TELL, |reply, _| reply) {
+                    Ok(PeerReply::Places { members }) => members,
+                    _ => vec![],
+                }
+            }
+        };
+        let speed = |member: &&Arc<Member>| {
+            // One that was never asked is tried.
+            lock(&member.rate).bytes_per_s.map_or(u64::MAX, |rate| rate as u64)
+        };
+        places.iter().filter_map(|name| view.named(name)).max_by_key(speed).cloned()
+    }
+}
+
+/// Of two things that are known of a path, the one of the file that was closed last.
+fn newer(one: Known, other: Known) -> Known {
+    let closed = |known: &Known| match known {
+        Known::Nothing => None,
+        Known::Alone { file, .. } => Some((file.closed_ns, true)),
+        Known::Lost { closed_ns, .. } => Some((*closed_ns, false)),
+    };
+    if closed(&other) > closed(&one) { other } else { one }
+}

@@ -1,0 +1,301 @@
+//! The other stores of a job (ADR 27): which of them live, what they have in memory, and reading
+//! it. No master: each tells those that rendezvous hashing names what it has.
+
+mod answer;
+mod directory;
+pub mod frame;
+pub mod handshake;
+pub mod limits;
+mod link;
+mod lookup;
+mod members;
+pub(crate) mod message;
+mod pending;
+mod publish;
+mod rates;
+mod refusals;
+mod rendezvous;
+pub mod secret;
+pub(crate) mod source;
+mod status;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Instant, SystemTime};
+
+use cuesta_core::error::ErrorKind as Kind;
+use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
+use serde::Deserialize;
+
+use crate::path::StorePath;
+use crate::under::UnderVersion;
+use directory::Directory;
+use limits::{CHANGE, MEMBERS_AGE, MEMBERS_MAX, NAME_BYTES_MAX, PING, TELL};
+pub(crate) use lookup::Found;
+use members::{Member, MemberMap, Own, View};
+use message::{FileId, PeerQuestion, PeerReply};
+use pending::Pending;
+pub(crate) use publish::Holdings;
+use publish::Told;
+use rates::Rate;
+use refusals::Refusals;
+use rendezvous::{homes, number_of};
+use secret::SecretFile;
+pub use status::{MemberStatus, PeersStatus};
+
+const OPERATION: &str = "store";
+
+/// How a store finds the others of its job.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeerOptions {
+    /// The address that others reach it at, with a port or 0 for any; its name.
+    pub listen: String,
+    /// The addresses of all.
+    pub members: Vec<String>,
+    /// A file of addresses, one a line, that is read again when it has changed.
+    pub members_file: Option<PathBuf>,
+    /// The file of the secret.
+    pub secret: PathBuf,
+}
+
+/// The other stores, as this one knows them.
+pub struct Peers {
+    own: Arc<Own>,
+    members: RwLock<MemberMap>,
+    /// Given as words.
+    listed: Vec<String>,
+    file: Option<PathBuf>,
+    looked: Mutex<Looked>,
+    directory: Mutex<Directory>,
+    told: Mutex<Told>,
+    /// How fast pieces of blocks came from the under level.
+    under_rate: Mutex<Rate>,
+    /// Where files of other members are, by the number of their version.
+    remote: Mutex<HashMap<u64, (String, FileId)>>,
+    /// Bytes of blocks that others were given.
+    served_bytes: AtomicU64,
+    refusals: Refusals,
+    pending: Pending,
+    has_ended: AtomicBool,
+}
+
+/// When the file of members was looked at, and when it was changed then.
+#[derive(Clone, Copy, Default)]
+struct Looked {
+    at: Option<Instant>,
+    changed: Option<(SystemTime, u64)>,
+}
+
+impl Peers {
+    /// Listens; then [`watch`](Self::watch), and accept what comes.
+    ///
+    /// # Errors
+    /// `Input` for an address that cannot be a name, or as [`SecretFile::open`]; `System`.
+    pub fn open(
+        options: &PeerOptions,
+        block_bytes: u64,
+        folder: &Path,
+    ) -> Result<(Arc<Self>, TcpListener)> {
+        let PeerOptions { listen, members, members_file, secret } = options;
+        let failed =
+            |cause: io::Error| Error::system(OPERATION, "listening on", Path::new(listen), &cause);
+        let listener = TcpListener::bind(listen).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let host = listen.rsplit_once(':').map_or(listen.as_str(), |(host, _)| host);
+        if address.ip().is_unspecified() || listen.len() > NAME_BYTES_MAX {
+            let text = format!("--listen {listen}: give the address that other stores reach");
+            return Err(Error::input(OPERATION, text));
+        }
+        let random = handshake::random().map_err(failed)?;
+        let incarnation = u64::from_le_bytes(*random.first_chunk().unwrap_or(&[1; 8])) >> 11;
+        let own = Own {
+            name: format!("{host}:{}", address.port()),
+            incarnation: incarnation.max(1),
+            block_bytes,
+            secret: SecretFile::open(secret)?,
+            begun: Instant::now(),
+        };
+        let peers = Self {
+            own: Arc::new(own),
+            members: RwLock::default(),
+            listed: members.clone(),
+            file: members_file.clone(),
+            looked: Mutex::default(),
+            directory: Mutex::default(),
+            told: Mutex::default(),
+            under_rate: Mutex::default(),
+            remote: Mutex::default(),
+            served_bytes: AtomicU64::new(0),
+            refusals: Refusals::new(folder),
+            pending: Pending::default(),
+            has_ended: AtomicBool::new(false),
+        };
+        Ok((Arc::new(peers), listener))
+    }
+
+    /// The name of this one.
+    pub fn name(&self) -> &str {
+        &self.own.name
+    }
+
+    /// Whether the store is ending.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Who lives.
+    pub(crate) fn view(&self) -> View {
+        let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
+        View::new(&self.own, members.values())
+    }
+
+    /// Whether a member lives; this one does.
+    fn lives(&self, name: &str) -> bool {
+        let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
+        name == self.own.name || members.get(name).is_some_and(|member| member.is_live())
+    }
+
+    fn member(&self, name: &str) -> Option<Arc<Member>> {
+        let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
+        members.get(name).cloned()
+    }
+
+    /// Looks after the members that there are now: each has a thread that asks whether it lives.
+    pub fn watch(self: &Arc<Self>) {
+        let Some(names) = self.names() else { return };
+        let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
+        members.retain(|name, member| {
+            let stays = names.contains(name);
+            if !stays {
+                member.leave();
+            }
+            stays
+        });
+        for name in names {
+            if name == self.own.name || members.contains_key(&name) {
+                continue;
+            }
+            let member = Arc::new(Member::new(&self.own, &name));
+            let (peers, watched) = (Arc::clone(self), Arc::clone(&member));
+            let thread = std::thread::Builder::new().name("cuesta-peer".to_owned());
+            if thread.spawn(move || peers.look_after(&watched)).is_ok() {
+                members.insert(name, member);
+            }
+        }
+    }
+
+    fn look_after(&self, member: &Arc<Member>) {
+        let mut link = None;
+        let is_member = || self.member(&member.name).is_some_and(|now| Arc::ptr_eq(&now, member));
+        while !self.has_ended() && is_member() {
+            member.look(&mut link);
+            std::thread::sleep(PING);
+        }
+    }
+
+    /// The names of members, where they may have changed.
+    fn names(&self) -> Option<Vec<String>> {
+        let mut looked = lock(&self.looked);
+        let Looked { at, changed } = *looked;
+        if at.is_some_and(|at| self.file.is_none() || at.elapsed() < MEMBERS_AGE) {
+            return None;
+        }
+        let now = self.file.as_ref().and_then(|file| fs::metadata(file).ok());
+        let now = now.and_then(|facts| {
+            Some((facts.modified().ok()?, std::os::unix::fs::MetadataExt::ino(&facts)))
+        });
+        let text = self.file.as_ref().map(fs::read_to_string).transpose();
+        // A file that cannot be read now leaves members what they are.
+        let is_same = at.is_some() && (now == changed || text.is_err());
+        *looked = Looked { at: Some(Instant::now()), changed: if is_same { changed } else { now } };
+        if is_same {
+            return None;
+        }
+        let text = text.ok().flatten().unwrap_or_default();
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let mut names: Vec<String> = self.listed.clone();
+        names.extend(lines.filter(|line| line.len() <= NAME_BYTES_MAX).map(str::to_owned));
+        names.truncate(MEMBERS_MAX);
+        Some(names)
+    }
+
+    /// Has another member do something with a file of its own; bytes that were moved.
+    ///
+    /// # Errors
+    /// Its own; `Input` where it does not live.
+    pub(crate) fn forward(&self, owner: &str, question: &PeerQuestion) -> Result<u64> {
+        let member = self.member(owner).ok_or(ErrorKind::HostUnreachable.into());
+        let asked = member.and_then(|member| member.ask(question, CHANGE, |reply, _| reply));
+        match asked {
+            Ok(PeerReply::Moved { bytes }) => Ok(bytes),
+            Ok(PeerReply::Refused { error, is_input, errno }) => {
+                let kind = if is_input { Kind::Input } else { Kind::System };
+                Err(Error { kind, message: error, errno })
+            }
+            Ok(_) => Ok(0),
+            Err(error) => {
+                let text = format!("the store at {owner}, which has the file, fails: {error}");
+                Err(Error::input(OPERATION, text))
+            }
+        }
+    }
+
+    /// Has directories forget files of dead members under a name.
+    pub fn clear(&self, path: &StorePath) {
+        let view = self.view();
+        for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
+            match view.at(place) {
+                None => self.clear_here(path),
+                Some(member) => {
+                    let question = PeerQuestion::Clear { path: path.clone() };
+                    let _ = member.ask(&question, TELL, |_, _| ());
+                }
+            }
+        }
+    }
+
+    fn clear_here(&self, path: &StorePath) {
+        lock(&self.directory).clear(path, |name| self.lives(name));
+    }
+
+    /// Whose a file of another member is, by the version under which it was opened.
+    fn owner_of(&self, path: &StorePath, version: &UnderVersion) -> Option<(String, FileId)> {
+        let known = |peers: &Self| lock(&peers.remote).get(&version.inode).cloned();
+        known(self).or_else(|| match self.find(path) {
+            Found::Alone { .. } => known(self),
+            _ => None,
+        })
+    }
+
+    /// Tells all live members that this one ends, with nothing lost.
+    pub fn end(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+        for member in self.view().live {
+            let _ = member.ask(&PeerQuestion::Bye, TELL, |_, _| ());
+        }
+    }
+}
+
+/// Reads what a member asks, and sends it again: for who tries any text.
+///
+/// # Errors
+/// `InvalidData` for what is no question.
+pub fn question_again(text: &[u8]) -> io::Result<Vec<u8>> {
+    Ok(serde_json::to_vec(&frame::parsed::<PeerQuestion>(text)?)?)
+}
+
+/// The error of a file or block that was in the memory of a member alone.
+pub(crate) fn lost(what: &str, owner: &str) -> Error {
+    let text = format!(
+        "{what} was in the memory of the store at {owner} alone, which does not answer or has lost \
+         it; start it again there, or write the file again"
+    );
+    Error { errno: Some(libc::EIO), ..Error::input(OPERATION, text) }
+}

@@ -1,0 +1,226 @@
+//! Files whose bytes come from another member: those in its memory alone, and blocks of files of
+//! the under level where that is faster than the under level itself.
+
+use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use cuesta_runtime::parallel::lock;
+
+use super::limits::{ANSWER, PIECE_BYTES, TICK};
+use super::members::Member;
+use super::message::{FileId, PeerQuestion, PeerReply};
+use super::rates::is_peer_nearer;
+use super::{Peers, lost};
+use crate::path::StorePath;
+use crate::under::layout::Layout;
+use crate::under::{UnderFile, UnderVersion};
+
+/// A block of a file in the memory of another member.
+struct Place {
+    member: Arc<Member>,
+    file: FileId,
+    index: u64,
+    /// Where in the file it begins.
+    start: u64,
+}
+
+impl Place {
+    /// Fills `buffer` from a place in the file on, all within the block; the checksum of the block.
+    /// `None` where the member does not have it any more.
+    fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<Option<Option<u32>>> {
+        let within = offset - self.start;
+        let mut checksum = None;
+        for (piece, place) in buffer.chunks_mut(PIECE_BYTES).zip((within..).step_by(PIECE_BYTES)) {
+            let question = PeerQuestion::Read {
+                file: self.file,
+                index: self.index,
+                offset: place,
+                bytes: piece.len() as u32,
+            };
+            let taken = self.member.ask(&question, ANSWER, |reply, payload| match reply {
+                PeerReply::Piece { checksum } if payload.len() == piece.len() => {
+                    piece.copy_from_slice(payload);
+                    Ok(Some(checksum))
+                }
+                PeerReply::Refused { error, .. } => Err(io::Error::other(error)),
+                _ => Ok(None),
+            })??;
+            let Some(found) = taken else { return Ok(None) };
+            checksum = found;
+        }
+        self.member.read_bytes.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+        Ok(Some(checksum))
+    }
+}
+
+/// A block of a file of the under level, read from there or from a member, as is faster.
+pub struct NearerFile {
+    peers: Arc<Peers>,
+    under: Arc<dyn UnderFile>,
+    place: Option<Place>,
+    /// The member does not give it.
+    has_failed: AtomicBool,
+    /// What the member says that it is.
+    checksum: OnceLock<u32>,
+}
+
+impl NearerFile {
+    /// Whether a member has the block, and is the faster one now.
+    pub fn is_of_peer(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| self.is_nearer(place, PIECE_BYTES))
+    }
+
+    /// The checksum of the block, by a member that gave a piece of it.
+    pub fn checksum(&self) -> Option<u32> {
+        self.checksum.get().copied()
+    }
+
+    fn is_nearer(&self, place: &Place, bytes: usize) -> bool {
+        let (peer, under) = (*lock(&place.member.rate), *lock(&self.peers.under_rate));
+        !self.has_failed.load(Ordering::Relaxed)
+            && place.member.is_live()
+            && is_peer_nearer(&peer, &under, bytes, self.peers.own.now())
+    }
+
+    /// Whether a member gave the bytes.
+    fn read_from_peer(&self, buffer: &mut [u8], offset: u64) -> bool {
+        let Some(place) = self.place.as_ref().filter(|place| self.is_nearer(place, buffer.len()))
+        else {
+            return false;
+        };
+        let begun = Instant::now();
+        let read = place.read(buffer, offset);
+        let mut rate = lock(&place.member.rate);
+        match read {
+            Ok(Some(checksum)) => {
+                rate.measured(buffer.len(), begun.elapsed(), self.peers.own.now());
+                checksum.map(|checksum| self.checksum.get_or_init(|| checksum));
+                return true;
+            }
+            // A block may leave at any time.
+            Ok(None) => (),
+            Err(_) => rate.failed(buffer.len(), self.peers.own.now()),
+        }
+        self.has_failed.store(true, Ordering::Relaxed);
+        false
+    }
+}
+
+impl UnderFile for NearerFile {
+    fn layout(&self) -> Layout {
+        self.under.layout()
+    }
+
+    fn version(&self) -> io::Result<UnderVersion> {
+        self.under.version()
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        if self.read_from_peer(buffer, offset) {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        self.under.read_exact_at(buffer, offset)?;
+        let mut rate = lock(&self.peers.under_rate);
+        rate.measured(buffer.len(), begun.elapsed(), self.peers.own.now());
+        Ok(())
+    }
+}
+
+/// A file that is in the memory of another member alone.
+struct RemoteFile {
+    member: Arc<Member>,
+    path: StorePath,
+    file: FileId,
+    version: UnderVersion,
+    block_bytes: u64,
+}
+
+impl RemoteFile {
+    /// Fills `buffer` from a place in a block on; waits until the member does not live any more, or
+    /// answers again.
+    fn read_block(&self, index: u64, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let (member, file) = (Arc::clone(&self.member), self.file);
+        let block = Place { member, file, index, start: index * self.block_bytes };
+        let begun = Instant::now();
+        loop {
+            match block.read(buffer, offset) {
+                Ok(Some(_)) => return Ok(()),
+                // Replaced or removed there: not the version that was opened.
+                Ok(None) => return Err(ErrorKind::InvalidData.into()),
+                Err(_) if !self.member.is_live() => {
+                    let what = format!("block {index} of {}", self.path);
+                    let error = lost(&what, &self.member.name);
+                    return Err(io::Error::new(ErrorKind::HostUnreachable, error));
+                }
+                Err(error) if error.kind() == ErrorKind::Other || begun.elapsed() > ANSWER => {
+                    return Err(error);
+                }
+                Err(_) => std::thread::sleep(TICK),
+            }
+        }
+    }
+}
+
+impl UnderFile for RemoteFile {
+    fn version(&self) -> io::Result<UnderVersion> {
+        Ok(self.version)
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        if offset.saturating_add(buffer.len() as u64) > self.version.size_bytes {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        let mut done = 0;
+        while done < buffer.len() {
+            let place = offset + done as u64;
+            let index = place / self.block_bytes;
+            let start = index * self.block_bytes;
+            let left = (start + self.block_bytes - place).min((buffer.len() - done) as u64);
+            let piece = &mut buffer[done..done + left as usize];
+            self.read_block(index, piece, place)?;
+            done += left as usize;
+        }
+        Ok(())
+    }
+}
+
+impl Peers {
+    /// A file of the under level for one of its blocks, which a member may have.
+    pub(crate) fn nearer(
+        self: &Arc<Self>,
+        under: &Arc<dyn UnderFile>,
+        file: Option<FileId>,
+        index: u64,
+    ) -> NearerFile {
+        let located = file.and_then(|file| self.locate(file, index).zip(Some(file)));
+        let start = index * self.own.block_bytes;
+        let place = located.map(|(member, file)| Place { member, file, index, start });
+        NearerFile {
+            peers: Arc::clone(self),
+            under: Arc::clone(under),
+            place,
+            has_failed: AtomicBool::new(false),
+            checksum: OnceLock::new(),
+        }
+    }
+
+    /// Opens a file in the memory of another member, in a version that was found there.
+    ///
+    /// # Errors
+    /// `InvalidData` where it is another version by now; `HostUnreachable` where the member does
+    /// not live, with the whole line.
+    pub(crate) fn open_remote(
+        &self,
+        path: &StorePath,
+        version: UnderVersion,
+    ) -> io::Result<Arc<dyn UnderFile>> {
+        let (owner, file) = self.owner_of(path, &version).ok_or(ErrorKind::InvalidData)?;
+        let lost = || io::Error::new(ErrorKind::HostUnreachable, lost(&path.to_string(), &owner));
+        let member = self.member(&owner).ok_or_else(lost)?;
+        let (path, block_bytes) = (path.clone(), self.own.block_bytes);
+        Ok(Arc::new(RemoteFile { member, path, file, version, block_bytes }))
+    }
+}

@@ -1,0 +1,214 @@
+//! Stores of one job, each a process of its own over one folder, on this machine.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cuesta_store::client::limits::Patience;
+use cuesta_store::client::{Client, WrittenFile};
+use cuesta_store::store::promise::WriteMode;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{at, settle};
+
+/// Holds the request to the process that a daemon is in.
+pub const VARIABLE: &str = "CUESTA_TEST_STORE";
+pub const BLOCK_BYTES: u64 = 1 << 16;
+
+/// A folder that several stores are over.
+pub struct Job {
+    pub folder: TempDir,
+    pub stores: Vec<RunningStore>,
+}
+
+/// A store in a process of its own.
+pub struct RunningStore {
+    pub memory: PathBuf,
+    pub name: String,
+    process: Child,
+}
+
+impl Job {
+    /// So many stores, which know each other when this returns.
+    pub fn new(count: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("under")).unwrap();
+        let job = Self { folder, stores: vec![] };
+        job.write_secret(&["1".repeat(64)]);
+        let stores = (0..count).map(|index| job.start(index, "127.0.0.1:0")).collect();
+        let job = Self { stores, ..job };
+        let names: Vec<&str> = job.stores.iter().map(|store| store.name.as_str()).collect();
+        job.write_members(&names);
+        job.wait_until_all_live();
+        job
+    }
+
+    pub fn write_members(&self, names: &[&str]) {
+        let (part, path) = (self.folder.path().join("part"), self.folder.path().join("members"));
+        fs::write(&part, names.join("\n")).unwrap();
+        fs::rename(part, path).unwrap();
+    }
+
+    /// The current secret first.
+    pub fn write_secret(&self, secrets: &[String]) {
+        let (part, path) = (self.folder.path().join("part"), self.folder.path().join("secret"));
+        fs::write(&part, secrets.join("\n")).unwrap();
+        fs::set_permissions(&part, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::rename(part, path).unwrap();
+    }
+
+    /// Starts one of the stores.
+    pub fn start(&self, index: usize, listen: &str) -> RunningStore {
+        let place = |name: &str| self.folder.path().join(name);
+        let memory = place(&format!("memory{index}"));
+        let request = json!({
+            "folder": memory, "under": place("under"), "memory_bytes": 64 * BLOCK_BYTES,
+            "block_bytes": BLOCK_BYTES, "policy": "lru", "max_age_seconds": 0.0,
+            "write": "through", "grace_seconds": 10.0, "admission": false, "rules": [],
+            "stripes": null, "stripe_bytes": BLOCK_BYTES, "preallocate": false,
+            "peers": {
+                "listen": listen, "members": [], "members_file": place("members"),
+                "secret": place("secret"),
+            },
+        });
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["a_store_of_another_test", "--exact", "--nocapture"]);
+        command.env(VARIABLE, request.to_string()).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = command.spawn().unwrap();
+        let found = wait_for(|| asked(&memory, &json!({"do": "status"})));
+        let name = found["peers"]["name"].as_str().unwrap().to_owned();
+        RunningStore { memory, name, process }
+    }
+
+    /// Starts one that was killed again, at its old address.
+    pub fn start_again(&mut self, index: usize) {
+        let name = self.stores[index].name.clone();
+        self.stores[index] = self.start(index, &name);
+    }
+
+    /// Writes a file of the under level that was changed long ago.
+    pub fn write_under(&self, name: &str, content: &[u8]) {
+        let path = self.folder.path().join("under").join(name);
+        fs::write(&path, content).unwrap();
+        settle(&path);
+    }
+
+    pub fn wait_until_all_live(&self) {
+        let names: Vec<&str> = self.stores.iter().map(|store| store.name.as_str()).collect();
+        self.stores.iter().for_each(|store| store.wait_until_live(&names));
+    }
+}
+
+impl RunningStore {
+    pub fn client(&self) -> Arc<Client> {
+        Arc::new(Client::connect(&self.memory, Patience::default()).unwrap())
+    }
+
+    /// A whole file by a new client.
+    pub fn read(&self, name: &str) -> std::io::Result<Vec<u8>> {
+        let file = self.client().open(&at(name))?;
+        let mut found = vec![0; file.size_bytes() as usize];
+        let mut done = 0;
+        while done < found.len() {
+            done += file.read_at(&mut found[done..], done as u64)?;
+        }
+        Ok(found)
+    }
+
+    pub fn write(&self, name: &str, content: &[u8], mode: WriteMode) -> std::io::Result<()> {
+        let mut file = WrittenFile::create(&self.memory, &at(name), Some(mode))?;
+        file.write_at(content, 0)?;
+        file.commit()
+    }
+
+    pub fn ask(&self, question: &Value) -> Value {
+        asked(&self.memory, question).unwrap()
+    }
+
+    /// What is answered to the commit of an empty file that replaces none.
+    pub fn commit_new(&self, path: &str) -> Value {
+        let mut stream = UnixStream::connect(self.memory.join("socket")).unwrap();
+        let created = said(&mut stream, &json!({"do": "create", "path": path, "mode": "memory"}));
+        let number = &created.unwrap()["created"];
+        let commit = json!({"do": "commit", "number": number, "bytes": 0, "is_new": true});
+        said(&mut stream, &commit).unwrap()
+    }
+
+    pub fn peers(&self) -> Value {
+        self.ask(&json!({"do": "status"}))["peers"].clone()
+    }
+
+    /// Bytes of blocks that came from other stores.
+    pub fn from_peers(&self) -> u64 {
+        let members = self.peers()["members"].as_array().unwrap().clone();
+        members.iter().map(|member| member["read_bytes"].as_u64().unwrap()).sum()
+    }
+
+    /// Waits until these live, for this store, and no others.
+    pub fn wait_until_live(&self, names: &[&str]) {
+        let mut wanted: Vec<&str> = names.iter().copied().filter(|&n| n != self.name).collect();
+        wanted.sort_unstable();
+        wait_for(|| {
+            let peers = self.peers();
+            let members = peers["members"].as_array().unwrap();
+            let live = members.iter().filter(|member| member["is_live"] == true);
+            let live: Vec<&str> = live.map(|member| member["name"].as_str().unwrap()).collect();
+            (live == wanted).then_some(())
+        });
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).unwrap();
+    }
+
+    pub fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for RunningStore {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The answer of a daemon, if there is one.
+fn asked(memory: &Path, question: &Value) -> Option<Value> {
+    said(&mut UnixStream::connect(memory.join("socket")).ok()?, question)
+}
+
+/// The answer on a connection.
+fn said(stream: &mut UnixStream, question: &Value) -> Option<Value> {
+    let text = question.to_string();
+    let mut message = (text.len() as u32).to_le_bytes().to_vec();
+    message.extend([0; 4]);
+    message.extend(text.as_bytes());
+    stream.write_all(&message).ok()?;
+    let mut lengths = [0; 8];
+    stream.read_exact(&mut lengths).ok()?;
+    let length = u32::from_le_bytes(lengths[..4].try_into().unwrap());
+    let mut text = vec![0; length as usize];
+    stream.read_exact(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Waits for something for ten seconds.
+pub fn wait_for<T>(mut found: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "it does not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
