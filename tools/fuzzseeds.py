@@ -46,6 +46,7 @@ def seeds() -> Mapping[str, Sequence[bytes]]:
             for file in range(0, 60, 4)
             for kind in range(8)
         ),
+        "peer_frames": _peer_frames(),
         "points": (b"\x00# x y\n1,2\n3;4e-1\n", b"\x011 2 3\r\n-4\t5 nan\r\n\n7 8 inf"),
         "reads": (
             b"\x09" + FASTQ,
@@ -159,3 +160,19 @@ def _solid() -> bytes:
 
 def _spectrum() -> bytes:
     return struct.pack("<I", 2) + struct.pack("<IQIQ", 1, 50, 20000, 2)
+
+
+def _peer_frames() -> Sequence[bytes]:
+    """A hello, heads of messages, and questions."""
+    keys = b"\x01" + bytes(8)
+    hello = b"cuestap1" + bytes(32) + keys + b"\x03a:1\x03b:1" + bytes(32)
+    file = b"0" * 32
+    questions = (
+        b'{"do":"ping"}',
+        b'{"do":"read","file":"%s","index":1,"offset":2,"bytes":3}' % file,
+        b'{"do":"tell","telling":{"is_first":true,"here":[["%s",1]],"gone":[],"names":[{"path":"a",'
+        b'"id":"%s","size_bytes":1,"closed_ns":1}],"no_names":["b"],"all_by":7}}' % (file, file),
+    )
+    head = struct.pack("<II", 6, 3)
+    framed = (b"\x01" + head + b'"text"abc' + bytes(32), b"\x01" + struct.pack("<II", 1 << 30, 0))
+    return (b"\x00" + hello, *framed, b"\x02\x09\x01payload", *(b"\x03" + one for one in questions))
