@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from cuesta.cli.app import call as cli_call
 from cuesta.cluster import node, watchdog
 from cuesta.engines.spark import SparkEngine, masters
 from cuesta.errors import InputError
+from cuesta.store import control
+from cuesta.store.control import MEMORY_ROOT
+from cuesta.store.filesystem import CuestaFileSystem
 from labkit import record_of, small_disk
 
 __all__ = ["small_disk"]
@@ -55,7 +59,7 @@ def test_a_cluster_is_up_until_it_is_ended(folder: Path) -> None:
 
 def test_files_of_a_cluster_are_for_its_user_alone(folder: Path) -> None:
     assert call("up", *QUICK, "-o", str(folder)).returncode == 0
-    for name in ("secret", "cluster.json", "plan.json"):
+    for name in ("secret", "store-secret", "cluster.json", "plan.json"):
         assert (folder / name).stat().st_mode & 0o077 == 0, name
     secret = (folder / "secret").read_text()
     for pid in watchdog.marked(f"{state(folder)['cluster']}/"):
@@ -64,6 +68,31 @@ def test_files_of_a_cluster_are_for_its_user_alone(folder: Path) -> None:
     assert again.returncode == 2
     assert "has a cluster already (ready)" in again.stderr
     call("down", str(folder))
+
+
+def test_stores_of_the_nodes_read_from_each_other(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "under").mkdir()
+    stores = ["--store", "64MiB", "--under", str(tmp_path / "under"), "--set", "store-secret=1"]
+    done = call("up", *QUICK, *stores, "-o", str(folder))
+    assert done.returncode == 0, done.stderr
+    cluster = state(folder)["cluster"]
+    places = [MEMORY_ROOT / f"cuesta-{cluster}-local-{number}" for number in (1, 2)]
+    first, second = (CuestaFileSystem(str(place)) for place in places)
+    with first.open("/alone", "wb", write_mode="memory") as file:
+        file.write(b"text")
+    assert second.cat_file("/alone") == b"text"
+    # The secret is replaced each second, and the stores go on.
+    wait_for(lambda: len((folder / "store-secret").read_text().split()) == 2, "a new secret")
+    time.sleep(2.5)
+    with second.open("/other", "wb", write_mode="memory") as file:
+        file.write(b"more")
+    assert first.cat_file("/other") == b"more"
+    for place in places:
+        members = control.status(place)["peers"]["members"]
+        assert [one["is_live"] for one in members] == [True]
+    assert call("down", str(folder)).returncode == 0
+    wait_until_gone(folder)
+    assert not any(place.exists() for place in places)
 
 
 def test_what_a_command_says_and_its_exit_code_are_those_of_submit(folder: Path) -> None:

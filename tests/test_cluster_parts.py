@@ -28,7 +28,7 @@ from cuesta.cluster import (
 )
 from cuesta.cluster.agent import Agent
 from cuesta.cluster.driver import Driver
-from cuesta.cluster.folder import SCHEMA, ClusterFolder, telling_line, write_private
+from cuesta.cluster.folder import SCHEMA, ClusterFolder, telling_line
 from cuesta.cluster.members import Members
 from cuesta.cluster.schedulers import GONE, UNKNOWN, process
 from cuesta.cluster.schedulers.pbs import PbsScheduler
@@ -36,6 +36,7 @@ from cuesta.cluster.schedulers.slurm import SlurmScheduler
 from cuesta.cluster.services import MASTER, SparkService, start_stores
 from cuesta.cluster.settings import Allocation, ClusterPlan, NodeShare, to_json
 from cuesta.errors import EngineError, InputError
+from cuesta.private import write_private
 
 PLAN = ClusterPlan(cluster="none-such", allocation=Allocation(scheduler="local"))
 ELSEWHERE = "process-1:1@elsewhere.invalid"

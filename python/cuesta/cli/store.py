@@ -13,7 +13,7 @@ import typer
 
 from cuesta.cli.store_conf import hadoop_conf, spark_conf
 from cuesta.cli.store_mount import mount, unmount
-from cuesta.cli.store_start import start_command, stop
+from cuesta.cli.store_start import secret, start_command, stop
 
 if TYPE_CHECKING:
     from cuesta.store.simulate import Simulation
@@ -53,6 +53,7 @@ def register(app: typer.Typer) -> None:
         "spark-conf": spark_conf,
         "hadoop-conf": hadoop_conf,
         "scrub": scrub,
+        "secret": secret,
         "trace": record_trace,
         "simulate": simulate_policies,
     }

@@ -79,6 +79,31 @@ class StartOptions:
     grace: Annotated[
         float, typer.Option(help="Seconds that dirty files may take after a signal to end.")
     ] = 30.0
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="The address that the other stores of a job reach this one at; a free port if "
+            "none is given.",
+            show_default=False,
+        ),
+    ] = None
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT,...|FILE",
+            help="The addresses of all stores of the job; or a file with one a line, which is "
+            "read again when it changes.",
+            show_default=False,
+        ),
+    ] = None
+    secret: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file of the secret of the job, made by `cuesta store secret`.",
+            show_default=False,
+        ),
+    ] = None
     page: Annotated[
         int | None,
         typer.Option(
@@ -118,6 +143,7 @@ def start_command() -> Callable[..., None]:
 def _start(options: StartOptions) -> None:
     from cuesta.store import control
     from cuesta.store.control import StoreSettings
+    from cuesta.store.peers import peer_settings
     from cuesta.store.rules import folder_rules
     from cuesta.units import format_bytes, parse_size
 
@@ -135,6 +161,7 @@ def _start(options: StartOptions) -> None:
             stripes=options.stripes,
             stripe_bytes=parse_size(options.lower_buffer, "--lower-buffer"),
             rules=folder_rules(options.quotas or (), options.uses or ()),
+            peers=peer_settings(options.listen, options.peers, options.secret),
         )
     )
     if found["limit_bytes"] < found["memory_bytes"]:
@@ -153,9 +180,13 @@ def _start(options: StartOptions) -> None:
         )
     typer.echo(
         f"store of {format_bytes(found['memory_bytes'])} over {found['under']}, "
-        f"process {found['pid']}{_page_words(options.page)}",
+        f"process {found['pid']}{_peer_words(found)}{_page_words(options.page)}",
         err=True,
     )
+
+
+def _peer_words(found: dict[str, Any]) -> str:
+    return f", for other stores {found['peers']['name']}" if found["peers"] else ""
 
 
 def _page_words(port: int | None) -> str:
@@ -186,6 +217,18 @@ def _age(fresh: str) -> float | None:
     if not 0 <= seconds < 1e9:
         raise InputError(f"--fresh is {fresh!r}, give on-open, immutable or seconds")
     return seconds
+
+
+def secret(
+    file: Annotated[Path, typer.Argument(help="Where it is, for you alone.", show_default=False)],
+) -> None:
+    """Make the secret that the stores of a job share, or replace it while they run.
+
+    Stores take the current and the previous one, and read the file again within a second.
+    """
+    from cuesta.store.peers import make_secret
+
+    make_secret(file)
 
 
 def stop(

@@ -113,9 +113,28 @@ def lines(
         yield from _rates(found, before)
     yield f"damaged   {found['damaged']:,} blocks, read again"
     yield f"clients   {others}, with {found['leases']} leases"
+    if found["peers"]:
+        yield from _peers(found["peers"])
     yield f"running   {format_seconds(found['uptime_seconds'])}, process {found['pid']}"
     if found["page"]:
         yield f"page      {found['page']}"
+
+
+def _peers(found: dict[str, Any]) -> Iterator[str]:
+    """The other stores of the job, in lines."""
+    from cuesta.units import format_bytes, format_rate
+
+    yield f"name      {found['name']}, {format_bytes(found['served_bytes'])} given to other stores"
+    for one in found["members"]:
+        rate = f" at {format_rate(one['bytes_per_s'])}" if one["bytes_per_s"] else ""
+        read = f"{format_bytes(one['read_bytes'])} from it{rate}"
+        yield f"store     {one['name']}, {read if one['is_live'] else _gone(one)}"
+    if found["refused"]:
+        yield f"refused   {found['refused']:,} connections, the last {found['last_refusal']}"
+
+
+def _gone(member: dict[str, Any]) -> str:
+    return f"does not answer ({member['failure'] or 'not heard of yet'})"
 
 
 def _rates(found: dict[str, Any], before: dict[str, Any]) -> Iterator[str]:

@@ -25,6 +25,8 @@ from cuesta.cluster.limits import CONNECT_SECONDS, PING_SECONDS, TICK_SECONDS
 from cuesta.cluster.settings import ClusterPlan, from_json
 from cuesta.cluster.wire import Message, Peer, WireError, connect, ready
 from cuesta.errors import CuestaError, EngineError
+from cuesta.store import control
+from cuesta.store.peers import PeerSettings, write_members
 
 
 class _Asked(BaseException):
@@ -92,9 +94,12 @@ class Agent:
         self._children = Children()
         self._leader: Peer | None = None
         self._waits_for_store = False
+        self._to_meet: set[str] = set()
+        self._address = ""
         base = Path(plan.share.scratch or os.environ.get("TMPDIR") or "/tmp")
         self.scratch = base / f"cuesta-{plan.cluster}-{name}"
         self._store = node_store.folder_of(plan, name)
+        self._members = self.scratch / "stores"
 
     @property
     def has_connected(self) -> bool:
@@ -113,6 +118,7 @@ class Agent:
         except CuestaError as error:
             leader.send({"refuses": str(error)})
             raise WireError(str(error)) from None
+        self._address = own
         leader.send({"facts": found.to_json()})
         told = time.monotonic()
         while time.monotonic() - leader.heard < self._plan.own("lost"):
@@ -123,6 +129,8 @@ class Agent:
                 self._do(leader, message)
             if self._waits_for_store:
                 self._look_at_store(leader)
+            elif self._to_meet:
+                self._look_at_peers(leader)
             for name, code in self._children.ended().items():
                 self._sweep_after(name)
                 leader.send({"ended": name, "code": code})
@@ -134,11 +142,20 @@ class Agent:
         if "start" in message:
             self._start(leader, message)
         elif "store" in message:
-            words = node_store.words(self._plan, self._name)
+            host = f"[{self._address}]" if ":" in self._address else self._address
+            secret = self._folder.store_secret_file
+            listen = f"{host}:0"
+            peers = PeerSettings(listen=listen, secret=secret, members_file=self._members)
+            words = node_store.words(self._plan, self._name, peers)
             asked = {"start": node_store.NAME, "words": words, "environment": {}}
             # One that is killed with this agent would write nothing.
             self._start(leader, asked, signal.SIGTERM)
             self._waits_for_store = True
+        elif node_store.MET in message:
+            names: list[str] = message[node_store.MET]
+            self.scratch.mkdir(parents=True, exist_ok=True)
+            write_members(self._members, names)
+            self._to_meet = set(names)
         elif "stop" in message:
             self._children.end([message["stop"]], self._plan.own("stop"))
 
@@ -168,7 +185,17 @@ class Agent:
         log = self._folder.log(f"{node_store.NAME}-{self._name}")
         if log.read_text(errors="replace").startswith("ready\n"):
             self._waits_for_store = False
-            leader.send({"ready": node_store.NAME})
+            name = control.status(self._store)["peers"]["name"]
+            leader.send({"ready": node_store.NAME, "address": name})
+
+    def _look_at_peers(self, leader: Peer) -> None:
+        """Whether the store of this node reaches those of all others."""
+        with contextlib.suppress(CuestaError):
+            found = control.status(self._store)["peers"]
+            live = {one["name"] for one in found["members"] if one["is_live"]}
+            if self._to_meet <= live | {found["name"]}:
+                self._to_meet = set()
+                leader.send({"ready": node_store.MET})
 
     def end(self) -> None:
         """End what was started here, the store last: others may still write to it."""

@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from cuesta.cluster import hadoop_classes, watchdog
-from cuesta.cluster.folder import ClusterFolder, telling_line, write_private
+from cuesta.cluster.folder import ClusterFolder, telling_line
 from cuesta.cluster.limits import CONNECT_SECONDS, FOLLOW_SECONDS, STOP_SECONDS
 from cuesta.cluster.schedulers import GONE, Scheduler, get_scheduler, process
 from cuesta.cluster.settings import ClusterPlan, check, from_json, to_json
 from cuesta.cluster.spark import preset
 from cuesta.cluster.wire import WireError, connect
 from cuesta.errors import CuestaError, EngineError, EngineMissing, InputError
+from cuesta.private import write_private
 
 OVER = ("ended", "failed")
 """States after which nothing happens any more."""

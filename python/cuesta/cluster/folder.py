@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
 from collections.abc import Mapping
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.errors import InputError
+from cuesta.private import write_private
+from cuesta.store.peers import make_secret
 
 SCHEMA = "cuesta.cluster/1"
 _FRAME = re.compile(r"at [\w.$/<>@-]+\(|\.\.\. \d+ (more|common)")
@@ -26,6 +27,7 @@ class ClusterFolder:
         self.plan_file = self.root / "plan.json"
         self.script = self.root / "job.sh"
         self.secret_file = self.root / "secret"
+        self.store_secret_file = self.root / "store-secret"
         self.times_file = self.root / "times.json"
         self.job_file = self.root / "job"
         self.logs = self.root / "logs"
@@ -45,6 +47,7 @@ class ClusterFolder:
             folder.mkdir(parents=True, exist_ok=True)
         self.root.chmod(0o700)
         write_private(self.secret_file, secrets.token_hex(32))
+        make_secret(self.store_secret_file)
 
     def secret(self) -> str:
         """What leader, agents and Spark prove to each other that they know."""
@@ -81,22 +84,6 @@ class ClusterFolder:
     def log(self, name: str) -> Path:
         """Where a process of that name writes what it says."""
         return self.logs / f"{name}.log"
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replace a file, whole, readable by its owner alone. Errors: `OSError`; nothing is left."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            # Else a full disk is found out after the old file is gone.
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def telling_line(log: Path) -> str:

@@ -31,6 +31,7 @@ from cuesta.cluster.wire import Message, WireError, listen, ready
 from cuesta.cluster.yarn_service import YarnService
 from cuesta.errors import CuestaError, Defect, EngineError, InputError
 from cuesta.processes import age_seconds
+from cuesta.store.peers import make_secret
 
 SUBMITTED, ENDED, FAILED = "submitted", "ended", "failed"
 
@@ -86,7 +87,7 @@ class Leader:
         self._unwritten: dict[str, str] = {}
         self._gathering: Gathering
         self._ends_at: float | None = None
-        self._asked_at = self._pinged_at = time.monotonic()
+        self._asked_at = self._pinged_at = self._secret_at = time.monotonic()
 
     def run(self) -> int:
         """All of it. Whatever happens, nothing that was started is left."""
@@ -212,6 +213,11 @@ class Leader:
             for name in list(self.members.known):
                 self.members.tell(name, {"ping": now})
             self._lose_silent(now)
+        if self.plan.store_bytes and now - self._secret_at > self.plan.own("store-secret"):
+            self._secret_at = now
+            # On a full disk the current one goes on.
+            with contextlib.suppress(OSError):
+                make_secret(self.folder.store_secret_file)
         if len(self.members.lost) > len(self.state.get("lost", ())):
             self.state["lost"] = dict(self.members.lost)
             self.say(self.state["state"])

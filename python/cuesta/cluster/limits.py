@@ -20,6 +20,8 @@ STOP_SECONDS = 10.0
 """How long a process may take to end before it is killed."""
 STORE_GRACE_SECONDS = 30.0
 """How long the store of a node may take to bring what is dirty to the shared folder."""
+STORE_SECRET_SECONDS = 3600.0
+"""How often the stores of a cluster get a new secret."""
 TICK_SECONDS = 0.05
 """How long the leader and an agent wait for anything to happen before they look around."""
 HANDSHAKE_SECONDS = 5.0

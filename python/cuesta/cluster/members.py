@@ -18,8 +18,8 @@ class Member:
 
     Attributes
     ----------
-    ready, pids
-        By name, what runs there for us: whether it can be used, and as which process.
+    ready, addresses, pids
+        By name, what runs there for us: whether it can be used, where, and as which process.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Member:
     agent_pid: int
     facts: NodeFacts | None = None
     ready: set[str] = field(default_factory=set)
+    addresses: dict[str, str] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
 
 
@@ -83,6 +84,7 @@ class Members:
                     member.facts = NodeFacts(**message["facts"])
                 elif "ready" in message:
                     member.ready.add(message["ready"])
+                    member.addresses[message["ready"]] = message.get("address", "")
                 elif "started" in message:
                     member.pids[message["started"]] = message["pid"]
                 elif "ping" not in message:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.store.control import MEMORY_ROOT, VARIABLE, StoreSettings, to_request
+from cuesta.store.peers import PeerSettings
 
 NAME = "store"
+MET = "stores"
+"""What an agent says is ready once the store of its node reaches all others."""
 _TO_WRITE = ("dirty", "synced")
 """States of files that the shared folder does not have under their names, and was to have."""
 
@@ -20,12 +23,13 @@ def folder_of(plan: ClusterPlan, node: str) -> Path:
     return MEMORY_ROOT / f"cuesta-{plan.cluster}-{node}"
 
 
-def words(plan: ClusterPlan, node: str) -> list[str]:
+def words(plan: ClusterPlan, node: str, peers: PeerSettings) -> list[str]:
     """The command of the daemon; its first line says `ready`, or why it has ended."""
     settings = StoreSettings(
         under=Path(plan.store_under),
         memory_bytes=plan.store_bytes,
         grace_seconds=plan.own("store-grace"),
+        peers=peers,
     )
     request = to_request(settings, folder_of(plan, node))
     return [sys.executable, "-m", "cuesta.store.serve", request]

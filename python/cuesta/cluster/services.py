@@ -140,20 +140,20 @@ class SparkService:
 
 
 def start_stores(leader: Leader) -> None:
-    """A store on each node; when it returns all can be used. Errors: `EngineError`."""
+    """A store on each node; when it returns all reach each other. Errors: `EngineError`."""
     failed: dict[str, str] = {}
 
     def ended(name: str, message: Message) -> None:
         log = leader.folder.log(f"{node_store.NAME}-{name}")
         failed[name] = message.get("why") or telling_line(log)
 
-    def ready() -> bool:
+    def ready(what: str) -> bool:
         if failed:
             name, said = next(iter(failed.items()))
             raise EngineError(
                 f"node {name}: the store does not start: {said[:SAID_CHARACTERS_MAX]}"
             )
-        return all(node_store.NAME in one.ready for one in leader.members.known.values())
+        return all(what in one.ready for one in leader.members.known.values())
 
     def lost(name: str, message: Message) -> None:
         # What reads through it goes on without; it is not started again.
@@ -162,7 +162,13 @@ def start_stores(leader: Leader) -> None:
     leader.on_ended[node_store.NAME] = ended
     for name in list(leader.members.known):
         leader.members.tell(name, {"store": True})
-    leader.wait_until(ready, "start", lambda: "a store is not ready")
+    leader.wait_until(lambda: ready(node_store.NAME), "start", lambda: "a store is not ready")
+    members = leader.members.known.values()
+    names = [one.addresses[node_store.NAME] for one in members]
+    for name in list(leader.members.known):
+        leader.members.tell(name, {node_store.MET: names})
+    unreached = "a store does not reach that of another node; see `cuesta store status` there"
+    leader.wait_until(lambda: ready(node_store.MET), "start", lambda: unreached)
     leader.on_ended[node_store.NAME] = lost
 
 

@@ -22,6 +22,7 @@ OWN_SETTINGS: dict[str, tuple[float, str]] = {
     "guard": (limits.GUARD_SECONDS, "seconds before the end of the allocation to stop at"),
     "stop": (limits.STOP_SECONDS, "seconds that a process may take to end"),
     "store-grace": (limits.STORE_GRACE_SECONDS, "seconds for a store to write what is dirty"),
+    "store-secret": (limits.STORE_SECRET_SECONDS, "seconds after which stores get a new secret"),
     "scratch-min": (limits.SCRATCH_BYTES_MIN, "bytes that must be free on a node's scratch"),
 }
 """Settings of `--set` that are not Spark's: default and meaning."""

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.cluster import class_archive
-from cuesta.cluster.folder import write_private
 from cuesta.cluster.node import NodeFacts
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.engines.spark import archive, java
 from cuesta.errors import EngineMissing, InputError
+from cuesta.private import write_private
 
 DAEMON_HEAP = "512m"
 _QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cuesta.cluster.folder import write_private
 from cuesta.cluster.limits import NODE_MANAGER_LOST_SECONDS
 from cuesta.cluster.node import NodeFacts
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.cluster.spark import NodeUse
 from cuesta.cluster.watchdog import MARK
 from cuesta.engines.hadoop.settings import CLIENT_BYTES, MASTER_BYTES, write
+from cuesta.private import write_private
 from cuesta.store import control as store_control
 
 DAEMON_HEAP = "512m"

@@ -14,6 +14,7 @@ from typing import Any
 
 from cuesta.errors import EngineError, InputError
 from cuesta.store.client import Connection
+from cuesta.store.peers import PeerSettings
 from cuesta.store.rules import FolderRule
 from cuesta.units import format_bytes
 
@@ -42,7 +43,8 @@ class StoreSettings:
     `grace_seconds` is how long, after a signal, dirty files may take to the under level.
     So many `stripes` of a block, of `stripe_bytes` each, are read from the folder at once; `None`
     is as many as the parallel file system has stripes of the file, of `stripe_bytes` at most.
-    `preallocate` takes all memory from the system before blocks need it.
+    `preallocate` takes all memory from the system before blocks need it. With `peers` it is one of
+    several stores of a job, which read from each other.
     """
 
     under: Path
@@ -57,6 +59,7 @@ class StoreSettings:
     stripes: int | None = None
     stripe_bytes: int = 4 << 20
     preallocate: bool = False
+    peers: PeerSettings | None = None
 
 
 def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]:
@@ -76,7 +79,7 @@ def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]
 def to_request(settings: StoreSettings, folder: Path) -> str:
     """The JSON that `_native.store_serve` takes."""
     places = {"folder": str(folder.absolute()), "under": str(settings.under.resolve())}
-    return json.dumps(asdict(settings) | places)
+    return json.dumps(asdict(settings) | places, default=os.fspath)
 
 
 def launch(module: str, *words: str) -> str:

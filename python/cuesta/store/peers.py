@@ -1,0 +1,84 @@
+"""The other stores of a job: how one finds them, and the secret that they share."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuesta.errors import InputError
+from cuesta.private import write_private
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerSettings:
+    """How a store finds the other stores of its job.
+
+    Attributes
+    ----------
+    listen
+        The address that the others reach it at, with a port, or with 0 for a free one.
+    members
+        The addresses of all.
+    members_file
+        A file of addresses, one a line, that is read again when it has changed.
+    secret
+        The file of the secret of the job, for its user alone, as `make_secret` makes it.
+    """
+
+    listen: str
+    secret: Path
+    members: tuple[str, ...] = ()
+    members_file: Path | None = None
+
+
+def peer_settings(
+    listen: str | None, peers: str | None, secret: Path | None
+) -> PeerSettings | None:
+    """What the options `--listen`, `--peers` and `--secret` say; None where all are missing.
+
+    Errors: `InputError` where one is missing, or the secret is.
+    """
+    if listen is None and peers is None and secret is None:
+        return None
+    if listen is None or peers is None or secret is None:
+        raise InputError("--listen, --peers and --secret: give all three, or none")
+    if not secret.is_file():
+        raise InputError(f"--secret {secret}: is not there; make it with `cuesta store secret`")
+    host, colon, port = listen.rpartition(":")
+    address = listen if colon and port.isdigit() and host else f"{listen}:0"
+    named = [name.strip() for name in peers.split(",") if name.strip()]
+    file = Path(peers)
+    if file.is_file():
+        return PeerSettings(listen=address, secret=secret.absolute(), members_file=file.absolute())
+    _check_members(named)
+    return PeerSettings(listen=address, secret=secret.absolute(), members=tuple(named))
+
+
+def _check_members(names: Sequence[str]) -> None:
+    for name in names:
+        host, _, port = name.rpartition(":")
+        if not host or not port.isdigit():
+            raise InputError(
+                f"--peers: {name!r} is no HOST:PORT, and no file; give HOST:PORT,HOST:PORT,... or "
+                "a file with one a line"
+            )
+
+
+def write_members(path: Path, names: Sequence[str]) -> None:
+    """Replace a file of members, whole."""
+    write_private(path, "".join(f"{name}\n" for name in names))
+
+
+def make_secret(path: Path) -> None:
+    """Make the secret of the stores of a job, or a new one that is taken beside the one before.
+
+    Stores read the file again within a second. Do not replace it again before all of them have:
+    they take the current and the previous secret.
+    """
+    try:
+        before = path.read_text().split()[:1]
+    except FileNotFoundError:
+        before = []
+    write_private(path, "\n".join([secrets.token_hex(32), *before]) + "\n")
