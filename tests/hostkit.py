@@ -1,0 +1,192 @@
+"""Hosts that are network namespaces of this machine, on one bridge, with links that can be slow."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import CuestaError
+from cuesta.store import control
+from cuesta.store.control import StoreSettings
+from cuesta.store.peers import PeerSettings, make_secret, write_members
+from storekit import BLOCK_BYTES, wait_for
+
+BRIDGE = "cuestabr1"
+NETWORK = "10.77.8"
+
+
+def ip(*words: str) -> bool:
+    """Run `ip`; whether it did what was asked."""
+    return subprocess.run(["ip", *words], check=False, capture_output=True).returncode == 0
+
+
+def host_name(number: int) -> str:
+    """Of the namespace."""
+    return f"cuesta-s{number}"
+
+
+def address(number: int) -> str:
+    """Of a host."""
+    return f"{NETWORK}.{number + 10}"
+
+
+@contextmanager
+def hosts(count: int) -> Iterator[str | None]:
+    """Make so many hosts, from 1 on; why not, where they cannot be made."""
+    if os.geteuid() or not shutil.which("ip") or not shutil.which("tc"):
+        yield "only root can make network namespaces, and with ip and tc"
+        return
+    try:
+        made = ip("link", "add", BRIDGE, "type", "bridge")
+        made = made and ip("link", "set", BRIDGE, "up")
+        yield (
+            None
+            if made and all(map(_make_host, range(1, count + 1)))
+            else ("this system has no virtual network interfaces")
+        )
+    finally:
+        for number in range(1, count + 1):
+            ip("netns", "del", host_name(number))
+        ip("link", "del", BRIDGE)
+
+
+def _make_host(number: int) -> bool:
+    name, end = host_name(number), _end(number)
+    within = ("netns", "exec", name, "ip")
+    return all(
+        [
+            ip("netns", "add", name),
+            ip("link", "add", end, "type", "veth", "peer", "name", "eth0", "netns", name),
+            ip("link", "set", end, "master", BRIDGE, "up"),
+            ip(*within, "addr", "add", f"{address(number)}/24", "dev", "eth0"),
+            ip(*within, "link", "set", "eth0", "up"),
+            ip(*within, "link", "set", "lo", "up"),
+        ]
+    )
+
+
+def _end(number: int) -> str:
+    return f"cuestas{number}"
+
+
+def connected(number: int, is_connected: bool) -> None:
+    """Plug the cable of a host in or out."""
+    assert ip("link", "set", _end(number), "up" if is_connected else "down")
+
+
+def limit_link(number: int, bits_per_s: int | None) -> None:
+    """Hold what a host sends and receives to a rate; None takes that away."""
+    inside = ["ip", "netns", "exec", host_name(number)]
+    for words in ([*inside, "tc", "qdisc"], ["tc", "qdisc"]):
+        device = "eth0" if inside[0] in words else _end(number)
+        subprocess.run([*words, "del", "dev", device, "root"], check=False, capture_output=True)
+        if bits_per_s:
+            burst = max(bits_per_s // 8 // 200, 16_000)
+            rate = ["rate", f"{bits_per_s}bit", "burst", str(burst), "latency", "20ms"]
+            subprocess.run([*words, "add", "dev", device, "root", "tbf", *rate], check=True)
+
+
+@dataclass
+class HostStore:
+    """The store of a host."""
+
+    number: int
+    folder: Path
+    settings: StoreSettings
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Bring it up."""
+        request = control.to_request(self.settings, self.folder)
+        words = ["ip", "netns", "exec", host_name(self.number)]
+        words += [sys.executable, "-m", "cuesta.store.serve", request]
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert self.process.stdout is not None
+        said = self.process.stdout.readline().decode()
+        assert said == "ready\n", said
+
+    def signal(self, number: int) -> None:
+        """Send a signal; with SIGKILL it is gone when this returns."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        if number == signal.SIGKILL:
+            self.process.wait()
+
+    def status(self) -> dict[str, Any]:
+        """Its status."""
+        return control.status(self.folder)
+
+    def peers(self) -> dict[str, Any]:
+        """What it knows of the others."""
+        found: dict[str, Any] = self.status()["peers"]
+        return found
+
+    def live(self) -> set[int]:
+        """The hosts whose stores live, as this one sees it."""
+        names = [one["name"] for one in self.peers()["members"] if one["is_live"]]
+        return {int(name.partition(":")[0].rpartition(".")[2]) - 10 for name in names}
+
+    def from_peers(self) -> int:
+        """Bytes of blocks that came from others."""
+        return sum(one["read_bytes"] for one in self.peers()["members"])
+
+    def ask(self, question: str, **fields: Any) -> dict[str, Any]:
+        """One question."""
+        return control.ask(question, self.folder, **fields)
+
+
+@dataclass
+class HostJob:
+    """A job with a store on each host."""
+
+    place: Path
+    under: Path
+    stores: dict[int, HostStore] = field(default_factory=dict)
+
+    def make(self, number: int, secret: Path | None = None, **settings: Any) -> HostStore:
+        """The store of a host, not started yet."""
+        peers = PeerSettings(
+            listen=f"{address(number)}:7070",
+            secret=secret or self.place / "secret",
+            members_file=self.place / "members",
+        )
+        wanted = {"memory_bytes": 64 * BLOCK_BYTES, "block_bytes": BLOCK_BYTES} | settings
+        store = StoreSettings(under=self.under, peers=peers, admission=False, **wanted)
+        return HostStore(number, self.place / f"m{number}", store)
+
+    def wait_until_live(self, numbers: Sequence[int]) -> None:
+        """Until each of these hosts sees these, and no others."""
+        wait_for(
+            lambda: all(self.stores[one].live() == set(numbers) - {one} for one in numbers), 20.0
+        )
+
+
+@contextmanager
+def host_job(place: Path, under: Path, count: int, **settings: Any) -> Iterator[HostJob]:
+    """Stores on hosts that know each other."""
+    job = HostJob(place, under)
+    make_secret(place / "secret")
+    write_members(place / "members", [f"{address(one)}:7070" for one in range(1, count + 1)])
+    job.stores = {number: job.make(number, **settings) for number in range(1, count + 1)}
+    try:
+        for store in job.stores.values():
+            store.start()
+        job.wait_until_live(list(job.stores))
+        yield job
+    finally:
+        for store in job.stores.values():
+            if store.process is not None:
+                store.process.send_signal(signal.SIGCONT)
+                with suppress(CuestaError, OSError, json.JSONDecodeError):
+                    control.stop(store.folder, discards=True)
+                store.process.kill()
+                store.process.communicate()
