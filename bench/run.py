@@ -51,6 +51,7 @@ BENCHES = (
     "store_life",
     "store_workloads",
     "store_peers",
+    "store_remote",
     "store_hadoop",
     "store_spark",
     "study_gate",
