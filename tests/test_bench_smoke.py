@@ -45,6 +45,7 @@ pytestmark = pytest.mark.skipif(
         ("store_life", 4),
         ("store_workloads", 2),
         ("store_peers", 2),
+        ("store_remote", 1),
         ("store_hadoop", 3),
         ("store_spark", 1),
         ("study_gate", 2),

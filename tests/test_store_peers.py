@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from cuesta.cli.store_status import lines
 from cuesta.errors import CuestaError, InputError
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.peers import make_secret, peer_settings
@@ -78,6 +79,29 @@ def test_what_one_host_has_in_memory_is_read_from_all_others(job: HostJob) -> No
             "shared",
             "alone",
         }
+
+
+def test_the_status_says_who_answers_and_what_came_from_whom(job: HostJob) -> None:
+    write(job.stores[1], "alone", noise(1, SIZE))
+    read(job.stores[2], "alone")
+    job.stores[3].signal(signal.SIGKILL)
+    job.wait_until_live([1, 2, 4])
+    told = "\n".join(lines(job.stores[2].status() | {"page": None}))
+    assert f"name      {address(2)}:7070, 0 B given to other stores" in told
+    assert f"store     {address(1)}:7070, 512 KiB from it at " in told
+    assert f"store     {address(3)}:7070, does not answer (" in told
+    assert f"store     {address(4)}:7070, 0 B from it" in told
+
+
+def test_a_full_store_reads_what_another_has_in_memory_alone_past_its_own(job: HostJob) -> None:
+    write_under(job, "pinned", noise(1, 64 * BLOCK_BYTES))
+    job.stores[2].ask("pin", path="/pinned")
+    write(job.stores[1], "alone", noise(2, SIZE))
+    assert read(job.stores[2], "alone") == noise(2, SIZE)
+    assert job.stores[2].status()["bypassed"] > 0
+    job.stores[1].signal(signal.SIGKILL)
+    with pytest.raises(CuestaError, match=r"/alone was in the memory"):
+        read(job.stores[2], "alone")
 
 
 def test_a_slow_link_is_left_for_the_folder(job: HostJob) -> None:

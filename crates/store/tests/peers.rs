@@ -49,13 +49,13 @@ fn a_block_is_read_from_the_memory_of_the_store_that_has_it() {
     assert_eq!(job.stores[0].read("a").unwrap(), content);
     wait_for_blocks(&job, 4);
     assert_eq!(job.stores[1].read("a").unwrap(), content);
-    assert!(job.stores[1].from_peers() > 0);
-    assert_eq!(job.stores[0].peers()["served_bytes"], job.stores[1].from_peers());
+    assert!(job.stores[1].read_from_peers() > 0);
+    assert_eq!(job.stores[0].peers()["served_bytes"], job.stores[1].read_from_peers());
     // Of another version nobody has a block.
     let changed = bytes(2, SIZE);
     job.write_under("a", &changed);
     assert_eq!(job.stores[2].read("a").unwrap(), changed);
-    assert_eq!(job.stores[2].from_peers(), 0);
+    assert_eq!(job.stores[2].read_from_peers(), 0);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn directories_are_rebuilt_after_a_death() {
     // It has its part of the directory again, and reads what the first one has.
     wait_for_blocks(&job, 32);
     assert_eq!(job.stores[2].read("f3").unwrap(), contents[3]);
-    assert!(job.stores[2].from_peers() > 0);
+    assert!(job.stores[2].read_from_peers() > 0);
 }
 
 #[test]
@@ -171,6 +171,17 @@ fn a_file_in_memory_alone_is_removed_renamed_and_flushed_from_every_store() {
 }
 
 #[test]
+fn a_full_store_reads_what_another_has_in_memory_alone_past_its_own() {
+    let job = Job::new(2);
+    job.write_under("pinned", &bytes(1, 64 * BLOCK_BYTES as usize));
+    job.stores[1].ask(&json!({"do": "pin", "path": "pinned"}));
+    let content = bytes(2, SIZE);
+    job.stores[0].write("a", &content, WriteMode::Memory).unwrap();
+    assert_eq!(job.stores[1].read("a").unwrap(), content);
+    assert!(job.stores[1].ask(&json!({"do": "status"}))["bypassed"].as_u64().unwrap() > 0);
+}
+
+#[test]
 fn what_died_in_the_memory_of_a_store_is_an_error_by_name() {
     let mut job = Job::new(4);
     let content = bytes(1, LONG);
@@ -194,6 +205,9 @@ fn what_died_in_the_memory_of_a_store_is_an_error_by_name() {
         let opened = store.ask(&json!({"do": "open", "path": "a"}));
         let error = opened["error"].as_str().unwrap();
         assert!(error.contains("cuesta:///a") && error.contains(&name), "{error}");
+        for error in [store.read("a").unwrap_err(), store.client().facts(&at("a")).unwrap_err()] {
+            assert!(error.to_string().contains(&name), "{error}");
+        }
     }
     // The store that comes back has it still.
     job.start_again(0);

@@ -29,6 +29,8 @@ LEASES_MAX = 64
 """Blocks of a file that stay leased: a few, then as many as this where that is not more than half
 of the memory's."""
 _LENGTHS = struct.Struct("<II")
+PAYLOAD_BYTES = 16 << 20
+"""Most bytes of one answer."""
 _READS = frozenset({"open", "lease", "read", "stat", "list"})
 """What takes no longer than the under level; other questions are about as much as there is."""
 
@@ -310,20 +312,29 @@ class CachedFile:
     def _read_past(self, piece: memoryview, place: int) -> int:
         """Fill a piece of a block from the under level, without the store."""
         if self._version["device"] == 0:
-            raise EngineMissing(
-                f"store: {self._path} is in memory alone, and the store has ended or hangs; start "
-                "it again"
-            )
-        if self._past is None:
-            self._past = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
-        count = os.preadv(self._past, [piece], place)
-        self._check_version()
+            count = self._read_there(piece[:PAYLOAD_BYTES], place)
+        else:
+            if self._past is None:
+                self._past = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+            count = os.preadv(self._past, [piece], place)
+            self._check_version()
         index = place // self.block_bytes
         if index in self._refused:
             self._refused[index] -= count
             if self._refused[index] <= 0:
                 del self._refused[index]
         return count
+
+    def _read_there(self, piece: memoryview, place: int) -> int:
+        """Fill a piece of a file in memory alone, which another store of the job may have."""
+        found = self._ask("read", offset=place, bytes=len(piece))
+        if found is None:
+            raise EngineMissing(
+                f"store: {self._path} is in memory alone, and the store has ended or hangs; start "
+                "it again"
+            )
+        piece[:] = found["payload"]
+        return len(piece)
 
     def _ask(self, question: str, **fields: int) -> dict[str, Any] | None:
         """What the store answers about this file; `None` once it has ended or hangs."""

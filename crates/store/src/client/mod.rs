@@ -125,6 +125,7 @@ impl Client {
                 self.recent.keep(&file);
                 file
             }
+            Some(Reply::Refused { error, is_input: true, .. }) => return Err(refused(&error)),
             // Where the store could not, the under level says why.
             _ => Arc::new(OpenFile::opened_past(&session, path)?),
         };
@@ -139,6 +140,7 @@ impl Client {
         let session = self.session();
         match session.ask(line_of(path), &Question::Stat { path: path.clone() })? {
             Some(Reply::Entries { entries }) if entries.len() == 1 => Ok(facts_of(&entries[0])),
+            Some(Reply::Refused { error, is_input: true, .. }) => Err(refused(&error)),
             _ => session.under.facts(path).map(of_under),
         }
     }
@@ -184,6 +186,11 @@ pub fn path_of(uri: &str) -> io::Result<StorePath> {
         let text = error.message.trim_start_matches("store: ").to_owned();
         io::Error::new(ErrorKind::InvalidInput, text)
     })
+}
+
+/// What a store refuses though the under level may have a file: the one of that name is elsewhere.
+fn refused(error: &str) -> io::Error {
+    io::Error::other(error.trim_start_matches("store: ").to_owned())
 }
 
 /// The connection that a path falls to.

@@ -146,7 +146,7 @@ impl RunningStore {
     }
 
     /// Bytes of blocks that came from other stores.
-    pub fn from_peers(&self) -> u64 {
+    pub fn read_from_peers(&self) -> u64 {
         let members = self.peers()["members"].as_array().unwrap().clone();
         members.iter().map(|member| member["read_bytes"].as_u64().unwrap()).sum()
     }
