@@ -75,7 +75,8 @@ def test_two_cells_alone_hold_it_as_often(noise: Noise) -> None:
 
 def test_cells_that_scatter_alike_make_intervals_narrower() -> None:
     draw = random.Random(2)
-    alone, together = [], []
+    alone: list[float] = []
+    together: list[float] = []
     for _ in range(100):
         cells = study(normal, draw, 3)
         for known, widths in ((NONE, alone), (usual(cells), together)):
@@ -136,5 +137,5 @@ def test_students_factor_is_that_of_tables() -> None:
     table |= {30: 2.042}
     for free, factor_of_table in table.items():
         assert student(free) == pytest.approx(factor_of_table, abs=0.004)
-    for free in (1.5, 2.5, 3.5, 4.5):
-        assert student(int(free) + 1) < student(free) < student(int(free))
+    for below in range(1, 5):
+        assert student(below + 1) < student(below + 0.5) < student(below)

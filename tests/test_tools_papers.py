@@ -166,8 +166,8 @@ def test_a_kept_result_is_judged_by_the_claims_of_today(tmp_path: Path) -> None:
     table = 'name = "size"\nlevels = [{ name = "1", value = 1 }, { name = "2", value = 2 }]'
     study = CLAIM.replace("[[claim]]", f"[[factor]]\n{table}\n\n[[claim]]")
     slow = [{"levels": {"size": name}, "measures": {"work": [int(name)] * 3}} for name in "12"]
-    result = {"name": "one", "views": [], "factors": [levels], "cells": slow}
     file = {"factor": [levels], "claim": [JUDGED]}
+    result: dict[str, Any] = {"name": "one", "views": [], "factors": [levels], "cells": slow}
     root = tree(tmp_path, study=study, file=file, **result)
     kept = root / "studies/results/one.json"
     (root / "studies/one.toml").write_text(study.replace('"rises"', '"falls"'))
