@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 use cuesta_core::Result;
 use cuesta_core::cpu::fastest;
@@ -13,9 +14,10 @@ use cuesta_input::matrix::ExpressionMatrix;
 use cuesta_input::names::GENES_FILE;
 use cuesta_input::pair_matrix::{MaskKind, Need, PairMatrix, pack_flags, rank_of};
 use cuesta_input::row::Row;
-use cuesta_runtime::parallel;
+use cuesta_runtime::parallel::{self, lock};
 
 use super::load::audited;
+use super::products::{BLOCK, Rows};
 use super::rows::{RowScan, announce};
 use super::scan::{Seen, rows_of_answer};
 use super::text::line::{Notation, WrittenRow};
@@ -34,6 +36,8 @@ const METHOD: &str = "every pair of genes computed again, one by one, in double 
 const ROUNDING: f64 = 0.5 + 1e-3;
 /// Bytes of a row of the answer in memory.
 const ROW_BYTES: u64 = 32;
+/// Genes that a thread makes ready at a time.
+const READY_GENES: usize = 64;
 
 /// Verifies `correlate`. The score of a row is right when it is the plainly computed one, rounded;
 /// a row is missing when the plainly computed score is at or above the threshold. Two different
@@ -68,7 +72,7 @@ pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
     let genes = matrix.genes.len() as u64;
     let room = (context.budget.limit_bytes() / 4).max(1);
     let passes = (found.count * ROW_BYTES).div_ceil(room).max(1);
-    let plain = Plain::new(&matrix, &params);
+    let plain = Plain::new(&matrix, &params, context.request.threads)?;
     let (samples, pairs_in) = (matrix.samples.len() as u64, pairs_of(genes as u32));
     context.progress.expect(samples * pairs_in);
     let mut expected = Seen::default();
@@ -166,70 +170,124 @@ struct Plain<'a> {
     spearman: bool,
     min_samples: usize,
     min_abs: Micro,
-    /// Centred and scaled values of the genes that lack none; empty for the others.
-    units: Vec<Vec<f64>>,
+    /// Centred and scaled values of the genes that lack none and vary; zeros of the others.
+    units: Rows,
+    /// Which genes those are.
+    is_unit: Vec<bool>,
 }
 
 impl<'a> Plain<'a> {
-    fn new(matrix: &'a ExpressionMatrix, params: &CorrelateParams) -> Self {
+    fn new(matrix: &'a ExpressionMatrix, params: &CorrelateParams, threads: usize) -> Result<Self> {
         let spearman = params.method == Correlation::Spearman;
-        let units = (0..matrix.genes.len()).map(|gene| {
-            let values = matrix.row(gene);
-            if values.iter().any(|value| value.is_nan()) {
-                return Vec::new();
+        let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
+        let mut units = Rows::zeros(genes, samples);
+        let mut is_unit = vec![false; genes];
+        let (parts, width) = units.parts(READY_GENES);
+        let parts = parts.zip(is_unit.chunks_mut(READY_GENES)).map(Mutex::new);
+        let parts: Vec<_> = parts.collect();
+        let work = |_: &mut (), part: usize| {
+            let (rows, are_units) = &mut *lock(&parts[part]);
+            let ready = rows.chunks_mut(width).zip(are_units.iter_mut());
+            for (gene, (row, is_unit)) in (part * READY_GENES..).zip(ready) {
+                let values = matrix.row(gene);
+                if values.iter().any(|value| value.is_nan()) {
+                    continue;
+                }
+                if let Some(unit) = unit(if spearman { ranks(values) } else { values.to_vec() }) {
+                    row[..samples].copy_from_slice(&unit);
+                    *is_unit = true;
+                }
             }
-            unit(if spearman { ranks(values) } else { values.to_vec() }).unwrap_or_default()
-        });
-        Self {
+            Ok(())
+        };
+        parallel::run(threads, parts.len(), || (), work, |_| {})?;
+        drop(parts);
+        Ok(Self {
             matrix,
             masks: Mask::of(matrix),
             spearman,
             min_samples: params.min_samples,
             min_abs: fixed::lower_bound(params.min_abs_score),
-            units: units.collect(),
-        }
+            units,
+            is_unit,
+        })
     }
 
     /// The rows that the answer must have for the first genes (from 0) in `genes`.
     fn rows(&self, task: &Task<'_>, genes: Range<u64>) -> Result<Seen> {
-        let first = genes.start as usize;
         let samples = self.matrix.samples.len() as u64;
-        let work = |seen: &mut Seen, number: usize| {
-            let gene1 = (first + number) as u32 + 1;
-            if task.sampled.sampled_gene(gene1) {
-                self.rows_of_gene(gene1, task, seen);
-            }
-            task.context.progress.advance(samples * u64::from(gene1 - 1))
+        let is_sampled = |&gene: &usize| task.sampled.sampled_gene(gene as u32 + 1);
+        let mut sampled: Vec<usize> =
+            (genes.start as usize..genes.end as usize).filter(is_sampled).collect();
+        // Those with the most pairs first, so that all threads end together.
+        sampled.reverse();
+        let blocks: Vec<&[usize]> = sampled.chunks(BLOCK).collect();
+        let pairs = |genes: &[usize]| genes.iter().map(|&gene| gene as u64).sum::<u64>();
+        let work = |(seen, products): &mut (Seen, Vec<f64>), number: usize| {
+            self.rows_of_genes(blocks[number], task, (seen, products));
+            task.context.progress.advance(samples * pairs(blocks[number]))
         };
-        let count = (genes.end - genes.start) as usize;
+        let make = || (Seen::default(), vec![0.0; BLOCK * BLOCK]);
         let threads = task.context.request.threads;
-        let parts = parallel::run(threads, count, Seen::default, work, |_| {})?;
-        Ok(parts.into_iter().fold(Seen::default(), Seen::merge))
+        let parts = parallel::run(threads, blocks.len(), make, work, |_| {})?;
+        let all = (genes.start..genes.end).sum::<u64>();
+        task.context.progress.advance(samples * (all - pairs(&sampled)))?;
+        Ok(parts.into_iter().map(|(seen, _)| seen).fold(Seen::default(), Seen::merge))
     }
 
-    fn rows_of_gene(&self, gene1: u32, task: &Task<'_>, seen: &mut Seen) {
+    /// Of at most [`BLOCK`] genes, counted from 0, the highest first.
+    fn rows_of_genes(
+        &self,
+        genes: &[usize],
+        task: &Task<'_>,
+        (seen, products): (&mut Seen, &mut [f64]),
+    ) {
         let mut symbols = vec![b'1'; self.matrix.samples.len()];
-        let mut next = match gene1 {
-            1 => 0,
-            _ => task.given.partition_point(|&(rank, _)| rank < rank_of(gene1, 1)),
-        };
-        for gene2 in 1..gene1 {
-            let rank = rank_of(gene1, gene2);
-            let given = task.given.get(next).filter(|row| row.0 == rank).map(|row| row.1);
-            next += usize::from(given.is_some());
-            let exact = self.score(gene1 as usize - 1, gene2 as usize - 1);
-            let Some(micro) = exact.and_then(|score| self.expected(score * 1e6, given)) else {
-                continue;
-            };
-            let pair = Match { gene1, gene2, micro };
-            let missing = self.masks.fill(&pair, &mut symbols);
-            let row = row_of(&pair, missing, &symbols);
-            seen.add(task.key, &WrittenRow { row, notation: Notation::Canonical });
+        let before = |rank| task.given.partition_point(|&(other, _)| other < rank);
+        // What the answer has of the pairs of each gene.
+        let mut given: Vec<&[(u64, Micro)]> = genes
+            .iter()
+            .map(|&gene| {
+                &task.given[before(pairs_of(gene as u32))..before(pairs_of(gene as u32 + 1))]
+            })
+            .collect();
+        let is_enough = self.matrix.samples.len() >= self.min_samples;
+        let is_any = is_enough && genes.iter().any(|&gene| self.is_unit[gene]);
+        for first in (0..genes.first().copied().unwrap_or(0)).step_by(BLOCK) {
+            let others = first..genes[0].min(first + BLOCK);
+            if is_any && self.is_unit[others.clone()].contains(&true) {
+                self.units.products(genes, others.clone(), products);
+            }
+            for ((&gene, given), products) in
+                genes.iter().zip(&mut given).zip(products.chunks(BLOCK))
+            {
+                let pairs = (others.start..others.end.min(gene)).zip(products);
+                for (other, &product) in pairs {
+                    let rank = pairs_of(gene as u32) + other as u64;
+                    let left = *given;
+                    let row = left.split_first().filter(|(row, _)| row.0 == rank);
+                    let micro = row.map(|(row, after)| {
+                        *given = after;
+                        row.1
+                    });
+                    let exact = self.score((gene, other), product);
+                    let Some(micro) = exact.and_then(|exact| self.expected(exact * 1e6, micro))
+                    else {
+                        continue;
+                    };
+                    let (gene1, gene2) = (gene as u32 + 1, other as u32 + 1);
+                    let pair = Match { gene1, gene2, micro };
+                    let missing = self.masks.fill(&pair, &mut symbols);
+                    let row = row_of(&pair, missing, &symbols);
+                    seen.add(task.key, &WrittenRow { row, notation: Notation::Canonical });
+                }
+            }
         }
     }
 
     /// The score that the answer must have, in millionths, or none; where rounding may go either
     /// way, what the answer says is right.
+    #[inline(always)]
     fn expected(&self, exact: f64, given: Option<Micro>) -> Option<Micro> {
         let least = f64::from(self.min_abs);
         match given {
@@ -241,15 +299,21 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// The correlation of two genes, counted from 0, if it has one.
-    fn score(&self, gene1: usize, gene2: usize) -> Option<f64> {
-        let (a, b) = (self.matrix.row(gene1), self.matrix.row(gene2));
-        let (x, y) = (&self.units[gene1], &self.units[gene2]);
-        let complete = |gene: usize| self.masks.is_complete(gene);
-        if complete(gene1) && complete(gene2) {
-            let scored = a.len() >= self.min_samples && !x.is_empty() && !y.is_empty();
-            return scored.then(|| dot(x, y));
+    /// The correlation of two genes, counted from 0, if it has one; `product` is that of their
+    /// units.
+    #[inline(always)]
+    fn score(&self, (gene1, gene2): (usize, usize), product: f64) -> Option<f64> {
+        if self.is_unit[gene1] && self.is_unit[gene2] {
+            return (self.matrix.samples.len() >= self.min_samples).then_some(product);
         }
+        let complete = |gene: usize| self.masks.is_complete(gene);
+        if complete(gene1) && complete(gene2) { None } else { self.partial_score(gene1, gene2) }
+    }
+
+    /// That of two genes one of which lacks a value.
+    #[inline(never)]
+    fn partial_score(&self, gene1: usize, gene2: usize) -> Option<f64> {
+        let (a, b) = (self.matrix.row(gene1), self.matrix.row(gene2));
         let common = a.iter().zip(b).filter(|(a, b)| !a.is_nan() && !b.is_nan());
         let (a, b): (Vec<f64>, Vec<f64>) = common.unzip();
         if a.len() < self.min_samples {

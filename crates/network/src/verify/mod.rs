@@ -18,6 +18,7 @@ pub mod louvain;
 pub mod matching;
 pub mod names;
 pub mod powers;
+mod products;
 pub mod propagation;
 pub mod rows;
 pub mod scan;
