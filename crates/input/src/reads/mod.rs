@@ -1,10 +1,11 @@
 //! Reads from FASTQ and FASTA files, plain or gzipped, given out in batches to many threads.
 
+mod blocks;
 pub mod shares;
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
@@ -14,10 +15,13 @@ use needletail::{FastxReader, parse_fastx_reader};
 use serde::{Deserialize, Serialize};
 
 use crate::storage::{self, Input};
+use blocks::{BlockCut, RecordBlocks};
 
 const OPERATION: &str = "input.reads";
 /// Bases of a batch; the read that exceeds it is the last one.
 const BATCH_BASES: usize = 1 << 20;
+/// Bytes of a block of plain FASTQ.
+const BLOCK_BYTES: usize = 1 << 20;
 /// Of gzipped reads a byte stands for about so many.
 const GZIP_TIMES: u64 = 4;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -30,6 +34,8 @@ pub struct ReadBatch {
     text_bytes: u64,
     source: usize,
     first: u64,
+    /// A block of each file that it was read from.
+    texts: Vec<Vec<u8>>,
 }
 
 impl ReadBatch {
@@ -86,10 +92,25 @@ struct Source {
 }
 
 struct Opened {
-    /// None once the source has ended.
-    readers: Vec<Box<dyn FastxReader>>,
+    records: Records,
     /// Groups so far, of so many reads of each file.
     given: u64,
+    /// What is wrong with it, once that is known.
+    fault: Option<Error>,
+}
+
+/// What finds records.
+enum Records {
+    /// A parser for each file, of whatever it is; none once the source has ended.
+    Parsed(Vec<Box<dyn FastxReader>>),
+    /// RecordBlocks of plain FASTQ, in which each thread finds them by itself.
+    Cut(RecordBlocks),
+}
+
+impl Records {
+    fn opened(self) -> Mutex<Opened> {
+        Mutex::new(Opened { records: self, given: 0, fault: None })
+    }
 }
 
 impl Reads {
@@ -98,6 +119,10 @@ impl Reads {
     /// # Errors
     /// `Input` for a file that is empty, neither FASTA nor FASTQ, or without its mate; `System`.
     pub fn open(paths: &[PathBuf], pairing: Pairing) -> Result<Self> {
+        Self::open_in(paths, pairing, BLOCK_BYTES)
+    }
+
+    fn open_in(paths: &[PathBuf], pairing: Pairing, block_bytes: usize) -> Result<Self> {
         let files = if pairing == Pairing::InTwoFiles { 2 } else { 1 };
         let each = if pairing == Pairing::InTurn { 2 } else { 1 };
         let source = |paths: &[PathBuf]| {
@@ -105,9 +130,11 @@ impl Reads {
                 let text = format!("{} has no mate; give the files two by two", paths[0].display());
                 return Err(Error::input(OPERATION, text));
             }
-            let readers = paths.iter().map(|path| open(path)).collect::<Result<_>>()?;
-            let opened = Mutex::new(Opened { readers, given: 0 });
-            Ok(Source { paths: paths.to_vec(), each, opened })
+            let records = match blocks::fastq(paths)? {
+                Some(inputs) => Records::Cut(RecordBlocks::new(inputs, each, block_bytes)),
+                None => Records::Parsed(parsers(paths)?),
+            };
+            Ok(Source { paths: paths.to_vec(), each, opened: records.opened() })
         };
         Ok(Self { sources: paths.chunks(files).map(source).collect::<Result<_>>()? })
     }
@@ -134,7 +161,7 @@ impl Reads {
             let reader = parse_fastx_reader(file.take(end - start).chain(after));
             readers.push(reader.map_err(|error| refusal(path, 0, &error))?);
         }
-        let opened = Mutex::new(Opened { readers, given: 0 });
+        let opened = Records::Parsed(readers).opened();
         Ok(Self { sources: vec![Source { paths: vec![path.to_owned()], each: 1, opened }] })
     }
 
@@ -145,13 +172,13 @@ impl Reads {
     pub fn next(&self, batch: &mut ReadBatch) -> Result<bool> {
         for waits in [false, true] {
             for (index, source) in self.sources.iter().enumerate() {
-                let mut opened = match source.opened.try_lock() {
+                let opened = match source.opened.try_lock() {
                     Ok(opened) => opened,
                     Err(TryLockError::WouldBlock) if !waits => continue,
                     Err(_) => lock(&source.opened),
                 };
                 (batch.source, batch.first) = (index, opened.given);
-                if source.fill(&mut opened, batch)? {
+                if source.fill(opened, batch)? {
                     return Ok(true);
                 }
             }
@@ -180,13 +207,65 @@ impl Source {
         self.paths.len() * self.each
     }
 
-    fn fill(&self, opened: &mut Opened, batch: &mut ReadBatch) -> Result<bool> {
+    fn fill(&self, mut opened: MutexGuard<'_, Opened>, batch: &mut ReadBatch) -> Result<bool> {
         batch.bases.clear();
         batch.ends.clear();
         batch.text_bytes = 0;
-        while batch.bases.len() < BATCH_BASES && !opened.readers.is_empty() {
+        if let Some(fault) = &opened.fault {
+            return Err(fault.clone());
+        }
+        let Opened { records, given, .. } = &mut *opened;
+        let groups = match records {
+            Records::Parsed(readers) => return self.parse(readers, given, batch),
+            Records::Cut(blocks) => match blocks.cut(&mut batch.texts) {
+                Ok(BlockCut::End) => return Ok(false),
+                Ok(BlockCut::Groups(groups)) => groups,
+                Ok(BlockCut::Fault) | Err(_) => return Err(self.fault(&mut opened)),
+            },
+        };
+        *given += groups;
+        drop(opened);
+        let ReadBatch { texts, bases, ends, text_bytes, .. } = batch;
+        *text_bytes = texts.iter().map(|text| text.len() as u64).sum();
+        if blocks::parse(texts, (self.each, groups), (bases, ends)) {
+            return Ok(true);
+        }
+        Err(self.fault(&mut lock(&self.opened)))
+    }
+
+    /// What is wrong with the first record that is no record: of the whole source, which blocks do
+    /// not see. The same for any number of threads.
+    fn fault(&self, opened: &mut Opened) -> Error {
+        let fault = opened.fault.take().unwrap_or_else(|| match self.parse_all() {
+            Err(fault) => fault,
+            Ok(()) => {
+                let text = format!("{} changed while it was read; try again", self.names());
+                Error::input(OPERATION, text)
+            }
+        });
+        opened.fault = Some(fault.clone());
+        fault
+    }
+
+    fn parse_all(&self) -> Result<()> {
+        let (mut readers, mut given) = (parsers(&self.paths)?, 0);
+        let mut batch = ReadBatch::default();
+        while self.parse(&mut readers, &mut given, &mut batch)? {
+            batch.bases.clear();
+            batch.ends.clear();
+        }
+        Ok(())
+    }
+
+    fn parse(
+        &self,
+        readers: &mut Vec<Box<dyn FastxReader>>,
+        given: &mut u64,
+        batch: &mut ReadBatch,
+    ) -> Result<bool> {
+        while batch.bases.len() < BATCH_BASES && !readers.is_empty() {
             let mut ended = 0;
-            for (path, reader) in self.paths.iter().zip(&mut opened.readers) {
+            for (path, reader) in self.paths.iter().zip(readers.iter_mut()) {
                 for within in 0..self.each as u64 {
                     match reader.next() {
                         Some(Ok(record)) => {
@@ -195,7 +274,7 @@ impl Source {
                             batch.text_bytes += record.all().len() as u64 + 1;
                         }
                         Some(Err(error)) => {
-                            let before = opened.given * self.each as u64 + within;
+                            let before = *given * self.each as u64 + within;
                             return Err(refusal(path, before, &error));
                         }
                         None => ended += 1,
@@ -203,25 +282,29 @@ impl Source {
                 }
             }
             if ended == 0 {
-                opened.given += 1;
+                *given += 1;
             } else if ended == self.group() {
-                opened.readers.clear();
+                readers.clear();
             } else {
-                return Err(self.odd(opened.given));
+                return Err(self.odd(*given));
             }
         }
         Ok(!batch.is_empty())
     }
 
+    fn names(&self) -> String {
+        let names: Vec<String> = self.paths.iter().map(|path| path.display().to_string()).collect();
+        names.join(" and ")
+    }
+
     /// A read has no mate after so many pairs.
     fn odd(&self, pairs: u64) -> Error {
-        let names: Vec<String> = self.paths.iter().map(|path| path.display().to_string()).collect();
         let what = if self.each == 1 {
             format!("do not have equally many reads: one ends after {pairs}")
         } else {
             format!("has an odd number of reads: the last, after {pairs} pairs, has no mate")
         };
-        Error::input(OPERATION, format!("{} {what}; obtain it again", names.join(" and ")))
+        Error::input(OPERATION, format!("{} {what}; obtain it again", self.names()))
     }
 }
 
@@ -250,16 +333,25 @@ pub fn input_bytes(paths: &[PathBuf]) -> Result<u64> {
     paths.iter().map(size).sum()
 }
 
-fn open(path: &Path) -> Result<Box<dyn FastxReader>> {
+/// A file from its beginning, and its first two bytes.
+fn started(path: &Path) -> Result<(Box<dyn Read + Send>, Vec<u8>)> {
     let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
     let mut file = Input::open(path).map_err(failed)?;
     let mut start = Vec::new();
     (&mut file).take(2).read_to_end(&mut start).map_err(failed)?;
+    Ok((Box::new(std::io::Cursor::new(start.clone()).chain(file)), start))
+}
+
+fn parsers(paths: &[PathBuf]) -> Result<Vec<Box<dyn FastxReader>>> {
+    paths.iter().map(|path| open(path)).collect()
+}
+
+fn open(path: &Path) -> Result<Box<dyn FastxReader>> {
+    let (whole, start) = started(path)?;
     if start.is_empty() {
         let text = format!("{} is empty; give FASTQ or FASTA", path.display());
         return Err(Error::input(OPERATION, text));
     }
-    let whole = std::io::Cursor::new(start.clone()).chain(file);
     let reader = if start == GZIP_MAGIC {
         parse_fastx_reader(MultiGzDecoder::new(whole))
     } else {
@@ -292,4 +384,93 @@ fn refusal(path: &Path, given: u64, error: &ParseError) -> Error {
     let text =
         format!("{}, record {}, line {}: {what}", path.display(), given + 1, error.position.line);
     Error::input(OPERATION, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cuesta_testkit::reads::reads_text;
+    use proptest::prelude::*;
+
+    type Found = (Vec<Vec<u8>>, Vec<u64>, Option<String>);
+
+    /// All reads, which records they are, and the error at the end.
+    fn found(paths: &[PathBuf], pairing: Pairing, block_bytes: Option<usize>) -> Found {
+        let mut all = Found::default();
+        let reads = Reads::open_in(paths, pairing, block_bytes.unwrap_or(1)).unwrap();
+        if block_bytes.is_none() {
+            for source in &reads.sources {
+                lock(&source.opened).records = Records::Parsed(parsers(&source.paths).unwrap());
+            }
+        }
+        let mut batch = ReadBatch::default();
+        loop {
+            match reads.next(&mut batch) {
+                Ok(true) => {
+                    all.1.extend((0..batch.len()).map(|read| reads.place(&batch, read).1));
+                    all.0.extend(batch.reads().map(<[u8]>::to_vec));
+                }
+                Ok(false) => {
+                    assert_eq!(reads.given(), all.0.len() as u64);
+                    return all;
+                }
+                Err(error) => {
+                    if block_bytes.is_some() {
+                        // Whoever comes next is told the same.
+                        assert_eq!(reads.next(&mut batch).unwrap_err().message, error.message);
+                    }
+                    all.2 = Some(error.message);
+                    return all;
+                }
+            }
+        }
+    }
+
+    fn records() -> impl Strategy<Value = Vec<(String, String)>> {
+        prop::collection::vec(("[ACGTN]{0,12}", "[@+>I]{12}"), 1..14)
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_have_the_records_of_a_parser_and_its_errors(
+            [reads, more] in [records(), records()],
+            changes in
+                prop::collection::vec((any::<prop::sample::Index>(), 0..3, "[\r\n@+A]"), 0..3),
+            [windows, both, equal] in any::<[bool; 3]>(),
+            (ending, block_bytes) in (0usize..5, 1usize..300),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let mut text = reads_text(&reads, false, windows).into_bytes();
+            match ending {
+                0 => drop(text.pop()),
+                1 => text.extend(b"\n\r\n"),
+                2 => text.extend(b"\n\n\n\n"),
+                _ => {}
+            }
+            for (place, kind, letter) in changes {
+                let place = 1 + place.index(text.len() - 1);
+                match kind {
+                    0 => drop(text.remove(place)),
+                    1 => text.insert(place, letter.as_bytes()[0]),
+                    _ => text.truncate(place + 1),
+                }
+                text.extend(b"@" .iter().take(2usize.saturating_sub(text.len())));
+            }
+            let more = reads_text(if equal { &reads } else { &more }, false, false);
+            let paths = ["one", "two"].map(|name| folder.path().join(name));
+            std::fs::write(&paths[0], text).unwrap();
+            std::fs::write(&paths[1], more).unwrap();
+            let (paths, pairing) = match both {
+                true => (&paths[..], Pairing::InTwoFiles),
+                false if equal => (&paths[..], Pairing::InTurn),
+                false => (&paths[..], Pairing::None),
+            };
+            let blocks = found(paths, pairing, Some(block_bytes));
+            let parsed = found(paths, pairing, None);
+            prop_assert_eq!(&blocks.2, &parsed.2);
+            if blocks.2.is_none() {
+                prop_assert_eq!(blocks, parsed);
+            }
+        }
+    }
 }

@@ -1,0 +1,194 @@
+//! Plain FASTQ in blocks of whole records: one thread after the other reads a block and counts its
+//! lines, and finds the records in it while others read.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use cuesta_core::Result;
+use memchr::{memchr, memchr_iter, memrchr};
+
+use super::started;
+
+const LINES: usize = 4;
+
+/// Files of FASTQ, whose records are cut off in groups: so many of each file.
+pub(super) struct RecordBlocks {
+    files: Vec<Text>,
+    each: usize,
+    block_bytes: usize,
+}
+
+/// Files that are all plain FASTQ.
+///
+/// # Errors
+/// `System`.
+pub(super) fn fastq(paths: &[PathBuf]) -> Result<Option<Vec<Box<dyn Read + Send>>>> {
+    let mut inputs = Vec::new();
+    for path in paths {
+        let (whole, start) = started(path)?;
+        if start.len() < 2 || start[0] != b'@' {
+            return Ok(None);
+        }
+        inputs.push(whole);
+    }
+    Ok(Some(inputs))
+}
+
+/// A file, and what was read of it and not cut off.
+struct Text {
+    input: Box<dyn Read + Send>,
+    bytes: Vec<u8>,
+    /// Lines in it.
+    lines: usize,
+    is_ended: bool,
+}
+
+/// What was cut off.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum BlockCut {
+    /// So many groups, one text a file.
+    Groups(u64),
+    /// Nothing is left.
+    End,
+    /// What is left is no group.
+    Fault,
+}
+
+impl RecordBlocks {
+    /// Groups of `each` records of each file, cut off in about `block_bytes`.
+    pub(super) fn new(inputs: Vec<Box<dyn Read + Send>>, each: usize, block_bytes: usize) -> Self {
+        let text = |input| Text { input, bytes: Vec::new(), lines: 0, is_ended: false };
+        Self { files: inputs.into_iter().map(text).collect(), each, block_bytes }
+    }
+
+    /// Cuts off the next groups by their lines, whatever these are.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(super) fn cut(&mut self, texts: &mut Vec<Vec<u8>>) -> io::Result<BlockCut> {
+        texts.resize_with(self.files.len(), Vec::new);
+        let group_lines = LINES * self.each;
+        let mut wanted = self.block_bytes.div_ceil(self.files.len());
+        loop {
+            let mut groups = usize::MAX;
+            for file in &mut self.files {
+                file.read_until(wanted)?;
+                groups = groups.min(file.lines / group_lines);
+            }
+            if groups > 0 {
+                let files = self.files.iter_mut().zip(texts);
+                files.for_each(|(file, text)| file.cut(groups * group_lines, text));
+                return Ok(BlockCut::Groups(groups as u64));
+            }
+            if self.files.iter().all(|file| file.is_ended || file.lines >= group_lines) {
+                let is_empty = |file: &Text| file.is_ended && file.bytes.is_empty();
+                return Ok(if self.files.iter().all(is_empty) {
+                    BlockCut::End
+                } else {
+                    BlockCut::Fault
+                });
+            }
+            wanted *= 2;
+        }
+    }
+}
+
+impl Text {
+    /// Reads until there are so many bytes, or the file ends.
+    fn read_until(&mut self, size_bytes: usize) -> io::Result<()> {
+        let more = size_bytes.saturating_sub(self.bytes.len());
+        if self.is_ended || more == 0 {
+            return Ok(());
+        }
+        self.bytes.reserve(more);
+        let count = (&mut self.input).take(more as u64).read_to_end(&mut self.bytes)?;
+        if count < more {
+            self.is_ended = true;
+            self.end();
+        }
+        self.lines = lines(&self.bytes);
+        Ok(())
+    }
+
+    /// The last line may lack its end, and blank lines may follow.
+    fn end(&mut self) {
+        let count = lines(&self.bytes);
+        let whole = place_after(&self.bytes, (count, count - count % LINES));
+        let mut rest = self.bytes[whole..].split(|&byte| byte == b'\n');
+        if count % LINES == LINES - 1 {
+            self.bytes.push(b'\n');
+        } else if rest.all(|line| line.is_empty() || line == b"\r") {
+            self.bytes.truncate(whole);
+        }
+    }
+
+    /// Moves so many lines to `text`.
+    fn cut(&mut self, count: usize, text: &mut Vec<u8>) {
+        let place = place_after(&self.bytes, (self.lines, count));
+        self.lines -= count;
+        text.clear();
+        std::mem::swap(text, &mut self.bytes);
+        self.bytes.extend_from_slice(&text[place..]);
+        text.truncate(place);
+    }
+}
+
+fn lines(bytes: &[u8]) -> usize {
+    memchr_iter(b'\n', bytes).count()
+}
+
+/// Where the first `wanted` of the `count` lines end.
+fn place_after(bytes: &[u8], (count, wanted): (usize, usize)) -> usize {
+    if wanted == 0 {
+        return 0;
+    }
+    let mut end = bytes.len();
+    for _ in wanted..=count {
+        end = memrchr(b'\n', &bytes[..end]).unwrap_or(0);
+    }
+    end + 1
+}
+
+/// Appends the bases of groups of `each` records of each text in turn, and where those of each read
+/// end; false where a text is not so many groups. A text that was cut off by its lines and has a
+/// record of more lines has fewer records.
+pub(super) fn parse(
+    texts: &[Vec<u8>],
+    (each, groups): (usize, u64),
+    (bases, ends): (&mut Vec<u8>, &mut Vec<usize>),
+) -> bool {
+    let mut rests: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+    for _ in 0..groups {
+        for rest in &mut rests {
+            for _ in 0..each {
+                let Some(letters) = record(rest) else { return false };
+                bases.extend_from_slice(letters);
+                ends.push(bases.len());
+            }
+        }
+    }
+    rests.iter().all(|rest| rest.is_empty())
+}
+
+/// Takes a record off a text; its bases.
+#[inline(always)]
+fn record<'t>(text: &mut &'t [u8]) -> Option<&'t [u8]> {
+    let rest = *text;
+    let letters = memchr(b'\n', rest)? + 1;
+    let separator = letters + memchr(b'\n', &rest[letters..])? + 1;
+    let qualities = separator + memchr(b'\n', &rest[separator..])? + 1;
+    // Qualities end where the next line would be looked for, so most need no search.
+    let likely = qualities + (separator - 1 - letters);
+    let end = match rest.get(likely) {
+        Some(b'\n') => likely,
+        _ => qualities + memchr(b'\n', &rest[qualities..])?,
+    };
+    let (bases, scores) = (line(&rest[letters..separator - 1]), line(&rest[qualities..end]));
+    let is_record = rest[0] == b'@' && rest[separator] == b'+' && bases.len() == scores.len();
+    *text = &rest[end + 1..];
+    is_record.then_some(bases)
+}
+
+fn line(bytes: &[u8]) -> &[u8] {
+    bytes.strip_suffix(b"\r").unwrap_or(bytes)
+}
