@@ -1,32 +1,45 @@
 //! Writes what parallel tasks produce in the order of the tasks, with bounded memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 use cuesta_core::{Error, Result};
 
 use crate::parallel::lock;
 
-/// Bytes of finished tasks held back for the order before a worker has to wait.
+/// Bytes of tasks whose turn has not come that are held before a worker has to wait.
 const HELD_BYTES_MAX: usize = 32 << 20;
 
 /// A file that tasks write to in the order of their numbers.
 pub struct OrderedFile {
     path: PathBuf,
+    file: File,
     state: Mutex<State>,
     turn: Condvar,
 }
 
+#[derive(Default)]
 struct State {
-    file: File,
     next: usize,
-    held: BTreeMap<usize, Vec<u8>>,
+    /// Somebody writes, without the lock.
+    is_busy: bool,
+    /// What was handed over by tasks from `next` on.
+    held: BTreeMap<usize, Held>,
     held_bytes: usize,
+    /// Memory of parts that were written.
+    spare: Vec<Vec<u8>>,
     written_bytes: u64,
     failed_at: usize,
+}
+
+/// What a task handed over, and whether that was its last part.
+#[derive(Default)]
+struct Held {
+    parts: VecDeque<Vec<u8>>,
+    is_finished: bool,
 }
 
 impl OrderedFile {
@@ -37,32 +50,17 @@ impl OrderedFile {
     pub fn create(path: &Path) -> Result<Self> {
         let file = File::create(path)
             .map_err(|cause| Error::system("answer", "creating", path, &cause))?;
-        let state = State {
-            file,
-            next: 0,
-            held: BTreeMap::new(),
-            held_bytes: 0,
-            written_bytes: 0,
-            failed_at: usize::MAX,
-        };
-        Ok(Self { path: path.to_owned(), state: Mutex::new(state), turn: Condvar::new() })
+        let state = State { failed_at: usize::MAX, ..State::default() };
+        Ok(Self { path: path.to_owned(), file, state: Mutex::new(state), turn: Condvar::new() })
     }
 
-    /// Writes a part of task `task`, waiting until all tasks before it are written.
+    /// Hands over a part of task `task`, which is written once all before it is; waits where too
+    /// much waits already. Leaves `part` empty, perhaps with its memory.
     ///
     /// # Errors
     /// `System`; `Cancelled` when a task before it failed.
     pub fn write_part(&self, task: usize, part: &mut Vec<u8>) -> Result<()> {
-        let mut state = lock(&self.state);
-        while state.next != task {
-            if state.failed_at < task {
-                return Err(Error::cancelled());
-            }
-            state = self.turn.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
-        }
-        self.append(&mut state, part)?;
-        part.clear();
-        Ok(())
+        self.hand_over(task, part, false)
     }
 
     /// Hands over the last part of task `task`; it is written when its turn comes. Leaves `last`
@@ -71,25 +69,59 @@ impl OrderedFile {
     /// # Errors
     /// `System`; `Cancelled` when a task before it failed.
     pub fn finish_task(&self, task: usize, last: &mut Vec<u8>) -> Result<()> {
+        self.hand_over(task, last, true)
+    }
+
+    fn hand_over(&self, task: usize, part: &mut Vec<u8>, is_last: bool) -> Result<()> {
         let mut state = lock(&self.state);
-        if state.next != task && state.held_bytes + last.len() <= HELD_BYTES_MAX {
-            state.held_bytes += last.len();
-            state.held.insert(task, std::mem::take(last));
-            return Ok(());
-        }
-        drop(state);
-        self.write_part(task, last)?;
-        let mut state = lock(&self.state);
-        state.next += 1;
         loop {
-            let next = state.next;
-            let Some(part) = state.held.remove(&next) else { break };
-            state.held_bytes -= part.len();
-            self.append(&mut state, &part)?;
-            state.next += 1;
+            if state.next == task && !state.is_busy {
+                return self.write(state, part, is_last);
+            }
+            if state.failed_at < task {
+                return Err(Error::cancelled());
+            }
+            if state.held_bytes + part.len() <= HELD_BYTES_MAX {
+                state.held_bytes += part.len();
+                let spare = state.spare.pop().unwrap_or_default();
+                let held = state.held.entry(task).or_default();
+                held.parts.push_back(std::mem::replace(part, spare));
+                held.is_finished = is_last;
+                return Ok(());
+            }
+            state = self.turn.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
-        self.turn.notify_all();
-        Ok(())
+    }
+
+    /// Writes a part of the task whose turn it is, and whatever is next then.
+    fn write<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        part: &mut Vec<u8>,
+        is_last: bool,
+    ) -> Result<()> {
+        state = self.append(state, part)?;
+        part.clear();
+        let mut is_finished = is_last;
+        loop {
+            if is_finished {
+                state.next += 1;
+                self.turn.notify_all();
+            }
+            let next = state.next;
+            let Some(held) = state.held.get_mut(&next) else { return Ok(()) };
+            let part = held.parts.pop_front();
+            is_finished = held.is_finished && held.parts.is_empty();
+            if is_finished || part.is_none() {
+                state.held.remove(&next);
+            }
+            let Some(mut part) = part else { return Ok(()) };
+            state = self.append(state, &part)?;
+            state.held_bytes -= part.len();
+            part.clear();
+            state.spare.push(part);
+            self.turn.notify_all();
+        }
     }
 
     /// Releases the tasks that wait for `task`, which failed.
@@ -109,13 +141,20 @@ impl OrderedFile {
         Ok(state.written_bytes)
     }
 
-    fn append(&self, state: &mut State, part: &[u8]) -> Result<()> {
-        state
-            .file
-            .write_all(part)
-            .map_err(|cause| Error::system("answer", "writing", &self.path, &cause))?;
+    /// Writes without the lock, so that others hand over meanwhile.
+    fn append<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        part: &[u8],
+    ) -> Result<MutexGuard<'s, State>> {
+        state.is_busy = true;
+        drop(state);
+        let written = (&self.file).write_all(part);
+        state = lock(&self.state);
+        state.is_busy = false;
+        written.map_err(|cause| Error::system("answer", "writing", &self.path, &cause))?;
         state.written_bytes += part.len() as u64;
-        Ok(())
+        Ok(state)
     }
 }
 
@@ -209,6 +248,26 @@ mod tests {
             assert_eq!(text, expected);
             assert_eq!(size, text.len() as u64);
         }
+    }
+
+    #[test]
+    fn parts_of_later_tasks_do_not_wait_and_are_written_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let out = OrderedFile::create(&path).unwrap();
+        // On one thread, so that a wait would have no end.
+        out.write_part(1, &mut b"b1".to_vec()).unwrap();
+        out.write_part(2, &mut b"c1".to_vec()).unwrap();
+        out.write_part(1, &mut b"b2".to_vec()).unwrap();
+        out.finish_task(3, &mut b"".to_vec()).unwrap();
+        out.write_part(0, &mut b"a1".to_vec()).unwrap();
+        out.finish_task(2, &mut b"c2".to_vec()).unwrap();
+        out.finish_task(0, &mut b"a2".to_vec()).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"a1a2b1b2");
+        out.write_part(1, &mut b"b3".to_vec()).unwrap();
+        out.finish_task(1, &mut b"b4".to_vec()).unwrap();
+        assert_eq!(out.close().unwrap(), 16);
+        assert_eq!(std::fs::read(&path).unwrap(), b"a1a2b1b2b3b4c1c2");
     }
 
     /// On one thread, so that a wait would have no end.
