@@ -1,7 +1,8 @@
 //! How often the k-mers of a text were seen, as differences from place to place: a stretch of
 //! k-mers is counted at its two ends.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI8, Ordering};
 
@@ -19,7 +20,7 @@ const RANGE: i64 = 1 << i8::BITS;
 pub struct Counts<'a> {
     differences: Vec<AtomicI8>,
     /// What does not fit in a difference, by place.
-    beyond: Mutex<HashMap<usize, i64>>,
+    beyond: Mutex<BTreeMap<usize, i64>>,
     _lease: Lease<'a>,
 }
 
@@ -54,21 +55,39 @@ impl<'a> Counts<'a> {
         self.differences[place].load(Ordering::Relaxed)
     }
 
-    /// Appends the counts of the k-mers from `start` on, where a sequence begins, to before `end`,
-    /// none of them more than `most`.
-    pub fn append(&self, (start, end): (usize, usize), most: u32, counts: &mut Vec<u32>) {
-        let beyond = lock(&self.beyond);
-        let mut count = 0i64;
-        let places = start..end.min(self.differences.len());
+    /// The differences at some places added up: by so much more the k-mer after them was seen than
+    /// that before.
+    pub fn rise(&self, places: Range<usize>) -> i64 {
+        let (places, beyond) = self.within(places);
+        let near = |place: usize| i64::from(self.differences[place].load(Ordering::Relaxed));
+        places.map(near).sum::<i64>() + beyond.into_iter().map(|(_, more)| more).sum::<i64>()
+    }
+
+    /// Appends the counts of the k-mers at `places`, none of them more than `most`; the k-mer
+    /// before them, in the same sequence, was seen `before` times.
+    pub fn append(&self, places: Range<usize>, (before, most): (i64, u32), counts: &mut Vec<u32>) {
+        let all = counts.len() + places.len();
+        let (places, beyond) = self.within(places);
+        let mut beyond = beyond.into_iter().peekable();
+        let mut count = before;
         counts.extend(places.map(|place| {
             count += i64::from(self.differences[place].load(Ordering::Relaxed));
-            if !beyond.is_empty() {
-                count += beyond.get(&place).copied().unwrap_or(0);
+            if let Some((_, more)) = beyond.next_if(|&(other, _)| other == place) {
+                count += more;
             }
             count.min(i64::from(most)) as u32
         }));
         // Those that were not to be counted were not.
-        counts.resize(counts.len() + end - start.max(end.min(self.differences.len())), 0);
+        counts.resize(all, 0);
+    }
+
+    /// Those places that are counted, and what is beyond the range of differences there.
+    fn within(&self, places: Range<usize>) -> (Range<usize>, Vec<(usize, i64)>) {
+        let end = places.end.min(self.differences.len());
+        let places = places.start.min(end)..end;
+        let beyond = lock(&self.beyond);
+        let found = beyond.range(places.clone()).map(|(&place, &more)| (place, more)).collect();
+        (places, found)
     }
 }
 
@@ -88,14 +107,20 @@ mod tests {
             }
         }
         let mut found = Vec::new();
-        counts.append((0, 25), u32::MAX, &mut found);
+        counts.append(0..25, (0, u32::MAX), &mut found);
         let mut expected = vec![0; 25];
         for (stretch, times) in [(3..=9, 1000), (7..=9, 1000), (3..=4, 500)] {
             stretch.for_each(|place| expected[place] += times);
         }
         assert_eq!(found, expected);
         found.clear();
-        counts.append((3, 8), 1200, &mut found);
+        counts.append(3..8, (0, 1200), &mut found);
         assert_eq!(found, [1200, 1200, 1000, 1000, 1200]);
+        for cut in 0..25 {
+            found.clear();
+            let before = counts.rise(0..cut);
+            counts.append(cut..25, (before, u32::MAX), &mut found);
+            assert_eq!(found, expected[cut..]);
+        }
     }
 }

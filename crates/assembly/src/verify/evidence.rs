@@ -1,6 +1,7 @@
 //! K-mers by bucket: those of reads that were not found along the answer, those that the answer
 //! claims, and those that are trusted. In memory as far as the budget goes, in scratch beyond it.
 
+use std::ops::Range;
 use std::path::Path;
 
 use cuesta_core::Result;
@@ -248,10 +249,10 @@ impl Adder<'_, '_> {
         self.cutter.cut(|piece| put(piece, (chosen, k), (open, 0), |_| ()));
     }
 
-    /// Adds all k-mers of a sequence with a number, for [`SuperKmerStore::each_numbered`].
-    pub fn add_numbered(&mut self, number: u32, (text, sequence): (&Text<'_>, usize)) {
-        let (start, end) = text.range(sequence);
-        let (mut first, last) = (start, (end + 1).saturating_sub(self.k));
+    /// Adds the k-mers at some places of a text with a number, for
+    /// [`SuperKmerStore::each_numbered`].
+    pub fn add_numbered(&mut self, number: u32, text: &Text<'_>, places: Range<usize>) {
+        let (mut first, last) = (places.start, places.end);
         let (chosen, k) = (self.chosen, self.k);
         while first < last {
             let part = last.min(first + PART_BASES);
@@ -266,17 +267,18 @@ impl Adder<'_, '_> {
         }
     }
 
-    /// Adds all k-mers of a sequence with its number and the counts that `count` appends, for
-    /// [`SuperKmerStore::each_counted`]; returns the sum of the counts.
+    /// Adds the k-mers at some places of a sequence with its number and the counts that `count`
+    /// appends, for [`SuperKmerStore::each_counted`]; returns the sum of the counts.
     pub fn add_counted(
         &mut self,
         (text, sequence): (&Text<'_>, usize),
-        count: impl FnOnce((usize, usize), &mut Vec<u32>),
+        places: Range<usize>,
+        count: impl FnOnce(&mut Vec<u32>),
     ) -> u64 {
-        let (start, end) = text.range(sequence);
         self.counts.clear();
-        count((start, end + 1 - self.k), &mut self.counts);
-        let (mut first, last) = (start, end + 1 - self.k);
+        count(&mut self.counts);
+        let Range { start, end: last } = places;
+        let mut first = start;
         let (chosen, k, number) = (self.chosen, self.k, sequence as u32);
         while first < last {
             let part = last.min(first + PART_BASES);

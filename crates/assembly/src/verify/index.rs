@@ -1,5 +1,6 @@
 //! Where k-mers of a text are: one in eight by hash, and those at the ends of its sequences.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuesta_core::Result;
@@ -21,8 +22,6 @@ const SLOTS_TENTHS: usize = 16;
 const PROBES_MAX: usize = 64;
 const EMPTY: u32 = u32::MAX;
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Sequences that a thread indexes at a time.
-const SEQUENCES_AT_A_TIME: usize = 256;
 
 /// Odd bases in the middle of a k-mer, the same on both strands but for their direction.
 #[derive(Clone, Copy)]
@@ -151,12 +150,12 @@ impl<'t, 'a> Index<'t, 'a> {
         let place_bits = usize::BITS - (end + 1).leading_zeros();
         let index = Self { text, core: Core::of(k), slots, place_bits, end, _lease: lease };
         let work = |_: &mut (), task: usize| {
-            let first = task * SEQUENCES_AT_A_TIME;
-            let last = sequences.min(first + SEQUENCES_AT_A_TIME);
-            (first..last).for_each(|sequence| index.add(sequence, k));
-            Ok(())
+            text.each_in_task((task, end), |sequence, places| {
+                index.add(sequence, places, k);
+                Ok(())
+            })
         };
-        parallel::run(threads, sequences.div_ceil(SEQUENCES_AT_A_TIME), || (), work, |_| {})?;
+        parallel::run(threads, text.tasks(end), || (), work, |_| {})?;
         Ok(index)
     }
 
@@ -170,15 +169,19 @@ impl<'t, 'a> Index<'t, 'a> {
         self.core
     }
 
-    fn add(&self, sequence: usize, k: usize) {
+    fn add(&self, sequence: usize, places: Range<usize>, k: usize) {
         let (start, end) = self.text.range(sequence);
         let last = end - k;
-        self.core.each(self.text.words(), (start, last + 1), |place, core| {
-            if is_sampled(core) || place == start || place == last {
-                self.insert(place, core);
-            }
-            true
-        });
+        self.core.each(
+            self.text.words(),
+            (places.start, places.end.min(last + 1)),
+            |place, core| {
+                if is_sampled(core) || place == start || place == last {
+                    self.insert(place, core);
+                }
+                true
+            },
+        );
     }
 
     #[inline(always)]

@@ -14,8 +14,6 @@ use super::text::Text;
 use crate::kernel::internal;
 use crate::kernel::kmer::Kmer;
 
-/// Unitigs that a thread looks at before it says that it goes on.
-const UNITIGS_AT_A_TIME: usize = 256;
 /// Parts of a bucket by hash, when it must be sorted in parts.
 const PARTS_MAX: u64 = 1 << 24;
 /// The part of the free memory that all threads sort in.
@@ -43,26 +41,31 @@ impl<'j, 'a> Joints<'j, 'a> {
     /// # Errors
     /// `Input` when a block a bucket does not fit in the budget; `System`; `Cancelled`.
     pub fn divide(&self, threads: usize, (progress, amount): (&Progress, u64)) -> Result<()> {
-        let tasks = self.text.len().div_ceil(UNITIGS_AT_A_TIME);
+        let tasks = self.text.tasks(self.text.end());
         let work = |adders: &mut Option<[Adder<'j, 'a>; 2]>, task: usize| {
             let [inside, outside] = match adders {
                 Some(adders) => adders,
                 None => adders.insert([self.inside.open()?, self.outside.open()?]),
             };
-            let first = task * UNITIGS_AT_A_TIME;
-            for unitig in first..self.text.len().min(first + UNITIGS_AT_A_TIME) {
+            self.text.each_in_task((task, self.text.end()), |unitig, places| {
                 let (start, end) = self.text.range(unitig);
                 // From the first (k-1)-mer to the one after the last.
                 let (left, right) = (start, end + 2 - self.k);
-                if self.text.claim(unitig).is_marked {
+                let is_circle = self.text.claim(unitig).is_marked;
+                let first = if is_circle { left } else { left + 1 };
+                let within = places.start.max(first)..places.end.min(right - 1);
+                inside.add(self.text.words(), (within.start, within.end));
+                if places.start > left {
+                    return Ok(());
+                }
+                if is_circle {
                     self.check_circle((start, end));
-                    inside.add(self.text.words(), (left, right - 1));
                 } else {
-                    inside.add(self.text.words(), (left + 1, right - 1));
                     outside.add(self.text.words(), (left, left + 1));
                     outside.add(self.text.words(), (right - 1, right));
                 }
-            }
+                Ok(())
+            })?;
             inside.check()?;
             outside.check()?;
             progress.advance(share(amount, task, tasks))

@@ -2,7 +2,7 @@
 //! is counted in buckets, then the unitigs' own k-mers and the places where these meet are judged.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::job::Request;
@@ -46,8 +46,6 @@ const BLOCK_BYTES_MAX: u64 = 1 << 20;
 const BLOCKS: u64 = 2;
 /// The part of the free memory that is for laying reads along the answer.
 const INDEX_PART: u64 = 2;
-/// Sequences that a thread works on before it says that it goes on.
-const SEQUENCES_AT_A_TIME: usize = 256;
 
 /// What a level of the answer is proven from.
 pub struct LevelCheck<'l, 'a> {
@@ -247,21 +245,30 @@ impl<'a> LevelCheck<'_, 'a> {
         claimed: &'s SuperKmerStore<'a>,
         sums: &[AtomicU64],
     ) -> Result<()> {
-        let tasks = text.len().div_ceil(SEQUENCES_AT_A_TIME);
+        let tasks = text.tasks(text.end());
+        let before = match counts {
+            Some(counts) => self.counts_before(text, counts)?,
+            None => vec![0; tasks],
+        };
         let work = |adder: &mut Option<Adder<'s, 'a>>, task: usize| {
             let adder = match adder {
                 Some(adder) => adder,
                 None => adder.insert(claimed.open()?),
             };
-            let first = task * SEQUENCES_AT_A_TIME;
-            let last = text.len().min(first + SEQUENCES_AT_A_TIME);
-            for (unitig, all) in (first..).zip(&sums[first..last]) {
-                let sum = adder.add_counted((text, unitig), |places, found| match counts {
-                    Some(counts) => counts.append(places, COUNT_MAX, found),
-                    None => found.resize(places.1 - places.0, 0),
+            text.each_in_task((task, text.end()), |unitig, places| {
+                let (start, end) = text.range(unitig);
+                let before = if places.start > start { before[task] } else { 0 };
+                let kmers = places.start..places.end.min(end + 1 - self.k);
+                if kmers.is_empty() {
+                    return Ok(());
+                }
+                let sum = adder.add_counted((text, unitig), kmers.clone(), |found| match counts {
+                    Some(counts) => counts.append(kmers, (before, COUNT_MAX), found),
+                    None => found.resize(kmers.len(), 0),
                 });
-                all.store(sum, Ordering::Relaxed);
-            }
+                sums[unitig].fetch_add(sum, Ordering::Relaxed);
+                Ok(())
+            })?;
             adder.check()?;
             self.progress.advance(share(self.amount / 8, task, tasks))
         };
@@ -269,23 +276,54 @@ impl<'a> LevelCheck<'_, 'a> {
         adders.into_iter().flatten().try_for_each(Adder::finish)
     }
 
+    /// For each task, how often the k-mer before its places was seen, in the same unitig.
+    fn counts_before(&self, text: &Text<'a>, counts: &Counts<'a>) -> Result<Vec<i64>> {
+        let tasks = text.tasks(text.end());
+        // By how much counts rise in the last unitig of a task, and whether that begins there.
+        let rises: Vec<_> =
+            (0..tasks).map(|_| (AtomicI64::new(0), AtomicBool::new(false))).collect();
+        let work = |_: &mut (), task: usize| {
+            let mut last = None;
+            text.each_in_task((task, text.end()), |unitig, places| {
+                last = Some((unitig, places));
+                Ok(())
+            })?;
+            if let Some((unitig, places)) = last {
+                let begins = places.start == text.start(unitig);
+                rises[task].1.store(begins, Ordering::Relaxed);
+                rises[task].0.store(counts.rise(places), Ordering::Relaxed);
+            }
+            self.progress.advance(0)
+        };
+        parallel::run(self.request.threads, tasks, || (), work, |_| {})?;
+        let mut count = 0;
+        let before = rises.into_iter().map(|(rise, begins)| {
+            let before = count;
+            count = rise.into_inner() + if begins.into_inner() { 0 } else { before };
+            before
+        });
+        Ok(before.collect())
+    }
+
     /// Puts the k-mers of what is trusted into buckets, each with its weight.
     fn trust<'s>(&self, path: &std::path::Path, store: &'s SuperKmerStore<'a>) -> Result<()> {
         let text = Text::read(path, self.budget, trusted_claim)?;
-        let tasks = text.len().div_ceil(SEQUENCES_AT_A_TIME);
         let work = |adder: &mut Option<Adder<'s, 'a>>, task: usize| {
             let adder = match adder {
                 Some(adder) => adder,
                 None => adder.insert(store.open()?),
             };
-            let first = task * SEQUENCES_AT_A_TIME;
-            for sequence in first..text.len().min(first + SEQUENCES_AT_A_TIME) {
+            text.each_in_task((task, text.end()), |sequence, places| {
                 let weight = u32::try_from(text.claim(sequence).count).unwrap_or(COUNT_MAX);
-                adder.add_numbered(weight.min(COUNT_MAX), (&text, sequence));
-            }
+                let (_, end) = text.range(sequence);
+                let kmers = places.start..places.end.min((end + 1).saturating_sub(self.k));
+                adder.add_numbered(weight.min(COUNT_MAX), &text, kmers);
+                Ok(())
+            })?;
             adder.check()?;
             self.progress.advance(0)
         };
+        let tasks = text.tasks(text.end());
         let adders = parallel::run(self.request.threads, tasks, || None, work, |_| {})?;
         adders.into_iter().flatten().try_for_each(Adder::finish)
     }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
 use std::path::Path;
 
 use cuesta_core::budget::{Budget, Lease};
@@ -14,6 +15,10 @@ use crate::kernel::kmer::Base;
 use crate::kernel::sequences::Meter;
 
 const BUFFER_BYTES: usize = 1 << 18;
+/// Tasks that a text is divided into, about, and the least and most places of each.
+const TASKS: usize = 256;
+const TASK_PLACES_MIN: usize = 1 << 9;
+const TASK_PLACES_MAX: usize = 1 << 16;
 /// Places have 32 bits, and one of them is none.
 pub const PLACES_MAX: usize = u32::MAX as usize - 1;
 
@@ -127,9 +132,44 @@ impl<'a> Text<'a> {
         self.words[place / WORD_BASES] ^ self.start_bits[place / 64]
     }
 
+    /// Where the last sequence ends.
+    pub fn end(&self) -> usize {
+        self.starts[self.len()]
+    }
+
     /// Where a sequence starts, or, after the last one, where that ends.
     pub fn start(&self, index: usize) -> usize {
         self.starts[index]
+    }
+
+    /// Into how many tasks the places before `end` are divided: of many short sequences, or of a
+    /// part of a long one.
+    pub fn tasks(&self, end: usize) -> usize {
+        end.div_ceil(self.task_places())
+    }
+
+    fn task_places(&self) -> usize {
+        (self.end() / TASKS).clamp(TASK_PLACES_MIN, TASK_PLACES_MAX)
+    }
+
+    /// Calls `take` for each sequence that is in a task, with the places of it that are; none of
+    /// those from `end` on.
+    pub fn each_in_task(
+        &self,
+        (task, end): (usize, usize),
+        mut take: impl FnMut(usize, Range<usize>) -> Result<()>,
+    ) -> Result<()> {
+        let first = task * self.task_places();
+        let last = end.min(first + self.task_places());
+        let before = self.starts[..self.len()].partition_point(|&start| start <= first);
+        for sequence in before.saturating_sub(1)..self.len() {
+            let (start, end) = self.range(sequence);
+            if start >= last {
+                break;
+            }
+            take(sequence, start.max(first)..end.min(last))?;
+        }
+        Ok(())
     }
 
     /// Where a sequence starts and ends.
@@ -245,6 +285,35 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_place_is_in_one_task_and_in_its_sequence(
+            lengths in prop::collection::vec(1usize..3000, 0..12),
+            before in any::<prop::sample::Index>(),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("all.fa");
+            let lines: String =
+                lengths.iter().map(|&length| format!(">a\n{}\n", "A".repeat(length))).collect();
+            std::fs::write(&path, lines).unwrap();
+            let budget = Budget::new(1 << 24);
+            let text = Text::read(&path, &budget, |_| Some(Claim::default())).unwrap();
+            let end = before.index(text.end() + 1);
+            let mut next = 0;
+            for task in 0..text.tasks(end) {
+                text.each_in_task((task, end), |sequence, places| {
+                    assert_eq!(places.start, next);
+                    assert!(!places.is_empty());
+                    let (start, end) = text.range(sequence);
+                    assert!(start <= places.start && places.end <= end);
+                    next = places.end;
+                    Ok(())
+                }).unwrap();
+            }
+            prop_assert_eq!(next, end);
         }
     }
 
