@@ -44,6 +44,7 @@ impl<'a> Anchors<'a> {
         let bytes = paths.bases() as u64 / SAMPLE * ANCHOR_BYTES;
         let _lease = budget.take(bytes, "placing reads on contigs")?;
         let mut places = KmerMap::default();
+        places.reserve(paths.bases() / SAMPLE as usize);
         for index in 0..paths.len() {
             each_anchor(paths.codes(index).iter().copied(), |start, kmer, turned| {
                 match places.entry(kmer) {

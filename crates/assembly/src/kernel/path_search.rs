@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::kernel::glue::End;
 use crate::kernel::kmer::kmers;
-use crate::kernel::kmer::{Base, Kmer};
+use crate::kernel::kmer::{Base, Kmer, KmerMap};
 use crate::kernel::placements::{Ends, Joint, OVERLAP_MIN, Placements};
 use crate::kernel::sequences::reverse_complement;
 use crate::kernel::simplify::PathGraph;
@@ -94,30 +94,29 @@ pub fn weak(graph: &PathGraph<'_>, spanned: &[(Ends, Joint)]) -> Steps {
 }
 
 fn overlaps(graph: &PathGraph<'_>) -> Steps {
-    let longest = graph.k - 2;
-    let mut begins: HashMap<u64, Vec<(End, usize)>> = HashMap::new();
     let ends = 0..2 * graph.paths.len() as End;
+    // Of each end the k-mer that is left last: fewer than those with which others begin.
+    let mut left_by: KmerMap<u64, Vec<End>> = KmerMap::default();
     for end in ends.clone() {
-        let first = graph.first(end, longest);
-        for (place, kmer) in kmers::<u64>(&first, OVERLAP_MIN).enumerate() {
-            begins.entry(kmer).or_default().push((end, place + OVERLAP_MIN));
+        let last = graph.last(end, OVERLAP_MIN);
+        if last.len() == OVERLAP_MIN {
+            left_by.entry(u64::of(&last, OVERLAP_MIN)).or_default().push(end);
         }
     }
-    let mut found = Steps::new();
-    for end in ends {
-        let last = graph.last(end, OVERLAP_MIN);
-        if last.len() < OVERLAP_MIN {
-            continue;
-        }
-        let last = u64::of(&last, OVERLAP_MIN);
-        let mut steps: Vec<PathStep> = Vec::new();
-        for &(entered, shared) in begins.get(&last).map_or(&[][..], Vec::as_slice) {
-            if entered != end && shares(graph, end, entered, shared) {
-                steps.retain(|step| step.entered != entered);
-                steps.push(PathStep { entered, joint: Joint::Shared(shared) });
+    let mut found: Steps = left_by.values().flatten().map(|&end| (end, Vec::new())).collect();
+    for entered in ends {
+        let first = graph.first(entered, graph.k - 2);
+        for (place, kmer) in kmers::<u64>(&first, OVERLAP_MIN).enumerate() {
+            let shared = place + OVERLAP_MIN;
+            for &end in left_by.get(&kmer).map_or(&[][..], Vec::as_slice) {
+                if entered != end && shares(graph, end, entered, shared) {
+                    let steps = found.entry(end).or_default();
+                    // One of fewer bases was found just before.
+                    steps.retain(|step| step.entered != entered);
+                    steps.push(PathStep { entered, joint: Joint::Shared(shared) });
+                }
             }
         }
-        found.insert(end, steps);
     }
     found
 }
