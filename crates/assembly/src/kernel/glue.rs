@@ -14,14 +14,14 @@ pub type End = u32;
 /// No end.
 pub const NOWHERE: End = End::MAX;
 /// Most sequences whose ends have numbers.
-const SEQUENCES_MAX: usize = (End::MAX / 2) as usize;
+pub const SEQUENCES_MAX: usize = (End::MAX / 2) as usize;
 
 /// A sequence in a chain, and whether it is read backwards.
-type Link = (usize, bool);
+pub type Link = (usize, bool);
 
 /// Calls `found` for each chain of sequences, with whether it is a circle. `partner` has the end
 /// that each end is joined to; sequences for which `alive` is false are passed over.
-fn chains(
+pub fn chains(
     partner: &[End],
     alive: impl Fn(usize) -> bool,
     mut found: impl FnMut(&[Link], bool) -> Result<()>,
@@ -93,80 +93,91 @@ fn close(codes: &mut Vec<Base>, k: usize) {
     }
 }
 
-/// Joins fragments into unitigs: two that are open at the same k-mer share it.
+/// Whether a fragment is the end of a chain whose other end is not before it; fills `chain`.
 ///
 /// # Errors
-/// `Input` when the unitigs do not fit in the budget.
-pub fn unitigs<'a, K: Kmer>(
-    fragments: &Fragments<'_>,
-    k: usize,
-    budget: &'a Budget,
-) -> Result<Paths<'a>> {
-    let _lease = budget.take(
-        (fragments.len() * (2 * size_of::<End>() + size_of::<(K, End)>())) as u64,
-        "joining the fragments of unitigs",
-    )?;
-    let partner = partners::<K>(fragments, k)?;
-    let mut paths = Paths::new(budget, "the unitigs");
-    let mut codes = Vec::new();
-    chains(
-        &partner,
-        |_| true,
-        |chain, closed| {
-            let circular = closed || (chain.len() == 1 && fragments.facts(chain[0].0).circular);
-            let overlap = if closed { k } else { k - 1 };
-            if circular && !closed {
-                joined(fragments, chain, (overlap, k, true), &mut codes);
-            } else {
-                joined(fragments, chain, (k, k, circular), &mut codes);
-            }
-            let joints = if closed { chain.len() } else { chain.len() - 1 };
-            let twice: u64 = chain[..joints]
-                .iter()
-                .map(|&(index, turned)| {
-                    let piece = fragments.facts(index);
-                    u64::from(if turned { piece.first_count } else { piece.last_count })
-                })
-                .sum();
-            let sum: u64 = chain.iter().map(|&(index, _)| fragments.facts(index).count_sum).sum();
-            let merges = chain.iter().map(|&(index, _)| fragments.facts(index).merges).sum();
-            paths.push(PathSummary { count_sum: sum - twice, circular, merges }, |all| {
-                all.extend_from_slice(&codes)
-            })
-        },
-    )?;
-    Ok(paths)
+/// A defect, where `partner` is not mutual.
+pub fn is_first_of_chain(partner: &[End], start: usize, chain: &mut Vec<Link>) -> Result<bool> {
+    let free = |side: usize| partner[2 * start + side] == NOWHERE;
+    chain.clear();
+    if !free(0) && !free(1) {
+        return Ok(false);
+    }
+    let (mut at, mut turned) = (start, !free(0));
+    loop {
+        chain.push((at, turned));
+        let next = partner[2 * at + usize::from(!turned)];
+        if next == NOWHERE {
+            return Ok(at >= start);
+        }
+        (at, turned) = ((next / 2) as usize, next % 2 == 1);
+        if chain.len() > partner.len() {
+            return Err(internal("two chains meet"));
+        }
+    }
 }
 
-/// Finds for each open end the one that is open at the same k-mer.
-fn partners<K: Kmer>(fragments: &Fragments<'_>, k: usize) -> Result<Vec<End>> {
-    if fragments.len() > SEQUENCES_MAX {
-        return Err(internal("more fragments than can be numbered"));
+/// Adds the unitig of a chain of fragments; neighbours share a k-mer.
+///
+/// # Errors
+/// `Input` when it does not fit in the budget.
+pub fn push_unitig(
+    fragments: &Fragments<'_>,
+    (chain, closed): (&[Link], bool),
+    (k, codes): (usize, &mut Vec<Base>),
+    paths: &mut Paths<'_>,
+) -> Result<()> {
+    let circular = closed || (chain.len() == 1 && fragments.facts(chain[0].0).circular);
+    let overlap = if closed { k } else { k - 1 };
+    if circular && !closed {
+        joined(fragments, chain, (overlap, k, true), codes);
+    } else {
+        joined(fragments, chain, (k, k, circular), codes);
     }
-    let mut open: Vec<(K, End)> = Vec::new();
-    for index in 0..fragments.len() {
-        let (piece, codes) = (fragments.facts(index), fragments.codes(index));
-        if piece.left_open {
-            open.push((K::of(codes, k).canonical(k), 2 * index as End));
-        }
-        if piece.right_open {
-            let last = &codes[codes.len() - k..];
-            open.push((K::of(last, k).canonical(k), 2 * index as End + 1));
-        }
+    let joints = if closed { chain.len() } else { chain.len() - 1 };
+    let twice: u64 = chain[..joints]
+        .iter()
+        .map(|&(index, turned)| {
+            let piece = fragments.facts(index);
+            u64::from(if turned { piece.first_count } else { piece.last_count })
+        })
+        .sum();
+    let sum: u64 = chain.iter().map(|&(index, _)| fragments.facts(index).count_sum).sum();
+    let merges = chain.iter().map(|&(index, _)| fragments.facts(index).merges).sum();
+    paths.push(PathSummary { count_sum: sum - twice, circular, merges }, |all| {
+        all.extend_from_slice(codes)
+    })
+}
+
+/// Calls `take` for each open end of a fragment with the k-mer there.
+pub fn open_ends<K: Kmer>(
+    (fragments, index): (&Fragments<'_>, usize),
+    k: usize,
+    mut take: impl FnMut(K, End),
+) {
+    let (piece, codes) = (fragments.facts(index), fragments.codes(index));
+    if piece.left_open {
+        take(K::of(codes, k).canonical(k), 2 * index as End);
     }
+    if piece.right_open {
+        let last = &codes[codes.len() - k..];
+        take(K::of(last, k).canonical(k), 2 * index as End + 1);
+    }
+}
+
+/// Calls `take` for each two ends that are open at the same k-mer; sorts them.
+///
+/// # Errors
+/// A defect, where an end is alone, or three are together.
+pub fn pair_up<K: Kmer>(open: &mut [(K, End)], mut take: impl FnMut(End, End)) -> Result<()> {
     open.sort_unstable();
-    let mut partner = vec![NOWHERE; 2 * fragments.len()];
     for pair in open.chunks(2) {
-        let [(one_kmer, one), (two_kmer, two)] = *pair else {
-            return Err(internal("an open end has no counterpart"));
-        };
-        if one_kmer != two_kmer {
-            return Err(internal("an open end has no counterpart"));
+        match *pair {
+            [(one_kmer, one), (two_kmer, two)] if one_kmer == two_kmer => take(one, two),
+            _ => return Err(internal("an open end has no counterpart")),
         }
-        partner[one as usize] = two;
-        partner[two as usize] = one;
     }
-    Ok(partner)
+    Ok(())
 }
 
 /// Joins paths that share k - 1 bases, where `partner` says so; those not `alive` are left out.

@@ -3,6 +3,7 @@
 pub mod ask;
 pub mod checkpoint;
 pub mod first_stage;
+mod joining;
 pub mod level;
 pub mod local;
 mod programs;
@@ -13,7 +14,6 @@ pub mod write;
 use cuesta_core::Result;
 use cuesta_core::job::{Context, Response, timed};
 
-use crate::kernel::glue;
 use crate::pairs::SolidSequences;
 use ask::{Ask, WorkerResults, Workers};
 use checkpoint::stage::StageCheckpoint;
@@ -58,13 +58,13 @@ impl<'c> Stage<'_, 'c> {
         solid: Option<SolidSequences<'c>>,
         response: &mut Response,
     ) -> Result<(PathGraph<'c>, Level)> {
-        let (k, budget) = (self.k, self.context.budget);
+        let (k, budget, threads) = (self.k, self.context.budget, self.context.request.threads);
         let ask = self.ask()?;
         let WorkerResults { fragments, spectrum, min_count, tally, traffic, .. } =
             self.found(workers, &ask, solid, response)?;
         let graph = timed(response, "glue", || {
             let count = fragments.len() as u64;
-            let unitigs = glue::unitigs::<K>(&fragments, k, budget)?;
+            let unitigs = joining::unitigs::<K>(&fragments, k, (budget, threads))?;
             drop(fragments);
             let graph = PathGraph::new::<K>(unitigs.sorted(budget)?, k, budget)?;
             Ok((graph, 0, count))
@@ -147,7 +147,8 @@ impl<'c> Stage<'_, 'c> {
     ) -> Result<(PathGraph<'c>, Level)> {
         let (k, budget) = (self.k, self.context.budget);
         let left = workers.supersteps(&mut control, graph.paths, response)?;
-        let paths = glue::unitigs::<K>(&left, k, budget)?;
+        let threads = self.context.request.threads;
+        let paths = joining::unitigs::<K>(&left, k, (budget, threads))?;
         let graph = PathGraph::new::<K>(paths.sorted(budget)?, k, budget)?;
         level.rounds = control.rounds;
         add_traffic(level.traffic.get_or_insert_default(), &control.traffic);

@@ -1,0 +1,195 @@
+//! Joins fragments into unitigs, by the threads of this process.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_runtime::parallel::{self, lock};
+
+use crate::kernel::glue::{self, End, Link, NOWHERE};
+use crate::kernel::internal;
+use crate::kernel::kmer::{Base, Kmer};
+use crate::kernel::sequences::{Fragments, Paths};
+
+/// Tasks that fragments are divided into, about, and the least and most fragments of each.
+const TASKS: usize = 256;
+const TASK_FRAGMENTS_MIN: usize = 16;
+const TASK_FRAGMENTS_MAX: usize = 4096;
+/// Parts of the open ends, each sorted by one thread.
+const PARTS: usize = 64;
+
+/// Joins fragments into unitigs: two that are open at the same k-mer share it.
+///
+/// A chain is found from that of its two ends which comes first, and added in the order of these:
+/// the same for any number of threads.
+///
+/// # Errors
+/// `Input` when the unitigs do not fit in the budget.
+pub fn unitigs<'a, K: Kmer>(
+    fragments: &Fragments<'_>,
+    k: usize,
+    (budget, threads): (&'a Budget, usize),
+) -> Result<Paths<'a>> {
+    let ends_bytes = 2 * size_of::<End>() + size_of::<(K, End)>();
+    let _lease = budget.take(
+        (fragments.len() * (ends_bytes + size_of::<AtomicBool>())) as u64,
+        "joining the fragments of unitigs",
+    )?;
+    let partner = partners::<K>(fragments, k, threads)?;
+    let seen: Vec<AtomicBool> = (0..fragments.len()).map(|_| AtomicBool::new(false)).collect();
+    let none = || Paths::new(budget, "the unitigs");
+    let tasks = fragments.len().div_ceil(task_fragments(fragments));
+    let parts: Vec<Mutex<Option<Paths<'a>>>> = (0..tasks).map(|_| Mutex::default()).collect();
+    let work = |(chain, codes): &mut (Vec<Link>, Vec<Base>), task: usize| {
+        let mut paths = none();
+        for start in fragments_of(task, fragments) {
+            // Most chains are met from their first end before.
+            let is_new = !seen[start].load(Ordering::Relaxed);
+            if is_new && glue::is_first_of_chain(&partner, start, chain)? {
+                chain.iter().for_each(|&(index, _)| seen[index].store(true, Ordering::Relaxed));
+                glue::push_unitig(fragments, (chain, false), (k, codes), &mut paths)?;
+            }
+        }
+        *lock(&parts[task]) = Some(paths);
+        Ok(())
+    };
+    parallel::run(threads, tasks, Default::default, work, |_| {})?;
+    let mut paths = none();
+    for part in &parts {
+        lock(part).take().map_or(Ok(()), |part| paths.append(part))?;
+    }
+    // What is left are circles.
+    let is_left = |index: usize| !seen[index].load(Ordering::Relaxed);
+    let mut codes = Vec::new();
+    glue::chains(&partner, is_left, |chain, closed| {
+        glue::push_unitig(fragments, (chain, closed), (k, &mut codes), &mut paths)
+    })?;
+    Ok(paths)
+}
+
+fn fragments_of(task: usize, fragments: &Fragments<'_>) -> std::ops::Range<usize> {
+    let first = task * task_fragments(fragments);
+    first..fragments.len().min(first + task_fragments(fragments))
+}
+
+fn task_fragments(fragments: &Fragments<'_>) -> usize {
+    (fragments.len() / TASKS).clamp(TASK_FRAGMENTS_MIN, TASK_FRAGMENTS_MAX)
+}
+
+/// Finds for each open end the one that is open at the same k-mer.
+fn partners<K: Kmer>(fragments: &Fragments<'_>, k: usize, threads: usize) -> Result<Vec<End>> {
+    if fragments.len() > glue::SEQUENCES_MAX {
+        return Err(internal("more fragments than can be numbered"));
+    }
+    // All ends that are open at one k-mer are in one part.
+    let parts: Vec<Mutex<Vec<(K, End)>>> = (0..PARTS).map(|_| Mutex::default()).collect();
+    let dividing = |found: &mut Vec<Vec<(K, End)>>, task: usize| {
+        found.resize_with(PARTS, Vec::new);
+        for index in fragments_of(task, fragments) {
+            glue::open_ends((fragments, index), k, |kmer: K, end| {
+                found[(kmer.mixed() >> 40) as usize % PARTS].push((kmer, end));
+            });
+        }
+        found.iter_mut().zip(&parts).for_each(|(found, part)| lock(part).append(found));
+        Ok(())
+    };
+    let tasks = fragments.len().div_ceil(task_fragments(fragments));
+    parallel::run(threads, tasks, Vec::new, dividing, |_| {})?;
+    let ends = 0..2 * fragments.len();
+    let partner: Vec<AtomicU32> = ends.map(|_| AtomicU32::new(NOWHERE)).collect();
+    let pairing = |_: &mut (), part: usize| {
+        let mut open = std::mem::take(&mut *lock(&parts[part]));
+        glue::pair_up(&mut open, |one, two| {
+            partner[one as usize].store(two, Ordering::Relaxed);
+            partner[two as usize].store(one, Ordering::Relaxed);
+        })
+    };
+    parallel::run(threads, PARTS, || (), pairing, |_| {})?;
+    Ok(partner.into_iter().map(AtomicU32::into_inner).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::sequences::{
+        FragmentSummary, PathSummary, orient, reverse_complement, rotate,
+    };
+    use cuesta_core::random::Stream;
+
+    const K: usize = 21;
+
+    /// Sequences of random bases, and their fragments, each on either strand, in another order.
+    fn drawn(budget: &Budget, count: usize, seed: u64) -> (Vec<Vec<Base>>, Fragments<'_>) {
+        let stream = Stream::new(seed, 0);
+        let mut draws = 0;
+        let mut draw = |bound| {
+            draws += 1;
+            stream.below(draws, bound)
+        };
+        let (mut whole, mut pieces) = (Vec::new(), Vec::new());
+        for index in 0..count {
+            let is_circle = index % 5 == 4;
+            let bases = 60 + draw(900) as usize;
+            let mut codes: Vec<Base> = (0..bases).map(|_| draw(4) as Base).collect();
+            let mut form = codes.clone();
+            if is_circle {
+                rotate(&mut form);
+                form.extend_from_within(..K - 1);
+                codes.extend_from_within(..K);
+            } else {
+                orient(&mut form);
+            }
+            whole.push(form);
+            let mut start = 0;
+            while start + K < codes.len() || start == 0 {
+                let next = (start + 1 + draw(60) as usize).min(codes.len() - K);
+                let kmers = next - start + 1;
+                let piece = FragmentSummary {
+                    count_sum: kmers as u64,
+                    first_count: 1,
+                    last_count: 1,
+                    left_open: is_circle || start > 0,
+                    right_open: is_circle || next + K < codes.len(),
+                    ..FragmentSummary::default()
+                };
+                pieces.push((draw(u64::MAX), piece, codes[start..next + K].to_vec()));
+                start = next;
+            }
+        }
+        pieces.sort_by_key(|piece| piece.0);
+        let mut fragments = Fragments::none(budget);
+        for (order, piece, codes) in pieces {
+            if order % 2 == 0 {
+                fragments.push(piece, |all| all.extend_from_slice(&codes)).unwrap();
+            } else {
+                let turned = reverse_complement(&codes);
+                fragments.push(piece.turned(), |all| all.extend(turned)).unwrap();
+            }
+        }
+        (whole, fragments)
+    }
+
+    #[test]
+    fn fragments_become_what_they_were_cut_from_in_one_order_for_any_threads() {
+        let budget = Budget::new(1 << 30);
+        for (seed, count) in [(1, 0), (2, 1), (3, 5), (4, 200)] {
+            let (mut whole, fragments) = drawn(&budget, count, seed);
+            let mut before: Option<Vec<(Vec<Base>, PathSummary)>> = None;
+            for threads in [1, 2, 7] {
+                let paths = unitigs::<u64>(&fragments, K, (&budget, threads)).unwrap();
+                let found: Vec<_> = (0..paths.len())
+                    .map(|path| (paths.codes(path).to_vec(), *paths.facts(path)))
+                    .collect();
+                for (codes, facts) in &found {
+                    assert_eq!(facts.count_sum as usize, codes.len() + 1 - K);
+                }
+                assert!(before.replace(found.clone()).is_none_or(|before| before == found));
+            }
+            let mut found: Vec<_> = before.unwrap().into_iter().map(|(codes, _)| codes).collect();
+            found.sort();
+            whole.sort();
+            assert_eq!(found, whole);
+        }
+    }
+}
