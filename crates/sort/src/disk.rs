@@ -6,10 +6,17 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
 
 use cuesta_core::{Error, Result};
 use cuesta_input::records::{Record, RecordFiles};
 use cuesta_input::storage::Input;
+use cuesta_runtime::parallel::lock;
+
+/// Threads that write to one file at once. Most file systems let one of them write and have the
+/// others wait for it, busily; so these had better sort, but for as many as it takes for the next
+/// one to begin at once.
+const WRITERS_MAX: usize = 4;
 
 /// The disk; by default the real one.
 #[derive(Debug, Default)]
@@ -25,6 +32,28 @@ pub struct DiskFile<'a> {
     operation: &'static str,
     path: PathBuf,
     file: Input,
+    writers: Writers,
+}
+
+/// How many threads write.
+#[derive(Debug, Default)]
+struct Writers {
+    count: Mutex<usize>,
+    left: Condvar,
+}
+
+impl Writers {
+    /// Does `work` once fewer than [`WRITERS_MAX`] others do theirs.
+    fn one_of_few<T>(&self, work: impl FnOnce() -> T) -> T {
+        let count = lock(&self.count);
+        let all_in = |count: &mut usize| *count >= WRITERS_MAX;
+        let waited = self.left.wait_while(count, all_in);
+        *waited.unwrap_or_else(std::sync::PoisonError::into_inner) += 1;
+        let done = work();
+        *lock(&self.count) -= 1;
+        self.left.notify_one();
+        done
+    }
 }
 
 impl Disk {
@@ -88,7 +117,8 @@ impl Disk {
     ) -> Result<DiskFile<'_>> {
         let opened = self.step().and_then(|()| open());
         let file = opened.map_err(|cause| Error::system(operation, doing, path, &cause))?;
-        Ok(DiskFile { disk: self, operation, path: path.to_owned(), file })
+        let (path, writers) = (path.to_owned(), Writers::default());
+        Ok(DiskFile { disk: self, operation, path, file, writers })
     }
 
     fn step(&self) -> io::Result<()> {
@@ -115,7 +145,8 @@ impl DiskFile<'_> {
     /// # Errors
     /// `System`.
     pub fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        let written = self.disk.step().and_then(|()| self.local()?.write_all_at(bytes, offset));
+        let write = || self.local()?.write_all_at(bytes, offset);
+        let written = self.disk.step().and_then(|()| self.writers.one_of_few(write));
         written.map_err(|cause| self.failed("writing", &cause))
     }
 
@@ -137,5 +168,30 @@ impl DiskFile<'_> {
 
     fn failed(&self, doing: &str, cause: &io::Error) -> Error {
         Error::system(self.operation, doing, &self.path, cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cuesta_runtime::parallel;
+
+    #[test]
+    fn a_few_threads_write_at_once_and_all_of_them_do() {
+        let (writers, most) = (Writers::default(), Mutex::new((0, 0, 0)));
+        let work = |_: &mut (), _: usize| {
+            writers.one_of_few(|| {
+                let mut now = lock(&most);
+                *now = (now.0 + 1, now.1.max(now.0 + 1), now.2 + 1);
+                drop(now);
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                lock(&most).0 -= 1;
+            });
+            Ok(())
+        };
+        parallel::run(12, 60, || (), work, |_| {}).unwrap();
+        let (now, most, all) = *lock(&most);
+        assert_eq!((now, all), (0, 60));
+        assert!((2..=WRITERS_MAX).contains(&most), "{most}");
     }
 }
