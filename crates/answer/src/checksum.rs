@@ -3,14 +3,17 @@
 //! Source: O'Connor, Aumasson, Neves, Wilcox-O'Hearn, BLAKE3: one function, fast everywhere (2021).
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use blake3::Hasher;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use rayon::ThreadPool;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{OPERATION, sorted_entries, walk};
@@ -35,17 +38,18 @@ pub struct Entry {
 
 /// The entries of an answer folder `apart` from some names, sorted by name.
 ///
-/// Arguments: `threads` hash a large file together. `progress` counts bytes.
+/// Arguments: `threads` hash a large file together; there may be more of them later. `progress`
+/// counts bytes.
 ///
 /// # Errors
 /// `System` when a file cannot be read; `Cancelled`.
 pub fn entries(
     folder: &Path,
     apart: &[String],
-    threads: usize,
+    threads: &AtomicUsize,
     progress: &Progress,
 ) -> Result<Vec<Entry>> {
-    let mut reader = Reader::new(threads)?;
+    let mut reader = Reader { threads, buffer: vec![0; BLOCK_BYTES], pool: None };
     let mut found = Vec::new();
     for path in sorted_entries(folder)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -60,19 +64,22 @@ pub fn entries(
 /// Reads files into one buffer, which a pool of its own hashes where there are several threads.
 ///
 /// The pool is never rayon's global one, which a forked process would wait for without end.
-struct Reader {
+struct Reader<'t> {
+    threads: &'t AtomicUsize,
     buffer: Vec<u8>,
     pool: Option<ThreadPool>,
 }
 
-impl Reader {
-    fn new(threads: usize) -> Result<Self> {
-        if threads <= 1 {
-            return Ok(Self { buffer: vec![0; BLOCK_BYTES], pool: None });
+impl Reader<'_> {
+    /// Has a pool from when there are several threads on.
+    fn look_for_threads(&mut self) -> Result<()> {
+        let threads = self.threads.load(Ordering::Relaxed);
+        if threads > 1 && self.pool.is_none() {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            self.pool = Some(pool.map_err(|error| Error::input(OPERATION, error))?);
+            self.buffer.resize(SHARE_BYTES * threads, 0);
         }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|error| Error::input(OPERATION, error))?;
-        Ok(Self { buffer: vec![0; SHARE_BYTES * threads], pool: Some(pool) })
+        Ok(())
     }
 
     fn entry(&mut self, path: &Path, progress: &Progress) -> Result<(u64, blake3::Hash)> {
@@ -94,11 +101,22 @@ impl Reader {
 
     fn file(&mut self, path: &Path, progress: &Progress) -> Result<(u64, blake3::Hash)> {
         let failed = |error: &io::Error| Error::system(OPERATION, "reading", path, error);
-        let mut file = File::open(path).map_err(|error| failed(&error))?;
+        let file = File::open(path).map_err(|error| failed(&error))?;
         let mut hasher = Hasher::new();
         let mut total = 0;
         loop {
-            let filled = fill(&mut file, &mut self.buffer).map_err(|error| failed(&error))?;
+            self.look_for_threads()?;
+            let read = |(share, part): (usize, &mut [u8])| {
+                fill(&file, part, total + (share * SHARE_BYTES) as u64)
+            };
+            let filled = match &self.pool {
+                Some(pool) => pool.install(|| {
+                    let shares = self.buffer.par_chunks_mut(SHARE_BYTES).enumerate();
+                    shares.map(read).sum::<io::Result<usize>>()
+                }),
+                None => read((0, &mut self.buffer)),
+            };
+            let filled = filled.map_err(|error| failed(&error))?;
             if filled == 0 {
                 return Ok((total, hasher.finalize()));
             }
@@ -117,11 +135,11 @@ impl Reader {
     }
 }
 
-/// Reads until the buffer is full or the file ends; returns how many bytes.
-fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+/// Reads from a place on until the buffer is full or the file ends; returns how many bytes.
+fn fill(file: &impl FileExt, buffer: &mut [u8], place: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
-        match file.read(&mut buffer[filled..]) {
+        match file.read_at(&mut buffer[filled..], place + filled as u64) {
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -149,13 +167,15 @@ fn files_by_path(folder: &Path) -> Result<Vec<(Vec<u8>, std::path::PathBuf)>> {
 mod tests {
     use super::*;
     use std::fs;
+    use std::sync::atomic::AtomicU8;
 
     fn hex(bytes: &[u8]) -> String {
         blake3::hash(bytes).to_hex().to_string()
     }
 
     fn of(folder: &Path, threads: usize) -> Vec<Entry> {
-        entries(folder, &["run.json".to_owned()], threads, &Progress::default()).expect("entries")
+        let threads = AtomicUsize::new(threads);
+        entries(folder, &["run.json".to_owned()], &threads, &Progress::default()).expect("entries")
     }
 
     #[test]
@@ -192,37 +212,58 @@ mod tests {
     }
 
     /// Reads three bytes at a time, and is interrupted before each but the first; then fails.
-    struct Halting(u8);
+    struct Halting(AtomicU8);
 
-    impl Read for Halting {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            self.0 += 1;
-            match self.0 {
-                1 | 3 | 5 => {
+    impl FileExt for Halting {
+        fn read_at(&self, buffer: &mut [u8], place: u64) -> io::Result<usize> {
+            match self.0.fetch_add(1, Ordering::Relaxed) + 1 {
+                call @ (1 | 3 | 5) => {
                     let count = buffer.len().min(3);
-                    buffer[..count].fill(self.0);
+                    buffer[..count].fill(call);
+                    assert_eq!(place, 100 + 3 * u64::from(call / 2));
                     Ok(count)
                 }
                 2 | 4 => Err(io::ErrorKind::Interrupted.into()),
                 _ => Err(io::ErrorKind::TimedOut.into()),
             }
         }
+
+        fn write_at(&self, _: &[u8], _: u64) -> io::Result<usize> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
     }
 
     #[test]
     fn a_buffer_is_filled_through_interruptions_and_not_further() {
+        let halting = || Halting(AtomicU8::new(0));
         let mut buffer = [0; 8];
-        assert_eq!(fill(&mut Halting(0), &mut buffer).expect("read"), 8);
+        assert_eq!(fill(&halting(), &mut buffer, 100).expect("read"), 8);
         assert_eq!(buffer, [1, 1, 1, 3, 3, 3, 5, 5]);
-        let error = fill(&mut Halting(0), &mut [0; 10]).expect_err("it fails after 9");
+        let error = fill(&halting(), &mut [0; 10], 100).expect_err("it fails after 9");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn threads_that_come_later_change_no_hash() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("one");
+        let bytes: Vec<u8> = (0..5 * SHARE_BYTES + 3).map(|index| (index * 31 / 7) as u8).collect();
+        fs::write(&path, &bytes).expect("write");
+        let threads = AtomicUsize::new(1);
+        let mut reader = Reader { threads: &threads, buffer: vec![0; BLOCK_BYTES], pool: None };
+        let alone = reader.file(&path, &Progress::default()).expect("hash");
+        threads.store(3, Ordering::Relaxed);
+        assert_eq!(reader.file(&path, &Progress::default()).expect("hash"), alone);
+        assert!(reader.pool.is_some());
+        assert_eq!(alone.1.to_hex().to_string(), hex(&bytes));
     }
 
     #[test]
     fn a_file_that_is_gone_is_named() {
         let folder = tempfile::tempdir().expect("folder");
         std::os::unix::fs::symlink("nowhere", folder.path().join("link")).expect("link");
-        let error = entries(folder.path(), &[], 1, &Progress::default()).expect_err("no file");
+        let one = AtomicUsize::new(1);
+        let error = entries(folder.path(), &[], &one, &Progress::default()).expect_err("no file");
         assert!(error.message.contains("link"), "{}", error.message);
     }
 }

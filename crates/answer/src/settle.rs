@@ -37,6 +37,8 @@ type Timed<T> = JoinHandle<Result<(T, f64)>>;
 #[derive(Debug)]
 pub struct Settling {
     progress: Arc<Progress>,
+    /// Those that hash.
+    threads: Arc<AtomicUsize>,
     disk: Option<Timed<()>>,
     checksums: Option<Timed<Vec<Entry>>>,
 }
@@ -55,10 +57,18 @@ impl Settling {
             .spawn(move || timed(|| synchronise(&own, &told)))
             .map_err(|error| failed(&error))?;
         let (own, told): (PathBuf, _) = (folder.to_owned(), Arc::clone(&progress));
+        let threads = Arc::new(AtomicUsize::new(1));
+        let hashing = Arc::clone(&threads);
         let checksums = thread("cuesta-checksum")
-            .spawn(move || timed(|| entries(&own, &[], 1, &told)))
+            .spawn(move || timed(|| entries(&own, &[], &hashing, &told)))
             .map_err(|error| failed(&error))?;
-        Ok(Self { progress, disk: Some(disk), checksums: Some(checksums) })
+        Ok(Self { progress, threads, disk: Some(disk), checksums: Some(checksums) })
+    }
+
+    /// Has so many threads hash from now on, at most one a core: nothing else is to be done.
+    pub fn hurry(&self, threads: usize) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.store(threads.min(cores), Ordering::Relaxed);
     }
 
     /// Whether both threads have ended, so that [`Settling::finish`] would not wait.
@@ -155,7 +165,9 @@ mod tests {
         fs::create_dir(folder.path().join("pairs.zarr")).expect("folder");
         fs::write(folder.path().join("pairs.zarr/0"), "zero").expect("write");
         fs::write(folder.path().join("a"), "a").expect("write");
-        let settled = Settling::start(folder.path()).expect("start").finish().expect("finish");
+        let settling = Settling::start(folder.path()).expect("start");
+        settling.hurry(2);
+        let settled = settling.finish().expect("finish");
         let names: Vec<&str> = settled.files.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["a", "pairs.zarr"]);
         assert_eq!(settled.files[0].blake3, blake3::hash(b"a").to_hex().to_string());
@@ -170,7 +182,8 @@ mod tests {
             Ok((vec![], 0.0))
         });
         let progress = Arc::new(Progress::default());
-        let mut settling = Settling { progress, disk: Some(disk), checksums: None };
+        let threads = Arc::new(AtomicUsize::new(1));
+        let mut settling = Settling { progress, threads, disk: Some(disk), checksums: None };
         while !settling.is_finished() {
             std::thread::yield_now();
         }
@@ -215,6 +228,6 @@ mod tests {
         let progress = Progress::default();
         progress.cancel();
         assert!(synchronise(folder.path(), &progress).is_err());
-        assert!(entries(folder.path(), &[], 1, &progress).is_err());
+        assert!(entries(folder.path(), &[], &AtomicUsize::new(1), &progress).is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! The files of an answer: what starts to write them to the disk, waits for it, and hashes them.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use cuesta_answer::checksum;
@@ -40,11 +41,13 @@ impl AnswerFiles {
         Ok(())
     }
 
-    /// Waits for what `settle` has started; `files`, `disk_seconds`, `checksum_seconds` as JSON.
-    fn finish(&mut self, py: Python<'_>) -> PyResult<String> {
+    /// Waits for what `settle` has started, which has so many threads for itself now; `files`,
+    /// `disk_seconds`, `checksum_seconds` as JSON.
+    fn finish(&mut self, py: Python<'_>, threads: usize) -> PyResult<String> {
         let settling = self.settling.take().ok_or_else(|| {
             python_error(py, &Error::defect("answer", "finish without settle before it"))
         })?;
+        settling.hurry(threads);
         while !settling.is_finished() {
             // Dropped by an error, which cancels it.
             py.check_signals()?;
@@ -64,6 +67,6 @@ pub fn checksums(
     threads: usize,
     progress: &Progress,
 ) -> Result<String> {
-    let found = checksum::entries(folder, apart, threads, progress)?;
+    let found = checksum::entries(folder, apart, &AtomicUsize::new(threads), progress)?;
     to_json(&found)
 }

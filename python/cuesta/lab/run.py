@@ -263,7 +263,7 @@ def _end(
             )
         hears.stage("writing to the disk")
         verified = time.perf_counter()
-        found = json.loads(files.finish())["files"]
+        found = json.loads(files.finish(trial.threads))["files"]
         disk_seconds = time.perf_counter() - verified
         drawn = views.result()
     ending = Ending(
