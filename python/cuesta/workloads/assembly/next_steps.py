@@ -265,5 +265,5 @@ def _fine(answer: Files) -> str:
     wrong = f"about one base in {about(1 / rate)}" if rate else "no base"
     return (
         f"Most bases were read {answer.graph.usual_depth:.3g} times, {wrong} is wrong, and few "
-        "contigs end at repeats or gaps: no rule asks for other reads."
+        "contigs or scaffolds end at repeats or gaps: no rule asks for other reads."
     )
