@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from cuesta.cli.app import call
+from cuesta.engines import get_engine
 from cuesta.lab import machines
-from cuesta.report.attribution import QUOTA, STORAGE, Attribution, attribution
-from cuesta.report.records import to_run
+from cuesta.report.attribution import (
+    COLLECTION,
+    COMPUTING,
+    NETWORK,
+    OTHERS,
+    QUOTA,
+    SKEW,
+    STARTING,
+    STORAGE,
+    Attribution,
+    attribution,
+)
+from cuesta.report.records import Run, number, to_run
+from cuesta.report.whatif import what_if
 
 STUDY = """
 question = "Is the cause of a slow run named?"
@@ -37,35 +53,150 @@ levels = [
 """
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Attribution]:
-    """What was found in a run of each level; skips where the machine cannot be held to them."""
-    folder = tmp_path_factory.mktemp("faults")
-    (folder / "faults.toml").write_text(STUDY, "utf-8")
+LINKED = """
+question = "Is a slow link named?"
+workload = "sort"
+repeats = 1
+
+[settings]
+inputs = ["rows"]
+memory = "2GiB"
+cores = 1
+engine = "spark"
+
+[[input]]
+name = "rows"
+make = "tera"
+kind = "random"
+rows = 1_000_000
+
+[[factor]]
+name = "fault"
+levels = [
+    { name = "none", nodes = 2 },
+    # Half of the records go to the other node: 25 MB each way, ten seconds.
+    { name = "link", nodes = 2, machine = { link-rate = "20mbit" } },
+]
+"""
+
+
+def studied(text: str, folder: Path, asked: dict[str, str]) -> dict[str, Run]:
+    """A run of each level; skips where the machine cannot be held to them."""
+    (folder / "faults.toml").write_text(text, "utf-8")
     words = ["-m", "cuesta", "study", "run", str(folder / "faults.toml"), "-o", str(folder / "out")]
-    lacking = machines.refusal({"cpu-quota": "0.2", "disk-rate": "40MB/s"})
+    lacking = machines.refusal(asked)
     if lacking:
         pytest.skip(lacking)
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
     if "machine factor" in done.stderr:
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.returncode == 0, done.stderr
-    made = {}
-    for name in ("none", "quota", "disk"):
-        file = folder / "out" / "runs" / name / "1" / "run.json"
-        result = attribution(to_run(json.loads(file.read_text("utf-8")), name))
-        assert result is not None
-        made[name] = result
-    return made
+    files = (folder / "out" / "runs").glob("*/1/run.json")
+    return {file.parts[-3]: read(file) for file in files}
+
+
+def read(file: Path) -> Run:
+    return to_run(json.loads(file.read_text("utf-8")), file.parts[-3])
+
+
+def attributed(run: Run) -> Attribution:
+    """Where the time went; all of it."""
+    result = attribution(run)
+    assert result is not None
+    assert sum(result.core_seconds.values()) == pytest.approx(result.cores * result.wall_seconds)
+    return result
+
+
+def of_work(run: Run, cause: str) -> float:
+    """The share of a cause in the time of cores after the start, that other programs left."""
+    result = attributed(run)
+    return result.share(cause) / (1 - result.share(STARTING) - result.share(OTHERS))
 
 
 # Other tests may have cores and disk meanwhile: the share of the cause is looked at, not its rank.
 
 
-def test_a_quota_of_processor_time_is_found(found: dict[str, Attribution]) -> None:
-    assert found["quota"].share(QUOTA) > 0.25
-    assert found["none"].share(QUOTA) == found["disk"].share(QUOTA) == 0
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """A sort as it is, under a quota, and with a slow disk."""
+    asked = {"cpu-quota": "0.2", "disk-rate": "40MB/s"}
+    return studied(STUDY, tmp_path_factory.mktemp("faults"), asked)
 
 
-def test_a_slow_disk_is_found(found: dict[str, Attribution]) -> None:
-    assert found["disk"].share(STORAGE) > 0.25
+def test_a_quota_of_processor_time_is_found(found: dict[str, Run]) -> None:
+    shares = {name: of_work(run, QUOTA) for name, run in found.items()}
+    assert shares["quota"] > 0.25
+    assert shares["none"] == shares["disk"] == 0
+
+
+def test_a_slow_disk_is_found(found: dict[str, Run]) -> None:
+    assert of_work(found["disk"], STORAGE) > 0.25
+
+
+def test_a_slow_link_is_found(tmp_path: Path) -> None:
+    needs_spark("spark")
+    runs = studied(LINKED, tmp_path, {"link-rate": "20mbit"})
+    if not runs:
+        pytest.skip("no two nodes here")
+    assert of_work(runs["link"], NETWORK) > 3 * of_work(runs["none"], NETWORK)
+    assert of_work(runs["link"], NETWORK) > 0.2
+    replayed = what_if(runs["link"])
+    assert replayed is not None
+    assert NETWORK in replayed.without
+
+
+def needs_spark(name: str) -> None:
+    lacking = get_engine(name).missing()
+    if lacking:
+        pytest.skip(lacking)
+
+
+def ran(words: list[str], answer: Path) -> Run:
+    """A run of a process of its own, whose session of Spark is new."""
+    command = [sys.executable, "-m", "cuesta", "run", *words, "--threads", "2", "--verify", "none"]
+    done = subprocess.run(
+        [*command, "-o", str(answer)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return read(answer / "run.json")
+
+
+def test_a_small_heap_is_found(tmp_path: Path) -> None:
+    """New objects have 2 MiB of the heap: it is collected again and again."""
+    needs_spark("spark-scala")
+    file = tmp_path / "rows.dat"
+    make = ["data", "make", "tera", "--kind", "random", "--rows", "1000000", "-o", str(file)]
+    assert call(make) == 0
+    words = ["sort", str(file), "--engine", "spark-scala", "--memory", "2GiB"]
+    small = "spark.driver.extraJavaOptions=-XX:+UseSerialGC -Xmn2m"
+    runs = {
+        "none": ran(words, tmp_path / "none"),
+        "heap": ran([*words, "--engine-option", small], tmp_path / "heap"),
+    }
+    parts = {}
+    for name, run in runs.items():
+        result = attributed(run)
+        collecting, computing = result.share(COLLECTION), result.share(COMPUTING)
+        parts[name] = collecting / (collecting + computing)
+    assert parts["heap"] > 0.2
+    assert parts["heap"] > 1.5 * parts["none"]
+
+
+def test_tasks_of_which_one_is_far_longer_are_found(large: Path, tmp_path: Path) -> None:
+    """A compressed file is one task: of two, one has sixty times the lines of the other."""
+    needs_spark("spark")
+    lines = large.read_bytes().splitlines(keepends=True)
+    whole = gzip.compress(b"".join(lines), 1)
+    folder = tmp_path / "uneven"
+    folder.mkdir()
+    (folder / "1.txt.gz").write_bytes(60 * whole)
+    (folder / "2.txt.gz").write_bytes(whole)
+    words = ["scan", str(folder), "--min-abs-score", "0.9", "--engine", "spark"]
+    run = ran([*words, "--memory", "2GiB"], tmp_path / "answer")
+    assert attributed(run).share(SKEW) > 0
+    log = run.object("engine_log")
+    # Of two cores one had nothing to do for most of the time of the other's task.
+    assert (number(log["tail_seconds"]) or 0) > 0.3 * (number(log["task_seconds"]) or 1)
+    replayed = what_if(run)
+    assert replayed is not None
+    assert SKEW in replayed.without
