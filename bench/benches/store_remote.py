@@ -57,7 +57,7 @@ def cases(size: Size) -> Iterator[Case]:
 def far(size: Size, is_held: bool) -> Iterator[Far]:
     """Bring both up, over one folder; on one node where we may not make links."""
     whole = stores.records(size)
-    count = min(whole.stat().st_size, size.pick(8 << 20, 512 << 20))
+    count = min(whole.stat().st_size, size.pick(8 << 20, 256 << 20))
     source = stores.new_folder("remote-source")
     with whole.open("rb") as file:
         source.write_bytes(file.read(count))
@@ -104,7 +104,7 @@ def started(size: Size, which: tuple[Node, str], folder: Path, count: int) -> su
     node, name = which
     secret, members = _beside(size, "secret"), _beside(size, "members")
     peers = PeerSettings(listen=name, secret=secret, members_file=members)
-    settings = stores.settings(size, 2 * count + 4 * stores.block_bytes(size), preallocate=True)
+    settings = stores.settings(size, count + 4 * stores.block_bytes(size), preallocate=True)
     request = control.to_request(replace(settings, peers=peers), folder)
     words = [*node.prefix(), sys.executable, "-m", "cuesta.store.serve", request]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)

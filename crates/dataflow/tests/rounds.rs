@@ -44,6 +44,7 @@ const MEANS: Means = Means {
     tasks: None,
     task_bytes: None,
     keeps: false,
+    text: false,
 };
 
 /// By workers that keep everything and do a task of each round twice.

@@ -8,6 +8,9 @@ use std::thread;
 use super::{Daemon, TICK};
 use crate::peers::Peers;
 
+/// Connections that wait to be accepted; the system may have a lower limit.
+const WAITING_MAX: i32 = 4096;
+
 impl Daemon {
     /// Has the store know the others, and answers them.
     pub(super) fn meet(
@@ -18,6 +21,8 @@ impl Daemon {
         peers.watch();
         self.store.join(Arc::clone(&peers));
         listener.set_nonblocking(true)?;
+        // Others still get in while somebody connects a thousand times.
+        rustix::net::listen(&listener, WAITING_MAX)?;
         let accepting = Arc::clone(&peers);
         let daemon = Arc::clone(self);
         let thread = thread::Builder::new().name("cuesta-peers".to_owned());

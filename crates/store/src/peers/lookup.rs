@@ -77,6 +77,10 @@ impl Peers {
 
     fn found(&self, known: Known) -> Found {
         match known {
+            // A directory may not have noticed yet that it is dead.
+            Known::Alone { owner, file } if !self.lives(&owner) => {
+                Found::Lost { owner, closed_ns: file.closed_ns }
+            }
             Known::Alone { owner, file } if owner != self.own.name => {
                 let mut remote = lock(&self.remote);
                 if remote.len() >= REMOTE_MAX {

@@ -100,6 +100,12 @@ impl Member {
         lock(&self.idle).clear();
     }
 
+    /// So many bytes of a block came from it in this time.
+    pub fn measured(&self, bytes: usize, took: Duration) {
+        lock(&self.rate).measured(bytes, took, self.own.now());
+        self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
     /// Which start of it was heard of last.
     pub fn incarnation(&self) -> u64 {
         self.incarnation.load(Ordering::Relaxed)
@@ -149,7 +155,11 @@ impl Member {
             // Nothing is done twice because an old connection was closed.
             let kept = kept.filter(|_| !question.is_change());
             let was_kept = kept.is_some();
-            let mut link = kept.map_or_else(|| self.dial(&waits), Ok)?;
+            let mut link = match kept.map_or_else(|| self.dial(&waits), Ok) {
+                // Many others may connect just now; nothing was asked yet.
+                Err(error) if error.kind() == ErrorKind::TimedOut && waits() => continue,
+                dialled => dialled?,
+            };
             match link.ask(question, waits, || self.hear()) {
                 Ok(reply) => {
                     let taken = take(reply, &link.payload);

@@ -30,7 +30,7 @@ impl Place {
     /// Fills `buffer` from a place in the file on, all within the block; the checksum of the block.
     /// `None` where the member does not have it any more.
     fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<Option<Option<u32>>> {
-        let within = offset - self.start;
+        let (within, begun) = (offset - self.start, Instant::now());
         let mut checksum = None;
         for (piece, place) in buffer.chunks_mut(PIECE_BYTES).zip((within..).step_by(PIECE_BYTES)) {
             let question = PeerQuestion::Read {
@@ -50,7 +50,7 @@ impl Place {
             let Some(found) = taken else { return Ok(None) };
             checksum = found;
         }
-        self.member.read_bytes.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+        self.member.measured(buffer.len(), begun.elapsed());
         Ok(Some(checksum))
     }
 }
@@ -90,18 +90,14 @@ impl NearerFile {
         else {
             return false;
         };
-        let begun = Instant::now();
-        let read = place.read(buffer, offset);
-        let mut rate = lock(&place.member.rate);
-        match read {
+        match place.read(buffer, offset) {
             Ok(Some(checksum)) => {
-                rate.measured(buffer.len(), begun.elapsed(), self.peers.own.now());
                 checksum.map(|checksum| self.checksum.get_or_init(|| checksum));
                 return true;
             }
             // A block may leave at any time.
             Ok(None) => (),
-            Err(_) => rate.failed(buffer.len(), self.peers.own.now()),
+            Err(_) => lock(&place.member.rate).failed(buffer.len(), self.peers.own.now()),
         }
         self.has_failed.store(true, Ordering::Relaxed);
         false
