@@ -94,12 +94,13 @@ object GenePairs {
     val codecs = new CompressionCodecFactory(configuration)
     val about = pieceBytes(job, files)
     val splits = files.flatMap(cut(_, about, codecs, configuration))
-    // A task a block is what a distributed file system is for; less than that is put together.
-    val most = if (files.forall(Inputs.isLocal)) about else SplitBytesMin
+    // On a distributed file system a task is where its block is.
+    val pieces =
+      if (files.forall(Inputs.isLocal)) packed(splits, about) else splits.map(Seq(_))
     val shape = firstShape(all.iterator, configuration).getOrElse(
       throw new InputException(s"$named holds no gene pair; give KINC text")
     )
-    new GenePairs(job, packed(splits, most), shape, (all.length - files.length).toLong, version)
+    new GenePairs(job, pieces, shape, (all.length - files.length).toLong, version)
   }
 
   private def configuration(job: Job) =
