@@ -15,12 +15,14 @@ pub struct Meter<'a> {
     purpose: &'static str,
     leases: Vec<Lease<'a>>,
     left_bytes: u64,
+    step_bytes: u64,
 }
 
 impl<'a> Meter<'a> {
     /// Nothing taken yet.
     pub fn new(budget: &'a Budget, purpose: &'static str) -> Self {
-        Self { budget, purpose, leases: Vec::new(), left_bytes: 0 }
+        let step_bytes = (budget.limit_bytes() / STEP_PART).min(STEP_BYTES_MAX);
+        Self { budget, purpose, leases: Vec::new(), left_bytes: 0, step_bytes }
     }
 
     /// Takes more.
@@ -29,8 +31,7 @@ impl<'a> Meter<'a> {
     /// `Input` when it does not fit in the budget.
     pub fn take(&mut self, size_bytes: u64) -> Result<()> {
         if self.left_bytes < size_bytes {
-            let step = (self.budget.limit_bytes() / STEP_PART).min(STEP_BYTES_MAX);
-            let more = size_bytes.max(step);
+            let more = size_bytes.max(self.step_bytes);
             self.leases.push(self.budget.take(more, self.purpose)?);
             self.left_bytes += more;
         }
@@ -55,6 +56,13 @@ impl<'a, T> Sequences<'a, T> {
     pub fn new(budget: &'a Budget, purpose: &'static str) -> Self {
         let meter = Meter::new(budget, purpose);
         Self { codes: Vec::new(), ends: Vec::new(), facts: Vec::new(), meter }
+    }
+
+    /// None, for one of `parts` that together take hardly more at a time than one does.
+    pub fn part(budget: &'a Budget, purpose: &'static str, parts: usize) -> Self {
+        let mut part = Self::new(budget, purpose);
+        part.meter.step_bytes /= parts.max(1) as u64;
+        part
     }
 
     /// An empty one that takes its memory from the same budget.

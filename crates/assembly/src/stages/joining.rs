@@ -16,6 +16,7 @@ use crate::kernel::sequences::{Fragments, Paths};
 const TASKS: usize = 256;
 const TASK_FRAGMENTS_MIN: usize = 16;
 const TASK_FRAGMENTS_MAX: usize = 4096;
+const PURPOSE: &str = "the unitigs";
 /// Parts of the open ends, each sorted by one thread.
 const PARTS: usize = 64;
 
@@ -38,11 +39,10 @@ pub fn unitigs<'a, K: Kmer>(
     )?;
     let partner = partners::<K>(fragments, k, threads)?;
     let seen: Vec<AtomicBool> = (0..fragments.len()).map(|_| AtomicBool::new(false)).collect();
-    let none = || Paths::new(budget, "the unitigs");
     let tasks = fragments.len().div_ceil(task_fragments(fragments));
     let parts: Vec<Mutex<Option<Paths<'a>>>> = (0..tasks).map(|_| Mutex::default()).collect();
     let work = |(chain, codes): &mut (Vec<Link>, Vec<Base>), task: usize| {
-        let mut paths = none();
+        let mut paths = Paths::part(budget, PURPOSE, tasks);
         for start in fragments_of(task, fragments) {
             // Most chains are met from their first end before.
             let is_new = !seen[start].load(Ordering::Relaxed);
@@ -55,7 +55,7 @@ pub fn unitigs<'a, K: Kmer>(
         Ok(())
     };
     parallel::run(threads, tasks, Default::default, work, |_| {})?;
-    let mut paths = none();
+    let mut paths = Paths::new(budget, PURPOSE);
     for part in &parts {
         lock(part).take().map_or(Ok(()), |part| paths.append(part))?;
     }
