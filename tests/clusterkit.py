@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from cuesta.cluster import watchdog
 
@@ -32,6 +34,15 @@ def call(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         timeout=120,
         env=os.environ | variables,
     )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A test that fails leaves no cluster."""
+    place = tmp_path / "cluster"
+    yield place
+    if (place / "cluster.json").exists():
+        call("down", str(place))
 
 
 def state(folder: Path) -> dict[str, Any]:

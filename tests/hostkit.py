@@ -50,7 +50,11 @@ def hosts(count: int) -> Iterator[str | None]:
         made = made and ip("link", "set", BRIDGE, "up")
         yield (
             None
-            if made and all(map(_make_host, range(1, count + 1)))
+            if made
+            and all(
+                make_host(host_name(number), (_end(number), BRIDGE), address(number))
+                for number in range(1, count + 1)
+            )
             else ("this system has no virtual network interfaces")
         )
     finally:
@@ -59,15 +63,16 @@ def hosts(count: int) -> Iterator[str | None]:
         ip("link", "del", BRIDGE)
 
 
-def _make_host(number: int) -> bool:
-    name, end = host_name(number), _end(number)
+def make_host(name: str, link: tuple[str, str], own: str) -> bool:
+    """Make a namespace with an address on a bridge; `link` is the end there and the bridge."""
+    end, bridge = link
     within = ("netns", "exec", name, "ip")
     return all(
         [
             ip("netns", "add", name),
             ip("link", "add", end, "type", "veth", "peer", "name", "eth0", "netns", name),
-            ip("link", "set", end, "master", BRIDGE, "up"),
-            ip(*within, "addr", "add", f"{address(number)}/24", "dev", "eth0"),
+            ip("link", "set", end, "master", bridge, "up"),
+            ip(*within, "addr", "add", f"{own}/24", "dev", "eth0"),
             ip(*within, "link", "set", "eth0", "up"),
             ip(*within, "link", "set", "lo", "up"),
         ]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import cuesta
-from clusterkit import QUICK, call, state, wait_until_gone
+from clusterkit import QUICK, call, folder, state, wait_until_gone
 from cuesta.cluster import watchdog
 from cuesta.engines import get_engine
 from cuesta.engines.spark import SparkEngine
+from hostkit import ip, make_host
 from labkit import record_of
+
+__all__ = ["folder"]
 
 BRIDGE = "cuestabr0"
 NAMES = ("cuesta-h1", "cuesta-h2")
@@ -24,20 +26,6 @@ PACKAGE = str(Path(cuesta.__file__).parents[1])
 NEEDS_SPARK = pytest.mark.skipif(
     SparkEngine().missing() is not None, reason="Spark is not installed"
 )
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A test that fails leaves no cluster."""
-    place = tmp_path / "cluster"
-    yield place
-    if (place / "cluster.json").exists():
-        call("down", str(place))
-
-
-def ip(*words: str) -> bool:
-    done = subprocess.run(["ip", *words], check=False, capture_output=True)
-    return done.returncode == 0
 
 
 @pytest.fixture(scope="module")
@@ -48,18 +36,8 @@ def namespaces() -> Iterator[None]:
     try:
         made = ip("addr", "add", "10.77.9.1/24", "dev", BRIDGE) and ip("link", "set", BRIDGE, "up")
         for number, name in enumerate(NAMES, start=11):
-            end = f"cuestav{number}"
-            within = ("netns", "exec", name, "ip")
-            made = made and all(
-                [
-                    ip("netns", "add", name),
-                    ip("link", "add", end, "type", "veth", "peer", "name", "eth0", "netns", name),
-                    ip("link", "set", end, "master", BRIDGE, "up"),
-                    ip(*within, "addr", "add", f"10.77.9.{number}/24", "dev", "eth0"),
-                    ip(*within, "link", "set", "eth0", "up"),
-                    ip(*within, "link", "set", "lo", "up"),
-                ]
-            )
+            link = (f"cuestav{number}", BRIDGE)
+            made = made and make_host(name, link, f"10.77.9.{number}")
         if not made:
             pytest.skip("this system has no virtual network interfaces")
         yield

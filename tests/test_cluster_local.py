@@ -8,12 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from clusterkit import QUICK, call, command, is_in, state, wait_for, wait_until_gone, words
+from clusterkit import QUICK, call, command, folder, is_in, state, wait_for, wait_until_gone, words
 from cuesta.cli.app import call as cli_call
 from cuesta.cluster import node, watchdog
 from cuesta.engines.spark import SparkEngine, masters
@@ -23,21 +22,12 @@ from cuesta.store.control import MEMORY_ROOT
 from cuesta.store.filesystem import CuestaFileSystem
 from labkit import record_of, small_disk
 
-__all__ = ["small_disk"]
+__all__ = ["folder", "small_disk"]
 
 SLEEP = (sys.executable, "-c", "import time; time.sleep(120)")
 NEEDS_SPARK = pytest.mark.skipif(
     SparkEngine().missing() is not None, reason="Spark is not installed"
 )
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A test that fails leaves no cluster."""
-    place = tmp_path / "cluster"
-    yield place
-    if (place / "cluster.json").exists():
-        call("down", str(place))
 
 
 def test_a_cluster_is_up_until_it_is_ended(folder: Path) -> None:

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 
 import testbed_yarn
-from clusterkit import call, is_in, state, wait_for, wait_until_gone, words
+from clusterkit import call, folder, is_in, state, wait_for, wait_until_gone, words
 from cuesta.cluster import hadoop_classes, watchdog, yarn
 from cuesta.cluster.driver import Driver
 from cuesta.cluster.folder import ClusterFolder
@@ -29,6 +28,8 @@ from cuesta.errors import EngineError, EngineMissing, InputError
 from labkit import record_of
 from sortkit import write_records
 
+__all__ = ["folder"]
+
 SIZES = ("--cores", "1", "--memory", "2GiB")
 SETS = (
     *("--set", "stop=3", "--set", "scratch-min=1MiB"),
@@ -39,15 +40,6 @@ NODE_MANAGER = "nodemanager.NodeManager"
 NEEDS_YARN = pytest.mark.skipif(
     testbed_yarn.missing() is not None, reason="YARN's jars come by Maven and PySpark"
 )
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A test that fails leaves no cluster."""
-    place = tmp_path / "cluster"
-    yield place
-    if (place / "cluster.json").exists():
-        call("down", str(place))
 
 
 @pytest.fixture(scope="module")

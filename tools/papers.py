@@ -174,9 +174,8 @@ def judge(name: str, root: Path) -> None:
     path = root / "studies/results" / f"{name}.json"
     result = json.loads(path.read_text("utf-8"))
     study = tomllib.loads((root / f"studies/{name}.toml").read_text("utf-8"))
-    for key in _MADE_OF:
-        if result["file"].get(key) != study.get(key):
-            sys.exit(f"{path}: {key} of the study has changed since; run the study again")
+    for key in _changed(result["file"], study):
+        sys.exit(f"{path}: {key} of the study has changed since; run the study again")
     asked = _measures({**result, "claims": study.get("claim", [])})
     lacking = asked - _measures(result)
     if lacking:
@@ -261,15 +260,19 @@ def _stale(name: str, result: Row, papers: Papers) -> Iterator[str]:
     if result.get("smoke"):
         yield f"{where} is of the smoke size; keep that of the real size"
     made_of = result.get("file", papers.studies[name])
-    for key in _MADE_OF:
-        if made_of.get(key) != papers.studies[name].get(key):
-            yield f"{where}: {key} of the study has changed since; run the study again"
+    for key in _changed(made_of, papers.studies[name]):
+        yield f"{where}: {key} of the study has changed since; run the study again"
     kept = {claim["name"]: claim for claim in result.get("claims", [])}
     for claim in papers.studies[name].get("claim", []):
         before = kept.get(claim["name"])
         changed = before is None or any(before.get(key) != claim.get(key) for key in _COMPARING)
         if changed and "untested" not in claim:
             yield f"{where}: claim {claim['name']} has changed since; run the study again"
+
+
+def _changed(made_of: Row, study: Row) -> list[str]:
+    """What the runs of a study are made of today, and were not then."""
+    return [key for key in _MADE_OF if made_of.get(key) != study.get(key)]
 
 
 def page_text(papers: Papers) -> str:

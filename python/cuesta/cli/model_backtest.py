@@ -5,26 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cuesta.cli.model_fit import needs_numpy
+from cuesta.cli.model_fit import Runs, needs_numpy
 
 if TYPE_CHECKING:
     from cuesta.model.backtest import HeldBack
 
 
 def backtest(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="CSV|RUNS...",
-            help="CSV files of runs, run records, or folders of them.",
-            show_default=False,
-        ),
-    ],
+    paths: Runs,
     seed: Annotated[int, typer.Option(help="Of the draws behind intervals.", min=0)] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -13,18 +13,20 @@ if TYPE_CHECKING:
     from cuesta.model.predict import Prediction
     from cuesta.model.table import Table
 
+Runs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="CSV|RUNS...",
+        help="CSV files of runs, run records, or folders of them.",
+        show_default=False,
+    ),
+]
+
 ADDED = ("predicted_s", "low_s", "high_s", "refused")
 
 
 def fit(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="CSV|RUNS...",
-            help="CSV files of runs, run records, or folders of them.",
-            show_default=False,
-        ),
-    ],
+    paths: Runs,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL.json", help="The model to write.")
     ],

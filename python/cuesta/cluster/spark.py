@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuesta.cluster import class_archive
+from cuesta.cluster import class_archive, pages
 from cuesta.cluster.node import NodeFacts
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.engines.spark import archive, java
@@ -20,7 +18,6 @@ from cuesta.private import write_private
 DAEMON_HEAP = "512m"
 _QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 """Master and workers do little: they should be there soon."""
-_ASK_SECONDS = 5.0
 HEARTBEAT_SECONDS = 10
 NODES_A_HEARTBEAT_SECOND = 16
 """So many more nodes, and heartbeats come a second later."""
@@ -165,15 +162,7 @@ def usable_java(folder: Path) -> tuple[str, str]:
 
 def ask_master(address: str, port: int) -> dict[str, Any] | None:
     """What the master's page says; None while it does not answer."""
-    connection = http.client.HTTPConnection(address, port, timeout=_ASK_SECONDS)
-    try:
-        connection.request("GET", "/json/")
-        found: dict[str, Any] = json.loads(connection.getresponse().read())
-    except (OSError, ValueError, http.client.HTTPException):
-        return None
-    finally:
-        connection.close()
-    return found
+    return pages.ask(address, "/json/", port)
 
 
 def workers_alive(told: Mapping[str, Any] | None) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cuesta.cluster import pages
 from cuesta.cluster.limits import NODE_MANAGER_LOST_SECONDS
 from cuesta.cluster.node import NodeFacts
 from cuesta.cluster.settings import ClusterPlan
@@ -32,7 +31,6 @@ _NODE_MANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
 _SHUFFLE = "org.apache.hadoop.mapred.ShuffleHandler"
 _QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData")
 """Daemons do little: they should be there soon."""
-_ASK_SECONDS = 5.0
 _PASSED_ON = (
     *("JAVA_HOME", "HADOOP_COMMON_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR"),
     *("CLASSPATH_PREPEND_DISTCACHE", "HADOOP_YARN_HOME", "HADOOP_HOME", "PATH", "LANG", "TZ"),
@@ -160,22 +158,9 @@ def daemon_environment(conf: Path, java_home: str) -> dict[str, str]:
     return {"JAVA_HOME": java_home, "HADOOP_CONF_DIR": str(conf)}
 
 
-def ask(page: str, path: str) -> dict[str, Any] | None:
-    """What a daemon says at its page `HOST:PORT`; None while it does not answer."""
-    connection = http.client.HTTPConnection(page, timeout=_ASK_SECONDS)
-    try:
-        connection.request("GET", path, headers={"Accept": "application/json"})
-        found: dict[str, Any] = json.loads(connection.getresponse().read())
-    except (OSError, ValueError, http.client.HTTPException):
-        return None
-    finally:
-        connection.close()
-    return found
-
-
 def running_nodes(page: str) -> list[dict[str, Any]]:
     """The NodeManagers that have registered and live, as the ResourceManager's page says."""
-    told = ask(page, "/ws/v1/cluster/nodes?states=RUNNING") or {}
+    told = pages.ask(page, "/ws/v1/cluster/nodes?states=RUNNING") or {}
     found: list[dict[str, Any]] = (told.get("nodes") or {}).get("node", [])
     return found
 

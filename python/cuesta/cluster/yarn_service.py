@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cuesta.cluster import node_store, yarn
+from cuesta.cluster import node_store, pages, yarn
 from cuesta.cluster.folder import telling_line
 from cuesta.cluster.limits import PORT_TRIES_MAX, SAID_CHARACTERS_MAX
 from cuesta.cluster.node import NodeFacts, free_ports
@@ -149,9 +149,9 @@ class YarnService:
 
     def _silent(self) -> str:
         """The first daemon beside the leader that does not answer; empty when both do."""
-        if yarn.ask(self._settings[yarn.PAGE], "/ws/v1/cluster/info") is None:
+        if pages.ask(self._settings[yarn.PAGE], "/ws/v1/cluster/info") is None:
             return MANAGER
-        told = yarn.ask(self._settings[yarn.HISTORY_PAGE], "/ws/v1/history/info")
+        told = pages.ask(self._settings[yarn.HISTORY_PAGE], "/ws/v1/history/info")
         return HISTORY if told is None else ""
 
     def _registered(self) -> int:

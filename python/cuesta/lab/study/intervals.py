@@ -16,9 +16,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from statistics import NormalDist, variance
 
-from cuesta.lab.study.spread import NONE, Spread, variance
+from cuesta.lab.study.spread import NONE, Spread
 
 LEAST = 1e-6
 """What zero is taken for, as a part of the largest sample, so that a ratio to it is a number."""

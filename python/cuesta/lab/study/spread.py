@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
-from statistics import variance as _variance
+from statistics import fmean, variance
 
 CELLS_LEAST = 3
 """Fewer cells cannot say how alike they scatter."""
@@ -60,17 +59,12 @@ def usual(cells: Iterable[Sequence[float]]) -> Spread:
         return NONE
     most = sum(free for _, free in told)
     logs = [math.log(one) - _mean_of_log(free) for one, free in told]
-    beyond = _variance(logs) - fmean(_trigamma(free / 2) for _, free in told)
+    beyond = variance(logs) - fmean(_trigamma(free / 2) for _, free in told)
     free = 2 * _inverse_trigamma(beyond) if beyond > 0 else math.inf
     if free > _ALIKE:
         mean = sum(one * free for one, free in told) / most
         return Spread(variance=mean, free=math.inf, most=most)
     return Spread(variance=math.exp(fmean(logs) + _mean_of_log(free)), free=free, most=most)
-
-
-def variance(samples: Sequence[float]) -> float:
-    """Unbiased, of two samples at least."""
-    return _variance(samples)
 
 
 def _mean_of_log(free: float) -> float:
