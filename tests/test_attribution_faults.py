@@ -162,13 +162,13 @@ def ran(words: list[str], answer: Path) -> Run:
 
 
 def test_a_small_heap_is_found(tmp_path: Path) -> None:
-    """New objects have 2 MiB of the heap: it is collected again and again."""
+    """New objects have 1 MiB of the heap: it is collected again and again."""
     needs_spark("spark-scala")
     file = tmp_path / "rows.dat"
     make = ["data", "make", "tera", "--kind", "random", "--rows", "1000000", "-o", str(file)]
     assert call(make) == 0
     words = ["sort", str(file), "--engine", "spark-scala", "--memory", "2GiB"]
-    small = "spark.driver.extraJavaOptions=-XX:+UseSerialGC -Xmn2m"
+    small = "spark.driver.extraJavaOptions=-XX:+UseSerialGC -Xmn1m"
     runs = {
         "none": ran(words, tmp_path / "none"),
         "heap": ran([*words, "--engine-option", small], tmp_path / "heap"),
@@ -178,7 +178,7 @@ def test_a_small_heap_is_found(tmp_path: Path) -> None:
         result = attributed(run)
         collecting, computing = result.share(COLLECTION), result.share(COMPUTING)
         parts[name] = collecting / (collecting + computing)
-    assert parts["heap"] > 0.2
+    assert parts["heap"] > 0.15
     assert parts["heap"] > 1.5 * parts["none"]
 
 

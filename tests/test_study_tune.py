@@ -179,7 +179,7 @@ workload = "sort"
 
 [settings]
 inputs = ["rows"]
-memory = "512MiB"
+memory = "2GiB"
 
 [[input]]
 name = "rows"
