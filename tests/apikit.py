@@ -66,6 +66,10 @@ CASES = (
         words=("--min-pixels", "3"),
     ),
     Case(workload="assemble", inputs=("reads",), keywords={"k": 31}, words=("-k", "31")),
+    Case(
+        workload="ioread", inputs=("records",), keywords={"request_bytes": 700, "skip_bytes": 50},
+        words=("--request-bytes", "700", "--skip-bytes", "50"),
+    ),
 )  # fmt: skip
 """All keywords have long words, but `k`."""
 

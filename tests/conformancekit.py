@@ -159,6 +159,13 @@ def _reads(chance: random.Random, folder: Path, _: str) -> Made:
     return ["a.fq"], {"kmer_sizes": sizes, "chains": chains}
 
 
+def _bytes(chance: random.Random, folder: Path, _: str) -> Made:
+    for name in ("a.bin", "b.bin"):
+        (folder / name).write_bytes(chance.randbytes(chance.randrange(0, 9000)))
+    request_bytes, skip_bytes = chance.randrange(1, 2000), chance.choice([0, 700])
+    return ["a.bin", "b.bin"], {"request_bytes": request_bytes, "skip_bytes": skip_bytes}
+
+
 _MAKERS: dict[str, Callable[[random.Random, Path, str], Made]] = {
     "correlate": _matrix,
     "dataflow": _vectors,
@@ -166,6 +173,7 @@ _MAKERS: dict[str, Callable[[random.Random, Path, str], Made]] = {
     "kmeans": _points,
     "images": _images,
     "assemble": _reads,
+    "ioread": _bytes,
 }
 
 

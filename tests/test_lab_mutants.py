@@ -44,6 +44,7 @@ RUN = {
     "images": "images.npy",
     "kmeans": "points.npy --clusters 3 --iterations 4",
     "assemble": "reads.fa -k 21 --min-count 1",
+    "ioread": "records matrix.txt --request-bytes 700 --skip-bytes 50",
 }
 NAMED = {"scan": "--graph graphml", "join": "", "degrees": "", "communities": "--graph graphml"}
 RUN |= {f"{name} named": f"{RUN[name]} --genes names.txt {more}" for name, more in NAMED.items()}

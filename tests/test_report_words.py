@@ -45,6 +45,7 @@ from cuesta.workloads.question import question, short_name
             "1,024, stage by stage, kept in memory?",
         ),
         ("assemble", {}, "Which genome do the reads of a.txt come from?"),
+        ("ioread", {}, "How fast is a.txt read?"),
         ("weave", {}, "What does weave say about a.txt and b?"),
     ],
 )

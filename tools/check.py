@@ -4,8 +4,8 @@
 the Scala tests, then pytest, whose closing line is the last one printed. `soak` makes `MUTANTS`
 wrong answers of every workload whose verifier is held to it, and prints how many were refused; then
 it kills a store at every two steps of each scenario, and `STORE_KILLS` times under load, where it
-goes on after it was interrupted (`build/store-kills.json`); and it holds the store to Hadoop's
-contract in every mode of writing.
+goes on after it was interrupted (`build/store-kills.json`); it holds the store to Hadoop's contract
+in every mode of writing, and every workload to its memory on Spark.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ MUTANT_TESTS = (
 )
 """Crate, test file and filter."""
 STORE_KILLS = 10_000
+SOAKED = ("tests/test_store_hadoop_contract.py", "tests/test_memory_limit.py")
+"""Tests that do more where `CUESTA_SOAK` is set."""
 STORE_CRASHES = ("cargo", "test", "--package", "cuesta-store", "--release", "--test", "crash")
 
 
@@ -139,8 +141,8 @@ def soak() -> int:
         )
         failed |= int(done.returncode != 0)
     kills = [str(BIN / "python"), "tools/store_kills.py", "--kills", str(STORE_KILLS)]
-    contract = [str(BIN / "python"), "-m", "pytest", "-q", "tests/test_store_hadoop_contract.py"]
-    for command in (list(STORE_CRASHES), kills, contract):
+    tests = [str(BIN / "python"), "-m", "pytest", "-q", *SOAKED]
+    for command in (list(STORE_CRASHES), kills, tests):
         all_pairs = environment() | {"CUESTA_SOAK": "1"}
         failed |= int(subprocess.run(command, cwd=ROOT, env=all_pairs, check=False).returncode != 0)
     return failed

@@ -566,6 +566,72 @@ def run(
 
 @overload
 def run(
+    workload: Literal["ioread"],
+    *inputs: Input | Sequence[Input],
+    request_bytes: int = 1048576,
+    skip_bytes: int = 0,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Read files in requests of one size with gaps between them, to find what a storage gives.
+
+    Parameters
+    ----------
+    inputs
+        Files of any kind, at paths or URIs.
+    request_bytes
+        Read so much at once. From 1 to 1.07374182e+09 bytes.
+    skip_bytes
+        Leave out so much between two requests. From 0 to 1.09951163e+12 bytes.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
     workload: Literal["join"],
     *inputs: Input | Sequence[Input],
     how: Literal["inner", "left", "outer"] = "inner",
@@ -1407,6 +1473,72 @@ def compare(
         Objects are pixels above the threshold, or those at or below it.
     min_pixels
         Objects with fewer pixels do not count. From 1 to 536870912 pixels.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["ioread"],
+    *inputs: Input | Sequence[Input],
+    request_bytes: int = 1048576,
+    skip_bytes: int = 0,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Read files in requests of one size with gaps between them, to find what a storage gives.
+
+    Parameters
+    ----------
+    inputs
+        Files of any kind, at paths or URIs.
+    request_bytes
+        Read so much at once. From 1 to 1.07374182e+09 bytes.
+    skip_bytes
+        Leave out so much between two requests. From 0 to 1.09951163e+12 bytes.
     engines
         Engines, separated by commas.
     threads

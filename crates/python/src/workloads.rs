@@ -86,6 +86,7 @@ pub const ALL: &[RegisteredWorkload] = &[
     workload!("images", cuesta_images, cuesta_images::params::ImagesParams::check, PLANS),
     workload!("kmeans", cuesta_kmeans, cuesta_kmeans::params::KMeansParams::check, PLANS),
     workload!("sort", cuesta_sort, cuesta_sort::params::SortParams::check, PLANS),
+    workload!("ioread", cuesta_ioread, cuesta_ioread::params::IoreadParams::check, PLANS),
     network!("communities", cuesta_network::params::CommunitiesParams::check, PLANS),
     network!("correlate", cuesta_network::params::CorrelateParams::check, JOINS),
     network!("degrees", cuesta_network::params::DegreesParams::check, PLANS),

@@ -17,6 +17,7 @@ HEADLINE_COUNTS = {
     "kmeans": {"points": "points", "iterations": "iterations"},
     "images": {"images": "images", "objects": "objects"},
     "assemble": {"contigs": "contigs", "n50": "bases N50"},
+    "ioread": {"read_bytes": "bytes read", "requests": "requests"},
 }
 """Counts that sum up an answer, by workload, and what they count."""
 
@@ -53,8 +54,8 @@ def outcome(workload: str, counts: Mapping[str, int], best_gene: str = "") -> st
             )
         case "dataflow" if "vectors" in counts:
             return f"{_about(counts, 'vectors')} vectors went through all stages."
-        case "sort" if "records" in counts:
-            return f"{_about(counts, 'records')} records are in the order of their keys."
+        case "sort" | "ioread" if HEADLINE_COUNTS[workload].keys() <= counts.keys():
+            return _moved(counts)
         case "assemble" if "contigs" in counts:
             return _contigs(counts)
         case "kmeans" if "points" in counts:
@@ -71,6 +72,13 @@ def outcome(workload: str, counts: Mapping[str, int], best_gene: str = "") -> st
                 f"{n.plural(counts['largest_object'], 'pixel')}."
             )
     return ""
+
+
+def _moved(counts: Mapping[str, int]) -> str:
+    if "records" in counts:
+        return f"{_about(counts, 'records')} records are in the order of their keys."
+    requests = n.plural(counts["requests"], "request")
+    return f"{_about(counts, 'read_bytes')} bytes were read in {requests}."
 
 
 def _contigs(counts: Mapping[str, int]) -> str:

@@ -30,7 +30,7 @@ def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[s
             return f"Which genes of {first} belong together{how}{_edges(kept)}?"
         case "correlate":
             return _correlate(first, parameters, kept)
-        case "load" | "sort" | "assemble":
+        case "load" | "sort" | "assemble" | "ioread":
             return _PLAIN[workload].format(first)
         case "dataflow":
             return _dataflow(first if names else None, parameters)
@@ -71,6 +71,7 @@ _PLAIN = {
     "load": "How long does it take to turn {} into a binary pair matrix?",
     "sort": "How long does it take to sort the records of {}?",
     "assemble": "Which genome do the reads of {} come from?",
+    "ioread": "How fast is {} read?",
 }
 
 _METHODS = {

@@ -1,4 +1,4 @@
-//! Verifier of `correlate`: every pair of genes again, one by one, in double precision.
+//! Verifier of `correlate`: every pair of genes again, tile by tile, in double precision.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ use crate::run::correlate::{Mask, read, row_of};
 use crate::run::load::PAIRS_FOLDER;
 use crate::run::scan::PAIRS_FILE;
 
-const METHOD: &str = "every pair of genes computed again, one by one, in double precision; these \
+const METHOD: &str = "every pair of genes computed again, tile by tile, in double precision; these \
                       rows and those of the answer have the same keyed fingerprints";
 /// How far, in millionths, a score may lie from half a millionth: the order of a sum may decide
 /// there how it is rounded.

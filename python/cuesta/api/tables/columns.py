@@ -29,7 +29,8 @@ Columns = dict[str, Column]
 _INTEGERS = frozenset({
     "gene", "gene1", "gene2", "cluster", "in", "out", "total", "degree", "community", "size",
     "iteration", "empty", "smallest", "largest", "image", "page", "height", "width", "pixels",
-    "objects", "block", "vectors", "sum_x", "sum_y", "sum_z", "count", "kmers",
+    "objects", "block", "vectors", "sum_x", "sum_y", "sum_z", "count", "kmers", "input", "requests",
+    "bytes",
 })  # fmt: skip
 _NUMBERS = frozenset({
     "score", "score_a", "score_b", "difference", "inertia", "shift", "threshold", "mean_x",

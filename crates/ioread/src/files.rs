@@ -1,0 +1,153 @@
+//! Files and the requests in them, numbered through all files.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use cuesta_core::{Error, Result};
+use cuesta_input::storage::{self, Input};
+
+use crate::params::IoreadParams;
+
+const OPERATION: &str = "input.read";
+
+/// The files, and where the requests of each begin.
+#[derive(Debug)]
+pub struct Files {
+    params: IoreadParams,
+    files: Vec<ReadFile>,
+    /// Requests in all files.
+    pub requests: u64,
+    /// Bytes that all requests ask for.
+    pub size_bytes: u64,
+}
+
+#[derive(Debug)]
+struct ReadFile {
+    path: PathBuf,
+    size_bytes: u64,
+    requests: Range<u64>,
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileRequest {
+    /// Which file.
+    pub file: usize,
+    /// Where in it.
+    pub offset: u64,
+    /// How many bytes.
+    pub size_bytes: usize,
+}
+
+impl Files {
+    /// Looks at the files.
+    ///
+    /// # Errors
+    /// `Input` for a folder, or what is no regular file; `System`.
+    pub fn open(paths: &[PathBuf], params: IoreadParams) -> Result<Self> {
+        let mut found = Self { params, files: Vec::new(), requests: 0, size_bytes: 0 };
+        for path in paths {
+            let facts = storage::facts(path)
+                .map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
+            if !facts.is_file {
+                let what = if facts.is_folder { "a folder" } else { "no regular file" };
+                let text = format!("{} is {what}; give the files to read", path.display());
+                return Err(Error::input(OPERATION, text));
+            }
+            found.add(path, facts.size_bytes);
+        }
+        Ok(found)
+    }
+
+    fn add(&mut self, path: &Path, size_bytes: u64) {
+        let count = size_bytes.div_ceil(self.params.stride_bytes());
+        if count > 0 {
+            let whole = (count - 1) * self.params.request_bytes;
+            let last = size_bytes - (count - 1) * self.params.stride_bytes();
+            self.size_bytes += whole + last.min(self.params.request_bytes);
+        }
+        let requests = self.requests..self.requests + count;
+        self.requests = requests.end;
+        self.files.push(ReadFile { path: path.to_owned(), size_bytes, requests });
+    }
+
+    /// How many files.
+    pub fn count(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Bytes of the longest request.
+    pub fn longest_bytes(&self) -> u64 {
+        let sizes = self.files.iter().map(|file| file.size_bytes);
+        sizes.max().unwrap_or(0).min(self.params.request_bytes)
+    }
+
+    /// The request of a number; none beyond the last.
+    pub fn place(&self, request: u64) -> Option<FileRequest> {
+        let file = self.files.partition_point(|file| file.requests.end <= request);
+        let of = self.files.get(file)?;
+        let offset = (request - of.requests.start) * self.params.stride_bytes();
+        let size_bytes = (of.size_bytes - offset).min(self.params.request_bytes) as usize;
+        Some(FileRequest { file, offset, size_bytes })
+    }
+
+    /// Opens a file for a reader.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn reader(&self, file: usize) -> Result<FileReader<'_>> {
+        let path = &self.files[file].path;
+        let input =
+            Input::open(path).map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
+        Ok(FileReader { file, path, input })
+    }
+}
+
+/// One open file.
+pub struct FileReader<'a> {
+    /// Which of the files.
+    pub file: usize,
+    path: &'a Path,
+    input: Input,
+}
+
+impl FileReader<'_> {
+    /// Fills `into` from `offset` on.
+    ///
+    /// # Errors
+    /// `System`, also for a file that has become shorter.
+    pub fn fill(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.input
+            .read_exact_at(into, offset)
+            .map_err(|cause| Error::system(OPERATION, "reading", self.path, &cause))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_sizes(sizes: &[u64], request_bytes: u64, skip_bytes: u64) -> Files {
+        let params = IoreadParams { request_bytes, skip_bytes };
+        let mut files = Files { params, files: Vec::new(), requests: 0, size_bytes: 0 };
+        sizes.iter().for_each(|&size| files.add(Path::new("x"), size));
+        files
+    }
+
+    #[test]
+    fn requests_are_numbered_through_all_files() {
+        let files = of_sizes(&[10, 0, 3], 4, 1);
+        let places: Vec<_> = (0..files.requests).filter_map(|one| files.place(one)).collect();
+        let place = |file, offset, size_bytes| FileRequest { file, offset, size_bytes };
+        assert_eq!(places, [place(0, 0, 4), place(0, 5, 4), place(2, 0, 3)]);
+        assert_eq!((files.size_bytes, files.longest_bytes()), (11, 4));
+        assert_eq!(files.place(3), None);
+    }
+
+    #[test]
+    fn a_gap_that_reaches_the_end_has_no_request_after_it() {
+        let files = of_sizes(&[8], 4, 4);
+        assert_eq!((files.requests, files.size_bytes), (1, 4));
+        assert_eq!(of_sizes(&[9], 4, 4).size_bytes, 5);
+    }
+}

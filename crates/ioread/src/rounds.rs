@@ -1,0 +1,86 @@
+//! The workload in rounds: one of them, in which every task reads its share of the requests.
+
+use std::ops::Range;
+
+use cuesta_core::job::{Request, Response};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::{rounds, wire};
+
+use crate::files::Files;
+use crate::part::{self, ReadPart};
+use crate::run;
+
+/// What leads a run in rounds.
+///
+/// # Errors
+/// `Input` naming the option.
+pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+    run::params(request)?;
+    Ok(Box::new(Steps { request: request.clone(), means, files: None }))
+}
+
+/// What does the tasks of a run.
+///
+/// # Errors
+/// `Input` naming the option.
+pub fn work(request: &Request, _: Means) -> Result<Box<dyn Worker>> {
+    let files = Files::open(&request.inputs, run::params(request)?)?;
+    Ok(Box::new(Work { files, request: request.clone() }))
+}
+
+struct Steps {
+    request: Request,
+    means: Means,
+    /// How many, once the round is planned.
+    files: Option<usize>,
+}
+
+impl Leader for Steps {
+    fn next(
+        &mut self,
+        found: Vec<Vec<u8>>,
+        response: &mut Response,
+        _: &Progress,
+    ) -> Result<Option<Round>> {
+        if let Some(files) = self.files {
+            let mut parts = Vec::new();
+            for of_task in &found {
+                part::extend(&mut parts, &wire::from_bytes::<Vec<ReadPart>>(of_task)?);
+            }
+            run::write(&self.request, &part::of_all_files(&parts, files), response)?;
+            return Ok(None);
+        }
+        let files = run::open(&self.request, response)?;
+        self.files = Some(files.count());
+        let most = files.size_bytes.div_ceil(run::TASK_BYTES).min(files.requests);
+        let tasks = self.means.tasks(most);
+        let own = |share: Range<u64>| wire::to_bytes(&(share.start, share.end));
+        Ok(Some(Round {
+            phase: "read".to_owned(),
+            bytes: files.size_bytes,
+            rows: files.requests,
+            ceiling: Some("file_read_warm_bytes_per_s"),
+            tasks: rounds::shares(files.requests, tasks).map(own).collect::<Result<_>>()?,
+            ..Round::default()
+        }))
+    }
+}
+
+struct Work {
+    request: Request,
+    files: Files,
+}
+
+impl Worker for Work {
+    fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
+        let (first, end): (u64, u64) = wire::from_bytes(task.own)?;
+        let parts = run::read(&self.files, first..end, &self.request, run::at_once, progress)?;
+        Ok((wire::to_bytes(&parts)?, Blocks::default()))
+    }
+
+    fn combine(&self, _: &[u8], _: Vec<u8>, _: &[u8]) -> Result<Vec<u8>> {
+        Err(Error::defect("ioread", "parts are joined by what leads"))
+    }
+}

@@ -1,0 +1,135 @@
+//! Runs the workload on threads: a task is some neighbouring requests.
+
+use std::ops::Range;
+
+use cuesta_core::budget::Budget;
+use cuesta_core::job::{Request, Response, parameters, timed};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel;
+
+use crate::files::{FileReader, FileRequest, Files};
+use crate::params::IoreadParams;
+use crate::part::{self, ReadPart};
+use crate::table;
+
+/// Bytes of the requests of a task, about: long enough for what a file system reads ahead.
+pub const TASK_BYTES: u64 = 32 << 20;
+
+/// What a task makes of a request: reads it by way of a buffer.
+type ReadOne = fn(&FileReader<'_>, FileRequest, &mut [u8]) -> Result<ReadPart>;
+
+/// Runs the workload.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
+    let mut response = Response::default();
+    let files = open(request, &mut response)?;
+    progress.expect(files.size_bytes);
+    let parts = timed(&mut response, "read", || {
+        let parts = read(&files, 0..files.requests, request, at_once, progress)?;
+        Ok((parts, files.size_bytes, files.requests))
+    })?;
+    write(request, &part::of_all_files(&parts, files.count()), &mut response)?;
+    Ok(response)
+}
+
+/// The checked parameters of a request.
+///
+/// # Errors
+/// `Input` naming the option.
+pub fn params(request: &Request) -> Result<IoreadParams> {
+    request.require_inputs()?;
+    let params: IoreadParams = parameters(&request.parameters)?;
+    params.check()?;
+    Ok(params)
+}
+
+/// Looks at the files.
+///
+/// # Errors
+/// `Input`, `System`.
+pub fn open(request: &Request, response: &mut Response) -> Result<Files> {
+    let params = params(request)?;
+    timed(response, "open", || Ok((Files::open(&request.inputs, params)?, 0, 0)))
+}
+
+/// Reads requests of some numbers, on all threads; the parts are in the order of the files.
+///
+/// # Errors
+/// `Input` where memory is too little for a request on each thread; `System`; `Cancelled`.
+pub fn read(
+    files: &Files,
+    range: Range<u64>,
+    request: &Request,
+    one: ReadOne,
+    progress: &Progress,
+) -> Result<Vec<ReadPart>> {
+    let budget = Budget::new(request.memory_bytes);
+    let room_bytes = files.longest_bytes();
+    let _lease = budget.take(request.threads as u64 * room_bytes, "a request of each thread")?;
+    let each = (TASK_BYTES / room_bytes.max(1)).max(1);
+    let tasks = (range.end - range.start).div_ceil(each) as usize;
+    let make = || (Vec::<u8>::new(), None::<FileReader<'_>>, Vec::<(usize, Vec<ReadPart>)>::new());
+    let task = |worker: &mut _, task: usize| {
+        let (room, reader, found): &mut (
+            Vec<u8>,
+            Option<FileReader<'_>>,
+            Vec<(usize, Vec<ReadPart>)>,
+        ) = worker;
+        room.resize(room_bytes as usize, 0);
+        let first = range.start + task as u64 * each;
+        let mut parts = Vec::new();
+        for number in first..range.end.min(first + each) {
+            let place = files.place(number).ok_or_else(|| Error::defect("ioread", "no request"))?;
+            let of = match reader.take().filter(|open| open.file == place.file) {
+                Some(open) => open,
+                None => files.reader(place.file)?,
+            };
+            let read = one(&of, place, &mut room[..place.size_bytes])?;
+            *reader = Some(of);
+            part::extend(&mut parts, &[read]);
+            progress.advance(place.size_bytes as u64)?;
+        }
+        found.push((task, parts));
+        Ok(())
+    };
+    let workers = parallel::run(request.threads, tasks, make, task, |_| {})?;
+    let mut found: Vec<_> = workers.into_iter().flat_map(|(_, _, found)| found).collect();
+    found.sort_unstable_by_key(|&(task, _)| task);
+    let mut all = Vec::new();
+    found.iter().for_each(|(_, parts)| part::extend(&mut all, parts));
+    Ok(all)
+}
+
+/// Reads a request by one call.
+///
+/// # Errors
+/// `System`.
+pub fn at_once(reader: &FileReader<'_>, place: FileRequest, room: &mut [u8]) -> Result<ReadPart> {
+    reader.fill(place.offset, room)?;
+    Ok(ReadPart::of(place.file, room))
+}
+
+/// Writes the answer, and counts it.
+///
+/// # Errors
+/// `System`.
+pub fn write(request: &Request, parts: &[ReadPart], response: &mut Response) -> Result<()> {
+    timed(response, "write", || {
+        Ok(((), table::write(&request.output, parts)?, parts.len() as u64))
+    })?;
+    response.counts.extend(counts(parts));
+    Ok(())
+}
+
+/// What is counted of an answer.
+pub fn counts(parts: &[ReadPart]) -> [(&'static str, u64); 3] {
+    let sum = |of: fn(&ReadPart) -> u64| parts.iter().map(of).sum();
+    [
+        ("files", parts.len() as u64),
+        ("requests", sum(|part| part.requests)),
+        ("read_bytes", sum(|part| part.size_bytes)),
+    ]
+}
