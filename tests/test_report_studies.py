@@ -298,6 +298,7 @@ def test_a_folder_without_a_study_is_an_error(tmp_path: Path) -> None:
         ("work", "time of the work", "2.50\u00a0s", "s"),
         ("peak", "peak memory", "2\u00a0bytes", "bytes"),
         ("phase load", "time of load", "2.50\u00a0s", "s"),
+        ("rate read", "rate of read", "2\u00a0bytes/s", "bytes/s"),
         ("count contigs", "contigs", "2.50", ""),
         ("log shuffle_write_bytes", "shuffle write", "2\u00a0bytes", "bytes"),
         ("log run_seconds", "run", "2.50\u00a0s", "s"),

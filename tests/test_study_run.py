@@ -46,6 +46,7 @@ levels = [
     { name = "told", engine_options = { ranks = 3 } },
     { name = "stored", store = "64MiB" },
     { name = "cold", store = "64MiB", cache = "cold" },
+    { name = "held", store = "64MiB", cache = "cold", holds = true },
 ]
 """
 
@@ -89,19 +90,21 @@ def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
     means = Means(engine=get_engine, store=store)
     out = tmp_path / "out"
     whole, found = run.run(study, out, means, Silent())
-    assert [one.failed for one in found] == [[], [], [], []]
+    assert [one.failed for one in found] == [[]] * 5
     assert len({cell["digest"] for cell in whole["cells"]}) == 1
     record = json.loads((out / "runs/stored/1/run.json").read_text())
     assert record["inputs"][0]["path"] == "cuesta:///records"
     assert record["cache"] == "as-is"
-    assert [(path, moved["bytes"]) for path, moved in held] == [("/records", 100_000)]
-    assert json.loads((out / "runs/cold/1/run.json").read_text())["cache"] == "input-dropped"
+    assert [(path, moved["bytes"]) for path, moved in held] == [("/records", 100_000)] * 2
+    for name in ("cold", "held"):
+        told = json.loads((out / "runs" / name / "1/run.json").read_text())
+        assert told["cache"] == "input-dropped"
     made = (out / "inputs" / "records").stat().st_mtime_ns
     run.run(study, out, means, Silent())
     assert (out / "inputs" / "records").stat().st_mtime_ns == made
     smaller = file.parsed("tiny", tomllib.loads(SORT.replace("1000", "500")))
     again, _ = run.run(smaller, out, means, Silent())
-    assert [cell["measures"]["count records"] for cell in again["cells"]] == [[500.0]] * 4
+    assert [cell["measures"]["count records"] for cell in again["cells"]] == [[500.0]] * 5
 
 
 def test_inputs_may_lie_apart(tmp_path: Path) -> None:
@@ -110,7 +113,7 @@ def test_inputs_may_lie_apart(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="say where by --remote URI"):
         run.run(study, tmp_path / "out", MEANS, Silent())
     apart = f"local://{tmp_path}/apart"
-    means = Means(engine=get_engine, remote=apart)
+    means = Means(engine=get_engine, places={"remote": apart})
     in_blocks = text.replace('"remote"', '"remote"\nblock = "1MiB"')
     blocks = file.parsed("tiny", tomllib.loads(in_blocks))
     with pytest.raises(InputError, match="no blocks whose size could be chosen; give one of hdfs"):
@@ -119,6 +122,31 @@ def test_inputs_may_lie_apart(tmp_path: Path) -> None:
     whole, _ = run.run(plain, tmp_path / "out", means, Silent())
     assert (tmp_path / "apart" / "records").stat().st_size == 100_000
     assert whole["cells"][0]["measures"]["count records"] == [1000.0]
+
+
+def test_places_of_inputs_have_names(tmp_path: Path) -> None:
+    """The same input here, and in two places: their answers are held to be equal."""
+    text = SORT.replace(
+        SORT[SORT.index("levels") :],
+        """levels = [
+    { name = "here" }, { name = "there", place = "a" }, { name = "elsewhere", place = "b" },
+]
+""",
+    )
+    study = file.parsed("tiny", tomllib.loads(text))
+    out, first, second = (tmp_path / name for name in ("out", "a folder", "b"))
+    with pytest.raises(InputError, match="say where by --remote b=URI"):
+        run.run(study, out, Means(engine=get_engine, places={"a": str(first)}), Silent())
+    means = Means(engine=get_engine, places={"a": str(first), "b": f"local://{second}"})
+    _, found = run.run(study, out, means, Silent())
+    paths = [
+        json.loads((out / "runs" / name / "1" / "run.json").read_text())["inputs"][0]["path"]
+        for name in ("here", "there", "elsewhere")
+    ]
+    wanted = [str(out / "inputs" / "records"), str(first / "records"), f"local://{second}/records"]
+    assert paths == wanted
+    result.complain(found)
+    assert len({one.combination.answers for one in found}) == 1
 
 
 def scan(folder: Path, engines: dict[str, Engine]) -> tuple[result.Result, list[result.Found]]:

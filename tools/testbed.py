@@ -1,4 +1,4 @@
-"""Real clusters on this machine, for tests and studies: small, and without root but for GlusterFS.
+"""Real clusters on this machine, for tests and studies: small; GlusterFS and disks need root.
 
     python tools/testbed.py hdfs up [--datanodes N] [--folder DIR]
     python tools/testbed.py hdfs put FILE... PATH [--block-size SIZE] [--replication N]
@@ -9,6 +9,8 @@
     python tools/testbed.py yarn status|down
     python tools/testbed.py gluster up [--nodes N] [--disk-size SIZE] [--disk-rate RATE] ...
     python tools/testbed.py gluster status|down
+    python tools/testbed.py disk up [--disk-size SIZE] [--disk-rate RATE] [--disk-dirty SIZE]
+    python tools/testbed.py disk status|down
 
 `up` waits until the service is ready, prints its address and leaves it running; a service that
 runs already is only named. `down` ends it and removes its files. What is known of a service is in
@@ -26,6 +28,7 @@ from types import ModuleType
 from typing import Any
 
 import maven
+import testbed_disk
 import testbed_gluster
 import testbed_hdfs
 import testbed_slurm
@@ -45,6 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     _add_slurm(services)
     _add_yarn(services)
     _add_gluster(services)
+    _add_disk(services)
     options = parser.parse_args(arguments)
     try:
         return int(options.call(options))
@@ -128,6 +132,7 @@ def _add_gluster(services: Any) -> None:
     up.add_argument("--nodes", type=int, default=usual.nodes)
     up.add_argument("--disk-size", default=usual.disk_size, help="of the one disk of each node")
     up.add_argument("--disk-rate", default="", help="of each disk, as 50MB/s; no limit unless said")
+    up.add_argument("--disk-dirty", default="", help="what may wait in memory to be written to one")
     up.add_argument("--link-rate", default="", help="of each node, as 1gbit; no limit unless said")
     up.add_argument("--memory", default="", help="of each node, with its pages of files")
     up.add_argument("--shard-size", default=usual.shard_size)
@@ -138,6 +143,22 @@ def _gluster_up(options: argparse.Namespace) -> int:
     names = testbed_gluster.Shape.__dataclass_fields__
     shape = testbed_gluster.Shape(**{name: getattr(options, name) for name in names})
     print(testbed_gluster.up(options.folder, shape).mount)
+    return 0
+
+
+def _add_disk(services: Any) -> None:
+    words = ("a disk with a rate, for the folder of another service", "mount it, print where")
+    up, _ = _add_service(services, "disk", words, testbed_disk, "mount")
+    up.add_argument("--disk-size", default=testbed_disk.Shape().disk_size)
+    up.add_argument("--disk-rate", default="", help="as 50MB/s; no limit unless said")
+    up.add_argument("--disk-dirty", default="", help="what may wait in memory to be written")
+    up.set_defaults(call=_disk_up)
+
+
+def _disk_up(options: argparse.Namespace) -> int:
+    names = testbed_disk.Shape.__dataclass_fields__
+    shape = testbed_disk.Shape(**{name: getattr(options, name) for name in names})
+    print(testbed_disk.up(options.folder, shape).mount)
     return 0
 
 

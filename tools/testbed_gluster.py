@@ -1,13 +1,11 @@
 """GlusterFS on this machine: nodes with a disk, a network and a memory of their own, as root.
 
 One process holds the machine to the factors of `cuesta.lab.machines`, starts a daemon in each node,
-makes one volume of all disks, cut into shards, and mounts it. At SIGTERM it undoes all of that;
-what it leaves when it is killed is undone by the next command that holds a machine to factors.
+makes one volume of all disks, cut into shards, and mounts it. At SIGTERM it undoes all of that.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -19,18 +17,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import maven
+import testbed_held
 import testbed_service
+from testbed_held import START_SECONDS
 from testbed_service import TestbedError
 
 if TYPE_CHECKING:
     from cuesta.lab.machines import Node, Place
 
 NODES_MAX = 16
-START_SECONDS = 120.0
 COMMAND_SECONDS = 60.0
 VOLUME = "cuesta"
 DAEMON = "glusterd"
@@ -72,12 +69,14 @@ class Running:
 class Shape:
     """How many nodes, and what each is held to, as the machine factors of studies are written.
 
-    An empty text is no limit. `memory` is that of a node's daemons and of the pages of its disk.
+    An empty text is no limit. `disk_dirty` bounds what may wait to be written to a disk; `memory`
+    is that of a node's daemons and of the pages of its disk.
     """
 
     nodes: int = 2
     disk_size: str = "2GiB"
     disk_rate: str = ""
+    disk_dirty: str = ""
     link_rate: str = ""
     memory: str = ""
     shard_size: str = "64MiB"
@@ -86,6 +85,7 @@ class Shape:
         """The same for `cuesta.lab.machines`."""
         limits = {
             "disk-rate": self.disk_rate,
+            "disk-dirty": self.disk_dirty,
             "link-rate": self.link_rate,
             "memory-group": self.memory,
         }
@@ -107,7 +107,7 @@ def missing() -> str | None:
             return f"{_NAME} needs {command}: apt-get install glusterfs-server"
     if not Path("/dev/fuse").exists():
         return f"{_NAME} is mounted by FUSE, and /dev/fuse is not there"
-    refused: str | None = _machines().refusal(Shape().factors())
+    refused: str | None = testbed_held.machines().refusal(Shape().factors())
     return refused
 
 
@@ -125,13 +125,8 @@ def up(folder: Path, shape: Shape | None = None) -> Running:
     if lacking:
         raise TestbedError(lacking)
     down(folder)
-    folder.mkdir(parents=True)
-    words = [sys.executable, __file__, str(folder), json.dumps(asdict(shape))]
-    with (folder / "log").open("wb") as log:
-        holder = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
-    return _ready(folder, holder)
+    state: dict[str, Any] = testbed_held.up(_NAME, __file__, folder, asdict(shape))
+    return Running(**state)
 
 
 def running(folder: Path) -> Running | None:
@@ -143,36 +138,13 @@ def running(folder: Path) -> Running | None:
 def down(folder: Path) -> None:
     """Unmount the volume of `folder`, end its nodes, and remove its files."""
     folder = folder.resolve()
-    state = testbed_service.read_state(folder)
-    if state:
-        testbed_service.end(int(str(state["pid"])), folder)
     _unmount(folder / "mount")
-    if folder.exists():
-        # Of one that was killed; it has files here.
-        _machines().put_back()
-    testbed_service.remove(folder)
+    testbed_held.down(folder)
 
 
-def _ready(folder: Path, holder: subprocess.Popen[bytes]) -> Running:
-    """The volume once it is mounted. Errors: `TestbedError`, and then nothing is left of it."""
-    began = time.monotonic()
-    while time.monotonic() - began < START_SECONDS and holder.poll() is None:
-        found = running(folder)
-        if found:
-            return found
-        time.sleep(0.05)
-    lines = (folder / "log").read_text(errors="replace").strip().splitlines()
-    with suppress(ProcessLookupError):
-        holder.terminate()
-    holder.wait()
-    down(folder)
-    raise TestbedError(f"{_NAME} does not start: {(lines or ['no word of it'])[-1][:300]}")
-
-
-def _hold(folder: Path, shape: Shape) -> None:
+def _hold(folder: Path, told: dict[str, Any]) -> None:
     """Keep a volume until SIGTERM."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    machines = _machines()
+    shape, machines = Shape(**told), testbed_held.machines()
     with machines.apply(shape.factors(), machines.Place(folder=folder)) as place, ExitStack() as on:
         # Paths of sockets are short.
         short = Path(on.enter_context(tempfile.TemporaryDirectory(prefix="cuesta-gluster-")))
@@ -181,10 +153,7 @@ def _hold(folder: Path, shape: Shape) -> None:
         command = [*place.nodes[0].prefix(), "gluster", "--mode=script"]
         _make([*command, f"--glusterd-sock={short}/0/d"], place, shape)
         on.enter_context(_mounted(place.nodes[0].address, folder))
-        state = {"pid": os.getpid(), "mount": str(folder / "mount"), "probed": dict(place.probed)}
-        testbed_service.write_state(folder, state)
-        while True:
-            signal.pause()
+        testbed_held.keep(folder, {"mount": str(folder / "mount"), "probed": dict(place.probed)})
 
 
 @contextmanager
@@ -294,27 +263,5 @@ def _environment() -> dict[str, str]:
     return os.environ | {"PATH": _PATH, "LC_ALL": "C"}
 
 
-def _machines() -> ModuleType:
-    """The package of machine factors: tools run from a checkout that may not be installed."""
-    sys.path.insert(0, str(maven.ROOT / "python"))
-    from cuesta.lab import machines
-
-    return machines
-
-
-def _main(folder: str, shape: str) -> int:
-    """The process that keeps a volume; what is wrong goes to its log, in one last line."""
-    sys.path.insert(0, str(maven.ROOT / "python"))
-    from cuesta.errors import CuestaError
-
-    try:
-        _hold(Path(folder), Shape(**json.loads(shape)))
-    except KeyboardInterrupt:
-        return 0
-    except (TestbedError, CuestaError, OSError) as error:
-        print(error, file=sys.stderr)
-    return 3
-
-
 if __name__ == "__main__":
-    sys.exit(_main(*sys.argv[1:]))
+    sys.exit(testbed_held.main(_hold, *sys.argv[1:]))

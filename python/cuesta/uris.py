@@ -85,13 +85,15 @@ def opened(uri: str) -> IO[bytes]:
 
 
 def copy(path: Path, uri: str, block_bytes: int | None = None) -> None:
-    """Copy a file, or a folder with all in it, to a URI; in HDFS in blocks of so many bytes.
+    """Copy a file, or a folder with all in it, to a URI or path; in HDFS in blocks of that size.
 
     Errors: `EngineMissing`, `InputError`.
     """
     if block_bytes and not uri.startswith("hdfs://"):
         raise InputError(f"{uri} has no blocks whose size could be chosen; give one of hdfs://")
     blocks = {"block_size": block_bytes} if block_bytes else {}
+    if "://" not in uri:
+        uri = f"local://{Path(uri).absolute()}"
     if find_spec("fsspec") is None:
         raise EngineMissing(f"{uri} is written by fsspec; pip install 'cuesta[remote]'")
     files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]

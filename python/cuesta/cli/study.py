@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -19,7 +20,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(
         help="Run a file of trials that ask a question, and draw the answer.", no_args_is_help=True
     )
-    group.command("run", help="Run a study, going on where it was stopped; write its report.")(
+    group.command("run", help="Run studies, going on where one was stopped; write a report each.")(
         _run_command()
     )
     group.command("list", help="List the studies that come with Cuesta.")(_list)
@@ -40,9 +41,14 @@ _Smoke = Annotated[bool, typer.Option("--smoke", help="Small, to try it: it show
 class StudyOptions:
     """The options of `study run`, as they are typed."""
 
-    name: _Name
+    names: Annotated[
+        list[str], typer.Argument(metavar="STUDY...", help="Names of studies, or TOML files.")
+    ]
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the study.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Folder of the study; of several, of theirs."
+        ),
     ]
     smoke: _Smoke = False
     only: Annotated[
@@ -60,8 +66,11 @@ class StudyOptions:
         str | None, typer.Option(metavar="SIZE", help="Limit that no trial may exceed.")
     ] = None
     remote: Annotated[
-        str | None,
-        typer.Option(metavar="URI", help="Where inputs are put that the study has lie apart."),
+        list[str] | None,
+        typer.Option(
+            metavar="[PLACE=]URI",
+            help="Where inputs are put that the study has lie apart; may be repeated.",
+        ),
     ] = None
 
 
@@ -91,21 +100,30 @@ def _run(options: StudyOptions) -> None:
     from dataclasses import replace
 
     from cuesta.cli.output import Output
+    from cuesta.errors import CuestaError
     from cuesta.lab.study import cells, file, result, run
     from cuesta.report import write_study
 
-    asked = file.read(options.name, smoke=options.smoke)
-    asked = replace(
-        asked,
-        repeats=options.repeat or asked.repeats,
-        minutes=options.minutes or asked.minutes,
-        factors=cells.only(asked.factors, options.only or ()),
-    )
-    with Output(as_json=False) as told:
-        found, rows = run.run(asked, options.output, _means(options), told.observer)
-    _print(found)
-    typer.echo(f"report: {write_study(options.output, options.output / 'report.html')}")
-    result.complain(rows)
+    studies = [file.read(name, smoke=options.smoke) for name in options.names]
+    wrong: list[CuestaError] = []
+    for asked in studies:
+        asked = replace(
+            asked,
+            repeats=options.repeat or asked.repeats,
+            minutes=options.minutes or asked.minutes,
+            factors=cells.only(asked.factors, options.only or ()),
+        )
+        output = options.output / asked.name if len(studies) > 1 else options.output
+        with Output(as_json=False) as told:
+            found, rows = run.run(asked, output, _means(options), told.observer)
+        _print(found)
+        typer.echo(f"report: {write_study(output, output / 'report.html')}")
+        try:
+            result.complain(rows)
+        except CuestaError as error:
+            wrong.append(error)
+    if wrong:
+        raise wrong[0]
 
 
 def _tune(
@@ -131,7 +149,7 @@ def _tune(
 
     asked = file.read(name, smoke=smoke)
     asked = replace(asked, minutes=minutes or asked.minutes)
-    means = _means(StudyOptions(name=name, output=output))
+    means = _means(StudyOptions(names=[name], output=output))
     study_tune.run(asked, default or [], output, means)
 
 
@@ -144,10 +162,25 @@ def _means(options: StudyOptions) -> Means:
     return Means(
         engine=get_engine,
         memory_bytes=memory_limit(options.memory) if options.memory else None,
-        remote=options.remote,
+        places=_places(options.remote or ()),
         store=started_store,
         cluster=started_cluster,
     )
+
+
+def _places(given: Iterable[str]) -> dict[str, str]:
+    """URIs or folders by the names of their places. Errors: `InputError` for one that is twice."""
+    from cuesta.errors import InputError
+    from cuesta.lab.study.model import REMOTE
+
+    found: dict[str, str] = {}
+    for text in given:
+        named = re.fullmatch(r"([a-z0-9][a-z0-9.-]*)=(.+)", text)
+        place, uri = named.groups() if named else (REMOTE, text)
+        if place in found:
+            raise InputError(f"--remote: there are two for {place}")
+        found[place] = uri
+    return found
 
 
 def _print(found: dict[str, Any]) -> None:
@@ -217,6 +250,8 @@ def _plan(name: str, smoke: bool) -> None:
         limits = f"{own.cores} cores" if own.nodes == 1 else f"{own.nodes} x {own.cores} cores"
         words = {**own.asked, **own.engine_options, **own.machine}
         given = [f"{own.workload} on {own.engine}", limits]
+        given += [f"inputs at {own.place}"] * bool(own.place)
+        given += [f"answer at {own.output}"] * bool(own.output)
         given += [f"{key} {value}" for key, value in words.items()]
         typer.echo(f"{one.name:32} {f'not run: {missing}' if missing else ', '.join(given)}")
     typer.echo(estimate.sentence(asked, combined, None))

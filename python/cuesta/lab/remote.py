@@ -14,7 +14,7 @@ from cuesta import machine, uris
 from cuesta.engines import Engine, ReadsRemote, ReadsUris
 from cuesta.errors import EngineMissing, InputError
 from cuesta.lab import inputs
-from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
+from cuesta.lab.inputs import CACHE_AS_IS, CACHE_INPUT_DROPPED, InputFacts
 from cuesta.lab.verify import Verification
 from cuesta.trial import Trial, is_remote, is_stored
 
@@ -40,8 +40,11 @@ def check(engine: Engine, paths: Iterable[str], cache: str) -> None:
                 f"--cold: {path} is in the memory of the store, which the page cache does not "
                 "hold; `cuesta store free` takes it out"
             )
-        if cache != CACHE_AS_IS:
-            raise InputError(f"--cold: {path} is cached, if at all, on other machines")
+        if cache == CACHE_INPUT_DROPPED:
+            raise InputError(
+                f"--cold: {path} is cached, if at all, by its storage; where that is on this "
+                "machine, --cold=machine empties its page cache"
+            )
 
 
 def describe(engine: Engine, trial: Trial, scratch: Path) -> tuple[InputFacts, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cuesta.errors import InputError
-from cuesta.lab.study.model import Factor, Study, Without
+from cuesta.lab.study.model import Factor, Key, Study, Without
 from cuesta.lab.study.settings import Settings, settings
 
 
@@ -23,6 +23,11 @@ class Combination:
     def name(self) -> str:
         """Of its folder."""
         return "_".join(self.levels.values()) or "all"
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Of its inputs, in the order of the workload."""
+        return tuple((name, self.settings.place) for name in self.settings.inputs)
 
     @property
     def answers(self) -> tuple[object, ...]:

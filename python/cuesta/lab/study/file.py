@@ -14,7 +14,7 @@ from cuesta.data.make import KINDS
 from cuesta.data.registry import dataset
 from cuesta.errors import InputError
 from cuesta.lab.study.claims import check_claims
-from cuesta.lab.study.model import Factor, Level, Study, StudyInput, Table, Without
+from cuesta.lab.study.model import PLACE, REMOTE, Factor, Level, Study, StudyInput, Table, Without
 from cuesta.lab.study.settings import NAMES, overlaid
 from cuesta.units import parse_size
 
@@ -216,20 +216,20 @@ def _input(row: dict[str, Any]) -> StudyInput:
     kind = sources[0]
     source = _text(row, kind)
     options = {key: one for key, one in row.items() if key not in ("name", "at", "block", kind)}
-    if row.get("at", "remote") != "remote":
-        raise InputError(f"at is {row['at']!r}, give remote or leave it out")
+    at = _text(row, "at") if "at" in row else None
+    if at is not None and not PLACE.fullmatch(at):
+        raise InputError(f"at is {at!r}, give the name of a place, such as {REMOTE}")
     if kind == "get":
         dataset(source)
     _known(options, _options_of(source) if kind == "make" else (), f"an input to {kind}")
-    remote = "at" in row
-    if "block" in row and not remote:
-        raise InputError('block is for an input with at = "remote"')
+    if "block" in row and at is None:
+        raise InputError(f'block is for an input with at = "{REMOTE}"')
     return StudyInput(
         name=name,
         kind=kind,
         source=source,
         options=options,
-        remote=remote,
+        at=at,
         block_bytes=parse_size(_text(row, "block"), "block") if "block" in row else None,
     )
 

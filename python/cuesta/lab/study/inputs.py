@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from cuesta.data.make import KINDS, make
 from cuesta.errors import InputError
 from cuesta.lab.child import run_in_child
 from cuesta.lab.observer import Observer
-from cuesta.lab.study.model import StudyInput
+from cuesta.lab.study.model import REMOTE, Key, StudyInput
 from cuesta.uris import copy
 
 FOLDER = "inputs"
@@ -22,31 +22,40 @@ FOLDER = "inputs"
 
 
 def prepared(
-    wanted: Iterable[StudyInput], output: Path, remote: str | None, hears: Observer
-) -> dict[str, tuple[str, str]]:
-    """Where each input is, and what it was made from, by its name.
+    wanted: Mapping[Key, StudyInput], output: Path, places: Mapping[str, str], hears: Observer
+) -> dict[Key, tuple[str, str]]:
+    """Where each input is, and what it was made from.
 
-    What an earlier run has made from the same is kept. Errors: `InputError`.
+    What an earlier run has made from the same is kept. `places` are URIs or folders by the name of
+    a place. Errors: `InputError`.
     """
     folder = output.absolute() / FOLDER
     found = {}
-    for one in wanted:
+    for (name, place), one in wanted.items():
         made_from = json.dumps(asdict(one), sort_keys=True, default=str)
-        place = _place(one, folder, made_from, hears)
-        if one.remote:
-            if remote is None:
-                raise InputError(f"input {one.name} is to lie apart; say where by --remote URI")
-            target = f"{remote.rstrip('/')}/{one.name}"
-            hears.note(f"copying input {one.name} to {target}")
-            copying = partial(copy, Path(place), target, one.block_bytes)
-            run_in_child(f"copying input {one.name}", copying)
-            place = target
-            made_from += target
-        found[one.name] = (place, made_from)
+        path = _path(one, folder, made_from, hears)
+        at = place or one.at
+        if at:
+            path = _put(one, path, (at, places), hears)
+            made_from += path
+        found[name, place] = (path, made_from)
     return found
 
 
-def _place(one: StudyInput, folder: Path, made_from: str, hears: Observer) -> str:
+def _put(one: StudyInput, path: str, at: tuple[str, Mapping[str, str]], hears: Observer) -> str:
+    """Where an input is once it was copied to its place."""
+    place, places = at
+    if place not in places:
+        named = "" if place == REMOTE else f"{place}="
+        raise InputError(f"input {one.name} is to lie apart; say where by --remote {named}URI")
+    target = f"{places[place].rstrip('/')}/{one.name}"
+    hears.note(f"copying input {one.name} to {target}")
+    copying = partial(copy, Path(path), target, one.block_bytes)
+    run_in_child(f"copying input {one.name}", copying)
+    return target
+
+
+def _path(one: StudyInput, folder: Path, made_from: str, hears: Observer) -> str:
     """Where an input is, made if need be."""
     if one.kind == "uri":
         return one.source

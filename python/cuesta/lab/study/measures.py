@@ -22,12 +22,13 @@ UNITS = {
 }
 """The measures of every run, and their units.
 
-`phase NAME` is in seconds; `count NAME`, of the answer, and `log NAME`, of what the engine's own
-log says of the run, are numbers. `machine NAME`, `pressure NAME` and `device NAME` are sums over
-the time line of the representative sample, of devices over those that the trial has of its own, if
-any; with `/s` behind the name by the second.
+`phase NAME` is in seconds, `rate NAME` in bytes of that phase a second; `count NAME`, of the
+answer, and `log NAME`, of what the engine's own log says of the run, are numbers. `machine NAME`,
+`pressure NAME` and `device NAME` are sums over the time line of the representative sample, of
+devices over those that the trial has of its own, if any; with `/s` behind the name by the second.
 """
 PHASE = "phase "
+RATE = "rate "
 COUNT = "count "
 LOG = "log "
 MACHINE = "machine "
@@ -51,12 +52,17 @@ def measures(record: Record) -> dict[str, float]:
     """Every measure of a record of one run; `work` is all but starting an engine and loading it."""
     found = {name: float(record[field]) for name, field in _FIELDS.items()}
     spent: dict[str, float] = {}
+    moved: dict[str, float] = {}
     for phase in record["phases"]:
         spent[phase["name"]] = spent.get(phase["name"], 0.0) + phase["seconds"]
+        moved[phase["name"]] = moved.get(phase["name"], 0.0) + (phase.get("bytes") or 0)
     setup = sum(spent.get(name, 0.0) for name in SETUP_PHASES)
     found["work"] = max(0.0, found["wall"] - setup)
     found["typed"] = one_run_seconds(record)
     found |= {f"{PHASE}{name}": seconds for name, seconds in spent.items()}
+    found |= {
+        f"{RATE}{name}": size / spent[name] for name, size in moved.items() if size and spent[name]
+    }
     counts = record["answer"]["counts"]
     numbers = {name: one for name, one in counts.items() if isinstance(one, (int, float))}
     found |= {f"{COUNT}{name}": float(one) for name, one in numbers.items()}
@@ -89,4 +95,4 @@ def _over_time(timeline: Mapping[str, Any], *, has_own: bool) -> dict[str, float
 
 def is_measure(name: str) -> bool:
     """Whether there is such a measure; those with a name of their own may lack in a run."""
-    return name in UNITS or name.startswith((PHASE, COUNT, LOG, MACHINE, PRESSURE, DEVICE))
+    return name in UNITS or name.startswith((PHASE, RATE, COUNT, LOG, MACHINE, PRESSURE, DEVICE))

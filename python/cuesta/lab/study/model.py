@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 Table = Mapping[str, Any]
 """A table of the file, as it is written there."""
+
+PLACE = re.compile(r"[a-z0-9][a-z0-9.-]*")
+"""A name of a place apart from the machine's own disk, where inputs may lie."""
+
+REMOTE = "remote"
+"""The place that a URI is for which names none."""
+
+Key = tuple[str, str | None]
+"""The name of an input, and the place that the settings of a trial give for it, if they do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,15 +26,15 @@ class StudyInput:
 
     `kind` is `make` (a kind of `cuesta data make`, with its `options`), `get` (an entry of the
     registry), `path`, or `uri`; `source` is the kind, the entry, the path or the URI. One that is
-    `remote` lies at the URI that is given when the study runs; in blocks of `block_bytes`, where
-    its file system has such.
+    `at` a place lies below the URI or folder that is given for it when the study runs; in blocks of
+    `block_bytes`, where its file system has such.
     """
 
     name: str
     kind: str
     source: str
     options: Table = field(default_factory=dict)
-    remote: bool = False
+    at: str | None = None
     block_bytes: int | None = None
 
 

@@ -19,7 +19,7 @@ from cuesta.lab.study import estimate, inputs, order, result, rules, trials
 from cuesta.lab.study.cells import Combination, combinations
 from cuesta.lab.study.claims import judged
 from cuesta.lab.study.measures import measures
-from cuesta.lab.study.model import Study
+from cuesta.lab.study.model import Key, Study
 from cuesta.lab.study.result import RUNS, Found, Result
 from cuesta.lab.study.settings import Settings
 from cuesta.lab.study.trials import Means
@@ -74,9 +74,12 @@ def prepared(study: Study, output: Path, means: Means, hears: Observer) -> tuple
     machines.put_back()
     output.mkdir(parents=True, exist_ok=True)
     hears.note(estimate.sentence(study, combined, _earlier(output)))
-    asked = {name for one in combined if not one.left_out for name in one.settings.inputs}
-    wanted = [one for one in study.inputs if one.name in asked]
-    places = inputs.prepared(wanted, output, means.remote, hears)
+    asked = {key for one in combined if not one.left_out for key in one.keys}
+    named = {one.name: one for one in study.inputs}
+    # In the order of the file, which those who wait read.
+    every = sorted(asked, key=lambda key: (list(named).index(key[0]), key[1] or ""))
+    wanted = {key: named[key[0]] for key in every}
+    places = inputs.prepared(wanted, output, means.places, hears)
     found = [Found(combination=one, left_out=_refusal(one, places, means)) for one in combined]
     work = Work(study, output, means, hears, places)
     for one in found:
@@ -93,7 +96,7 @@ def _earlier(output: Path) -> Result | None:
         return None
 
 
-def _refusal(one: Combination, places: dict[str, tuple[str, str]], means: Means) -> str | None:
+def _refusal(one: Combination, places: dict[Key, tuple[str, str]], means: Means) -> str | None:
     """Why a combination is not run here, or None."""
     own = one.settings
     if one.left_out:
@@ -105,7 +108,7 @@ def _refusal(one: Combination, places: dict[str, tuple[str, str]], means: Means)
     if why := machines.refusal(own.machine) or _unheld(own):
         return why
     try:
-        paths = [places[name][0] for name in own.inputs]
+        paths = [places[key][0] for key in one.keys]
         return lacking(means.engine(own.engine), trials.trial_of(own, paths))
     except EngineMissing as error:
         return str(error)
@@ -131,7 +134,7 @@ class Work:
         output: Path,
         means: Means,
         hears: Observer,
-        places: dict[str, tuple[str, str]],
+        places: dict[Key, tuple[str, str]],
     ) -> None:
         self._study = study
         self._output = output
@@ -190,7 +193,7 @@ class Work:
             else:
                 words = ", ".join(f"{name} {level}" for name, level in one.levels.items())
                 self._hears.note(f"{number}: {words or self._study.name}")
-                paths = [self._places[name][0] for name in one.settings.inputs]
+                paths = [self._places[key][0] for key in one.keys]
                 kept = trials.run(one.settings, paths, folder, self._means, self._hears)
             measured = measures(kept)
             own.add(place, kept, measured)
@@ -211,7 +214,7 @@ class Work:
     def check_folder(self, one: Combination) -> None:
         """Forget runs that were made with other settings or inputs."""
         folder = self._output.absolute() / RUNS / one.name
-        made_from = [self._places[name][1] for name in one.settings.inputs]
+        made_from = [self._places[key][1] for key in one.keys]
         wanted = json.dumps([asdict(one.settings), made_from], sort_keys=True, default=str)
         told = folder / SETTINGS
         if not told.is_file() or told.read_text(encoding="utf-8") != wanted:

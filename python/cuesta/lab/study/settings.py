@@ -10,7 +10,7 @@ from cuesta.engines import ENGINE_NAMES
 from cuesta.errors import InputError
 from cuesta.lab import machines
 from cuesta.lab.inputs import CACHE_AS_IS, CACHE_INPUT_DROPPED, CACHE_MACHINE_DROPPED
-from cuesta.lab.study.model import Table
+from cuesta.lab.study.model import PLACE, REMOTE, Table
 from cuesta.machine import cores_usable, memory_bytes
 from cuesta.units import parse_size
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
@@ -32,7 +32,10 @@ class Settings:
     """How one combination of levels is run.
 
     `per_core` are parameters that are multiplied by all cores, those of every node; `machine` are
-    factors of the machine by name; `store` is the memory of a store over the inputs, or none.
+    factors of the machine by name; `store` is the memory of a store over the inputs, or none, which
+    has brought in what of them it has room for where it `holds` them;
+    `place` is where inputs lie, by the name that `study run --remote` gives it, or None for where
+    they were made; `output` is where the answer is written, so too, or None for the study's folder.
     """
 
     workload: str
@@ -40,11 +43,14 @@ class Settings:
     parameters: Table = field(default_factory=dict)
     engine_options: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
+    place: str | None = None
+    output: str | None = None
     memory_bytes: int = 0
     cores: int = 1
     nodes: int = 1
     cache: str = CACHE_AS_IS
     store_bytes: int | None = None
+    holds: bool = False
     scratch: str | None = None
     per_core: Mapping[str, int] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
@@ -92,11 +98,14 @@ def settings(tables: Iterable[Table], most_memory_bytes: int | None = None) -> S
         parameters=whole.get("parameters", {}),
         engine_options={key: _word(one) for key, one in whole.get("engine_options", {}).items()},
         inputs=_names(whole.get("inputs", ())),
+        place=_place(whole, "place"),
+        output=_place(whole, "output"),
         memory_bytes=_memory(whole, most_memory_bytes),
         cores=_cores(whole.get("cores", ALL)),
         nodes=_count(whole, "nodes"),
         cache=CACHES[_one_of(whole, "cache", CACHES, "warm")],
         store_bytes=None if whole.get("store", NONE) == NONE else _size(whole, "store"),
+        holds=_holds(whole),
         scratch=_scratch(whole.get("scratch", "default")),
         per_core={key: _whole(key, one) for key, one in whole.get("per_core", {}).items()},
         machine={key: _word(one) for key, one in whole.get("machine", {}).items()},
@@ -126,6 +135,20 @@ def _names(value: object) -> tuple[str, ...]:
     if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
         return tuple(value)
     raise InputError(f"inputs is {value!r}, give a list of names")
+
+
+def _place(whole: Table, name: str) -> str | None:
+    value = whole.get(name, NONE)
+    if isinstance(value, str) and PLACE.fullmatch(value):
+        return None if value == NONE else value
+    raise InputError(f"{name} is {value!r}, give the name of a place, such as {REMOTE}, or {NONE}")
+
+
+def _holds(whole: Table) -> bool:
+    value = whole.get("holds", whole.get("cache", "warm") == "warm")
+    if isinstance(value, bool):
+        return value
+    raise InputError(f"holds is {value!r}, give true or false")
 
 
 def _whole(name: str, value: object) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from cuesta.engines import Engine
+from cuesta.errors import InputError
 from cuesta.lab import ceilings, inputs, machines, record
 from cuesta.lab.child import run_in_child
 from cuesta.lab.observer import Observer, Silent
@@ -54,8 +56,8 @@ class Means:
         The engine of a name.
     memory_bytes
         Limit that no trial may exceed; None to leave it to the study.
-    remote
-        URI below which inputs that are to lie apart are put.
+    places
+        By name, URIs or folders below which inputs that are to lie apart are put.
     store
         Starts a store over a folder, with so much memory; mounted where that is asked for.
     cluster
@@ -65,7 +67,7 @@ class Means:
 
     engine: Callable[[str], Engine]
     memory_bytes: int | None = None
-    remote: str | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
     store: Callable[[Path, int, bool], AbstractContextManager[Tier]] = field(default=_no_store)
     cluster: Cluster | None = None
 
@@ -103,15 +105,18 @@ def run(own: Settings, given: Sequence[str], output: Path, means: Means, hears: 
         local = output.with_name(f"{output.name}{ANSWER}")
         shutil.rmtree(local, ignore_errors=True)
         written = next((folder / "answer" for folder in place.output_folders), local)
+        if own.output:
+            written = stack.enter_context(_written_at(own.output, means))
         scratch = None if own.scratch in (None, TIER) else Path(str(own.scratch))
         scratch = next(iter(place.scratch_folders), scratch)
         cache = own.cache
         if own.store_bytes is not None:
-            if not any(map(is_remote, trial.inputs)):
-                # A new store has nothing yet: what is cached is the files behind it.
-                inputs.drop_cached(trial.inputs, cache)
-                cache = inputs.CACHE_AS_IS
+            under = trial.inputs
             trial, scratch = _in_store(own, trial, means, stack)
+            if not any(map(is_remote, under)):
+                # What is cached is the files behind the store, whose memory is its own.
+                inputs.drop_cached(under, cache)
+                cache = inputs.CACHE_AS_IS
         if own.nodes > 1 and means.cluster is not None:
             options = stack.enter_context(means.cluster(own, place))
             trial = replace(trial, engine_options={**trial.engine_options, **options})
@@ -134,6 +139,19 @@ def run(own: Settings, given: Sequence[str], output: Path, means: Means, hears: 
     keep_record(found, output)
     shutil.rmtree(output.with_name(f"{output.name}{ANSWER}"), ignore_errors=True)
     return found
+
+
+@contextmanager
+def _written_at(place: str, means: Means) -> Iterator[Path]:
+    """A folder for an answer at a place, removed afterwards.
+
+    Errors: `InputError` where the place is not told, or is no folder of this machine.
+    """
+    target = means.places.get(place)
+    if target is None or is_remote(target):
+        raise InputError(f"answers are to be written at {place}; say by --remote {place}=FOLDER")
+    with TemporaryDirectory(prefix="answer-", dir=target) as folder:
+        yield Path(folder) / "answer"
 
 
 def _with_scratch(trial: Trial, folders: Sequence[Path | None]) -> Trial:
@@ -172,7 +190,7 @@ def _in_store(
         path if is_remote(path) else f"{tier.prefix}/{Path(path).relative_to(under)}"
         for path in trial.inputs
     )
-    if own.cache == inputs.CACHE_AS_IS:
+    if own.holds:
         for file in (file for path in paths for file in inputs.files_of(str(path))):
             tier.hold(f"/{file.relative_to(under)}")
     scratch = tier.mounted if own.scratch == TIER else None

@@ -187,6 +187,8 @@ def quantity(claim: Table) -> str:
     kind, _, name = measure.partition(" ")
     if kind == "phase":
         return f"time in {name}"
+    if kind == "rate":
+        return f"rate of {name}"
     return name.replace("_", " ") if kind in _NAMED else _QUANTITIES.get(measure, measure)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cuesta import numerals as n
-from cuesta.lab.study.measures import COUNT, DEVICE, LOG, MACHINE, PHASE, PRESSURE, UNITS
+from cuesta.lab.study.measures import COUNT, DEVICE, LOG, MACHINE, PHASE, PRESSURE, RATE, UNITS
 
 PER_SECOND = "/s"
 
@@ -52,6 +52,8 @@ class Measure:
         bare = self.name.removesuffix(PER_SECOND)
         if self.name.startswith(PHASE):
             return f"time of {self.name.removeprefix(PHASE)}"
+        if self.name.startswith(RATE):
+            return f"rate of {self.name.removeprefix(RATE)}"
         behind = ", per second" if bare != self.name else ""
         if bare in _TITLES:
             return _TITLES[bare] + behind
@@ -66,14 +68,20 @@ class Measure:
         """What it is a number of; seconds per second are a number."""
         bare = self.name.removesuffix(PER_SECOND)
         unit = UNITS.get(bare)
-        if unit == "B" or bare.endswith("_bytes"):
+        if unit == "B" or bare.endswith("_bytes") or bare.startswith(RATE):
             return "bytes"
         seconds = unit == "s" or bare.endswith("_seconds") or bare.startswith(PHASE)
         return "seconds" if seconds and bare == self.name else "number"
 
+    @property
+    def _behind(self) -> str:
+        """What stands behind its unit."""
+        is_rate = self.name.startswith(RATE) or self.name.endswith(PER_SECOND)
+        return PER_SECOND if is_rate else ""
+
     def words(self, value: float) -> str:
         """A value with its unit."""
-        behind = PER_SECOND if self.name.endswith(PER_SECOND) else ""
+        behind = self._behind
         if self.kind == "bytes":
             return n.size(value) + behind
         if self.kind == "seconds":
@@ -86,5 +94,5 @@ class Measure:
         high = max(values, default=1.0)
         if self.kind == "bytes":
             unit, size = n.size_unit(high)
-            return unit + (PER_SECOND if self.name.endswith(PER_SECOND) else ""), size
+            return unit + self._behind, size
         return n.time_unit(high) if self.kind == "seconds" else ("", 1.0)

@@ -26,6 +26,10 @@ LABEL_CHARACTERS_MAX = 15
 """A longer tick would leave no room for others."""
 
 HEIGHTS = {1: 260.0, 2: 220.0, 3: 180.0}
+"""Of a panel, by the number of panels side by side."""
+
+SINGLE = "Single runs, without intervals."
+"""Said where no mark has repeats."""
 
 
 def tone(index: int) -> str:
@@ -139,8 +143,10 @@ def caption_of(given: Arranged, found: Sequence[Statistic]) -> str:
         lowest = min(one.confidence for one in found)
         sure = f"with {n.percent(lowest)} confidence or more" if lowest else "where it has repeats"
         words.append(f"Medians, with the interval that holds the true median {sure}.")
+    elif any(one.confidence for one in found):
+        words.append("Every repeat has given the same.")
     else:
-        words.append("Single runs, without intervals.")
+        words.append(SINGLE)
     if given.fixed:
         words.append(f"All with {given.fixed}.")
     if given.panels_missing:

@@ -12,7 +12,7 @@ from cuesta.report import scales, shapes, svg
 from cuesta.report.blocks import Figure, Key, Panels
 from cuesta.report.studies.arranged import Arranged, Panel
 from cuesta.report.studies.model import FoundStudy, StudyCell
-from cuesta.report.studies.panels import caption_of
+from cuesta.report.studies.panels import SINGLE, caption_of
 
 OTHER = "other"
 PHASES_MAX = 6
@@ -45,7 +45,7 @@ def stacked(identifier: str, study: FoundStudy, given: Arranged) -> tuple[Panels
     if any(_rest(one, tones) for one in spent):
         keys.append(Key(tone="p8", text=OTHER))
         caption += f"“{OTHER}” is the rest of the time. "
-    caption += caption_of(given, ()).removeprefix("Single runs, without intervals.")
+    caption += caption_of(given, ()).removeprefix(SINGLE)
     blocks[0] = replace(blocks[0], keys=tuple(keys), caption=caption.strip())
     return tuple(blocks)
 

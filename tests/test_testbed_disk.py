@@ -1,0 +1,52 @@
+"""A disk of the test bed: of a measured rate, for the folder of something else."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import testbed
+import testbed_disk
+import testbed_service
+from cuesta.lab import machines
+from testbed_disk import Shape
+
+SLOW = Shape(disk_size="128MiB", disk_rate="20MB/s", disk_dirty="2MiB")
+
+
+def test_a_disk_holds_what_is_written_to_its_rate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if lacking := machines.refusal(SLOW.factors()):
+        pytest.skip(lacking)
+    folder = tmp_path / "disk"
+    words = ["disk", "up", "--folder", str(folder), "--disk-size", "128MiB"]
+    assert testbed.main([*words, "--disk-rate", "20MB/s", "--disk-dirty", "2MiB"]) == 0
+    mount = Path(capsys.readouterr().out.strip())
+    running = testbed_disk.running(folder)
+    assert running is not None
+    assert running.probed["disk_0_write_bytes_per_s"] == pytest.approx(20e6, rel=0.3)
+    assert mount.stat().st_dev != folder.stat().st_dev
+    began = time.monotonic()
+    (mount / "file").write_bytes(os.urandom(30_000_000))
+    assert time.monotonic() - began > 0.7 * 28e6 / 20e6
+    assert testbed.main(["disk", "status", "--folder", str(folder)]) == 0
+    assert capsys.readouterr().out == f"{mount}\n"
+    assert testbed.main(["disk", "down", "--folder", str(folder)]) == 0
+    assert not folder.exists()
+
+
+def test_a_rate_that_is_none_is_one_line(tmp_path: Path) -> None:
+    if lacking := machines.refusal(SLOW.factors()):
+        pytest.skip(lacking)
+    for shape, told in (
+        (Shape(disk_rate="fast"), "machine factor disk-rate is 'fast'"),
+        (Shape(disk_size="4EiB"), "disk-size|room|space|free"),
+    ):
+        with pytest.raises(testbed_service.TestbedError, match=told) as caught:
+            testbed_disk.up(tmp_path / "disk", shape)
+        assert "\n" not in str(caught.value)
+        assert not (tmp_path / "disk").exists()

@@ -1,0 +1,87 @@
+"""A disk on this machine that is held to a rate, as root: for what has no rate of its own.
+
+It is a file as a block device, with a file system. A cluster whose folder lies on it, as that of
+`testbed.py hdfs up --folder DISK/hdfs`, reads and writes at its rate.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import testbed_held
+import testbed_service
+from testbed_service import TestbedError
+
+_NAME = "the disk"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """A disk that is mounted: the folder on it, and its measured rates, by names with units."""
+
+    pid: int
+    mount: str
+    probed: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What the disk is held to, as the machine factors of studies are written; empty is no limit.
+
+    `disk_dirty` bounds what may wait in memory to be written to it.
+    """
+
+    disk_size: str = "4GiB"
+    disk_rate: str = ""
+    disk_dirty: str = ""
+
+    def factors(self) -> dict[str, object]:
+        """The same for `cuesta.lab.machines`."""
+        limits = {"disk-rate": self.disk_rate, "disk-dirty": self.disk_dirty}
+        given = {name: text for name, text in limits.items() if text}
+        return {"disks": 1, "disk-size": self.disk_size, "disk-holds": "input", **given}
+
+
+def up(folder: Path, shape: Shape | None = None) -> Running:
+    """Mount a new disk whose file is in `folder`, or name the one that is there.
+
+    Errors: `TestbedError`.
+    """
+    folder, shape = folder.resolve(), shape or Shape()
+    found = running(folder)
+    if found:
+        return found
+    # What is wrong with the shape itself, the process says that is to hold it.
+    lacking = testbed_held.machines().refusal(Shape().factors())
+    if lacking:
+        raise TestbedError(lacking)
+    down(folder)
+    state: dict[str, Any] = testbed_held.up(_NAME, __file__, folder, asdict(shape))
+    return Running(**state)
+
+
+def running(folder: Path) -> Running | None:
+    """The disk of `folder`."""
+    state: dict[str, Any] | None = testbed_service.read_state(folder.resolve())
+    return Running(**state) if state else None
+
+
+def down(folder: Path) -> None:
+    """Unmount the disk of `folder`, and remove its files."""
+    testbed_held.down(folder.resolve())
+
+
+def _hold(folder: Path, told: dict[str, Any]) -> None:
+    """Keep a disk until SIGTERM."""
+    machines = testbed_held.machines()
+    with machines.apply(Shape(**told).factors(), machines.Place(folder=folder)) as place:
+        mount = str(place.input_folders[0])
+        testbed_held.keep(folder, {"mount": mount, "probed": dict(place.probed)})
+
+
+if __name__ == "__main__":
+    sys.exit(testbed_held.main(_hold, *sys.argv[1:]))
