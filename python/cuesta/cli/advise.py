@@ -113,6 +113,7 @@ def explained(found: Mapping[str, Any]) -> Iterable[str]:
         if one["caveat"]:
             yield f"   {one['caveat']}"
         yield from (f"   {step}" for step in one["steps"])
+        yield from (f"   run: {file}" for file in one["runs"])
         machine = found["machines"].get(one["machine"])
         if machine:
             yield f"   machine: {machine['source']}"

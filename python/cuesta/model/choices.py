@@ -82,6 +82,8 @@ class Choice:
         What the time leaves out, so that it may be longer; empty where it leaves out nothing.
     steps
         The sums behind it, in words.
+    runs
+        Files of the records that it rests on, where runs were given.
     """
 
     machine: str
@@ -95,6 +97,7 @@ class Choice:
     refused: str = ""
     caveat: str = ""
     steps: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Choices among runs that were made: engines, their settings and where they ran.
 
 Each setting that was run (`setting`) is a choice. Its time grows with the input as a start and a
-part for each byte; with one size only, what the record calls start is the start.
+part for each byte, or each pair of them where a workload looks at all pairs of rows; with one size
+only, what the record calls start is the start.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from cuesta.model.candidates import NOISE
 from cuesta.model.choices import SURE, Choice, Range
 from cuesta.model.records import record_files
 from cuesta.model.setting import SYSTEM, Setting, setting
+from cuesta.workloads import get_workload
 
 BEYOND = 30.0
 """How many times larger than the largest input of a setting, or smaller than the smallest, that of
@@ -34,6 +36,7 @@ ONE_SIZE = 0.15
 
 @dataclass(frozen=True, kw_only=True)
 class _Sized:
+    file: str
     size_bytes: float
     seconds: float
     start: float
@@ -100,14 +103,15 @@ def _sized(file: Path, record: Mapping[str, Any]) -> _Sized:
         raise InputError(f"{file}: its run has no input, so that bytes say nothing of it")
     start = sum(one["seconds"] for one in record["phases"] if one["name"] == "start")
     seconds = float(record["statistics"]["wall_seconds"]["median"])
-    return _Sized(size_bytes=size, seconds=seconds, start=min(start, seconds))
+    return _Sized(file=str(file), size_bytes=size, seconds=seconds, start=min(start, seconds))
 
 
 def _choice(one: Setting, name: str, runs: Sequence[_Sized], size: float) -> Choice:
     sized = [one.size_bytes for one in runs]
     smallest, largest = min(sized), max(sized)
     bare: dict[str, Any] = {
-        "machine": name, "engine": one.engine, "nodes": one.nodes, "cores": one.cores
+        "machine": name, "engine": one.engine, "nodes": one.nodes, "cores": one.cores,
+        "runs": tuple(run.file for run in runs),
     }  # fmt: skip
     if size > BEYOND * largest:
         return Choice(
@@ -121,26 +125,33 @@ def _choice(one: Setting, name: str, runs: Sequence[_Sized], size: float) -> Cho
             refused=f"its smallest run had {smallest / 1e9:.3g} GB; measure at most"
             f" {size * BEYOND / 1e9:.3g} GB",
         )
-    start, per_byte, error = _line(runs)
+    power = get_workload(one.workload).power
+    start, growth, error = _line(runs, power)
     doublings = math.log2(max(1.0, size / largest, smallest / size))
     sizes = len(set(sized))
     is_apart = largest >= APART * smallest
     spread = SURE * math.hypot(error, (DOUBLING if is_apart else ONE_SIZE) * doublings)
-    value = start + per_byte * size
+    value = start + growth * (size / 1e9) ** power
+    square = f"^{power}" if power > 1 else ""
     return Choice(
         **bare,
         seconds=Range(value=value, low=value * math.exp(-spread), high=value * math.exp(spread)),
         limit="",
         steps=(
-            f"{start:.3g} s + {per_byte * 1e9:.3g} s/GB x {size / 1e9:.4g} GB = {value:.4g} s,"
+            f"{start:.3g} s + {growth:.3g} s/GB{square} x {_power(size, square)} = {value:.4g} s,"
             f" from {len(runs)} runs of {sizes} sizes, {smallest / 1e9:.3g} to"
             f" {largest / 1e9:.3g} GB",
         ),
     )
 
 
-def _line(runs: Sequence[_Sized]) -> tuple[float, float, float]:
-    """Start, seconds for a byte, and relative error; neither of the first two is negative."""
+def _power(size: float, square: str) -> str:
+    """The size, with the power that it has."""
+    return f"({size / 1e9:.4g} GB){square}" if square else f"{size / 1e9:.4g} GB"
+
+
+def _line(runs: Sequence[_Sized], power: int) -> tuple[float, float, float]:
+    """Start, seconds for a power of GB, and relative error; neither of the first is negative."""
     import numpy as np
 
     from cuesta.model.laws import nonnegative
@@ -149,9 +160,9 @@ def _line(runs: Sequence[_Sized]) -> tuple[float, float, float]:
     if max(sizes) < APART * min(sizes):
         seconds = median(one.seconds for one in runs)
         start = median(one.start for one in runs)
-        return start, (seconds - start) / median(sizes), NOISE
+        return start, (seconds - start) / (median(sizes) / 1e9) ** power, NOISE
     times = np.array([one.seconds for one in runs])
-    design = np.array([[1.0, one.size_bytes / 1e9] for one in runs]) / times[:, None]
-    start, per_gigabyte = (float(one) for one in nonnegative(design, np.ones(len(runs))))
-    residuals = design @ np.array([start, per_gigabyte]) - 1
-    return start, per_gigabyte / 1e9, max(NOISE, float(np.sqrt((residuals**2).mean())))
+    design = np.array([[1.0, (one.size_bytes / 1e9) ** power] for one in runs]) / times[:, None]
+    start, growth = (float(one) for one in nonnegative(design, np.ones(len(runs))))
+    residuals = design @ np.array([start, growth]) - 1
+    return start, growth, max(NOISE, float(np.sqrt((residuals**2).mean())))

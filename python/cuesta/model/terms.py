@@ -14,6 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cuesta.model.observed import Observed
+from cuesta.workloads import WORKLOAD_NAMES, get_workload
+
+PAIRS_POWER = 2
+"""`power` of workloads that look at all pairs of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +88,14 @@ def _over_links(one: Observed) -> float | None:
     return sent / one.factors.get("link_bytes_per_s", math.inf)
 
 
+def _pairs(one: Observed) -> float | None:
+    """Work that grows with the square of the data; none of other workloads."""
+    workload = one.group.get("workload", "")
+    if workload not in WORKLOAD_NAMES or get_workload(workload).power != PAIRS_POWER:
+        return None
+    return one.work * one.amount
+
+
 def _unlaunched(value: Callable[[Observed], float]) -> Callable[[Observed], float | None]:
     """A term of programs whose processes run all along."""
     return lambda one: value(one) if one.tasks is None else None
@@ -92,6 +104,12 @@ def _unlaunched(value: Callable[[Observed], float]) -> Callable[[Observed], floa
 TERMS = (
     Term(name="constant", unit="s", why="starting and ending", value=lambda _: 1.0),
     Term(name="work", unit="s for {unit} by core", why="work of a core", value=lambda o: o.work),
+    Term(
+        name="pairs",
+        unit="s for {unit} squared by core",
+        why="all pairs of rows",
+        value=_pairs,
+    ),
     Term(
         name="tasks",
         unit="s by task",
@@ -168,7 +186,7 @@ TERMS = (
 
 STEPS = {"over-1": 1, "over-2": 2}
 """Terms that are there or not, with their copies: runs must have been on both sides."""
-BY_WORK = frozenset({"work", "slowest", "apart", "gathered", "disk", "links"})
+BY_WORK = frozenset({"work", "pairs", "slowest", "apart", "gathered", "disk", "links"})
 """Terms that grow with any data; a run without one is hardly one."""
 
 
