@@ -129,6 +129,26 @@ def test_runs_on_one_number_of_nodes_say_nothing_of_another(tmp_path: Path) -> N
     assert lines[1]["refused"] == "all runs had 2 nodes; measure another number of them"
 
 
+def test_a_slow_repeat_changes_nothing(tmp_path: Path) -> None:
+    """Of three repeats of each size one took three times as long, for the machine was busy."""
+    repeats = [*runs(law), *runs(law), *runs(lambda nodes, blocks: 3 * law(nodes, blocks))]
+    asked = write(tmp_path / "asked.csv", runs(law, FAR[:1]))
+    (line,) = predictions(tmp_path, write(tmp_path / "runs.csv", repeats), asked)
+    (once,) = predictions(tmp_path, write(tmp_path / "runs.csv", runs(law)), asked)
+    assert line == once
+
+
+def test_runs_on_one_number_of_cores_say_nothing_of_another(tmp_path: Path) -> None:
+    """Twice the cores were predicted to halve the work, which no run had shown."""
+    fitted = write(tmp_path / "runs.csv", runs(law))
+    other = [{**line, "cores_per_node": 8} for line in runs(law, FAR[:1])]
+    (line,) = predictions(tmp_path, fitted, write(tmp_path / "asked.csv", other))
+    assert line["refused"] == "all runs had 4 cores a node; measure another number of them"
+    several = [{**line, "cores_per_node": 2} for line in runs(law)]
+    write(fitted, [*runs(law), *several])
+    assert predictions(tmp_path, fitted, tmp_path / "asked.csv")[0]["refused"] == ""
+
+
 def test_an_unknown_group_is_refused_and_one_name_may_be_left_out(tmp_path: Path) -> None:
     fitted = write(tmp_path / "runs.csv", runs(law))
     other = write(tmp_path / "asked.csv", runs(law, [(4, 400)], machine="unseen"))

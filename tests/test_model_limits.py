@@ -167,3 +167,26 @@ def test_one_node_may_be_faster_than_what_several_had_to_do(tmp_path: Path) -> N
 
 def ratio(line: dict[str, str]) -> float:
     return float(line["high_s"]) / float(line["low_s"])
+
+
+def test_data_that_have_no_room_may_go_to_disk_as_a_whole(tmp_path: Path) -> None:
+    """Sorting and iterations do as much more whether half or a tenth of their data have room.
+
+    A form that counts only the bytes beyond memory missed a quarter of the memory by a fifth.
+    """
+
+    def seconds(blocks: int, room: float) -> float:
+        return law(1, blocks) + 0.03 * blocks / 4 * (room < 2)
+
+    def line(blocks: int, room: float) -> dict[str, Any]:
+        memory = f"{room * blocks * BLOCK_BYTES:.0f}"
+        (one,) = runs(lambda _, blocks: seconds(blocks, room), [(1, blocks)])
+        return {**one, "memory_bytes": memory}
+
+    known = [line(blocks, room) for blocks in (400, 800, 1600) for room in (4.0, 1.05, 0.5)]
+    asked = [line(1600, 0.25), line(3200, 0.5)]
+    file = write(tmp_path / "runs.csv", known)
+    found = predictions(tmp_path, file, write(tmp_path / "asked.csv", asked))
+    for one, truth in zip(found, asked, strict=True):
+        assert one["refused"] == ""
+        assert float(one["predicted_s"]) == pytest.approx(truth["overall_s"], rel=0.05)

@@ -50,7 +50,7 @@ def test_a_seed_and_the_place_of_a_cluster_make_neither(tmp_path: Path) -> None:
     ]
     write(tmp_path, made)
     assert len(here.choices("sort", 1e9, [tmp_path])) == 1
-    assert [len(one["runs"]) for one in groups(tmp_path)] == [2]
+    assert [one["runs"][0]["repeats"] for one in groups(tmp_path)] == [2]
 
 
 def test_numbers_that_a_model_has_terms_for_make_choices_and_one_group(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from cuesta.model.terms import term
 
 MEMORY = "memory_bytes"
 TERMS = {
-    MEMORY: ("spilled", "spilled-2"),
+    MEMORY: ("spilled", "spilled-2", "beyond-1", "beyond-2"),
     "disk_bytes_per_s": ("disk",),
     "link_bytes_per_s": ("links",),
 }

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from statistics import median
 from typing import Any
 
 from cuesta.model import backtest, factors, laws, warnings
@@ -37,8 +38,34 @@ def fit(observed: Sequence[Observed], sources: Iterable[str], seed: int) -> Reco
     }
 
 
-def _group(key: str, runs: Sequence[Observed], seed: int) -> Record:
+def once(runs: Sequence[Observed]) -> list[Observed]:
+    """One run for each shape: repeats become the one with the median of their times.
+
+    The slowest of them say what else the machine did, and one repeat says too much of another that
+    is left out to test a model.
+    """
+    shapes: dict[tuple[object, ...], list[Observed]] = defaultdict(list)
+    for one in runs:
+        shapes[(one.unit, *one.shape)].append(one)
+    return [_median(same) for same in shapes.values()]
+
+
+def _median(same: Sequence[Observed]) -> Observed:
+    first = same[0]
+    if len(same) == 1:
+        return first
+    names = [name for name in first.phases if all(name in one.phases for one in same)]
+    return replace(
+        first,
+        seconds=median(one.seconds or 0.0 for one in same),
+        phases={name: median(one.phases[name] for one in same) for name in names},
+        repeats=sum(one.repeats for one in same),
+    )
+
+
+def _group(key: str, repeated: Sequence[Observed], seed: int) -> Record:
     """The model of alike runs, or why there is none."""
+    runs = once(repeated)
     first = runs[0]
     group: Record = {
         "name": key,
@@ -111,6 +138,7 @@ def fitted_range(runs: Sequence[Observed]) -> Record:
     }
     return {
         "nodes": nodes,
+        "cores": sorted({one.cores_per_node for one in runs}),
         "work": [min(works), max(works)],
         "steps": known,
         "factors": factors.ranges(runs),
@@ -124,6 +152,7 @@ def _run(one: Observed) -> Record:
         "cores_per_node": one.cores_per_node,
         "amount": one.amount,
         "seconds": one.seconds,
+        "repeats": one.repeats,
     }
 
 

@@ -19,9 +19,9 @@ from cuesta.errors import InputError
 from cuesta.lab import record as records
 from cuesta.model.candidates import NOISE
 from cuesta.model.choices import SURE, Choice, Range
+from cuesta.model.growth import power
 from cuesta.model.records import record_files
 from cuesta.model.setting import SYSTEM, Setting, setting
-from cuesta.workloads import get_workload
 
 BEYOND = 30.0
 """How many times larger than the largest input of a setting, or smaller than the smallest, that of
@@ -125,14 +125,14 @@ def _choice(one: Setting, name: str, runs: Sequence[_Sized], size: float) -> Cho
             refused=f"its smallest run had {smallest / 1e9:.3g} GB; measure at most"
             f" {size * BEYOND / 1e9:.3g} GB",
         )
-    power = get_workload(one.workload).power
-    start, growth, error = _line(runs, power)
+    exponent = power(one.workload)
+    start, growth, error = _line(runs, exponent)
     doublings = math.log2(max(1.0, size / largest, smallest / size))
     sizes = len(set(sized))
     is_apart = largest >= APART * smallest
     spread = SURE * math.hypot(error, (DOUBLING if is_apart else ONE_SIZE) * doublings)
-    value = start + growth * (size / 1e9) ** power
-    square = f"^{power}" if power > 1 else ""
+    value = start + growth * (size / 1e9) ** exponent
+    square = f"^{exponent}" if exponent > 1 else ""
     return Choice(
         **bare,
         seconds=Range(value=value, low=value * math.exp(-spread), high=value * math.exp(spread)),
@@ -150,7 +150,7 @@ def _power(size: float, square: str) -> str:
     return f"({size / 1e9:.4g} GB){square}" if square else f"{size / 1e9:.4g} GB"
 
 
-def _line(runs: Sequence[_Sized], power: int) -> tuple[float, float, float]:
+def _line(runs: Sequence[_Sized], exponent: int) -> tuple[float, float, float]:
     """Start, seconds for a power of GB, and relative error; neither of the first is negative."""
     import numpy as np
 
@@ -160,9 +160,9 @@ def _line(runs: Sequence[_Sized], power: int) -> tuple[float, float, float]:
     if max(sizes) < APART * min(sizes):
         seconds = median(one.seconds for one in runs)
         start = median(one.start for one in runs)
-        return start, (seconds - start) / (median(sizes) / 1e9) ** power, NOISE
+        return start, (seconds - start) / (median(sizes) / 1e9) ** exponent, NOISE
     times = np.array([one.seconds for one in runs])
-    design = np.array([[1.0, (one.size_bytes / 1e9) ** power] for one in runs]) / times[:, None]
+    design = np.array([[1.0, (one.size_bytes / 1e9) ** exponent] for one in runs]) / times[:, None]
     start, growth = (float(one) for one in nonnegative(design, np.ones(len(runs))))
     residuals = design @ np.array([start, growth]) - 1
     return start, growth, max(NOISE, float(np.sqrt((residuals**2).mean())))

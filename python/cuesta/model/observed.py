@@ -32,6 +32,8 @@ class Observed:
         Seconds of its parts by name.
     source
         File and line, for messages and for following a prediction.
+    repeats
+        Of how many runs of one shape it has the median.
     """
 
     group: Mapping[str, str]
@@ -46,6 +48,7 @@ class Observed:
     seconds: float | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
     source: str = ""
+    repeats: int = 1
 
     @property
     def key(self) -> str:

@@ -193,6 +193,11 @@ def _too_far(group: Mapping[str, Any], asked: Observed) -> str:
         return f"the runs count {group['unit']}, the question {asked.unit}"
     if len(nodes) == 1 and asked.nodes != nodes[0]:
         return f"all runs had {nodes[0]} nodes; measure another number of them"
+    # In a model file from before, `cores` is not there.
+    cores = group["range"].get("cores", [])
+    if len(cores) == 1 and asked.cores_per_node != cores[0]:
+        plural = "" if cores[0] == 1 else "s"
+        return f"all runs had {cores[0]} core{plural} a node; measure another number of them"
     if asked.nodes > NODES_BEYOND * nodes[-1]:
         return (
             f"{asked.nodes} nodes are more than {NODES_BEYOND:g} times the {nodes[-1]} of the"

@@ -13,11 +13,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cuesta.model.growth import PAIRS, power
 from cuesta.model.observed import Observed
-from cuesta.workloads import WORKLOAD_NAMES, get_workload
-
-PAIRS_POWER = 2
-"""`power` of workloads that look at all pairs of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +70,18 @@ def _spilled(copies: float) -> Callable[[Observed], float | None]:
     return value
 
 
+def _beyond(copies: int) -> Callable[[Observed], float | None]:
+    """All work, where so many copies of a node's data have no room in its memory."""
+
+    def value(one: Observed) -> float | None:
+        if one.data_bytes is None:
+            return None
+        memory = one.factors.get("memory_bytes", math.inf)
+        return one.work * (copies * one.data_bytes / one.nodes > memory)
+
+    return value
+
+
 def _from_disk(one: Observed) -> float | None:
     """Seconds that a node needs to read its data once; none from a disk that nothing slows."""
     if one.data_bytes is None:
@@ -90,8 +99,7 @@ def _over_links(one: Observed) -> float | None:
 
 def _pairs(one: Observed) -> float | None:
     """Work that grows with the square of the data; none of other workloads."""
-    workload = one.group.get("workload", "")
-    if workload not in WORKLOAD_NAMES or get_workload(workload).power != PAIRS_POWER:
+    if power(one.group.get("workload", "")) != PAIRS:
         return None
     return one.work * one.amount
 
@@ -175,6 +183,16 @@ TERMS = (
         value=_spilled(2.0), prior=0.5,
     ),
     Term(
+        name="beyond-1", unit="s for {unit} by core",
+        why="all data goes to disk and back, or is read anew, where it has no room in memory",
+        value=_beyond(1), prior=0.5,
+    ),
+    Term(
+        name="beyond-2", unit="s for {unit} by core",
+        why="the same where two copies of the data have no room",
+        value=_beyond(2), prior=0.5,
+    ),
+    Term(
         name="disk", unit="passes over the data", why="reading and writing at the disk's rate",
         value=_from_disk, largest=20.0,
     ),
@@ -186,7 +204,9 @@ TERMS = (
 
 STEPS = {"over-1": 1, "over-2": 2}
 """Terms that are there or not, with their copies: runs must have been on both sides."""
-BY_WORK = frozenset({"work", "pairs", "slowest", "apart", "gathered", "disk", "links"})
+BY_WORK = frozenset(
+    {"work", "pairs", "slowest", "apart", "gathered", "beyond-1", "beyond-2", "disk", "links"}
+)
 """Terms that grow with any data; a run without one is hardly one."""
 
 

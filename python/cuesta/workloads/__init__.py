@@ -154,9 +154,6 @@ class Workload:
     names
         Whether its answers may name genes: `--genes` takes a file of names then, or a whole number
         where there is a parameter `genes`.
-    power
-        With which power of the bytes of its input its work grows: 2 where all pairs of rows are
-        looked at, of rows that are equally long.
     """
 
     name: str
@@ -175,7 +172,6 @@ class Workload:
     spills: str = "nothing"
     ceilings: Mapping[str, str | list[str]] = field(default_factory=dict)
     names: bool = False
-    power: int = 1
 
     def check(self, given: Mapping[str, object]) -> dict[str, object]:
         """All parameters, defaults filled in, each in its own type.
@@ -293,7 +289,6 @@ def get_workload(name: str) -> Workload:
         spills=table.get("spills", "nothing"),
         ceilings=table.get("ceilings", {}),
         names=table.get("names", False),
-        power=table.get("power", 1),
     )
 
 
