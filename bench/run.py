@@ -56,6 +56,8 @@ BENCHES = (
     "store_spark",
     "study_gate",
     "probe",
+    "predictions",
+    "advise_choices",
 )
 THREADS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 REPEATS_SMOKE = 2

@@ -62,6 +62,33 @@ def test_a_bench_finds_equal_answers_and_keeps_every_sample(
         assert all(len(one["seconds"]) == 1 for one in case["contestants"])
 
 
+def test_trials_that_were_held_out_stand_beside_what_was_said_of_them(tmp_path: Path) -> None:
+    (case,) = smoke(tmp_path, "predictions")["cases"]
+    names = [one["name"] for one in case["contestants"]]
+    assert any("twice the data" in name for name in names)
+    assert any("2 nodes" in name for name in names)
+    for one in case["contestants"]:
+        said = one["prediction"]
+        assert said.get("refused") or said["low_s"] < said["predicted_s"] < said["high_s"]
+        assert len(one["seconds"]) == 1
+    error, inside, refused = case["bars"]
+    assert error["at_most"] == 0.15
+    assert refused["times"] == len(names) == inside["times"] + refused["counted"]
+
+
+def test_advice_is_asked_for_before_its_choices_are_run(tmp_path: Path) -> None:
+    for case in smoke(tmp_path, "advise_choices")["cases"]:
+        assert len(case["contestants"]) >= 3
+        assert len(digests(case)) == 1
+        first, *others = case["contestants"]
+        said = [one["prediction"].get("predicted_s", float("inf")) for one in (first, *others)]
+        assert min(said) == said[0]
+        bar = case["bars"][0]
+        assert bar["ours"] == first["name"]
+        fastest = min(case["contestants"], key=lambda one: float(one["seconds"][0]))
+        assert bar["theirs"] == fastest["name"]
+
+
 def test_assemblies_are_the_same_bytes_and_their_stages_stand_beside_a_floor(
     tmp_path: Path,
 ) -> None:

@@ -73,6 +73,13 @@ def tera_records(folder: Path, rows: int) -> Path:
     return _made(folder / f"tera-{rows}.dat", "tera", {"rows": rows})
 
 
+def drawn_reads(folder: Path, bases: int) -> Path:
+    """Single reads, 40 times over a genome of `bases` drawn by seed, made if they are not there."""
+    request = {"bases": bases, "coverage": 40.0, "length": 100, "errors": 0.005, "seed": 3}
+    full = request | {"repeats": 0.0, "fragment": 0}
+    return _made(folder / f"reads-{bases}-40x-seed3.fq", "reads", full)
+
+
 def images_stack(folder: Path, images: int) -> Path:
     """A stack of grey images with discs, made if it is not there."""
     request = {"images": images, "height": 1024, "width": 1024, "discs": 40, "seed": 1}

@@ -59,9 +59,13 @@ def measure(case: Case, size: Size) -> Measured:
     samples: dict[str, list[Sample]] = {one.name: [] for one in case.contestants}
     repeats = min(size.repeats, case.repeats_max or size.repeats)
     folder = size.folder / "answers"
-    times = {one.name: min(one.repeats_max or repeats, repeats) for one in case.contestants}
+    times = {one.name: _times(one, repeats) for one in case.contestants}
     remarks = []
     for contestant in case.contestants:
+        if contestant.recorded:
+            samples[contestant.name] += contestant.recorded.samples
+            if contestant.recorded.answer:
+                referee.judge(contestant.name, contestant.recorded.answer)
         if times[contestant.name] > 1:
             with _once(contestant, folder, referee):
                 pass
@@ -79,6 +83,11 @@ def measure(case: Case, size: Size) -> Measured:
         remarks=tuple(remarks),
         seconds_all=time.perf_counter() - began,
     )
+
+
+def _times(contestant: Contestant, repeats: int) -> int:
+    """How often it takes a turn."""
+    return 0 if contestant.recorded else min(contestant.repeats_max or repeats, repeats)
 
 
 @contextmanager

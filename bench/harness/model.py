@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cuesta.model.predict import Prediction
+
 THREADS = 2
 """Every contestant gets so many, whatever the machine has."""
 
@@ -57,6 +59,29 @@ Work = Callable[[Path], Sample | None]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """Repeats that were made before, by a study.
+
+    Attributes
+    ----------
+    samples
+        One a repeat.
+    answer
+        Of all of them; None where there is nothing to compare it with.
+    predicted
+        What was said of them before they were made; None where nothing was.
+    """
+
+    samples: tuple[Sample, ...]
+    answer: Answer | None = None
+    predicted: Prediction | None = None
+
+
+def nothing(_: Path) -> None:
+    """The work of a contestant whose repeats were made before."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Contestant:
     """Somebody who does the work of a case.
 
@@ -77,15 +102,18 @@ class Contestant:
         Fewer repeats than the others, for the slow; with one there is no unmeasured round.
     remark
         What is to be noted of what the last repeat left in its folder, outside the timed part.
+    recorded
+        Its repeats, where they were made before: then it takes no turns.
     """
 
     name: str
     how: str
-    work: Work
+    work: Work = nothing
     answer: Callable[[Path], Answer] | None = None
     amount: float | None = None
     repeats_max: int | None = None
     remark: Callable[[Path], str] | None = None
+    recorded: Recorded | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +155,25 @@ class Share:
     at_least: float | None = None
 
 
-Bar = Ratio | MemoryLimit | TimeLimit | Share
+@dataclass(frozen=True, kw_only=True)
+class PredictionError:
+    """The median relative error of all predictions of a case is `at_most` this; None: shown."""
+
+    at_most: float | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionShare:
+    """Which part of the predictions of a case are `INSIDE` their intervals, or `REFUSED`: shown."""
+
+    which: str
+    text: str
+
+
+INSIDE, REFUSED = "inside", "refused"
+
+Bar = Ratio | MemoryLimit | TimeLimit | Share | PredictionError | PredictionShare
 
 
 def same_digest(one: Answer, other: Answer) -> str | None:

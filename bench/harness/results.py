@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
-import math
 import platform
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 from cuesta import machine
 from cuesta.lab.stats import CONFIDENCE, median_interval
+from harness import predictions
 from harness.measure import Measured
-from harness.model import THREADS, Bar, MemoryLimit, Ratio, Share, TimeLimit
+from harness.model import (
+    THREADS,
+    Bar,
+    MemoryLimit,
+    PredictionError,
+    PredictionShare,
+    Ratio,
+    Share,
+    TimeLimit,
+)
+from harness.shares import wilson
 from harness.size import Size
 
 SCHEMA = "cuesta.bench/1"
@@ -101,6 +110,7 @@ def _contestant(measured: Measured, index: int) -> Json:
     samples = measured.samples[contestant.name]
     answer = measured.answers.get(contestant.name)
     peaks = [one.peak_resident_bytes for one in samples if one.peak_resident_bytes is not None]
+    predicted = contestant.recorded.predicted if contestant.recorded else None
     return {
         "name": contestant.name,
         "how": contestant.how,
@@ -108,12 +118,15 @@ def _contestant(measured: Measured, index: int) -> Json:
         "seconds": [float(f"{one.seconds:.6g}") for one in samples],
         **({"peak_resident_bytes": peaks} if peaks else {}),
         **({"digest": answer.digest, "rows": answer.rows} if answer else {}),
+        **({"prediction": predictions.to_row(predicted)} if predicted else {}),
     }
 
 
 def _bar(measured: Measured, bar: Bar) -> Json:
     if isinstance(bar, Share):
         return _share(bar, measured)
+    if isinstance(bar, (PredictionError, PredictionShare)):
+        return predictions.figure(bar, measured)
     if not isinstance(bar, Ratio):
         return _limit(bar, measured)
     row = {"ours": bar.ours, "theirs": bar.theirs, "text": bar.text, "at_least": bar.at_least}
@@ -146,9 +159,7 @@ def _share(bar: Share, measured: Measured) -> Json:
     """The part, with the interval of Wilson."""
     counts = [one.counts[bar.name] for one in measured.samples[bar.ours]]
     found, times = (sum(column) for column in zip(*counts, strict=True))
-    part, z = found / times, NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
-    middle = (part + z * z / (2 * times)) / (1 + z * z / times)
-    reach = z * math.sqrt(part * (1 - part) / times + (z / (2 * times)) ** 2) / (1 + z * z / times)
+    part, (low, high) = found / times, wilson(found, times)
     bounded = bar.at_most is not None or bar.at_least is not None
     met = part <= (1.0 if bar.at_most is None else bar.at_most) and part >= (bar.at_least or 0.0)
     return {
@@ -157,8 +168,8 @@ def _share(bar: Share, measured: Measured) -> Json:
         "counted": found,
         "times": times,
         "figure": round(part, 4),
-        "low": round(max(0.0, middle - reach), 4),
-        "high": round(min(1.0, middle + reach), 4),
+        "low": round(low, 4),
+        "high": round(high, 4),
         "confidence": CONFIDENCE,
         "met": met if bounded else None,
     }

@@ -108,8 +108,11 @@ def _wrapped(line: str) -> str:
 
 
 def _against(ours: Json | None, one: Json) -> str:
-    """How many times the first contestant's rate is that of another, repeat by repeat."""
-    if ours is None or one is ours:
+    """How many times the first contestant's rate is that of another, repeat by repeat.
+
+    Nothing of trials of which each computes something else.
+    """
+    if ours is None or one is ours or ("prediction" in one and "digest" not in one):
         return ""
     pairs = zip(ours["seconds"], one["seconds"], strict=False)
     ratios = [(ours["amount"] / mine) / (one["amount"] / other) for mine, other in pairs]
@@ -124,6 +127,9 @@ def _figure(bar: Json, *, judged: bool) -> list[str]:
     if "times" in bar:
         counted = f"{bar['counted']} of {bar['times']}"
         return [counted, f"{bar['low']:.1%} to {bar['high']:.1%} {sure}", verdict]
+    if "at_most" in bar:
+        shares = [f"{100 * bar[name]:.1f}" for name in ("figure", "low", "high")]
+        return [f"{shares[0]} %", f"{shares[1]} to {shares[2]} % {sure}", verdict]
     if "below_bytes" in bar:
         mib = [f"{bar[name] / 2**20:.0f}" for name in ("figure", "low", "high")]
         return [f"{mib[0]} MiB", f"{mib[1]} to {mib[2]} MiB {sure}", verdict]
