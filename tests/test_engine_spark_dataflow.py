@@ -138,6 +138,20 @@ def test_a_flag_of_another_engine_is_refused(
     assert f"{flag.split('=')[0]} is for engine" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kernels", ["native", "numpy"])
+def test_what_python_computed_in_tasks_is_counted(kernels: str, tmp_path: Path) -> None:
+    """Spark knows processor time of the JVM alone: most of what tasks took had no cause."""
+    asked = {**SMALL, "blocks": 6, "block_vectors": 300_000}
+    run(trial("dataflow", [], asked, kernels=kernels), tmp_path)
+    log = engine().told()
+    assert 0 < log["python_cpu_seconds"] < 2 * log["task_seconds"]
+    assert 0 <= log["python_queued_seconds"] < 2 * log["task_seconds"]
+    assert 0 <= log["python_blocked_seconds"] < log["task_seconds"]
+    # Of a query, not of an RDD, Spark says what starting Python took.
+    assert ("python_start_seconds" in log) == (kernels == "native")
+    assert log.get("python_start_seconds", 0) < log["task_seconds"]
+
+
 def test_the_record_has_what_the_event_log_says(tmp_path: Path) -> None:
     words = ["run", "dataflow", "--engine", "spark", "--blocks", "5", "--block-vectors", "100"]
     more = ["--engine-option", "partitions=4", "--repeat", "2", "-o", str(tmp_path / "a")]

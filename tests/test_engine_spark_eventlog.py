@@ -95,7 +95,11 @@ def test_tasks_of_a_group_are_summed() -> None:
 
 
 def test_cores_without_a_task_at_the_end_of_a_stage_are_counted() -> None:
-    """The last task of stage 0 is launched at 3 s and ends at 9 s, two others at 4 and 5 s."""
+    """The last task of stage 0 is launched at 3 s and ends at 9 s, two others at 4 and 5 s.
+
+    The core of the task that ended at 3 s was counted too, though the last task has it: a run on a
+    slow link waited for more core seconds than it had.
+    """
     events = [job(0, [0, 1], "a")]
     for at, (launch, finish) in enumerate([(1, 3), (1, 4), (1, 5), (3, 9)]):
         one = task(0)
@@ -105,7 +109,16 @@ def test_cores_without_a_task_at_the_end_of_a_stage_are_counted() -> None:
             "Finish Time": 1000 * finish,
         }
         events.append(one)
-    assert facts([*events, task(1)], "a")["tail_seconds"] == 6 + 5 + 4
+    assert facts([*events, task(1)], "a")["tail_seconds"] == 5 + 4
+
+
+def test_the_start_of_python_workers_is_what_their_code_did_not_take() -> None:
+    whole, code = "time to run Python workers", "time to execute Python code"
+    sums = [{"Name": whole, "Update": "900"}, {"Name": code, "Update": "650"}]
+    one, plain = task(0, **METRICS), task(0, **METRICS)
+    one["Task Info"] |= {"Accumulables": [*sums, *sums, {"Name": "duration", "Update": "7"}]}
+    assert facts([job(0, [0], "a"), one], "a")["python_start_seconds"] == pytest.approx(0.5)
+    assert "python_start_seconds" not in facts([job(0, [0], "a"), plain], "a")
 
 
 def test_stages_of_a_group_have_their_times() -> None:

@@ -58,12 +58,13 @@ def test_the_longest_task_is_what_skew_costs() -> None:
     assert found.without == {causes.SKEW: pytest.approx(5.0)}
 
 
-def test_time_between_stages_stays_and_the_start_is_a_cause() -> None:
+def test_the_start_and_the_leader_between_stages_are_causes() -> None:
     stages = [stage(3, 1, [1.0, 1.0], gc_seconds=[0.5, 0.5]), stage(5, 1, [1.0, 1.0])]
     start = [{"name": "start", "seconds": 2.0}]
     found = replayed(ran(7.0, stages, phases=start))
     assert found.replayed_seconds == pytest.approx(7.0)
     assert found.without == {
+        causes.LEADER: pytest.approx(4.0),
         causes.STARTING: pytest.approx(5.0),
         causes.COLLECTION: pytest.approx(6.5),
     }

@@ -5,8 +5,8 @@ what the processes of the run computed is known; the rest is waiting, which the 
 explain as far as they go: for a quota of processor time, for memory, for a device; then comes what
 other programs took of the same cores. Sums of the engine's log, which have no time of their own,
 divide what is left: garbage collection and serialization are parts of computing, waits for shuffled
-bytes, for the scheduler and for the last tasks of a stage are parts of idle cores. What nothing
-explains is called idle.
+bytes, for the scheduler and for the last tasks of a stage are parts of idle cores. Cores that are
+idle while no stage runs wait for the leader. What nothing explains is called idle.
 
 All of it is in core seconds. The sources are not:
 
@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cuesta.report.records import Fields, Run, mapping, number, objects
+from cuesta.report.slots import slots
 
 COMPUTING = "computing"
 COLLECTION = "garbage collection"
@@ -38,6 +39,9 @@ QUOTA = "held back by a quota"
 NETWORK = "waiting for the network"
 SCHEDULER = "waiting for the scheduler"
 SKEW = "waiting for the last tasks"
+LEADER = "waiting for the leader"
+WORKERS = "starting Python workers"
+QUEUED = "waiting for a core"
 UNSEEN = "in tasks, cause unknown"
 IDLE = "idle"
 
@@ -52,7 +56,10 @@ ORDER = (
     QUOTA,
     OTHERS,
     SCHEDULER,
+    WORKERS,
+    QUEUED,
     SKEW,
+    LEADER,
     UNSEEN,
     IDLE,
 )
@@ -72,6 +79,11 @@ _LOGGED_IDLE = {
     NETWORK: ("fetch_wait_seconds",),
     SKEW: ("tail_seconds",),
     SCHEDULER: ("scheduler_delay_seconds",),
+}
+_LOGGED_UNSEEN = {
+    WORKERS: ("python_start_seconds",),
+    QUEUED: ("python_queued_seconds",),
+    STORAGE: ("python_blocked_seconds",),
 }
 _LOGGED_WAITS = {
     NETWORK: ("exchange_seconds",),
@@ -143,19 +155,28 @@ def attribution(run: Run) -> Attribution | None:
     if not parts:
         return _of_tasks(run) if is_elsewhere(run) else None
     spent = dict.fromkeys(ORDER, 0.0)
+    cores = int(run.number("threads") or 0)
     start = sum(phase.seconds for phase in run.phases if phase.name == "start")
+    stage_slots = slots(run, cores)
     for one in parts:
         part = min(1.0, max(0.0, start - one.begin) / one.length) if one.length > 0 else 0.0
+        between = stage_slots.part_between(one.begin, one.begin + one.length)
         for cause, seconds in one.core_seconds.items():
+            # The time between stages begins after the start.
+            waited = between * seconds if cause == IDLE else 0.0
             spent[STARTING] += part * seconds
-            spent[cause] += (1 - part) * seconds
+            spent[LEADER] += waited
+            spent[cause] += (1 - part) * seconds - waited
     log = run.object("engine_log")
     _divide(spent, COMPUTING, _LOGGED_COMPUTING, log)
     _divide(spent, IDLE, _LOGGED_IDLE, log)
+    _move(spent, IDLE, SKEW, stage_slots.few_seconds)
     _divide_waits(spent, log)
-    found = {cause: seconds for cause, seconds in spent.items() if seconds > 0}
-    end = parts[-1].begin + parts[-1].length
-    return Attribution(cores=int(run.number("threads") or 0), wall_seconds=end, core_seconds=found)
+    return Attribution(
+        cores=cores,
+        wall_seconds=parts[-1].begin + parts[-1].length,
+        core_seconds={cause: seconds for cause, seconds in spent.items() if seconds > 0},
+    )
 
 
 def spans(run: Run) -> list[Span]:
@@ -181,30 +202,43 @@ def _of_tasks(run: Run) -> Attribution | None:
     if cores < 1 or wall <= 0 or tasks <= 0:
         return None
     start = sum(phase.seconds for phase in run.phases if phase.name == "start")
-    # Only where all processes of tasks are in it do tasks have it, too.
-    each = [mapping(one.get("each")) for one in objects(run.fields.get("stages"))]
-    processors = sum(sum(_numbers(one.get("cpu_seconds"))) for one in each)
+    processors = _processors(run)
     logged = {
         cause: sum(number(log.get(name)) or 0.0 for name in names)
         for cause, names in (_LOGGED_COMPUTING | _LOGGED_IDLE).items()
     }
-    inside = [COLLECTION, SERIALIZATION]
+    inside = sum(logged[cause] for cause in (COLLECTION, SERIALIZATION))
+    outside = sum(logged[cause] for cause in (NETWORK, SCHEDULER))
+    unseen = max(0.0, tasks - outside - max(inside, processors))
+    stage_slots = slots(run, cores)
+    skew = logged[SKEW] + stage_slots.few_seconds
     wanted = {
         STARTING: start * cores,
         **{cause: seconds for cause, seconds in logged.items() if cause != SKEW},
-        COMPUTING: processors - sum(logged[cause] for cause in inside),
-        UNSEEN: tasks - sum(logged[cause] for cause in (NETWORK, SCHEDULER)) - processors,
-        SKEW: logged[SKEW],
+        COMPUTING: processors - inside,
+        UNSEEN: unseen,
+        SKEW: skew,
+        LEADER: cores * stage_slots.between_seconds,
     }
-    if not processors:
-        wanted[UNSEEN] -= sum(logged[cause] for cause in inside)
+    wanted[SCHEDULER] += max(0.0, cores * stage_slots.staged_seconds - skew - tasks)
     left, spent = cores * wall, dict.fromkeys(ORDER, 0.0)
     for cause, seconds in wanted.items():
         spent[cause] = min(left, max(0.0, seconds))
         left -= spent[cause]
     spent[IDLE] = left
+    _divide(spent, UNSEEN, _LOGGED_UNSEEN, log)
     found = {cause: seconds for cause, seconds in spent.items() if seconds > 0}
     return Attribution(cores=cores, wall_seconds=wall, core_seconds=found)
+
+
+def _processors(run: Run) -> float:
+    """Time of processors that all processes of all tasks took; 0 where nobody knows."""
+    log = run.object("engine_log")
+    if "python_cpu_seconds" in log:
+        return sum(number(log.get(name)) or 0.0 for name in ("cpu_seconds", "python_cpu_seconds"))
+    # Only where all processes of tasks are in it do tasks have it, too.
+    each = [mapping(one.get("each")) for one in objects(run.fields.get("stages"))]
+    return sum(sum(_numbers(one.get("cpu_seconds"))) for one in each)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,11 +368,16 @@ def _divide(
     beyond = 0.0
     for cause, names in parts.items():
         logged = max(0.0, sum(number(log.get(name)) or 0.0 for name in names))
-        moved = min(spent[whole], logged)
-        spent[whole] -= moved
-        spent[cause] += moved
-        beyond += logged - moved
+        beyond += logged - _move(spent, whole, cause, logged)
     return beyond
+
+
+def _move(spent: dict[str, float], whole: str, cause: str, seconds: float) -> float:
+    """Take time from one cause for another, as far as it goes; how much that was."""
+    moved = min(spent[whole], seconds)
+    spent[whole] -= moved
+    spent[cause] += moved
+    return moved
 
 
 def is_elsewhere(run: Run) -> bool:

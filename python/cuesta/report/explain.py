@@ -14,14 +14,17 @@ from cuesta import numerals as n
 from cuesta.errors import InputError
 from cuesta.report.alarms import alarms
 from cuesta.report.attribution import (
+    LEADER,
     MEMORY,
     NETWORK,
     OTHERS,
+    QUEUED,
     QUOTA,
     SCHEDULER,
     SKEW,
     STARTING,
     STORAGE,
+    WORKERS,
     Attribution,
     attribution,
 )
@@ -46,9 +49,10 @@ NAME_COLUMNS = 20
 SHARE_LEAST = 0.005
 """A cause with a smaller share of the cores' time has no line."""
 
-_SPENT = {
-    cause: cause for cause in (STORAGE, MEMORY, NETWORK, QUOTA, SCHEDULER, SKEW, STARTING)
-} | {OTHERS: "taken by other programs"}
+_WAITS = (
+    STORAGE, MEMORY, NETWORK, QUOTA, SCHEDULER, SKEW, LEADER, STARTING, WORKERS, QUEUED
+)  # fmt: skip
+_SPENT = {cause: cause for cause in _WAITS} | {OTHERS: "taken by other programs"}
 
 SETUP_SHARE = 0.3
 """From this share of the whole on, preparing an engine is worth a sentence."""

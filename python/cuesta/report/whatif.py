@@ -20,6 +20,7 @@ from cuesta.model.tasks import Stage
 from cuesta.report.attribution import (
     COLLECTION,
     COMPUTING,
+    LEADER,
     MEMORY,
     NETWORK,
     OTHERS,
@@ -104,7 +105,7 @@ def what_if(run: Run) -> WhatIf | None:
     causes = dict.fromkeys(name for one in pieces for task in one.tasks for name in task)
     found = {
         cause: wall * _replayed(pieces, cores, cause) / asis
-        for cause in [*causes, SKEW]
+        for cause in [*causes, SKEW, LEADER]
         if cause not in (COMPUTING, UNSEEN)
     }
     gaining = {cause: s for cause, s in found.items() if s <= (1 - GAIN_LEAST) * wall}
@@ -124,6 +125,9 @@ def _replayed(pieces: Sequence[_Piece], cores: int, without: str) -> float:
         seconds = [sum(s for cause, s in task.items() if cause != without) for task in one.tasks]
         if without == SKEW:
             seconds = [sum(seconds) / len(seconds)]
+        if without == LEADER and not index % 2:
+            # Between stages the leader works; what begins before any is the start.
+            seconds = [task.get(STARTING, 0.0) for task in one.tasks]
         stages.append(
             Stage(
                 name=str(index),

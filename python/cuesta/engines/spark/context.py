@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from cuesta.engines import Progress
-from cuesta.engines.spark.executor import Tally, TallyParam
+from cuesta.engines.spark.executor import Spent, Tally, TallyParam
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.session import Session
 from cuesta.trial import Phase, Trial
@@ -44,6 +44,8 @@ class Context:
         Bytes of text a task reads, where the user has said so.
     tally
         Accumulator in which tasks say what they have done.
+    spent
+        What Python workers spend in tasks.
     phases
         Those that have ended.
     """
@@ -55,6 +57,8 @@ class Context:
         self.phases: list[Phase] = []
         adding = cast("AccumulatorParam[Tally]", TallyParam())
         self.tally: Accumulator[Tally] = session.spark.sparkContext.accumulator({}, adding)
+        sums = session.spark.sparkContext.accumulator
+        self.spent = Spent(cpu=sums(0.0), queued=sums(0.0), blocked=sums(0.0))
         self.task_bytes = options_of(trial).task_bytes
         self.progress: Progress | None = None
         self.scratch = output

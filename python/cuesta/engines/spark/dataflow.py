@@ -23,6 +23,7 @@ from cuesta.engines.dataflow import (
     write_table,
 )
 from cuesta.engines.spark.context import Context
+from cuesta.engines.spark.executor import counted
 from cuesta.engines.spark.failures import refusing
 from cuesta.engines.spark.options import options_of, tasks_bytes
 from cuesta.errors import InputError
@@ -53,7 +54,7 @@ def run(context: Context) -> dict[str, int]:
     stages = _Stages(context, asked, tasks)
     if asked.keep == "none":
         with _phase(context, asked, "pipeline"):
-            sums = _computed(stages.pipeline())
+            sums = _computed(context, stages.pipeline())
     else:
         sums = _staged(context, asked, stages)
     with _phase(context, asked, "reduce"):
@@ -78,10 +79,11 @@ def _phase(context: Context, asked: Plan, name: str) -> Iterator[None]:
         measure.rows, measure.bytes = found["rows"], found.get("bytes")
 
 
-def _computed(sums: RDD[Sums]) -> RDD[Sums]:
+def _computed(context: Context, sums: RDD[Sums]) -> RDD[Sums]:
     """The sums of blocks, computed and kept where they are."""
     from pyspark import StorageLevel
 
+    sums = _counted(context, sums)
     sums.persist(StorageLevel.MEMORY_AND_DISK)
     sums.count()
     return sums
@@ -118,7 +120,7 @@ def _staged(context: Context, asked: Plan, stages: _Stages) -> RDD[Sums]:
         with _phase(context, asked, "shift"):
             stages.shift()
         with _phase(context, asked, "average"):
-            return _computed(stages.average())
+            return _computed(context, stages.average())
     finally:
         stages.forget()
 
@@ -128,19 +130,19 @@ class _Stages:
 
     def __init__(self, context: Context, asked: Plan, tasks: int) -> None:
         self.stored: dict[str, int] = {}
-        self._session = context.session
+        self._context = context
         self._asked = asked
         self._tasks = tasks
         self._kept: list[RDD[Any]] = []
 
     def pipeline(self) -> RDD[Sums]:
         """The sums of blocks that go through all stages one after the other."""
-        numbers = _numbers(self._session, self._asked, self._tasks)
+        numbers = _numbers(self._context.session, self._asked, self._tasks)
         return numbers.mapPartitions(partial(_all_sums, NumpyKernels(), self._asked))
 
     def make(self) -> None:
         """Make the blocks and keep them."""
-        numbers = _numbers(self._session, self._asked, self._tasks)
+        numbers = _numbers(self._context.session, self._asked, self._tasks)
         self._keep(numbers.map(partial(_made, NumpyKernels(), self._asked)))
 
     def shift(self) -> None:
@@ -158,10 +160,16 @@ class _Stages:
             rdd.unpersist(blocking=True)
 
     def _keep(self, rdd: RDD[Any]) -> None:
+        rdd = _counted(self._context, rdd)
         rdd.persist(_level(self._asked))
         self._kept.append(rdd)
         rdd.count()
-        self.stored |= _stored(self._session)
+        self.stored |= _stored(self._context.session)
+
+
+def _counted(context: Context, rdd: RDD[Any]) -> RDD[Any]:
+    """The same rows, of which the time of Python workers is counted."""
+    return rdd.mapPartitions(partial(counted, context.spent, iter))
 
 
 def _level(asked: Plan) -> Any:

@@ -72,7 +72,9 @@ class SparkEngine:
             session.begin()
             context = Context(session, trial, output)
             context.progress, context.scratch = self.progress, scratch
-            return context, _run(context)
+            counts = _run(context)
+            session.spent = context.spent.found()
+            return context, counts
 
         context, counts = self._guarded(session, work)
         return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)

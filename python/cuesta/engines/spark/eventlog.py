@@ -49,6 +49,8 @@ _INNER = {
     "output_bytes": ("Output Metrics", "Bytes Written"),
     "shuffle_write_bytes": ("Shuffle Write Metrics", "Shuffle Bytes Written"),
 }
+_PYTHON_WHOLE, _PYTHON_CODE = "time to run Python workers", "time to execute Python code"
+"""Sums of Spark SQL, in milliseconds; what the code did not take, starting and asking it did."""
 _SHUFFLE_READ = ("Remote Bytes Read", "Local Bytes Read")
 _SHUFFLE_BLOCKS = ("Remote Blocks Fetched", "Local Blocks Fetched")
 
@@ -114,10 +116,13 @@ def facts(events: Iterable[Event], group: str) -> Facts:
 
 
 def _tail_seconds(tasks: Iterable[tuple[float, float]]) -> float:
-    """Seconds that cores were without a task at the end of a stage, after its last was launched."""
+    """Seconds that cores were without a task at the end of a stage, after its last was launched.
+
+    A task that ended just then had the core that the last one has.
+    """
     spans = list(tasks)
     last, end = max(launch for launch, _ in spans), max(finish for _, finish in spans)
-    return sum(end - finish for _, finish in spans if finish >= last)
+    return sum(end - finish for _, finish in spans if finish > last)
 
 
 def stages(events: Iterable[Event], group: str) -> list[Stage]:
@@ -178,6 +183,7 @@ def _found(event: Event) -> Facts:
     info, metrics = event["Task Info"], event.get("Task Metrics") or {}
     task_seconds = (info["Finish Time"] - info["Launch Time"]) / 1e3
     found = {name: metrics.get(key, 0) * unit for name, (key, unit) in _SECONDS.items()}
+    found |= _python_start(info.get("Accumulables") or ())
     busy = ("run_seconds", "deserialize_seconds", "serialize_seconds")
     getting = info.get("Getting Result Time", 0)
     getting_seconds = (info["Finish Time"] - getting) / 1e3 if getting else 0.0
@@ -198,6 +204,17 @@ def _found(event: Event) -> Facts:
         **{name: metrics.get(key, 0) for name, key in _BYTES.items()},
         **{name: _inner(metrics, *keys) for name, keys in _INNER.items()},
     }
+
+
+def _python_start(sums: Iterable[Mapping[str, Any]]) -> Facts:
+    """What it took until Python workers had their function; nothing without such workers."""
+    spent = dict.fromkeys((_PYTHON_WHOLE, _PYTHON_CODE), 0.0)
+    for one in sums:
+        if one.get("Name") in spent:
+            spent[one["Name"]] += float(one.get("Update") or 0) / 1e3
+    if not spent[_PYTHON_WHOLE]:
+        return {}
+    return {"python_start_seconds": max(0.0, spent[_PYTHON_WHOLE] - spent[_PYTHON_CODE])}
 
 
 def _inner(metrics: Mapping[str, Any], group: str, key: str) -> int:

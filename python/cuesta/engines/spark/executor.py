@@ -5,13 +5,20 @@ Everything here is found by name on the executors, which have this package too.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import Accumulator
+
+T = TypeVar("T")
 
 Tally = dict[tuple[str, int], int]
 """By phase and number of the task: bytes that are done. What ran twice counts once."""
@@ -28,6 +35,59 @@ class TallyParam:
         """Both."""
         value1.update(value2)
         return value1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """Accumulators of what the Python workers of a run spent in the functions of its tasks.
+
+    Spark counts the processor time of the JVM alone.
+
+    Attributes
+    ----------
+    cpu
+        Seconds of processors.
+    queued
+        Seconds that they were ready for a core and had none.
+    blocked
+        Seconds of kernels, which read and write files, in neither.
+    """
+
+    cpu: Accumulator[float]
+    queued: Accumulator[float]
+    blocked: Accumulator[float]
+
+    def found(self) -> dict[str, float]:
+        """Sums over tasks, as a record has them in `engine_log`."""
+        sums = {"cpu": self.cpu, "queued": self.queued, "blocked": self.blocked}
+        return {f"python_{name}_seconds": one.value for name, one in sums.items()}
+
+    @contextlib.contextmanager
+    def in_kernel(self) -> Iterator[None]:
+        """While a kernel runs in a task: what it waited for its files is counted."""
+        wall, used = time.perf_counter(), time.process_time() + _queued_seconds()
+        yield
+        used = time.process_time() + _queued_seconds() - used
+        self.blocked.add(max(0.0, time.perf_counter() - wall - used))
+
+
+def counted(
+    spent: Spent, function: Callable[[Iterable[Any]], Iterator[T]], rows: Iterable[Any]
+) -> Iterator[T]:
+    """What a function makes of the rows of a task. A Python worker has one task at a time."""
+    cpu, queued = time.process_time(), _queued_seconds()
+    yield from function(rows)
+    spent.cpu.add(time.process_time() - cpu)
+    spent.queued.add(max(0.0, _queued_seconds() - queued))
+
+
+def _queued_seconds() -> float:
+    """What the threads of this process waited for a core; 0 where the kernel does not say."""
+    seconds = 0.0
+    for file in Path("/proc/self/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            seconds += int(file.read_text("ascii").split()[1]) / 1e9
+    return seconds
 
 
 def version() -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cuesta.engines import rounds
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.engines.spark import rounds_tasks as tasks
+from cuesta.engines.spark.executor import counted
 from cuesta.engines.spark.options import options_of, tasks_bytes
 
 if TYPE_CHECKING:
@@ -58,9 +59,13 @@ def _found(context: Context, job: Job, round_: Round) -> list[bytes]:
 
 
 def _mapped(context: Context, job: Job, round_: Round, numbers: DataFrame) -> DataFrame:
-    session, known = context.session, (job, round_, context.tally)
+    session, known = context.session, (job, round_, context.tally, context.spent)
+    do, send, receive = (
+        partial(counted, context.spent, partial(function, *known))
+        for function in (tasks.do, tasks.send, tasks.receive)
+    )
     if not round_.parts:
-        return session.map_arrow(numbers, partial(tasks.do, *known), tasks.FOUND_SCHEMA)
-    blocks = session.map_arrow(numbers, partial(tasks.send, *known), tasks.BLOCK_SCHEMA)
+        return session.map_arrow(numbers, do, tasks.FOUND_SCHEMA)
+    blocks = session.map_arrow(numbers, send, tasks.BLOCK_SCHEMA)
     blocks = blocks.repartitionById(round_.parts, "part")
-    return session.map_arrow(blocks, partial(tasks.receive, *known), tasks.FOUND_SCHEMA)
+    return session.map_arrow(blocks, receive, tasks.FOUND_SCHEMA)

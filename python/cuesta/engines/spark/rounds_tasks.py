@@ -13,6 +13,8 @@ from cuesta.units import format_bytes
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cuesta.engines.spark.executor import Spent
+
 FOUND_SCHEMA = "number int, found binary"
 BLOCK_SCHEMA = "part int, first int, block binary"
 BLOCKS_BYTES_MAX = (1 << 31) - 1
@@ -20,7 +22,7 @@ BLOCKS_BYTES_MAX = (1 << 31) - 1
 
 
 def do(
-    job: Job, round_: Round, tally: Any, batches: Iterable[pa.RecordBatch]
+    job: Job, round_: Round, tally: Any, spent: Spent, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """What the tasks found whose numbers are in `batches`: one value where they can be combined."""
     with refusing():
@@ -28,7 +30,8 @@ def do(
         kept: list[bytes] = []
         last = 0
         for number in _numbers(batches):
-            found, _, _ = worker.task(number, round_.shared, round_.tasks[number])
+            with spent.in_kernel():
+                found, _, _ = worker.task(number, round_.shared, round_.tasks[number])
             _tell(tally, round_, number, len(round_.tasks))
             if not round_.combines:
                 yield _found(number, found)
@@ -39,7 +42,7 @@ def do(
 
 
 def send(
-    job: Job, round_: Round, _tally: Any, batches: Iterable[pa.RecordBatch]
+    job: Job, round_: Round, _tally: Any, spent: Spent, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The blocks of the tasks whose numbers are in `batches`, a row a part that gets something."""
     import numpy as np
@@ -48,7 +51,8 @@ def send(
     with refusing():
         worker = job.worker()
         for number in _numbers(batches):
-            _, blocks, ends = worker.task(number, round_.shared, round_.tasks[number])
+            with spent.in_kernel():
+                _, blocks, ends = worker.task(number, round_.shared, round_.tasks[number])
             if len(blocks) > BLOCKS_BYTES_MAX:
                 raise InputError(
                     f"a task sends {format_bytes(len(blocks))}, Arrow takes less than 2 GiB; give "
@@ -64,7 +68,7 @@ def send(
 
 
 def receive(
-    job: Job, round_: Round, tally: Any, batches: Iterable[pa.RecordBatch]
+    job: Job, round_: Round, tally: Any, spent: Spent, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """What a part found that has all blocks in `batches`; it is Spark's partition of its number."""
     import numpy as np
@@ -81,7 +85,8 @@ def receive(
                     raise AssertionError(f"part {number} came to partition {part}")
                 data = np.frombuffer(block.as_buffer(), np.uint8)
                 worker.take((part, first.as_py()), round_.shared, data)
-        found = worker.part(part, round_.shared)
+        with spent.in_kernel():
+            found = worker.part(part, round_.shared)
         _tell(tally, round_, part, round_.parts)
     yield _found(part, found)
 

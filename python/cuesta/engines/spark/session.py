@@ -77,6 +77,8 @@ class Session:
         Of Spark and of its Java.
     cached
         Bytes that a run had in caches at its end, by place, where it says so.
+    spent
+        What Python workers spent in the tasks of a run, where it was counted.
     stages
         Of the run that was told of last.
     start_seconds
@@ -91,6 +93,7 @@ class Session:
         self.nodes = 1
         self.versions = {"spark": spark.version, "java": _jvm_version(spark)}
         self.cached: dict[str, float] = {}
+        self.spent: dict[str, float] = {}
         self.stages: list[Stage] = []
         self.start_seconds: dict[str, float] = {}
         self.places = places
@@ -102,7 +105,7 @@ class Session:
     def begin(self) -> None:
         """From now on jobs are those of another run."""
         self._runs += 1
-        self.cached = {}
+        self.cached, self.spent = {}, {}
         self.spark.sparkContext.setJobGroup(self._group, "cuesta")
 
     def told(self) -> dict[str, float]:
@@ -111,7 +114,8 @@ class Session:
         context._jsc.sc().listenerBus().waitUntilEmpty(LOG_MILLISECONDS)
         events = list(self._log.events())
         self.stages = stages(events, self._group)
-        return facts(events, self._group) | losses(events, self._group) | self.cached
+        found = facts(events, self._group) | losses(events, self._group)
+        return found | self.cached | self.spent
 
     @property
     def _group(self) -> str:
