@@ -8,15 +8,18 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from cuesta.errors import CuestaError
 from cuesta.store import control
 from cuesta.store.control import StoreSettings
+from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.peers import PeerSettings, make_secret, write_members
 from storekit import BLOCK_BYTES, wait_for
 
@@ -173,6 +176,42 @@ class HostJob:
         wait_for(
             lambda: all(self.stores[one].live() == set(numbers) - {one} for one in numbers), 20.0
         )
+
+
+def read(store: HostStore, name: str) -> bytes:
+    """A file, through the store of a host."""
+    found: bytes = CuestaFileSystem(str(store.folder)).cat_file(f"/{name}")
+    return found
+
+
+def write(store: HostStore, name: str, content: bytes, mode: str = "memory") -> None:
+    """Write a file through the store of a host."""
+    with CuestaFileSystem(str(store.folder)).open(f"/{name}", "wb", write_mode=mode) as file:
+        file.write(content)
+
+
+def write_under(job: HostJob, name: str, content: bytes) -> None:
+    """Write a file to the folder, so long ago that its next version is told apart."""
+    (job.under / name).write_bytes(content)
+    time.sleep(0.12)
+
+
+def wait_for_places(job: HostJob, blocks: int) -> None:
+    """Until the directories of the job know the places of so many blocks."""
+    stores = job.stores.values()
+    wait_for(lambda: sum(one.peers()["directory_blocks"] for one in stores) == blocks)
+
+
+@contextmanager
+def fresh_job(under: Path, count: int) -> Iterator[HostJob]:
+    """Stores on hosts that know each other, whose links are whole again afterwards."""
+    under.mkdir()
+    # The paths of sockets are short.
+    with TemporaryDirectory(prefix="cuesta-test-") as place, ExitStack() as stack:
+        for number in range(1, count + 1):
+            stack.callback(limit_link, number, None)
+            stack.callback(connected, number, True)
+        yield stack.enter_context(host_job(Path(place), under, count))
 
 
 @contextmanager

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from cuesta.errors import EngineMissing
 from cuesta.store import control
 from cuesta.store.control import StoreSettings
+from cuesta.store.peers import PeerSettings, make_secret, write_members
 
 BLOCK_BYTES = 1 << 16
 
@@ -25,6 +27,15 @@ class RunningStore:
 
     folder: Path
     under: Path
+    settings: StoreSettings | None = None
+
+    def request(self) -> str:
+        """What one like it is started with, at the address that this one has."""
+        assert self.settings is not None
+        peers = self.settings.peers
+        if peers is not None:
+            peers = replace(peers, listen=self.status()["peers"]["name"])
+        return control.to_request(replace(self.settings, peers=peers), self.folder)
 
     def write(self, name: str, content: bytes) -> bytes:
         """Write a file to the under level, so long ago that its next version is told apart."""
@@ -38,6 +49,37 @@ class RunningStore:
         """Its status."""
         return control.status(self.folder)
 
+    def live_peers(self) -> set[str]:
+        """The names of the other stores of its job that answer."""
+        return {one["name"] for one in self.status()["peers"]["members"] if one["is_live"]}
+
+
+class Program:
+    """A program that says `ready`, and then answers lines of its standard input by lines."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        said = self._line()
+        assert said == "ready", said
+
+    def ask(self, question: str) -> str:
+        """Its answer, which begins with `ok` or `failed`."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{question}\n")
+        self.process.stdin.flush()
+        return self._line()
+
+    def end(self) -> str:
+        """End it; what it said on the standard error."""
+        self.process.kill()
+        return self.process.communicate()[1] or ""
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, self.end()
+        return line.strip()
+
 
 @contextmanager
 def running_store(under: Path, blocks: int = 32, **settings: Any) -> Iterator[RunningStore]:
@@ -45,12 +87,32 @@ def running_store(under: Path, blocks: int = 32, **settings: Any) -> Iterator[Ru
     with TemporaryDirectory(prefix="cuesta-test-") as place:
         folder = Path(place) / "store"
         wanted = {"memory_bytes": blocks * BLOCK_BYTES, "block_bytes": BLOCK_BYTES} | settings
-        control.start(StoreSettings(under=under, **wanted), folder)
+        made = StoreSettings(under=under, **wanted)
+        control.start(made, folder)
         try:
-            yield RunningStore(folder, under)
+            yield RunningStore(folder, under, made)
         finally:
             with suppress(EngineMissing):
                 control.stop(folder)
+
+
+@contextmanager
+def running_peers(
+    under: Path, count: int, blocks: int = 32, **settings: Any
+) -> Iterator[list[RunningStore]]:
+    """Stores of one job on this machine, which know each other."""
+    with TemporaryDirectory(prefix="cuesta-test-") as place, ExitStack() as stack:
+        secret, members = Path(place) / "secret", Path(place) / "members"
+        make_secret(secret)
+        write_members(members, [])
+        peers = PeerSettings(listen="127.0.0.1:0", secret=secret, members_file=members)
+        stores = [
+            stack.enter_context(running_store(under, blocks, peers=peers, **settings))
+            for _ in range(count)
+        ]
+        write_members(members, [store.status()["peers"]["name"] for store in stores])
+        wait_for(lambda: all(len(store.live_peers()) == count - 1 for store in stores))
+        yield stores
 
 
 def noise(seed: int, size_bytes: int) -> bytes:

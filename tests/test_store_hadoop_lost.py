@@ -7,49 +7,25 @@ import os
 import signal
 import socket
 import struct
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from cuesta.store.filesystem import CuestaFileSystem
 from hadoopkit import Hadoop, hadoop
-from storekit import RunningStore, running_store
+from storekit import Program, RunningStore, running_store
 
 __all__ = ["hadoop"]
 
 
-class Names:
-    """A Hadoop program that says what names there are."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        assert self._line() == "ready"
-
-    def ask(self, question: str) -> str:
-        """Its answer, which begins with `ok` or `failed`."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{question}\n")
-        self.process.stdin.flush()
-        return self._line()
-
-    def _line(self) -> str:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line and self.process.stderr is not None:
-            pytest.fail(self.process.stderr.read())
-        return line.strip()
-
-
 @contextmanager
-def names(hadoop: Hadoop, store: RunningStore, cwd: Path) -> Iterator[Names]:
+def names(hadoop: Hadoop, store: RunningStore, cwd: Path) -> Iterator[Program]:
+    """A Hadoop program that says what names there are."""
     process = hadoop.start(store, "cuesta.hadoop.NameLoop", cwd=cwd)
     try:
-        yield Names(process)
+        yield Program(process)
     finally:
         process.kill()
         process.communicate()
@@ -102,8 +78,7 @@ def test_a_later_store_of_another_version_is_said_once_and_refuses_changes(
         assert program.ask("list /") == "ok a"
         (store.folder / "socket").unlink()
         server.close()
-        program.process.kill()
-        assert program.process.communicate()[1].count("are read past the store in") == 1
+        assert program.end().count("are read past the store in") == 1
     assert not (under / "b").exists()
 
 

@@ -9,11 +9,13 @@ import pty
 import re
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,8 +25,9 @@ import pytest
 from cuesta.errors import InputError
 from cuesta.store import curves, page
 from cuesta.store.filesystem import CuestaFileSystem
+from cuesta.store.metrics import metrics
 from cuesta.store.simulate import Simulated, Simulation
-from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+from storekit import BLOCK_BYTES, RunningStore, noise, running_peers, running_store, wait_for
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LABELS = r'(?:\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})?'
@@ -99,16 +102,8 @@ def test_a_name_that_was_led_here_is_sent_away(store: RunningStore) -> None:
     assert ask(url, "/metrics", Host=local, Authorization=f"Bearer {token}")[0] == 200
 
 
-def test_metrics_are_those_of_the_status(store: RunningStore) -> None:
-    content = store.write("a", noise(1, 2 * BLOCK_BYTES))
-    for _ in range(3):
-        with fsspec.open("cuesta:///a") as file:
-            assert file.read() == content
-    url = page.start(store.folder, 0)
-    bearer = {"Authorization": f"Bearer {token_of(url)}"}
-    _, headers, text = ask(url, "/metrics", **bearer)
-    assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
-    assert text.endswith("\n")
+def samples(text: str) -> dict[str, float]:
+    """The values of metrics, which are written as Prometheus wants them."""
     types, values = {}, {}
     for line in text.splitlines():
         if line.startswith("# TYPE "):
@@ -121,6 +116,20 @@ def test_metrics_are_those_of_the_status(store: RunningStore) -> None:
             values[match[1] + match[2]] = float(match[3])
             kind = types[f"cuesta_store_{match[1]}"]
             assert kind == ("counter" if match[1].endswith("_total") else "gauge")
+    return values
+
+
+def test_metrics_are_those_of_the_status(store: RunningStore) -> None:
+    content = store.write("a", noise(1, 2 * BLOCK_BYTES))
+    for _ in range(3):
+        with fsspec.open("cuesta:///a") as file:
+            assert file.read() == content
+    url = page.start(store.folder, 0)
+    bearer = {"Authorization": f"Bearer {token_of(url)}"}
+    _, headers, text = ask(url, "/metrics", **bearer)
+    assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert text.endswith("\n")
+    values = samples(text)
     assert (values["hits_total"], values["misses_total"]) == (4, 2)
     assert values['leased_bytes_total{tier="memory"}'] == 4 * BLOCK_BYTES
     assert values['leased_bytes_total{tier="under"}'] == 2 * BLOCK_BYTES
@@ -129,6 +138,46 @@ def test_metrics_are_those_of_the_status(store: RunningStore) -> None:
     status = json.loads(ask(url, "/status.json", **bearer)[2])
     assert status.keys() == store.status().keys()
     assert json.loads(ask(url, "/history.json", **bearer)[2])[0]["hits"] == 4
+
+
+def stores_that_met(stack: ExitStack, under: Path) -> tuple[RunningStore, str]:
+    """A store that has read three blocks of another, met a stranger, and lost the other."""
+    store, other = stack.enter_context(running_peers(under, 2))
+    files = CuestaFileSystem(str(other.folder), skip_instance_cache=True)
+    with files.open("/alone", "wb", write_mode="memory") as file:
+        file.write(noise(1, 3 * BLOCK_BYTES - 5))
+    files = CuestaFileSystem(str(store.folder), skip_instance_cache=True)
+    assert files.cat_file("/alone") == noise(1, 3 * BLOCK_BYTES - 5)
+    found = store.status()["peers"]
+    with socket.create_connection(found["name"].split(":")) as stranger:
+        stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    wait_for(lambda: store.status()["peers"]["refused"] == 1)
+    given = samples(metrics(other.status()))
+    peer = f'{{peer="{found["name"]}"}}'
+    assert given[f"peer_served_blocks_total{peer}"] == 3
+    assert given[f"peer_served_bytes_total{peer}"] == 3 * BLOCK_BYTES - 5
+    os.kill(other.status()["pid"], signal.SIGKILL)
+    wait_for(lambda: not store.live_peers())
+    with pytest.raises(InputError, match="/alone was in the memory"):
+        files.cat_file("/alone")
+    return store, found["members"][0]["name"]
+
+
+def test_metrics_tell_what_there_was_with_other_stores(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        store, other = stores_that_met(stack, tmp_path)
+        values = samples(metrics(store.status()))
+        peer = f'{{peer="{other}"}}'
+        assert values[f"peer_up{peer}"] == 0
+        assert values[f"peer_read_blocks_total{peer}"] == 3
+        assert values[f"peer_read_bytes_total{peer}"] == 3 * BLOCK_BYTES - 5
+        assert values[f"peer_served_bytes_total{peer}"] == 0
+        assert values[f"peer_read_rate_bytes_per_second{peer}"] > 0
+        refused = {key: value for key, value in values.items() if "peer_refusals" in key}
+        assert refused['peer_refusals_total{reason="malformed"}'] == 1
+        assert refused['peer_refusals_total{reason="replayed"}'] == 0
+        assert (len(refused), sum(refused.values())) == (7, 1)
+        assert values["peer_losses_total"] >= 1
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
@@ -174,6 +223,34 @@ def test_a_browser_shows_it_until_the_store_ends(scheme: str, store: RunningStor
         assert messages == []
         os.kill(store.status()["pid"], signal.SIGTERM)
         shown.wait_for_selector("#alarm:has-text('The store has ended')", timeout=8000)
+        browser.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_a_browser_shows_the_other_stores(tmp_path: Path) -> None:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with ExitStack() as stack:
+        store, other = stores_that_met(stack, tmp_path)
+        url = page.start(store.folder, 0)
+        playwright = stack.enter_context(api.sync_playwright())
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        shown = browser.new_page(viewport={"width": 400, "height": 900})
+        messages: list[str] = []
+        shown.on("console", lambda one: messages.append(one.text))
+        shown.on("pageerror", lambda one: messages.append(str(one)))
+        shown.goto(url)
+        shown.wait_for_selector("#peers-title:has-text('0 of 1 answer')")
+        row = shown.inner_text("#members tr").split()
+        assert row[:2] == [other, "bypassed:"]
+        assert "3 192 KiB" in " ".join(row)
+        told = shown.inner_text("#exchange")
+        assert "1 malformed, the last 127.0.0.1:" in told
+        assert "/alone was in the memory" in told
+        tiles = shown.inner_text("#tiles")
+        assert "Read from other stores" in tiles
+        assert "Given to other stores" in tiles
+        assert shown.evaluate("document.documentElement.scrollWidth") == 400
+        assert messages == []
         browser.close()
 
 

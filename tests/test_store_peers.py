@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +16,21 @@ import pytest
 
 from cuesta.cli.store_status import lines
 from cuesta.errors import CuestaError, InputError
-from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.peers import make_secret, peer_settings
-from hostkit import HostJob, HostStore, address, connected, host_job, host_name, hosts, limit_link
+from hostkit import (
+    HostJob,
+    HostStore,
+    address,
+    connected,
+    fresh_job,
+    host_name,
+    hosts,
+    limit_link,
+    read,
+    wait_for_places,
+    write,
+    write_under,
+)
 from storekit import BLOCK_BYTES, noise, wait_for
 
 COUNT = 4
@@ -38,37 +49,15 @@ def made() -> Iterator[None]:
 
 @pytest.fixture
 def job(made: None, tmp_path: Path) -> Iterator[HostJob]:
-    under = tmp_path / "under"
-    under.mkdir()
-    # The paths of sockets are short.
-    with TemporaryDirectory(prefix="cuesta-test-") as place, ExitStack() as stack:
-        for number in range(1, COUNT + 1):
-            stack.callback(limit_link, number, None)
-            stack.callback(connected, number, True)
-        yield stack.enter_context(host_job(Path(place), under, COUNT))
-
-
-def read(store: HostStore, name: str) -> bytes:
-    found: bytes = CuestaFileSystem(str(store.folder)).cat_file(f"/{name}")
-    return found
-
-
-def write(store: HostStore, name: str, content: bytes, mode: str = "memory") -> None:
-    with CuestaFileSystem(str(store.folder)).open(f"/{name}", "wb", write_mode=mode) as file:
-        file.write(content)
-
-
-def write_under(job: HostJob, name: str, content: bytes) -> None:
-    (job.under / name).write_bytes(content)
-    # So long ago that its next version is told apart.
-    time.sleep(0.12)
+    with fresh_job(tmp_path / "under", COUNT) as one:
+        yield one
 
 
 def test_what_one_host_has_in_memory_is_read_from_all_others(job: HostJob) -> None:
     content, alone = noise(1, SIZE), noise(2, SIZE)
     write_under(job, "shared", content)
     assert read(job.stores[1], "shared") == content
-    wait_for(lambda: sum(one.peers()["directory_blocks"] for one in job.stores.values()) == 9)
+    wait_for_places(job, 9)
     write(job.stores[1], "alone", alone)
     for number in range(2, COUNT + 1):
         assert read(job.stores[number], "shared") == content
@@ -87,10 +76,12 @@ def test_the_status_says_who_answers_and_what_came_from_whom(job: HostJob) -> No
     job.stores[3].signal(signal.SIGKILL)
     job.wait_until_live([1, 2, 4])
     told = "\n".join(lines(job.stores[2].status() | {"page": None}))
-    assert f"name      {address(2)}:7070, 0 B given to other stores" in told
-    assert f"store     {address(1)}:7070, 512 KiB from it at " in told
-    assert f"store     {address(3)}:7070, does not answer (" in told
-    assert f"store     {address(4)}:7070, 0 B from it" in told
+    assert f"name      {address(2)}:7070, 0 blocks (0 B) given to other stores" in told
+    assert f"store     {address(1)}:7070, answers; 9 blocks (512 KiB) from it at " in told
+    assert f"store     {address(3)}:7070, bypassed: does not answer (" in told
+    assert f"store     {address(4)}:7070, answers; 0 blocks (0 B) from it" in told
+    given = "\n".join(lines(job.stores[1].status() | {"page": None}))
+    assert f"name      {address(1)}:7070, 9 blocks (512 KiB) given to other stores" in given
 
 
 def test_a_full_store_reads_what_another_has_in_memory_alone_past_its_own(job: HostJob) -> None:
@@ -109,7 +100,7 @@ def test_a_slow_link_is_left_for_the_folder(job: HostJob) -> None:
     for index in range(20):
         write_under(job, f"f{index}", noise(index, BLOCK_BYTES))
         read(job.stores[1], f"f{index}")
-    wait_for(lambda: sum(one.peers()["directory_blocks"] for one in job.stores.values()) == 20)
+    wait_for_places(job, 20)
     limit_link(1, 4_000_000)
     started = time.monotonic()
     for index in range(20):
@@ -158,7 +149,7 @@ def test_a_link_that_is_cut_while_a_block_comes_breaks_no_reader(job: HostJob) -
     content = noise(1, 40 * BLOCK_BYTES)
     write_under(job, "shared", content)
     read(job.stores[1], "shared")
-    wait_for(lambda: sum(one.peers()["directory_blocks"] for one in job.stores.values()) == 40)
+    wait_for_places(job, 40)
     limit_link(1, 40_000_000)
     words = [sys.executable, "-c", _READ, str(job.stores[2].folder), "/shared"]
     reader = subprocess.Popen(words, stdout=subprocess.PIPE)

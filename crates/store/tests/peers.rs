@@ -50,7 +50,19 @@ fn a_block_is_read_from_the_memory_of_the_store_that_has_it() {
     wait_for_blocks(&job, 4);
     assert_eq!(job.stores[1].read("a").unwrap(), content);
     assert!(job.stores[1].read_from_peers() > 0);
-    assert_eq!(job.stores[0].peers()["served_bytes"], job.stores[1].read_from_peers());
+    let peers = [job.stores[0].peers(), job.stores[1].peers()];
+    assert_eq!(peers[0]["served_bytes"], job.stores[1].read_from_peers());
+    // What one was given is what the other has read, block by block.
+    let member = |index: usize, other: usize| {
+        let members = peers[index]["members"].as_array().unwrap();
+        members.iter().find(|one| one["name"] == job.stores[other].name).unwrap().clone()
+    };
+    let (giver, reader) = (member(0, 1), member(1, 0));
+    assert_eq!(giver["served_bytes"], reader["read_bytes"]);
+    assert_eq!(giver["served_blocks"], reader["read_blocks"]);
+    assert_eq!(peers[0]["served_blocks"], reader["read_blocks"]);
+    assert!(reader["read_blocks"].as_u64().unwrap() > 0, "{reader}");
+    assert_eq!((&giver["read_blocks"], &reader["served_blocks"]), (&json!(0), &json!(0)));
     // Of another version nobody has a block.
     let changed = bytes(2, SIZE);
     job.write_under("a", &changed);
@@ -317,6 +329,10 @@ fn strangers_are_refused_and_written_down_and_the_job_goes_on() {
     let mut received = Direction::new(session.of_acceptor);
     let text = received.receive(&mut stream, &mut Vec::new()).unwrap().unwrap();
     assert!(String::from_utf8(text).unwrap().contains("begins with hello"));
+    let refusals = store.peers()["refusals"].clone();
+    for reason in ["other_secret", "other_member", "replayed", "oversized", "malformed", "silent"] {
+        assert!(refusals[reason].as_u64().unwrap() > 0, "{reason}: {refusals}");
+    }
     store.write("a", b"text", WriteMode::Memory).unwrap();
     assert_eq!(job.stores[1].read("a").unwrap(), b"text");
     job.wait_until_all_live();

@@ -124,17 +124,32 @@ def _peers(found: dict[str, Any]) -> Iterator[str]:
     """The other stores of the job, in lines."""
     from cuesta.units import format_bytes, format_rate
 
-    yield f"name      {found['name']}, {format_bytes(found['served_bytes'])} given to other stores"
+    def moved(of: dict[str, Any], way: str) -> str:
+        count = of[f"{way}_blocks"]
+        size = format_bytes(of[f"{way}_bytes"])
+        return f"{count:,} {'block' if count == 1 else 'blocks'} ({size})"
+
+    yield f"name      {found['name']}, {moved(found, 'served')} given to other stores"
     for one in found["members"]:
         rate = f" at {format_rate(one['bytes_per_s'])}" if one["bytes_per_s"] else ""
-        read = f"{format_bytes(one['read_bytes'])} from it{rate}"
-        yield f"store     {one['name']}, {read if one['is_live'] else _gone(one)}"
+        exchanged = f"{moved(one, 'read')} from it{rate}, {moved(one, 'served')} to it"
+        yield f"store     {one['name']}, {_state(one)}; {exchanged}"
+    if found["under_bytes_per_s"]:
+        yield f"folder    {format_rate(found['under_bytes_per_s'])} lately"
     if found["refused"]:
-        yield f"refused   {found['refused']:,} connections, the last {found['last_refusal']}"
+        counts = {why.replace("_", " "): count for why, count in found["refusals"].items()}
+        reasons = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
+        yield f"refused   {found['refused']:,} connections: {reasons}"
+        yield f"          the last {found['last_refusal']}"
+    if found["losses"]:
+        yield f"lost      {found['losses']:,} openings and reads failed, the last for"
+        yield f"          {found['last_loss'].removeprefix('store: ')}"
 
 
-def _gone(member: dict[str, Any]) -> str:
-    return f"does not answer ({member['failure'] or 'not heard of yet'})"
+def _state(member: dict[str, Any]) -> str:
+    if member["is_live"]:
+        return "answers"
+    return f"bypassed: does not answer ({member['failure'] or 'not heard of yet'})"
 
 
 def _rates(found: dict[str, Any], before: dict[str, Any]) -> Iterator[str]:

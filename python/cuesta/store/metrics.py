@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -31,20 +32,62 @@ _METRICS: tuple[tuple[str, str, str, _Numbers], ...] = (
     ("uptime_seconds", "gauge", "Seconds since the store began.", (("", "uptime_seconds"),)),
 )
 """Name, type, help, and the numbers of the status by label."""
+_MEMBERS = (
+    ("peer_up", "gauge", "Whether another store answers, or is bypassed.", "is_live"),
+    ("peer_read_blocks_total", "counter", "Blocks that came from another store.", "read_blocks"),
+    ("peer_read_bytes_total", "counter", "Bytes that came from another store.", "read_bytes"),
+    ("peer_served_blocks_total", "counter", "Blocks given to another store.", "served_blocks"),
+    ("peer_served_bytes_total", "counter", "Bytes given to another store.", "served_bytes"),
+    (
+        "peer_read_rate_bytes_per_second",
+        "gauge",
+        "How fast blocks came from another store lately, one piece at a time.",
+        "bytes_per_s",
+    ),
+)
+"""Name, type, help, and the field of a member; where that is null there is no sample."""
+
+_Family = tuple[str, str, str, list[tuple[str, float]]]
 
 
 def metrics(status: dict[str, Any]) -> str:
     """All numbers of a status (`spec/formats/store-wire.md`), and what it is, as labels."""
-    labels = ",".join(f'{name}="{_escaped(status[name])}"' for name in ("under", "policy"))
-    lines = [
-        "# HELP cuesta_store_info What the store was started with.",
-        "# TYPE cuesta_store_info gauge",
-        f"cuesta_store_info{{{labels}}} 1",
-    ]
+    started = {name: status[name] for name in ("under", "policy")}
+    words = "What the store was started with."
+    families: list[_Family] = [("info", "gauge", words, [(_labels(started), 1)])]
     for name, kind, words, numbers in _METRICS:
-        lines += [f"# HELP cuesta_store_{name} {words}", f"# TYPE cuesta_store_{name} {kind}"]
-        lines += [f"cuesta_store_{name}{label} {status[key]}" for label, key in numbers]
+        families.append((name, kind, words, [(label, status[key]) for label, key in numbers]))
+    if status["peers"]:
+        families.extend(_peers(status["peers"]))
+    lines = []
+    for name, kind, words, samples in families:
+        if samples:
+            lines += [f"# HELP cuesta_store_{name} {words}", f"# TYPE cuesta_store_{name} {kind}"]
+        lines += [f"cuesta_store_{name}{label} {value}" for label, value in samples]
     return "\n".join(lines) + "\n"
+
+
+def _peers(found: dict[str, Any]) -> Iterator[_Family]:
+    """What there is to say of the other stores of the job."""
+    members = found["members"]
+    for name, kind, words, field in _MEMBERS:
+        values = {one["name"]: one[field] for one in members if one[field] is not None}
+        # What is true is written as 1.
+        yield name, kind, words, [(_labels({"peer": of}), +value) for of, value in values.items()]
+    refusals = [(_labels({"reason": name}), count) for name, count in found["refusals"].items()]
+    yield "peer_refusals_total", "counter", "Connections of others that were refused.", refusals
+    words = "Openings and reads that failed because what they want died with its store."
+    yield "peer_losses_total", "counter", words, [("", found["losses"])]
+    words = "Blocks of the job whose places are kept here."
+    yield "directory_blocks", "gauge", words, [("", found["directory_blocks"])]
+    if (rate := found["under_bytes_per_s"]) is not None:
+        words = "How fast pieces of blocks came from the folder lately, one at a time."
+        yield "under_read_rate_bytes_per_second", "gauge", words, [("", rate)]
+
+
+def _labels(values: dict[str, str]) -> str:
+    inner = ",".join(f'{name}="{_escaped(value)}"' for name, value in values.items())
+    return f"{{{inner}}}"
 
 
 def _escaped(text: str) -> str:

@@ -3,7 +3,6 @@
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use cuesta_core::error::ErrorKind as Kind;
@@ -15,6 +14,7 @@ use super::handshake;
 use super::limits::{HANDSHAKE, IDLE, IDLE_LOOK, PIECE_BYTES};
 use super::link::Patient;
 use super::message::{FolderStep, Known, PeerQuestion, PeerReply};
+use super::refusals::RefusalReason;
 use super::{OPERATION, Peers};
 use crate::store::Store;
 
@@ -30,15 +30,8 @@ impl Peers {
     pub fn converse(self: &Arc<Self>, store: &Store, stream: &TcpStream) {
         let address = stream.peer_addr().map_or("unknown".to_owned(), |found| found.to_string());
         let Err(error) = self.answer_all(store, stream) else { return };
-        let reason = match error.kind() {
-            ErrorKind::TimedOut => "it proved nothing in time".to_owned(),
-            ErrorKind::UnexpectedEof => {
-                "it ended, or had to make room, before it proved anything".to_owned()
-            }
-            _ => error.to_string(),
-        };
         if !self.has_ended() {
-            self.refusals.add(&address, &reason);
+            self.refusals.add(&address, &error);
         }
     }
 
@@ -69,7 +62,8 @@ impl Peers {
                 Err(error) => return Err(error),
             };
             if !self.own.secret.keys().iter().any(|key| key.id == session.key) {
-                return Err(io::Error::other("its secret is not one of the job any more"));
+                let text = "its secret is not one of the job any more";
+                return Err(RefusalReason::OtherSecret.error(text));
             }
             payload.clear();
             let question: PeerQuestion = parsed(&text)?;
@@ -138,7 +132,10 @@ impl Peers {
                     payload.clear();
                     return Ok(PeerReply::Absent);
                 };
-                self.served_bytes.fetch_add(bytes.into(), Ordering::Relaxed);
+                self.served.add(offset, bytes.into());
+                if let Some(member) = self.member(&caller.name) {
+                    member.served.add(offset, bytes.into());
+                }
                 Ok(PeerReply::Piece { checksum })
             }
             PeerQuestion::Bye => {

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::handshake::PROOF_BYTES;
 use super::limits::{PAYLOAD_BYTES_MAX, TEXT_BYTES_MAX};
+use super::refusals::RefusalReason;
 
 /// Payloads that are longer are not copied to be sent.
 const COPIED_MAX: usize = 16 << 10;
@@ -80,7 +81,7 @@ impl Direction {
         let [text_bytes, payload_bytes] = [0, 4]
             .map(|at| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]));
         if text_bytes > TEXT_BYTES_MAX || payload_bytes > PAYLOAD_BYTES_MAX {
-            return Err(io::Error::new(ErrorKind::InvalidData, "a message is longer than any"));
+            return Err(RefusalReason::Oversized.error("a message is longer than any"));
         }
         let mut text = Vec::new();
         payload.clear();
@@ -96,7 +97,7 @@ impl Direction {
         if self.proof(&head, &text, payload) != blake3::Hash::from_bytes(proof) {
             payload.clear();
             let text = "a message is not by who has the secret, or not in its place";
-            return Err(io::Error::new(ErrorKind::PermissionDenied, text));
+            return Err(RefusalReason::Replayed.error(text));
         }
         Ok(Some(text))
     }

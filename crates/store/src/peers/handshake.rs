@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::limits::NAME_BYTES_MAX;
+use super::refusals::RefusalReason;
 use super::secret::{Keys, PeerKey};
 
 /// What a connection begins with; the digit is the version of what follows.
@@ -122,13 +123,13 @@ pub fn dial(
     let mut answer = [0; PROOF_BYTES + ID_BYTES];
     stream.read_exact(&mut answer)?;
     let key = keys.iter().take(KEYS_MAX).find(|key| answer[PROOF_BYTES..] == key.id);
-    let key = key.ok_or_else(|| denied("it has another secret"))?;
+    let key = key.ok_or_else(|| RefusalReason::OtherSecret.error("it has another secret"))?;
     stream.write_all(hello.proof(key, DIALLER, &answer).as_bytes())?;
     let mut proof = [0; PROOF_BYTES];
     stream.read_exact(&mut proof)?;
     // Both are hashes: they are compared in constant time.
     if hello.proof(key, ACCEPTOR, &answer) != blake3::Hash::from_bytes(proof) {
-        return Err(denied("it has not proved that it has the secret"));
+        return Err(unproved());
     }
     Ok(hello.session(key, &answer))
 }
@@ -140,17 +141,18 @@ pub fn dial(
 pub fn accept(stream: &mut (impl Read + Write), keys: &Keys, own: &str) -> io::Result<PeerSession> {
     let hello = Hello::receive(stream)?;
     if hello.to != own {
-        return Err(denied("it wants another member"));
+        return Err(RefusalReason::OtherMember.error("it wants another member"));
     }
     let key = keys.iter().find(|key| hello.ids.contains(&key.id));
-    let key = key.ok_or_else(|| denied("it has another secret, or none"))?;
+    let key =
+        key.ok_or_else(|| RefusalReason::OtherSecret.error("it has another secret, or none"))?;
     let mut answer = random()?.to_vec();
     answer.extend(key.id);
     stream.write_all(&answer)?;
     let mut proof = [0; PROOF_BYTES];
     stream.read_exact(&mut proof)?;
     if hello.proof(key, DIALLER, &answer) != blake3::Hash::from_bytes(proof) {
-        return Err(denied("it has not proved that it has the secret"));
+        return Err(unproved());
     }
     stream.write_all(hello.proof(key, ACCEPTOR, &answer).as_bytes())?;
     Ok(hello.session(key, &answer))
@@ -179,8 +181,8 @@ fn invalid(text: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, text)
 }
 
-fn denied(text: &str) -> io::Error {
-    io::Error::new(ErrorKind::PermissionDenied, text)
+fn unproved() -> io::Error {
+    RefusalReason::Replayed.error("it has not proved that it has the secret")
 }
 
 #[cfg(test)]

@@ -40,6 +40,26 @@ impl Own {
     }
 }
 
+/// Blocks that went from one store to another, counted.
+#[derive(Debug, Default)]
+pub struct MovedBlocks {
+    blocks: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl MovedBlocks {
+    /// So many bytes of a block, from a place in it on. It is counted with its first byte.
+    pub fn add(&self, within: u64, bytes: u64) {
+        self.blocks.fetch_add(u64::from(within == 0), Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Blocks, and bytes of them.
+    pub fn seen(&self) -> (u64, u64) {
+        (self.blocks.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+}
+
 /// Another member.
 pub struct Member {
     own: Arc<Own>,
@@ -57,8 +77,10 @@ pub struct Member {
     idle: Mutex<Vec<Link>>,
     /// How fast its blocks came.
     pub rate: Mutex<Rate>,
-    /// Bytes of blocks that came from it.
-    pub read_bytes: AtomicU64,
+    /// Blocks that came from it.
+    pub read: MovedBlocks,
+    /// Blocks that it was given.
+    pub served: MovedBlocks,
     /// Why it was not reached the last time.
     failure: Mutex<Option<String>>,
 }
@@ -76,7 +98,8 @@ impl Member {
             incarnation: AtomicU64::new(0),
             idle: Mutex::default(),
             rate: Mutex::default(),
-            read_bytes: AtomicU64::new(0),
+            read: MovedBlocks::default(),
+            served: MovedBlocks::default(),
             failure: Mutex::default(),
         }
     }
@@ -103,7 +126,6 @@ impl Member {
     /// So many bytes of a block came from it in this time.
     pub fn measured(&self, bytes: usize, took: Duration) {
         lock(&self.rate).measured(bytes, took, self.own.now());
-        self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// Which start of it was heard of last.

@@ -24,7 +24,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Instant, SystemTime};
 
@@ -38,7 +38,7 @@ use crate::under::UnderVersion;
 use directory::Directory;
 use limits::{CHANGE, MEMBERS_AGE, MEMBERS_MAX, NAME_BYTES_MAX, PING, TELL};
 pub(crate) use lookup::Found;
-use members::{Member, MemberMap, Own, View};
+use members::{Member, MemberMap, MovedBlocks, Own, View};
 use message::{FileId, PeerQuestion, PeerReply};
 use pending::Pending;
 pub(crate) use publish::Holdings;
@@ -79,9 +79,11 @@ pub struct Peers {
     under_rate: Mutex<Rate>,
     /// Where files of other members are, by the number of their version.
     remote: Mutex<HashMap<u64, (String, FileId)>>,
-    /// Bytes of blocks that others were given.
-    served_bytes: AtomicU64,
+    /// Blocks that others were given.
+    served: MovedBlocks,
     refusals: Refusals,
+    /// Openings and reads that failed because what they want died with its store; the last one.
+    losses: Mutex<(u64, Option<String>)>,
     pending: Pending,
     has_ended: AtomicBool,
 }
@@ -132,8 +134,9 @@ impl Peers {
             told: Mutex::default(),
             under_rate: Mutex::default(),
             remote: Mutex::default(),
-            served_bytes: AtomicU64::new(0),
+            served: MovedBlocks::default(),
             refusals: Refusals::new(folder),
+            losses: Mutex::default(),
             pending: Pending::default(),
             has_ended: AtomicBool::new(false),
         };
@@ -274,6 +277,18 @@ impl Peers {
         })
     }
 
+    /// The error of a file or block that was in the memory of a member alone, counted.
+    pub(crate) fn lost(&self, what: &str, owner: &str) -> Error {
+        let text = format!(
+            "{what} was in the memory of the store at {owner} alone, which does not answer or has \
+             lost it; start it again there, or write the file again"
+        );
+        let error = Error { errno: Some(libc::EIO), ..Error::input(OPERATION, text) };
+        let mut losses = lock(&self.losses);
+        *losses = (losses.0 + 1, Some(error.message.clone()));
+        error
+    }
+
     /// Tells all live members that this one ends, with nothing lost.
     pub fn end(&self) {
         self.has_ended.store(true, Ordering::Relaxed);
@@ -289,13 +304,4 @@ impl Peers {
 /// `InvalidData` for what is no question.
 pub fn question_again(text: &[u8]) -> io::Result<Vec<u8>> {
     Ok(serde_json::to_vec(&frame::parsed::<PeerQuestion>(text)?)?)
-}
-
-/// The error of a file or block that was in the memory of a member alone.
-pub(crate) fn lost(what: &str, owner: &str) -> Error {
-    let text = format!(
-        "{what} was in the memory of the store at {owner} alone, which does not answer or has lost \
-         it; start it again there, or write the file again"
-    );
-    Error { errno: Some(libc::EIO), ..Error::input(OPERATION, text) }
 }

@@ -1,34 +1,121 @@
-//! Connections that were refused: counted, and written to a log that does not grow without end.
+//! Connections that were refused: counted by reason, and written to a log that does not grow
+//! without end.
 
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cuesta_runtime::parallel::lock;
+use serde::{Deserialize, Serialize};
 
 use super::limits::LOG_BYTES_MAX;
 
 /// In the folder of a store.
 const LOG: &str = "refused.log";
 
+/// Why a connection was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalReason {
+    /// It has another secret, none, or one that was replaced.
+    OtherSecret,
+    /// It wants another member.
+    OtherMember,
+    /// It knows the name of a secret, and proves nothing: what it says was recorded or made up.
+    Replayed,
+    /// A message longer than any.
+    Oversized,
+    /// What is no conversation of stores.
+    Malformed,
+    /// It proved nothing in time.
+    Silent,
+    /// It ended, or had to make room, before it proved anything.
+    Ended,
+}
+
+impl RefusalReason {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::OtherSecret,
+        Self::OtherMember,
+        Self::Replayed,
+        Self::Oversized,
+        Self::Malformed,
+        Self::Silent,
+        Self::Ended,
+    ];
+
+    /// The error of a connection that is refused for this reason.
+    pub fn error(self, text: &'static str) -> io::Error {
+        let kind = match self {
+            Self::OtherSecret | Self::OtherMember | Self::Replayed => ErrorKind::PermissionDenied,
+            Self::Oversized | Self::Malformed => ErrorKind::InvalidData,
+            Self::Silent => ErrorKind::TimedOut,
+            Self::Ended => ErrorKind::UnexpectedEof,
+        };
+        io::Error::new(kind, RefusedConnection { reason: self, text })
+    }
+
+    /// The reason of an error, by its kind where it names none.
+    pub fn of(error: &io::Error) -> Self {
+        let named = error.get_ref().and_then(|inner| inner.downcast_ref::<RefusedConnection>());
+        match (named, error.kind()) {
+            (Some(refused), _) => refused.reason,
+            (None, ErrorKind::TimedOut) => Self::Silent,
+            (None, ErrorKind::InvalidData) => Self::Malformed,
+            (None, _) => Self::Ended,
+        }
+    }
+}
+
+/// What an error says of a connection that is refused.
+#[derive(Debug)]
+struct RefusedConnection {
+    reason: RefusalReason,
+    text: &'static str,
+}
+
+impl fmt::Display for RefusedConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)
+    }
+}
+
+impl Error for RefusedConnection {}
+
+/// How many there were for each reason.
+pub type RefusalCounts = BTreeMap<RefusalReason, u64>;
+
 /// Those of a store.
 #[derive(Debug)]
 pub struct Refusals {
     path: PathBuf,
-    state: Mutex<(u64, Option<String>)>,
+    state: Mutex<(RefusalCounts, Option<String>)>,
 }
 
 impl Refusals {
     /// None yet; their log is in this folder.
     pub fn new(folder: &Path) -> Self {
-        Self { path: folder.join(LOG), state: Mutex::default() }
+        let counts = RefusalReason::ALL.map(|reason| (reason, 0)).into();
+        Self { path: folder.join(LOG), state: Mutex::new((counts, None)) }
     }
 
-    /// One more, of an address, for this reason.
-    pub fn add(&self, address: &str, reason: &str) {
-        let line = format!("{address}: {reason}").replace(['\n', '\r'], " ");
+    /// One more, of an address, by its error.
+    pub fn add(&self, address: &str, error: &io::Error) {
+        let reason = RefusalReason::of(error);
+        let text = match error.kind() {
+            ErrorKind::TimedOut => "it proved nothing in time".to_owned(),
+            ErrorKind::UnexpectedEof => {
+                "it ended, or had to make room, before it proved anything".to_owned()
+            }
+            _ => error.to_string(),
+        };
+        let line = format!("{address}: {text}").replace(['\n', '\r'], " ");
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let mut state = lock(&self.state);
         let log = File::options().append(true).create(true).open(&self.path);
@@ -38,11 +125,35 @@ impl Refusals {
             // A full memory is no reason to fail.
             let _ = writeln!(log, "{seconds} {line}");
         }
-        *state = (state.0 + 1, Some(line));
+        let (counts, last) = &mut *state;
+        *counts.entry(reason).or_default() += 1;
+        *last = Some(line);
     }
 
-    /// How many, and what the last one was.
-    pub fn seen(&self) -> (u64, Option<String>) {
+    /// How many for each reason, and what the last one was.
+    pub fn seen(&self) -> (RefusalCounts, Option<String>) {
         lock(&self.state).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_counted_by_the_reason_that_their_error_names_or_by_its_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        let refusals = Refusals::new(folder.path());
+        for reason in RefusalReason::ALL {
+            refusals.add("a:1", &reason.error("text"));
+        }
+        for kind in [ErrorKind::TimedOut, ErrorKind::InvalidData, ErrorKind::ConnectionReset] {
+            refusals.add("b:2", &kind.into());
+        }
+        let (counts, last) = refusals.seen();
+        assert_eq!(counts.values().copied().collect::<Vec<_>>(), [1, 1, 1, 1, 2, 2, 2]);
+        assert!(last.unwrap().starts_with("b:2: "));
+        let log = std::fs::read_to_string(folder.path().join(LOG)).unwrap();
+        assert_eq!(log.lines().count(), 10);
     }
 }

@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use cuesta_runtime::parallel::lock;
 
+use super::Peers;
 use super::limits::{ANSWER, PIECE_BYTES, TICK};
 use super::members::Member;
 use super::message::{FileId, PeerQuestion, PeerReply};
 use super::rates::is_peer_nearer;
-use super::{Peers, lost};
 use crate::path::StorePath;
 use crate::under::layout::Layout;
 use crate::under::{UnderFile, UnderVersion};
@@ -51,6 +51,7 @@ impl Place {
             checksum = found;
         }
         self.member.measured(buffer.len(), begun.elapsed());
+        self.member.read.add(within, buffer.len() as u64);
         Ok(Some(checksum))
     }
 }
@@ -127,6 +128,7 @@ impl UnderFile for NearerFile {
 
 /// A file that is in the memory of another member alone.
 struct RemoteFile {
+    peers: Arc<Peers>,
     member: Arc<Member>,
     path: StorePath,
     file: FileId,
@@ -148,7 +150,7 @@ impl RemoteFile {
                 Ok(None) => return Err(ErrorKind::InvalidData.into()),
                 Err(_) if !self.member.is_live() => {
                     let what = format!("block {index} of {}", self.path);
-                    let error = lost(&what, &self.member.name);
+                    let error = self.peers.lost(&what, &self.member.name);
                     return Err(io::Error::new(ErrorKind::HostUnreachable, error));
                 }
                 Err(error) if error.kind() == ErrorKind::Other || begun.elapsed() > ANSWER => {
@@ -209,14 +211,15 @@ impl Peers {
     /// `InvalidData` where it is another version by now; `HostUnreachable` where the member does
     /// not live, with the whole line.
     pub(crate) fn open_remote(
-        &self,
+        self: &Arc<Self>,
         path: &StorePath,
         version: UnderVersion,
     ) -> io::Result<Arc<dyn UnderFile>> {
         let (owner, file) = self.owner_of(path, &version).ok_or(ErrorKind::InvalidData)?;
-        let lost = || io::Error::new(ErrorKind::HostUnreachable, lost(&path.to_string(), &owner));
-        let member = self.member(&owner).ok_or_else(lost)?;
-        let (path, block_bytes) = (path.clone(), self.own.block_bytes);
-        Ok(Arc::new(RemoteFile { member, path, file, version, block_bytes }))
+        let member = self.member(&owner).ok_or_else(|| {
+            io::Error::new(ErrorKind::HostUnreachable, self.lost(&path.to_string(), &owner))
+        })?;
+        let (peers, path, block_bytes) = (Arc::clone(self), path.clone(), self.own.block_bytes);
+        Ok(Arc::new(RemoteFile { peers, member, path, file, version, block_bytes }))
     }
 }

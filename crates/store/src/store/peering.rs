@@ -19,7 +19,7 @@ use crate::path::StorePath;
 use crate::peers::limits::NAMED;
 use crate::peers::message::{AloneFile, FileId, PeerQuestion};
 use crate::peers::source::NearerFile;
-use crate::peers::{Found, Holdings, Peers, lost};
+use crate::peers::{Found, Holdings, Peers};
 use crate::policy::admission::Wish;
 use crate::under::{UnderFile, UnderVersion};
 
@@ -184,12 +184,13 @@ impl Store {
     /// # Errors
     /// `Input` where that store does not live, unless the under level has a later file.
     pub(super) fn elsewhere(&self, path: &StorePath) -> Result<Elsewhere> {
-        match self.find_elsewhere(path) {
+        let Some(peers) = self.peers() else { return Ok(None) };
+        match peers.find(path) {
             Found::Nothing => Ok(None),
             Found::Alone { owner, file } => Ok(Some((owner, file))),
             Found::Lost { owner, closed_ns } => match self.under.facts(path) {
                 Ok(facts) if is_as_late(facts.version.modified_ns, closed_ns) => Ok(None),
-                _ => Err(lost(&path.to_string(), &owner)),
+                _ => Err(peers.lost(&path.to_string(), &owner)),
             },
         }
     }
