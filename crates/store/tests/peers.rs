@@ -184,13 +184,20 @@ fn a_file_in_memory_alone_is_removed_renamed_and_flushed_from_every_store() {
 
 #[test]
 fn a_full_store_reads_what_another_has_in_memory_alone_past_its_own() {
-    let job = Job::new(2);
+    let mut job = Job::new(2);
     job.write_under("pinned", &bytes(1, 64 * BLOCK_BYTES as usize));
     job.stores[1].ask(&json!({"do": "pin", "path": "pinned"}));
     let content = bytes(2, SIZE);
     job.stores[0].write("a", &content, WriteMode::Memory).unwrap();
     assert_eq!(job.stores[1].read("a").unwrap(), content);
     assert!(job.stores[1].ask(&json!({"do": "status"}))["bypassed"].as_u64().unwrap() > 0);
+    // What dies with the other is named, too, where it is not leased.
+    let open = job.stores[1].client().open(&at("a")).unwrap();
+    open.read_at(&mut [0; 100], 0).unwrap();
+    let name = job.stores[0].name.clone();
+    job.stores[0].kill();
+    let error = open.read_at(&mut [0; 10], SIZE as u64 - 10).unwrap_err().to_string();
+    assert!(error.contains("block 3 of cuesta:///a") && error.contains(&name), "{error}");
 }
 
 #[test]
@@ -220,6 +227,9 @@ fn what_died_in_the_memory_of_a_store_is_an_error_by_name() {
         for error in [store.read("a").unwrap_err(), store.client().facts(&at("a")).unwrap_err()] {
             assert!(error.to_string().contains(&name), "{error}");
         }
+        let peers = store.peers();
+        assert!(peers["losses"].as_u64().unwrap() >= 3, "{peers}");
+        assert!(peers["last_loss"].as_str().unwrap().contains("cuesta:///a"), "{peers}");
     }
     // The store that comes back has it still.
     job.start_again(0);

@@ -12,6 +12,7 @@ use super::block::StoredBlock;
 use super::connection::Connection;
 use super::file::OpenFile;
 use super::limits::{CONNECTIONS, LEASES_MAX, Patience};
+use super::refused;
 use crate::memory::{BlockKey, PIECE_BYTES};
 use crate::under::posix::PosixUnder;
 use crate::wire::{Question, Reply};
@@ -116,7 +117,7 @@ impl Session {
     /// Fills `into` with bytes of an open file, from the store itself; whether it has them.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// As [`ask`](Self::ask); what the store says where it refuses.
     pub fn read(&self, line: usize, number: u64, into: &mut [u8], offset: u64) -> io::Result<bool> {
         for (place, piece) in into.chunks_mut(PIECE_BYTES).enumerate() {
             let offset = offset + (place * PIECE_BYTES) as u64;
@@ -128,9 +129,10 @@ impl Session {
                     piece.copy_from_slice(payload);
                 }
             };
-            let answer = self.ask_with(line, &question, take)?;
-            if !is_read || !matches!(answer, Some(Reply::Moved { .. })) {
-                return Ok(false);
+            match self.ask_with(line, &question, take)? {
+                Some(Reply::Moved { .. }) if is_read => (),
+                Some(Reply::Refused { error, .. }) => return Err(refused(&error)),
+                _ => return Ok(false),
             }
         }
         Ok(true)

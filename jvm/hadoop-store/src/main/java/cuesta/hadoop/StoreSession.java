@@ -200,7 +200,7 @@ final class StoreSession {
       return Lease.NONE;
     } catch (StoreRefusal refusal) {
       if (refusal.isInput) {
-        throw new IOException("store: " + refusal.getMessage(), refusal);
+        throw refused(refusal);
       }
       // What keeps the store from reading it, the reader finds itself.
       return Lease.NONE;
@@ -233,14 +233,21 @@ final class StoreSession {
     try {
       Object[] fields = {"number", file.number, "offset", position, "bytes", count};
       reply = ask(file.line, Json.question("read", fields));
-    } catch (StoreLost | StoreRefusal error) {
+    } catch (StoreLost lost) {
       throw alone(file.path);
+    } catch (StoreRefusal refusal) {
+      throw refused(refusal);
     }
     if (reply.payload().length != count) {
       throw alone(file.path);
     }
     into.put(reply.payload());
     return count;
+  }
+
+  /** What a store refuses to read: it names the file, and the store of the job that had it. */
+  private static IOException refused(StoreRefusal refusal) {
+    return new IOException("store: " + refusal.getMessage(), refusal);
   }
 
   /** What is nowhere but in the memory of a store cannot be read past it. */
