@@ -1,28 +1,38 @@
-"""Kills the store in a folder and starts the next one: FOLDER UNDER BLOCKS WRITE."""
+"""Kills a store and starts the next one: REQUEST `restart`; or does one at a time: REQUEST `turn`.
+
+REQUEST is what the daemon was started with, `control.to_request`. Ends once clients can connect.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 from pathlib import Path
 
+from cuesta.errors import EngineMissing
 from cuesta.store import control
-from cuesta.store.control import StoreSettings
 
 
-def main(folder: str, under: str, blocks: str, write: str) -> None:
-    """Do so; ends once clients can connect."""
-    status = control.status(Path(folder))
-    os.kill(status["pid"], signal.SIGKILL)
-    block_bytes = status["block_bytes"]
-    settings = StoreSettings(
-        under=Path(under),
-        memory_bytes=int(blocks) * block_bytes,
-        block_bytes=block_bytes,
-        write=write,
-    )
-    control.start(settings, Path(folder))
+def main(request: str, how: str) -> None:
+    """Do so; `turn` kills a store that runs, and starts one where none does."""
+    pid = running(Path(json.loads(request)["folder"]))
+    if pid is not None:
+        os.kill(pid, signal.SIGKILL)
+    if pid is None or how == "restart":
+        said = control.launch("cuesta.store.serve", request)
+        if said != "ready":
+            sys.exit(said)
+
+
+def running(folder: Path) -> int | None:
+    """The process of the store in a folder."""
+    try:
+        pid: int = control.status(folder)["pid"]
+    except EngineMissing:
+        return None
+    return pid
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import re
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,15 +16,17 @@ import pytest
 import restart_store
 from cuesta.store.control import MEMORY_ROOT
 from hadoopkit import Hadoop, hadoop
-from storekit import running_store
+from storekit import running_peers, running_store
 
 __all__ = ["hadoop"]
 
 BLOCKS = 1024
-WAYS = [
-    (write, kills) for kills in (True, False) for write in ("through", "back", "bypass", "memory")
-]
-"""Modes of writing; with kills the store dies before each tenth test, and another is started."""
+MODES = ("through", "back", "bypass", "memory")
+WAYS = [(write, dies) for dies in ("store", "peer", None) for write in MODES]
+"""Modes of writing, and who dies: the store before each tenth test, and another is started; or a
+second store of the job before each twentieth, which is away for ten tests."""
+ALWAYS = (("through", "store"), ("memory", "peer"))
+"""Tried also without much time."""
 SUITES = 18
 """Of `org.apache.hadoop.fs.contract`; the others are those of every file system."""
 TESTS_MIN = 465
@@ -40,25 +43,31 @@ REASONS = {
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("write", "kills"), WAYS if os.environ.get("CUESTA_SOAK") else WAYS[:1])
+@pytest.mark.parametrize(("write", "dies"), WAYS if os.environ.get("CUESTA_SOAK") else ALWAYS)
 def test_the_contract_of_hadoop_holds(
-    hadoop: Hadoop, tmp_path: Path, write: str, kills: bool
+    hadoop: Hadoop, tmp_path: Path, write: str, dies: str | None
 ) -> None:
     # Most of the time would be the disk's.
-    with (
-        TemporaryDirectory(prefix="cuesta-test-", dir=MEMORY_ROOT) as under,
-        running_store(Path(under), blocks=BLOCKS, write=write) as store,
-    ):
-        restart = [sys.executable, restart_store.__file__, str(store.folder), under]
-        restart += [str(BLOCKS), write]
-        words = ["-Dcuesta.restart=" + "\t".join(restart)] if kills else []
-        words += ["org.junit.platform.console.ConsoleLauncher"]
+    with TemporaryDirectory(prefix="cuesta-test-", dir=MEMORY_ROOT) as under, ExitStack() as stack:
+        if dies == "peer":
+            store, mortal = stack.enter_context(running_peers(Path(under), 2, BLOCKS, write=write))
+        else:
+            store = stack.enter_context(running_store(Path(under), BLOCKS, write=write))
+            mortal = store
+        words = ["org.junit.platform.console.ConsoleLauncher"]
         words += ["execute", "--disable-banner", "--details", "none"]
         words.append(f"--scan-classpath={hadoop.classes.split(':')[0]}")
         words.append(f"--reports-dir={tmp_path / 'reports'}")
-        first = store.status()["pid"]
+        if dies is not None:
+            how = "restart" if mortal is store else "turn"
+            command = [sys.executable, restart_store.__file__, mortal.request(), how]
+            words.insert(0, "-Dcuesta.restart=" + "\t".join(command))
+        first = mortal.status()["pid"]
         done = hadoop.run(store, *words, cwd=tmp_path)
-        assert (store.status()["pid"] != first) == kills
+        assert (restart_store.running(mortal.folder) != first) == (dies is not None)
+        if mortal is not store:
+            # Nothing was in the memory of the other alone, so nothing is missed.
+            assert store.status()["peers"]["losses"] == 0
     assert (tmp_path / "reports").is_dir(), done.stderr[:2000]
     tree = ET.parse(tmp_path / "reports" / "TEST-junit-jupiter.xml")
     cases = list(tree.iter("testcase"))

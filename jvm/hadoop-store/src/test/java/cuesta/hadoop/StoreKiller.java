@@ -7,9 +7,8 @@ import org.junit.platform.launcher.TestExecutionListener;
 import org.junit.platform.launcher.TestIdentifier;
 
 /**
- * Kills the store before every tenth test and has the next one started: by the command of the
- * system property {@code cuesta.restart}, whose words are apart by tabs. Without it, it does
- * nothing.
+ * Has a store killed, or started, or both before every tenth test: by the command of the system
+ * property {@code cuesta.restart}, whose words are apart by tabs. Without it, it does nothing.
  */
 public final class StoreKiller implements TestExecutionListener {
   private static final int EACH = 10;
