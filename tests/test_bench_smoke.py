@@ -73,7 +73,8 @@ def test_trials_that_were_held_out_stand_beside_what_was_said_of_them(tmp_path: 
         assert len(one["seconds"]) == 1
     error, inside, refused = case["bars"]
     assert error["at_most"] == 0.15
-    assert refused["times"] == len(names) == inside["times"] + refused["counted"]
+    # Times of milliseconds may scatter so that no model is to be had.
+    assert refused["times"] == len(names) == inside.get("times", 0) + refused["counted"]
 
 
 def test_advice_is_asked_for_before_its_choices_are_run(tmp_path: Path) -> None:
