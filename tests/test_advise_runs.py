@@ -126,6 +126,19 @@ def test_several_nodes_are_a_choice_wherever_their_cluster_was(tmp_path: Path) -
     assert {one.nodes: one.cores for one in found} == {1: 4, 2: 4}
 
 
+def test_a_line_through_times_that_are_mostly_starts_is_unsure(tmp_path: Path) -> None:
+    """Two ranks took 0.84 and 0.89 s, nearly all of it their start, and 2.36 s for four times as
+    much, of which the interval of 0.91 to 1.34 s knew nothing.
+    """
+    write(tmp_path, [record("mpi", 54 * 10**6, 0.84), record("mpi", 216 * 10**6, 0.89)])
+    (found,) = here.choices("sort", 864e6, [tmp_path])
+    assert found.seconds
+    assert found.seconds.high > 1.6 * found.seconds.value
+    (near,) = here.choices("sort", 216e6, [tmp_path])
+    assert near.seconds
+    assert near.seconds.high < 1.2 * near.seconds.value
+
+
 def test_far_less_input_than_any_run_had_is_refused_and_a_little_less_unsure(
     tmp_path: Path,
 ) -> None:

@@ -126,7 +126,7 @@ def _choice(one: Setting, name: str, runs: Sequence[_Sized], size: float) -> Cho
             f" {size * BEYOND / 1e9:.3g} GB",
         )
     exponent = power(one.workload)
-    start, growth, error = _line(runs, exponent)
+    start, growth, error = _line(runs, exponent, size)
     doublings = math.log2(max(1.0, size / largest, smallest / size))
     sizes = len(set(sized))
     is_apart = largest >= APART * smallest
@@ -150,8 +150,12 @@ def _power(size: float, square: str) -> str:
     return f"({size / 1e9:.4g} GB){square}" if square else f"{size / 1e9:.4g} GB"
 
 
-def _line(runs: Sequence[_Sized], exponent: int) -> tuple[float, float, float]:
-    """Start, seconds for a power of GB, and relative error; neither of the first is negative."""
+def _line(runs: Sequence[_Sized], exponent: int, asked: float) -> tuple[float, float, float]:
+    """Start, seconds for a power of GB, and relative error at a size; no time is negative.
+
+    Where starts take most of all times, their noise is much of what runs differ by, so that a line
+    through them is far off at a size that is much larger: the error counts that.
+    """
     import numpy as np
 
     from cuesta.model.laws import nonnegative
@@ -165,4 +169,7 @@ def _line(runs: Sequence[_Sized], exponent: int) -> tuple[float, float, float]:
     design = np.array([[1.0, (one.size_bytes / 1e9) ** exponent] for one in runs]) / times[:, None]
     start, growth = (float(one) for one in nonnegative(design, np.ones(len(runs))))
     residuals = design @ np.array([start, growth]) - 1
-    return start, growth, max(NOISE, float(np.sqrt((residuals**2).mean())))
+    noise = max(NOISE, float(np.sqrt((residuals**2).mean())))
+    at = np.array([1.0, (asked / 1e9) ** exponent])
+    drift = float(np.sqrt(at @ np.linalg.inv(design.T @ design) @ at)) / (start + growth * at[1])
+    return start, growth, noise * math.hypot(1.0, drift)
