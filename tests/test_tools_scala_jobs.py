@@ -93,7 +93,8 @@ def test_jars_are_asked_for_once_and_again_for_other_artifacts(cache: Path) -> N
 
 
 def test_what_maven_does_not_get_is_one_line_and_leaves_nothing(cache: Path) -> None:
-    fake_maven(cache, "mkdir jars; echo '[ERROR] no such artifact'; echo '[ERROR] more'; exit 1")
+    said = r"printf '\033[0m[ERROR] no such artifact\n[ERROR] \n[ERROR] more\n'"
+    fake_maven(cache, f"mkdir jars; {said}; exit 1")
     with pytest.raises(maven.MavenError, match=r"^Maven: no such artifact$"):
         maven.jars("some", ARTIFACTS)
     assert not any(maven.CACHE.iterdir())

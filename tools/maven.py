@@ -76,5 +76,6 @@ def _copy(pom: str, folder: Path) -> None:
         ["mvn", *words], cwd=folder, env=os.environ, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        lines = [line for line in done.stdout.splitlines() if line.startswith("[ERROR]")]
-        raise MavenError(f"Maven: {(lines or ['it failed'])[0].removeprefix('[ERROR] ')[:300]}")
+        # Colours may be switched off in front of the first one.
+        lines = [line.partition("[ERROR] ")[2] for line in done.stdout.splitlines()]
+        raise MavenError(f"Maven: {next(filter(None, lines), 'it failed')[:300]}")

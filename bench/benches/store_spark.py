@@ -63,6 +63,7 @@ def lacking(size: Size) -> dict[str, str]:
         return dict.fromkeys(HOWS, why)
     left_out = size.left_out(ALLUXIO) or alluxio_cluster.missing()
     left_out = left_out or ("at the real size alone" if size.smoke else None)
+    left_out = left_out or alluxio_cluster.missing_jars()
     return {ALLUXIO: left_out} if left_out else {}
 
 

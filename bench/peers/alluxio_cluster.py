@@ -10,7 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ARTIFACT = "org.alluxio:alluxio-minicluster:2.9.4"
-CLIENT = "org.alluxio:alluxio-shaded-client:2.9.4"
+CLIENT = "org.alluxio:alluxio-shaded-client:2.9.3"
+"""There is none of 2.9.4, and that of 2.9.6 names a parent that is not there."""
 PROGRAM = Path(__file__).with_name("AlluxioCluster.java")
 HEAP_BYTES = 2 << 30
 """Beside the arrays that are read into."""
@@ -22,6 +23,19 @@ def missing() -> str | None:
     if shutil.which("java") is None:
         return f"Alluxio needs Java {JAVA_MIN}"
     return None if shutil.which("mvn") else "Alluxio comes by Maven: apt-get install maven"
+
+
+def missing_jars() -> str | None:
+    """Why its jars cannot be had, or None; gets them where they are not here."""
+    sys.path.append(str(ROOT / "tools"))
+    import maven
+
+    try:
+        client_jar()
+        maven.jars("alluxio", [ARTIFACT])
+    except maven.MavenError as error:
+        return str(error)
+    return None
 
 
 def client_jar() -> Path:
