@@ -33,7 +33,7 @@ use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
-    run_with(&context, &Local { context: &context })
+    run_with(&context, &Local::new(&context))
 }
 
 /// Runs the workload; `workers` find the fragments.

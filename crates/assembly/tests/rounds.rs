@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{reads, write_reads};
+use common::{reads, turned, write_reads};
 use cuesta_assembly::rounds::{lead, work};
 use cuesta_core::Result;
 use cuesta_core::job::{Request, Response};
@@ -160,6 +160,62 @@ proptest! {
         let (found, response) = place.in_rounds(&parameters, |request| by_ranks(request, kept));
         prop_assert_eq!(&found, &expected);
         prop_assert_eq!(response.counts["parts"], slots as u64);
+    }
+}
+
+/// Pairs of reads of a genome with repeats, with a wrong base in most.
+fn pairs_with_errors(bases: usize) -> Vec<String> {
+    let chance = Stream::new(11, 4);
+    let letter = |at: u64| char::from(b"ACGT"[(chance.bits(at) & 3) as usize]);
+    let mut genome: String = (0..bases as u64).map(letter).collect();
+    // Copies that are told apart by the second size, by the third, and by pairs alone.
+    for (index, length) in [40, 50, 150, 400].into_iter().enumerate() {
+        let copy = genome[1000 * index..][..length].to_owned();
+        let other = if index % 2 == 0 { turned(&copy) } else { copy };
+        genome.replace_range(bases / 2 + 1000 * index.., &other);
+        genome.extend((genome.len()..bases).map(|at| letter((1 << 50) + at as u64)));
+    }
+    let mut reads = Vec::new();
+    for index in 0..bases as u64 / 10 {
+        let draw = |what: u64, below: usize| {
+            chance.below((1 << 40) + index * 16 + what, below as u64) as usize
+        };
+        let span = 280 + draw(0, 40);
+        let start = draw(1, genome.len() - span);
+        let ends = [start..start + 100, start + span - 100..start + span];
+        for (mate, range) in ends.into_iter().enumerate() {
+            let mut read = genome[range].to_owned();
+            let place = draw(2 + mate as u64, 100);
+            read.replace_range(place..=place, ["A", "C", "G", "T"][draw(4, 4)]);
+            reads.push(if mate == 0 { read } else { turned(&read) });
+        }
+    }
+    reads
+}
+
+/// Natively, reads are laid along the contigs of the size before; elsewhere all are counted anew.
+#[test]
+fn later_sizes_are_those_of_all_reads_counted_anew() {
+    let place = Place::new(&pairs_with_errors(20_000));
+    for (sizes, interleaved, min_count) in [
+        ("31,43,55", false, None),
+        ("21,33,65,91", false, Some(1)),
+        ("31,43,55,67,79", true, None),
+        ("41,61", true, Some(3)),
+    ] {
+        let parameters = json!({
+            "kmer_sizes": sizes, "interleaved": interleaved, "min_count": min_count,
+        });
+        let engine =
+            |request: &Request| by_ranks(request, Means { keeps: true, ..means(3, 1 << 30) });
+        let (expected, _) = place.in_rounds(&parameters, engine);
+        for (threads, memory_bytes) in [(1, 1 << 30), (3, 1 << 30), (2, 16 << 20)] {
+            let request = Request { threads, memory_bytes, ..place.request("again", &parameters) };
+            cuesta_assembly::run(&request, &Progress::default()).unwrap();
+            assert!(files(&request.output) == expected, "{parameters} {threads} {memory_bytes}");
+            std::fs::remove_dir_all(&request.output).unwrap();
+        }
+        std::fs::remove_dir_all(place.folder.path().join("rounds")).unwrap();
     }
 }
 

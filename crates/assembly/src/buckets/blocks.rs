@@ -148,20 +148,25 @@ impl<'a> BucketBlocks<'a> {
         (self.open_bytes / self.buckets.len()).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX)
     }
 
+    /// Bytes that [`BucketBlocks::open`] takes.
+    pub fn opened_bytes(&self) -> u64 {
+        (self.open_bytes() * self.buckets.len()) as u64
+    }
+
     /// What a thread adds through.
     ///
     /// # Errors
     /// `Input` when a block a bucket does not fit in the budget.
     pub fn open(&self) -> Result<Open<'_, 'a>> {
         let block_bytes = self.open_bytes();
-        let size_bytes = block_bytes * self.buckets.len();
+        let size_bytes = self.opened_bytes();
         let lease = match self.room {
             BlockMemory::Budget(budget, _) => {
-                Some(budget.take(size_bytes as u64, "a block a bucket for each thread")?)
+                Some(budget.take(size_bytes, "a block a bucket for each thread")?)
             }
             BlockMemory::Own(_) => None,
         };
-        let mut room = vec![0; size_bytes];
+        let mut room = vec![0; size_bytes as usize];
         // Each append is to another block: with small pages each is a miss in the table of pages.
         large_pages(&mut room);
         let used = vec![0; self.buckets.len()];

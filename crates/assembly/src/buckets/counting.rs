@@ -10,7 +10,8 @@ use crate::buckets::adjacency::Adjacent;
 use crate::kernel::compact::{Compactor, Grain};
 use crate::kernel::kmer::{Kmer, with_kmer};
 use crate::kernel::packed::{LEFT_INSIDE, PackedSuperKmer, RIGHT_INSIDE};
-use crate::kernel::scan::{REPEATED, ReadCounts, SOLID};
+use crate::kernel::repeated::RepeatedKmers;
+use crate::kernel::scan::{COUNTED, REPEATED, ReadCounts, SOLID};
 use crate::kernel::sequences::Fragments;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::table::KmerTable;
@@ -49,6 +50,8 @@ pub struct Counting<'a, 's, 'b> {
     pub progress: &'a Progress,
     /// Bytes of reads by which progress is advanced when all these buckets are counted.
     pub text_bytes: u64,
+    /// Where k-mers go that are in the reads more than once, if anyone wants to know.
+    pub repeated: Option<&'a RepeatedKmers<'b>>,
 }
 
 impl<'b> Counting<'_, '_, 'b> {
@@ -85,11 +88,17 @@ impl<'b> Counting<'_, '_, 'b> {
             let bucket = self.mine[index];
             worker.count(self.buckets, bucket, (self.k, min_count))?;
             self.buckets.blocks.clear(bucket);
+            if let Some(repeated) = self.repeated {
+                repeated.add(worker.hashes.drain(..));
+            }
             Compactor::new(&mut worker.table, self.k, (min_count, grain))
                 .run(&worker.solid, &mut worker.fragments)?;
             self.progress.advance(self.text_bytes / self.mine.len() as u64)
         };
-        let make = || Worker::new(self.budget, grain);
+        let make = || {
+            let notes_repeated = self.repeated.is_some();
+            Worker { notes_repeated, ..Worker::new(self.budget, grain) }
+        };
         let workers = parallel::run(self.threads, self.mine.len(), make, work, |_| {})?;
         let spectrum = all_spectra(&workers);
         let mut tally = ReadCounts::default();
@@ -109,6 +118,9 @@ struct Worker<'a, K> {
     fragments: Fragments<'a>,
     tally: ReadCounts,
     grain: Grain,
+    /// Whether hashes are wanted of k-mers that were seen more than once, and these.
+    notes_repeated: bool,
+    hashes: Vec<u64>,
 }
 
 impl<'a, K: Kmer> Worker<'a, K> {
@@ -125,6 +137,8 @@ impl<'a, K: Kmer> Worker<'a, K> {
             spectrum: Spectrum::default(),
             solid: Vec::new(),
             fragments: Fragments::none(budget),
+            notes_repeated: false,
+            hashes: Vec::new(),
         }
     }
 
@@ -171,6 +185,8 @@ impl<'a, K: Kmer> Worker<'a, K> {
                     let (key, inside) = canonical(one, two, inside);
                     table.mark_solid(key, inside, u32::from(record.weight));
                 });
+            } else if record.flags & COUNTED != 0 {
+                add_counted(table, record, k);
             } else if self.grain == Grain::Kmer || record.flags & REPEATED != 0 {
                 add_with_edges(table, record, k);
             } else {
@@ -193,12 +209,26 @@ impl<'a, K: Kmer> Worker<'a, K> {
             // A k-mer of two buckets counts in that of its left end.
             if table.inside(slot) & LEFT_INSIDE != 0 && table.count(slot) > 0 {
                 self.spectrum.add(table.count(slot));
+                if self.notes_repeated && table.count(slot) > 1 {
+                    self.hashes.push(table.key(slot).mixed());
+                }
             }
             self.solid[kept] = slot;
             kept += usize::from(table.solid(slot, min_count));
         }
         self.solid.truncate(kept);
     }
+}
+
+/// Adds the counts of the k-mers of a contig, but not of a repeated one.
+fn add_counted<K: Kmer>(table: &mut KmerTable<'_, K>, record: &PackedSuperKmer<'_>, k: usize) {
+    let mut is_counted = record.flags & REPEATED != 0;
+    let mut counts = record.counts();
+    record.each(k, |one: K, two: K, inside| {
+        let (key, inside) = canonical(one, two, inside);
+        let count = counts.next().unwrap_or(0);
+        table.add_solid(key, inside, if std::mem::take(&mut is_counted) { 0 } else { count });
+    });
 }
 
 /// Counts the k-mers of a super-k-mer, but not a repeated one, and notes what follows them.

@@ -5,7 +5,7 @@ use std::path::Path;
 use cuesta_core::{Error, Result};
 use cuesta_input::reads::{ReadBatch, Reads};
 
-use crate::kernel::scan::{self, Scanner, SuperKmer};
+use crate::kernel::scan::{self, ReadCutter, SuperKmer};
 
 /// Cuts the reads of a batch into super-k-mers.
 ///
@@ -14,15 +14,15 @@ use crate::kernel::scan::{self, Scanner, SuperKmer};
 pub fn cut(
     reads: &Reads,
     batch: &ReadBatch,
-    scanner: &mut Scanner,
+    cutter: &mut impl ReadCutter,
     emit: &mut impl FnMut(&SuperKmer<'_>),
 ) -> Result<()> {
     for (index, read) in batch.reads().enumerate() {
-        scanner
+        cutter
             .take(read, emit)
             .map_err(|base| no_base(reads.place(batch, index), base, read[base]))?;
     }
-    scanner.flush(emit);
+    cutter.flush(emit);
     Ok(())
 }
 

@@ -118,4 +118,12 @@ impl BucketWriter<'_, '_> {
         let append = |block: &mut Vec<u8>| packed::append_solid(part, weight, k, block);
         self.open.append(part.bucket, most, append);
     }
+
+    /// Adds one of a contig, whose k-mers were seen so often.
+    pub fn add_counted(&mut self, part: &SuperKmer<'_>, counts: &[u32]) {
+        let k = self.k;
+        let most = packed::counted_bytes_max(k);
+        let append = |block: &mut Vec<u8>| packed::append_counted(part, counts, k, block);
+        self.open.append(part.bucket, most, append);
+    }
 }

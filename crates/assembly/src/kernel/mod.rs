@@ -3,6 +3,7 @@
 pub mod anchors;
 pub mod codec;
 pub mod compact;
+pub mod contig_text;
 pub mod depth;
 pub mod glue;
 pub mod kmer;
@@ -10,12 +11,16 @@ pub mod links;
 pub mod packed;
 pub mod path_search;
 pub mod placements;
+pub mod read_layer;
+pub mod repeated;
 pub mod scan;
 pub mod sequences;
 pub mod simplify;
 pub mod spectrum;
+pub mod stretch_counts;
 pub mod supersteps;
 pub mod table;
+pub mod words;
 
 use cuesta_core::Error;
 

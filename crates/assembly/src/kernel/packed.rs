@@ -1,18 +1,25 @@
-//! Super-k-mers as bytes: how many k-mers, flags, a weight where they are solid, then the bases,
-//! four a byte.
+//! Super-k-mers as bytes: how many k-mers, flags, a weight where they are solid or a count for each
+//! k-mer where these are known, then the bases, four a byte.
 
 use crate::kernel::kmer::{Base, Kmer};
-use crate::kernel::scan::{KMERS_MAX, LEFT_OUTSIDE, RIGHT_OUTSIDE, SOLID, SuperKmer};
+use crate::kernel::scan::{COUNTED, KMERS_MAX, LEFT_OUTSIDE, RIGHT_OUTSIDE, SOLID, SuperKmer};
 
 /// Readable bytes after those of a block.
 pub const PADDING: usize = 72;
 /// Bytes before the bases, and before those of a solid one.
 const HEADER_BYTES: usize = 2;
 const SOLID_HEADER_BYTES: usize = 4;
+/// Bytes of the count of a k-mer.
+const COUNT_BYTES: usize = size_of::<u32>();
 
 /// Most bytes of a record while it is being appended.
 pub fn record_bytes_max(k: usize) -> usize {
     SOLID_HEADER_BYTES + (KMERS_MAX + k).div_ceil(4) + size_of::<u64>()
+}
+
+/// Most bytes of one with counts.
+pub fn counted_bytes_max(k: usize) -> usize {
+    record_bytes_max(k) + KMERS_MAX * COUNT_BYTES
 }
 
 /// The left end of a k-mer, as it stands in the record, is inside the bucket.
@@ -28,6 +35,8 @@ pub struct PackedSuperKmer<'a> {
     pub flags: u8,
     /// How often its k-mers count as seen, where it is solid.
     pub weight: u16,
+    /// The counts of its k-mers, where they are known.
+    pub counts: &'a [u8],
     /// Its bases, then at least [`PADDING`] bytes.
     pub bytes: &'a [u8],
 }
@@ -46,6 +55,13 @@ pub fn append_solid(part: &SuperKmer<'_>, weight: u16, k: usize, block: &mut Vec
     part.pack(k, block);
 }
 
+/// Appends a super-k-mer of a contig, whose k-mers were seen so often.
+pub fn append_counted(part: &SuperKmer<'_>, counts: &[u32], k: usize, block: &mut Vec<u8>) {
+    block.extend_from_slice(&[part.kmers as u8, part.flags | COUNTED]);
+    counts.iter().for_each(|count| block.extend_from_slice(&count.to_le_bytes()));
+    part.pack(k, block);
+}
+
 /// The records of a block of `size_bytes`, which is followed by [`PADDING`] readable bytes.
 pub fn records(
     block: &[u8],
@@ -60,17 +76,27 @@ pub fn records(
         let kmers = usize::from(block[place]);
         let flags = block[place + 1];
         let (mut weight, mut header_bytes) = (0, HEADER_BYTES);
+        let mut counts: &[u8] = &[];
         if flags & SOLID != 0 {
             weight = u16::from_le_bytes([block[place + 2], block[place + 3]]);
             header_bytes = SOLID_HEADER_BYTES;
+        } else if flags & COUNTED != 0 {
+            header_bytes += kmers * COUNT_BYTES;
+            counts = &block[place + HEADER_BYTES..place + header_bytes];
         }
         let bytes = &block[place + header_bytes..];
         place += header_bytes + (kmers + k - 1).div_ceil(4);
-        Some(PackedSuperKmer { kmers, flags, weight, bytes })
+        Some(PackedSuperKmer { kmers, flags, weight, counts, bytes })
     })
 }
 
 impl PackedSuperKmer<'_> {
+    /// The counts of its k-mers, where they are known.
+    pub fn counts(&self) -> impl Iterator<Item = u32> {
+        let (counts, _) = self.counts.as_chunks::<COUNT_BYTES>();
+        counts.iter().map(|&bytes| u32::from_le_bytes(bytes))
+    }
+
     /// Calls `take` for each k-mer with its reverse complement and the ends that are inside.
     #[inline(always)]
     pub fn each<K: Kmer>(&self, k: usize, mut take: impl FnMut(K, K, u32)) {

@@ -9,6 +9,7 @@ use cuesta_core::cpu;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::kmer::Base;
+use crate::kernel::words::{WORD_BASES, pack, window};
 
 /// Code of a letter that stands for more than one base.
 const AMBIGUOUS: u8 = 4;
@@ -30,6 +31,8 @@ pub const RIGHT_OUTSIDE: u8 = 2;
 pub const SOLID: u8 = 4;
 /// The first k-mer is the last one of the super-k-mer before, which was too long.
 pub const REPEATED: u8 = 8;
+/// From a contig, with the counts of its k-mers in the reads that were laid along it.
+pub const COUNTED: u8 = 16;
 
 const CODES: [u8; 256] = {
     let mut codes = [NO_BASE; 256];
@@ -70,9 +73,10 @@ pub struct SuperKmer<'a> {
     pub kmers: usize,
     /// [`LEFT_OUTSIDE`], [`RIGHT_OUTSIDE`], [`REPEATED`].
     pub flags: u8,
-    /// Two bits a base from `first` on, the first base highest.
+    /// The first base of its first k-mer, of what the scanner was given since it was flushed.
+    pub first: usize,
+    /// These bases.
     words: &'a [u64],
-    first: usize,
 }
 
 impl SuperKmer<'_> {
@@ -81,11 +85,10 @@ impl SuperKmer<'_> {
     pub fn pack(&self, k: usize, bytes: &mut Vec<u8>) {
         let size_bytes = (self.kmers + k - 1).div_ceil(4);
         let end = bytes.len() + size_bytes;
-        let (mut word, shift) = (self.first / 32, 2 * (self.first % 32));
+        let mut place = self.first;
         while bytes.len() < end {
-            let both = u128::from(self.words[word]) << 64 | u128::from(self.words[word + 1]);
-            bytes.extend_from_slice(&((both << shift >> 64) as u64).to_be_bytes());
-            word += 1;
+            bytes.extend_from_slice(&window(self.words, place).to_be_bytes());
+            place += WORD_BASES;
         }
         bytes.truncate(end);
     }
@@ -103,17 +106,19 @@ pub struct ReadCounts {
     pub followed: u64,
     /// Distinct pairs of k-mers that follow one another in a read, on the strand that was read.
     pub edges: u64,
+    /// K-mers that are in the reads once and in no bucket.
+    pub singles: u64,
 }
 
 impl ReadCounts {
     /// As numbers.
-    pub fn numbers(&self) -> [u64; 4] {
-        [self.bases, self.pairs, self.followed, self.edges]
+    pub fn numbers(&self) -> [u64; 5] {
+        [self.bases, self.pairs, self.followed, self.edges, self.singles]
     }
 
     /// From numbers.
-    pub fn of([bases, pairs, followed, edges]: [u64; 4]) -> Self {
-        Self { bases, pairs, followed, edges }
+    pub fn of([bases, pairs, followed, edges, singles]: [u64; 5]) -> Self {
+        Self { bases, pairs, followed, edges, singles }
     }
 
     /// Adds what was counted elsewhere.
@@ -123,6 +128,18 @@ impl ReadCounts {
     }
 }
 
+/// What makes super-k-mers of reads.
+pub trait ReadCutter {
+    /// Takes a read; gives out the super-k-mers of what has come together, now and then.
+    ///
+    /// # Errors
+    /// The place of a byte that is no letter of a nucleotide.
+    fn take(&mut self, read: &[u8], emit: &mut impl FnMut(&SuperKmer<'_>)) -> Result<(), usize>;
+
+    /// Gives out the super-k-mers of what was taken since the last time.
+    fn flush(&mut self, emit: &mut impl FnMut(&SuperKmer<'_>));
+}
+
 /// What cuts reads, with its buffers.
 pub struct Scanner {
     /// Of all reads taken so far.
@@ -130,7 +147,7 @@ pub struct Scanner {
     k: usize,
     minimizer: usize,
     bucket_bits: u32,
-    keep_ambiguous: bool,
+    drop_ambiguous: bool,
     codes: Vec<u8>,
     stretches: Vec<(usize, usize)>,
     buckets: Vec<u32>,
@@ -147,53 +164,13 @@ impl Scanner {
             k,
             minimizer: (k / 3).clamp(MINIMIZER_MIN, MINIMIZER_MAX),
             bucket_bits,
-            keep_ambiguous: !drop_ambiguous,
+            drop_ambiguous,
             codes: Vec::new(),
             stretches: Vec::new(),
             buckets: Vec::new(),
             spare: Vec::new(),
             words: Vec::new(),
         }
-    }
-
-    /// Takes a read; gives out the super-k-mers of what has come together, now and then.
-    ///
-    /// # Errors
-    /// The place of a byte that is no letter of a nucleotide.
-    pub fn take(
-        &mut self,
-        read: &[u8],
-        emit: &mut impl FnMut(&SuperKmer<'_>),
-    ) -> Result<(), usize> {
-        if self.codes.len() + read.len() > CHUNK_CODES {
-            self.flush(emit);
-        }
-        let start = self.codes.len();
-        self.codes.extend(read.iter().map(|&byte| CODES[usize::from(byte)]));
-        let codes = &self.codes[start..];
-        let most = codes.iter().fold(0, |most, &code| most.max(code));
-        if most < AMBIGUOUS {
-            self.tally.bases += read.len() as u64;
-            self.add_stretch(start, start + read.len());
-            return Ok(());
-        }
-        if most == NO_BASE {
-            let place = codes.iter().position(|&code| code == NO_BASE);
-            self.codes.truncate(start);
-            return Err(place.unwrap_or(0));
-        }
-        if self.keep_ambiguous {
-            let cuts: Vec<usize> =
-                (0..codes.len()).filter(|&place| codes[place] == AMBIGUOUS).collect();
-            self.tally.bases += (read.len() - cuts.len()) as u64;
-            let mut from = start;
-            for cut in cuts {
-                self.add_stretch(from, start + cut);
-                from = start + cut + 1;
-            }
-            self.add_stretch(from, start + read.len());
-        }
-        Ok(())
     }
 
     /// Like [`Scanner::take`] for bases as numbers.
@@ -203,30 +180,8 @@ impl Scanner {
         }
         let start = self.codes.len();
         self.codes.extend_from_slice(codes);
-        self.add_stretch(start, start + codes.len());
-    }
-
-    fn add_stretch(&mut self, start: usize, end: usize) {
-        if end - start >= self.k {
-            self.tally.pairs += (end - start - self.k) as u64;
-            self.stretches.push((start, end));
-        }
-    }
-
-    /// Gives out the super-k-mers of what was taken since the last time.
-    pub fn flush(&mut self, emit: &mut impl FnMut(&SuperKmer<'_>)) {
-        if !self.stretches.is_empty() {
-            // An ambiguous letter belongs to no stretch; any base may stand in for it.
-            self.codes.iter_mut().for_each(|code| *code &= 3);
-            let shape = (self.k, self.minimizer, self.bucket_bits);
-            assign(&self.codes, shape, [&mut self.buckets, &mut self.spare]);
-            pack(&self.codes, &mut self.words);
-            for &(start, end) in &self.stretches {
-                self.cut(start, end, emit);
-            }
-        }
-        self.codes.clear();
-        self.stretches.clear();
+        let stretch = (start, start + codes.len());
+        add_stretch(stretch, self.k, (&mut self.stretches, &mut self.tally.pairs));
     }
 
     #[inline]
@@ -259,6 +214,87 @@ impl Scanner {
             }
             first = last + 1;
         }
+    }
+}
+
+impl ReadCutter for Scanner {
+    fn take(&mut self, read: &[u8], emit: &mut impl FnMut(&SuperKmer<'_>)) -> Result<(), usize> {
+        if self.codes.len() + read.len() > CHUNK_CODES {
+            self.flush(emit);
+        }
+        let Self { codes, stretches, tally, k, drop_ambiguous, .. } = self;
+        let bases = append_codes(read, *drop_ambiguous, codes, |start, end| {
+            add_stretch((start, end), *k, (&mut *stretches, &mut tally.pairs));
+        })?;
+        tally.bases += bases;
+        Ok(())
+    }
+
+    fn flush(&mut self, emit: &mut impl FnMut(&SuperKmer<'_>)) {
+        if !self.stretches.is_empty() {
+            // An ambiguous letter belongs to no stretch; any base may stand in for it.
+            self.codes.iter_mut().for_each(|code| *code &= 3);
+            let shape = (self.k, self.minimizer, self.bucket_bits);
+            assign(&self.codes, shape, [&mut self.buckets, &mut self.spare]);
+            pack(&self.codes, &mut self.words);
+            for &(start, end) in &self.stretches {
+                self.cut(start, end, emit);
+            }
+        }
+        self.codes.clear();
+        self.stretches.clear();
+    }
+}
+
+/// Appends the codes of a read; calls `take` for where each stretch of bases between ambiguous
+/// letters begins and ends, or for none where there is such a letter and `drop_ambiguous`. The
+/// bases of the stretches.
+///
+/// # Errors
+/// The place of a byte that is no letter of a nucleotide; nothing is appended then.
+#[inline]
+pub fn append_codes(
+    read: &[u8],
+    drop_ambiguous: bool,
+    codes: &mut Vec<u8>,
+    mut take: impl FnMut(usize, usize),
+) -> Result<u64, usize> {
+    let start = codes.len();
+    codes.extend(read.iter().map(|&byte| CODES[usize::from(byte)]));
+    let added = &codes[start..];
+    let most = added.iter().fold(0, |most, &code| most.max(code));
+    if most < AMBIGUOUS {
+        take(start, start + read.len());
+        return Ok(read.len() as u64);
+    }
+    if most == NO_BASE {
+        let place = added.iter().position(|&code| code == NO_BASE);
+        codes.truncate(start);
+        return Err(place.unwrap_or(0));
+    }
+    if drop_ambiguous {
+        return Ok(0);
+    }
+    let (mut from, mut bases) = (start, 0);
+    let cuts = (start..codes.len()).filter(|&place| codes[place] == AMBIGUOUS);
+    for cut in cuts.chain([codes.len()]) {
+        take(from, cut);
+        bases += (cut - from) as u64;
+        from = cut + 1;
+    }
+    Ok(bases)
+}
+
+/// Adds a stretch of bases that has k-mers, and how many of these follow another one.
+#[inline(always)]
+fn add_stretch(
+    (start, end): (usize, usize),
+    k: usize,
+    (stretches, pairs): (&mut Vec<(usize, usize)>, &mut u64),
+) {
+    if end - start >= k {
+        *pairs += (end - start - k) as u64;
+        stretches.push((start, end));
     }
 }
 
@@ -316,33 +352,6 @@ fn hashes(codes: &[u8], minimizer: usize, hashes: &mut [u32]) {
     }
 }
 
-/// Packs codes 32 a word, the first highest, and a word more.
-fn pack(codes: &[Base], words: &mut Vec<u64>) {
-    words.clear();
-    let mut eights = codes.chunks_exact(8);
-    let mut parts = eights.by_ref().map(|eight| {
-        let bytes = eight.try_into().map_or(0, u64::from_be_bytes);
-        let fours = (bytes | bytes >> 6) & 0x000F_000F_000F_000F;
-        let pairs = (fours | fours >> 12) & 0x0000_00FF_0000_00FF;
-        (pairs | pairs >> 24) & 0xFFFF
-    });
-    while let Some(first) = parts.next() {
-        let mut word = first << 48;
-        for shift in [32, 16, 0] {
-            word |= parts.next().unwrap_or(0) << shift;
-        }
-        words.push(word);
-    }
-    let done = codes.len() / 8 * 8;
-    for (place, &code) in codes.iter().enumerate().skip(done) {
-        if place / 32 == words.len() {
-            words.push(0);
-        }
-        words[place / 32] |= u64::from(code) << (62 - 2 * (place % 32));
-    }
-    words.extend([0, 0]);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -387,7 +396,8 @@ mod tests {
                 part.pack(k, &mut bytes);
                 bytes.extend([0; 72]);
                 let (kmers, flags) = (part.kmers, part.flags);
-                let record = PackedSuperKmer { kmers, flags, weight: 0, bytes: &bytes };
+                let (counts, weight) = (&[][..], 0);
+                let record = PackedSuperKmer { kmers, flags, weight, counts, bytes: &bytes };
                 let mut is_repeated = flags & REPEATED != 0;
                 record.each(k, |forward: u64, _, _| {
                     if std::mem::take(&mut is_repeated) {

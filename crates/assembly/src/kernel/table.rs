@@ -133,6 +133,14 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         self.facts[slot] = (facts | inside << INSIDE_SHIFT | SOLID) + more;
     }
 
+    /// Marks a canonical k-mer as solid that was seen `count` times more. There must be room.
+    pub fn add_solid(&mut self, key: K, inside: u32, count: u32) {
+        let slot = self.insert(key);
+        let facts = self.facts[slot];
+        let more = count.min(COUNT_MAX - (facts & COUNT_MAX));
+        self.facts[slot] = (facts | inside << INSIDE_SHIFT | SOLID) + more;
+    }
+
     #[inline(always)]
     fn insert(&mut self, key: K) -> usize {
         let slot = self.slot(key);
@@ -240,6 +248,11 @@ mod tests {
         let [seven, nine] = [7, 9].map(|key| table.find(key).unwrap());
         assert!(!table.solid(seven, 2) && table.solid(seven, 1));
         assert_eq!((table.solid(nine, 2), table.count(nine), table.inside(nine)), (true, 5, 2));
+        table.add_solid(9, 1, 4);
+        table.add(9, 1);
+        assert_eq!((table.count(nine), table.inside(nine)), (10, 3));
+        table.add_solid(7, 0, COUNT_MAX);
+        assert_eq!((table.solid(seven, u32::MAX), table.count(seven)), (true, COUNT_MAX));
         assert!(!table.visit(seven) && table.visit(seven));
         assert!(table.reserve(1 << 20).unwrap_err().message.contains("raise --memory"));
     }

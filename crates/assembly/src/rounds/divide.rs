@@ -8,7 +8,7 @@ use crate::buckets::counting::sampled;
 use crate::buckets::cut::cut;
 use crate::kernel::codec;
 use crate::kernel::packed;
-use crate::kernel::scan::{ReadCounts, Scanner, SuperKmer};
+use crate::kernel::scan::{ReadCounts, ReadCutter, Scanner, SuperKmer};
 use crate::stages::ask::Ask;
 use crate::stages::wire;
 use cuesta_input::reads::shares::{self, Share};
@@ -163,6 +163,7 @@ mod tests {
             min_count: None,
             drop_reads_with_n: false,
             only_solid: false,
+            is_followed: false,
             pairing: Pairing::None,
             input_bytes: 2300,
             program: None,

@@ -106,6 +106,7 @@ impl BucketPart {
             budget,
             progress,
             text_bytes: 0,
+            repeated: None,
         })
     }
 }

@@ -26,6 +26,8 @@ pub struct Ask {
     pub drop_reads_with_n: bool,
     /// K-mers come from what is solid alone.
     pub only_solid: bool,
+    /// Longer k-mers follow that are counted in the reads.
+    pub is_followed: bool,
     /// Which reads are pairs.
     pub pairing: Pairing,
     /// Bytes of the reads, about.

@@ -1,14 +1,19 @@
 //! Fragments by the threads of this process.
 
+use std::sync::OnceLock;
+
 use cuesta_core::Result;
 use cuesta_core::job::{Context, Response, timed};
 use cuesta_runtime::parallel;
 
+use super::known_contigs::{KnownContigs, add_solid};
 use super::programs;
 use crate::buckets::counting::{BucketCounts, Counting};
 use crate::buckets::cut::cut;
 use crate::buckets::{BucketWriter, Buckets};
-use crate::kernel::scan::{ReadCounts, Scanner, SuperKmer};
+use crate::kernel::read_layer::ReadLayer;
+use crate::kernel::repeated::RepeatedKmers;
+use crate::kernel::scan::{ReadCounts, ReadCutter, Scanner};
 use crate::kernel::sequences::{FragmentSummary, Fragments, Paths, Sequences};
 use crate::kernel::supersteps::control::Control;
 use crate::pairs::SolidSequences;
@@ -18,11 +23,16 @@ use cuesta_input::reads::{ReadBatch, Reads};
 
 /// Part of the budget that is left for tables and graphs.
 const KEEP_FREE: u64 = 2;
+/// Bytes of reads for a byte of the filter of repeated k-mers, which has some 15 bits for each of a
+/// genome that was read 50 times; and the largest part of the budget that it takes.
+const FILTER_TEXT_BYTES: u64 = 32;
+const FILTER_PART: u64 = 16;
 
 /// The threads of this process.
 pub struct Local<'c> {
-    /// What to run with.
-    pub context: &'c Context<'c>,
+    context: &'c Context<'c>,
+    /// K-mers of the first size, where others follow.
+    repeated: OnceLock<RepeatedKmers<'c>>,
 }
 
 impl<'c> Workers<'c> for Local<'c> {
@@ -33,7 +43,9 @@ impl<'c> Workers<'c> for Local<'c> {
         checkpoint: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
     ) -> Result<WorkerResults<'c>> {
+        let is_first = solid.is_none();
         let (buckets, mut tally) = self.filled(ask, solid, checkpoint, response)?;
+        let repeated = if is_first { self.filter(ask) } else { None };
         let mine: Vec<usize> = (0..buckets.blocks.count()).collect();
         let bucket_bytes = buckets.blocks.bytes();
         let (counted, min_count) = timed(response, "compact", || {
@@ -45,6 +57,7 @@ impl<'c> Workers<'c> for Local<'c> {
                 budget: self.context.budget,
                 progress: self.context.progress,
                 text_bytes: if ask.only_solid { 0 } else { ask.input_bytes },
+                repeated,
             };
             let min_count = match ask.min_count {
                 Some(min_count) => min_count,
@@ -53,7 +66,8 @@ impl<'c> Workers<'c> for Local<'c> {
             let counted = counting.fragments(min_count, ask.grain())?;
             Ok(((counted, min_count), bucket_bytes, mine.len() as u64))
         })?;
-        let BucketCounts { fragments, spectrum, tally: edges } = counted;
+        let BucketCounts { fragments, mut spectrum, tally: edges } = counted;
+        spectrum.add_many(1, tally.singles);
         tally.add(&edges);
         drop(buckets);
         let mut found =
@@ -78,6 +92,23 @@ impl<'c> Workers<'c> for Local<'c> {
 }
 
 impl<'c> Local<'c> {
+    /// Those of a process that has found nothing yet.
+    pub fn new(context: &'c Context<'c>) -> Self {
+        Self { context, repeated: OnceLock::new() }
+    }
+
+    /// A filter for k-mers of the first size, as far as there is memory for one.
+    fn filter(&self, ask: &Ask) -> Option<&RepeatedKmers<'c>> {
+        let budget = self.context.budget;
+        let size_bytes = ask.input_bytes / FILTER_TEXT_BYTES;
+        let is_wanted = ask.is_followed && ask.min_count.is_none_or(|count| count > 1);
+        if !is_wanted || size_bytes > budget.limit_bytes() / FILTER_PART {
+            return None;
+        }
+        let filter = RepeatedKmers::new(ask.k, size_bytes, budget)?;
+        Some(self.repeated.get_or_init(|| filter))
+    }
+
     fn program<T>(
         &self,
         control: &mut Control,
@@ -127,20 +158,33 @@ impl<'c> Local<'c> {
         let request = self.context.request;
         let inputs = if ask.only_solid { &[] } else { &request.inputs[..] };
         let reads = Reads::open(inputs, ask.pairing)?;
-        let work = |tally: &mut ReadCounts, task: usize| {
-            let mut sink = buckets.sink()?;
-            let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
-            if let Some(solid) = solid.as_ref().filter(|_| task == 0) {
-                add_solid(solid, &mut scanner, &mut sink);
-            }
-            add_reads(&reads, &mut scanner, &mut sink, self.context)?;
-            tally.add(&scanner.tally);
-            sink.open.finish()
-        };
         let (before, _) = self.context.progress.state();
         timed(response, "partition", || {
+            let known = match &solid {
+                Some(solid) if !ask.only_solid => {
+                    let blocks_bytes = buckets.blocks.opened_bytes() * request.threads as u64;
+                    let means = (self.context.budget, request.threads, blocks_bytes);
+                    KnownContigs::new(ask, solid, self.repeated.get(), means)?
+                }
+                _ => None,
+            };
+            let work = |tally: &mut ReadCounts, task: usize| {
+                let mut sink = buckets.sink()?;
+                let counted = match (&known, &solid) {
+                    (Some(known), _) => self.lay_reads(&reads, ask, known, &mut sink)?,
+                    (None, solid) => {
+                        let solid = solid.as_ref().filter(|_| task == 0);
+                        self.cut_reads(&reads, ask, solid, &mut sink)?
+                    }
+                };
+                tally.add(&counted);
+                sink.open.finish()
+            };
             let found =
                 parallel::run(request.threads, request.threads, ReadCounts::default, work, |_| {})?;
+            if let Some(known) = known {
+                known.add(ask, buckets, request.threads)?;
+            }
             if !ask.only_solid {
                 self.context.progress.reach(before + ask.input_bytes);
             }
@@ -149,28 +193,49 @@ impl<'c> Local<'c> {
             Ok((tally, ask.input_bytes, reads.given()))
         })
     }
+
+    /// Cuts reads, and what is solid, into super-k-mers.
+    fn cut_reads(
+        &self,
+        reads: &Reads,
+        ask: &Ask,
+        solid: Option<&SolidSequences<'c>>,
+        sink: &mut BucketWriter<'_, 'c>,
+    ) -> Result<ReadCounts> {
+        let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
+        if let Some(solid) = solid {
+            (0..solid.len()).for_each(|index| add_solid(solid, index, &mut scanner, sink));
+        }
+        add_reads(reads, &mut scanner, sink, self.context)?;
+        Ok(scanner.tally)
+    }
+
+    /// Lays reads along contigs, and cuts what is left of them into super-k-mers.
+    fn lay_reads(
+        &self,
+        reads: &Reads,
+        ask: &Ask,
+        known: &KnownContigs<'_, 'c>,
+        sink: &mut BucketWriter<'_, 'c>,
+    ) -> Result<ReadCounts> {
+        let shape = (ask.k, ask.bits);
+        let mut layer = ReadLayer::new(known.kmers(), shape, ask.drop_reads_with_n);
+        add_reads(reads, &mut layer, sink, self.context)?;
+        Ok(layer.tally())
+    }
 }
 
 fn add_reads(
     reads: &Reads,
-    scanner: &mut Scanner,
+    cutter: &mut impl ReadCutter,
     sink: &mut BucketWriter<'_, '_>,
     context: &Context<'_>,
 ) -> Result<()> {
     let mut batch = ReadBatch::default();
     while reads.next(&mut batch)? {
-        cut(reads, &batch, scanner, &mut |part| sink.add(part))?;
+        cut(reads, &batch, cutter, &mut |part| sink.add(part))?;
         sink.open.check()?;
         context.progress.advance(batch.text_bytes())?;
     }
     Ok(())
-}
-
-fn add_solid(solid: &SolidSequences<'_>, scanner: &mut Scanner, sink: &mut BucketWriter<'_, '_>) {
-    for index in 0..solid.len() {
-        let weight = solid.facts(index).weight;
-        let mut emit = |part: &SuperKmer<'_>| sink.add_solid(part, weight);
-        scanner.take_codes(solid.codes(index), &mut emit);
-        scanner.flush(&mut emit);
-    }
 }

@@ -4,6 +4,7 @@ pub mod ask;
 pub mod checkpoint;
 pub mod first_stage;
 mod joining;
+mod known_contigs;
 pub mod level;
 pub mod local;
 mod programs;
@@ -166,6 +167,7 @@ impl<'c> Stage<'_, 'c> {
             min_count: given.min_count.or((!first).then_some(LATER_MIN_COUNT)),
             drop_reads_with_n: given.drop_reads_with_n,
             only_solid: self.only_solid,
+            is_followed: self.plan.kmer_sizes.iter().any(|&size| size > self.k),
             pairing: given.pairing(),
             input_bytes,
             program: given.joining(self.k),

@@ -265,7 +265,7 @@ impl Minima {
 mod tests {
     use super::*;
     use crate::kernel::kmer::{Kmer, with_kmer};
-    use crate::kernel::scan::{Scanner, SuperKmer};
+    use crate::kernel::scan::{ReadCutter as _, Scanner, SuperKmer};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -311,8 +311,13 @@ mod tests {
             part.pack(k, &mut bytes);
             bytes.resize(bytes.len() + 64, 0);
             let (kmers, flags) = (part.kmers, part.flags);
-            let record =
-                crate::kernel::packed::PackedSuperKmer { kmers, flags, weight: 0, bytes: &bytes };
+            let record = crate::kernel::packed::PackedSuperKmer {
+                kmers,
+                flags,
+                weight: 0,
+                counts: &[],
+                bytes: &bytes,
+            };
             record.each(k, |one: K, two: K, inside| {
                 let left = if one < two { inside & 1 } else { inside >> 1 };
                 if part.bucket == 0 && left == 1 {

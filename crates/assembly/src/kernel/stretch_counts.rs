@@ -1,0 +1,71 @@
+//! How often the k-mers of contigs were seen: a stretch of k-mers is counted at its two ends.
+
+use std::hint::black_box;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::pages::large_pages;
+
+use crate::kernel::table::COUNT_MAX;
+
+/// Bytes for each base.
+pub const EACH_BYTES: u64 = size_of::<AtomicU32>() as u64;
+
+/// Counts by place, added to by all threads.
+pub struct StretchCounts<'a> {
+    /// By so much more, modulo 2^32, the k-mer at a place was seen than that before.
+    differences: Vec<AtomicU32>,
+    _lease: Lease<'a>,
+}
+
+impl<'a> StretchCounts<'a> {
+    /// None yet, of so many places; nothing where they do not fit in the budget.
+    pub fn new(places: usize, budget: &'a Budget) -> Option<Self> {
+        let lease = budget.try_take(places as u64 * EACH_BYTES)?;
+        let mut differences = Vec::with_capacity(places);
+        // Any place may be next: with small pages each is a miss in the table of pages too.
+        large_pages(differences.spare_capacity_mut());
+        differences.resize_with(places, AtomicU32::default);
+        Some(Self { differences, _lease: lease })
+    }
+
+    /// Counts the k-mers of each stretch once more; where it ends must be a place too. Some
+    /// stretches at a time are faster: their memory comes at once.
+    pub fn add(&self, stretches: &[Range<usize>]) {
+        let read = |place: usize| self.differences[place].load(Ordering::Relaxed);
+        let touched = stretches.iter().map(|stretch| read(stretch.start) ^ read(stretch.end));
+        black_box(touched.fold(0, |all, one| all ^ one));
+        for stretch in stretches {
+            self.differences[stretch.start].fetch_add(1, Ordering::Relaxed);
+            self.differences[stretch.end].fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The counts of the k-mers of a contig, which begins there.
+    pub fn of(&self, places: Range<usize>, counts: &mut Vec<u32>) {
+        counts.clear();
+        let mut count = 0u32;
+        counts.extend(self.differences[places].iter().map(|difference| {
+            count = count.wrapping_add(difference.load(Ordering::Relaxed));
+            count.min(COUNT_MAX)
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_those_of_all_stretches() {
+        let budget = Budget::new(100);
+        let counts = StretchCounts::new(20, &budget).unwrap();
+        (0..1000).for_each(|_| counts.add(&[3..10, 7..10, 3..4]));
+        counts.add(&[10..19]);
+        let mut found = Vec::new();
+        counts.of(3..12, &mut found);
+        assert_eq!(found, [2000, 1000, 1000, 1000, 2000, 2000, 2000, 1, 1]);
+        assert!(StretchCounts::new(26, &budget).is_none());
+    }
+}
