@@ -10,6 +10,7 @@ use cuesta_runtime::parallel;
 
 use super::evidence::SuperKmerStore;
 use super::faults::{Fault, Faults};
+use super::seen_twice::SeenTwice;
 use crate::kernel::internal;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::spectrum::Spectrum;
@@ -37,6 +38,8 @@ pub struct Judge<'j, 'a> {
     /// For each sequence of the answer, the counts of its k-mers that were not found along it,
     /// added up.
     pub sums: &'j [AtomicU64],
+    /// Where k-mers go that the reads have twice, if anyone wants to know.
+    pub seen_twice: Option<&'j SeenTwice<'a>>,
     /// What is found wrong.
     pub faults: &'j Faults,
 }
@@ -66,6 +69,8 @@ struct Worker<'a, K> {
     counted: Vec<(K, u32)>,
     spare: Vec<(K, u32)>,
     buffer: Vec<u8>,
+    /// Hashes of what the reads have twice.
+    hashes: Vec<u64>,
     most_bytes: usize,
     spectra: Spectra,
     _lease: Lease<'a>,
@@ -178,19 +183,23 @@ impl Judge<'_, '_> {
 
     fn judge<K: Kmer>(&self, worker: &mut Worker<'_, K>, bucket: usize) {
         let is_sampled = self.reads.buckets().is_sampled(bucket);
-        let Worker { claims, trusted, counted, spectra, .. } = worker;
-        let mut add = |count: u32| {
+        let Worker { claims, trusted, counted, spectra, hashes, .. } = worker;
+        let notes_twice = self.seen_twice.is_some();
+        let mut add = |(kmer, count): (K, u32)| {
             if count > 0 {
                 spectra.all.add(count);
                 if is_sampled {
                     spectra.sample.add(count);
                 }
             }
+            if notes_twice && count > 1 {
+                hashes.push(kmer.mixed());
+            }
         };
         let mut counted = counted.iter().copied().peekable();
         let mut trusted = trusted.chunk_by(|one, two| one.0 == two.0).peekable();
-        let mut unclaimed = |(_, count): (K, u32)| {
-            add(count);
+        let mut unclaimed = |(kmer, count): (K, u32)| {
+            add((kmer, count));
             if count >= self.min_count {
                 self.faults.add(Fault::Unclaimed);
             }
@@ -220,12 +229,15 @@ impl Judge<'_, '_> {
                 let more = u64::from(total - claim.count);
                 self.sums[claim.sequence as usize].fetch_add(more, Ordering::Relaxed);
             }
-            totals.push(total);
+            totals.push((claim.kmer, total));
         }
         counted.for_each(unclaimed);
         totals.into_iter().for_each(add);
         if trusted.next().is_some() {
             self.faults.add(Fault::Unclaimed);
+        }
+        if let Some(seen_twice) = self.seen_twice {
+            seen_twice.add(hashes);
         }
     }
 }
@@ -245,6 +257,7 @@ impl<'a, K: Kmer> Worker<'a, K> {
             counted: Vec::new(),
             spare: Vec::new(),
             buffer: Vec::new(),
+            hashes: Vec::new(),
             most_bytes: most_bytes as usize,
             spectra: Spectra::default(),
             _lease: budget.take(most_bytes, "sorting k-mers")?,

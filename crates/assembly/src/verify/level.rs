@@ -16,16 +16,16 @@ use super::counts::{self, Counts};
 use super::cut::BucketLayout;
 use super::evidence::{Adder, Chosen, EvidenceSettings, SuperKmerStore};
 use super::faults::Faults;
-use super::follow::{Follower, Group, READS_AT_A_TIME};
+use super::follow::Follower;
 use super::index::Index;
 use super::joints::Joints;
 use super::judge::{Judge, Spectra, share};
 use super::links::SequenceLinks;
-use super::packed::are_bases;
+use super::reader::EvidenceReader;
 use super::reads::{ReadBlock, ReadSource};
+use super::seen_twice::SeenTwice;
 use super::text::{Claim, Text};
 use crate::kernel::kmer::Kmer;
-use crate::kernel::scan;
 use crate::kernel::table::COUNT_MAX;
 use cuesta_input::reads::input_bytes;
 
@@ -73,6 +73,19 @@ pub struct LevelCheck<'l, 'a> {
     pub trusted: Option<PathBuf>,
     /// K-mers are those of what is trusted alone.
     pub only_solid: bool,
+    /// K-mers of the first size that the reads have twice: what is found of them goes there at that
+    /// size, and is asked for at others.
+    pub seen_twice: Option<&'l SeenTwice<'a>>,
+}
+
+/// What is known of the k-mers of reads that were laid along the unitigs.
+struct Laid<'a> {
+    /// How often those of the unitigs were seen.
+    counts: Counts<'a>,
+    /// Bases of all reads.
+    bases: u64,
+    /// K-mers that the reads have once, and the unitigs have not.
+    singles: u64,
 }
 
 /// What is known of a level afterwards.
@@ -122,16 +135,10 @@ impl<'a> LevelCheck<'_, 'a> {
         let reads = SuperKmerStore::new(&shape, "verify-reads");
         let claimed = SuperKmerStore::new(&shape, "verify-claims");
         let trusted = self.trusted.as_ref().map(|_| SuperKmerStore::new(&shape, "verify-trusted"));
-        let mut read_bases = 0;
-        let counts = if self.only_solid {
-            None
-        } else {
-            let (counts, bases) = self.follow(&text, &reads)?;
-            read_bases = bases;
-            Some(counts)
-        };
-        self.claim((&text, counts.as_ref()), &claimed, &sums)?;
-        drop(counts);
+        let laid = if self.only_solid { None } else { Some(self.follow(&text, &reads)?) };
+        let counts = laid.as_ref().map(|laid| &laid.counts);
+        self.claim((&text, counts), &claimed, &sums)?;
+        let (read_bases, singles) = laid.map_or((0, 0), |laid| (laid.bases, laid.singles));
         if let (Some(path), Some(store)) = (&self.trusted, &trusted) {
             self.trust(path, store)?;
         }
@@ -141,10 +148,12 @@ impl<'a> LevelCheck<'_, 'a> {
             trusted: trusted.as_ref(),
             min_count: self.min_count,
             sums: &sums,
+            seen_twice: self.seen_twice.filter(|_| self.trusted.is_none()),
             faults,
         };
         let means = (self.budget, self.request.threads);
-        let spectra = judge.all::<K>(means, (self.progress, self.amount / 4))?;
+        let mut spectra = judge.all::<K>(means, (self.progress, self.amount / 4))?;
+        spectra.all.add_many(1, singles);
         drop((reads, claimed, trusted));
         self.joints::<K>(&text, faults)?;
         let links = SequenceLinks::find::<K>(&text, self.k, (self.budget, faults))?;
@@ -169,14 +178,22 @@ impl<'a> LevelCheck<'_, 'a> {
         })
     }
 
-    /// Lays the reads along the unitigs: how often their k-mers were seen there, and the bases of
-    /// all reads. Other k-mers go to `beside`.
-    fn follow<'s>(
-        &self,
-        text: &Text<'a>,
-        beside: &'s SuperKmerStore<'a>,
-    ) -> Result<(Counts<'a>, u64)> {
+    /// What tells k-mers that the reads have once, and that nothing makes solid.
+    fn asked(&self) -> Result<Option<&SeenTwice<'a>>> {
+        let (Some(seen), Some(path)) = (self.seen_twice, &self.trusted) else { return Ok(None) };
+        if self.min_count < 2 {
+            return Ok(None);
+        }
+        let trusted = Text::read(path, self.budget, trusted_claim)?;
+        seen.add_text(&trusted, self.request.threads)?;
+        Ok(Some(seen))
+    }
+
+    /// Lays the reads along the unitigs. K-mers that are neither there nor known to be in the reads
+    /// once go to `beside`.
+    fn follow<'s>(&'s self, text: &Text<'a>, beside: &'s SuperKmerStore<'a>) -> Result<Laid<'a>> {
         let (budget, threads) = (self.budget, self.request.threads);
+        let seen = self.asked()?;
         let block_bytes = (budget.limit_bytes() / BLOCK_PART / BLOCKS / threads as u64)
             .clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
         let _blocks = budget.take(block_bytes * BLOCKS * threads as u64, "reading the input")?;
@@ -188,16 +205,16 @@ impl<'a> LevelCheck<'_, 'a> {
         let source = ReadSource::open(&self.request.inputs, block_bytes as usize, overlap)?;
         let follower = Follower { text, index: &index, counts: &counts, k: self.k };
         let total = file_bytes(self.request)?;
-        let work = |worker: &mut Option<Reader<'s, 'a>>, _: usize| {
+        let work = |worker: &mut Option<EvidenceReader<'s, 'a>>, _: usize| {
             let mut reader = match worker.take() {
                 Some(reader) => reader,
-                None => Reader { adder: beside.open()?, group: Group::default(), bases: 0 },
+                None => EvidenceReader::new(beside.open()?, seen.map(|seen| (seen, self.k))),
             };
             let mut block = ReadBlock::default();
             while source.next(&mut block)? {
                 block.each_read(|letters| {
-                    self.add(letters, &mut reader);
-                    if reader.group.len() >= READS_AT_A_TIME {
+                    reader.add(letters, self.drop_ambiguous);
+                    if reader.is_full() {
                         reader.follow(&follower);
                     }
                     Ok(())
@@ -212,30 +229,14 @@ impl<'a> LevelCheck<'_, 'a> {
             Ok(())
         };
         let readers = parallel::run(threads, threads, || None, work, |_| {})?;
-        let mut bases = 0;
+        let (mut bases, mut singles) = (0, 0);
         for reader in readers.into_iter().flatten() {
             bases += reader.bases;
+            singles += reader.singles;
             reader.adder.finish()?;
         }
         drop(index);
-        Ok((counts, bases))
-    }
-
-    /// Adds a read, or the stretches between ambiguous letters.
-    #[inline]
-    fn add(&self, letters: &[u8], reader: &mut Reader<'_, '_>) {
-        if are_bases(letters) {
-            reader.bases += letters.len() as u64;
-            reader.group.push(letters);
-            return;
-        }
-        if self.drop_ambiguous {
-            return;
-        }
-        for stretch in letters.split(|&letter| scan::code(letter) > 3) {
-            reader.bases += stretch.len() as u64;
-            reader.group.push(stretch);
-        }
+        Ok(Laid { counts, bases, singles })
     }
 
     /// Puts the k-mers of the unitigs into buckets, with the counts that are known.
@@ -337,21 +338,6 @@ impl<'a> LevelCheck<'_, 'a> {
         let eighth = (self.progress, self.amount / 16);
         joints.divide(self.request.threads, eighth)?;
         joints.judge::<K>((self.budget, self.request.threads), eighth)
-    }
-}
-
-/// What a thread reads with.
-struct Reader<'s, 'a> {
-    adder: Adder<'s, 'a>,
-    group: Group,
-    bases: u64,
-}
-
-impl Reader<'_, '_> {
-    fn follow(&mut self, follower: &Follower<'_, '_, '_>) {
-        let adder = &mut self.adder;
-        follower.follow(&self.group, |words, kmers| adder.add(words, kmers));
-        self.group.clear();
     }
 }
 

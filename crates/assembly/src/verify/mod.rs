@@ -25,11 +25,14 @@ mod level;
 mod links;
 mod packed;
 mod paths;
+mod reader;
 pub mod reads;
+mod seen_twice;
 mod stages;
 pub mod text;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use cuesta_core::budget::Budget;
 use cuesta_core::digest::Digest;
@@ -53,6 +56,7 @@ use crate::stages::write::{
 use answer::Contigs;
 use evidence::Chosen;
 use faults::Faults;
+use seen_twice::SeenTwice;
 use stages::PendingLevel;
 
 const OPERATION: &str = "verify";
@@ -92,6 +96,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         chosen,
         amount,
         faults: Faults::default(),
+        seen_twice: OnceLock::new(),
     };
     let mut state = State::default();
     let mut next = Some(PendingLevel { k: plan.kmer_sizes[0], pair_facts: None });
@@ -141,6 +146,8 @@ struct Verification<'v, 'a> {
     chosen: Chosen,
     amount: u64,
     faults: Faults,
+    /// Of the first size, where the whole answer is verified and has other sizes.
+    seen_twice: OnceLock<SeenTwice<'a>>,
 }
 
 impl Verification<'_, '_> {

@@ -11,6 +11,7 @@ use super::faults::Fault;
 use super::files::Compared;
 use super::level::{self, Proven};
 use super::paths::{ErrorLengths, Paths};
+use super::seen_twice::SeenTwice;
 use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::Kmer;
@@ -24,7 +25,7 @@ use crate::stages::write::{
     CONTIGS_FILE, GRAPH_FILE, SCAFFOLDS_FILE, SPECTRUM_FILE, STATS_FILE, UNITIGS_FILE, before_file,
     unitigs_before_file,
 };
-use cuesta_input::reads::Pairing;
+use cuesta_input::reads::{Pairing, input_bytes};
 
 /// A size of k-mers that is to be verified.
 pub struct PendingLevel {
@@ -159,8 +160,20 @@ impl<'a> Verification<'_, 'a> {
             unitigs: unitigs.to_owned(),
             trusted: (place > 0).then(|| self.before(&before_file(stage.k))),
             only_solid: !is_read,
+            seen_twice: self.seen_twice(stage, place)?,
         };
         proof.prove::<K>(&self.faults)
+    }
+
+    /// K-mers of the first size that the reads have twice, where the whole answer is verified and
+    /// has other sizes, and they fit in the memory.
+    fn seen_twice(&self, stage: &PendingLevel, place: usize) -> Result<Option<&SeenTwice<'a>>> {
+        if place > 0 || !self.is_whole() || self.plan.kmer_sizes.len() == 1 {
+            return Ok(self.seen_twice.get());
+        }
+        let bytes = input_bytes(&self.context.request.inputs)?;
+        let empty = SeenTwice::new(stage.k, bytes, self.context.budget);
+        Ok(empty.map(|empty| self.seen_twice.get_or_init(|| empty)))
     }
 
     /// Takes for true what was only held against a sample.

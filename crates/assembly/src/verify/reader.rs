@@ -1,0 +1,64 @@
+//! What a thread of the verification reads with.
+
+use super::evidence::Adder;
+use super::follow::{Follower, Group, READS_AT_A_TIME};
+use super::packed::are_bases;
+use super::seen_twice::SeenTwice;
+use crate::kernel::scan;
+
+/// Reads that are laid along the answer, some at a time.
+pub struct EvidenceReader<'s, 'a> {
+    /// Takes the k-mers that are not there.
+    pub adder: Adder<'s, 'a>,
+    /// Bases of the reads so far.
+    pub bases: u64,
+    /// K-mers that the reads have once, and the answer has not.
+    pub singles: u64,
+    group: Group,
+    /// What tells these, and their size.
+    seen: Option<(&'s SeenTwice<'a>, usize)>,
+}
+
+impl<'s, 'a> EvidenceReader<'s, 'a> {
+    /// One that has read nothing.
+    pub fn new(adder: Adder<'s, 'a>, seen: Option<(&'s SeenTwice<'a>, usize)>) -> Self {
+        Self { adder, bases: 0, singles: 0, group: Group::default(), seen }
+    }
+
+    /// Adds a read, or the stretches between ambiguous letters, unless reads with these are left
+    /// out.
+    #[inline]
+    pub fn add(&mut self, letters: &[u8], drop_ambiguous: bool) {
+        if are_bases(letters) {
+            self.bases += letters.len() as u64;
+            self.group.push(letters);
+            return;
+        }
+        if drop_ambiguous {
+            return;
+        }
+        for stretch in letters.split(|&letter| scan::code(letter) > 3) {
+            self.bases += stretch.len() as u64;
+            self.group.push(stretch);
+        }
+    }
+
+    /// Whether as many reads are there as are laid along the answer together.
+    pub fn is_full(&self) -> bool {
+        self.group.len() >= READS_AT_A_TIME
+    }
+
+    /// Lays the reads along the answer.
+    pub fn follow(&mut self, follower: &Follower<'_, '_, '_>) {
+        let Self { adder, group, seen, singles, .. } = self;
+        match seen {
+            None => follower.follow(group, |words, kmers| adder.add(words, kmers)),
+            Some((seen, k)) => follower.follow(group, |words, (first, last)| {
+                *singles += seen.divide(words, (*k, first..last), |others| {
+                    adder.add(words, (others.start, others.end));
+                });
+            }),
+        }
+        self.group.clear();
+    }
+}

@@ -1,0 +1,225 @@
+//! Which k-mers of the first size the reads have at least twice, as the verification counted them:
+//! a Bloom filter of two bits for each.
+//!
+//! Whatever it does not have, and what has that as a part, is in the reads once at most.
+
+use std::hint::black_box;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cuesta_core::Result;
+use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::pages::large_pages;
+use cuesta_runtime::parallel;
+
+use super::packed::{turned, window};
+use super::text::Text;
+use crate::kernel::kmer::Kmer;
+
+/// Bytes of the input for a byte of the filter.
+const INPUT_BYTES: u64 = 32;
+/// The largest part of the memory that it takes.
+const MEMORY_PART: u64 = 16;
+const WORD_BITS: u64 = u64::BITS as u64;
+/// K-mers that are added together.
+const TOGETHER: usize = 64;
+/// Odd constant of a multiplicative hash.
+const SPREAD: u64 = 0xD6E8_FEB8_6659_FD93;
+
+/// K-mers of one size: all that the reads have twice, or that are trusted, and few others.
+pub struct SeenTwice<'a> {
+    k: usize,
+    words: Vec<AtomicU64>,
+    _lease: Lease<'a>,
+}
+
+impl<'a> SeenTwice<'a> {
+    /// None yet, of k-mers of `k` bases in so many bytes of input; nothing where they are too long
+    /// or do not fit in the budget.
+    pub fn new(k: usize, input_bytes: u64, budget: &'a Budget) -> Option<Self> {
+        let size_bytes = input_bytes / INPUT_BYTES;
+        if k > <u64 as Kmer>::BASES_MAX || size_bytes > budget.limit_bytes() / MEMORY_PART {
+            return None;
+        }
+        let count = (size_bytes * 8 / WORD_BITS).max(1) as usize;
+        let lease = budget.try_take((count * size_of::<u64>()) as u64)?;
+        let mut words = Vec::with_capacity(count);
+        large_pages(words.spare_capacity_mut());
+        words.resize_with(count, AtomicU64::default);
+        Some(Self { k, words, _lease: lease })
+    }
+
+    /// Adds canonical k-mers by their hashes, and empties these.
+    pub fn add(&self, hashes: &mut Vec<u64>) {
+        for some in hashes.chunks(TOGETHER) {
+            // Read first, so that what is needed of memory comes at once.
+            let words = some.iter().flat_map(|&hash| self.bits(hash)).map(|bit| self.word(bit));
+            black_box(words.fold(0, |all, word| all ^ word.load(Ordering::Relaxed)));
+            for bit in some.iter().flat_map(|&hash| self.bits(hash)) {
+                self.word(bit).fetch_or(1 << (bit % WORD_BITS), Ordering::Relaxed);
+            }
+        }
+        hashes.clear();
+    }
+
+    /// Adds the k-mers of all sequences of a text.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn add_text(&self, text: &Text<'_>, threads: usize) -> Result<()> {
+        let work = |hashes: &mut Vec<u64>, task: usize| {
+            text.each_in_task((task, text.end()), |sequence, places| {
+                let (_, end) = text.range(sequence);
+                let last = places.end.min((end + 1).saturating_sub(self.k));
+                hashes.extend((places.start..last).map(|place| self.hash(text.words(), place)));
+                self.add(hashes);
+                Ok(())
+            })
+        };
+        parallel::run(threads, text.tasks(text.end()), Vec::new, work, |_| {}).map(|_| ())
+    }
+
+    /// Divides the k-mers of size `k` that begin in a range of the bases of a read: calls `others`
+    /// for those that the reads may have twice, and returns how many they have once.
+    #[inline]
+    pub fn divide(
+        &self,
+        words: &[u64],
+        (k, kmers): (usize, Range<usize>),
+        mut others: impl FnMut(Range<usize>),
+    ) -> u64 {
+        let away = k - self.k;
+        let (mut singles, mut end, mut others_end) = (0, kmers.end, kmers.end);
+        while end > kmers.start {
+            // Those from the last of these k-mers on are in all of them.
+            let first = end.saturating_sub(away + 1).max(kmers.start);
+            let shared = [first + away, end - 1];
+            if shared.into_iter().any(|place| !self.has(self.hash(words, place))) {
+                if end < others_end {
+                    others(end..others_end);
+                }
+                singles += (end - first) as u64;
+                others_end = first;
+            }
+            end = first;
+        }
+        if kmers.start < others_end {
+            others(kmers.start..others_end);
+        }
+        singles
+    }
+
+    #[inline(always)]
+    fn has(&self, hash: u64) -> bool {
+        let is_set =
+            |bit: u64| self.word(bit).load(Ordering::Relaxed) >> (bit % WORD_BITS) & 1 == 1;
+        self.bits(hash).into_iter().all(is_set)
+    }
+
+    #[inline(always)]
+    fn word(&self, bit: u64) -> &AtomicU64 {
+        &self.words[(bit / WORD_BITS) as usize]
+    }
+
+    #[inline(always)]
+    fn hash(&self, words: &[u64], place: usize) -> u64 {
+        let unused = 64 - 2 * self.k;
+        let forward = window(words, place) >> unused;
+        forward.min(turned(forward) >> unused).mixed()
+    }
+
+    #[inline(always)]
+    fn bits(&self, hash: u64) -> [u64; 2] {
+        let all = self.words.len() as u128 * u128::from(WORD_BITS);
+        [hash, hash.rotate_left(32).wrapping_mul(SPREAD)]
+            .map(|hash| (u128::from(hash) * all >> 64) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::kmer::{Base, KmerMap, kmers};
+    use crate::verify::packed::pack_codes;
+    use proptest::prelude::*;
+
+    const SHORT: usize = 15;
+
+    fn counted(reads: &[Vec<Base>], k: usize) -> KmerMap<u128, u32> {
+        let mut counts = KmerMap::default();
+        for kmer in reads.iter().flat_map(|read| kmers::<u128>(read, k)) {
+            *counts.entry(kmer.canonical(k)).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_said_to_be_there_once_is(
+            genome in prop::collection::vec(0u8..4, 100..300),
+            cuts in prop::collection::vec((any::<u16>(), 20usize..90, any::<bool>()), 1..30),
+            errors in prop::collection::vec(any::<u16>(), 30),
+            k in prop::sample::select(vec![17usize, 21, 43]),
+        ) {
+            let mut reads = Vec::new();
+            for ((start, length, is_turned), error) in cuts.into_iter().zip(errors) {
+                let start = usize::from(start) % (genome.len() - 90);
+                let mut read: Vec<Base> = genome[start..start + length].to_vec();
+                read[usize::from(error) % length] ^= 1;
+                if is_turned {
+                    read = read.iter().rev().map(|&base| 3 - base).collect();
+                }
+                reads.push(read);
+            }
+            let budget = Budget::new(1 << 20);
+            let seen = SeenTwice::new(SHORT, 32 * 2000, &budget).unwrap();
+            let short = counted(&reads, SHORT).into_iter().filter(|&(_, count)| count > 1);
+            seen.add(&mut short.map(|(kmer, _)| (kmer as u64).mixed()).collect());
+            let all = counted(&reads, k);
+            let (mut others, mut singles, mut words) = (KmerMap::<u128, u32>::default(), 0, vec![]);
+            for read in reads.iter().filter(|read| read.len() >= k) {
+                words.clear();
+                pack_codes(read, &mut words);
+                singles += seen.divide(&words, (k, 0..read.len() + 1 - k), |range| {
+                    for place in range {
+                        let kmer = u128::of(&read[place..], k).canonical(k);
+                        *others.entry(kmer).or_insert(0) += 1;
+                    }
+                });
+            }
+            let is_left = |one: &(&u128, &u32)| !others.contains_key(one.0);
+            let left: Vec<u32> = all.iter().filter(is_left).map(|one| *one.1).collect();
+            prop_assert_eq!(left.len() as u64, singles);
+            prop_assert!(left.iter().all(|&count| count == 1));
+            prop_assert!(others.iter().all(|(kmer, &count)| all[kmer] == count));
+        }
+    }
+
+    /// A wrong base of a read that nothing else has leaves no k-mer to be counted.
+    #[test]
+    fn all_kmers_with_a_wrong_base_are_told() {
+        let stream = cuesta_core::random::Stream::new(3, 0);
+        let genome: Vec<Base> = (0..500).map(|place| (stream.bits(place) & 3) as Base).collect();
+        let budget = Budget::new(1 << 20);
+        let seen = SeenTwice::new(31, 32 * 4000, &budget).unwrap();
+        let hash = |kmer: u64| kmer.canonical(31).mixed();
+        seen.add(&mut kmers::<u64>(&genome, 31).map(hash).collect());
+        for (k, place) in [(43, 60), (79, 50), (55, 54), (43, 99), (43, 0)] {
+            let mut read = genome[100..200].to_vec();
+            read[place] ^= 2;
+            let mut words = Vec::new();
+            pack_codes(&read, &mut words);
+            let wrong = (place + 1).saturating_sub(k)..(place + 1).min(101 - k);
+            let count = wrong.len() as u64;
+            assert_eq!(seen.divide(&words, (k, wrong), |_| {}), count, "{k} {place}");
+        }
+    }
+
+    #[test]
+    fn there_is_none_where_it_does_not_fit() {
+        let budget = Budget::new(1600);
+        assert!(SeenTwice::new(33, 320, &budget).is_none());
+        assert!(SeenTwice::new(31, 32 * 101, &budget).is_none());
+        assert!(SeenTwice::new(31, 0, &budget).is_some());
+    }
+}
