@@ -201,7 +201,7 @@ def scan(size: Size) -> Question:
 
 def sort(size: Size) -> Question:
     """In memory, beyond it, and on ranks."""
-    rows = size.pick((10_000, 20_000, 100_000), (1_250_000, 5_000_000, 20_000_000))
+    rows = size.pick((10_000, 20_000, 100_000), (625_000, 2_500_000, 10_000_000))
     small = [tera_records(size.folder, count) for count in rows]
     return Question(
         workload="sort",

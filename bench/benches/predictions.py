@@ -196,8 +196,8 @@ def dataflow(size: Size) -> Grid:
 
 
 def sort(size: Size) -> Grid:
-    """In memory and beyond it."""
-    rows = size.pick(20_000, 2_500_000)
+    """In memory and beyond it, of sizes whose answers the system may keep in memory."""
+    rows = size.pick(20_000, 1_250_000)
 
     def settings(times: int, memory: str, cores: int = 2) -> dict[str, Any]:
         return {
@@ -214,15 +214,14 @@ def sort(size: Size) -> Grid:
         known=[
             *(settings(times, "4GiB") for times in (1, 2, 4)),
             *(settings(times, "4GiB", 1) for times in (1, 2)),
-            *(settings(2, memory) for memory in ("512MiB", "256MiB")),
-            *(settings(4, memory) for memory in ("1GiB", "512MiB")),
+            *(settings(2, memory) for memory in ("256MiB", "128MiB")),
+            *(settings(4, memory) for memory in ("512MiB", "256MiB")),
         ],
         held=[
             (TWICE, settings(8, "4GiB")),
             (f"{TWICE}, 1 process", settings(4, "4GiB", 1)),
-            (TWICE, settings(8, "1GiB")),
-            (HALF, settings(4, "256MiB")),
-            (HALF, settings(2, "128MiB")),
+            (TWICE, settings(8, "512MiB")),
+            (HALF, settings(4, "128MiB")),
         ],
     )
 
