@@ -36,6 +36,16 @@ def test_twice_the_genes_take_four_times_the_work(tmp_path: Path) -> None:
         assert float(line["low_s"]) <= one["overall_s"] <= float(line["high_s"])
 
 
+def test_pairs_are_found_though_cores_share_what_bounds_them(tmp_path: Path) -> None:
+    """Of two cores as fast as one a line through the bytes was likelier, and missed by 40 %."""
+    sizes = (8_000_000, 12_000_000, 16_000_000)
+    flat = [{**line, "overall_s": 0.25 + (line["input_bytes"] / 1e7) ** 2}
+            for line in rows("correlate", (*sizes, 32_000_000))]  # fmt: skip
+    known = write(tmp_path / "runs.csv", flat[:6])
+    for line in predictions(tmp_path, known, write(tmp_path / "asked.csv", flat[6:])):
+        assert float(line["predicted_s"]) == pytest.approx(flat[-1]["overall_s"], rel=0.1)
+
+
 def test_other_workloads_have_no_such_term(tmp_path: Path) -> None:
     known = write(tmp_path / "runs.csv", rows("scan", (8_000_000, 12_000_000, 16_000_000)))
     asked = rows("scan", (32_000_000,))

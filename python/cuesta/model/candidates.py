@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cuesta.model.terms import BY_WORK, TERMS, term
+from cuesta.model.terms import BY_WORK, OF_PAIRS, TERMS, term
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +69,9 @@ def fitted(rows: Sequence[Mapping[str, float]], seconds: Sequence[float]) -> lis
         for names in itertools.combinations(usable, count):
             one = _candidate(names, np.stack([columns[name] for name in names], axis=1))
             if one:
-                found.append(one)
+                # Work of pairs grows with their square, however few sizes show it.
+                is_likely = OF_PAIRS.isdisjoint(usable) or not OF_PAIRS.isdisjoint(names)
+                found.append(one if is_likely else (one[0] + math.log(WITHOUT_WORK), one[1]))
     if not found:
         return []
     best = max(weight for weight, _ in found)

@@ -104,6 +104,12 @@ def _pairs(one: Observed) -> float | None:
     return one.work * one.amount
 
 
+def _pairs_alone(one: Observed) -> float | None:
+    """The same where more cores do not make it faster."""
+    divided = _pairs(one)
+    return None if divided is None else divided * one.nodes * one.cores_per_node
+
+
 def _unlaunched(value: Callable[[Observed], float]) -> Callable[[Observed], float | None]:
     """A term of programs whose processes run all along."""
     return lambda one: value(one) if one.tasks is None else None
@@ -117,6 +123,13 @@ TERMS = (
         unit="s for {unit} squared by core",
         why="all pairs of rows",
         value=_pairs,
+    ),
+    Term(
+        name="pairs-alone",
+        unit="s for {unit} squared",
+        why="all pairs of rows, of what more cores do not make faster",
+        value=_pairs_alone,
+        prior=0.3,
     ),
     Term(
         name="tasks",
@@ -205,8 +218,13 @@ TERMS = (
 STEPS = {"over-1": 1, "over-2": 2}
 """Terms that are there or not, with their copies: runs must have been on both sides."""
 BY_WORK = frozenset(
-    {"work", "pairs", "slowest", "apart", "gathered", "beyond-1", "beyond-2", "disk", "links"}
-)
+    {
+        "work", "pairs", "pairs-alone", "slowest", "apart", "gathered", "beyond-1", "beyond-2",
+        "disk", "links",
+    }
+)  # fmt: skip
+OF_PAIRS = frozenset({"pairs", "pairs-alone"})
+"""Terms of which a run that looks at all pairs has one."""
 """Terms that grow with any data; a run without one is hardly one."""
 
 
