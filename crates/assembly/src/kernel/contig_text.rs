@@ -251,7 +251,7 @@ fn slots(bases: usize) -> usize {
 
 #[inline(always)]
 fn slot(hash: u64, slots: usize) -> usize {
-    (u64::from(hash as u32) * slots as u64 >> 32) as usize
+    ((u64::from(hash as u32) * slots as u64) >> 32) as usize
 }
 
 /// Calls `take` for each seed in a range of packed bases, with its place and hash, until it returns

@@ -76,7 +76,7 @@ impl<'a> RepeatedKmers<'a> {
 
     #[inline(always)]
     fn word(&self, hash: u64) -> usize {
-        ((hash >> 32) * self.words.len() as u64 >> 32) as usize
+        (((hash >> 32) * self.words.len() as u64) >> 32) as usize
     }
 }
 

@@ -132,7 +132,7 @@ impl<'a> SeenTwice<'a> {
     fn bits(&self, hash: u64) -> [u64; 2] {
         let all = self.words.len() as u128 * u128::from(WORD_BITS);
         [hash, hash.rotate_left(32).wrapping_mul(SPREAD)]
-            .map(|hash| (u128::from(hash) * all >> 64) as u64)
+            .map(|hash| ((u128::from(hash) * all) >> 64) as u64)
     }
 }
 
