@@ -186,7 +186,7 @@ fn pairs_with_errors(bases: usize) -> Vec<String> {
         for (mate, range) in ends.into_iter().enumerate() {
             let mut read = genome[range].to_owned();
             let place = draw(2 + mate as u64, 100);
-            read.replace_range(place..=place, ["A", "C", "G", "T"][draw(4, 4)]);
+            read.replace_range(place..=place, ["A", "C", "G", "T", "N"][draw(4, 5)]);
             reads.push(if mate == 0 { read } else { turned(&read) });
         }
     }

@@ -75,10 +75,17 @@ impl Placements {
         }
         let joint = if start <= end {
             Joint::Shared(end - start)
-        } else if one.end < two.end {
-            Joint::Between(read[end..start].to_vec())
         } else {
-            Joint::Between(reverse_complement(&read[end..start]).collect())
+            let between = &read[end..start];
+            // What a read does not know, it cannot say of the gap.
+            if between.iter().any(|&base| base > 3) {
+                return;
+            }
+            if one.end < two.end {
+                Joint::Between(between.to_vec())
+            } else {
+                Joint::Between(reverse_complement(between).collect())
+            }
         };
         let ends = (one.end.min(two.end), one.end.max(two.end));
         *self.spans.entry(ends).or_default().entry(joint).or_insert(0) += 1;
