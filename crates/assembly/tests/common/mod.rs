@@ -13,7 +13,7 @@ pub fn code(letter: u8) -> Base {
 
 /// The other strand.
 pub fn turned(text: &str) -> String {
-    text.bytes().rev().map(|base| char::from(b"TGCA"[usize::from(code(base))])).collect()
+    text.bytes().rev().map(|base| char::from(b"TGCAN"[usize::from(code(base))])).collect()
 }
 
 pub fn write_reads(folder: &Path, reads: &[String]) {
