@@ -19,6 +19,16 @@ pub const TASK_BYTES: u64 = 32 << 20;
 /// What a task makes of a request: reads it by way of a buffer.
 type ReadOne = fn(&FileReader<'_>, FileRequest, &mut [u8]) -> Result<ReadPart>;
 
+/// What a thread reads with.
+#[derive(Default)]
+struct TaskReader<'a> {
+    room: Vec<u8>,
+    /// The file that was read last.
+    reader: Option<FileReader<'a>>,
+    /// By task, the parts that it has read.
+    found: Vec<(usize, Vec<ReadPart>)>,
+}
+
 /// Runs the workload.
 ///
 /// # Errors
@@ -59,8 +69,8 @@ pub fn open(request: &Request, response: &mut Response) -> Result<Files> {
 ///
 /// # Errors
 /// `Input` where memory is too little for a request on each thread; `System`; `Cancelled`.
-pub fn read(
-    files: &Files,
+pub fn read<'f>(
+    files: &'f Files,
     range: Range<u64>,
     request: &Request,
     one: ReadOne,
@@ -71,13 +81,8 @@ pub fn read(
     let _lease = budget.take(request.threads as u64 * room_bytes, "a request of each thread")?;
     let each = (TASK_BYTES / room_bytes.max(1)).max(1);
     let tasks = (range.end - range.start).div_ceil(each) as usize;
-    let make = || (Vec::<u8>::new(), None::<FileReader<'_>>, Vec::<(usize, Vec<ReadPart>)>::new());
-    let task = |worker: &mut _, task: usize| {
-        let (room, reader, found): &mut (
-            Vec<u8>,
-            Option<FileReader<'_>>,
-            Vec<(usize, Vec<ReadPart>)>,
-        ) = worker;
+    let task = |worker: &mut TaskReader<'f>, task: usize| {
+        let TaskReader { room, reader, found } = worker;
         room.resize(room_bytes as usize, 0);
         let first = range.start + task as u64 * each;
         let mut parts = Vec::new();
@@ -95,8 +100,8 @@ pub fn read(
         found.push((task, parts));
         Ok(())
     };
-    let workers = parallel::run(request.threads, tasks, make, task, |_| {})?;
-    let mut found: Vec<_> = workers.into_iter().flat_map(|(_, _, found)| found).collect();
+    let workers = parallel::run(request.threads, tasks, TaskReader::default, task, |_| {})?;
+    let mut found: Vec<_> = workers.into_iter().flat_map(|worker| worker.found).collect();
     found.sort_unstable_by_key(|&(task, _)| task);
     let mut all = Vec::new();
     found.iter().for_each(|(_, parts)| part::extend(&mut all, parts));

@@ -20,7 +20,7 @@ const MUTANTS: u64 = 400;
 /// CRC-32C bit by bit.
 fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (crc & 1) * 0x82F6_3B78)
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ ((crc & 1) * 0x82F6_3B78))
     })
 }
 

@@ -13,7 +13,8 @@ pub fn code(letter: u8) -> Base {
 
 /// The other strand.
 pub fn turned(text: &str) -> String {
-    text.bytes().rev().map(|base| char::from(b"TGCAN"[usize::from(code(base))])).collect()
+    let turn = |base: u8| if base == b'N' { base } else { b"TGCA"[usize::from(code(base))] };
+    text.bytes().rev().map(|base| char::from(turn(base))).collect()
 }
 
 pub fn write_reads(folder: &Path, reads: &[String]) {
