@@ -120,13 +120,11 @@ def of_work(run: Run, cause: str) -> float:
     return result.share(cause) / (1 - result.share(STARTING) - result.share(OTHERS))
 
 
-def first(run: Run) -> str:
+def first(run: Run, *but: str) -> str:
     """What cores lost most time to. Other tests may have them meanwhile: that is left out."""
     result = attributed(run)
-    return max(
-        (one for one in result.core_seconds if one not in (*WORK, STARTING, OTHERS)),
-        key=result.share,
-    )
+    left_out = (*WORK, STARTING, OTHERS, *but)
+    return max((one for one in result.core_seconds if one not in left_out), key=result.share)
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +211,8 @@ def test_tasks_of_which_one_is_far_longer_are_found(large: Path, tmp_path: Path)
     words = ["scan", str(folder), "--min-abs-score", "0.9", "--engine", "spark"]
     run = ran([*words, "--memory", "2GiB"], tmp_path / "answer")
     assert attributed(run).share(SKEW) > 0
-    assert first(run) == SKEW
+    # A JVM collects for long where other tests have the cores.
+    assert first(run, COLLECTION) == SKEW
     log = run.object("engine_log")
     # Of two cores one had nothing to do for most of the time of the other's task.
     assert (number(log["tail_seconds"]) or 0) > 0.3 * (number(log["task_seconds"]) or 1)
