@@ -178,16 +178,17 @@ def ran(words: list[str], answer: Path) -> Run:
 
 
 def test_a_small_heap_is_found(tmp_path: Path) -> None:
-    """New objects have 1 MiB of the heap: it is collected again and again."""
+    """New objects have 1 MiB of the heap instead of 400: it is collected again and again."""
     needs_spark("spark-scala")
     file = tmp_path / "rows.dat"
     make = ["data", "make", "tera", "--kind", "random", "--rows", "1000000", "-o", str(file)]
     assert call(make) == 0
     words = ["sort", str(file), "--engine", "spark-scala", "--memory", "2GiB"]
-    small = "spark.driver.extraJavaOptions=-XX:+UseSerialGC -Xmn1m"
+    young = {"none": "400m", "heap": "1m"}
+    option = "spark.driver.extraJavaOptions=-XX:+UseSerialGC -Xmn"
     runs = {
-        "none": ran(words, tmp_path / "none"),
-        "heap": ran([*words, "--engine-option", small], tmp_path / "heap"),
+        name: ran([*words, "--engine-option", f"{option}{size}"], tmp_path / name)
+        for name, size in young.items()
     }
     parts = {}
     for name, run in runs.items():
