@@ -24,7 +24,12 @@ import testbed_gluster
 import testbed_hdfs
 from testbed_service import TestbedError
 
-STUDIES = ("two-level-storage", "two-level-terasort", "two-level-kmeans", "two-level-scaling")
+STUDIES = (
+    "two-level-storage",
+    "two-level-terasort",
+    "two-level-iterations",
+    "two-level-scaling",
+)
 DATA_NODES = {1: "2GiB", 2: "2GiB", 4: "512MiB"}
 """How many there are, and the room that each has for the inputs and answers of the studies."""
 DATA_NODE_RATE = "100MB/s"
