@@ -51,10 +51,12 @@ pub fn run_on(
     let SortParams {} = context.parameters()?;
     let files = RecordFiles::open(&request.inputs)?;
     let plan = plan::plan(files.records(), request.threads, memory)?;
+    let bytes = files.records() * RECORD_BYTES as u64;
     let output = disk.create(ANSWER, &request.output.join(SORTED_FILE))?;
+    // Threads that lengthen a file at once make GlusterFS, in shards, tell a wrong length of it.
+    output.resize(bytes)?;
     let mut job = Job { context: &context, disk, files: &files, seconds: [0.0; 3] };
     let mut response = Response::default();
-    let bytes = files.records() * RECORD_BYTES as u64;
     progress.expect(files.records() * DIVIDED_BYTES);
     if plan.runs == 1 {
         progress.expect(2 * bytes);
