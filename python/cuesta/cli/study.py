@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -171,12 +170,13 @@ def _means(options: StudyOptions) -> Means:
 def _places(given: Iterable[str]) -> dict[str, str]:
     """URIs or folders by the names of their places. Errors: `InputError` for one that is twice."""
     from cuesta.errors import InputError
-    from cuesta.lab.study.model import REMOTE
+    from cuesta.lab.study.model import NAME, REMOTE
 
     found: dict[str, str] = {}
     for text in given:
-        named = re.fullmatch(r"([a-z0-9][a-z0-9.-]*)=(.+)", text)
-        place, uri = named.groups() if named else (REMOTE, text)
+        place, _, uri = text.partition("=")
+        if not uri or not NAME.fullmatch(place):
+            place, uri = REMOTE, text
         if place in found:
             raise InputError(f"--remote: there are two for {place}")
         found[place] = uri

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -14,7 +13,7 @@ from cuesta.data.make import KINDS
 from cuesta.data.registry import dataset
 from cuesta.errors import InputError
 from cuesta.lab.study.claims import check_claims
-from cuesta.lab.study.model import PLACE, REMOTE, Factor, Level, Study, StudyInput, Table, Without
+from cuesta.lab.study.model import NAME, REMOTE, Factor, Level, Study, StudyInput, Table, Without
 from cuesta.lab.study.settings import NAMES, overlaid
 from cuesta.units import parse_size
 
@@ -43,7 +42,6 @@ _FIELDS = frozenset(
 _SOURCES = ("make", "get", "path", "uri")
 _LEVEL_FIELDS = frozenset({"name", "title", "value"})
 _SMOKE_FIELDS = frozenset({"repeats", "minutes", "settings", "input", "factor"})
-_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
 def names() -> list[str]:
@@ -173,7 +171,7 @@ def _number(row: Table, name: str, default: float, least: float, most: float) ->
 
 def _name(row: Table) -> str:
     name = row.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InputError(f"name is {name!r}, give small letters, digits, dots and hyphens")
     return name
 
@@ -217,7 +215,7 @@ def _input(row: dict[str, Any]) -> StudyInput:
     source = _text(row, kind)
     options = {key: one for key, one in row.items() if key not in ("name", "at", "block", kind)}
     at = _text(row, "at") if "at" in row else None
-    if at is not None and not PLACE.fullmatch(at):
+    if at is not None and not NAME.fullmatch(at):
         raise InputError(f"at is {at!r}, give the name of a place, such as {REMOTE}")
     if kind == "get":
         dataset(source)

@@ -10,8 +10,8 @@ from typing import Any
 Table = Mapping[str, Any]
 """A table of the file, as it is written there."""
 
-PLACE = re.compile(r"[a-z0-9][a-z0-9.-]*")
-"""A name of a place apart from the machine's own disk, where inputs may lie."""
+NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
+"""Names in a study: of factors, levels and inputs, and of places where inputs may lie."""
 
 REMOTE = "remote"
 """The place that a URI is for which names none."""

@@ -10,7 +10,7 @@ from cuesta.engines import ENGINE_NAMES
 from cuesta.errors import InputError
 from cuesta.lab import machines
 from cuesta.lab.inputs import CACHE_AS_IS, CACHE_INPUT_DROPPED, CACHE_MACHINE_DROPPED
-from cuesta.lab.study.model import PLACE, REMOTE, Table
+from cuesta.lab.study.model import NAME, REMOTE, Table
 from cuesta.machine import cores_usable, memory_bytes
 from cuesta.units import parse_size
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
@@ -139,7 +139,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 def _place(whole: Table, name: str) -> str | None:
     value = whole.get(name, NONE)
-    if isinstance(value, str) and PLACE.fullmatch(value):
+    if isinstance(value, str) and NAME.fullmatch(value):
         return None if value == NONE else value
     raise InputError(f"{name} is {value!r}, give the name of a place, such as {REMOTE}, or {NONE}")
 
