@@ -48,7 +48,7 @@ pytestmark = pytest.mark.skipif(
         ("store_remote", 1),
         ("store_hadoop", 3),
         ("store_spark", 1),
-        ("study_gate", 2),
+        ("study_gate", 3),
         ("probe", 2),
     ],
 )

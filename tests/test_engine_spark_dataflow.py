@@ -13,6 +13,7 @@ pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
 from cuesta.cli.app import call
+from cuesta.engines.spark import executor
 from cuesta.errors import InputError
 from cuesta.report.records import to_run
 from cuesta.report.whatif import what_if
@@ -150,6 +151,18 @@ def test_what_python_computed_in_tasks_is_counted(kernels: str, tmp_path: Path) 
     # Of a query, not of an RDD, Spark says what starting Python took.
     assert ("python_start_seconds" in log) == (kernels == "native")
     assert log.get("python_start_seconds", 0) < log["task_seconds"]
+
+
+def test_a_worker_finds_the_threads_of_the_jvm_that_feed_it(spark: Any) -> None:
+    def found(_number: int) -> tuple[str, list[executor.Thread]]:
+        process = executor.jvm()
+        threads = executor.threads(process, executor.TASK_THREADS)
+        return Path(f"/proc/{process}/comm").read_text("ascii").strip(), list(threads.values())
+
+    name, threads = spark.sparkContext.parallelize([0], 1).map(found).first()
+    assert name == "java"
+    assert threads
+    assert all(one.ran > 0 and one.queued >= 0 for one in threads)
 
 
 def test_the_record_has_what_the_event_log_says(tmp_path: Path) -> None:

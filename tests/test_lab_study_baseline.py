@@ -7,6 +7,7 @@ import math
 import random
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from cuesta.cli.study_check import check_result
 from cuesta.errors import InputError, Regression
 from cuesta.lab.study import baseline as gate
 from cuesta.lab.study.shift import Demand, Drift, Shift, repeats_needed, scatter, unsteadiness
+from cuesta.lab.study.turns import Turns
 from harness import drawn as kit
 
 NOISES = {"log-normal": kit.log_normal, "skewed": kit.skewed, "spiked": kit.spiked}
@@ -162,6 +164,63 @@ def test_the_scatter_is_the_deviation_and_outliers_weigh_less() -> None:
 STEADY = [1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.01, 0.995, 1.005, 0.985]
 
 
+def test_of_pairs_the_test_is_that_of_the_published_tables() -> None:
+    # Of 8 pairs a sum of ranks of 31 or more has a chance of 0.0391, one of 36 of 1 / 256.
+    ones = [1.0] * 8
+    above = Turns(ones, [1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07, 1.08])
+    assert above.p_larger() == pytest.approx(1 / 256)
+    some = Turns(ones, [1.01, 1.02, 1.03, 1.04, 0.95, 1.06, 1.07, 1.08])
+    assert some.p_larger() == pytest.approx(0.0391, abs=5e-5)
+    assert some.p_smaller(1.0) > 0.95
+    assert some.interval(0.95)[0] < 1 < some.ratio < 1.05
+    assert Turns([1.0, 1.0], [2.0, 2.0]).interval(0.95) == (0.0, float("inf"))
+    assert Turns(ones, ones).p_larger() == Turns(ones, ones).p_smaller(1.0) == 1
+
+
+def drifting(source: random.Random, factor: float, repeats: int) -> tuple[Any, Any]:
+    """Two results by turns on a machine whose speed wanders by far more than a tenth."""
+    level, before, after = 0.0, [], []
+    for _ in range(repeats):
+        level += source.gauss(0, 0.1)
+        before.append(math.exp(level + source.gauss(0, 0.04)))
+        after.append(factor * math.exp(level + source.gauss(0, 0.04)))
+    return kit.result({"a": before}, turn=0), kit.result({"a": after}, turn=1)
+
+
+def test_by_turns_a_tenth_is_found_on_a_machine_that_drifts_by_more() -> None:
+    source = random.Random(6)
+    repeats = gate.pairs_for(0.04 * math.sqrt(2), 1)
+    false, missed, cleared, held = 0, 0, 0, 0
+    for _ in range(TRIALS):
+        false += bool(gate.check(*drifting(source, 1.0, repeats)).of(gate.SLOWER))
+        (slow,) = gate.check(*drifting(source, 1.1, repeats)).changes
+        assert slow.by_turns
+        missed += slow.verdict != gate.SLOWER
+        cleared += slow.verdict == gate.NO_SLOWER
+        held += slow.low <= 1.1 <= slow.high
+    assert false / TRIALS <= sure(0.05)
+    assert missed / TRIALS <= sure(0.05)
+    assert cleared / TRIALS <= sure(0.05)
+    assert 0.95 - (sure(0.05) - 0.05) <= held / TRIALS
+
+
+def test_few_turns_ask_for_as_many_as_are_needed() -> None:
+    source = random.Random(7)
+    (few,) = gate.check(*drifting(source, 1.0, 4)).changes
+    assert few.verdict == gate.TOO_FEW
+    assert few.needed is not None
+    assert few.needed > 4
+
+
+def test_runs_of_which_one_was_whole_before_the_other_began_are_not_by_turns() -> None:
+    before, after = (kit.result({"a": STEADY}, turn=turn) for turn in (0, 1))
+    assert gate.check(before, after).changes[0].by_turns
+    after["cells"][0]["started"] = [f"2027{one[4:]}" for one in after["cells"][0]["started"]]
+    assert not gate.check(before, after).changes[0].by_turns
+    del after["cells"][0]["started"]
+    assert not gate.check(before, after).changes[0].by_turns
+
+
 def test_answers_and_failures_are_told_before_times() -> None:
     before = kit.result({"a": STEADY, "b": STEADY, "c": STEADY, "d": STEADY})
     after = kit.result({"a": STEADY, "b": STEADY, "c": [1.3 * one for one in STEADY]})
@@ -183,7 +242,7 @@ def test_answers_and_failures_are_told_before_times() -> None:
         ({"machine": {"cpu": "other", "cores": 2, "cores_usable": 2}}, "another machine: cpu"),
     ],
 )
-def test_results_that_cannot_be_compared_are_refused(change: dict[str, object], told: str) -> None:
+def test_results_that_cannot_be_compared_are_refused(change: dict[str, Any], told: str) -> None:
     before = kit.result({"a": STEADY})
     with pytest.raises(InputError, match=told):
         gate.check(before, kit.result({"a": STEADY}, **change))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import random
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import median, stdev
+from tempfile import TemporaryDirectory
 
 from cuesta.lab.study import baseline as gate
 from cuesta.lab.study.shift import scatter
+from cuesta.lab.study.turns import Turns
 from harness import drawn, native
-from harness.data import Pairs, pairs_text
+from harness.data import Matrix, Pairs, Points, matrix_text, pairs_text, points_array
 from harness.drawn import Noise
 from harness.model import Answer, Case, Contestant, Sample, Share
 from harness.native import Job
@@ -40,9 +42,8 @@ NOISES: tuple[tuple[str, Callable[[float], Noise], float], ...] = (
     ("wandering, 3 %", drawn.wandering, 0.03),
 )
 COMBINATIONS = 12
-REPEATS_MAX = 40
+REPEATS_MAX = 100
 """Of a combination of real runs, however much they scatter."""
-GENES = (300, 500, 800)
 
 
 @dataclass
@@ -72,10 +73,10 @@ class Tally:
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """Each kind of noise, then real runs."""
+    """Each kind of noise, then real runs: of two versions by turns, and one after the other."""
     for name, noise, deviation in NOISES[: size.pick(1, len(NOISES))]:
         yield simulated(name, noise(deviation), size)
-    yield real(size)
+    yield from real(size)
 
 
 def simulated(name: str, noise: Noise, size: Size) -> Case:
@@ -98,65 +99,128 @@ def simulated(name: str, noise: Noise, size: Size) -> Case:
     return _case(f"simulated, {name}", how, work, ())
 
 
-def real(size: Size) -> Case:
-    """Scans in this process, one after the other as a study has them, one of them made slower.
+def real(size: Size) -> Iterator[Case]:
+    """Trials in this process; a baseline, the same once more, and one of them made slower.
 
-    Made slower by work of the processor that takes a tenth of the time that the scan took.
+    Made slower by work of the processor that takes a tenth of the time that the trial took. The
+    versions have turns in random order, and are held against each other by turns; and each, whole,
+    against the baseline of the time before, since when the machine has drifted.
     """
-    jobs = [
-        Job(
-            workload="scan",
-            inputs=(pairs_text(size.folder, Pairs(genes=genes)),),
-            parameters={"min_abs_score": 0.8},
-        )
-        for genes in GENES
-    ]
+    jobs = _jobs(size)
     trials = size.pick(3, 100)
-    paths = tuple(Path(path) for job in jobs for path in job.inputs)
+    source = random.Random("real")
 
-    def work(folder: Path) -> Sample:
-        tried = run(jobs, 12, folder)
-        scatters = [scatter(samples) for samples in tried.values()]
-        asked = gate.repeats_for(max(scatters), len(jobs)) or REPEATS_MAX
-        repeats = size.pick(6, min(REPEATS_MAX, asked))
-        runs = []
-        for _ in range(trials + 1):
-            runs.append((run(jobs, repeats, folder), run(jobs, repeats, folder, slower=str(0))))
-        tally, begun = Tally(), time.perf_counter()
-        for (before, slower), (after, _) in pairwise(runs):
-            first = drawn.result(before)
-            same, slow = (gate.check(first, drawn.result(one)) for one in (after, slower))
-            tally.add(same, slow, "0")
-        seconds = time.perf_counter() - begun
-        (folder / "drift").write_text(
-            f"real runs: scatter {min(scatters):.1%} to {max(scatters):.1%}, so {repeats} repeats; "
-            f"the ratio of two runs drifts by {drift([one for one, _ in runs]):.2%} beyond that"
+    @cache
+    def made() -> Real:
+        tried = turns(jobs, 20, source, 0)
+        scatters = [
+            Turns(tried.before[name], tried.same[name]).scatter for name in sorted(tried.before)
+        ]
+        asked = min(REPEATS_MAX, gate.pairs_for(max(scatters), len(jobs)))
+        repeats = size.pick(6, asked)
+        runs = [turns(jobs, repeats, source, number % len(jobs)) for number in range(trials + 1)]
+        return Real(scatters=scatters, repeats=repeats, runs=runs)
+
+    def by_turns(folder: Path) -> Sample:
+        found = made()
+        (folder / "remark").write_text(
+            f"real runs by turns: the ratio of two scatters by {min(found.scatters):.1%} to "
+            f"{max(found.scatters):.1%}, so {found.repeats} repeats"
         )
-        return _told(tally, folder, seconds)
+        return _gated([(one, one, (0, 1)) for one in found.runs[:-1]], folder)
 
-    how = f"{trials} pairs of runs of {len(jobs)} scans of {GENES[0]} to {GENES[-1]} genes"
-    return _case("real runs", how, work, paths)
+    def apart(folder: Path) -> Sample:
+        found = made()
+        drifts = drift([one.before for one in found.runs])
+        (folder / "remark").write_text(
+            f"real runs, one after the other: {found.repeats} repeats; the ratio of two runs "
+            f"drifts by {drifts:.2%} beyond what their scatter makes"
+        )
+        pairs = [(before, after, (None, None)) for before, after in pairwise(found.runs)]
+        return _gated(pairs, folder)
+
+    how = (
+        f"{trials} pairs of runs of {', '.join(job.workload for job in jobs)}, each slower in turn"
+    )
+    inputs = tuple(Path(path) for job in jobs for path in job.inputs)
+    yield _case("real runs by turns", how, by_turns, inputs)
+    yield _case("real runs, one after the other", how, apart, inputs)
 
 
-def run(
-    jobs: Sequence[Job], repeats: int, folder: Path, slower: str = ""
-) -> dict[str, list[float]]:
-    """Samples by combination, interleaved."""
-    found: dict[str, list[float]] = {str(index): [] for index in range(len(jobs))}
+def _jobs(size: Size) -> list[Job]:
+    """Of three workloads: one that reads, one that iterates, one that multiplies."""
+    folder = size.folder
+    matrix = matrix_text(folder, Matrix(genes=size.pick(100, 1000), samples=100))
+    points = points_array(folder, Points(rows=size.pick(2000, 50_000)))
+    pairs = pairs_text(folder, Pairs(genes=size.pick(100, 1000)))
+    pearson = {"method": "pearson", "min_abs_score": 0.95}
+    return [
+        Job(workload="scan", inputs=(pairs,), parameters={"min_abs_score": 0.8}),
+        Job(workload="kmeans", inputs=(points,), parameters={"clusters": 10, "iterations": 10}),
+        Job(workload="correlate", inputs=(matrix,), parameters=pearson),
+    ]
+
+
+@dataclass
+class Real:
+    """Runs of all versions, and how the ratios of two scatter."""
+
+    scatters: list[float]
+    repeats: int
+    runs: list[Versions]
+
+
+def _gated(
+    pairs: Sequence[tuple[Versions, Versions, tuple[int | None, int | None]]], folder: Path
+) -> Sample:
+    """What the gate says of each pair of runs."""
+    tally, begun = Tally(), time.perf_counter()
+    for before, after, (first, second) in pairs:
+        old = drawn.result(before.before, turn=first)
+        same, slow = (drawn.result(one, turn=second) for one in (after.same, after.slower))
+        tally.add(gate.check(old, same), gate.check(old, slow), after.which)
+    return _told(tally, folder, time.perf_counter() - begun)
+
+
+@dataclass
+class Versions:
+    """Samples by combination: of a baseline, the same, and with `which` of them made slower."""
+
+    which: str
+    before: dict[str, list[float]]
+    same: dict[str, list[float]]
+    slower: dict[str, list[float]]
+
+
+def turns(jobs: Sequence[Job], repeats: int, source: random.Random, which: int) -> Versions:
+    """So many repeats of each version by turns; one job of the slower one is slower.
+
+    One alone: what comes after a job that leaves a core idle for a while is faster.
+    """
+    every = [str(index) for index in range(len(jobs))]
+    found = Versions(
+        which=str(which),
+        before={name: [] for name in every},
+        same={name: [] for name in every},
+        slower={name: [] for name in every},
+    )
+    versions = [(found.before, 0.0), (found.same, 0.0), (found.slower, SLOW_DOWN)]
     for _ in range(repeats):
-        for index, job in enumerate(jobs):
-            place = folder / "scan"
-            place.mkdir()
-            begun = time.perf_counter()
-            native.run(job, place)
-            seconds = time.perf_counter() - begun
-            if str(index) == slower:
-                while time.perf_counter() - begun < (1 + SLOW_DOWN) * seconds:
-                    pass
-                seconds = time.perf_counter() - begun
-            found[str(index)].append(seconds)
-            shutil.rmtree(place)
+        for samples, more in source.sample(versions, len(versions)):
+            for index, job in enumerate(jobs):
+                samples[str(index)].append(timed(job, more * (index == which)))
     return found
+
+
+def timed(job: Job, more: float) -> float:
+    """Seconds of a run, made slower by a part of itself."""
+    with TemporaryDirectory() as folder:
+        begun = time.perf_counter()
+        native.run(job, Path(folder))
+        seconds = time.perf_counter() - begun
+        while time.perf_counter() - begun < (1 + more) * seconds:
+            pass
+        return time.perf_counter() - begun
 
 
 def drift(runs: Sequence[dict[str, list[float]]]) -> float:
@@ -185,7 +249,7 @@ def _case(name: str, how: str, work: Callable[[Path], Sample], inputs: tuple[Pat
         work=work,
         answer=lambda folder: Answer(digest=(folder / "times").read_text(), rows=1),
         repeats_max=1,
-        remark=(lambda folder: (folder / "drift").read_text()) if inputs else None,
+        remark=(lambda folder: (folder / "remark").read_text()) if inputs else None,
     )
     return Case(
         name=name, contestants=(contestant,), bars=BARS, amount=1, unit="gates", inputs=inputs

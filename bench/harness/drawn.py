@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 DRIFT_OF_A_RUN = 0.007
@@ -14,8 +15,13 @@ Noise = Callable[[random.Random, int], list[float]]
 """Repeats of a run about 1, so many."""
 
 
-def result(samples: Mapping[str, Sequence[float]], **more: object) -> dict[str, Any]:
-    """A result with a combination a name, whose `work` took these seconds."""
+def result(
+    samples: Mapping[str, Sequence[float]], *, turn: int | None = None, **more: Any
+) -> dict[str, Any]:
+    """A result with a combination a name, whose `work` took these seconds.
+
+    Two whose `turn` is 0 and 1 were run by turns.
+    """
     return {
         "schema": "cuesta.study/2",
         "name": "drawn",
@@ -30,11 +36,19 @@ def result(samples: Mapping[str, Sequence[float]], **more: object) -> dict[str, 
                 "left_out": None,
                 "failed": [],
                 "measures": {"work": list(seconds)},
+                "started": [] if turn is None else _started(len(seconds), turn),
             }
             for name, seconds in samples.items()
         ],
         **more,
     }
+
+
+def _started(repeats: int, turn: int) -> list[str]:
+    """Two results a minute."""
+    first = datetime(2026, 1, 1, tzinfo=UTC)
+    times = [first + timedelta(seconds=60 * repeat + 30 * turn) for repeat in range(repeats)]
+    return [f"{one:%Y-%m-%dT%H:%M:%SZ}" for one in times]
 
 
 def log_normal(deviation: float) -> Noise:

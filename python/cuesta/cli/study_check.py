@@ -87,6 +87,7 @@ def _table(found: Gate) -> str:
             line += (
                 f": {found.measure} {written(one.before)} to {written(one.after)}, "
                 f"{_times(one)}, {one.repeats[0]} and {one.repeats[1]} repeats"
+                f"{' by turns' * one.by_turns}"
             )
         rows.append(line)
     return "\n".join(rows)
@@ -116,7 +117,10 @@ def _others(count: int) -> str:
 def _remedy(found: Gate) -> str:
     needed = found.needed
     if needed is None:
-        return "this machine drifts too much for any number of repeats"
+        return (
+            "this machine drifts too much for any number of repeats, unless those of the baseline "
+            "and of this one are run by turns"
+        )
     return f"run it, and its baseline, with --repeat {needed}"
 
 

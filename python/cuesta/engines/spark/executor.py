@@ -12,13 +12,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark import Accumulator
 
 T = TypeVar("T")
+
+TASK_THREADS = "Executor task l"
+"""What the kernel keeps of the name that Spark gives threads with tasks."""
+_ANCESTORS_MAX = 3
 
 Tally = dict[tuple[str, int], int]
 """By phase and number of the task: bytes that are done. What ran twice counts once."""
@@ -48,7 +52,8 @@ class Spent:
     cpu
         Seconds of processors.
     queued
-        Seconds that they were ready for a core and had none.
+        Seconds that they, or the threads of the JVM that feed them, were ready for a core and had
+        none.
     blocked
         Seconds of kernels, which read and write files, in neither.
     """
@@ -75,19 +80,67 @@ def counted(
     spent: Spent, function: Callable[[Iterable[Any]], Iterator[T]], rows: Iterable[Any]
 ) -> Iterator[T]:
     """What a function makes of the rows of a task. A Python worker has one task at a time."""
-    cpu, queued = time.process_time(), _queued_seconds()
+    cpu, queued, feeding = time.process_time(), _queued_seconds(), _Feeding()
     yield from function(rows)
     spent.cpu.add(time.process_time() - cpu)
-    spent.queued.add(max(0.0, _queued_seconds() - queued))
+    spent.queued.add(max(0.0, _queued_seconds() - queued) + feeding.queued_seconds())
 
 
 def _queued_seconds() -> float:
     """What the threads of this process waited for a core; 0 where the kernel does not say."""
-    seconds = 0.0
-    for file in Path("/proc/self/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            seconds += int(file.read_text("ascii").split()[1]) / 1e9
-    return seconds
+    return sum(one.queued for one in threads("self").values())
+
+
+class _Feeding:
+    """The threads of the JVM that have tasks, from now on: each feeds a worker like this one.
+
+    Which of them feeds this worker can't be known, so that a task counts their mean.
+    """
+
+    def __init__(self) -> None:
+        self._process = jvm()
+        self._before = self._now()
+
+    def queued_seconds(self) -> float:
+        """What one of them waited for a core since; 0 where the kernel does not say."""
+        none = Thread(ran=0.0, queued=0.0)
+        spent = [(self._before.get(name, none), now) for name, now in self._now().items()]
+        queued = [now.queued - before.queued for before, now in spent if now.ran > before.ran]
+        return sum(queued) / len(queued) if queued else 0.0
+
+    def _now(self) -> dict[str, Thread]:
+        return threads(self._process, TASK_THREADS) if self._process else {}
+
+
+class Thread(NamedTuple):
+    """Seconds that a thread had a core, and that it was ready for one and had none."""
+
+    ran: float
+    queued: float
+
+
+def threads(process: str, named: str = "") -> dict[str, Thread]:
+    """By its number each thread of a process whose name begins so."""
+    found = {}
+    for folder in Path("/proc", process, "task").glob("*"):
+        with contextlib.suppress(OSError, ValueError):
+            if named and not (folder / "comm").read_text("utf-8").startswith(named):
+                continue
+            ran, queued, _ = (folder / "schedstat").read_text("ascii").split()
+            found[folder.name] = Thread(ran=int(ran) / 1e9, queued=int(queued) / 1e9)
+    return found
+
+
+def jvm() -> str:
+    """The process that started this worker, or the daemon that did; "" where that is not a JVM."""
+    process = os.getppid()
+    for _ in range(_ANCESTORS_MAX):
+        with contextlib.suppress(OSError, ValueError):
+            name, rest = Path(f"/proc/{process}/stat").read_text("utf-8").rsplit(")", 1)
+            if name.endswith("(java"):
+                return str(process)
+            process = int(rest.split()[1])
+    return ""
 
 
 def version() -> str:

@@ -3,7 +3,8 @@
 `check` holds two results against each other, combination by combination, by `shift`. Whatever is
 called slower is so with at most `alarms` chance of a false alarm over the whole gate (Holm, 1979).
 What is called no slower could have become slower by `factor` with at most `missed` chance. The rest
-has too few repeats to tell, and the gate says how many it needs.
+has too few repeats to tell, and the gate says how many it needs. Where the repeats of both results
+were run by turns, the drift of the machine is in both: they are compared pair by pair, by `turns`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 from cuesta.errors import InputError
 from cuesta.lab.study.shift import Demand, Drift, Shift, repeats_needed, scatter, unsteadiness
+from cuesta.lab.study.turns import Turns, pairs_needed
 
 DRIFT = 0.0125
 """Of a machine between two runs, on logarithms; `bench/run.py study_gate` measures it."""
@@ -63,9 +65,12 @@ class Change:
     before, after
         Medians; 0 without samples.
     ratio, low, high
-        After over before, and its interval, on a machine that drifts as `drift_of` says.
+        After over before, and its interval; unless by turns on a machine that drifts as `drift_of`
+        says.
     repeats
         Samples before and after.
+    by_turns
+        Whether each repeat of one result was run between two of the other.
     needed
         Repeats of each result that the gate needs; None where none would do.
     """
@@ -78,6 +83,7 @@ class Change:
     low: float = 0.0
     high: float = float("inf")
     repeats: tuple[int, int] = (0, 0)
+    by_turns: bool = False
     needed: int | None = None
 
 
@@ -129,9 +135,13 @@ def check(baseline: Result, result: Result, measure: str = "work") -> Gate:
 def repeats_for(deviation: float, combinations: int, drift: Drift | None = None) -> int | None:
     """Repeats that the gate needs where they scatter by `deviation`; None where none would do."""
     drifts = drift or Drift(deviation=max(DRIFT, DRIFT_PART * deviation))
-    demand = replace(DEMAND, alarms=DEMAND.alarms / combinations, missed=MISSED_PLANNED)
-    found = repeats_needed(deviation, drifts, demand)
+    found = repeats_needed(deviation, drifts, _planned(combinations))
     return None if found is None else max(REPEATS_MIN, found)
+
+
+def pairs_for(deviation: float, combinations: int) -> int:
+    """Repeats by turns that the gate needs where their ratios scatter by `deviation`."""
+    return max(REPEATS_MIN, pairs_needed(deviation, _planned(combinations)))
 
 
 def drift_of(samples: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
@@ -141,6 +151,10 @@ def drift_of(samples: Sequence[tuple[Sequence[float], Sequence[float]]]) -> floa
     waves = unsteadiness([[one[which] for one in samples] for which in (0, 1)])
     steady = max(DRIFT, DRIFT_PART * median([_scatter(*one) for one in samples]))
     return math.hypot(steady, waves)
+
+
+def _planned(combinations: int) -> Demand:
+    return replace(DEMAND, alarms=DEMAND.alarms / combinations, missed=MISSED_PLANNED)
 
 
 def _refuse(baseline: Result, result: Result, measure: str) -> None:
@@ -182,30 +196,72 @@ def _unmeasured(old: Result, new: Result | None, measure: str) -> str | None:
 
 def _compared(pairs: Sequence[tuple[Result, Result]], measure: str) -> list[Change]:
     """Verdicts of all that were measured twice, together."""
-    samples = [(_samples(old, measure), _samples(new, measure)) for old, new in pairs]
-    drift = Drift(deviation=drift_of(samples))
-    shifts = [Shift(before, after, drift) for before, after in samples]
+    samples = [_samples_of(old, new, measure) for old, new in pairs]
+    apart = [(one.before, one.after) for one in samples if not one.by_turns]
+    drift = Drift(deviation=drift_of(apart))
+    shifts = [_shift(one, drift) for one in samples]
     slower = _holm([one.p_larger() for one in shifts], DEMAND.alarms)
     found = []
-    for index, shift in enumerate(shifts):
-        before, after = samples[index]
-        enough = min(len(before), len(after)) >= REPEATS_MIN
+    for index, (own, shift) in enumerate(zip(samples, shifts, strict=True)):
+        enough = min(len(own.before), len(own.after)) >= REPEATS_MIN
         cleared = enough and shift.p_smaller(DEMAND.factor) <= DEMAND.missed
         low, high = shift.interval(CONFIDENCE)
         found.append(
             Change(
                 levels=pairs[index][0]["levels"],
                 verdict=SLOWER if index in slower else NO_SLOWER if cleared else TOO_FEW,
-                before=median(before),
-                after=median(after),
+                before=median(own.before),
+                after=median(own.after),
                 ratio=shift.ratio,
                 low=low,
                 high=high,
-                repeats=(len(before), len(after)),
-                needed=repeats_for(_scatter(before, after), len(pairs), drift),
+                repeats=(len(own.before), len(own.after)),
+                by_turns=own.by_turns,
+                needed=(
+                    pairs_for(_at_least_guessed(shift.scatter, 2 * len(own.before)), len(pairs))
+                    if isinstance(shift, Turns)
+                    else repeats_for(_scatter(own.before, own.after), len(pairs), drift)
+                ),
             )
         )
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Samples:
+    """Of one combination in two results; run by turns, those of a pair have the same place."""
+
+    before: Sequence[float]
+    after: Sequence[float]
+    by_turns: bool
+
+
+def _samples_of(old: Result, new: Result, measure: str) -> _Samples:
+    before, after = (one["measures"][measure] for one in (old, new))
+    pairs = [pair for pair in zip(before, after, strict=False) if min(pair) > 0]
+    if pairs and _is_by_turns(old.get("started") or (), new.get("started") or ()):
+        return _Samples(
+            before=[one for one, _ in pairs], after=[one for _, one in pairs], by_turns=True
+        )
+    return _Samples(before=_samples(old, measure), after=_samples(new, measure), by_turns=False)
+
+
+def _is_by_turns(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether no repeat of either result began after the next one of the other.
+
+    Times are of ISO 8601 in UTC, in whose order their letters are.
+    """
+    turns = min(len(before), len(after))
+    return turns > 1 and all(
+        before[index] <= after[index + 1] and after[index] <= before[index + 1]
+        for index in range(turns - 1)
+    )
+
+
+def _shift(samples: _Samples, drift: Drift) -> Shift | Turns:
+    if samples.by_turns:
+        return Turns(samples.before, samples.after)
+    return Shift(samples.before, samples.after, drift)
 
 
 def _holm(p_values: Sequence[float], alarms: float) -> set[int]:
@@ -224,8 +280,11 @@ def _scatter(before: Sequence[float], after: Sequence[float]) -> float:
     weighed = [(len(one) - 1, scatter(one)) for one in (before, after)]
     total = sum(weight for weight, _ in weighed)
     found = sum(weight * value for weight, value in weighed) / total if total else 0.0
-    few = len(before) + len(after) < SCATTER_REPEATS
-    return max(found, SCATTER_GUESSED) if few else found
+    return _at_least_guessed(found, len(before) + len(after))
+
+
+def _at_least_guessed(scattered: float, repeats: int) -> float:
+    return max(scattered, SCATTER_GUESSED) if repeats < SCATTER_REPEATS else scattered
 
 
 def _samples(cell: Result, measure: str) -> list[float]:

@@ -29,6 +29,7 @@ class Found:
     combination: Combination
     left_out: str | None = None
     runs: list[str] = field(default_factory=list)
+    started: list[str] = field(default_factory=list)
     digest: str | None = None
     failed: list[dict[str, Any]] = field(default_factory=list)
     measures: dict[str, list[float]] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Found:
             raise VerificationError(f"{place} has another answer than the run before: {digest}")
         self.digest = digest
         self.runs.append(place)
+        self.started.append(record["started"])
         for name, value in measured.items():
             # A measure that a run lacks, such as a phase that was not needed, took nothing.
             samples = self.measures.setdefault(name, [0.0] * (len(self.runs) - 1))
@@ -64,6 +66,7 @@ def to_result(study: Study, found: list[Found], **more: object) -> Result:
             {
                 "levels": dict(one.combination.levels),
                 "runs": one.runs,
+                "started": one.started,
                 "digest": one.digest,
                 "left_out": one.left_out,
                 "failed": one.failed,

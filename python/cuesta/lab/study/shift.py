@@ -80,8 +80,11 @@ class Shift:
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Where the true ratio lies; from 0 or to infinity where the samples are too few."""
-        part = (1 - confidence) / 2
-        return self._bound(self.p_larger, part, 0.0), self._bound(self.p_smaller, part, math.inf)
+        part, reach = (1 - confidence) / 2, 1.0 + 10 * self._drift.deviation
+        return (
+            bound(self.p_larger, part, self._differences, endless=0.0, reach=reach),
+            bound(self.p_smaller, part, self._differences, endless=math.inf, reach=reach),
+        )
 
     def _shifts(self, factor: float) -> list[float]:
         return [math.log(factor) + one for one in self._drift.values]
@@ -89,17 +92,27 @@ class Shift:
     def _mean_tail(self, ordered: Sequence[int]) -> float:
         return sum(map(_tail(self._before, self._after), ordered)) / len(ordered)
 
-    def _bound(self, p_value: _PValue, part: float, endless: float) -> float:
-        """The factor at which `p_value`, which rises or falls with it, passes through `part`."""
-        reach = 1.0 + 10 * self._drift.deviation
-        far = self._differences[0 if endless == 0 else -1] + (-reach if endless == 0 else reach)
-        near = median(self._differences)
-        if p_value(math.exp(far)) > part:
-            return endless
-        for _ in range(BISECTIONS):
-            middle = (far + near) / 2
-            far, near = (far, middle) if p_value(math.exp(middle)) > part else (middle, near)
-        return math.exp(far)
+
+def bound(
+    p_value: _PValue,
+    part: float,
+    differences: Sequence[float],
+    *,
+    endless: float,
+    reach: float = 1.0,
+) -> float:
+    """The factor at which `p_value`, which rises or falls with it, passes through `part`.
+
+    `differences` are logarithms in order; where none is so far away, the bound is `endless`.
+    """
+    far = differences[0 if endless == 0 else -1] + (-reach if endless == 0 else reach)
+    near = median(differences)
+    if p_value(math.exp(far)) > part:
+        return endless
+    for _ in range(BISECTIONS):
+        middle = (far + near) / 2
+        far, near = (far, middle) if p_value(math.exp(middle)) > part else (middle, near)
+    return math.exp(far)
 
 
 def scatter(samples: Sequence[float]) -> float:
@@ -167,12 +180,16 @@ class Demand:
     alarms: float
 
 
-def repeats_needed(deviation: float, drift: Drift, demand: Demand) -> int | None:
-    """Repeats of each run that a scatter of `deviation` needs; None where it drifts too much."""
-    room = math.log(demand.factor) / -(
+def room(demand: Demand) -> float:
+    """The deviation of an estimate of the logarithm of a ratio at which a demand is just met."""
+    return -math.log(demand.factor) / (
         _NORMAL.inv_cdf(demand.alarms) + _NORMAL.inv_cdf(demand.missed)
     )
-    left = room * room - drift.deviation**2
+
+
+def repeats_needed(deviation: float, drift: Drift, demand: Demand) -> int | None:
+    """Repeats of each run that a scatter of `deviation` needs; None where it drifts too much."""
+    left = room(demand) ** 2 - drift.deviation**2
     if left <= 0:
         return None
     needed = max(2, math.ceil(2 * SPREAD_OF_RANKS * deviation**2 / left))
