@@ -12,6 +12,8 @@ import pytest
 pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
+from pyspark.sql import SparkSession
+
 from cuesta.cli.app import call
 from cuesta.engines.spark import executor
 from cuesta.errors import InputError
@@ -153,13 +155,15 @@ def test_what_python_computed_in_tasks_is_counted(kernels: str, tmp_path: Path) 
     assert log.get("python_start_seconds", 0) < log["task_seconds"]
 
 
-def test_a_worker_finds_the_threads_of_the_jvm_that_feed_it(spark: Any) -> None:
+def test_a_worker_finds_the_threads_of_the_jvm_that_feed_it(tmp_path: Path) -> None:
     def found(_number: int) -> tuple[str, list[executor.Thread]]:
         process = executor.jvm()
         threads = executor.threads(process, executor.TASK_THREADS)
         return Path(f"/proc/{process}/comm").read_text("ascii").strip(), list(threads.values())
 
-    name, threads = spark.sparkContext.parallelize([0], 1).map(found).first()
+    run(trial("dataflow", [], SMALL), tmp_path)
+    context = SparkSession.active().sparkContext
+    name, threads = context.parallelize([0], 1).map(found).first()
     assert name == "java"
     assert threads
     assert all(one.ran > 0 and one.queued >= 0 for one in threads)

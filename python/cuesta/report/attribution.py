@@ -207,15 +207,15 @@ def _of_tasks(run: Run) -> Attribution | None:
         cause: sum(number(log.get(name)) or 0.0 for name in names)
         for cause, names in (_LOGGED_COMPUTING | _LOGGED_IDLE).items()
     }
-    inside = sum(logged[cause] for cause in (COLLECTION, SERIALIZATION))
-    outside = sum(logged[cause] for cause in (NETWORK, SCHEDULER))
-    unseen = max(0.0, tasks - outside - max(inside, processors))
+    # Spark counts the processor time of what a task runs, and neither before nor after it.
+    outside = sum(logged[cause] for cause in (NETWORK, SCHEDULER, SERIALIZATION))
+    unseen = max(0.0, tasks - outside - max(logged[COLLECTION], processors))
     stage_slots = slots(run, cores)
     skew = logged[SKEW] + stage_slots.few_seconds
     wanted = {
         STARTING: start * cores,
         **{cause: seconds for cause, seconds in logged.items() if cause != SKEW},
-        COMPUTING: processors - inside,
+        COMPUTING: processors - logged[COLLECTION],
         UNSEEN: unseen,
         SKEW: skew,
         LEADER: cores * stage_slots.between_seconds,
