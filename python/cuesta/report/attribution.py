@@ -207,7 +207,7 @@ def _of_tasks(run: Run) -> Attribution | None:
         cause: sum(number(log.get(name)) or 0.0 for name in names)
         for cause, names in (_LOGGED_COMPUTING | _LOGGED_IDLE).items()
     }
-    # Spark counts the processor time of what a task runs, and neither before nor after it.
+    # Processor time is of what a task runs, neither of what comes before it nor after.
     outside = sum(logged[cause] for cause in (NETWORK, SCHEDULER, SERIALIZATION))
     unseen = max(0.0, tasks - outside - max(logged[COLLECTION], processors))
     stage_slots = slots(run, cores)
