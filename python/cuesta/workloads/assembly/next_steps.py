@@ -252,7 +252,8 @@ def _repeats(answer: Files, parameters: Mapping[str, object], ends: Ends) -> Ste
     if copies:
         why += f" The longest of these has {n.plural(max(copies), 'base')}."
     if parameters.get("kmer_sizes") not in (None, "auto") and len(answer.stats["levels"]) == 1:
-        return "Use longer k-mers", f"{why} Without `-k` several sizes are used, up to the reads'."
+        longest = "Without -k several sizes are used, up to the length of the reads."
+        return "Use longer k-mers", f"{why} {longest}"
     paired = parameters.get("pairs") or parameters.get("interleaved")
     pairs = "pairs that are further apart" if paired else "pairs"
     longer = "Reads longer than that" if copies else "Longer reads"
