@@ -11,6 +11,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TASK_THREADS = "Executor task l"
+_TASK_THREADS = "Executor task l"
 """What the kernel keeps of the name that Spark gives threads with tasks."""
 _ANCESTORS_MAX = 3
 
@@ -88,49 +89,60 @@ def counted(
 
 def _queued_seconds() -> float:
     """What the threads of this process waited for a core; 0 where the kernel does not say."""
-    return sum(one.queued for one in threads("self").values())
+    return sum(spent.queued for one in _threads("self") if (spent := _spent(one)))
 
 
 class _Feeding:
-    """The threads of the JVM that have tasks, from now on: each feeds a worker like this one.
+    """The threads of the JVM that have tasks by now: each feeds a worker like this one.
 
     Which of them feeds this worker can't be known, so that a task counts their mean.
     """
 
     def __init__(self) -> None:
-        self._process = jvm()
-        self._before = self._now()
+        folders = feeding(int(time.monotonic()))
+        self._before = {folder: spent for folder in folders if (spent := _spent(folder))}
 
     def queued_seconds(self) -> float:
         """What one of them waited for a core since; 0 where the kernel does not say."""
-        none = Thread(ran=0.0, queued=0.0)
-        spent = [(self._before.get(name, none), now) for name, now in self._now().items()]
-        queued = [now.queued - before.queued for before, now in spent if now.ran > before.ran]
+        queued = []
+        for folder, before in self._before.items():
+            now = _spent(folder)
+            if now and now.ran > before.ran:
+                queued.append(now.queued - before.queued)
         return sum(queued) / len(queued) if queued else 0.0
 
-    def _now(self) -> dict[str, Thread]:
-        return threads(self._process, TASK_THREADS) if self._process else {}
 
-
-class Thread(NamedTuple):
+class _Thread(NamedTuple):
     """Seconds that a thread had a core, and that it was ready for one and had none."""
 
     ran: float
     queued: float
 
 
-def threads(process: str, named: str = "") -> dict[str, Thread]:
-    """By its number each thread of a process whose name begins so."""
-    found = {}
-    for folder in Path("/proc", process, "task").glob("*"):
-        with contextlib.suppress(OSError, ValueError):
-            if named and not (folder / "comm").read_text("utf-8").startswith(named):
-                continue
-            ran, queued, _ = (folder / "schedstat").read_text("ascii").split()
-            found[folder.name] = Thread(ran=int(ran) / 1e9, queued=int(queued) / 1e9)
+def _threads(process: str) -> list[Path]:
+    return list(Path("/proc", process, "task").glob("*"))
+
+
+@lru_cache(maxsize=1)
+def feeding(_second: int) -> list[Path]:
+    """The threads of the JVM that have tasks. To find them takes 2 ms: once a second is enough."""
+    found = []
+    for folder in _threads(jvm()) if jvm() else ():
+        with contextlib.suppress(OSError):
+            if (folder / "comm").read_text("utf-8").startswith(_TASK_THREADS):
+                found.append(folder)
     return found
 
 
+def _spent(folder: Path) -> _Thread | None:
+    """Of a thread, or None: it has ended, or the kernel does not say."""
+    with contextlib.suppress(OSError, ValueError):
+        ran, queued, _ = (folder / "schedstat").read_text("ascii").split()
+        return _Thread(ran=int(ran) / 1e9, queued=int(queued) / 1e9)
+    return None
+
+
+@cache
 def jvm() -> str:
     """The process that started this worker, or the daemon that did; "" where that is not a JVM."""
     process = os.getppid()
