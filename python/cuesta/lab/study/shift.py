@@ -80,11 +80,8 @@ class Shift:
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Where the true ratio lies; from 0 or to infinity where the samples are too few."""
-        part, reach = (1 - confidence) / 2, 1.0 + 10 * self._drift.deviation
-        return (
-            bound(self.p_larger, part, self._differences, endless=0.0, reach=reach),
-            bound(self.p_smaller, part, self._differences, endless=math.inf, reach=reach),
-        )
+        reach = 1.0 + 10 * self._drift.deviation
+        return interval(self.p_larger, self.p_smaller, self._differences, confidence, reach)
 
     def _shifts(self, factor: float) -> list[float]:
         return [math.log(factor) + one for one in self._drift.values]
@@ -93,26 +90,27 @@ class Shift:
         return sum(map(_tail(self._before, self._after), ordered)) / len(ordered)
 
 
-def bound(
-    p_value: _PValue,
-    part: float,
+def interval(
+    p_larger: _PValue,
+    p_smaller: _PValue,
     differences: Sequence[float],
-    *,
-    endless: float,
+    confidence: float,
     reach: float = 1.0,
-) -> float:
-    """The factor at which `p_value`, which rises or falls with it, passes through `part`.
+) -> tuple[float, float]:
+    """Between which factors neither is too improbable; `differences` are logarithms in order."""
 
-    `differences` are logarithms in order; where none is so far away, the bound is `endless`.
-    """
-    far = differences[0 if endless == 0 else -1] + (-reach if endless == 0 else reach)
-    near = median(differences)
-    if p_value(math.exp(far)) > part:
-        return endless
-    for _ in range(BISECTIONS):
-        middle = (far + near) / 2
-        far, near = (far, middle) if p_value(math.exp(middle)) > part else (middle, near)
-    return math.exp(far)
+    def bound(p_value: _PValue, far: float, endless: float) -> float:
+        near = median(differences)
+        if p_value(math.exp(far)) > part:
+            return endless
+        for _ in range(BISECTIONS):
+            middle = (far + near) / 2
+            far, near = (far, middle) if p_value(math.exp(middle)) > part else (middle, near)
+        return math.exp(far)
+
+    part = (1 - confidence) / 2
+    low = bound(p_larger, differences[0] - reach, 0.0)
+    return low, bound(p_smaller, differences[-1] + reach, math.inf)
 
 
 def scatter(samples: Sequence[float]) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import median
 
-from cuesta.lab.study.shift import SLACK, SPREAD_OF_RANKS, Demand, bound, room, scatter
+from cuesta.lab.study.shift import SLACK, SPREAD_OF_RANKS, Demand, interval, room, scatter
 
 
 class Turns:
@@ -46,11 +46,7 @@ class Turns:
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Where the true ratio lies; from 0 or to infinity where the pairs are too few."""
-        part = (1 - confidence) / 2
-        return (
-            bound(self.p_larger, part, self._means, endless=0.0),
-            bound(self.p_smaller, part, self._means, endless=math.inf),
-        )
+        return interval(self.p_larger, self.p_smaller, self._means, confidence)
 
 
 def pairs_needed(deviation: float, demand: Demand) -> int:
