@@ -48,6 +48,7 @@ BENCHES = (
     "store_misses",
     "store_working_sets",
     "store_model",
+    "two_level",
     "store_life",
     "store_workloads",
     "store_peers",

@@ -42,6 +42,7 @@ pytestmark = pytest.mark.skipif(
         ("store_misses", 8),
         ("store_working_sets", 14),
         ("store_model", 1),
+        ("two_level", 2),
         ("store_life", 4),
         ("store_workloads", 2),
         ("store_peers", 2),
