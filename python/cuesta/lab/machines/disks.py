@@ -28,8 +28,10 @@ MISS_MAX = 0.3
 PROBE_SECONDS = 0.5
 PROBE_BYTES_MIN = 4 << 20
 PROBE_BYTES_MAX = 64 << 20
-PROBES_MAX = 3
-"""How often a rate is measured before it counts as missed: others may use the machine too."""
+PROBES_MAX = 12
+"""How often a rate is measured before it counts as missed. Others may use the machine too, and the
+kernel lets writers wait by what a device took of late: a loop device that was slow is slow for
+seconds, whatever it may write now."""
 
 FOLDER = "folder"
 LOOP = "loop"
