@@ -59,6 +59,7 @@ BENCHES = (
     "probe",
     "predictions",
     "advise_choices",
+    "study_tune",
 )
 THREADS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 REPEATS_SMOKE = 2

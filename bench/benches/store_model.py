@@ -19,8 +19,8 @@ from harness.stores import Reader, RunningStore
 
 QUARTERS = range(5)
 RATE = 400_000_000
-"""Bytes a second that the disk is held to, as a data node's of the paper's section 5.4. The equation
-knows one rate: what holds the disk has to be slower than whatever else a pass of it waits for."""
+"""Bytes a second that the disk is held to, as a data node's of section 5.4. The equation knows one
+rate of it: what holds it has to be slower than whatever else a pass waits for."""
 WITHIN = 0.9
 """As near the prediction must be: neither is faster than the other by more."""
 

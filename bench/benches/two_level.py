@@ -225,12 +225,10 @@ def case(work: Work, measured: Measured, where: str) -> Case:
     ours, equations = [], []
     for quarter in QUARTERS:
         name, predicted = _names(quarter)
-        ours.append(
-            _recorded(name, f"{where}; phase {work.phase}", measured.of(work, quarter), work)
-        )
+        ours.append(_recorded(name, f"{where}; phase {work.phase}", measured.of(work, quarter)))
         if quarter != EVERYTHING and not (work is READS and quarter == NOTHING):
             seconds = measured.predicted(work, quarter)
-            equations.append(_recorded(predicted, _equation(work), seconds, work))
+            equations.append(_recorded(predicted, _equation(work), seconds))
     known = {one.name for one in equations}
     pairs = [names for names in map(_names, QUARTERS) if names[1] in known]
     return Case(
@@ -261,7 +259,7 @@ def _names(quarter: int = NOTHING) -> tuple[str, str]:
     return f"{quarter / 4:g} in memory", f"predicted, {quarter / 4:g}"
 
 
-def _recorded(name: str, how: str, seconds: Sequence[float], work: Work) -> Contestant:
+def _recorded(name: str, how: str, seconds: Sequence[float]) -> Contestant:
     samples = tuple(Sample(seconds=one) for one in seconds)
     return Contestant(name=name, how=how, recorded=Recorded(samples=samples))
 

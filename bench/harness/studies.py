@@ -63,16 +63,7 @@ def run(folder: Path, question: str, trials: Sequence[Trial], repeats: int) -> R
 
     Errors: `RuntimeError` with what the command said, where an answer is wrong or a trial fails.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    file = folder / "study.toml"
-    file.write_text(text(question, trials, repeats))
-    words = [sys.executable, "-m", "cuesta", "study", "run", str(file), "-o", str(folder)]
-    done = subprocess.run(
-        words, capture_output=True, text=True, check=False, env=os.environ | {"NO_COLOR": "1"}
-    )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(words)}: code {done.returncode}: {done.stderr.strip()}")
+    _study("run", folder, text(question, trials, repeats))
     found = json.loads((folder / "study.json").read_text())
     cells = {one["levels"][FACTOR]: one for one in found["cells"]}
     return Ran(
@@ -83,6 +74,31 @@ def run(folder: Path, question: str, trials: Sequence[Trial], repeats: int) -> R
         },
         absent={name: one["left_out"] for name, one in cells.items() if one["left_out"]},
     )
+
+
+def tuned(folder: Path, question: str, trials: Sequence[Trial], default: str, minutes: int) -> Json:
+    """What `study tune` says of the trials, one of which is the default: its `tuned.json`.
+
+    `folder` is made anew. Errors: as `run`.
+    """
+    words = ["--default", f"{FACTOR}={default}", "--minutes", str(minutes)]
+    _study("tune", folder, text(question, trials, repeats=1), *words)
+    found: Json = json.loads((folder / "tuned.json").read_text())
+    return found
+
+
+def _study(verb: str, folder: Path, given: str, *options: str) -> None:
+    """Write a study and do something with it, as its user would."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    file = folder / "study.toml"
+    file.write_text(given)
+    words = [sys.executable, "-m", "cuesta", "study", verb, str(file), "-o", str(folder), *options]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env=os.environ | {"NO_COLOR": "1"}
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: code {done.returncode}: {done.stderr.strip()}")
 
 
 def text(question: str, trials: Sequence[Trial], repeats: int) -> str:
