@@ -25,7 +25,7 @@ from cuesta.lab import remote
 from cuesta.lab.inputs import InputFacts
 from cuesta.lab.run import Plan, run_trial
 from cuesta.native import native_module
-from cuesta.uris import copy
+from cuesta.uris import copy, facts, read
 from hdfskit import BLOCK_BYTES, cluster, cluster_folder, hosts, put
 from sparkkit import run, same_as_native, spark, trial
 from testbed_hdfs import Running
@@ -65,6 +65,17 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hdfs(spark: SparkEngine, cluster: Running, local: Path) -> str:
     """The address of a folder on HDFS with the same inputs, in blocks of 64 KiB."""
     return put(cluster, local, "spark")
+
+
+def test_a_file_that_was_replaced_is_read_anew(cluster: Running, tmp_path: Path) -> None:
+    """A file is open between reads, and is forgotten where somebody looks at it anew."""
+    uri = f"{cluster.uri}/replaced"
+    for content in (b"before", b"what came after"):
+        (tmp_path / "file").write_bytes(content)
+        copy(tmp_path / "file", uri)
+        size_bytes, _ = facts(uri)
+        assert read(uri, 0, size_bytes) == content
+        assert read(uri, 3, 3) == content[3:6]
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,14 @@ from cuesta.native import native_module
 from cuesta.trial import is_stored
 
 _HDFS = "hdfs_native.fsspec.HdfsFileSystem"
+_HDFS_PREFIX = "hdfs://"
+READERS_MAX = 64
+"""So many files of HDFS a process has open at most."""
 CONNECT_SECONDS = 10.0
 """How long the host of a URI may take to answer."""
+
+_readers: dict[tuple[int, str], Any] = {}
+"""By process and URI."""
 
 
 def missing(uri: str) -> str | None:
@@ -31,7 +37,7 @@ def missing(uri: str) -> str | None:
         return _missing_store()
     if find_spec("fsspec") is None:
         return f"{uri} is read by fsspec; pip install 'cuesta[remote]'"
-    if uri.startswith("hdfs://") and find_spec("hdfs_native") is None:
+    if uri.startswith(_HDFS_PREFIX) and find_spec("hdfs_native") is None:
         return f"{uri} is read by hdfs-native; pip install 'cuesta[remote]'"
     from fsspec.registry import known_implementations
 
@@ -55,6 +61,7 @@ def facts(uri: str) -> tuple[int, bool]:
         size_bytes, is_folder = native_module().input_facts(uri)
         return size_bytes, is_folder
     system, path = _system(uri)
+    _readers.pop((os.getpid(), uri), None)
     found = system.info(path)
     return int(found["size"] or 0), found["type"] == "directory"
 
@@ -70,9 +77,24 @@ def entries(uri: str) -> list[str]:
 
 def read(uri: str, offset: int, size_bytes: int) -> bytes:
     """Bytes of a file. Errors: `OSError`."""
+    if uri.startswith(_HDFS_PREFIX):
+        found: bytes = _reader(uri).read_range(offset, size_bytes)
+        return found
     system, path = _system(uri)
-    found: bytes = system.cat_file(path, start=offset, end=offset + size_bytes)
+    found = system.cat_file(path, start=offset, end=offset + size_bytes)
     return found
+
+
+def _reader(uri: str) -> Any:
+    """A file of HDFS that is open since `facts` looked at it, so that each read does not ask the
+    namenode where it is."""
+    key = os.getpid(), uri
+    if key not in _readers:
+        if len(_readers) >= READERS_MAX:
+            _readers.clear()
+        system, path = _system(uri)
+        _readers[key] = system.client.read(path)
+    return _readers[key]
 
 
 def opened(uri: str) -> IO[bytes]:
@@ -89,7 +111,7 @@ def copy(path: Path, uri: str, block_bytes: int | None = None) -> None:
 
     Errors: `EngineMissing`, `InputError`.
     """
-    if block_bytes and not uri.startswith("hdfs://"):
+    if block_bytes and not uri.startswith(_HDFS_PREFIX):
         raise InputError(f"{uri} has no blocks whose size could be chosen; give one of hdfs://")
     blocks = {"block_size": block_bytes} if block_bytes else {}
     if "://" not in uri:

@@ -251,8 +251,10 @@ impl RemoteFile {
         let left = self.size_bytes.saturating_sub(offset);
         let wanted = left.min(into.len() as u64) as usize;
         if wanted as u64 >= BLOCK_BYTES {
-            installed()?.read(&self.uri, offset, &mut into[..wanted])?;
-            return Ok(wanted);
+            // More at once is slower: its memory would be new each time.
+            let target = &mut into[..BLOCK_BYTES as usize];
+            installed()?.read(&self.uri, offset, target)?;
+            return Ok(target.len());
         }
         if wanted == 0 {
             return Ok(0);
