@@ -77,17 +77,17 @@ def entries(uri: str) -> list[str]:
 
 def read(uri: str, offset: int, size_bytes: int) -> bytes:
     """Bytes of a file. Errors: `OSError`."""
+    found: bytes
     if uri.startswith(_HDFS_PREFIX):
-        found: bytes = _reader(uri).read_range(offset, size_bytes)
-        return found
-    system, path = _system(uri)
-    found = system.cat_file(path, start=offset, end=offset + size_bytes)
+        found = _reader(uri).read_range(offset, size_bytes)
+    else:
+        system, path = _system(uri)
+        found = system.cat_file(path, start=offset, end=offset + size_bytes)
     return found
 
 
 def _reader(uri: str) -> Any:
-    """A file of HDFS that is open since `facts` looked at it, so that each read does not ask the
-    namenode where it is."""
+    """A file of HDFS that stays open, so that each read does not ask the namenode where it is."""
     key = os.getpid(), uri
     if key not in _readers:
         if len(_readers) >= READERS_MAX:
