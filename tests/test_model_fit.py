@@ -85,6 +85,28 @@ def test_memory_for_cached_data_is_a_step_that_runs_must_have_crossed(tmp_path: 
         assert float(line["predicted_s"]) == pytest.approx(float(line["overall_s"]), rel=0.2)
 
 
+def test_what_is_slower_on_more_nodes_or_done_again_is_done_at_all(tmp_path: Path) -> None:
+    """Regression: runs of one size by core, and one that computed its cached data again.
+
+    A constant beside what is done again fits them as well as work does, and had a third of the
+    weight: more nodes for the same data seemed to gain little.
+    """
+    lines = [
+        {**line, "engine": "spark", "cached": 1, "heap_gib": heap}
+        for line, heap in [
+            *((one, 32) for one in runs(lambda n, b: 70.0, [(n, 768 * n) for n in (1, 2, 4, 8)])),
+            *((one, 32) for one in runs(lambda n, b: 600.0, [(8, 9216)])),
+        ]
+    ]
+    fitted = write(tmp_path / "runs.csv", lines)
+    asked = write(tmp_path / "asked.csv", [{**lines[-1], "nodes": 16, "overall_s": ""}])
+    (line,) = predictions(tmp_path, fitted, asked)
+    assert float(line["predicted_s"]) == pytest.approx(0.75 * 70.0, rel=0.1)
+    (group,) = json.loads((tmp_path / "model.json").read_text())["groups"]
+    for form in group["views"]["overall"]:
+        assert "work" in form["terms"] or not {"slowest", "over-1", "over-2"} & {*form["terms"]}
+
+
 def test_a_form_that_is_not_that_of_the_runs_is_refused(tmp_path: Path) -> None:
     def odd(nodes: int, blocks: int) -> float:
         return law(nodes, blocks) * (

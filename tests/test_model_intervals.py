@@ -1,13 +1,14 @@
 """Intervals of 90 % hold what happens: laws are drawn, measured with noise, fitted, and asked.
 
 Each form of which a model may be a sum has a law of its own with coefficients by chance. Asked are
-twice the data on as many nodes, and twice the nodes with as much data and with twice as much.
+twice the data on as many nodes, twice the nodes with as much data and with twice as much, and the
+same of 4 and of 16 times the nodes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,6 +24,8 @@ BLOCK_BYTES = 24 * 2**20
 CORES = 4
 TRIALS = 40
 WITHIN = 0.9
+NEAR = ((1, 2), (2, 1), (2, 2))
+"""How many times the nodes and the data of the largest run are asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +92,7 @@ def noisy(seconds: float, sigma: float, random: np.random.Generator) -> float:
 
 
 def asked_beyond(
-    law: Law, sigma: float, random: np.random.Generator
+    law: Law, sigma: float, random: np.random.Generator, beyond: Sequence[tuple[int, int]] = NEAR
 ) -> list[tuple[float, float, Prediction]]:
     """The true time, that of one more run, and what is predicted, of each question."""
     by_chance = np.exp(random.uniform(-1, 1, 3))
@@ -104,7 +107,7 @@ def asked_beyond(
     }  # fmt: skip
     nodes, blocks = max(law.shapes)
     made = []
-    for more, larger in ((1, 2), (2, 1), (2, 2)):
+    for more, larger in beyond:
         asked = observed(law, more * nodes, larger * blocks, held[0])
         truth = law.seconds(asked, by_chance)
         found = in_group(group, asked, int(random.integers(1 << 30)))
@@ -127,6 +130,25 @@ def test_intervals_beyond_the_measured_sizes_hold_what_happens(sigma: float) -> 
     assert min(held.values()) >= WITHIN, held
     # Of runs with noise of their own 90 % is what the intervals say.
     assert sum(again) / len(again) >= WITHIN - 0.03
+
+
+@pytest.mark.parametrize(("more", "within", "refused"), [(4, 0.9, 0.05), (16, 0.8, 0.5)])
+def test_intervals_far_out_hold_most_runs_and_few_are_refused(
+    more: int, within: float, refused: float
+) -> None:
+    """Of all laws together, which nobody knows to be of the form that is asked for."""
+    beyond = ((more, 1), (more, more))
+    told = [
+        one
+        for law in LAWS.values()
+        for random in [np.random.default_rng(11)]
+        for _ in range(TRIALS // 2)
+        for sigma in (0.06, 0.12)
+        for one in asked_beyond(law, sigma, random, beyond)
+    ]
+    answered = [(run, found) for _, run, found in told if not found.refused]
+    assert len(told) - len(answered) <= refused * len(told)
+    assert sum(_is_in(run, found) for run, found in answered) >= within * len(answered)
 
 
 def _is_in(seconds: float, found: Prediction) -> bool:

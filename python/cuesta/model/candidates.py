@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cuesta.model.terms import BY_WORK, OF_PAIRS, TERMS, term
+from cuesta.model.terms import BY_WORK, OF_PAIRS, OF_WORK, TERMS, WORK, term
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,6 +67,8 @@ def fitted(rows: Sequence[Mapping[str, float]], seconds: Sequence[float]) -> lis
     found = []
     for count in range(1, min(len(rows), TERMS_MAX) + 1):
         for names in itertools.combinations(usable, count):
+            if not OF_WORK.isdisjoint(names) and WORK.isdisjoint(names):
+                continue  # What is slower, or done again, is done.
             one = _candidate(names, np.stack([columns[name] for name in names], axis=1))
             if one:
                 # Work of pairs grows with their square, however few sizes show it.

@@ -33,6 +33,8 @@ class Term:
         How likely it is to matter before any run was seen, beside a term of 1.
     largest
         No coefficient is above: what a launch or a message takes is known in its order.
+    of_work
+        Whether it is more of the work, so that there is none of it without work.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Term:
     value: Callable[[Observed], float | None]
     prior: float = 1.0
     largest: float = math.inf
+    of_work: bool = False
 
 
 def over(one: Observed, copies: int) -> bool | None:
@@ -144,6 +147,7 @@ TERMS = (
         why="all wait for the slowest of more nodes",
         value=lambda one: one.work * math.log2(one.nodes),
         prior=0.5,
+        of_work=True,
     ),
     Term(
         name="tree",
@@ -159,6 +163,7 @@ TERMS = (
         why="work that is slower on several nodes than on one",
         value=_unlaunched(lambda one: one.work * (one.nodes > 1)),
         prior=0.3,
+        of_work=True,
     ),
     Term(
         name="gathered",
@@ -180,12 +185,14 @@ TERMS = (
         unit="s for {unit} by core",
         why="one copy of the cached data has no room and is computed again",
         value=_recomputed(1),
+        of_work=True,
     ),
     Term(
         name="over-2",
         unit="s for {unit} by core",
         why="two copies of the cached data have no room and are computed again",
         value=_recomputed(2),
+        of_work=True,
     ),
     Term(
         name="spilled", unit="s by byte", why="bytes beyond memory go to disk",
@@ -223,9 +230,12 @@ BY_WORK = frozenset(
         "disk", "links",
     }
 )  # fmt: skip
+"""Terms that grow with any data; a run without one is hardly one."""
 OF_PAIRS = frozenset({"pairs", "pairs-alone"})
 """Terms of which a run that looks at all pairs has one."""
-"""Terms that grow with any data; a run without one is hardly one."""
+OF_WORK = frozenset(one.name for one in TERMS if one.of_work)
+WORK = frozenset({"work", *OF_PAIRS})
+"""Terms of which a set has one that has any of `OF_WORK`."""
 
 
 def term(name: str) -> Term:
