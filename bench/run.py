@@ -1,11 +1,12 @@
 """Run benches: every contestant in turn in one run, answers held equal, every sample kept.
 
     python bench/run.py [--smoke] [--repeats N] [--without PEER]... [--results DIR] [NAME...]
+    python bench/run.py --tables
 
-Without names it runs all of them. Writes `bench/results/NAME.json` and the tables of
-`bench/README.md`. With `--smoke`, seconds each, to see that the benches work, or with `--results`,
-the records go elsewhere and the README stays as it is. The data is kept in `$CUESTA_BENCH_DATA` or
-`bench/data`.
+Without names it runs all of them. Writes `bench/results/NAME.json`, the tables of `bench/README.md`
+and the one of `README.md`; `--tables` writes these alone, of the results that are there. With
+`--smoke`, seconds each, to see that the benches work, or with `--results`, the records go elsewhere
+and the tables stay as they are. The data is kept in `$CUESTA_BENCH_DATA` or `bench/data`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from harness import results, table
+from harness import headlines, results, table
 from harness.measure import measure
 from harness.model import THREADS, DifferentAnswer
 from harness.size import Size
@@ -69,6 +70,9 @@ REPEATS_REAL = 9
 def main(arguments: Sequence[str]) -> int:
     """Run what was asked for; 1 when answers differ or a contestant breaks, 2 for bad words."""
     options = parser().parse_args(arguments)
+    if options.tables:
+        tables()
+        return 0
     names = options.names or list(BENCHES)
     if len(names) == 1:
         return 0 if one(names[0], size_of(options), options.results) else 1
@@ -88,6 +92,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--smoke", action="store_true", help="a size of seconds")
     made.add_argument("--repeats", type=int, help=f"{REPEATS_REAL}; with --smoke {REPEATS_SMOKE}")
     made.add_argument("--without", action="append", default=[], metavar="PEER", help="e.g. spark")
+    made.add_argument("--tables", action="store_true", help="write the tables anew, run nothing")
     made.add_argument("--results", type=Path, metavar="DIR", help="instead of bench/results")
     return made
 
@@ -128,9 +133,16 @@ def one(name: str, size: Size, elsewhere: Path | None) -> bool:
     results.write(record, (elsewhere or RESULTS) / f"{name}.json")
     print("\n".join([*table.bars([record]), "", *table.everybody(record), ""]), flush=True)
     if elsewhere is None:
-        table.rewrite(HERE / "README.md", results.read_all(RESULTS))
+        tables()
     print(f"bench {name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
     return True
+
+
+def tables() -> None:
+    """Write the tables of the results that are kept."""
+    records = results.read_all(RESULTS)
+    table.rewrite(HERE / "README.md", records)
+    headlines.rewrite(HERE.parent / "README.md", HERE / "headlines.toml", records)
 
 
 if __name__ == "__main__":

@@ -37,12 +37,17 @@ def generated(records: Sequence[Json]) -> str:
 
 def rewrite(readme: Path, records: Sequence[Json]) -> None:
     """Put the tables between the markers of `readme`."""
+    between(readme, generated(records))
+
+
+def between(readme: Path, written: str) -> None:
+    """Put lines between the markers of `readme`."""
     text = readme.read_text()
     head, found, rest = text.partition(BEGIN)
     _, closed, tail = rest.partition(END)
     if not found or not closed:
         raise ValueError(f"{readme} lacks the lines {BEGIN!r} and {END!r}")
-    readme.write_text(f"{head}{BEGIN}\n\n{generated(records)}\n{END}{tail}")
+    readme.write_text(f"{head}{BEGIN}\n\n{written}\n{END}{tail}")
 
 
 def bars(records: Iterable[Json]) -> list[str]:
@@ -54,7 +59,7 @@ def bars(records: Iterable[Json]) -> list[str]:
             for bar in case["bars"]:
                 figure = _figure(bar, judged=not record["smoke"])
                 cells = [record["bench"], case["name"], bar["text"], *figure]
-                rows.append(_row([*cells, f"`{record['command']}`"]))
+                rows.append(row([*cells, f"`{record['command']}`"]))
     return rows
 
 
@@ -78,9 +83,9 @@ def everybody(record: Json) -> list[str]:
                 _against(ours, one),
                 one["how"],
             ]
-            rows.append(_row(cells))
+            rows.append(row(cells))
         for name, why in case["absent"].items():
-            rows.append(_row([case["name"], name, "not measured", "", "", "", why]))
+            rows.append(row([case["name"], name, "not measured", "", "", "", why]))
     return [*rows, *_circumstances(record)]
 
 
@@ -140,7 +145,8 @@ def _figure(bar: Json, *, judged: bool) -> list[str]:
     return [f"{number(bar['figure'])}x", spread, verdict]
 
 
-def _row(cells: Sequence[str]) -> str:
+def row(cells: Sequence[str]) -> str:
+    """One row of a table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
