@@ -43,6 +43,10 @@ def test_every_choice_has_a_limit_an_interval_and_a_price_or_a_reason(
         assert one["limit"] == max(one["resources"], key=one["resources"].get)
         assert (one["dollars"] is None) is (found["machines"][one["machine"]]["price"] is None)
         assert one["steps"]
+        if one["dollars"]:
+            runs, dollars = one["runs_per_dollar"], one["dollars"]
+            assert runs["value"] * dollars["value"] == pytest.approx(1)
+            assert runs["low"] * dollars["high"] == pytest.approx(1)
 
 
 def test_three_different_choices_are_said_in_plain_words(
@@ -159,8 +163,8 @@ def test_an_engine_is_left_out_far_beyond_its_own_sizes() -> None:
     found = advise(job, [machine], tiny)
     reasons = {one["refused"] for one in found["choices"] if one["engine"] == "mpi"}
     assert reasons == {
-        "452 GB are more than 1,000 times the 0.01 GB of the largest run of mpi; measure one of at"
-        " least 0.452 GB and give it with --runs"
+        "452 GB is more than 1,000 times the 10 MB of the largest run of mpi; measure one of at"
+        " least 452 MB and give it with --runs"
     }
     assert [f"Left out: {why}." for why in reasons] == [
         line for line in consequences(found) if line.startswith("Left out")
@@ -177,9 +181,7 @@ def test_less_than_was_measured_is_less_sure() -> None:
     assert measured
     assert small.high / small.low > 1.3 * measured.high / measured.low
     none = choice(Job(size_bytes=1e5, years=4), machine, native(), 1)
-    assert none.refused.startswith(
-        "0.0001 GB are less than 1/1,000 of the 0.174 GB of the smallest"
-    )
+    assert none.refused.startswith("100 kB is less than 1/1,000 of the 174 MB of the smallest")
 
 
 def test_a_machine_without_storage_never_ranks_before_one_with_it() -> None:
@@ -218,8 +220,8 @@ def test_an_explanation_and_a_page_say_what_is_not_counted(
     ("words", "said"),
     [
         (["assemble", "--input-size", "0"], "--input-size is 0; give the bytes of the input"),
-        (["assemble", "--input-size", "1PB"], "1e+06 GB are more than 1,000 times the 1.7 GB"),
-        (["assemble", "--input-size", "10kB"], "1e-05 GB are less than 1/1,000 of the 0.174 GB"),
+        (["assemble", "--input-size", "1PB"], "1 PB is more than 1,000 times the 1.7 GB of"),
+        (["assemble", "--input-size", "10kB"], "10 kB is less than 1/1,000 of the 174 MB of"),
         (["assemble", "--input-size", "much"], "--input-size is 'much', give a size"),
         (["assemble"], "Missing option '--input-size'"),
         (["nothing", "--input-size", "1GB"], "advise nothing: no such workload; known: "),
@@ -243,7 +245,7 @@ def test_no_machine_with_room_is_one_line_with_reasons(
     (tmp_path / "two.toml").write_text(text)
     words = ["assemble", "--input-size", "1.5TB", "--machines", str(tmp_path / "two.toml")]
     assert call(["advise", *words]) == 2
-    assert "no machine has room for 1,500 GB (CeresII, 1 nodes: " in capsys.readouterr().err
+    assert "no machine has room for 1.5 TB (CeresII, 1 node: " in capsys.readouterr().err
 
 
 def test_a_page_holds_one_chart_and_the_best(

@@ -144,7 +144,7 @@ def test_far_less_input_than_any_run_had_is_refused_and_a_little_less_unsure(
 ) -> None:
     made = [record("native", 10**9, 3.0)]
     (tiny,) = among(tmp_path, made, 1e7)
-    assert tiny.refused == "its smallest run had 1 GB; measure at most 0.3 GB"
+    assert tiny.refused == "its smallest run had 1 GB; measure at most 300 MB"
     small, same = (here.choices("sort", size, [tmp_path])[0].seconds for size in (1e8, 1e9))
     assert small
     assert same

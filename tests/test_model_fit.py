@@ -228,6 +228,23 @@ def test_a_bad_csv_is_named_with_its_line(
     assert "bad.csv" in shown
 
 
+def test_phases_in_another_unit_than_the_whole_are_pointed_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        {**line, "map_s": 0.7 * line["overall_s"], "reduce_s": 0.3 * line["overall_s"]}
+        for line in runs(law)
+    ]
+    right = write(tmp_path / "right.csv", lines)
+    wrong = write(tmp_path / "w.csv", [{**o, "overall_s": 60 * o["overall_s"]} for o in lines])
+    assert call(["model", "fit", str(right), "-o", str(tmp_path / "m.json")]) == 0
+    assert "look at it" not in capsys.readouterr().out
+    assert call(["model", "fit", str(wrong), "-o", str(tmp_path / "m.json")]) == 0
+    said = capsys.readouterr().out
+    assert "look at it: phases add up to 2.48 s of 148.8 s in" in said
+    assert "and to as little in 8 of 8 runs; are all columns in seconds?" in said
+
+
 def test_files_that_are_something_else_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

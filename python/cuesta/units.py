@@ -40,6 +40,11 @@ def format_bytes(size_bytes: float) -> str:
     return f"{digits} {_BINARY[power]}"
 
 
+def format_count(number: int, noun: str) -> str:
+    """`1 node`, `1,024 nodes`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def format_seconds(seconds: float) -> str:
     """`3 h 02 min`, `4 min 05 s`, `1.23 s`, `12.3 ms`, `45 us`."""
     if seconds >= 3600:
@@ -86,9 +91,14 @@ def format_rate_si(bytes_per_s: float) -> str:
     """`12.4 GB/s`, in powers of 1000, as networks and disks are sold; `no limit` if infinite."""
     if bytes_per_s == float("inf"):
         return "no limit"
-    rate = float(bytes_per_s)
+    return f"{format_bytes_si(bytes_per_s)}/s"
+
+
+def format_bytes_si(size_bytes: float) -> str:
+    """`452 GB`, in powers of 1000: three digits."""
+    size = float(size_bytes)
     power = 0
-    while rate >= 1000 and power < len(_DECIMAL) - 1:
-        rate /= 1000
+    while size >= 999.5 and power < len(_DECIMAL) - 1:
+        size /= 1000
         power += 1
-    return f"{rate:.0f} {_DECIMAL[power]}/s" if rate >= 100 else f"{rate:.3g} {_DECIMAL[power]}/s"
+    return f"{size:,.0f} {_DECIMAL[power]}" if size >= 100 else f"{size:.3g} {_DECIMAL[power]}"

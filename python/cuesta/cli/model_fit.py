@@ -133,9 +133,13 @@ def _said(asked: Table, found: Sequence[Prediction]) -> str:
 
 def _print_group(group: Mapping[str, Any]) -> None:
     """A few lines: how many runs, what time is made of, how good, what is odd."""
+    from cuesta.units import format_count
+
     nodes = sorted({run["nodes"] for run in group["runs"]})
-    span = f"{nodes[0]}" if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]}"
-    typer.echo(f"{group['name']}: {len(group['runs'])} runs on {span} nodes")
+    span = format_count(nodes[-1], "node")
+    if len(nodes) > 1:
+        span = f"{nodes[0]} to {span}"
+    typer.echo(f"{group['name']}: {format_count(len(group['runs']), 'run')} on {span}")
     if group["refused"]:
         typer.echo(f"  refuses: {group['refused']}")
     if "views" not in group:
@@ -149,6 +153,7 @@ def _print_group(group: Mapping[str, Any]) -> None:
 def _form(group: Mapping[str, Any]) -> str:
     """The likeliest sum of terms, with their units."""
     from cuesta.model.terms import term
+    from cuesta.units import format_count
 
     likeliest = group["views"]["overall"][0]
     unit = group["unit"].rstrip("s").replace("_", " ")
@@ -157,8 +162,8 @@ def _form(group: Mapping[str, Any]) -> str:
         for name, coefficient in zip(likeliest["terms"], likeliest["coefficients"], strict=True)
     )
     share = 100 * likeliest["weight"]
-    others = len(group["views"]["overall"]) - 1
-    return f"likeliest: {' + '.join(parts)}; weight {share:.0f} %, {others} other forms"
+    others = format_count(len(group["views"]["overall"]) - 1, "other form")
+    return f"likeliest: {' + '.join(parts)}; weight {share:.0f} %, {others}"
 
 
 def _checks(check: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:

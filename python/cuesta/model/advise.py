@@ -18,6 +18,7 @@ from cuesta.model.choices import (
 )
 from cuesta.model.demands import Demand
 from cuesta.model.machines import Hardware
+from cuesta.units import format_bytes, format_bytes_si, format_count, format_seconds
 
 SCHEMA = "cuesta.advice/1"
 BETWEEN = 2.0
@@ -56,10 +57,11 @@ def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) ->
     possible = [one for one in found if one.seconds]
     if not possible:
         reasons = "; ".join(
-            f"{names[one.machine]}, {one.nodes} nodes: {one.refused}" for one in found[-3:]
+            f"{names[one.machine]}, {format_count(one.nodes, 'node')}: {one.refused}"
+            for one in found[-3:]
         )
         raise InputError(
-            f"advise: no machine has room for {job.size_bytes / 1e9:,.4g} GB"
+            f"advise: no machine has room for {format_bytes_si(job.size_bytes)}"
             f" ({reasons or 'none has so many nodes'})"
         )
     best = three_best(possible, names)
@@ -161,8 +163,6 @@ def _same(one: Choice) -> tuple[str, int, str]:
 
 def words(one: Choice, name: str) -> str:
     """A choice in one sentence: nodes, engine, time, price, what limits it."""
-    from cuesta.units import format_seconds
-
     assert one.seconds
     time = (
         f"{format_seconds(one.seconds.value)} ({format_seconds(one.seconds.low)} to"
@@ -170,7 +170,7 @@ def words(one: Choice, name: str) -> str:
     )
     if not one.limit:
         return f"{one.engine} with {name}: {time}"
-    nodes = "1 node" if one.nodes == 1 else f"{one.nodes} nodes"
+    nodes = format_count(one.nodes, "node")
     price = "no price"
     if one.dollars:
         price = f"{money(one.dollars.value)} $ ({money(one.dollars.low)} to"
@@ -182,10 +182,8 @@ def words(one: Choice, name: str) -> str:
 
 def headline(found: Mapping[str, Any]) -> str:
     """What was asked, in one line."""
-    from cuesta.units import format_bytes
-
     possible = sum(1 for one in found["choices"] if one["seconds"])
-    size = f"{found['size_bytes'] / 1e9:,.4g} GB ({format_bytes(found['size_bytes'])})"
+    size = f"{format_bytes_si(found['size_bytes'])} ({format_bytes(found['size_bytes'])})"
     return f"{found['workload']} of {size}: {possible} of {len(found['choices'])} choices can do it"
 
 
@@ -253,10 +251,8 @@ def price_words(price: Mapping[str, Any] | None, use: str = "") -> str:
 
 
 def _size(size_bytes: float) -> str:
-    terabytes = size_bytes / 1e12
-    if terabytes >= 1:
-        return f"{terabytes:.2g} TB"
-    return f"{float(f'{size_bytes / 1e9:.2g}'):g} GB"
+    """Two digits: it is about that."""
+    return format_bytes_si(float(f"{size_bytes:.2g}"))
 
 
 def money(dollars: float) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from cuesta.model.demands import Demand
 from cuesta.model.machines import Hardware
+from cuesta.units import format_bytes_si, format_count
 
 SIZE_BEYOND = 1000.0
 """How many times larger than the largest input measured of an engine, or smaller than the smallest,
@@ -61,6 +62,10 @@ class Range:
         """In another unit."""
         return Range(value=self.value * factor, low=self.low * factor, high=self.high * factor)
 
+    def inverse(self) -> Range:
+        """How many of them one of the unit is."""
+        return Range(value=1 / self.value, low=1 / self.high, high=1 / self.low)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
@@ -72,6 +77,8 @@ class Choice:
         What, and how many cores in all.
     seconds, dollars
         None where the choice is refused; no dollars without a price.
+    runs_per_dollar
+        Performance per dollar: how many such runs a dollar pays for.
     resources
         Seconds that each resource is busy.
     limit
@@ -92,6 +99,7 @@ class Choice:
     cores: int
     seconds: Range | None = None
     dollars: Range | None = None
+    runs_per_dollar: Range | None = None
     resources: Mapping[str, float] = field(default_factory=dict)
     limit: str = ""
     refused: str = ""
@@ -151,13 +159,15 @@ def choice(job: Job, machine: Hardware, demand: Demand, nodes: int) -> Choice:
         high=total * math.exp(SURE * above),
     )
     hourly = machine.price.by_hour(job.years) * nodes if machine.price else None
+    dollars = seconds.times(hourly / 3600) if hourly else None
     if spilled:
-        steps = (*steps, f"{spilled / 1e9:,.3g} GB have no room in memory and go to scratch")
+        steps = (*steps, f"{format_bytes_si(spilled)} have no room in memory and go to scratch")
     return Choice(
         **{
             **vars(bare),
             "seconds": seconds,
-            "dollars": seconds.times(hourly / 3600) if hourly is not None else None,
+            "dollars": dollars,
+            "runs_per_dollar": dollars.inverse() if dollars else None,
             "resources": busy,
             "limit": max(busy, key=lambda name: busy[name]),
             "caveat": "" if machine.has_storage else NOT_COUNTED,
@@ -169,18 +179,18 @@ def choice(job: Job, machine: Hardware, demand: Demand, nodes: int) -> Choice:
 def size_refused(job: Job, demand: Demand) -> str:
     """Why runs of an engine say nothing of an input of that size; empty where they do."""
     smallest, largest = demand.sizes
-    gigabytes, engine = f"{job.size_bytes / 1e9:,.4g} GB are", demand.engine
+    given, engine = format_bytes_si(job.size_bytes), demand.engine
     if job.size_bytes > SIZE_BEYOND * largest:
         return (
-            f"{gigabytes} more than {SIZE_BEYOND:,.0f} times the {largest / 1e9:.3g} GB of the"
+            f"{given} is more than {SIZE_BEYOND:,.0f} times the {format_bytes_si(largest)} of the"
             f" largest run of {engine}; measure one of at least"
-            f" {job.size_bytes / SIZE_BEYOND / 1e9:,.3g} GB and give it with --runs"
+            f" {format_bytes_si(job.size_bytes / SIZE_BEYOND)} and give it with --runs"
         )
     if job.size_bytes * SIZE_BEYOND < smallest:
         return (
-            f"{gigabytes} less than 1/{SIZE_BEYOND:,.0f} of the {smallest / 1e9:.3g} GB of the"
+            f"{given} is less than 1/{SIZE_BEYOND:,.0f} of the {format_bytes_si(smallest)} of the"
             f" smallest run of {engine}; measure one of at most"
-            f" {job.size_bytes * SIZE_BEYOND / 1e9:,.3g} GB and give it with --runs"
+            f" {format_bytes_si(job.size_bytes * SIZE_BEYOND)} and give it with --runs"
         )
     return ""
 
@@ -196,8 +206,9 @@ def resources(
         "cores": size * demand.cpu_s / (nodes * machine.cores * speed),
         "one core": size * demand.serial_s / speed,
     }
+    several = format_count(nodes, "node")
     steps = [
-        f"cores: {gigabytes:,.4g} GB x {demand.cpu_s * 1e9:.3g} s/GB / ({_nodes(nodes)} x"
+        f"cores: {gigabytes:,.4g} GB x {demand.cpu_s * 1e9:.3g} s/GB / ({several} x"
         f" {machine.cores} cores x {speed:g}) = {busy['cores']:,.4g} s",
         f"one core: {gigabytes:,.4g} GB x {demand.serial_s * 1e9:.3g} s/GB / {speed:g}"
         f" = {busy['one core']:,.4g} s",
@@ -223,14 +234,10 @@ def resources(
     if sent:
         busy["network"] = sent / (nodes * machine.network)
         steps.append(
-            f"network: {sent / 1e9:,.4g} GB by the interfaces of {_nodes(nodes)}"
+            f"network: {sent / 1e9:,.4g} GB by the interfaces of {several}"
             f" = {busy['network']:,.4g} s"
         )
     return busy, tuple(steps)
-
-
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"
 
 
 def _spilled(job: Job, machine: Hardware, demand: Demand, nodes: int) -> float:
@@ -252,7 +259,7 @@ def _no_room(job: Job, machine: Hardware, demand: Demand, nodes: int) -> str:
     held += 0.0 if machine.shared else job.size_bytes
     there = USABLE * nodes * machine.disks.count * machine.disks.size_bytes
     if held > there:
-        return f"{held / 1e9:,.0f} GB do not fit on its disks ({there / 1e9:,.0f} GB usable)"
+        return f"{format_bytes_si(held)} do not fit on its disks ({format_bytes_si(there)} usable)"
     return ""
 
 

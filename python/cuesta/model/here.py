@@ -22,6 +22,7 @@ from cuesta.model.choices import SURE, Choice, Range
 from cuesta.model.growth import power
 from cuesta.model.records import record_files
 from cuesta.model.setting import SYSTEM, Setting, setting
+from cuesta.units import format_bytes_si, format_count
 
 BEYOND = 30.0
 """How many times larger than the largest input of a setting, or smaller than the smallest, that of
@@ -78,7 +79,7 @@ def _named(settings: Sequence[Setting]) -> dict[Setting, str]:
 
 def _words(one: Setting) -> str:
     """Cores, memory, options and parameters."""
-    each = f"{one.cores_per_node} cores"
+    each = format_count(one.cores_per_node, "core")
     words = [each if one.nodes == 1 else f"{one.nodes} nodes with {each} each"]
     if one.memory_bytes:
         words.append(f"{one.memory_bytes / 2**30:.3g} GiB")
@@ -116,14 +117,14 @@ def _choice(one: Setting, name: str, runs: Sequence[_Sized], size: float) -> Cho
     if size > BEYOND * largest:
         return Choice(
             **bare,
-            refused=f"its largest run had {largest / 1e9:.3g} GB; measure at least"
-            f" {size / BEYOND / 1e9:.3g} GB",
+            refused=f"its largest run had {format_bytes_si(largest)}; measure at least"
+            f" {format_bytes_si(size / BEYOND)}",
         )
     if size < smallest / BEYOND:
         return Choice(
             **bare,
-            refused=f"its smallest run had {smallest / 1e9:.3g} GB; measure at most"
-            f" {size * BEYOND / 1e9:.3g} GB",
+            refused=f"its smallest run had {format_bytes_si(smallest)}; measure at most"
+            f" {format_bytes_si(size * BEYOND)}",
         )
     exponent = power(one.workload)
     start, growth, error = _line(runs, exponent, size)
@@ -139,10 +140,16 @@ def _choice(one: Setting, name: str, runs: Sequence[_Sized], size: float) -> Cho
         limit="",
         steps=(
             f"{start:.3g} s + {growth:.3g} s/GB{square} x {_power(size, square)} = {value:.4g} s,"
-            f" from {len(runs)} runs of {sizes} sizes, {smallest / 1e9:.3g} to"
-            f" {largest / 1e9:.3g} GB",
+            f" from {format_count(len(runs), 'run')} of {_sizes(sizes, smallest, largest)}",
         ),
     )
+
+
+def _sizes(count: int, smallest: float, largest: float) -> str:
+    """How many sizes, and which."""
+    if count == 1:
+        return f"one size, {format_bytes_si(largest)}"
+    return f"{count} sizes, {format_bytes_si(smallest)} to {format_bytes_si(largest)}"
 
 
 def _power(size: float, square: str) -> str:

@@ -144,7 +144,11 @@ def _price(one: Choice) -> Cell:
 
 
 def _runs(one: Choice) -> Cell:
-    return Cell(text=n.significant(1 / one["dollars"]["value"]) if one["dollars"] else "")
+    runs = one["runs_per_dollar"]
+    if not runs:
+        return Cell(text="")
+    value, low, high = (n.significant(runs[name]) for name in ("value", "low", "high"))
+    return Cell(text=value, note=f"{low} to {high}")
 
 
 def _refused(found: Mapping[str, Any]) -> Iterator[Fold]:
