@@ -107,6 +107,25 @@ def test_what_is_slower_on_more_nodes_or_done_again_is_done_at_all(tmp_path: Pat
         assert "work" in form["terms"] or not {"slowest", "over-1", "over-2"} & {*form["terms"]}
 
 
+def test_a_prediction_can_be_followed_to_forms_terms_and_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitted = write(tmp_path / "runs.csv", runs(law))
+    asked = write(tmp_path / "asked.csv", runs(law, [(16, 1000), (1000, 1000)]))
+    model = tmp_path / "model.json"
+    assert call(["model", "fit", str(fitted), "-o", str(model)]) == 0
+    capsys.readouterr()
+    words = ["model", "predict", str(model), str(asked), "-o", str(tmp_path / "out.csv")]
+    assert call([*words, "--explain"]) == 0
+    first, *more = capsys.readouterr().out.splitlines()
+    assert first.startswith("made mpi cached=0, 16 nodes, 1,000 blocks: 2.3")
+    assert first.endswith(" with 90 %)")
+    assert "2 s constant + 312 ms work = 2.31 s" in more[0]
+    assert "   constant: starting and ending" in more
+    assert f"   rests on 8 runs on 1 to 8 nodes: {fitted.name}: line 2, 3, 4, 5, 6, 7, 8, 9" in more
+    assert more[-1].startswith("made mpi cached=0, 1,000 nodes, 1,000 blocks: refused: 1000 nodes")
+
+
 def test_a_form_that_is_not_that_of_the_runs_is_refused(tmp_path: Path) -> None:
     def odd(nodes: int, blocks: int) -> float:
         return law(nodes, blocks) * (

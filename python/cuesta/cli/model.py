@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from cuesta.model.crossover import Crossover
 
 
+RATES = ("network", "disk-read", "disk-write", "memory", "backplane")
+"""What `--node` may name."""
+
+
 def register(app: typer.Typer) -> None:
     """Add `model` with its subcommands."""
     group = typer.Typer(
@@ -75,6 +79,7 @@ def crossover(
         typer.echo(json.dumps(shown, indent=2))
         return
     _print_crossovers(found)
+    typer.echo(_rates_of_a_node(rates, PAPER))
 
 
 def _with_rates(rates: Any, words: Iterable[str]) -> Any:
@@ -82,14 +87,25 @@ def _with_rates(rates: Any, words: Iterable[str]) -> Any:
 
     from cuesta.errors import InputError
 
-    names = ("network", "disk-read", "disk-write", "memory", "backplane")
     given: dict[str, float] = {}
     for word in words:
         name, equals, text = word.partition("=")
-        if name not in names or not equals:
-            raise InputError(f"--node is {word!r}, give NAME=RATE with one of {', '.join(names)}")
+        if name not in RATES or not equals:
+            raise InputError(f"--node is {word!r}, give NAME=RATE with one of {', '.join(RATES)}")
         given[name.replace("-", "_")] = _rate(text, f"--node {name}")
     return replace(rates, **given)
+
+
+def _rates_of_a_node(rates: Any, paper: Any) -> str:
+    """The rates behind a table; those that nobody gave are the paper's."""
+    from cuesta.units import format_rate_si
+
+    known = {name: getattr(rates, name.replace("-", "_")) for name in RATES}
+    words = [f"{name} {format_rate_si(rate)}" for name, rate in known.items()]
+    own = [name for name in RATES if known[name] != getattr(paper, name.replace("-", "_"))]
+    others = ", ".join(name for name in RATES if name not in own)
+    whose = "all of the paper" if not own else f"of the paper: {others}" if others else "all given"
+    return f"of a node: {', '.join(words)} ({whose}; --node changes them)"
 
 
 def _rate(text: str, option: str) -> float:

@@ -59,6 +59,9 @@ def predict(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT.csv", help="The CSV with predictions.")
     ],
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say what each follows from: forms, terms, runs.")
+    ] = False,
 ) -> None:
     """Predict the time of each line of a CSV, with an interval of 90 %, or say why not.
 
@@ -79,6 +82,12 @@ def predict(
     )
     table.write(output, columns, lines)
     typer.echo(_said(asked, found), err=True)
+    if explain:
+        from cuesta.cli.model_explain import explained
+
+        for question, one in zip(asked.observed, found, strict=True):
+            for line in explained(known, question, one):
+                typer.echo(line)
 
 
 def _questions(path: Path) -> Table:

@@ -77,19 +77,23 @@ def predict(model: Mapping[str, Any], asked: Observed) -> Prediction:
     A question may leave out what all groups of its kind have in common; what no group knows of it,
     such as a note, is not looked at.
     """
+    alike, refused = group_of(model, asked)
+    return in_group(alike, asked, model["seed"]) if alike else Prediction(refused=refused)
+
+
+def group_of(model: Mapping[str, Any], asked: Observed) -> tuple[Mapping[str, Any] | None, str]:
+    """The one group that a question is about; else None, and why there is none."""
     groups = model["groups"]
     known = {name for one in groups for name in one["group"]}
     given = {name: text for name, text in asked.group.items() if name in known}
     alike = [one for one in groups if given.items() <= one["group"].items()]
     if not alike:
         there = "; ".join(one["name"] for one in groups)
-        return Prediction(refused=f"no runs of {asked.key or 'that'}; there are some of: {there}")
+        return None, f"no runs of {asked.key or 'that'}; there are some of: {there}"
     if len(alike) > 1:
         names = sorted({n for one in alike for n in one["group"]} - set(given))
-        return Prediction(
-            refused=f"several kinds of runs are meant; add a column {' or '.join(names)}"
-        )
-    return in_group(alike[0], asked, model["seed"])
+        return None, f"several kinds of runs are meant; add a column {' or '.join(names)}"
+    return alike[0], ""
 
 
 def in_group(
