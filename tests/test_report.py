@@ -310,7 +310,9 @@ def test_the_whole_command_is_shown_beside_the_work_and_for_one_run_of_it() -> N
     assert spark is not None
     assert native.work_seconds == pytest.approx(found.runs[0].work.median)
     assert native.seconds == pytest.approx(native.work_seconds + 0.31 + 0.012 + 0.143)
-    assert spark.work_seconds == pytest.approx(found.runs[1].total_seconds)
+    assert spark.work_seconds == pytest.approx(found.runs[1].work.median)
+    assert spark.start_seconds + spark.work_seconds == pytest.approx(found.runs[1].total_seconds)
+    assert spark.seconds == pytest.approx(found.runs[1].total_seconds + 0.31 + 0.012 + 0.143)
     text = page(kit.native(), kit.spark()).text
     assert "native, the work alone; 638 ms as typed" in text
     assert "310 ms to verify" in text

@@ -44,7 +44,7 @@ from cuesta.workloads.question import question
 WIDTH_COLUMNS = 80
 BAR_COLUMNS = 24
 PHASES_MAX = 8
-NAME_COLUMNS = 20
+NAME_COLUMNS = 24
 
 SHARE_LEAST = 0.005
 """A cause with a smaller share of the cores' time has no line."""

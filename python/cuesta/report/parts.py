@@ -176,6 +176,7 @@ def _phase_bars(identifier: str, group: Group, unit: str, unit_seconds: float) -
 
 
 _TYPED = (
+    *_SETUP_TONES.items(),
     ("work", "p1"),
     ("names and graph", "p4"),
     ("verification", "p2"),
@@ -194,8 +195,9 @@ def _typed_bars(identifier: str, group: Group) -> list[Block]:
     unit, unit_seconds = n.time_unit(longest)
     rows = []
     for label, typed in found:
-        spent = (typed.work_seconds, typed.naming_seconds, typed.verification_seconds,
-                 typed.disk_seconds, typed.rest_seconds)  # fmt: skip
+        spent = (typed.start_seconds, typed.load_seconds, typed.work_seconds,
+                 typed.naming_seconds, typed.verification_seconds, typed.disk_seconds,
+                 typed.rest_seconds)  # fmt: skip
         segments = [
             _segment(name, seconds, tone, unit_seconds)
             for (name, tone), seconds in zip(_TYPED, spent, strict=True)

@@ -87,6 +87,7 @@ class Input:
 class Typed:
     """What a command of one run takes as typed, and what it is spent on.
 
+    `start_seconds` is starting an engine, `load_seconds` filling an array database,
     `naming_seconds` is putting names of genes and a graph into the answer, `disk_seconds` waiting
     for the disk after the verification, `rest_seconds` everything else: starting Python, looking at
     inputs, the record.
@@ -96,13 +97,16 @@ class Typed:
     verification_seconds: float
     disk_seconds: float
     rest_seconds: float
+    start_seconds: float = 0.0
+    load_seconds: float = 0.0
     naming_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
         """All of it."""
+        before = self.start_seconds + self.load_seconds
         beside = self.verification_seconds + self.disk_seconds + self.rest_seconds
-        return self.work_seconds + self.naming_seconds + beside
+        return before + self.work_seconds + self.naming_seconds + beside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +159,13 @@ class Run:
         if len(known) < len(parts):
             return None
         naming = max(0.0, number(spent.get("naming_seconds")) or 0.0)
-        return Typed(work_seconds=self.total_seconds, naming_seconds=naming, **known)
+        return Typed(
+            start_seconds=self.setup_seconds("start"),
+            load_seconds=self.setup_seconds("load"),
+            work_seconds=self.work.median,
+            naming_seconds=naming,
+            **known,
+        )
 
     @property
     def input_bytes(self) -> int:

@@ -117,6 +117,8 @@ def typed(name: str, run: Run) -> str:
     if spent is None:
         return ""
     parts = [
+        ("start", spent.start_seconds),
+        ("load", spent.load_seconds),
         ("work", spent.work_seconds),
         ("names and graph", spent.naming_seconds),
         ("verification", spent.verification_seconds),
