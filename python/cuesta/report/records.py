@@ -88,9 +88,8 @@ class Typed:
     """What a command of one run takes as typed, and what it is spent on.
 
     `start_seconds` is starting an engine, `load_seconds` filling an array database,
-    `naming_seconds` is putting names of genes and a graph into the answer, `disk_seconds` waiting
-    for the disk after the verification, `rest_seconds` everything else: starting Python, looking at
-    inputs, the record.
+    `naming_seconds` putting names of genes and a graph into the answer, `disk_seconds` waiting for
+    the disk after the verification, `rest_seconds` all else: starting Python, inputs, the record.
     """
 
     work_seconds: float
@@ -104,9 +103,7 @@ class Typed:
     @property
     def seconds(self) -> float:
         """All of it."""
-        before = self.start_seconds + self.load_seconds
-        beside = self.verification_seconds + self.disk_seconds + self.rest_seconds
-        return before + self.work_seconds + self.naming_seconds + beside
+        return sum(vars(self).values())
 
 
 @dataclass(frozen=True, kw_only=True)
