@@ -56,6 +56,11 @@ def read(path: Path, *, timed: bool) -> Table:
     return Table(columns=columns, rows=rows, observed=observed)
 
 
+def question(place: str, row: Mapping[str, str]) -> Observed:
+    """One line of questions, by its columns; `place` names it in errors. Errors: `InputError`."""
+    return _observed(place, row, timed=False)
+
+
 def of_runs(observed: Sequence[Observed]) -> Table:
     """Runs that come from elsewhere, as lines of a table."""
     columns: list[str] = ["source"]

@@ -1,0 +1,136 @@
+"""`cuesta model nodes`: how many nodes a job deserves, by a model of measured runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cuesta.cli.model_fit import needs_numpy
+
+if TYPE_CHECKING:
+    from cuesta.model.nodes import OnNodes
+
+
+def nodes(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.json", help="What `model fit` wrote.")],
+    amount: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N", help="Blocks, rows or bytes (452GB) of the job; else the largest measured."
+        ),
+    ] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(metavar="N,...", help="Numbers of nodes; else doubled as far as it answers."),
+    ] = None,
+    group: Annotated[
+        str, typer.Option(metavar="WORDS", help="Only runs with these words in their name.")
+    ] = "",
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="NAME=VALUE", help="A column, such as memory_bytes=8e9."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say how long a job takes on more nodes, what they cost in node hours, and how many pay."""
+    needs_numpy()
+    from cuesta.errors import InputError
+    from cuesta.model import nodes as scaling
+    from cuesta.model import predict
+    from cuesta.units import parse_size
+
+    known = predict.read(model)
+    asked = [one for one in known["groups"] if all(word in one["name"] for word in group.split())]
+    if not asked:
+        there = "; ".join(one["name"] for one in known["groups"])
+        raise InputError(f"--group {group}: no runs of that; there are some of: {there}")
+    size = None if amount is None else float(parse_size(amount, "--amount"))
+    counts = scaling.counts(nodes) if nodes else ()
+    numbers = _numbers(given or ())
+    found = [
+        (one, list(scaling.on_nodes(one, known["seed"], size, counts, numbers))) for one in asked
+    ]
+    if as_json:
+        typer.echo(json.dumps([_record(*one, size) for one in found], indent=1))
+        return
+    for one, rows in found:
+        _print(one, rows, size)
+
+
+def _numbers(words: Sequence[str]) -> dict[str, str]:
+    from cuesta.errors import InputError
+
+    pairs = [word.partition("=") for word in words]
+    wrong = next((word for word, pair in zip(words, pairs, strict=True) if not pair[2]), None)
+    if wrong is not None:
+        raise InputError(f"--with is {wrong!r}, give NAME=VALUE such as memory_bytes=8e9")
+    return {name: value for name, _, value in pairs}
+
+
+def _record(
+    group: Mapping[str, Any], rows: Sequence[OnNodes], amount: float | None
+) -> dict[str, Any]:
+    from cuesta.model.nodes import largest, pays_up_to
+
+    return {
+        "name": group["name"],
+        "unit": group["unit"],
+        "amount": largest(group) if amount is None else amount,
+        "nodes": [
+            {"nodes": one.nodes, **asdict(one.prediction), "node_hours": one.node_hours,
+             "measured_s": one.measured_s}
+            for one in rows
+        ],
+        "pays_up_to": pays_up_to(rows),
+    }  # fmt: skip
+
+
+def _print(group: Mapping[str, Any], rows: Sequence[OnNodes], amount: float | None) -> None:
+    from cuesta.cli.tables_plain import print_aligned
+    from cuesta.model.nodes import largest
+
+    unit = group["unit"].replace("_", " ")
+    typer.echo(f"{group['name']}, {(largest(group) if amount is None else amount):,.15g} {unit}")
+    if group["refused"]:
+        typer.echo(f"refused: {group['refused']}")
+        return
+    print_aligned([("nodes", "time", "with 90 %", "node hours", "measured"), *map(_row, rows)],
+                  left=0)  # fmt: skip
+    for line in _sentences(rows):
+        typer.echo(line)
+
+
+def _row(one: OnNodes) -> tuple[str, ...]:
+    from cuesta.units import format_seconds
+
+    found = one.prediction
+    measured = "" if one.measured_s is None else format_seconds(one.measured_s)
+    if found.predicted_s is None or found.low_s is None or found.high_s is None:
+        return f"{one.nodes:,}", "refused", "", "", measured
+    interval = f"{format_seconds(found.low_s)} to {format_seconds(found.high_s)}"
+    hours = f"{one.node_hours:.3g}"
+    return f"{one.nodes:,}", format_seconds(found.predicted_s), interval, hours, measured
+
+
+def _sentences(rows: Sequence[OnNodes]) -> Iterator[str]:
+    """How many nodes pay, which are the fastest, and why others are refused."""
+    from cuesta.model.nodes import PAYS, fastest, pays_up_to
+    from cuesta.units import format_count
+
+    first, last = fastest(rows), pays_up_to(rows)
+    if first and len(rows) > 1:
+        pays = f"Up to {format_count(last, 'node')} twice the nodes make" if last else "Nowhere do"
+        more = "it" if last else "twice the nodes make it"
+        verb = "is" if first.nodes == 1 else "are"
+        yield (
+            f"{pays} {more} at least {PAYS:g} times as fast; {format_count(first.nodes, 'node')}"
+            f" {verb} the fastest here."
+        )
+    for one in rows:
+        if one.prediction.refused:
+            yield f"{format_count(one.nodes, 'node')}: {one.prediction.refused}"

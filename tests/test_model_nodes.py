@@ -1,0 +1,109 @@
+"""How many nodes: a table of a model's answers, and up to where more of them pay."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuesta.cli.app import call
+from cuesta.model.nodes import OnNodes, fastest, pays_up_to
+from cuesta.model.predict import Prediction
+from modelkit import runs, write
+
+
+def law(nodes: int, blocks: int) -> float:
+    """Four seconds to start, 80 ms for a block of a core."""
+    return 4.0 + 0.08 * blocks / (4 * nodes)
+
+
+@pytest.fixture
+def model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    file = write(tmp_path / "runs.csv", [*runs(law), *runs(law, engine="native")])
+    assert call(["model", "fit", str(file), "-o", str(tmp_path / "model.json")]) == 0
+    capsys.readouterr()
+    return tmp_path / "model.json"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    assert call(["model", "nodes", *words]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    return json.loads("\n".join(printed(capsys, *words, "--json")))
+
+
+def on(nodes: int, seconds: float | None) -> OnNodes:
+    found = Prediction(predicted_s=seconds, refused="" if seconds else "too far")
+    return OnNodes(nodes=nodes, prediction=found, measured_s=None)
+
+
+def test_the_largest_job_is_asked_for_as_far_as_the_model_answers(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (one,) = asked(capsys, str(model), "--group", "native")
+    assert (one["name"], one["amount"], one["unit"]) == ("made native cached=0", 1000, "blocks")
+    assert [row["nodes"] for row in one["nodes"]] == [2**power for power in range(8)]
+    for row in one["nodes"]:
+        assert row["predicted_s"] == pytest.approx(law(row["nodes"], 1000), rel=0.1)
+        assert row["node_hours"] == pytest.approx(row["nodes"] * row["predicted_s"] / 3600)
+        assert (row["measured_s"] is not None) is (row["nodes"] <= 8)
+    assert one["pays_up_to"] == 4
+
+
+def test_people_see_a_table_and_how_many_nodes_pay(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--group", "mpi", "--amount", "2000", "--nodes", "8,1,1000"]
+    title, head, first, second, third, said, why = printed(capsys, str(model), *words)
+    assert title == "made mpi cached=0, 2,000 blocks"
+    assert head.split() == ["nodes", "time", "with", "90", "%", "node", "hours", "measured"]
+    assert [first.split()[0], second.split()[0], third.split()] == ["1", "8", ["1,000", "refused"]]
+    assert said == (
+        "Up to 8 nodes twice the nodes make it at least 1.5 times as fast; 8 nodes are the fastest"
+        " here."
+    )
+    assert why.startswith("1,000 nodes: 1000 nodes are more than 16 times the 8")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "last", "best"),
+    [
+        ([100.0, 60.0, 45.0, 44.0], 2, 8),
+        ([100.0, 80.0, 40.0, 39.0], 4, 8),
+        ([100.0, 90.0, 80.0, 85.0], None, 4),
+        ([100.0, 50.0, None, None], 2, 2),
+        ([None, None, None, None], None, None),
+    ],
+)
+def test_nodes_pay_up_to_the_last_doubling_that_gains_enough(
+    seconds: list[float | None], last: int | None, best: int | None
+) -> None:
+    rows = [on(2**power, one) for power, one in enumerate(seconds)]
+    assert pays_up_to(rows) == last
+    first = fastest(rows)
+    assert (first and first.nodes) == best
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--group", "spark"], "--group spark: no runs of that; there are some of: made mpi"),
+        (["--nodes", "two"], "--nodes is 'two', give numbers of nodes such as 1,2,4,8"),
+        (["--nodes", "0,1"], "--nodes is '0,1', give numbers of nodes"),
+        (["--amount", "much"], "--amount is 'much', give a size"),
+        (["--amount", "0"], "question: blocks is 0.0, which no run can have"),
+        (["--with", "tasks"], "--with is 'tasks', give NAME=VALUE"),
+        (["--with", "tasks=few"], "question: tasks is 'few', not a number"),
+    ],
+)
+def test_a_wrong_word_is_one_line(
+    words: list[str], said: str, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["model", "nodes", str(model), *words]) == 2
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert shown.count("\n") == 1
