@@ -14,7 +14,7 @@ from cuesta.cli import typed
 from cuesta.cli.model_backtest import backtest
 from cuesta.cli.model_fit import fit, predict
 from cuesta.cli.model_machines import findings, machines
-from cuesta.cli.model_nodes import nodes
+from cuesta.cli.model_nodes import NodesOptions, nodes
 from cuesta.cli.model_replay import ReplayOptions, replay
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
     )
     group.command("fit")(fit)
     group.command("predict")(predict)
-    group.command("nodes")(nodes)
+    group.command("nodes", help=nodes.__doc__)(typed.command(NodesOptions, nodes))
     group.command("backtest")(backtest)
     group.command("crossover")(crossover)
     group.command("replay", help=replay.__doc__)(typed.command(ReplayOptions, replay))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,46 +16,59 @@ if TYPE_CHECKING:
     from cuesta.model.nodes import OnNodes
 
 
-def nodes(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.json", help="What `model fit` wrote.")],
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesOptions:
+    """The words and options of `model nodes`, as they are typed."""
+
+    model: Annotated[Path, typer.Argument(metavar="MODEL.json", help="What `model fit` wrote.")]
     amount: Annotated[
         str | None,
         typer.Option(
-            metavar="N", help="Blocks, rows or bytes (452GB) of the job; else the largest measured."
+            "--amount",
+            metavar="N",
+            help="Blocks, rows or bytes (452GB) of the job; else the largest measured.",
         ),
-    ] = None,
+    ] = None
     nodes: Annotated[
         str | None,
-        typer.Option(metavar="N,...", help="Numbers of nodes; else doubled as far as it answers."),
-    ] = None,
+        typer.Option(
+            "--nodes",
+            metavar="N,...",
+            help="Numbers of nodes; else doubled as far as it answers.",
+        ),
+    ] = None
     group: Annotated[
-        str, typer.Option(metavar="WORDS", help="Only runs with these words in their name.")
-    ] = "",
+        str,
+        typer.Option("--group", metavar="WORDS", help="Only runs with these words in their name."),
+    ] = ""
     given: Annotated[
         list[str] | None,
         typer.Option("--with", metavar="NAME=VALUE", help="A column, such as memory_bytes=8e9."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Say how long a job takes on more nodes, what they cost in node hours, and how many pay."""
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+
+
+def nodes(options: NodesOptions) -> None:
+    """Say how long a job takes on more nodes, what that is in node hours, and how many pay."""
     needs_numpy()
     from cuesta.errors import InputError
     from cuesta.model import nodes as scaling
     from cuesta.model import predict
     from cuesta.units import parse_size
 
-    known = predict.read(model)
-    asked = [one for one in known["groups"] if all(word in one["name"] for word in group.split())]
+    known = predict.read(options.model)
+    words = options.group.split()
+    asked = [one for one in known["groups"] if all(word in one["name"] for word in words)]
     if not asked:
         there = "; ".join(one["name"] for one in known["groups"])
-        raise InputError(f"--group {group}: no runs of that; there are some of: {there}")
-    size = None if amount is None else float(parse_size(amount, "--amount"))
-    counts = scaling.counts(nodes) if nodes else ()
-    numbers = _numbers(given or ())
+        raise InputError(f"--group {options.group}: no runs of that; there are some of: {there}")
+    size = None if options.amount is None else float(parse_size(options.amount, "--amount"))
+    counts = scaling.counts(options.nodes) if options.nodes else ()
+    numbers = _numbers(options.given or ())
     found = [
         (one, list(scaling.on_nodes(one, known["seed"], size, counts, numbers))) for one in asked
     ]
-    if as_json:
+    if options.as_json:
         typer.echo(json.dumps([_record(*one, size) for one in found], indent=1))
         return
     for one, rows in found:
