@@ -151,5 +151,40 @@ def test_intervals_far_out_hold_most_runs_and_few_are_refused(
     assert sum(_is_in(run, found) for run, found in answered) >= within * len(answered)
 
 
+FEW = [(128, 65_536), (128, 131_072), (256, 131_072)]
+"""As few runs as there are of Theta: two numbers of nodes, and twice the data on one of them."""
+LAUNCHED = {
+    f"{named}, tasks to the {power:g}": Law(
+        seconds=lambda o, r, start=start, work=work, power=power: (
+            start * r[0] + work * r[1] * o.work
+            + 1.2e-3 * r[2] * (o.tasks or 0) * ((o.tasks or 0) / 512) ** (power - 1)
+        ),
+        engine="spark",
+        shapes=FEW,
+    )
+    for named, start, work in (("all", 0.3, 3e-4), ("no work", 0.3, 0.0), ("no start", 0.0, 1e-3))
+    for power in (0.8, 1.0, 1.2)
+}  # fmt: skip
+"""A launch that is a little faster or slower with more tasks is no term of ours."""
+
+
+def test_three_runs_on_two_numbers_of_nodes_say_how_little_they_know() -> None:
+    told: dict[str, list[tuple[float, Prediction]]] = {}
+    for name, law in LAUNCHED.items():
+        random = np.random.default_rng(3)
+        beyond = ((2, 1), (2, 2), (4, 1), (4, 4))
+        made = [one for _ in range(TRIALS // 4) for one in asked_beyond(law, 0.06, random, beyond)]
+        told[name] = [(run, found) for _, run, found in made if not found.refused]
+        assert len(told[name]) >= 0.9 * len(made), name
+    held = {name: [_is_in(*one) for one in found] for name, found in told.items()}
+    shares = {name: sum(found) / len(found) for name, found in held.items()}
+    assert min(shares.values()) >= 0.7, shares
+    assert sum(shares.values()) / len(shares) >= 0.9, shares
+    missed = [
+        abs((found.predicted_s or 0) / run - 1) for one in told.values() for run, found in one
+    ]
+    assert float(np.median(missed)) <= 0.15
+
+
 def _is_in(seconds: float, found: Prediction) -> bool:
     return (found.low_s or 0.0) <= seconds <= (found.high_s or 0.0)
