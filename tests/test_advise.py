@@ -225,7 +225,7 @@ def test_an_explanation_and_a_page_say_what_is_not_counted(
         (["assemble", "--input-size", "much"], "--input-size is 'much', give a size"),
         (["assemble"], "Missing option '--input-size'"),
         (["nothing", "--input-size", "1GB"], "advise nothing: no such workload; known: "),
-        (["images", "--input-size", "1GB"], "what images needs was not measured"),
+        (["images", "--input-size", "1GB"], "by `cuesta compare images PART --engines native,"),
         (["assemble", "--input-size", "1GB", "--machines", "none"], "no such file, and no machine"),
     ],
 )

@@ -71,7 +71,8 @@ def demands(workload: str) -> list[Demand]:
     if not found:
         known = ", ".join(sorted({one["workload"] for one in table["demand"]}))
         raise InputError(
-            f"advise: what {workload} needs was not measured (there is {known}); give runs of it"
-            " with --runs"
+            f"advise: what {workload} needs was not measured (there is {known}); run two parts of"
+            f" the input, each by `cuesta compare {workload} PART --engines native,mpi,spark -o"
+            " DIR`, and give both folders with --runs"
         )
     return found
