@@ -290,6 +290,10 @@ def test_run_records_are_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     asked.write_text("nodes,cores_per_node,input_bytes\n1,2,8000000\n")
     assert call(["model", "predict", str(model), str(asked), "-o", str(tmp_path / "o.csv")]) == 0
     assert "1 asked, 1 predicted, 0 refused" in capsys.readouterr().err
+    assert call(["model", "nodes", str(model), "--amount", "8MB", "--nodes", "1,2"]) == 0
+    shown = capsys.readouterr().out
+    assert "8,000,000 input bytes\n" in shown
+    assert "2 nodes: all runs had 1 node; measure another number of them" in shown
     broken = tmp_path / "runs" / "0" / "run.json"
     broken.write_text(json.dumps({**record(1, 1.0), "verified": False}))
     assert call(["model", "fit", str(tmp_path / "runs"), "-o", str(model)]) == 2

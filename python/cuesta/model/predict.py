@@ -16,6 +16,7 @@ from cuesta.model.candidates import NOISE, Candidate, drawn
 from cuesta.model.fit import SCHEMA
 from cuesta.model.observed import Observed
 from cuesta.model.terms import STEPS, over, values
+from cuesta.units import format_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -196,12 +197,12 @@ def _too_far(group: Mapping[str, Any], asked: Observed) -> str:
     if asked.unit != group["unit"]:
         return f"the runs count {group['unit']}, the question {asked.unit}"
     if len(nodes) == 1 and asked.nodes != nodes[0]:
-        return f"all runs had {nodes[0]} nodes; measure another number of them"
+        return f"all runs had {format_count(nodes[0], 'node')}; measure another number of them"
     # In a model file from before, `cores` is not there.
     cores = group["range"].get("cores", [])
     if len(cores) == 1 and asked.cores_per_node != cores[0]:
-        plural = "" if cores[0] == 1 else "s"
-        return f"all runs had {cores[0]} core{plural} a node; measure another number of them"
+        each = format_count(cores[0], "core")
+        return f"all runs had {each} a node; measure another number of them"
     if asked.nodes > NODES_BEYOND * nodes[-1]:
         return (
             f"{asked.nodes} nodes are more than {NODES_BEYOND:g} times the {nodes[-1]} of the"
