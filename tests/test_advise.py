@@ -143,6 +143,22 @@ def test_the_fastest_takes_no_nodes_that_gain_nothing() -> None:
     assert [one.choice.nodes for one in best] == [8, 64, 2]
 
 
+def test_the_next_choices_are_of_other_machines_where_there_are_some() -> None:
+    def made(machine: str, nodes: int, seconds: float) -> Choice:
+        there = Range(value=seconds, low=seconds / 2, high=2 * seconds)
+        return Choice(
+            machine=machine, engine="mpi", nodes=nodes, cores=nodes, seconds=there, limit="cores"
+        )
+
+    possible = [made("a", 1, 10.0), made("a", 2, 15.0), made("b", 1, 40.0), made("a", 4, 16.0)]
+    best = three_best(possible, {"a": "A", "b": "B"})
+    assert [(one.choice.machine, one.choice.nodes) for one in best] == [
+        ("a", 1),
+        ("b", 1),
+        ("a", 2),
+    ]
+
+
 def test_scale_out_has_a_cost_and_one_node_turns_into_more() -> None:
     machines = [known()["swat3-medium-ssd"]]
     small = advise(Job(size_bytes=1e9, years=4), machines, demands("assemble"))

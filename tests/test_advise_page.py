@@ -67,7 +67,7 @@ def test_the_page_has_the_consequences_and_the_caveats_of_the_text(
     for text in (*turns(advice), *caveats(advice)):
         assert text in shown
     for name, text in costs(advice):
-        assert f"COST on {name} {text}" in shown
+        assert f"COST on {name} {text[:1].upper()}{text[1:]}" in shown
     assert "Prices are of different days, 2015-06-17 to 2025-03-02, and none is adjusted" in shown
 
 

@@ -33,6 +33,13 @@ def test_explain_tells_a_session_from_the_work(tmp_path: Path) -> None:
     assert "is not what bounds the scan of spark" in words
 
 
+def test_what_took_next_to_nothing_of_a_command_is_not_told(tmp_path: Path) -> None:
+    record = kit.spark()
+    record["time"]["disk_seconds"] = 29.6e-6
+    words = " ".join(explain(kit.write_run(tmp_path / "a", record)).split())
+    assert "310 ms verification and 143 ms everything else." in words
+
+
 def test_explain_says_what_it_does_not_know(tmp_path: Path) -> None:
     bare = kit.native(1, ceilings=None)
     bare["phases"] = [{"name": "scan", "seconds": 0.2}]

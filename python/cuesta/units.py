@@ -55,7 +55,7 @@ def format_seconds(seconds: float) -> str:
         return f"{seconds:.3g} s"
     if seconds >= 1e-3:
         return f"{seconds * 1e3:.3g} ms"
-    return f"{seconds * 1e6:.0f} us"
+    return f"{seconds * 1e6:.0f} us" if seconds else "0 s"
 
 
 def format_rate(bytes_per_s: float) -> str:

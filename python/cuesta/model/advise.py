@@ -118,8 +118,8 @@ def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Advise
     """The cheapest, the fastest, and the fastest of those that cost at most twice the cheapest.
 
     Of those that are as fast within a tenth, the one with the fewest nodes counts as the fastest.
-    Those of lower rank follow where two are the same; without prices, the three fastest. Those with
-    a caveat, whose time leaves something out, come after all others, however short it is.
+    Those of lower rank follow where two are the same, of another machine if there is one. Those
+    with a caveat, whose time leaves something out, come after all others, however short it is.
     """
     priced = [one for one in possible if one.dollars]
     by_time = _fastest_first(possible)
@@ -132,6 +132,9 @@ def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Advise
     taken: list[Advised] = []
     for title, ranked in [*wanted, ("next", by_price or by_time), ("next", by_time)]:
         chosen = [_same(one.choice) for one in taken]
+        if title == "next":
+            there = {one.choice.machine for one in taken}
+            ranked = sorted(ranked, key=lambda one: (one.caveat != "", one.machine in there))
         new = next((one for one in ranked if _same(one) not in chosen), None)
         if new and len(taken) < 3:
             taken.append(Advised(title=title, choice=new, words=words(new, names[new.machine])))
@@ -218,13 +221,14 @@ def costs(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, f"one node cannot do it: {row['one_node_refused']}."
             continue
         parts = [
-            f"{engine} never beats it"
+            f"{engine} never beats one node"
             if count is None
-            else f"{engine} needs {count} nodes ({row['cores_to_beat_it'][engine]} cores)"
+            else f"{engine} beats one node with {count} nodes"
+            f" ({row['cores_to_beat_it'][engine]} cores)"
             for engine, count in row["nodes_to_beat_it"].items()
         ]
         if parts:
-            yield name, f"to beat one node, {', '.join(parts)}."
+            yield name, f"{', '.join(parts)}."
 
 
 def caveats(found: Mapping[str, Any]) -> Iterator[str]:

@@ -225,7 +225,10 @@ def _no_prices(found: Mapping[str, Any]) -> str:
 def _more(found: Mapping[str, Any]) -> Part | None:
     """What changes with more data and more nodes; None where that is not known."""
     items = [Pair(name="More data", text=_unbroken(text)) for text in advise.turns(found)]
-    items += [Pair(name=f"COST on {name}", text=text) for name, text in advise.costs(found)]
+    items += [
+        Pair(name=f"COST on {name}", text=f"{text[:1].upper()}{text[1:]}")
+        for name, text in advise.costs(found)
+    ]
     if not items:
         return None
     aside = "COST is how much hardware it takes until several nodes beat one (McSherry, Isard and "

@@ -145,10 +145,7 @@ def _price(one: Choice) -> Cell:
 
 def _runs(one: Choice) -> Cell:
     runs = one["runs_per_dollar"]
-    if not runs:
-        return Cell(text="")
-    value, low, high = (n.significant(runs[name]) for name in ("value", "low", "high"))
-    return Cell(text=value, note=f"{low} to {high}")
+    return Cell(text=n.significant(runs["value"]) if runs else "")
 
 
 def _refused(found: Mapping[str, Any]) -> Iterator[Fold]:

@@ -20,6 +20,8 @@ from cuesta.report.findings import (
 from cuesta.report.records import Group, Phase, Run, objects
 from cuesta.workloads.answers import outcome
 
+TOLD_LEAST = 1e-3
+"""A smaller part of what a command took is not worth a word."""
 _CEILINGS = {
     "memory_read": "read memory",
     "memory_copy": "copy memory",
@@ -125,7 +127,8 @@ def typed(name: str, run: Run) -> str:
         ("waiting for the disk", spent.disk_seconds),
         ("everything else", spent.rest_seconds),
     ]
-    told = [f"{n.duration(seconds)} {what}" for what, seconds in parts if seconds > 0]
+    least = TOLD_LEAST * spent.seconds
+    told = [f"{n.duration(seconds)} {what}" for what, seconds in parts if seconds > least]
     return f"{_capital(name)} took {n.duration(spent.seconds)} as typed: {n.listed(told)}."
 
 
