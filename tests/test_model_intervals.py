@@ -153,18 +153,25 @@ def test_intervals_far_out_hold_most_runs_and_few_are_refused(
 
 FEW = [(128, 65_536), (128, 131_072), (256, 131_072)]
 """As few runs as there are of Theta: two numbers of nodes, and twice the data on one of them."""
+
+
+def launched(start: float, work: float, power: float) -> Law:
+    """Tasks that a leader launches in so many seconds to a power of their number."""
+
+    def seconds(one: Observed, by_chance: np.ndarray) -> float:
+        tasks = one.tasks or 0
+        launch = 1.2e-3 * tasks * (tasks / 512) ** (power - 1)
+        parts = np.array([start, work * one.work, launch])
+        return float(by_chance @ parts)
+
+    return Law(seconds=seconds, engine="spark", shapes=FEW)
+
+
 LAUNCHED = {
-    f"{named}, tasks to the {power:g}": Law(
-        seconds=lambda o, r, start=start, work=work, power=power: (
-            start * r[0] + work * r[1] * o.work
-            + 1.2e-3 * r[2] * (o.tasks or 0) * ((o.tasks or 0) / 512) ** (power - 1)
-        ),
-        engine="spark",
-        shapes=FEW,
-    )
+    f"{named}, tasks to the {power:g}": launched(start, work, power)
     for named, start, work in (("all", 0.3, 3e-4), ("no work", 0.3, 0.0), ("no start", 0.0, 1e-3))
     for power in (0.8, 1.0, 1.2)
-}  # fmt: skip
+}
 """A launch that is a little faster or slower with more tasks is no term of ours."""
 
 

@@ -103,7 +103,7 @@ class Typed:
     @property
     def seconds(self) -> float:
         """All of it."""
-        return sum(vars(self).values())
+        return float(sum(vars(self).values()))
 
 
 @dataclass(frozen=True, kw_only=True)
