@@ -1,0 +1,73 @@
+"""A replay of what one node of a real Slurm did says how long two nodes take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import testbed_slurm
+from clusterkit import call, wait_until_gone
+from cuesta.engines import get_engine
+from cuesta.model.replay import Cluster, replay
+from cuesta.model.tasks import read
+from labkit import record_of
+from slurmkit import slurm
+from testbed_slurm import SlurmBed
+
+__all__ = ["slurm"]
+
+NEAR = 0.25
+"""A replay is that near to the run."""
+TRIES = 3
+"""Other tests may have the cores of this machine meanwhile; they do not have them for long."""
+BLOCKS = ["run", "dataflow", "--blocks", "1600", "--engine", "spark"]
+BLOCKS += ["--engine-option", "partitions=16"]
+
+pytestmark = pytest.mark.skipif(
+    get_engine("spark").missing() is not None, reason="Spark is not installed"
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path, slurm: SlurmBed) -> Iterator[Path]:
+    """A test that fails leaves no job for the next one."""
+    yield tmp_path
+    testbed_slurm.cancel_all(slurm)
+
+
+def work_seconds(answer: Path) -> float:
+    """Of a run, without the start of Spark."""
+    record = record_of(answer)
+    start = sum(one["seconds"] for one in record["phases"] if one["name"] == "start")
+    return float(record["wall_seconds"] - start)
+
+
+def submitted(bed: SlurmBed, place: Path, nodes: int) -> Path:
+    """The answer of a run on so many nodes, each with a core."""
+    given = ["--scheduler", "slurm", "--nodes", str(nodes), "--cores", "1", "--set", "stop=2"]
+    given += ["--memory", "1536MiB", "--wait", "-o", str(place / f"cluster-{nodes}")]
+    answer = place / f"answer-{nodes}"
+    done = call("submit", *given, "--", *BLOCKS, "-o", str(answer), **bed.environment())
+    assert done.returncode == 0, done.stdout + done.stderr
+    wait_until_gone(place / f"cluster-{nodes}")
+    return answer
+
+
+def test_one_node_replayed_on_two_takes_what_two_take(slurm: SlurmBed, place: Path) -> None:
+    found = []
+    for number in range(TRIES):
+        own = place / str(number)
+        own.mkdir()
+        one, two = submitted(slurm, own, 1), submitted(slurm, own, 2)
+        tasks = read(one)
+        # What replays as it was is a trace of the run; then the same tasks on another node too.
+        asis = replay(tasks, Cluster(nodes=1, cores=1)).seconds / work_seconds(one)
+        more = replay(tasks, Cluster(nodes=2, cores=1)).seconds / work_seconds(two)
+        found.append((asis, more, work_seconds(one) / work_seconds(two)))
+        if max(abs(asis - 1), abs(more - 1)) <= NEAR:
+            break
+    assert max(abs(asis - 1), abs(more - 1)) <= NEAR, found
+    # It is the second node that makes it faster.
+    assert found[-1][2] > 1.3
