@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cuesta.cli.app import call
 from cuesta.model.replay import FREE, Cluster, freed, replay
-from cuesta.model.storage import StorageRates, parallel_file_system
+from cuesta.model.storage import StorageRates, parallel_read
 from cuesta.model.tasks import Stage, read, scaled
 
 
@@ -62,11 +62,17 @@ def test_unequal_users_of_a_disk_leave_it_to_the_rest() -> None:
 @pytest.mark.parametrize("nodes", [1, 4, 9, 40])
 def test_shared_storage_gives_what_equation_3_says(nodes: int) -> None:
     rates = StorageRates(
-        network=100.0, disk_read=1, disk_write=1, memory=1, data_nodes=2, data_disk=90.0
+        network=100.0,
+        disk_read=1,
+        disk_write=1,
+        memory=1,
+        data_nodes=2,
+        data_disk_read=90.0,
+        data_disk_write=1,
     )
     cluster = Cluster(nodes=nodes, cores=1, network=100.0, shared=180.0)
     result = replay([stage(nodes, "shared", input_bytes=900.0)], cluster)
-    assert 900.0 / result.seconds == pytest.approx(parallel_file_system(rates, nodes))
+    assert 900.0 / result.seconds == pytest.approx(parallel_read(rates, nodes))
 
 
 def test_a_stage_waits_for_those_it_comes_after() -> None:

@@ -27,15 +27,22 @@ from cuesta.model.storage import (
     hdfs_write,
     memory_read,
     memory_write,
-    parallel_file_system,
+    parallel_read,
+    parallel_write,
     two_level_read,
     two_level_write,
 )
 
 PALMETTO = StorageRates(
-    network=1.25e9, disk_read=65e6, disk_write=65e6, memory=13.2e9, data_nodes=2, data_disk=400e6
+    network=1.25e9,
+    disk_read=65e6,
+    disk_write=65e6,
+    memory=13.2e9,
+    data_nodes=2,
+    data_disk_read=400e6,
+    data_disk_write=200e6,
 )
-"""The nodes of section 5.1: 16 with a disk of 65 MB/s, 2 data nodes that read 400 MB/s each."""
+"""The nodes of section 5.1: 16 with a disk of 65 MB/s, 2 data nodes with 400 and 200 MB/s each."""
 
 
 def to_rows(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
@@ -69,7 +76,14 @@ def test_throughputs_belong_to_a_number_of_nodes(capsys: pytest.CaptureFixture[s
 
 def test_the_first_iteration_of_k_means_has_the_papers_rates() -> None:
     assert 16 * hdfs_read(PALMETTO, 16) == pytest.approx(1040e6)
-    assert 16 * parallel_file_system(PALMETTO, 16) == pytest.approx(800e6)
+    assert 16 * parallel_read(PALMETTO, 16) == pytest.approx(800e6)
+
+
+@pytest.mark.parametrize("data_nodes", [2, 3, 12])
+def test_another_data_node_adds_what_its_disks_write(data_nodes: int) -> None:
+    """Section 5.3: with a new data node roughly an extra 200 MB/s can be written."""
+    more = replace(PALMETTO, data_nodes=data_nodes)
+    assert 16 * parallel_write(more, 16) == pytest.approx(data_nodes * 200e6)
 
 
 def test_a_slow_network_or_backplane_limits_what_passes_it() -> None:
@@ -81,20 +95,42 @@ def test_a_slow_network_or_backplane_limits_what_passes_it() -> None:
     narrow = replace(PALMETTO, backplane=160e6)
     assert hdfs_read(narrow, 16, local=False) == 10e6
     assert hdfs_write(narrow, 16) == 5e6
-    assert parallel_file_system(narrow, 16) == 10e6
+    assert parallel_read(narrow, 16) == parallel_write(narrow, 16) == 10e6
     assert memory_read(narrow, 16, local=False) == 10e6
 
 
 def test_memory_is_written_at_its_own_rate_and_two_levels_at_the_lower_one() -> None:
     assert memory_write(PALMETTO) == 13.2e9
-    assert two_level_write(PALMETTO, 16) == parallel_file_system(PALMETTO, 16)
+    assert two_level_write(PALMETTO, 16) == parallel_write(PALMETTO, 16)
 
 
 @given(st.integers(1, 10_000), st.floats(0, 1))
 def test_a_read_of_two_levels_lies_between_its_levels(nodes: int, in_memory: float) -> None:
     rate = two_level_read(PALMETTO, nodes, in_memory)
-    below = parallel_file_system(PALMETTO, nodes)
+    below = parallel_read(PALMETTO, nodes)
     assert below * (1 - 1e-9) <= rate <= PALMETTO.memory * (1 + 1e-9)
+
+
+def test_memory_of_other_nodes_is_read_at_the_rate_of_the_network() -> None:
+    slow = replace(PALMETTO, network=125e6)
+    assert two_level_read(slow, 16, 0.0, 1.0) == pytest.approx(125e6)
+    # A half at 125 MB/s, a quarter at 13.2 GB/s, a quarter at the data nodes' 250 MB/s for 16.
+    expected = 1 / (0.5 / 125e6 + 0.25 / 13.2e9 + 0.25 / (250e6 / 16))
+    assert two_level_read(slow, 16, 0.25, 0.5) == pytest.approx(expected)
+    for wrong in ((-0.1, 0.5), (0.5, -0.1), (0.6, 0.5)):
+        with pytest.raises(ValueError, match="are not between 0 and 1"):
+            two_level_read(slow, 16, *wrong)
+
+
+@given(st.integers(1, 10_000), st.floats(0, 0.5), st.floats(0, 0.5))
+def test_a_block_elsewhere_in_memory_is_between_one_here_and_one_below(
+    nodes: int, in_memory: float, remote: float
+) -> None:
+    rate = two_level_read(PALMETTO, nodes, in_memory, remote)
+    # Where there are more nodes than data nodes, as the paper assumes.
+    if nodes > PALMETTO.data_nodes:
+        assert two_level_read(PALMETTO, nodes, in_memory) <= rate * (1 + 1e-9)
+    assert rate <= two_level_read(PALMETTO, nodes, in_memory + remote) * (1 + 1e-9)
 
 
 @given(st.floats(1e9, 1e12), st.floats(0, 0.99))

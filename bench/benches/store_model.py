@@ -51,7 +51,8 @@ class Measured:
             disk_write=disk,
             memory=memory,
             data_nodes=1,
-            data_disk=disk,
+            data_disk_read=disk,
+            data_disk_write=disk,
         )
         in_memory = min(1.0, self.blocks(quarter) * self.block_bytes / self.bytes)
         return self.bytes / two_level_read(rates, 1, in_memory)

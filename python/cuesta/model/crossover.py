@@ -15,7 +15,8 @@ from cuesta.model.storage import (
     StorageRates,
     hdfs_read,
     hdfs_write,
-    parallel_file_system,
+    parallel_read,
+    parallel_write,
     two_level_read,
     two_level_write,
 )
@@ -24,7 +25,13 @@ NODES_MAX = 10_000_000
 """No cluster has more; a crossing beyond is called none."""
 
 PAPER = StorageRates(
-    network=1170e6, disk_read=237e6, disk_write=116e6, memory=6267e6, data_nodes=1, data_disk=1e9
+    network=1170e6,
+    disk_read=237e6,
+    disk_write=116e6,
+    memory=6267e6,
+    data_nodes=1,
+    data_disk_read=1e9,
+    data_disk_write=1e9,
 )
 """Averages of five clusters, section 4.1.5; the data nodes are set by `with_aggregate`."""
 
@@ -69,7 +76,8 @@ def with_aggregate(rates: StorageRates, parallel_bytes_per_s: float) -> StorageR
     It gets as few data nodes as their network interfaces allow.
     """
     data_nodes = math.ceil(parallel_bytes_per_s / rates.network)
-    return replace(rates, data_nodes=data_nodes, data_disk=parallel_bytes_per_s / data_nodes)
+    disk = parallel_bytes_per_s / data_nodes
+    return replace(rates, data_nodes=data_nodes, data_disk_read=disk, data_disk_write=disk)
 
 
 def crossovers(
@@ -89,6 +97,7 @@ def aggregate(rate_of_node: Callable[[int], float], nodes: int) -> float:
 
 
 def _read(site: StorageRates, parallel: float, in_memory: float) -> Crossover:
+    limit = aggregate(lambda nodes: parallel_read(site, nodes), NODES_MAX)
     return _crossing(
         Crossover(
             operation="read",
@@ -97,7 +106,7 @@ def _read(site: StorageRates, parallel: float, in_memory: float) -> Crossover:
             parallel_bytes_per_s=parallel,
             nodes=None,
             aggregate_bytes_per_s=None,
-            limit_bytes_per_s=_limit(site) / (1 - in_memory) if in_memory < 1 else math.inf,
+            limit_bytes_per_s=limit / (1 - in_memory) if in_memory < 1 else math.inf,
         ),
         lambda nodes: hdfs_read(site, nodes),
         lambda nodes: two_level_read(site, nodes, in_memory),
@@ -114,15 +123,11 @@ def _write(site: StorageRates, parallel: float) -> Crossover:
             parallel_bytes_per_s=parallel,
             nodes=None,
             aggregate_bytes_per_s=None,
-            limit_bytes_per_s=_limit(site),
+            limit_bytes_per_s=aggregate(lambda nodes: parallel_write(site, nodes), NODES_MAX),
         ),
         lambda nodes: hdfs_write(site, nodes),
         lambda nodes: two_level_write(site, nodes),
     )
-
-
-def _limit(site: StorageRates) -> float:
-    return NODES_MAX * parallel_file_system(site, NODES_MAX)
 
 
 def _crossing(

@@ -26,8 +26,8 @@ class StorageRates:
         Memory of a compute node (nu).
     data_nodes
         How many nodes the parallel file system has (M).
-    data_disk
-        Disks of one data node (mu').
+    data_disk_read, data_disk_write
+        Disks of one data node: mu', of which the paper measured 400 and 200 MB/s (section 5.1).
     backplane
         All of the network's switches together (Phi); infinite where nobody measured it.
     """
@@ -37,7 +37,8 @@ class StorageRates:
     disk_write: float
     memory: float
     data_nodes: int
-    data_disk: float
+    data_disk_read: float
+    data_disk_write: float
     backplane: float = math.inf
 
 
@@ -56,12 +57,19 @@ def hdfs_write(rates: StorageRates, nodes: int) -> float:
     return min(rates.network / 2, rates.backplane / (2 * nodes), rates.disk_write / 3)
 
 
-def parallel_file_system(rates: StorageRates, nodes: int) -> float:
-    """Rate at which each of `nodes` reads from or writes to the data nodes, equation (3)."""
+def parallel_read(rates: StorageRates, nodes: int) -> float:
+    """Rate at which each of `nodes` reads from the data nodes, equation (3)."""
+    return _parallel(rates, nodes, rates.data_disk_read)
+
+
+def parallel_write(rates: StorageRates, nodes: int) -> float:
+    """Rate at which each of `nodes` writes to the data nodes, equation (3)."""
+    return _parallel(rates, nodes, rates.data_disk_write)
+
+
+def _parallel(rates: StorageRates, nodes: int, data_disk: float) -> float:
     share = rates.data_nodes / nodes
-    return min(
-        rates.network, rates.backplane / nodes, share * rates.network, share * rates.data_disk
-    )
+    return min(rates.network, rates.backplane / nodes, share * rates.network, share * data_disk)
 
 
 def memory_read(rates: StorageRates, nodes: int, *, local: bool = True) -> float:
@@ -78,16 +86,21 @@ def memory_write(rates: StorageRates) -> float:
 
 def two_level_write(rates: StorageRates, nodes: int) -> float:
     """Rate at which each of `nodes` writes memory and the data nodes at once, equation (6)."""
-    return min(memory_write(rates), parallel_file_system(rates, nodes))
+    return min(memory_write(rates), parallel_write(rates, nodes))
 
 
-def two_level_read(rates: StorageRates, nodes: int, in_memory: float) -> float:
+def two_level_read(rates: StorageRates, nodes: int, in_memory: float, remote: float = 0.0) -> float:
     """Rate at which each of `nodes` reads its data in two-level storage, equation (7).
 
-    `in_memory` is the fraction f of the bytes that lie in the node's own memory, 0 to 1; the rest
-    comes from the data nodes, one after the other.
+    `in_memory` is the fraction f of the bytes that lie in the node's own memory, 0 to 1, `remote`
+    that in the memory of other nodes, which the paper's nodes do not read: it comes at the rate of
+    equation (4) for such. The rest comes from the data nodes, all one after the other.
     """
-    if not 0 <= in_memory <= 1:
-        raise ValueError(f"a fraction of {in_memory} in memory is not between 0 and 1")
-    below = parallel_file_system(rates, nodes)
-    return 1 / (in_memory / memory_read(rates, nodes) + (1 - in_memory) / below)
+    if in_memory < 0 or remote < 0 or in_memory + remote > 1:
+        raise ValueError(
+            f"fractions of {in_memory} in memory and {remote} in that of other nodes are not "
+            "between 0 and 1"
+        )
+    below = (1 - in_memory - remote) / parallel_read(rates, nodes)
+    local = in_memory / memory_read(rates, nodes)
+    return 1 / (local + remote / memory_read(rates, nodes, local=False) + below)
