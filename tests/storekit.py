@@ -105,10 +105,19 @@ def running_peers(
         secret, members = Path(place) / "secret", Path(place) / "members"
         make_secret(secret)
         write_members(members, [])
-        peers = PeerSettings(listen="127.0.0.1:0", secret=secret, members_file=members)
         stores = [
-            stack.enter_context(running_store(under, blocks, peers=peers, **settings))
-            for _ in range(count)
+            stack.enter_context(
+                running_store(
+                    under,
+                    blocks,
+                    # As if each had a host of its own: all these are addresses of this machine.
+                    peers=PeerSettings(
+                        listen=f"127.0.0.{number}:0", secret=secret, members_file=members
+                    ),
+                    **settings,
+                )
+            )
+            for number in range(1, count + 1)
         ]
         write_members(members, [store.status()["peers"]["name"] for store in stores])
         wait_for(lambda: all(len(store.live_peers()) == count - 1 for store in stores))

@@ -133,6 +133,13 @@ def all_name_the_dead(doors: Doors, question: str, what: str) -> None:
         assert (os.strerror(5) if kind == MOUNT else words) in said, said
 
 
+def names(programs: Doors, host: str) -> set[bool]:
+    """Whether Hadoop's programs say that a host has blocks; nothing where there are none."""
+    if not programs:
+        return set()
+    return {host in said for said in ask(programs, "places /shared", SOON).values()}
+
+
 def test_what_another_host_has_in_memory_alone_is_read_through_each_door(
     job: HostJob, doors: Doors
 ) -> None:
@@ -186,14 +193,18 @@ def test_a_host_that_is_cut_off_and_then_the_own_store_are_gone_past_at_each_doo
     assert read(job.stores[1], "shared") == CONTENT
     wait_for_places(job, BLOCKS)
     all_say(doors, "open /shared", "true")
+    programs = {kind: door for kind, door in doors.items() if kind == HADOOP}
+    assert names(programs, address(1)) <= {True}
     connected(1, False)
     all_read(doors, 20 * BLOCK_BYTES - 5)
+    # However it is answered, in time.
+    names(programs, address(1))
     job.wait_until_live([2, 3])
+    assert names(programs, address(1)) <= {False}
     all_read(doors, LAST)
     job.stores[2].signal(signal.SIGKILL)
     all_read(doors, 10 * BLOCK_BYTES - 5)
     # Hadoop's programs open further files there, too.
-    programs = {kind: door for kind, door in doors.items() if kind == HADOOP}
     if programs:
         all_say(programs, "all /shared", str(zlib.crc32(CONTENT)))
 

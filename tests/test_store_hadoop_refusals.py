@@ -41,7 +41,7 @@ def test_a_store_of_another_version_is_one_line(hadoop: Hadoop, tmp_path: Path) 
         done = hadoop.run(RunningStore(Path(place), tmp_path), *READ, cwd=tmp_path)
         server.close()
     assert done.returncode == 1
-    assert "speaks version 1 of the store's protocol, the store that runs speaks 9" in done.stderr
+    assert "speaks version 2 of the store's protocol, the store that runs speaks 9" in done.stderr
 
 
 def test_two_jars_are_named(hadoop: Hadoop, tmp_path: Path) -> None:

@@ -165,14 +165,21 @@ def _spectrum() -> bytes:
 def _peer_frames() -> Sequence[bytes]:
     """A hello, heads of messages, and questions."""
     keys = b"\x01" + bytes(8)
-    hello = b"cuestap1" + bytes(32) + keys + b"\x03a:1\x03b:1" + bytes(32)
+    hello = b"cuestap2" + bytes(32) + keys + b"\x03a:1\x03b:1" + bytes(32)
     file = b"0" * 32
     questions = (
         b'{"do":"ping"}',
         b'{"do":"read","file":"%s","index":1,"offset":2,"bytes":3}' % file,
         b'{"do":"tell","telling":{"is_first":true,"here":[["%s",1]],"gone":[],"names":[{"path":"a",'
         b'"id":"%s","size_bytes":1,"closed_ns":1}],"no_names":["b"],"all_by":7}}' % (file, file),
+        b'{"do":"where","file":"%s","indexes":[0,7]}' % file,
+    )
+    others = (
+        b'\x04{"is":"places","places":{"stores":["a:1","b:1"],"holders":[[0],[],[1,0]]}}',
+        b'\x05{"do":"places","path":"a","first":0,"count":3}',
+        b'\x05{"do":"lease","number":1,"index":2}',
     )
     head = struct.pack("<II", 6, 3)
     framed = (b"\x01" + head + b'"text"abc' + bytes(32), b"\x01" + struct.pack("<II", 1 << 30, 0))
-    return (b"\x00" + hello, *framed, b"\x02\x09\x01payload", *(b"\x03" + one for one in questions))
+    asked = (b"\x03" + one for one in questions)
+    return (b"\x00" + hello, *framed, b"\x02\x09\x01payload", *asked, *others)

@@ -1,13 +1,13 @@
-//! What a stranger, or another store of a job, sends to a store: any bytes are refused or read, no
-//! stranger is let in, and what was read is the same when it was sent once more.
+//! What a stranger, another store of a job, or a client sends to a store: any bytes are refused or
+//! read, no stranger is let in, and what was read is the same when it was sent once more.
 #![no_main]
 
 use std::io::{self, Cursor, ErrorKind, Read, Write};
 
 use cuesta_store::peers::frame::Direction;
 use cuesta_store::peers::handshake;
-use cuesta_store::peers::question_again;
 use cuesta_store::peers::secret::PeerKey;
+use cuesta_store::peers::{question_again, reply_again};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -15,11 +15,13 @@ const KEY: [u8; 32] = [7; 32];
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, bytes)) = data.split_first() else { return };
-    match choice % 4 {
+    match choice % 6 {
         0 => strange(bytes),
         1 => framed(bytes),
         2 => changed(bytes),
-        _ => asked(bytes),
+        3 => again(bytes, |text| question_again(text).ok()),
+        4 => again(bytes, |text| reply_again(text).ok()),
+        _ => again(bytes, |text| cuesta_store::question_again(text).ok()),
     }
 });
 
@@ -76,10 +78,10 @@ fn changed(bytes: &[u8]) {
     assert!(is_changed || found == payload);
 }
 
-/// A text is a question, or none.
-fn asked(text: &[u8]) {
-    if let Ok(sent) = question_again(text) {
-        let again = question_again(&sent).expect("it was sent here");
+/// A text is a question or an answer, or none.
+fn again(text: &[u8], read: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+    if let Some(sent) = read(text) {
+        let again = read(&sent).expect("it was sent here");
         let value = |text: &[u8]| serde_json::from_slice::<Value>(text).expect("it is JSON");
         assert_eq!(value(&again), value(&sent));
     }

@@ -13,6 +13,7 @@ pub mod mount;
 mod open_files;
 pub mod path;
 pub mod peers;
+pub mod places;
 pub mod policy;
 pub mod prepared;
 pub mod pressure;
@@ -38,6 +39,7 @@ use simulate::Hits;
 use store::rules::FolderRule;
 use store::{Freshness, StoreOptions};
 use trace::Trace;
+pub use wire::question_again;
 
 /// Which policies to try on a trace, with which memories.
 #[derive(Debug, Deserialize)]

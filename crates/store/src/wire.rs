@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::StorePath;
 use crate::peers::PeersStatus;
+use crate::places::BlockPlaces;
 use crate::store::audit::Audit;
 use crate::store::counts::Counts;
 use crate::store::promise::WriteMode;
@@ -18,11 +19,14 @@ use crate::under::layout::Layout;
 
 /// Which version of the specification this is: another one where a client of this version would
 /// take an answer for what it is not.
-pub const WIRE: u32 = 1;
+pub const WIRE: u32 = 2;
 /// Most bytes of the text of a message.
 const TEXT_BYTES_MAX: u32 = 64 << 20;
 /// Most bytes that one message carries besides.
 pub const PAYLOAD_BYTES_MAX: u32 = 16 << 20;
+
+/// Most blocks whose places are asked for at once.
+pub const PLACES_MAX: u64 = 1 << 16;
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,8 +50,9 @@ pub enum Question {
     Stat { path: StorePath },
     /// What is in a folder.
     List { path: StorePath },
-    /// Which blocks of a file are in memory.
-    Blocks { path: StorePath },
+    /// Which stores of the job have blocks of a file in memory: `count` of them, at most
+    /// [`PLACES_MAX`], from `first` on.
+    Places { path: StorePath, first: u64, count: u64 },
     /// Brings a file into memory.
     Load { path: StorePath },
     /// Brings a file into memory to stay.
@@ -124,8 +129,8 @@ pub enum Reply {
     Leased { path: Option<PathBuf>, size_bytes: u64, checksum: u32 },
     /// To [`Question::List`] and [`Question::Stat`].
     Entries { entries: Vec<DirectoryEntry> },
-    /// To [`Question::Blocks`]: their numbers.
-    Resident { in_memory: Vec<u64> },
+    /// To [`Question::Places`]; this store is the first that is named.
+    Places(BlockPlaces),
     /// To what moves bytes.
     Moved { bytes: u64 },
     /// To [`Question::Create`].
@@ -260,6 +265,14 @@ pub fn parsed<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
         let text = error.to_string();
         Error::input("store", text.strip_prefix("store: ").unwrap_or(&text))
     })
+}
+
+/// Reads what a client asks, and sends it again: for who tries any text.
+///
+/// # Errors
+/// As [`parsed`].
+pub fn question_again(text: &[u8]) -> Result<Vec<u8>> {
+    serde_json::to_vec(&parsed::<Question>(text)?).map_err(|error| Error::defect("store", error))
 }
 
 fn invalid(what: impl Into<String>) -> io::Error {

@@ -81,11 +81,20 @@ def list_folder(path: StoredPath = "/", as_json: Json = False) -> None:
 
 
 def show_facts(path: StoredPath, as_json: Json = False) -> None:
-    """Say how large a file is, how much of it is in memory, and how it lies on servers."""
+    """Say how large a file is, how much of it is in memory, and how it lies on servers.
+
+    Of several nodes, also how many of its blocks each store has in memory.
+    """
     from cuesta.store import control
+    from cuesta.store.places import blocks_by_store
 
     (entry,) = control.ask("stat", path=path)["entries"]
-    typer.echo(json.dumps(entry, indent=2) if as_json else _entry_line(entry) + _layout(entry))
+    stores = {} if entry["is_folder"] else blocks_by_store(path, entry["size_bytes"])
+    if as_json:
+        typer.echo(json.dumps(entry | {"stores": stores}, indent=2))
+        return
+    named = "".join(f"\n{name}: {count} blocks in memory" for name, count in stores.items())
+    typer.echo(_entry_line(entry) + _layout(entry) + named)
 
 
 def _entry_line(entry: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ mod writer;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
@@ -22,8 +23,9 @@ use std::time::Instant;
 use cuesta_runtime::parallel::lock;
 
 use crate::path::StorePath;
+use crate::places::BlockPlaces;
 use crate::under::{Facts, Under};
-use crate::wire::{DirectoryEntry, Question, Reply};
+use crate::wire::{DirectoryEntry, PLACES_MAX, Question, Reply};
 use file::{KnownFile, OpenFile};
 use limits::{CONNECTIONS, Patience};
 use recent::RecentFiles;
@@ -157,6 +159,27 @@ impl Client {
             }
             _ => session.under.list(folder),
         }
+    }
+
+    /// The names of the stores of the job that have each of some blocks of a file in memory; those
+    /// of none where no store says, within about a second.
+    ///
+    /// # Errors
+    /// `TimedOut` where the under level does not answer.
+    pub fn places(&self, path: &StorePath, blocks: Range<u64>) -> io::Result<Vec<Vec<String>>> {
+        let session = self.session();
+        let mut found: Vec<Vec<String>> = Vec::new();
+        for first in blocks.clone().step_by(PLACES_MAX as usize) {
+            let count = (blocks.end - first).min(PLACES_MAX);
+            let question = Question::Places { path: path.clone(), first, count };
+            let places = match session.ask(line_of(path), &question)? {
+                Some(Reply::Places(places)) => places,
+                _ => BlockPlaces::default(),
+            };
+            let names = |block| places.of(block).map(str::to_owned).collect::<Vec<_>>();
+            found.extend((0..count as usize).map(names));
+        }
+        Ok(found)
     }
 
     /// The session; after the loss of a store, now and then one with the next.

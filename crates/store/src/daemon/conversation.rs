@@ -8,9 +8,10 @@ use cuesta_core::{Error, Result};
 
 use super::Daemon;
 use crate::memory::BlockKey;
+use crate::path::StorePath;
 use crate::policy::admission::Wish;
 use crate::store::{BlockLease, WritePlace};
-use crate::wire::{PAYLOAD_BYTES_MAX, Question, Reply};
+use crate::wire::{PAYLOAD_BYTES_MAX, PLACES_MAX, Question, Reply};
 
 /// A client, and what it holds.
 pub(super) struct Conversation<'a> {
@@ -59,9 +60,7 @@ impl<'a> Conversation<'a> {
             Question::Read { number, offset, bytes } => self.read((number, offset), bytes, payload),
             Question::Stat { ref path } => self.daemon.stat(path),
             Question::List { ref path } => self.daemon.list(path),
-            Question::Blocks { ref path } => {
-                Ok(Reply::Resident { in_memory: store.blocks_in_memory(path) })
-            }
+            Question::Places { ref path, first, count } => self.places(path, first, count),
             Question::Load { ref path } => store.load(path).map(|bytes| Reply::Moved { bytes }),
             Question::Pin { ref path } => store.pin(path).map(|bytes| Reply::Moved { bytes }),
             Question::Unpin { ref path } => {
@@ -152,6 +151,18 @@ impl<'a> Conversation<'a> {
             _ => (),
         }
         Ok(Reply::Done { done: true })
+    }
+
+    fn places(&self, path: &StorePath, first: u64, count: u64) -> Result<Reply> {
+        match first.checked_add(count) {
+            Some(end) if count <= PLACES_MAX => {
+                Ok(Reply::Places(self.daemon.store.places(path, first..end)))
+            }
+            _ => {
+                let text = format!("{count} blocks from {first} on: give {PLACES_MAX} at most");
+                Err(Error::input("store", text))
+            }
+        }
     }
 
     fn check_open(&self, number: u64) -> Result<()> {

@@ -103,8 +103,8 @@ impl Peers {
                 let superseded = lock(&self.directory).name(&caller.name, &path, file);
                 Ok(PeerReply::Heard { superseded: Vec::from_iter(superseded) })
             }
-            PeerQuestion::Where { file, index } => {
-                Ok(PeerReply::Places { members: lock(&self.directory).places(file, index) })
+            PeerQuestion::Where { file, indexes } => {
+                self.where_are(file, &indexes).map(|places| PeerReply::Places { places })
             }
             PeerQuestion::Find { path } => {
                 let (known, all_by) = self.known_here(&path, &self.view());

@@ -12,6 +12,12 @@ pub const CONNECT: Duration = Duration::from_millis(500);
 pub const HANDSHAKE: Duration = Duration::from_secs(1);
 /// How often it is looked whether there is something to tell, and whether members changed.
 pub const TICK: Duration = Duration::from_millis(20);
+/// How long it may take at most to find where blocks are; what is not known by then is nowhere.
+pub const PLACES: Duration = Duration::from_millis(800);
+/// Members that are asked at once where blocks are, each by a thread.
+pub const ASKED_AT_ONCE: usize = 16;
+/// Blocks whose places are asked for in one message.
+pub const WHERE_MAX: usize = 4096;
 /// How long a change of a directory waits at most for one that hangs, before that is dead.
 pub const TELL: Duration = Duration::from_millis(1000);
 /// Connections that have proved nothing yet.

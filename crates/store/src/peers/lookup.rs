@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cuesta_runtime::parallel::lock;
 
@@ -47,13 +48,25 @@ impl Found {
 impl Peers {
     /// Whose is a file in memory alone of a path, but for this one's own.
     pub(crate) fn find(&self, path: &StorePath) -> Found {
+        self.find_by(path, || ANSWER)
+    }
+
+    /// As [`find`](Self::find), by those that answer within so long in all.
+    pub(crate) fn find_within(&self, path: &StorePath, patience: Duration) -> Found {
+        let begun = Instant::now();
+        self.find_by(path, || patience.saturating_sub(begun.elapsed()))
+    }
+
+    /// The same, where it is asked before each question how long its answer may take.
+    fn find_by(&self, path: &StorePath, patience: impl Fn() -> Duration) -> Found {
         let view = self.view();
         if view.live.is_empty() && !self.has_names() {
             return Found::Nothing;
         }
         let mut found = Known::Nothing;
         for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
-            let Some((known, all_by)) = self.known_at(&view, place, path) else { continue };
+            let known = self.known_at(&view, place, path, patience());
+            let Some((known, all_by)) = known else { continue };
             found = newer(found, known);
             if all_by == Some(view.id) {
                 return self.found(found);
@@ -62,7 +75,7 @@ impl Peers {
         // Not all have told all: each is asked for its own.
         for member in &view.live {
             let question = PeerQuestion::Own { path: path.clone() };
-            let known = member.ask(&question, ANSWER, |reply, _| reply);
+            let known = member.ask(&question, patience(), |reply, _| reply);
             if let Ok(PeerReply::Known { known, .. }) = known {
                 found = newer(found, known);
             }
@@ -101,12 +114,13 @@ impl Peers {
         view: &View,
         place: usize,
         path: &StorePath,
+        patience: Duration,
     ) -> Option<(Known, Option<u64>)> {
         match view.at(place) {
             None => Some(self.known_here(path, view)),
             Some(member) => {
                 let question = PeerQuestion::Find { path: path.clone() };
-                match member.ask(&question, ANSWER, |reply, _| reply) {
+                match member.ask(&question, patience, |reply, _| reply) {
                     Ok(PeerReply::Known { known, all_by }) => Some((known, all_by)),
                     _ => None,
                 }
@@ -153,8 +167,9 @@ impl Peers {
         let places = match view.at(place) {
             None => lock(&self.directory).places(file, index),
             Some(member) => {
-                match member.ask(&PeerQuestion::Where { file, index }, TELL, |reply, _| reply) {
-                    Ok(PeerReply::Places { members }) => members,
+                let question = PeerQuestion::Where { file, indexes: vec![index] };
+                match member.ask(&question, TELL, |reply, _| reply) {
+                    Ok(PeerReply::Places { places }) => places.of(0).map(str::to_owned).collect(),
                     _ => vec![],
                 }
             }

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::path::StorePath;
+use crate::places::BlockPlaces;
 use crate::under::UnderVersion;
 
 /// A file in one version, the same on all nodes.
@@ -133,8 +134,8 @@ pub enum PeerQuestion {
     Tell { telling: Telling },
     /// The file of a path that is in the member's memory alone now, told before it is told all.
     Name { path: StorePath, file: Option<AloneFile> },
-    /// Who has a block.
-    Where { file: FileId, index: u64 },
+    /// Who has each of some blocks, at most [`WHERE_MAX`](super::limits::WHERE_MAX).
+    Where { file: FileId, indexes: Vec<u64> },
     /// Whose is a file in memory alone, by the directory.
     Find { path: StorePath },
     /// The same by the member's own memory.
@@ -185,7 +186,7 @@ pub enum PeerReply {
     /// To [`PeerQuestion::Tell`] and [`PeerQuestion::Name`]: files that were replaced elsewhere.
     Heard { superseded: Vec<(StorePath, FileId)> },
     /// To [`PeerQuestion::Where`].
-    Places { members: Vec<String> },
+    Places { places: BlockPlaces },
     /// To [`PeerQuestion::Find`] and [`PeerQuestion::Own`]; `all_by` is the view by which all live
     /// members have told all, if they have.
     Known { known: Known, all_by: Option<u64> },

@@ -11,6 +11,7 @@ mod lookup;
 mod members;
 pub(crate) mod message;
 mod pending;
+mod places;
 mod publish;
 mod rates;
 mod refusals;
@@ -304,4 +305,12 @@ impl Peers {
 /// `InvalidData` for what is no question.
 pub fn question_again(text: &[u8]) -> io::Result<Vec<u8>> {
     Ok(serde_json::to_vec(&frame::parsed::<PeerQuestion>(text)?)?)
+}
+
+/// The same of what a member answers.
+///
+/// # Errors
+/// `InvalidData` for what is no answer.
+pub fn reply_again(text: &[u8]) -> io::Result<Vec<u8>> {
+    Ok(serde_json::to_vec(&frame::parsed::<PeerReply>(text)?)?)
 }

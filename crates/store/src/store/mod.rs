@@ -14,6 +14,7 @@ mod names;
 mod opens;
 mod peering;
 mod persist;
+mod places;
 pub mod promise;
 pub mod record;
 mod recover;

@@ -299,7 +299,7 @@ pub(super) fn unreachable_or(doing: &str, path: &StorePath, cause: &io::Error) -
 
 /// Whether a file of the under level is the one that was closed then, or a later one: one that was
 /// flushed keeps the time when it was closed, as fine as the file system has times.
-fn is_as_late(modified_ns: i64, closed_ns: i64) -> bool {
+pub(super) fn is_as_late(modified_ns: i64, closed_ns: i64) -> bool {
     let is_coarse = modified_ns % NS_A_SECOND == 0;
     modified_ns.saturating_add(if is_coarse { COARSE_NS } else { FINE_NS }) >= closed_ns
 }

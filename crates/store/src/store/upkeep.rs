@@ -25,16 +25,6 @@ impl Store {
         state.blocks(Some(number)).iter().map(|block| block.size_bytes).sum()
     }
 
-    /// Those of its blocks, in order.
-    pub fn blocks_in_memory(&self, path: &StorePath) -> Vec<u64> {
-        let state = lock(&self.state);
-        let Some((number, _)) = state.known(path) else { return vec![] };
-        let mut found: Vec<u64> =
-            state.blocks(Some(number)).iter().map(|block| block.key.index).collect();
-        found.sort_unstable();
-        found
-    }
-
     /// Most bytes that blocks may have now.
     pub fn limit_bytes(&self) -> u64 {
         lock(&self.state).limit_bytes()

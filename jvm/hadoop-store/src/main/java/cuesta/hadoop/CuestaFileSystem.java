@@ -186,7 +186,7 @@ public class CuestaFileSystem extends FileSystem {
         .toArray(FileStatus[]::new);
   }
 
-  /** Blocks in memory are on this machine. */
+  /** Blocks in memory are on the machines whose stores have them. */
   @Override
   public BlockLocation[] getFileBlockLocations(FileStatus file, long start, long count)
       throws IOException {

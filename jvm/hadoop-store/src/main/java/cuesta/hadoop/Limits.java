@@ -53,6 +53,9 @@ final class Limits {
   /** Bytes that are written at once, at most. */
   static final int WRITE_BYTES = 256 << 10;
 
+  /** Most blocks whose places are asked for at once. */
+  static final int PLACES = 1 << 16;
+
   /** Bytes of one mapping; a block may have several. */
   static final int MAPPING_BITS = 30;
 

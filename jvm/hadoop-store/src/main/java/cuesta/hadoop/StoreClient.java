@@ -197,12 +197,12 @@ final class StoreClient {
     return name.startsWith(".") && name.endsWith(".cuesta-part");
   }
 
-  /** The blocks of a file that are in memory; none of those that no store says. */
-  List<Long> blocksInMemory(String path) throws IOException {
-    String question = Json.question("blocks", "path", path);
+  /** Who has some blocks of a file in memory; nobody those of which no store says it. */
+  BlockPlaces places(String path, long first, int count) throws IOException {
+    String question = Json.question("places", "path", path, "first", first, "count", count);
     return asked(
-        session -> askApart(session, question).numbers("in_memory"),
-        session -> List.of());
+        session -> BlockPlaces.of(askApart(session, question), count),
+        session -> BlockPlaces.nowhere(count));
   }
 
   /** What a store answers, one that was started meanwhile too; else what is there without one. */

@@ -4,15 +4,20 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.hadoop.fs.BlockLocation;
 
 /**
- * Where the blocks of files are: what is in memory is on this machine, the rest nowhere near.
+ * Where the blocks of files are: what is in memory is on the machines whose stores have it, the
+ * rest nowhere near.
  *
- * <p>The under level is as far from every machine, and Hadoop takes {@code localhost} for that.
+ * <p>A machine has the name that its store has in the list of stores, as it is written there:
+ * schedulers compare texts. The under level is as far from every machine, and Hadoop takes {@code
+ * localhost} for that.
+ *
+ * @param host the name of this machine, or null for that of its store
  */
 record StorePlaces(StoreClient client, String host) {
   private static final String NOWHERE = "localhost";
@@ -32,19 +37,53 @@ record StorePlaces(StoreClient client, String host) {
 
   /** The blocks of a file that have bytes of a range. */
   BlockLocation[] of(String path, long sizeBytes, long start, long count) throws IOException {
-    Set<Long> resident = new HashSet<>(client.blocksInMemory(path));
     List<BlockLocation> found = new ArrayList<>();
     long blockBytes = client.blockBytes();
     long end = count > sizeBytes - start ? sizeBytes : start + count;
-    for (long index = start / blockBytes; index * blockBytes < end; index++) {
-      String here = host == null ? Own.HOST : host;
-      String[] hosts = {resident.contains(index) ? here : NOWHERE};
-      String[] names = {hosts[0] + ":0"};
-      String[] cached = resident.contains(index) ? hosts : new String[0];
-      long first = index * blockBytes;
-      long length = Math.min(blockBytes, sizeBytes - first);
-      found.add(new BlockLocation(names, hosts, cached, new String[0], first, length, false));
+    long last = (end + blockBytes - 1) / blockBytes;
+    for (long first = start / blockBytes; first < last; first += Limits.PLACES) {
+      int blocks = (int) Math.min(last - first, Limits.PLACES);
+      BlockPlaces places = client.places(path, first, blocks);
+      for (int block = 0; block < blocks; block++) {
+        long from = (first + block) * blockBytes;
+        long length = Math.min(blockBytes, sizeBytes - from);
+        found.add(location(hosts(places, block), from, length));
+      }
     }
     return found.toArray(BlockLocation[]::new);
+  }
+
+  private static BlockLocation location(Set<String> holders, long from, long length) {
+    String[] cached = holders.toArray(String[]::new);
+    String[] hosts = cached.length == 0 ? new String[] {NOWHERE} : cached;
+    String[] names = new String[hosts.length];
+    for (int i = 0; i < hosts.length; i++) {
+      names[i] = hosts[i] + ":0";
+    }
+    return new BlockLocation(names, hosts, cached, new String[0], from, length, false);
+  }
+
+  /** The machines of the stores that have a block. */
+  private Set<String> hosts(BlockPlaces places, int block) {
+    Set<String> found = new LinkedHashSet<>();
+    for (long store : places.holders().get(block)) {
+      String name = places.stores().get((int) store);
+      found.add(store == 0 ? ownHost(name) : hostOf(name));
+    }
+    return found;
+  }
+
+  private String ownHost(String name) {
+    if (host != null) {
+      return host;
+    }
+    return name.isEmpty() ? Own.HOST : hostOf(name);
+  }
+
+  /** The host of {@code HOST:PORT}; an address of version 6 has brackets there alone. */
+  static String hostOf(String name) {
+    int colon = name.lastIndexOf(':');
+    String text = colon < 0 ? name : name.substring(0, colon);
+    return text.startsWith("[") ? text.substring(1, text.length() - 1) : text;
   }
 }

@@ -1,6 +1,7 @@
 package cuesta.hadoop;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -48,14 +49,33 @@ record StoreReply(Map<String, Object> fields, byte[] payload) {
         .toList();
   }
 
-  /** The numbers of a field that is a list. */
-  @SuppressWarnings("unchecked")
-  List<Long> numbers(String name) throws IOException {
-    return taken(name, List.class);
+  /** The texts of a field that is a list. */
+  List<String> texts(String name) throws IOException {
+    return allOf(name, taken(name, List.class), String.class);
+  }
+
+  /** The lists of numbers of a field that is a list. */
+  List<List<Long>> numberLists(String name) throws IOException {
+    List<List<Long>> found = new ArrayList<>();
+    for (List<?> one : allOf(name, taken(name, List.class), List.class)) {
+      found.add(allOf(name, one, Long.class));
+    }
+    return found;
   }
 
   private <T> T taken(String name, Class<T> kind) throws IOException {
-    Object value = fields.get(name);
+    return checked(name, fields.get(name), kind);
+  }
+
+  private static <T> List<T> allOf(String name, List<?> values, Class<T> kind) throws IOException {
+    List<T> found = new ArrayList<>(values.size());
+    for (Object value : values) {
+      found.add(checked(name, value, kind));
+    }
+    return found;
+  }
+
+  private static <T> T checked(String name, Object value, Class<T> kind) throws IOException {
     if (!kind.isInstance(value)) {
       throw new IOException(
           "the store's answer has no " + name + "; jar and store are of different versions");

@@ -16,7 +16,7 @@ record StoreSettings(Path folder, String write, String host) {
   /** The mode of files that are written; the store's own where it is not set. */
   static final String WRITE = "fs.cuesta.write";
 
-  /** The name of this machine in block locations; its own where it is not set. */
+  /** The name of this machine in block locations; that of its store where it is not set. */
   static final String HOST = "fs.cuesta.host";
 
   private static final String PREFIX = "fs.cuesta.";

@@ -5,7 +5,7 @@ import java.io.IOException;
 /** What jar and store say to each other: they must be of one version. */
 final class WireVersion {
   /** Of spec/formats/store-wire.md. */
-  static final long WIRE = 1;
+  static final long WIRE = 2;
 
   private WireVersion() {}
 

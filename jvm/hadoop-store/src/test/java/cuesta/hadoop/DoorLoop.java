@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.URI;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.HexFormat;
@@ -13,8 +14,10 @@ import java.util.concurrent.ExecutionException;
 import java.util.zip.CRC32;
 import java.util.zip.CheckedInputStream;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.BlockLocation;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileRange;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.ReadOption;
@@ -25,7 +28,8 @@ import org.apache.hadoop.io.ElasticByteBufferPool;
  * then for each line of standard input one that begins with {@code ok} or {@code failed}.
  *
  * <p>{@code list PATH}; {@code all PATH}, the CRC-32 of its bytes; {@code open PATH}, which is
- * kept; {@code at PLACE}, 10 bytes of that, by each way that a stream of Hadoop has.
+ * kept; {@code at PLACE}, 10 bytes of that, by each way that a stream of Hadoop has; and {@code
+ * places PATH}, the hosts of each of its blocks, sorted.
  */
 public final class DoorLoop {
   private static final int BYTES = 10;
@@ -70,9 +74,22 @@ public final class DoorLoop {
       case "open":
         open = system.open(new Path(word));
         return String.valueOf(open.read() >= 0);
+      case "places":
+        return places(new Path(word));
       default:
         return at(Long.parseLong(word));
     }
+  }
+
+  private String places(Path path) throws IOException {
+    FileStatus status = system.getFileStatus(path);
+    List<String> found = new ArrayList<>();
+    for (BlockLocation block : system.getFileBlockLocations(status, 0, status.getLen())) {
+      String[] hosts = block.getHosts();
+      Arrays.sort(hosts);
+      found.add(String.join(",", hosts));
+    }
+    return String.join(" ", found);
   }
 
   private String all(Path path) throws IOException {

@@ -142,6 +142,28 @@ final class StoreStreamTest {
     assertEquals(List.of("here", "here"), hosts());
   }
 
+  @Test
+  void aMachineHasTheNameThatItsStoreIsListedBy() {
+    assertEquals("node1.site", StorePlaces.hostOf("node1.site:7070"));
+    assertEquals("10.0.0.7", StorePlaces.hostOf("10.0.0.7:7070"));
+    assertEquals("fd00::7", StorePlaces.hostOf("[fd00::7]:7070"));
+  }
+
+  @Test
+  void whatIsNoAnswerToWhereBlocksAreIsRefused() throws IOException {
+    String sound = "{\"stores\": [\"a:1\", \"b:1\"], \"holders\": [[1, 0], []]}";
+    BlockPlaces found = BlockPlaces.of(StoreReply.of(sound, new byte[0]), 2);
+    assertEquals(List.of(List.of(1L, 0L), List.of()), found.holders());
+    for (String[] change :
+        new String[][] {
+          {"[1, 0]", "[2]"}, {"[1, 0]", "[-1]"}, {"[1, 0]", "[\"b\"]"}, {"[1, 0]", "1"},
+          {", []", ""}, {"\"b:1\"", "7"}, {"stores", "names"},
+        }) {
+      StoreReply reply = StoreReply.of(sound.replace(change[0], change[1]), new byte[0]);
+      assertThrows(IOException.class, () -> BlockPlaces.of(reply, 2), change[1]);
+    }
+  }
+
   private List<String> hosts() throws IOException {
     FileStatus status = system.getFileStatus(FILE);
     List<String> found = new ArrayList<>();

@@ -1,0 +1,117 @@
+"""Hadoop's programs are told which hosts have the blocks of a file, for their schedulers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from cuesta.store.client import Connection
+from cuesta.store.filesystem import CuestaFileSystem
+from hadoopkit import Hadoop, cuesta, hadoop
+from storekit import BLOCK_BYTES, Program, RunningStore, noise, running_peers, wait_for
+
+__all__ = ["hadoop"]
+
+CONTENT = noise(1, 4 * BLOCK_BYTES - 5)
+SOON = 1.5
+"""A dead store is noticed within a second; the rest is for a busy machine."""
+FIRST, SECOND, NOWHERE = "127.0.0.1", "127.0.0.2", "localhost"
+"""Hosts of two stores, and what Hadoop takes for no host."""
+
+
+@contextmanager
+def reader(hadoop: Hadoop, store: RunningStore, cwd: Path) -> Iterator[Program]:
+    """A Hadoop program that says where blocks are."""
+    process = hadoop.start(store, "cuesta.hadoop.DoorLoop", cwd=cwd)
+    try:
+        yield Program(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def bring(store: RunningStore, name: str, indexes: Sequence[int]) -> None:
+    """Have blocks of a file in the memory of a store, and none of those after them."""
+    connection = Connection(store.folder)
+    number = connection.ask("open", path=name)["number"]
+    for index in sorted(indexes, reverse=True):
+        assert connection.ask("lease", number=number, index=index)["path"]
+    connection.close()
+
+
+def wait_for_places(program: Program, path: str, *hosts: str) -> None:
+    """Wait until a program says these of the blocks of a file."""
+    wait_for(lambda: program.ask(f"places {path}") == f"ok {' '.join(hosts)}")
+
+
+def ask_in_time(program: Program, path: str) -> None:
+    """Whatever it says: it is no error, and does not wait for who is dead."""
+    started = time.monotonic()
+    assert program.ask(f"places {path}").startswith("ok ")
+    assert time.monotonic() - started < SOON
+
+
+def test_blocks_are_on_the_hosts_whose_stores_have_them_until_one_dies(
+    hadoop: Hadoop, tmp_path: Path
+) -> None:
+    under = tmp_path / "under"
+    under.mkdir()
+    with running_peers(under, 2) as stores, reader(hadoop, stores[0], tmp_path) as program:
+        stores[0].write("shared", CONTENT)
+        assert program.ask("places /shared") == f"ok {' '.join([NOWHERE] * 4)}"
+        bring(stores[0], "shared", [0, 1])
+        bring(stores[1], "shared", [1, 3])
+        both = f"{FIRST},{SECOND}"
+        wait_for_places(program, "/shared", FIRST, both, NOWHERE, SECOND)
+        files = CuestaFileSystem(str(stores[1].folder), skip_instance_cache=True)
+        with files.open("/alone", "wb", write_mode="memory") as file:
+            file.write(CONTENT)
+        wait_for_places(program, "/alone", *[SECOND] * 4)
+        os.kill(stores[1].status()["pid"], signal.SIGKILL)
+        ask_in_time(program, "/shared")
+        wait_for_places(program, "/shared", FIRST, FIRST, NOWHERE, NOWHERE)
+        # Nothing is nearer once its own store has ended, too.
+        os.kill(stores[0].status()["pid"], signal.SIGKILL)
+        ask_in_time(program, "/shared")
+        wait_for_places(program, "/shared", *[NOWHERE] * 4)
+
+
+def test_the_command_says_how_many_blocks_each_store_has(tmp_path: Path) -> None:
+    under = tmp_path / "under"
+    under.mkdir()
+    with running_peers(under, 2) as stores:
+        stores[0].write("shared", CONTENT)
+        bring(stores[0], "shared", [0])
+        bring(stores[1], "shared", [1, 2, 3])
+        one, two = (store.status()["peers"]["name"] for store in stores)
+
+        def said() -> dict[str, int]:
+            told = json.loads(cuesta(stores[1], "store", "stat", "/shared", "--json"))
+            found: dict[str, int] = told["stores"]
+            return found
+
+        wait_for(lambda: said() == {one: 1, two: 3})
+        lines = cuesta(stores[0], "store", "stat", "/shared").splitlines()
+        assert lines[1:] == [f"{one}: 1 blocks in memory", f"{two}: 3 blocks in memory"]
+
+
+def test_a_host_that_hangs_is_named_no_more_and_then_again(hadoop: Hadoop, tmp_path: Path) -> None:
+    under = tmp_path / "under"
+    under.mkdir()
+    with running_peers(under, 2) as stores, reader(hadoop, stores[0], tmp_path) as program:
+        stores[0].write("shared", CONTENT)
+        bring(stores[1], "shared", [0, 1, 2, 3])
+        wait_for_places(program, "/shared", *[SECOND] * 4)
+        pid = stores[1].status()["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            ask_in_time(program, "/shared")
+            wait_for_places(program, "/shared", *[NOWHERE] * 4)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        wait_for_places(program, "/shared", *[SECOND] * 4)
