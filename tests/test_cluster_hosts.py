@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,6 +77,51 @@ def test_ranks_go_to_hosts_with_addresses_of_their_own(
     assert done.returncode == 0, done.stdout
     record = record_of(tmp_path / "mpi")
     assert record["answer"]["counts"]["ranks"] == 2
+    wait_until_gone(folder)
+
+
+PLACES = """
+import json, os
+from pathlib import Path
+from pyspark.sql import SparkSession
+from cuesta.store.client import Connection
+context = SparkSession.builder.getOrCreate().sparkContext
+for node in ("cuesta-h2", "cuesta-h1"):
+    (folder,) = Path("/dev/shm").glob(f"cuesta-*-{node}")
+    Connection(folder).ask("load", path=f"/{node}")
+    lines = context.textFile(f"cuesta:///{node}", 4)
+    asked = (lines._jrdd.rdd(), context._jsc.sc())
+    places = [asked[1].getPreferredLocs(asked[0], part).mkString(",") for part in range(4)]
+    nodes = lines.mapPartitions(lambda some: [(os.environ["CUESTA_NODE"], len(list(some)))])
+    print(json.dumps([places, nodes.collect()]))
+"""
+
+
+@NEEDS_SPARK
+@pytest.mark.timeout(180)
+def test_spark_starts_tasks_on_the_host_that_has_their_input_in_memory(
+    namespaces: None, folder: Path, tmp_path: Path
+) -> None:
+    """A program without a word of ours reads `cuesta://`; places are the names of workers."""
+    under = tmp_path / "under"
+    under.mkdir()
+    for name in NAMES:
+        (under / name).write_text("".join(f"{line:07d}\n" for line in range(20_000)))
+    reach = ["--hosts", ",".join(NAMES), "--start", "ip netns exec {host}"]
+    words = ["--scheduler", "hosts", *reach, "--interface", f"{BRIDGE},eth0", "--set", "stop=2"]
+    # A worker may take long to start on a busy machine: then tasks would not wait for the other.
+    words += ["--set", "spark.locality.wait=60s"]
+    words += ["--cores", "1", "--memory", "1536MiB", "--store", "64MiB", "--under", str(under)]
+    words += ["--wait", "-o", str(folder), "--", sys.executable, "-c", PLACES]
+    done = call("submit", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[[")]
+    expected = (("cuesta-h2", "10.77.9.12"), ("cuesta-h1", "10.77.9.11"))
+    for (places, parts), (node, address) in zip(found, expected, strict=True):
+        # As Spark names a host that has a block in its memory.
+        assert places == [f"hdfs_cache_{address}"] * 4
+        assert {one for one, _ in parts} == {node}
+        assert sum(count for _, count in parts) == 20_000
     wait_until_gone(folder)
 
 

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 import sparkkit as kit
-from cuesta.cluster.spark import with_archive
+from cuesta.cluster import node_store
+from cuesta.cluster.settings import ClusterPlan
+from cuesta.cluster.spark import NodeUse, derived, with_archive
 from cuesta.engines.spark import archive, launch
 from cuesta.engines.spark.java import Java, find_java
 from cuesta.engines.spark.launch import Words
 from cuesta.engines.spark.options import Settings, settings_of
 from cuesta.engines.spark.session import Places, start
+from cuesta.store import hadoop_jar
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 OWN_VARIABLES = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "SPARK_HOME")
@@ -117,6 +120,23 @@ def test_executors_of_a_cluster_get_the_archive_but_where_their_class_path_was_s
     }
     own = {"spark.executor.extraClassPath": "/b.jar"}
     assert with_archive(own) == own
+
+
+def test_programs_of_a_cluster_with_stores_read_them_by_the_jar(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each process by the store of its node, so that no setting has a folder."""
+    monkeypatch.setattr(hadoop_jar, "current", lambda: Path("/store.jar"))
+    use = NodeUse(cores=1, memory_bytes=1 << 30)
+    plan = ClusterPlan(cluster="c", sets={"spark.jars": "/own.jar"}, hadoop_classes=("/hadoop/*",))
+    assert derived(plan, use)["spark.jars"] == "/own.jar"
+    assert node_store.hadoop_classes(plan) == ("/hadoop/*",)
+    plan = replace(plan, store_bytes=1 << 20, store_under="/data")
+    found = derived(plan, use)
+    assert found["spark.jars"] == "/store.jar,/own.jar"
+    assert found["spark.hadoop.fs.cuesta.impl"] == "cuesta.hadoop.CuestaFileSystem"
+    assert not any("fs.cuesta.store" in name for name in found)
+    assert node_store.hadoop_classes(plan) == ("/hadoop/*", "/store.jar")
 
 
 def test_the_script_that_stands_for_spark_submit_passes_every_word(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cuesta.cluster.settings import ClusterPlan
+from cuesta.store import hadoop_jar
 from cuesta.store.control import MEMORY_ROOT, VARIABLE, StoreSettings, to_request
 from cuesta.store.peers import PeerSettings
 
@@ -38,6 +39,29 @@ def words(plan: ClusterPlan, node: str, peers: PeerSettings) -> list[str]:
 def variables(plan: ClusterPlan, node: str) -> Mapping[str, str]:
     """What processes on a node need in order to find its store."""
     return {VARIABLE: str(folder_of(plan, node))} if plan.store_bytes else {}
+
+
+def spark_settings(plan: ClusterPlan) -> dict[str, str]:
+    """Settings with which all programs of Spark read `cuesta://`, each process by its own node.
+
+    Jars of the user's come after ours. Errors: `EngineMissing` in a checkout without a compiler.
+    """
+    if not plan.store_bytes:
+        return {}
+    jars = [str(hadoop_jar.current()), plan.spark_sets.get("spark.jars", "")]
+    found = {f"spark.hadoop.{name}": value for name, value in hadoop_jar.CLASSES.items()}
+    return found | {"spark.jars": ",".join(filter(None, jars))}
+
+
+def hadoop_settings(plan: ClusterPlan) -> dict[str, str]:
+    """The same for programs of Hadoop, which have the jar on their class path."""
+    return dict(hadoop_jar.CLASSES) if plan.store_bytes else {}
+
+
+def hadoop_classes(plan: ClusterPlan) -> tuple[str, ...]:
+    """The class path of jobs: Hadoop's, and the jar of the store. Errors: as `spark_settings`."""
+    jars = [str(hadoop_jar.current())] if plan.store_bytes else []
+    return (*plan.hadoop_classes, *jars)
 
 
 def unwritten(folder: Path) -> int:

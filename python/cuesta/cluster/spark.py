@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuesta.cluster import class_archive, pages
+from cuesta.cluster import class_archive, node_store, pages
 from cuesta.cluster.node import NodeFacts
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.engines.spark import archive, java
@@ -79,6 +79,7 @@ def derived(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
         "spark.executor.extraJavaOptions": f"-XX:+UseParallelGC -XX:ParallelGCThreads={threads}",
         **preset(plan.preset, use.cores),
         **plan.spark_sets,
+        **node_store.spark_settings(plan),
     }
 
 

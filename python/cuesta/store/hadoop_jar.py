@@ -16,13 +16,16 @@ def current() -> Path:
     return jarfile.current(JAR)
 
 
+CLASSES = {
+    "fs.cuesta.impl": FILE_SYSTEM,
+    "fs.AbstractFileSystem.cuesta.impl": ABSTRACT_FILE_SYSTEM,
+}
+"""What Hadoop is to be told where each process finds its store by `$CUESTA_STORE`."""
+
+
 def settings(folder: Path) -> dict[str, str]:
     """What Hadoop is to be told of the store in a folder."""
-    return {
-        "fs.cuesta.impl": FILE_SYSTEM,
-        "fs.AbstractFileSystem.cuesta.impl": ABSTRACT_FILE_SYSTEM,
-        "fs.cuesta.store": str(folder.absolute()),
-    }
+    return CLASSES | {"fs.cuesta.store": str(folder.absolute())}
 
 
 def spark_lines(folder: Path) -> list[str]:
