@@ -202,6 +202,20 @@ def test_mates_bridge_what_reads_do_not(tmp_path: Path) -> None:
     assert call(["verify", str(answer)]) == 1
 
 
+@pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
+def test_ranks_place_pairs_as_one_process_does(tmp_path: Path) -> None:
+    repeat = drawn(120, 11)
+    genome = drawn(9000, 12) + repeat + drawn(7000, 13) + repeat + drawn(5000, 14)
+    ones, twos = mates_of(genome, 50, 300, 15)
+    files = [write_fastq(tmp_path / "1.fq", ones), write_fastq(tmp_path / "2.fq", twos)]
+    native = assemble(files, tmp_path / "native", "--pairs")
+    options = ["--pairs", "--engine", "mpi", "--ranks", "3", "--memory", "1GiB"]
+    found = assemble(files, tmp_path / "mpi", *options)
+    for name in (*FILES, "scaffolds.fa"):
+        assert (found / name).read_bytes() == (native / name).read_bytes(), name
+    record(found)
+
+
 def test_mates_named_with_1_and_2_are_pairs_of_files(tmp_path: Path) -> None:
     genome = drawn(9000, 21)
     files = []

@@ -64,7 +64,7 @@ def run(
     kmer_sizes: str | float | PathText | None = None,
     k: str | float | PathText | None = None,
     min_count: int | None = None,
-    profile: Literal["default", "paper", "none"] = "default",
+    profile: Literal["default", "metagenome", "paper", "none"] = "default",
     chains: Literal["auto", "buckets", "ranking"] = "auto",
     min_contig: int = 200,
     drop_reads_with_n: bool = False,
@@ -106,8 +106,9 @@ def run(
         Fewest occurrences of a solid k-mer; rarer k-mers count as sequencing errors. From 1 to
         268435455 times. None: from the spectrum.
     profile
-        How errors are removed from the graph: by coverage relative to neighbouring paths (default),
-        by PGA, the vertex program of the paper (paper), or not at all (none).
+        How errors are removed from the graph: by relative coverage in one genome (default) or in
+        many, each of another depth (metagenome), by PGA, the vertex program of the paper (paper),
+        or not at all (none).
     chains
         How chains of k-mers are compacted: in buckets on one machine, or by list ranking in vertex
         programs on all. Auto: in buckets. PGA has its own way, the coin toss.
@@ -1007,7 +1008,7 @@ def compare(
     kmer_sizes: str | float | PathText | None = None,
     k: str | float | PathText | None = None,
     min_count: int | None = None,
-    profile: Literal["default", "paper", "none"] = "default",
+    profile: Literal["default", "metagenome", "paper", "none"] = "default",
     chains: Literal["auto", "buckets", "ranking"] = "auto",
     min_contig: int = 200,
     drop_reads_with_n: bool = False,
@@ -1049,8 +1050,9 @@ def compare(
         Fewest occurrences of a solid k-mer; rarer k-mers count as sequencing errors. From 1 to
         268435455 times. None: from the spectrum.
     profile
-        How errors are removed from the graph: by coverage relative to neighbouring paths (default),
-        by PGA, the vertex program of the paper (paper), or not at all (none).
+        How errors are removed from the graph: by relative coverage in one genome (default) or in
+        many, each of another depth (metagenome), by PGA, the vertex program of the paper (paper),
+        or not at all (none).
     chains
         How chains of k-mers are compacted: in buckets on one machine, or by list ranking in vertex
         programs on all. Auto: in buckets. PGA has its own way, the coin toss.

@@ -6,6 +6,7 @@ use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::simplify::Rules;
+use crate::kernel::spectrum::Fit;
 use crate::kernel::supersteps::control::{Paper, Program};
 use crate::kernel::table::COUNT_MAX;
 use cuesta_input::reads::Pairing;
@@ -31,13 +32,21 @@ const PAPER_EDITS: f64 = 0.1;
 /// The last k-mer size chosen leaves so many parts in 100 of a read for counting.
 const READ_PART: usize = 82;
 
+/// Smallest count of a solid k-mer of many genomes, the thinnest of which has no valley.
+const METAGENOME_MIN_COUNT: u32 = 2;
+/// Where k-mers of the first size were seen less often on average, contigs end where reads are too
+/// few, so that reads alone are asked for bridges.
+const THIN_DEPTH: f64 = 20.0;
+
 /// What is taken for an error in the graph.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Tips, bubbles and weak connections, by relative coverage.
+    /// Tips, bubbles and weak connections of one genome, by relative coverage.
     #[default]
     Default,
+    /// The same of many genomes, none of which is as deep as another.
+    Metagenome,
     /// The method of the paper: its reads, its vertex program, its rules.
     Paper,
     /// Nothing: contigs are unitigs.
@@ -125,12 +134,43 @@ impl AssembleParams {
         }
     }
 
+    /// Whether reads are placed on the graph as pairs.
+    pub fn places_pairs(&self) -> bool {
+        self.pairing() != Pairing::None
+            && matches!(self.profile, Profile::Default | Profile::Metagenome)
+    }
+
+    /// Whether reads that are no pairs are placed on the graph, by what the spectrum says where
+    /// that is of the first size of k-mers.
+    pub fn bridges_by_reads(&self, first: Option<&Fit>) -> bool {
+        let is_thin = |fit: &Fit| fit.depth > 0.0 && fit.depth < THIN_DEPTH;
+        self.pairing() == Pairing::None
+            && match self.profile {
+                Profile::Default => first.is_some_and(is_thin),
+                Profile::Metagenome => first.is_some(),
+                Profile::Paper | Profile::None => false,
+            }
+    }
+
+    /// What is taken for an error by relative coverage, if anything is.
+    pub fn rules(&self, k: usize) -> Option<Rules> {
+        match self.profile {
+            Profile::Default => Some(Rules::for_isolate(k)),
+            Profile::Metagenome => Some(Rules::for_metagenome(k)),
+            Profile::Paper | Profile::None => None,
+        }
+    }
+
     /// With what the profile says.
     #[must_use]
     pub fn completed(mut self) -> Self {
-        if self.profile == Profile::Paper {
-            self.drop_reads_with_n = true;
-            self.min_count.get_or_insert(1);
+        match self.profile {
+            Profile::Paper => {
+                self.drop_reads_with_n = true;
+                self.min_count.get_or_insert(1);
+            }
+            Profile::Metagenome => _ = self.min_count.get_or_insert(METAGENOME_MIN_COUNT),
+            Profile::Default | Profile::None => {}
         }
         self
     }
@@ -148,7 +188,7 @@ impl AssembleParams {
     pub fn simplifying(&self, k: usize) -> Option<Program> {
         match (self.profile, self.chains) {
             (Profile::Paper, _) => Some(Program::Jobs(self.paper(k))),
-            (Profile::Default, Joining::Ranking) => Some(Program::Simplify(Rules::default_for(k))),
+            (_, Joining::Ranking) => self.rules(k).map(Program::Simplify),
             _ => None,
         }
     }
@@ -300,6 +340,17 @@ mod tests {
         assert!(refused(AssembleParams { paper_jobs: Some(0), ..paper }).contains("at least 1"));
         let other = AssembleParams { paper_rounds: Some(3), ..Default::default() };
         assert!(refused(other).contains("--paper-rounds is for --profile paper alone"));
+    }
+
+    #[test]
+    fn a_metagenome_has_no_cutoff_but_two_and_rules_of_its_own() {
+        let many = AssembleParams { profile: Profile::Metagenome, ..Default::default() };
+        assert_eq!(many.clone().check(100).unwrap().given.min_count, Some(2));
+        let rules = many.rules(31).unwrap();
+        assert!(!rules.is_even && (rules.tip, rules.weak_tip, rules.island) == (62, 0, 0));
+        let asked = AssembleParams { min_count: Some(4), interleaved: true, ..many };
+        assert!(asked.places_pairs());
+        assert_eq!(asked.check(100).unwrap().given.min_count, Some(4));
     }
 
     #[test]

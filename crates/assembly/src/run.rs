@@ -1,7 +1,7 @@
 //! Runs the workload: a stage for each size of k-mers, one more for what read pairs bridge, then
 //! the answer.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -13,16 +13,18 @@ use crate::buckets::cut::check;
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::with_kmer;
 use crate::kernel::simplify::PathGraph;
-use crate::pairs::scaffolds::{self, Scaffold};
-use crate::pairs::{self, PairFacts, SolidSequences};
-use crate::params::{AssembleParams, Plan, Profile};
+use crate::kernel::spectrum::Fit;
+use crate::pairs::scaffolds::{self, Scaffolds};
+use crate::pairs::{self, Bridged};
+use crate::params::{AssembleParams, Plan};
 use crate::stages::Stage;
 use crate::stages::ask::Workers;
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::checkpoint::{Checkpoint, NextLevel};
 use crate::stages::level::Level;
 use crate::stages::local::Local;
-use crate::stages::write;
+use crate::stages::short_contigs::ShortContigs;
+use crate::stages::write::{self, BEFORE_FOLDER, LastGraph};
 use cuesta_input::reads::input_bytes;
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
@@ -54,24 +56,24 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
         levels: Vec::new(),
         text_bytes,
     };
-    let last = if assembly.places_pairs() { text_bytes } else { 0 };
+    let last = if plan.given.places_pairs() { text_bytes } else { 0 };
     let all = assembly.text_bytes_until(plan.kmer_sizes.len()) + last;
     context.progress.expect(all);
     let graph = assembly.run()?;
     let scaffolds = assembly.scaffolds(&graph)?;
     context.progress.reach(all);
     let Assembly { mut response, levels, .. } = assembly;
-    let min_contig = plan.given.min_contig;
-    let numbers = timed(&mut response, "write", || {
-        let depth = depth(&graph, levels.last());
-        let given = (depth, min_contig);
-        let (bytes, found) =
-            write::contigs(&request.output, (&graph, scaffolds.as_deref()), given)?;
-        Ok((found, bytes, graph.paths.len() as u64))
+    let (output, min_contig) = (&request.output, plan.given.min_contig);
+    let (short, numbers) = timed(&mut response, "write", || {
+        let given = (depth(&graph, levels.last()), min_contig);
+        let short = short_contigs(output, &graph, (&levels[..], context.budget))?;
+        let last = LastGraph { graph: &graph, short: &short, scaffolds: scaffolds.as_ref() };
+        let (bytes, found) = write::contigs(output, &last, given)?;
+        Ok(((short, found), bytes, graph.paths.len() as u64))
     })?;
     response.phases = together(response.phases);
     let known = (&levels[..], numbers.as_ref());
-    response.counts = write::stats(&request.output, &graph.paths, known, min_contig)?;
+    response.counts = write::stats(output, (&graph.paths, &short), known, min_contig)?;
     Ok(response)
 }
 
@@ -82,6 +84,29 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
 pub fn plan(context: &Context<'_>) -> Result<Plan> {
     let typical = typical_read(&context.request.inputs)?;
     context.parameters::<AssembleParams>()?.check(typical)
+}
+
+/// Contigs that are too short for the last graph, if that is one of contigs and bridges alone.
+///
+/// # Errors
+/// `Input` when they do not fit in the budget; `System`.
+pub fn short_contigs(
+    output: &Path,
+    graph: &PathGraph<'_>,
+    (levels, budget): (&[Level], &Budget),
+) -> Result<ShortContigs> {
+    match levels {
+        [.., before, last] if last.pair_facts.is_some() => {
+            let folder = output.join(BEFORE_FOLDER);
+            ShortContigs::beside(graph, (folder.as_path(), before.k), budget)
+        }
+        _ => Ok(ShortContigs::default()),
+    }
+}
+
+/// What the spectrum says of the only size of k-mers so far, if it is the only one.
+pub fn only(levels: &[Level]) -> Option<&Fit> {
+    if let [level] = levels { Some(&level.fit) } else { None }
 }
 
 /// What the counts of the k-mers of a graph say of the depth of the reads.
@@ -171,48 +196,49 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         let later = self.plan.kmer_sizes.iter().find(|&&k| k > graph.k);
         let found = self.bridged(graph, later.copied())?;
         let Some(&k) = later else {
-            let last = |(k, solid, pair_facts)| NextLevel {
-                k,
-                solid: Some(solid),
-                pair_facts: Some(pair_facts),
-            };
+            let last =
+                |Bridged { k, solid, pair_facts }| NextLevel { k, solid: Some(solid), pair_facts };
             return Ok(found.map(last));
         };
         let solid = match found {
-            Some((_, solid, _)) => solid,
+            Some(found) => found.solid,
             None => pairs::contigs(graph, self.context.budget, k, |_| 0)?,
         };
         Ok(Some(NextLevel { k, solid: Some(solid), pair_facts: None }))
     }
 
-    /// What is solid after `graph`, by what read pairs say.
+    /// What is solid after `graph`, by what reads and read pairs say.
     fn bridged(
         &mut self,
         graph: &PathGraph<'_>,
         next: Option<usize>,
-    ) -> Result<Option<(usize, SolidSequences<'c>, PairFacts)>> {
-        let pairing = self.plan.given.pairing();
-        if !self.places_pairs() {
-            return Ok(None);
+    ) -> Result<Option<Bridged<'c>>> {
+        let (context, given, levels) = (self.context, &self.plan.given, &self.levels);
+        if !given.places_pairs() {
+            if next.is_none() || !given.bridges_by_reads(only(levels)) {
+                return Ok(None);
+            }
+            context.progress.expect(self.text_bytes);
         }
-        let (context, levels) = (self.context, &self.levels);
+        let placements = self.workers.place(graph, given.pairing(), &mut self.response)?;
         timed(&mut self.response, "pairs", || {
             let depth = depth(graph, levels.last());
-            let found = pairs::bridged(context, graph, (next, pairing), depth)?;
-            let pairs = found.as_ref().map_or(0, |(_, _, pair_facts)| pair_facts.pairs);
-            Ok((found, 0, pairs))
+            let found = pairs::bridged(context, graph, placements, (next, depth))?;
+            let facts = found.as_ref().and_then(|found| found.pair_facts);
+            Ok((found, 0, facts.map_or(0, |facts| facts.pairs)))
         })
     }
 
     /// What pairs make of the contigs of the last graph.
-    fn scaffolds(&mut self, graph: &PathGraph<'_>) -> Result<Option<Vec<Scaffold>>> {
-        if !self.places_pairs() {
+    fn scaffolds(&mut self, graph: &PathGraph<'_>) -> Result<Option<Scaffolds>> {
+        let (context, given) = (self.context, &self.plan.given);
+        if !given.places_pairs() {
             return Ok(None);
         }
-        let (context, pairing) = (self.context, self.plan.given.pairing());
+        let placements = self.workers.place(graph, given.pairing(), &mut self.response)?;
         timed(&mut self.response, "pairs", || {
-            let found = scaffolds::found(context, graph, pairing)?;
-            let count = found.as_ref().map_or(0, Vec::len) as u64;
+            let found = scaffolds::found(context, graph, placements, given.profile)?;
+            let count = found.as_ref().map_or(0, |found| found.chains.len()) as u64;
             Ok((found, 0, count))
         })
     }
@@ -236,7 +262,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         level.pair_facts = pair_facts;
         self.levels.push(level);
         let sizes = plan.kmer_sizes.iter().filter(|&&size| size <= k).count();
-        let placed = if self.places_pairs() { self.text_bytes } else { 0 };
+        let placed = if self.plan.given.places_pairs() { self.text_bytes } else { 0 };
         context.progress.reach(self.text_bytes_until(sizes).saturating_sub(placed));
         Ok(graph)
     }
@@ -244,11 +270,6 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
     /// What progress counts until so many sizes are done: reads are read, counted, and placed where
     /// they are pairs.
     fn text_bytes_until(&self, sizes: usize) -> u64 {
-        self.text_bytes * sizes as u64 * if self.places_pairs() { 3 } else { 2 }
-    }
-
-    /// Whether pairs are placed after each size.
-    fn places_pairs(&self) -> bool {
-        self.plan.given.pairing() != Pairing::None && self.plan.given.profile == Profile::Default
+        self.text_bytes * sizes as u64 * if self.plan.given.places_pairs() { 3 } else { 2 }
     }
 }

@@ -176,6 +176,12 @@ fn no_wrong_answer_with_mates_passes() {
 }
 
 #[test]
+fn no_wrong_answer_of_a_metagenome_passes() {
+    let many = json!({ "profile": "metagenome" });
+    no_mutant_passes("metagenome, k = 31, 43", &single("31,43", &many, 900, 150));
+}
+
+#[test]
 fn no_wrong_answer_of_vertex_programs_passes() {
     no_mutant_passes("ranking", &single("15,21", &json!({ "chains": "ranking" }), 600, 120));
     no_mutant_passes("paper", &single("21", &json!({ "profile": "paper" }), 600, 120));

@@ -117,6 +117,8 @@ fn parameters() -> impl Strategy<Value = Value> {
         ("none", "auto"),
         ("default", "ranking"),
         ("none", "ranking"),
+        ("metagenome", "auto"),
+        ("metagenome", "ranking"),
         ("paper", "auto"),
     ]);
     (sizes, programs, prop::option::of(1u32..4)).prop_map(
@@ -219,6 +221,48 @@ fn later_sizes_are_those_of_all_reads_counted_anew() {
     }
 }
 
+/// Tasks place pairs of shares that begin anywhere, in one file or in two.
+#[test]
+fn pairs_that_tasks_place_give_the_native_answer() {
+    let place = Place::new(&pairs_with_errors(20_000));
+    let folder = place.folder.path();
+    let text = std::fs::read_to_string(folder.join("reads.fa")).unwrap();
+    let records: Vec<&str> = text.split_inclusive('>').collect();
+    let records = records.iter().map(|one| one.trim_end_matches('>')).filter(|one| !one.is_empty());
+    let mut mates = [String::new(), String::new()];
+    for (index, record) in records.enumerate() {
+        // Names of other lengths, so that places in one file are not those in the other.
+        let name = ">".to_owned() + &"a".repeat(index % 7 * (index % 2));
+        mates[index % 2] += &(name + record);
+    }
+    for (name, text) in ["one.fa", "two.fa"].into_iter().zip(mates) {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    for (option, names) in
+        [("interleaved", &["reads.fa"][..]), ("pairs", &["one.fa", "two.fa"][..])]
+    {
+        let parameters = json!({ "kmer_sizes": "31,43", option: true });
+        let with_files = |request: &Request| {
+            let inputs = names.iter().map(|name| folder.join(name)).collect();
+            Request { inputs, ..request.clone() }
+        };
+        let native = with_files(&place.request("native", &parameters));
+        cuesta_assembly::run(&native, &Progress::default()).unwrap();
+        let expected = files(&native.output);
+        assert!(expected.contains_key("scaffolds.fa"));
+        for (keeps, share_bytes) in [(true, 3001), (false, 40_000), (true, 1 << 30)] {
+            let task_bytes = Some(share_bytes);
+            let means = Means { keeps, task_bytes, ..means(3, 1 << 30) };
+            let (found, _) = place.in_rounds(&parameters, |request| {
+                let request = with_files(request);
+                if keeps { by_ranks(&request, means) } else { by_chance(&request, means, 5) }
+            });
+            assert!(found == expected, "{option} {keeps} {share_bytes}");
+        }
+        std::fs::remove_dir_all(&native.output).unwrap();
+    }
+}
+
 /// Reads of a genome that is long enough for a peak of counts, and for blocks that do not fit.
 fn long_reads(bases: u64) -> Vec<String> {
     let chance = Stream::new(3, 4);
@@ -241,7 +285,8 @@ fn blocks_that_do_not_fit_go_to_scratch() {
         let (found, response) = place.in_rounds(&parameters, engine);
         assert!(found == expected);
         let names: Vec<&str> = response.phases.iter().map(|phase| &phase.name[..]).collect();
-        assert_eq!(names, ["glue", "write", "simplify", "glue", "write", "simplify"]);
+        let expected = ["glue", "write", "simplify", "pairs", "glue", "write", "simplify"];
+        assert_eq!(names, expected);
         let mut request = place.request("rounds", &parameters);
         request.scratch = request.scratch.join("missing");
         let error = engine(&request).unwrap_err();

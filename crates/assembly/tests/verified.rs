@@ -54,6 +54,8 @@ proptest! {
             2 => Just(("default", "auto")),
             2 => Just(("none", "auto")),
             1 => Just(("default", "ranking")),
+            2 => Just(("metagenome", "auto")),
+            1 => Just(("metagenome", "ranking")),
         ],
         means in (1usize..4, prop_oneof![Just(1u64 << 30), Just(24 << 20)]),
     ) {

@@ -13,15 +13,22 @@ pub fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>> {
     postcard::to_stdvec(value).map_err(|error| Error::defect("wire", error))
 }
 
+/// The value of [`to_bytes`], and the bytes after it.
+///
+/// # Errors
+/// `Defect` for other bytes.
+pub fn first_of_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8])> {
+    postcard::take_from_bytes(bytes).map_err(|error| Error::defect("wire", error))
+}
+
 /// The value of [`to_bytes`].
 ///
 /// # Errors
 /// `Defect` for other bytes.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    match postcard::take_from_bytes(bytes) {
-        Ok((value, [])) => Ok(value),
-        Ok((_, rest)) => Err(Error::defect("wire", format!("{} bytes too many", rest.len()))),
-        Err(error) => Err(Error::defect("wire", error)),
+    match first_of_bytes(bytes)? {
+        (value, []) => Ok(value),
+        (_, rest) => Err(Error::defect("wire", format!("{} bytes too many", rest.len()))),
     }
 }
 
@@ -34,6 +41,11 @@ mod tests {
         let value = (vec![1.5f64, f64::MIN], vec![-3i64], "text".to_owned());
         let bytes = to_bytes(&value).expect("it has a form");
         assert_eq!(from_bytes::<(Vec<f64>, Vec<i64>, String)>(&bytes).expect("it is one"), value);
+        let longer = [&bytes[..], b"more"].concat();
+        assert!(from_bytes::<(Vec<f64>, Vec<i64>, String)>(&longer).is_err());
+        let (first, rest) =
+            first_of_bytes::<(Vec<f64>, Vec<i64>, String)>(&longer).expect("it begins with one");
+        assert_eq!((first, rest), (value, &b"more"[..]));
         let cut = &bytes[..bytes.len() - 1];
         assert!(from_bytes::<(Vec<f64>, Vec<i64>, String)>(cut).is_err());
         assert!(from_bytes::<Vec<f64>>(&bytes).is_err());

@@ -7,6 +7,7 @@ pub mod contig_text;
 pub mod depth;
 pub mod glue;
 pub mod kmer;
+pub mod libraries;
 pub mod links;
 pub mod packed;
 pub mod path_search;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::kernel::glue::End;
 use crate::kernel::kmer::kmers;
 use crate::kernel::kmer::{Base, Kmer, KmerMap};
-use crate::kernel::placements::{Ends, Joint, OVERLAP_MIN, Placements};
+use crate::kernel::placements::{Ends, Joint, OVERLAP_MIN, Spans};
 use crate::kernel::sequences::reverse_complement;
 use crate::kernel::simplify::PathGraph;
 
@@ -14,8 +14,10 @@ const STEPS_MAX: usize = 400;
 /// Bytes of a k-mer at an end and of the map that finds it.
 const PLACE_BYTES: u64 = 40;
 /// Reads that show how two paths meet whose k-mers do not, and their part of all that join both.
-pub const READS_MIN: u32 = 2;
+const READS_MIN: u64 = 2;
 const READS_PART: f64 = 0.7;
+/// The same where both paths go on nowhere, and are joined to nothing else.
+pub const READS_ALONE_MIN: u32 = 1;
 
 /// A path that is entered, and how it meets the one before.
 #[derive(Clone, Debug)]
@@ -40,16 +42,24 @@ impl PathStep {
 pub type Steps = HashMap<End, Vec<PathStep>>;
 
 /// Where a path that no link leaves goes on by what reads say: too few for k-mers, but exact.
-pub fn spanned(graph: &PathGraph<'_>, placements: &Placements) -> Vec<(Ends, Joint)> {
+pub fn spanned(graph: &PathGraph<'_>, spans: &Spans) -> Vec<(Ends, Joint)> {
+    let mut partners: HashMap<End, usize> = HashMap::new();
+    for end in spans.keys().flat_map(|&(one, two)| [one, two]) {
+        *partners.entry(end).or_insert(0) += 1;
+    }
+    let goes_nowhere = |end: End| graph.links.after(end).is_empty();
     let mut found = Vec::new();
-    for (&(one, two), joints) in &placements.spans {
-        if !graph.links.after(one).is_empty() && !graph.links.after(two).is_empty() {
+    for (&(one, two), joints) in spans {
+        let ends = [one, two];
+        if !ends.into_iter().any(goes_nowhere) {
             continue;
         }
+        let is_alone = ends.into_iter().all(|end| goes_nowhere(end) && partners[&end] == 1);
+        let enough = if is_alone { u64::from(READS_ALONE_MIN) } else { READS_MIN };
         let all: u64 = joints.values().sum();
         let best = joints.iter().max_by(|one, two| one.1.cmp(two.1).then(two.0.cmp(one.0)));
         let Some((joint, &reads)) = best else { continue };
-        let agree = reads >= u64::from(READS_MIN) && reads as f64 >= READS_PART * all as f64;
+        let agree = reads >= enough && reads as f64 >= READS_PART * all as f64;
         let fits = match joint {
             Joint::Shared(bases) => shares(graph, one, two, *bases),
             Joint::Between(_) => true,

@@ -20,7 +20,7 @@ pub struct Rules {
     /// A dead end shorter than this goes where another path is twice as strong; 0 for none.
     pub weak_tip: usize,
     /// A path without links shorter than this goes when it is [`Rules::times`] weaker than the
-    /// mean.
+    /// mean; 0 for none.
     pub island: usize,
     /// Of two paths shorter than this between the same places the weaker one goes.
     pub bubble: usize,
@@ -28,6 +28,9 @@ pub struct Rules {
     pub edits: f64,
     /// A side of at least this part of the mean coverage stays: the genome has both.
     pub deep: f64,
+    /// Whether that is the mean of all paths, as where one genome was read evenly; otherwise it is
+    /// the coverage of the other side.
+    pub is_even: bool,
     /// A path shorter than this goes that is at both ends [`Rules::times`] weaker than another.
     pub connection: usize,
     /// See there.
@@ -35,8 +38,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules of the default profile.
-    pub fn default_for(k: usize) -> Self {
+    /// The rules for one genome that was read evenly.
+    pub fn for_isolate(k: usize) -> Self {
         Self {
             tip: 3 * k,
             weak_tip: 10 * k,
@@ -46,6 +49,20 @@ impl Rules {
             connection: 9 * k,
             times: 4.0,
             deep: 0.75,
+            is_even: true,
+        }
+    }
+
+    /// The rules for many genomes, each as deep as it happens to be: a path is held against those
+    /// beside it alone, and what is thin may be a genome.
+    pub fn for_metagenome(k: usize) -> Self {
+        Self {
+            tip: 2 * k,
+            weak_tip: 0,
+            island: 0,
+            times: 10.0,
+            is_even: false,
+            ..Self::for_isolate(k)
         }
     }
 }
@@ -196,7 +213,8 @@ impl<'a> PathGraph<'a> {
         self.paths.facts(path).count_sum as f64 / kmers as f64
     }
 
-    fn mean_coverage(&self) -> f64 {
+    /// Mean count of the k-mers of all paths.
+    pub fn mean_coverage(&self) -> f64 {
         let paths = 0..self.paths.len();
         let sum: u64 = paths.clone().map(|path| self.paths.facts(path).count_sum).sum();
         let kmers: usize = paths.map(|path| self.length(path) + 1 - self.k).sum();
@@ -253,7 +271,8 @@ impl<'a> PathGraph<'a> {
 
     fn is_weaker_side(&self, path: usize, mean: f64, rules: &Rules) -> bool {
         let length = self.length(path);
-        if length >= rules.bubble || self.coverage(path) >= rules.deep * mean {
+        let coverage = self.coverage(path);
+        if length >= rules.bubble || rules.is_even && coverage >= rules.deep * mean {
             return false;
         }
         let [left, right] = [2 * path as End, 2 * path as End + 1];
@@ -266,6 +285,7 @@ impl<'a> PathGraph<'a> {
             other != path
                 && self.length(other) < rules.bubble
                 && self.stronger(other, path)
+                && (rules.is_even || coverage < rules.deep * self.coverage(other))
                 && self.same_neighbours(left, entered)
                 && self.same_neighbours(right, entered ^ 1)
                 && similar(
@@ -318,4 +338,51 @@ pub(crate) fn similar(one: &[Base], (two, turned): (&[Base], bool), part: f64) -
         &bound,
     )
     .is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::sequences::PathSummary;
+    use cuesta_core::random::Stream;
+
+    const K: usize = 15;
+
+    /// How many paths are left of a bubble between paths that were seen 100 times, with sides that
+    /// were seen so often.
+    fn left_of_bubble(rules: &Rules, sides: [u64; 2]) -> usize {
+        let stream = Stream::new(11, 0);
+        let drawn = |first: u64| -> Vec<Base> {
+            (first..first + 60).map(|place| (stream.bits(place) & 3) as Base).collect()
+        };
+        let (before, after) = (drawn(0), drawn(100));
+        let budget = Budget::new(1 << 20);
+        let mut paths = Paths::new(&budget, "a test");
+        let mut push = |codes: &[Base], times: u64| {
+            let count_sum = times * (codes.len() + 1 - K) as u64;
+            let facts = PathSummary { count_sum, ..PathSummary::default() };
+            paths.push(facts, |all| all.extend_from_slice(codes)).unwrap();
+        };
+        push(&before, 100);
+        push(&after, 100);
+        for (base, times) in (0..).zip(sides) {
+            let side = [&before[before.len() + 1 - K..], &[base], &after[..K - 1]].concat();
+            push(&side, times);
+        }
+        let mut graph = PathGraph::new::<u64>(paths, K, &budget).unwrap();
+        graph.simplify::<u64>(rules).unwrap();
+        graph.paths.len()
+    }
+
+    #[test]
+    fn sides_of_a_bubble_are_held_against_the_mean_or_against_each_other() {
+        let isolate = Rules::for_isolate(K);
+        for (sides, left) in [([50, 50], 1), ([60, 40], 1), ([90, 80], 4)] {
+            assert_eq!(left_of_bubble(&isolate, sides), left, "{sides:?}");
+        }
+        let metagenome = Rules::for_metagenome(K);
+        for (sides, left) in [([50, 50], 4), ([60, 40], 1), ([90, 80], 4), ([9, 6], 1)] {
+            assert_eq!(left_of_bubble(&metagenome, sides), left, "{sides:?}");
+        }
+    }
 }

@@ -12,6 +12,8 @@ const EARLY_MAX: usize = 4;
 const DEVIATIONS: f64 = 6.0;
 /// Fewer distinct k-mers than this say nothing.
 const KMERS_MIN: u64 = 1000;
+/// The part of the genome's k-mers that the cutoff leaves out by chance alone, at most.
+const LOST_PART_MAX: f64 = 1e-6;
 
 /// Numbers of distinct k-mers by count; the last place has all that were counted more often.
 #[derive(Clone, Debug)]
@@ -87,7 +89,7 @@ impl Spectrum {
         let (wrong, right) = (occurrences(1..valley), occurrences(valley..COUNTS + 1));
         let clean = right / (wrong + right);
         Fit {
-            min_count: valley as u32,
+            min_count: (valley as u32).min(thin_cutoff(depth)),
             depth,
             deviation,
             genome_size: (right / depth).round() as u64,
@@ -139,6 +141,21 @@ impl Spectrum {
     }
 }
 
+/// The highest cutoff that leaves out few k-mers of a genome that was read so deep, if chance alone
+/// makes counts differ (Poisson): in a genome that was read thinly, a k-mer that is lost ends a
+/// contig, and wrong ones are told from it by what is beside them in the graph.
+fn thin_cutoff(depth: f64) -> u32 {
+    let mut count = 0;
+    let mut here = (-depth).exp();
+    let mut below = here;
+    while below <= LOST_PART_MAX && (count as usize) < COUNTS {
+        count += 1;
+        here *= depth / f64::from(count);
+        below += here;
+    }
+    count.max(MIN_COUNT_DEFAULT)
+}
+
 /// The place of the highest value after the valley.
 fn highest(smooth: &[f64], valley: usize) -> usize {
     let mut best = valley;
@@ -188,6 +205,23 @@ mod tests {
         assert!((3.5..5.0).contains(&fit.depth), "{fit:?}");
         assert!((4_000_000..5_500_000).contains(&fit.genome_size), "{fit:?}");
         assert!((0.005..0.02).contains(&fit.error_rate), "{fit:?}");
+    }
+
+    #[test]
+    fn a_thin_genome_loses_no_kmers_to_the_cutoff() {
+        // Of Poisson's distribution one in a million is below; never less than two are asked for.
+        for (depth, cutoff) in [(1.0, 2), (11.9, 2), (18.0, 2), (20.0, 3), (25.0, 5), (700.0, 578)]
+        {
+            assert_eq!(thin_cutoff(depth), cutoff, "{depth}");
+        }
+        let poisson = |x: f64| {
+            let each = (1..=x.min(99.0) as u32).map(|count| (11.9 / f64::from(count)).ln());
+            300_000.0 * (each.sum::<f64>() - 11.9).exp()
+        };
+        let fit = spectrum(|x| 900_000.0 / x.powi(7) + poisson(x)).fit(31);
+        assert_eq!(fit.min_count, 2, "{fit:?}");
+        assert!((fit.depth - 11.9).abs() < 0.3, "{fit:?}");
+        assert!((fit.genome_size as f64 / 300_000.0 - 1.0).abs() < 0.03, "{fit:?}");
     }
 
     #[test]

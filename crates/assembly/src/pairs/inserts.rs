@@ -1,6 +1,7 @@
 //! How far the reads of a pair are apart, and what that says of gaps between contigs.
 
-use crate::kernel::placements::{Ends, Placements};
+use crate::kernel::libraries::Library;
+use crate::kernel::placements::Ends;
 use crate::kernel::simplify::PathGraph;
 
 /// Bases at the end of a contig by which a read cannot be placed: an anchor, and so many more until
@@ -23,16 +24,16 @@ pub struct Inserts {
 }
 
 impl Inserts {
-    /// Of pairs on one path.
-    pub fn of(placements: &Placements, graph: &PathGraph<'_>) -> Self {
-        let pairs: u64 = placements.inserts.iter().sum();
-        let deviation = (placements.quantile(0.841) - placements.quantile(0.159)) / 2.0;
-        let (insert, far) = (placements.quantile(0.5), FAR * deviation.max(1.0));
+    /// Of the pairs of a library on one path.
+    pub fn of(library: &Library, graph: &PathGraph<'_>) -> Self {
+        let (pairs, deviation) = (library.pairs(), library.deviation());
+        let (insert, far) = (library.quantile(0.5), FAR * deviation.max(1.0));
         let part = |(bases, &some): (usize, &u64)| {
             let is_far = (bases as f64 - insert).abs() > far;
             if is_far { 0.0 } else { some as f64 / pairs.max(1) as f64 }
         };
-        let parts: Vec<f64> = placements.inserts.iter().enumerate().map(part).collect();
+        let mut parts: Vec<f64> = library.inserts.iter().enumerate().map(part).collect();
+        parts.resize(library.insert_max() as usize + 1, 0.0);
         let each_base = pairs as f64 / graph.paths.bases().max(1) as f64;
         Self { parts, each_base, shared_max: graph.k as i64 - 1, deviation }
     }

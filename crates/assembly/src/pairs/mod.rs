@@ -1,12 +1,12 @@
-//! What read pairs say about the graph: where the two reads lie on different contigs, and one path
-//! alone between these is as long as the reads of a pair are apart, that path is a bridge. Contigs
-//! and bridges then make a graph of longer k-mers than reads have.
+//! What reads and read pairs say about the graph: where a read, or the two reads of a pair, lie on
+//! different contigs, and one path alone between these is as long as the reads of a pair are apart,
+//! that path is a bridge. Contigs and bridges then make a graph of longer k-mers than reads have.
 
 pub mod inserts;
 pub mod place;
 pub mod scaffolds;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::depth::Depth;
 use crate::kernel::glue::End;
-use crate::kernel::path_search::{self, PathStep};
-use crate::kernel::placements::Ends;
+use crate::kernel::libraries::Library;
+use crate::kernel::path_search::{self, PathStep, Steps};
+use crate::kernel::placements::{Ends, Placements};
 use crate::kernel::sequences::Sequences;
 use crate::kernel::simplify::PathGraph;
-use cuesta_input::reads::Pairing;
 
 /// Fewer pairs than this do not say how far the reads of a pair are apart.
 const PAIRS_MIN: u64 = 1000;
@@ -36,14 +36,14 @@ const SPAN_PART: f64 = 0.6;
 pub struct SolidFacts {
     /// How often its k-mers count as seen.
     pub weight: u16,
-    /// Whether read pairs showed it, not reads.
+    /// Whether it joins contigs, by what reads or read pairs show.
     pub bridge: bool,
 }
 
 /// Sequences whose k-mers are solid.
 pub type SolidSequences<'a> = Sequences<'a, SolidFacts>;
 
-/// What read pairs said.
+/// What read pairs said; of several libraries, those that span least.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PairFacts {
     /// Median length of what a pair spans, in bases.
@@ -56,38 +56,81 @@ pub struct PairFacts {
     pub bridges: u64,
 }
 
-/// What is solid at the `next` size of k-mers, or at the size that read pairs allow, and that size;
-/// nothing where that is not larger than those of `graph`, or read pairs say nothing.
+/// What is solid at a size of k-mers.
+pub struct Bridged<'a> {
+    /// The size.
+    pub k: usize,
+    /// Contigs and bridges.
+    pub solid: SolidSequences<'a>,
+    /// What read pairs said, if they said something.
+    pub pair_facts: Option<PairFacts>,
+}
+
+/// What is solid at the `next` size of k-mers, or at the size that read pairs allow, by where reads
+/// and pairs lie; nothing where that is not larger than those of `graph`, or they say nothing.
 ///
 /// # Errors
-/// `Input`, `System`, `Cancelled`.
+/// `Input` when it does not fit in the budget.
 pub fn bridged<'a>(
     context: &Context<'a>,
     graph: &PathGraph<'_>,
-    (next, pairing): (Option<usize>, Pairing),
-    depth: Depth,
-) -> Result<Option<(usize, SolidSequences<'a>, PairFacts)>> {
-    let k = graph.k;
-    let placements = place::place(context, graph, pairing)?;
-    let pairs: u64 = placements.inserts.iter().sum();
-    let insert = placements.quantile(0.5);
-    let spanned = (((insert * SPAN_PART) as usize).saturating_sub(1) | 1).min(SPANNED_MAX);
-    let longer = next.unwrap_or(spanned);
+    mut placements: Placements,
+    (next, depth): (Option<usize>, Depth),
+) -> Result<Option<Bridged<'a>>> {
+    placements.libraries.retain(|library| library.pairs() >= PAIRS_MIN);
+    let facts = placements.libraries.first().map(Library::facts);
+    let spanned =
+        |insert: f64| (((insert * SPAN_PART) as usize).saturating_sub(1) | 1).min(SPANNED_MAX);
+    let Some(longer) = next.or(facts.map(|facts| spanned(facts.insert))) else { return Ok(None) };
+    if longer <= graph.k || facts.is_none() && placements.spans.is_empty() {
+        return Ok(None);
+    }
     let weight = |path: usize| match next {
         Some(_) => 0,
         None => {
-            let kmers = graph.paths.codes(path).len() + 1 - k;
+            let kmers = graph.paths.codes(path).len() + 1 - graph.k;
             weight(depth, graph.paths.facts(path).count_sum, kmers)
         }
     };
-    if pairs < PAIRS_MIN || longer <= k {
-        return Ok(None);
-    }
-    let deviation = (placements.quantile(0.841) - placements.quantile(0.159)) / 2.0;
-    let mut pair_facts = PairFacts { insert, deviation, pairs, bridges: 0 };
     let mut solid = contigs(graph, context.budget, longer, weight)?;
-    let across: BTreeMap<_, _> =
-        placements.across.iter().map(|(&ends, &sums)| (ends, sums)).collect();
+    let spanned = path_search::spanned(graph, &placements.spans);
+    let mut bridges: Vec<(Ends, Vec<PathStep>)> = Vec::new();
+    for (ends, joint) in &spanned {
+        bridges.push((*ends, vec![PathStep { entered: ends.1, joint: joint.clone() }]));
+    }
+    if !placements.libraries.is_empty() {
+        let bytes = path_search::weak_bytes(graph);
+        let _lease = context.budget.take(bytes, "where contigs may overlap")?;
+        let weak = path_search::weak(graph, &spanned);
+        let mut done = BTreeSet::new();
+        for library in &placements.libraries {
+            bridges.extend(by_pairs((graph, &weak), library, &mut done));
+        }
+    }
+    for ((one, two), path) in &bridges {
+        let codes = path_search::spelled(graph, *one, path, longer + graph.k);
+        let weight = [one, two].map(|end| weight((end / 2) as usize));
+        let facts = SolidFacts { weight: weight[0].min(weight[1]), bridge: true };
+        solid.push(facts, |all| all.extend_from_slice(&codes))?;
+    }
+    let pair_facts = facts.map(|facts| PairFacts {
+        insert: facts.insert,
+        deviation: facts.deviation,
+        pairs: facts.pairs,
+        bridges: bridges.len() as u64,
+    });
+    Ok(Some(Bridged { k: longer, solid, pair_facts }))
+}
+
+/// Paths that the pairs of a library show, between ends that are not `done`, to which theirs are
+/// added.
+fn by_pairs(
+    (graph, weak): (&PathGraph<'_>, &Steps),
+    library: &Library,
+    done: &mut BTreeSet<Ends>,
+) -> Vec<(Ends, Vec<PathStep>)> {
+    let (insert, deviation) = (library.quantile(0.5), library.deviation());
+    let across: BTreeMap<_, _> = library.across.iter().map(|(&ends, &sums)| (ends, sums)).collect();
     let mut most: HashMap<End, u64> = HashMap::new();
     for (&(one, two), &(pairs, _)) in &across {
         for end in [one, two] {
@@ -95,35 +138,23 @@ pub fn bridged<'a>(
             *before = pairs.max(*before);
         }
     }
-    let spanned = path_search::spanned(graph, &placements);
-    let _lease =
-        context.budget.take(path_search::weak_bytes(graph), "where contigs may overlap")?;
-    let weak = path_search::weak(graph, &spanned);
-    let mut add = |(one, two): Ends, path: &[PathStep]| {
-        let codes = path_search::spelled(graph, one, path, longer + k);
-        let weight = [one, two].map(|end| weight((end / 2) as usize));
-        let facts = SolidFacts { weight: weight[0].min(weight[1]), bridge: true };
-        pair_facts.bridges += 1;
-        solid.push(facts, |all| all.extend_from_slice(&codes))
-    };
-    for (ends, joint) in spanned {
-        add(ends, &[PathStep { entered: ends.1, joint }])?;
-    }
+    let mut found = Vec::new();
     for (&(one, two), &(pairs, bases)) in &across {
         let enough = SUPPORT_MIN.max(most[&one].max(most[&two]) / SUPPORT_PART);
-        if pairs < enough {
+        if pairs < enough || done.contains(&(one, two)) {
             continue;
         }
         let gap = insert - bases as f64 / pairs as f64;
         let slack = deviation / 2.0 + 3.0 * deviation / (pairs as f64).sqrt() + 5.0;
         let range = ((gap - slack) as i64, (gap + slack) as i64);
         let path = path_search::only_path(graph, None, (one, two), range)
-            .or_else(|| path_search::only_path(graph, Some(&weak), (one, two), range));
+            .or_else(|| path_search::only_path(graph, Some(weak), (one, two), range));
         if let Some(path) = path {
-            add((one, two), &path)?;
+            done.insert((one, two));
+            found.push(((one, two), path));
         }
     }
-    Ok(Some((longer, solid, pair_facts)))
+    found
 }
 
 /// All paths of a graph, each with a weight. A circle goes on from its end to its beginning until

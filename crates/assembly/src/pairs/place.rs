@@ -1,55 +1,144 @@
 //! Places reads and pairs of reads on the paths of a graph.
 
+use std::path::PathBuf;
+
 use cuesta_core::Result;
 use cuesta_core::job::Context;
 use cuesta_runtime::parallel;
 
 use crate::kernel::anchors::Anchors;
 use crate::kernel::kmer::{Base, complement};
+use crate::kernel::libraries::{Orientation, OrientationCounts, PlacedRead};
 use crate::kernel::placements::Placements;
 use crate::kernel::scan;
 use crate::kernel::simplify::PathGraph;
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
-/// Places all reads.
+/// Pairs on one path that tell how reads lie to each other, and pairs that are looked at for that.
+const COUNTED_ENOUGH: u64 = 1000;
+const LOOKED_AT_MAX: usize = 200_000;
+
+/// Places reads, of pairs one after the other.
+pub struct Placer<'p, 'g, 'a> {
+    graph: &'p PathGraph<'g>,
+    anchors: &'p Anchors<'a>,
+    codes: Vec<Base>,
+    turned: Vec<Base>,
+    mate: Option<PlacedRead>,
+}
+
+impl<'p, 'g, 'a> Placer<'p, 'g, 'a> {
+    /// On the paths of a graph, by their anchors.
+    pub fn new(graph: &'p PathGraph<'g>, anchors: &'p Anchors<'a>) -> Self {
+        Self { graph, anchors, codes: Vec::new(), turned: Vec::new(), mate: None }
+    }
+
+    /// Places a read; with pairs, `mate` says which of the two reads of one it is.
+    pub fn add(&mut self, read: &[u8], (source, mate): (usize, usize), into: &mut Placements) {
+        let (graph, anchors) = (self.graph, self.anchors);
+        let (codes, turned) = (&mut self.codes, &mut self.turned);
+        codes.clear();
+        codes.extend(read.iter().map(|&letter| scan::code(letter)));
+        let found = anchors.locate(codes);
+        if let Some(one) = found.filter(|one| one.left < codes.len() as i64) {
+            turned.clear();
+            let turn = |&code: &Base| if code > 3 { code } else { complement(code) };
+            turned.extend(codes.iter().rev().map(turn));
+            if let Some(two) = anchors.locate(turned) {
+                into.add_span((graph, anchors), codes, (one, two));
+            }
+        }
+        let placed = found.map(|at| PlacedRead { at, bases: codes.len() as i64 });
+        if mate == 0 {
+            self.mate = placed;
+        } else if let Some((one, two)) = self.mate.take().zip(placed)
+            && let Some(library) = into.libraries.get_mut(source)
+        {
+            library.add(anchors, one, two);
+        }
+    }
+}
+
+/// Places all reads, by the threads of this process.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
 pub fn place(context: &Context<'_>, graph: &PathGraph<'_>, pairing: Pairing) -> Result<Placements> {
     let anchors = Anchors::new(&graph.paths, context.budget)?;
-    let reads = Reads::open(&context.request.inputs, pairing)?;
+    let inputs = &context.request.inputs;
+    let orientations = orientations(inputs, pairing, &anchors)?;
+    let reads = Reads::open(inputs, pairing)?;
     let work = |placements: &mut Placements, _: usize| {
-        let mut batch = ReadBatch::default();
-        let (mut codes, mut turned) = (Vec::new(), Vec::new());
-        while reads.next(&mut batch)? {
-            let mut mate = None;
-            for (index, read) in batch.reads().enumerate() {
-                codes.clear();
-                codes.extend(read.iter().map(|&letter| scan::code(letter)));
-                let found = anchors.locate(&codes);
-                if let Some(one) = found.filter(|one| one.left < codes.len() as i64) {
-                    turned.clear();
-                    let turn = |&code: &Base| if code > 3 { code } else { complement(code) };
-                    turned.extend(codes.iter().rev().map(turn));
-                    let two = anchors.locate(&turned);
-                    if let Some(two) = two.filter(|two| two.end / 2 != one.end / 2) {
-                        placements.add_span(graph, &codes, one, two);
-                    }
-                }
-                if index % 2 == 0 {
-                    mate = found;
-                } else if let Some((one, two)) = mate.take().zip(found) {
-                    placements.add_pair(&anchors, one, two);
-                }
-            }
-            context.progress.advance(batch.text_bytes())?;
-        }
-        Ok(())
+        let placer = Placer::new(graph, &anchors);
+        let advance = |bytes| context.progress.advance(bytes);
+        each_read(&reads, (placer, None), placements, advance)
     };
     let threads = context.request.threads;
-    let mut workers =
-        parallel::run(threads, threads, Placements::default, work, |_| {})?.into_iter();
-    let mut placements = workers.next().unwrap_or_else(Placements::default);
+    let none_yet = || Placements::of_sources(&orientations);
+    let mut workers = parallel::run(threads, threads, none_yet, work, |_| {})?.into_iter();
+    let mut placements = workers.next().unwrap_or_default();
     workers.for_each(|other| placements.merge(other));
-    Ok(placements)
+    Ok(placements.grouped())
+}
+
+/// Places what is left of some reads, which are of the source that they say or of this one; tells
+/// `advance` the bytes of their text.
+///
+/// # Errors
+/// `Input`, `System`; those of `advance`.
+pub fn each_read(
+    reads: &Reads,
+    (mut placer, source): (Placer<'_, '_, '_>, Option<usize>),
+    placements: &mut Placements,
+    mut advance: impl FnMut(u64) -> Result<()>,
+) -> Result<()> {
+    let mut batch = ReadBatch::default();
+    while reads.next(&mut batch)? {
+        let source = source.unwrap_or(batch.source());
+        for (index, read) in batch.reads().enumerate() {
+            placer.add(read, (source, index % 2), placements);
+        }
+        advance(batch.text_bytes())?;
+    }
+    Ok(())
+}
+
+/// How the two reads of pairs lie to each other, by source; of reads that are no pairs, nothing.
+///
+/// # Errors
+/// `Input`, `System`.
+pub fn orientations(
+    inputs: &[PathBuf],
+    pairing: Pairing,
+    anchors: &Anchors<'_>,
+) -> Result<Vec<Orientation>> {
+    let files = match pairing {
+        Pairing::None => return Ok(Vec::new()),
+        Pairing::InTwoFiles => 2,
+        Pairing::InTurn => 1,
+    };
+    inputs.chunks(files).map(|paths| orientation(paths, pairing, anchors)).collect()
+}
+
+/// How those of one source lie, by its first reads.
+fn orientation(paths: &[PathBuf], pairing: Pairing, anchors: &Anchors<'_>) -> Result<Orientation> {
+    let reads = Reads::open(paths, pairing)?;
+    let (mut counts, mut looked_at) = (OrientationCounts::default(), 0);
+    let (mut batch, mut codes) = (ReadBatch::default(), Vec::new());
+    let mut placed = |read: &[u8]| {
+        codes.clear();
+        codes.extend(read.iter().map(|&letter| scan::code(letter)));
+        let at = anchors.locate(&codes)?;
+        Some(PlacedRead { at, bases: codes.len() as i64 })
+    };
+    while counts.pairs() < COUNTED_ENOUGH && looked_at < LOOKED_AT_MAX && reads.next(&mut batch)? {
+        let mut all = batch.reads();
+        while let (Some(one), Some(two)) = (all.next(), all.next()) {
+            if let Some((one, two)) = placed(one).zip(placed(two)) {
+                counts.add(anchors, one, two);
+            }
+            looked_at += 1;
+        }
+    }
+    Ok(counts.most())
 }

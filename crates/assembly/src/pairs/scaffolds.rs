@@ -1,20 +1,22 @@
 //! Scaffolds: contigs in the order in which read pairs have them, with what the graph has between
 //! two of them, or a gap of the length that the pairs want.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
 
+use super::PAIRS_MIN;
 use super::inserts::Inserts;
-use super::{PAIRS_MIN, place};
 use crate::kernel::glue::End;
 use crate::kernel::kmer::Base;
+use crate::kernel::libraries::{Library, LibraryFacts};
 use crate::kernel::path_search::{self, PathStep, Steps};
 use crate::kernel::placements::{Ends, Joint, Placements};
 use crate::kernel::sequences::reverse_complement;
 use crate::kernel::simplify::PathGraph;
-use cuesta_input::reads::Pairing;
+use crate::params::Profile;
 
 /// Pairs that join two contigs, and the part that they are at least of those to be expected.
 const SUPPORT_MIN: u64 = 5;
@@ -53,55 +55,83 @@ pub struct Part {
 pub struct Scaffold {
     /// The contigs.
     pub parts: Vec<Part>,
-    /// The last one is followed by the first, with which it shares bases.
+    /// The last one is followed by the first.
     pub circular: bool,
+    /// Of a circle, bases between the last one and the first, where these share none.
+    pub closing: Vec<Base>,
+}
+
+/// What pairs make of the contigs of a graph.
+pub struct Scaffolds {
+    /// Those of more than one contig, and circles.
+    pub chains: Vec<Scaffold>,
+    /// The libraries whose pairs said so.
+    pub libraries: Vec<LibraryFacts>,
 }
 
 /// A way from one contig to the next: parts in between, and the next one.
 type Way = Vec<Part>;
 
-/// The scaffolds of more than one contig; nothing where pairs say nothing.
+/// The scaffolds of a graph by where pairs lie, those of all libraries, which span least first;
+/// nothing where they say nothing.
 ///
 /// # Errors
-/// `Input`, `System`, `Cancelled`.
+/// `Input` when what is searched does not fit in the budget.
 pub fn found(
     context: &Context<'_>,
     graph: &PathGraph<'_>,
-    pairing: Pairing,
-) -> Result<Option<Vec<Scaffold>>> {
-    let placements = place::place(context, graph, pairing)?;
-    if placements.inserts.iter().sum::<u64>() < PAIRS_MIN {
+    mut placements: Placements,
+    profile: Profile,
+) -> Result<Option<Scaffolds>> {
+    placements.libraries.retain(|library| library.pairs() >= PAIRS_MIN);
+    if placements.libraries.is_empty() {
         return Ok(None);
     }
-    let spanned = path_search::spanned(graph, &placements);
+    let spanned = path_search::spanned(graph, &placements.spans);
     let bytes = path_search::weak_bytes(graph);
     let _lease = context.budget.take(bytes, "where contigs may overlap")?;
     let weak = path_search::weak(graph, &spanned);
-    let search = Search { graph, weak, inserts: Inserts::of(&placements, graph) };
-    Ok(Some(chains(&search.ways(&placements))))
+    let is_even = profile != Profile::Metagenome;
+    let mut ways = BTreeMap::new();
+    for library in &placements.libraries {
+        let inserts = Inserts::of(library, graph);
+        Search { graph, weak: &weak, inserts, is_even }.add_ways(library, &mut ways);
+    }
+    let libraries = placements.libraries.iter().map(Library::facts).collect();
+    Ok(Some(Scaffolds { chains: chains(&ways), libraries }))
 }
 
 /// What joins of contigs are judged by.
 struct Search<'s, 'g> {
     graph: &'s PathGraph<'g>,
-    weak: Steps,
+    weak: &'s Steps,
     inserts: Inserts,
+    /// Contigs are about as deep as all are on average.
+    is_even: bool,
 }
 
 impl Search<'_, '_> {
-    /// Ways between contigs of which each is the only one at both its ends, in both directions.
-    fn ways(&self, placements: &Placements) -> BTreeMap<End, Way> {
-        let longest = placements.quantile(LONG_PART) as usize;
+    /// Adds ways between contigs of which each is the only one at both its ends, in both
+    /// directions; of two the one that more pairs show. Ends that have one keep it.
+    fn add_ways(&self, library: &Library, found: &mut BTreeMap<End, Way>) {
+        let longest = library.quantile(LONG_PART) as usize;
         let is_long = |end: End| self.graph.paths.codes((end / 2) as usize).len() > longest;
         let mut across: HashMap<End, BTreeMap<End, u64>> = HashMap::new();
-        for (&(one, two), &(pairs, _)) in &placements.across {
+        for (&(one, two), &(pairs, _)) in &library.across {
             across.entry(one).or_default().insert(two, pairs);
             across.entry(two).or_default().insert(one, pairs);
         }
-        let mut found = BTreeMap::new();
-        for (&(one, two), &sums) in &placements.across {
-            let is_wanted = sums.0 >= SUPPORT_MIN && is_long(one) && is_long(two);
-            if !is_wanted || !self.are_alike(one, two) {
+        let mut wanted: Vec<(Ends, (u64, i64))> = library
+            .across
+            .iter()
+            .map(|(&ends, &sums)| (ends, sums))
+            .filter(|&((one, two), (pairs, _))| {
+                pairs >= SUPPORT_MIN && is_long(one) && is_long(two) && self.are_alike(one, two)
+            })
+            .collect();
+        wanted.sort_unstable_by_key(|&(ends, (pairs, _))| (Reverse(pairs), ends));
+        for ((one, two), sums) in wanted {
+            if [one, two].iter().any(|end| found.contains_key(end)) {
                 continue;
             }
             let Some(way) = self.way((one, two), sums) else { continue };
@@ -111,7 +141,16 @@ impl Search<'_, '_> {
                 found.insert(one, way);
             }
         }
-        found
+    }
+
+    /// Pairs to be expected across a gap between two ends.
+    fn expected(&self, (one, two): Ends, gap: i64, shared: [i64; 2]) -> f64 {
+        let expected = self.inserts.expected(gap, shared);
+        if self.is_even {
+            return expected;
+        }
+        let [one, two] = [one, two].map(|end| self.graph.coverage((end / 2) as usize));
+        expected * one.min(two) / self.graph.mean_coverage()
     }
 
     /// Whether two contigs are about as deep, so that none is a repeat beside the other.
@@ -124,14 +163,14 @@ impl Search<'_, '_> {
     fn way(&self, (one, two): Ends, (pairs, bases): (u64, i64)) -> Option<Way> {
         let shared = Inserts::shared(self.graph, (one, two));
         let gap = self.inserts.gap(bases as f64 / pairs as f64, shared);
-        if (pairs as f64) < EXPECTED_PART * self.inserts.expected(gap, shared) {
+        if (pairs as f64) < EXPECTED_PART * self.expected((one, two), gap, shared) {
             return None;
         }
         let deviation = self.inserts.deviation;
         let slack = (deviation / 2.0 + 3.0 * deviation / (pairs as f64).sqrt()) as i64 + 5;
         let range = (gap - slack, gap + slack);
         let path = path_search::only_path(self.graph, None, (one, two), range)
-            .or_else(|| path_search::only_path(self.graph, Some(&self.weak), (one, two), range));
+            .or_else(|| path_search::only_path(self.graph, Some(self.weak), (one, two), range));
         match path {
             Some(path) => Some(path.into_iter().map(Part::of).collect()),
             None if gap + slack < 0 => None,
@@ -190,21 +229,25 @@ fn chains(ways: &BTreeMap<End, Way>) -> Vec<Scaffold> {
             }
             let mut parts = vec![Part { entered: start, joined: None }];
             let mut entered = start;
-            let mut circular = false;
+            let (mut circular, mut closing) = (false, Vec::new());
             is_done.insert(start / 2);
             while let Some(way) = ways.get(&(entered ^ 1)) {
                 let Some(last) = way.last() else { break };
                 entered = last.entered;
                 if entered == start {
                     circular = !way.iter().any(|part| matches!(part.joined, Some(Seam::Gap(_))));
-                    let inside = if circular { way.len() - 1 } else { 0 };
-                    parts.extend_from_slice(&way[..inside]);
+                    if circular {
+                        parts.extend_from_slice(&way[..way.len() - 1]);
+                        if let Some(Seam::Joint(Joint::Between(bases))) = &last.joined {
+                            closing.clone_from(bases);
+                        }
+                    }
                     break;
                 }
                 is_done.insert(entered / 2);
                 parts.extend_from_slice(way);
             }
-            found.push(Scaffold { parts, circular });
+            found.push(Scaffold { parts, circular, closing });
         }
     }
     found
@@ -213,7 +256,8 @@ fn chains(ways: &BTreeMap<End, Way>) -> Vec<Scaffold> {
 impl Scaffold {
     /// A contig alone.
     pub fn alone(path: usize, circular: bool) -> Self {
-        Self { parts: vec![Part { entered: 2 * path as End, joined: None }], circular }
+        let parts = vec![Part { entered: 2 * path as End, joined: None }];
+        Self { parts, circular, closing: Vec::new() }
     }
 
     /// Its bases, [`ANY`] in gaps.
@@ -230,6 +274,7 @@ impl Scaffold {
             let next = graph.first(part.entered, usize::MAX);
             codes.extend_from_slice(&next[shared.min(next.len())..]);
         }
+        codes.extend_from_slice(&self.closing);
         codes
     }
 }

@@ -1,7 +1,7 @@
 //! The workload in rounds. The leader is the code of a run ([`run_with`]), which has fragments and
 //! vertex programs done in rounds: tasks cut shares of the reads into super-k-mers, which go to the
 //! part of their bucket; whoever has all of a part counts and compacts it. A vertex program goes
-//! in a round for each superstep.
+//! in a round for each superstep. Tasks place reads and pairs on the paths that the leader has.
 //!
 //! Workers that keep their parts divide the reads once, and sample what they have. For others a
 //! sample of the buckets goes through a round of its own before.
@@ -11,11 +11,12 @@
 mod divide;
 mod pairs;
 mod part;
+mod place;
 mod remote;
 mod vertices;
 mod worker;
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -30,6 +31,7 @@ use crate::run::run_with;
 use crate::stages::ask::Ask;
 use cuesta_input::reads::shares::Share;
 use divide::BucketPartitioner;
+use place::PlaceShare;
 use remote::RemoteWorkers;
 
 /// What all of a round are told.
@@ -45,6 +47,10 @@ enum Asked {
     Superstep(Vertices, SuperstepOrder),
     /// Tell what is left of the vertices.
     Left(Vertices),
+    /// Count the records of a share.
+    Count,
+    /// Place reads on paths of k-mers of this size, which come after this.
+    Place(usize),
 }
 
 /// What parts do with their super-k-mers.
@@ -81,6 +87,8 @@ enum Own {
     Vertices(Vec<u8>),
     /// What the part of the number of the task has kept.
     Kept,
+    /// Reads to place.
+    Place(PlaceShare),
 }
 
 /// What leads a run in rounds.
@@ -99,7 +107,9 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
         let budget = Budget::new(request.memory_bytes);
         let context = Context { request: &request, budget: &budget, progress: rounds.progress() };
         let steps = Cell::new(0);
-        let remote = RemoteWorkers { rounds, context: &context, means, steps: &steps };
+        let records = OnceCell::new();
+        let remote =
+            RemoteWorkers { rounds, context: &context, means, steps: &steps, records: &records };
         let mut response = run_with(&context, &remote)?;
         response.counts.insert("parts", remote.parts(usize::MAX)? as u64);
         Ok(response)

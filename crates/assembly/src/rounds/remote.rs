@@ -1,30 +1,35 @@
 //! Fragments and vertex programs by the workers of an engine, for the code of a run.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
+use std::path::PathBuf;
 
 use cuesta_core::Result;
 use cuesta_core::budget::Lease;
-use cuesta_core::job::{Context, Response};
+use cuesta_core::job::{Context, Response, timed};
 use cuesta_runtime::rounds::{Means, Round};
 use cuesta_runtime::sequential::Rounds;
 use cuesta_runtime::state::State;
 use cuesta_runtime::wire as values;
 
 use super::divide::BucketPartitioner;
+use super::place::{PlaceOrder, PlaceShare, SourceShares};
 use super::vertices::forget;
 use super::{Asked, Own, Step, Then, Vertices};
+use crate::kernel::anchors::Anchors;
 use crate::kernel::codec;
 use crate::kernel::internal;
+use crate::kernel::placements::Placements;
 use crate::kernel::sequences::{FragmentSummary, Fragments, Paths};
+use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Aggregates, Control};
 use crate::kernel::supersteps::part::spread;
-use crate::pairs::SolidSequences;
+use crate::pairs::{SolidSequences, place};
 use crate::stages::ask::{Ask, WorkerResults, Workers};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::wire;
-use cuesta_input::reads::input_bytes;
-use cuesta_input::reads::shares;
+use cuesta_input::reads::shares::{self, Share};
+use cuesta_input::reads::{Pairing, input_bytes};
 
 /// Bytes of reads that a task divides, where that was not said; workers that keep their parts get
 /// all blocks of such a round of tasks at once.
@@ -34,6 +39,13 @@ const KEPT_SHARE_BYTES: u64 = 8 << 20;
 const PART_BYTES: u64 = 64 << 20;
 /// Packed bytes of solid sequences that a task divides.
 const SOLID_BYTES: usize = 1 << 20;
+/// Packed bytes of paths that tasks are sent to place reads on, at most, and how many times as much
+/// memory as they have bases a worker must have.
+const PATHS_BYTES_MAX: u64 = 64 << 20;
+const PLACED_TIMES: u64 = 16;
+/// Tasks that place reads, for each slot, and bytes that each has at least: all index the paths.
+const PLACED_TASKS: u64 = 2;
+const PLACED_SHARE_BYTES: u64 = 8 << 20;
 
 /// Workers that do rounds.
 pub(super) struct RemoteWorkers<'r, 'c> {
@@ -42,6 +54,8 @@ pub(super) struct RemoteWorkers<'r, 'c> {
     pub(super) means: Means,
     /// Rounds so far in which parts kept vertices or messages.
     pub(super) steps: &'r Cell<Step>,
+    /// The shares of the reads that are placed, with their records, once these are counted.
+    pub(super) records: &'r OnceCell<Vec<SourceShares>>,
 }
 
 impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
@@ -86,6 +100,20 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         Ok(all)
     }
 
+    fn place(
+        &self,
+        graph: &PathGraph<'_>,
+        pairing: Pairing,
+        response: &mut Response,
+    ) -> Result<Placements> {
+        if let Some(orders) = self.orders(graph, pairing, response)?
+            && let Some(found) = self.placed(graph.k, orders, response)?
+        {
+            return Ok(found.grouped());
+        }
+        timed(response, "pairs", || Ok((place::place(self.context, graph, pairing)?, 0, 0)))
+    }
+
     fn supersteps(
         &self,
         control: &mut Control,
@@ -102,7 +130,7 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
     }
 }
 
-impl<'c> RemoteWorkers<'_, 'c> {
+impl<'r, 'c> RemoteWorkers<'r, 'c> {
     /// How many parts there are, of so many buckets.
     ///
     /// # Errors
@@ -126,6 +154,100 @@ impl<'c> RemoteWorkers<'_, 'c> {
         let pieces = solid.map(|solid| wire::solid_pieces(solid, SOLID_BYTES));
         let solid = pieces.into_iter().flatten().map(Own::Solid);
         reads.chain(solid).map(|own| values::to_bytes(&own)).collect()
+    }
+
+    /// What tasks that place reads are told, and each of them; nothing where one process does
+    /// better or must, as the paths are too many or the files no pairs.
+    fn orders(
+        &self,
+        graph: &PathGraph<'_>,
+        pairing: Pairing,
+        response: &mut Response,
+    ) -> Result<Option<(PlaceOrder, Vec<PlaceShare>)>> {
+        let bases = graph.paths.bases() as u64;
+        let is_small =
+            bases / 4 <= PATHS_BYTES_MAX && bases * PLACED_TIMES <= self.means.worker_bytes();
+        if !is_small || self.means.slots == 1 {
+            return Ok(None);
+        }
+        let shares = match pairing {
+            Pairing::None => {
+                let shares = shares::split(&self.context.request.inputs, self.placed_bytes()?)?;
+                shares.into_iter().map(PlaceShare::Single).collect()
+            }
+            _ => {
+                let sources = self.sources(pairing, response)?;
+                let divided =
+                    sources.iter().enumerate().map(|(source, one)| one.divided(source, pairing));
+                let Some(shares) = divided.collect::<Option<Vec<_>>>() else { return Ok(None) };
+                shares.concat()
+            }
+        };
+        let mut orientations = Vec::new();
+        if pairing != Pairing::None {
+            let anchors = Anchors::new(&graph.paths, self.context.budget)?;
+            orientations = place::orientations(&self.context.request.inputs, pairing, &anchors)?;
+        }
+        Ok(Some((PlaceOrder::new(orientations, graph), shares)))
+    }
+
+    /// The shares of all sources, whose records tasks count once.
+    fn sources(&self, pairing: Pairing, response: &mut Response) -> Result<&'r [SourceShares]> {
+        if let Some(found) = self.records.get() {
+            return Ok(found);
+        }
+        let (inputs, size_bytes) = (&self.context.request.inputs, self.placed_bytes()?);
+        let files = if pairing == Pairing::InTwoFiles { 2 } else { 1 };
+        let split = |path: &PathBuf| shares::split(std::slice::from_ref(path), size_bytes);
+        let all: Vec<Vec<Share>> = inputs.iter().map(split).collect::<Result<_>>()?;
+        let own = |share: &Share| values::to_bytes(&Own::Reads(share.clone()));
+        let tasks = all.iter().flatten().map(own).collect::<Result<_>>()?;
+        let counted = self.round("pairs", (Asked::Count, 0), tasks, response)?;
+        let mut counted = counted.iter().map(|bytes| values::from_bytes::<u64>(bytes));
+        let mut shares = Vec::new();
+        for file in all {
+            let with_records: Vec<(Share, u64)> = file
+                .into_iter()
+                .map(|share| {
+                    let records = counted.next().ok_or_else(|| internal("a share not counted"))?;
+                    Ok((share, records?))
+                })
+                .collect::<Result<_>>()?;
+            shares.push(with_records);
+        }
+        let paths = inputs.chunks(files).map(<[_]>::to_vec);
+        let shares = shares.chunks(files).map(<[_]>::to_vec);
+        let found = paths.zip(shares).map(|(paths, shares)| SourceShares { paths, shares });
+        Ok(self.records.get_or_init(|| found.collect()))
+    }
+
+    /// Bytes of the reads that a task places.
+    fn placed_bytes(&self) -> Result<u64> {
+        let all_bytes = input_bytes(&self.context.request.inputs)?;
+        let tasks = PLACED_TASKS * self.means.slots as u64;
+        let share_bytes = all_bytes.div_ceil(tasks).max(PLACED_SHARE_BYTES);
+        Ok(self.means.task_bytes.unwrap_or(share_bytes))
+    }
+
+    /// A round that places reads.
+    fn placed(
+        &self,
+        k: usize,
+        (order, shares): (PlaceOrder, Vec<PlaceShare>),
+        response: &mut Response,
+    ) -> Result<Option<Placements>> {
+        let order = [values::to_bytes(&Asked::Place(k))?, values::to_bytes(&order)?].concat();
+        let own = |share| values::to_bytes(&Own::Place(share));
+        let round = Round {
+            phase: "pairs".to_owned(),
+            bytes: input_bytes(&self.context.request.inputs)?,
+            shared: order,
+            tasks: shares.into_iter().map(own).collect::<Result<_>>()?,
+            combines: true,
+            ..Round::default()
+        };
+        let found = self.rounds.round(round, response)?;
+        found.first().map(|bytes| values::from_bytes(bytes)).transpose()
     }
 
     /// A round that divides super-k-mers among parts.
@@ -152,8 +274,8 @@ impl<'c> RemoteWorkers<'_, 'c> {
         };
         let combines = match asked {
             Asked::Divide(_, _, Then::Compact(_)) | Asked::Pairs(..) => false,
-            Asked::Divide(..) | Asked::Superstep(..) => true,
-            Asked::Compact(..) | Asked::Left(_) => false,
+            Asked::Divide(..) | Asked::Superstep(..) | Asked::Place(_) => true,
+            Asked::Compact(..) | Asked::Left(_) | Asked::Count => false,
         };
         let round = Round {
             phase: phase.to_owned(),

@@ -12,6 +12,7 @@ use cuesta_runtime::wire as values;
 use super::divide::{self, BucketPartitioner, Divided};
 use super::pairs;
 use super::part::BucketPart;
+use super::place;
 use super::vertices::PartStore;
 use super::{Asked, Own, Step, Then, Vertices};
 use crate::kernel::codec;
@@ -108,7 +109,8 @@ impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         let number = task.number;
         let own: Own = values::from_bytes(task.own)?;
-        let found = match (values::from_bytes(task.shared)?, own) {
+        let (asked, paths) = values::first_of_bytes(task.shared)?;
+        let found = match (asked, own) {
             (Asked::Divide(ask, to, then), own) => {
                 let to = BucketPartitioner { only_sampled: matches!(then, Then::Sample), ..to };
                 let Divided { bytes, ends } = match own {
@@ -135,6 +137,11 @@ impl Worker for Work {
                 return Ok((Vec::new(), self.kept.sent(&place, number)?));
             }
             (Asked::Left(place), _) => self.left(number, &place)?,
+            (Asked::Count, Own::Reads(share)) => place::count(&share)?,
+            (Asked::Place(k), Own::Place(share)) => {
+                place::place(&self.request, (k, paths), &share, progress)?
+            }
+            (Asked::Count | Asked::Place(_), _) => return Err(unexpected()),
         };
         Ok((found, Blocks::default()))
     }
@@ -147,7 +154,9 @@ impl Worker for Work {
                 self.received.entry(part.number).or_default().push(block);
                 Ok(())
             }
-            Asked::Compact(..) | Asked::Left(_) => Err(unexpected()),
+            Asked::Compact(..) | Asked::Left(_) | Asked::Count | Asked::Place(_) => {
+                Err(unexpected())
+            }
         }
     }
 
@@ -170,12 +179,14 @@ impl Worker for Work {
                 Ok(codec::spectrum_bytes(&sample))
             }
             Asked::Superstep(place, order) => self.superstep(number, &place, &order),
-            Asked::Compact(..) | Asked::Left(_) => Err(unexpected()),
+            Asked::Compact(..) | Asked::Left(_) | Asked::Count | Asked::Place(_) => {
+                Err(unexpected())
+            }
         }
     }
 
     fn combine(&self, shared: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
-        match values::from_bytes(shared)? {
+        match values::first_of_bytes(shared)?.0 {
             Asked::Divide(..) => {
                 let mut both = Spectrum::default();
                 codec::add_spectrum(&one, &mut both)?;
@@ -187,7 +198,10 @@ impl Worker for Work {
                 both.add(&Aggregates::of(values::from_bytes(other)?));
                 values::to_bytes(&both.numbers())
             }
-            Asked::Pairs(..) | Asked::Compact(..) | Asked::Left(_) => Err(unexpected()),
+            Asked::Place(_) => place::combine(&one, other),
+            Asked::Pairs(..) | Asked::Compact(..) | Asked::Left(_) | Asked::Count => {
+                Err(unexpected())
+            }
         }
     }
 }

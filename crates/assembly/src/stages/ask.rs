@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::stage::StageCheckpoint;
 use crate::kernel::compact::Grain;
+use crate::kernel::placements::Placements;
 use crate::kernel::scan::ReadCounts;
 use crate::kernel::sequences::{Fragments, Paths};
+use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Control, Program, Traffics};
 use crate::pairs::SolidSequences;
@@ -82,6 +84,17 @@ pub trait Workers<'c> {
         checkpoint: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
     ) -> Result<WorkerResults<'c>>;
+
+    /// Where all reads, and pairs of reads, lie on the paths of a graph.
+    ///
+    /// # Errors
+    /// `Input`, `System`, `Cancelled`.
+    fn place(
+        &self,
+        graph: &PathGraph<'_>,
+        pairing: Pairing,
+        response: &mut Response,
+    ) -> Result<Placements>;
 
     /// What is left of `paths` after a program of supersteps, which says what it took.
     ///

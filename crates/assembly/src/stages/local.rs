@@ -11,15 +11,17 @@ use super::programs;
 use crate::buckets::counting::{BucketCounts, Counting};
 use crate::buckets::cut::cut;
 use crate::buckets::{BucketWriter, Buckets};
+use crate::kernel::placements::Placements;
 use crate::kernel::read_layer::ReadLayer;
 use crate::kernel::repeated::RepeatedKmers;
 use crate::kernel::scan::{ReadCounts, ReadCutter, Scanner};
 use crate::kernel::sequences::{FragmentSummary, Fragments, Paths, Sequences};
+use crate::kernel::simplify::PathGraph;
 use crate::kernel::supersteps::control::Control;
-use crate::pairs::SolidSequences;
+use crate::pairs::{SolidSequences, place};
 use crate::stages::ask::{Ask, WorkerResults, Workers};
 use crate::stages::checkpoint::stage::StageCheckpoint;
-use cuesta_input::reads::{ReadBatch, Reads};
+use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
 /// Part of the budget that is left for tables and graphs.
 const KEEP_FREE: u64 = 2;
@@ -79,6 +81,15 @@ impl<'c> Workers<'c> for Local<'c> {
             found.traffic = Some(control.traffic);
         }
         Ok(found)
+    }
+
+    fn place(
+        &self,
+        graph: &PathGraph<'_>,
+        pairing: Pairing,
+        response: &mut Response,
+    ) -> Result<Placements> {
+        timed(response, "pairs", || Ok((place::place(self.context, graph, pairing)?, 0, 0)))
     }
 
     fn supersteps(

@@ -9,6 +9,7 @@ pub mod level;
 pub mod local;
 mod programs;
 pub mod scaffold_rows;
+pub mod short_contigs;
 pub mod wire;
 pub mod write;
 
@@ -109,7 +110,10 @@ impl<'c> Stage<'_, 'c> {
                 let control = Control::new(k, program);
                 self.simplified::<K>(workers, control, (graph, level), response)?
             }
-            None => simplified_here::<K>(&Rules::default_for(k), (graph, level), response)?,
+            None => match given.rules(k) {
+                Some(rules) => simplified_here::<K>(&rules, (graph, level), response)?,
+                None => (graph, level),
+            },
         };
         if let Some(checkpoint) = &self.checkpoint {
             timed(response, "checkpoint", || {

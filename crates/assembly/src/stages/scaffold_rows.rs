@@ -3,15 +3,19 @@
 use cuesta_core::Result;
 use serde_json::{Value, json};
 
+use super::short_contigs::ShortContigs;
 use super::write::{half_of, letters, sign};
 use crate::kernel::depth::Depth;
+use crate::kernel::kmer::Base;
+use crate::kernel::libraries::LibraryFacts;
 use crate::kernel::placements::Joint;
 use crate::kernel::simplify::PathGraph;
-use crate::pairs::scaffolds::{ANY, Part, Scaffold, Seam, with_contigs};
+use crate::pairs::scaffolds::{ANY, Part, Scaffold, Scaffolds, Seam, with_contigs};
 
 /// The scaffolds of a graph, and what they are written with.
 pub struct ScaffoldRows<'s, 'g> {
     graph: &'s PathGraph<'g>,
+    short: &'s ShortContigs,
     depth: Depth,
     min_contig: u64,
 }
@@ -22,12 +26,16 @@ pub struct ScaffoldNumbers {
     lengths: Vec<u64>,
     gaps: usize,
     gap_bases: usize,
+    libraries: Vec<LibraryFacts>,
 }
 
 impl<'s, 'g> ScaffoldRows<'s, 'g> {
-    /// Of this graph.
-    pub fn new(graph: &'s PathGraph<'g>, (depth, min_contig): (Depth, u64)) -> Self {
-        Self { graph, depth, min_contig }
+    /// Of this graph, and of contigs that are too short for it.
+    pub fn new(
+        (graph, short): (&'s PathGraph<'g>, &'s ShortContigs),
+        (depth, min_contig): (Depth, u64),
+    ) -> Self {
+        Self { graph, short, depth, min_contig }
     }
 
     /// Puts all lines of `scaffolds.fa`; those of `graph.gfa` are returned.
@@ -36,14 +44,16 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
     /// Those of `put`.
     pub fn put(
         &self,
-        scaffolds: &[Scaffold],
+        scaffolds: &Scaffolds,
         mut put: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<(Vec<String>, ScaffoldNumbers)> {
-        let (mut numbers, mut lines) = (ScaffoldNumbers::default(), Vec::new());
-        let mut row = Vec::new();
-        for (index, (scaffold, codes)) in with_contigs(self.graph, scaffolds).iter().enumerate() {
+        let libraries = scaffolds.libraries.clone();
+        let mut numbers = ScaffoldNumbers { libraries, ..ScaffoldNumbers::default() };
+        let (mut lines, mut row) = (Vec::new(), Vec::new());
+        let all = with_contigs(self.graph, &scaffolds.chains);
+        for (index, (scaffold, codes)) in all.iter().enumerate() {
             let name = format!("scaffold_{}", index + 1);
-            if scaffold.parts.len() > 1 {
+            if scaffold.parts.len() > 1 || self.is_closed_by_pairs(scaffold) {
                 lines.extend(self.lines(&name, scaffold));
             }
             if (codes.len() as u64) < self.min_contig {
@@ -55,15 +65,25 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
             numbers.gap_bases += codes.iter().filter(|&&base| base == ANY).count();
             let mark = if scaffold.circular { " circular=true" } else { "" };
             let (length, depth) = (codes.len(), self.depth_of(scaffold));
-            row.clear();
-            row.extend_from_slice(
-                format!(">{name} length={length} depth={depth:.1} gaps={gaps}{mark}\n").as_bytes(),
-            );
-            letters(codes, &mut row);
-            row.push(b'\n');
-            put(&row)?;
+            let head = format!(">{name} length={length} depth={depth:.1} gaps={gaps}{mark}\n");
+            put(sequence_row(&head, codes, &mut row))?;
+        }
+        for (number, one) in (all.len() + 1..).zip(&self.short.all) {
+            let length = one.codes.len() as u64;
+            if length >= self.min_contig {
+                let (depth, _) = one.measures(self.short.k);
+                let head = format!(">scaffold_{number} length={length} depth={depth:.1} gaps=0\n");
+                numbers.lengths.push(length);
+                put(sequence_row(&head, &one.codes, &mut row))?;
+            }
         }
         Ok((lines, numbers))
+    }
+
+    /// Whether a scaffold of one contig is a circle that the graph has not closed.
+    fn is_closed_by_pairs(&self, scaffold: &Scaffold) -> bool {
+        let path = scaffold.parts[0].entered / 2;
+        scaffold.circular && !self.graph.paths.facts(path as usize).circular
     }
 
     /// The depth of all contigs of a scaffold together.
@@ -102,7 +122,8 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
             before = Some(format!("{here}\t{sign}"));
         }
         let mark = if scaffold.circular { "\tTP:Z:circular" } else { "" };
-        lines.push(format!("P\t{name}\t{path}\t{}{mark}\n", steps.join(",")));
+        let steps = if steps.is_empty() { "*".to_owned() } else { steps.join(",") };
+        lines.push(format!("P\t{name}\t{path}\t{steps}{mark}\n"));
         lines
     }
 
@@ -115,6 +136,15 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
             Seam::Gap(bases) => Some(*bases as i64),
         }
     }
+}
+
+/// A name, which ends a line, and bases on a line.
+fn sequence_row<'r>(head: &str, codes: &[Base], row: &'r mut Vec<u8>) -> &'r [u8] {
+    row.clear();
+    row.extend_from_slice(head.as_bytes());
+    letters(codes, row);
+    row.push(b'\n');
+    row
 }
 
 impl Part {
@@ -142,6 +172,7 @@ impl ScaffoldNumbers {
             "l50": l50,
             "gaps": self.gaps,
             "gap_bases": self.gap_bases,
+            "libraries": self.libraries,
         })
     }
 }

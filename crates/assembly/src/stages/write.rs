@@ -11,13 +11,14 @@ use serde_json::json;
 use crate::kernel::depth::Depth;
 use crate::kernel::glue::End;
 use crate::kernel::kmer::Base;
-use crate::kernel::sequences::Paths;
+use crate::kernel::sequences::{PathSummary, Paths};
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Spectrum;
 use crate::pairs::SolidSequences;
-use crate::pairs::scaffolds::Scaffold;
+use crate::pairs::scaffolds::Scaffolds;
 use crate::stages::level::Level;
 use crate::stages::scaffold_rows::{ScaffoldNumbers, ScaffoldRows};
+use crate::stages::short_contigs::ShortContigs;
 
 /// Unitigs with their links, in the form of BCALM.
 pub const UNITIGS_FILE: &str = "unitigs.fa";
@@ -117,6 +118,43 @@ pub fn gfa_head(with_scaffolds: bool) -> &'static [u8] {
     if with_scaffolds { b"H\tVN:Z:1.2\n" } else { b"H\tVN:Z:1.0\n" }
 }
 
+/// What is at the end of a run.
+pub struct LastGraph<'g, 'c> {
+    /// The last graph.
+    pub graph: &'g PathGraph<'c>,
+    /// Contigs that are too short for it.
+    pub short: &'g ShortContigs,
+    /// What pairs made of it, if they say something.
+    pub scaffolds: Option<&'g Scaffolds>,
+}
+
+/// A contig as it is written.
+struct ContigRow<'c> {
+    number: usize,
+    codes: &'c [Base],
+    count_sum: u64,
+    depth: f64,
+    circular: bool,
+}
+
+impl ContigRow<'_> {
+    /// Puts it into the file of contigs, if it is long enough, and into that of the graph.
+    fn put(&self, min_contig: u64, [fasta, gfa]: [&mut Output; 2]) -> Result<()> {
+        let Self { number, codes, count_sum, depth, circular } = *self;
+        let length = codes.len();
+        let (mark, tag) = if circular { (" circular=true", "\tTP:Z:circular") } else { ("", "") };
+        if length as u64 >= min_contig {
+            let head = format!(">contig_{number} length={length} depth={depth:.1}{mark}");
+            fasta.put_sequence(&head, codes)?;
+        }
+        let mut segment = format!("S\tcontig_{number}\t").into_bytes();
+        letters(codes, &mut segment);
+        let tags = format!("\tLN:i:{length}\tKC:i:{count_sum}\tDP:f:{depth:.1}{tag}\n");
+        segment.extend_from_slice(tags.as_bytes());
+        gfa.put(&segment)
+    }
+}
+
 /// Writes the contigs of at least `min_contig` bases, the graph, and scaffolds if there may be any;
 /// returns the bytes, and numbers about scaffolds.
 ///
@@ -124,31 +162,24 @@ pub fn gfa_head(with_scaffolds: bool) -> &'static [u8] {
 /// `System`.
 pub fn contigs(
     folder: &Path,
-    (graph, scaffolds): (&PathGraph<'_>, Option<&[Scaffold]>),
+    last: &LastGraph<'_, '_>,
     (depth, min_contig): (Depth, u64),
 ) -> Result<(u64, Option<ScaffoldNumbers>)> {
+    let &LastGraph { graph, short, scaffolds } = last;
     let mut output = Output::create(folder, CONTIGS_FILE)?;
     let mut gfa = Output::create(folder, GRAPH_FILE)?;
     gfa.put(gfa_head(scaffolds.is_some()))?;
-    let mut segment = Vec::new();
     for index in 0..graph.paths.len() {
         let codes = graph.paths.codes(index);
-        let facts = graph.paths.facts(index);
-        let (length, name) = (codes.len(), index + 1);
-        let depth = depth.of(facts.count_sum, length + 1 - graph.k);
-        let (mark, tag) =
-            if facts.circular { (" circular=true", "\tTP:Z:circular") } else { ("", "") };
-        if length as u64 >= min_contig {
-            let head = format!(">contig_{name} length={length} depth={depth:.1}{mark}");
-            output.put_sequence(&head, codes)?;
-        }
-        segment.clear();
-        segment.extend_from_slice(format!("S\tcontig_{name}\t").as_bytes());
-        letters(codes, &mut segment);
-        let count = facts.count_sum;
-        let tags = format!("\tLN:i:{length}\tKC:i:{count}\tDP:f:{depth:.1}{tag}\n");
-        segment.extend_from_slice(tags.as_bytes());
-        gfa.put(&segment)?;
+        let &PathSummary { count_sum, circular, .. } = graph.paths.facts(index);
+        let depth = depth.of(count_sum, codes.len() + 1 - graph.k);
+        let row = ContigRow { number: index + 1, codes, count_sum, depth, circular };
+        row.put(min_contig, [&mut output, &mut gfa])?;
+    }
+    for (number, one) in (graph.paths.len() + 1..).zip(&short.all) {
+        let (depth, count_sum) = one.measures(short.k);
+        let row = ContigRow { number, codes: &one.codes, count_sum, depth, circular: false };
+        row.put(min_contig, [&mut output, &mut gfa])?;
     }
     let mut lines = Vec::new();
     graph.links.each(|end, next| {
@@ -161,11 +192,12 @@ pub fn contigs(
             graph.k - 1
         ));
     });
+    lines.extend(short.link_lines());
     let mut bytes = 0;
     let mut numbers = None;
     if let Some(scaffolds) = scaffolds {
         let mut output = Output::create(folder, SCAFFOLDS_FILE)?;
-        let rows = ScaffoldRows::new(graph, (depth, min_contig));
+        let rows = ScaffoldRows::new((graph, short), (depth, min_contig));
         let (more, found) = rows.put(scaffolds, |row| output.put(row))?;
         lines.extend(more);
         bytes = output.finish()?;
@@ -246,12 +278,13 @@ pub fn spectrum(folder: &Path, spectrum: &Spectrum) -> Result<u64> {
 /// `System`.
 pub fn stats(
     folder: &Path,
-    contigs: &Paths<'_>,
+    (contigs, short): (&Paths<'_>, &ShortContigs),
     (levels, scaffolds): (&[Level], Option<&ScaffoldNumbers>),
     min_contig: u64,
 ) -> Result<BTreeMap<&'static str, u64>> {
     let chosen: Vec<&[u8]> = (0..contigs.len())
         .map(|index| contigs.codes(index))
+        .chain(short.all.iter().map(|one| &one.codes[..]))
         .filter(|codes| codes.len() as u64 >= min_contig)
         .collect();
     let mut lengths: Vec<u64> = chosen.iter().map(|codes| codes.len() as u64).collect();

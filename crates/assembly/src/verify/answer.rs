@@ -23,6 +23,7 @@ use crate::kernel::sequences::rotate;
 use crate::kernel::spectrum::Spectrum;
 use crate::stages::level::Level;
 use crate::stages::scaffold_rows::ScaffoldNumbers;
+use crate::stages::short_contigs::ShortContigs;
 use crate::stages::write::gfa_head;
 
 /// What a record of the digest is about.
@@ -141,38 +142,25 @@ pub fn graph(
     [contigs, graph]: [&Path; 2],
     (paths, k): (&Paths<'_, '_>, usize),
     (depth, min_contig): (Depth, u64),
-    (lines, all): (Option<&[String]>, &mut Digest),
+    (short, lines, all): (&ShortContigs, Option<&[String]>, &mut Digest),
 ) -> Result<([bool; 2], Contigs)> {
-    let (mut fasta, mut gfa) = (Compared::open(contigs)?, Compared::open(graph)?);
-    let mut numbers = Contigs::default();
-    gfa.put(gfa_head(lines.is_some()))?;
-    let mut row = Vec::new();
+    let mut files = GraphFiles {
+        fasta: Compared::open(contigs)?,
+        gfa: Compared::open(graph)?,
+        min_contig: min_contig as usize,
+        numbers: Contigs::default(),
+    };
+    files.gfa.put(gfa_head(lines.is_some()))?;
     for (index, path) in paths.all.iter().enumerate() {
-        let codes = paths.spelled(index);
-        let (length, name) = (codes.len(), index + 1);
         let depth = depth.of(path.count_sum, path.kmers as usize);
-        digest(all, SequenceKind::Contig, (&codes, path.count_sum, path.is_circle));
-        if length as u64 >= min_contig {
-            numbers.lengths.push(length as u64);
-            numbers.strong_bases +=
-                codes.iter().filter(|&&code| code == 1 || code == 2).count() as u64;
-            let mark = if path.is_circle { " circular=true" } else { "" };
-            row.clear();
-            let head = format!(">contig_{name} length={length} depth={depth:.1}{mark}\n");
-            row.extend_from_slice(head.as_bytes());
-            put_letters(&codes, &mut row);
-            row.push(b'\n');
-            fasta.put(&row)?;
-        }
-        let mark = if path.is_circle { "\tTP:Z:circular" } else { "" };
-        row.clear();
-        row.extend_from_slice(format!("S\tcontig_{name}\t").as_bytes());
-        put_letters(&codes, &mut row);
-        let sum = path.count_sum;
-        let tags = format!("\tLN:i:{length}\tKC:i:{sum}\tDP:f:{depth:.1}{mark}\n");
-        row.extend_from_slice(tags.as_bytes());
-        gfa.put(&row)?;
+        let facts = (path.count_sum, path.is_circle);
+        files.put(index + 1, &paths.spelled(index), (depth, facts), all)?;
     }
+    for (name, one) in (paths.all.len() + 1..).zip(&short.all) {
+        let (depth, sum) = one.measures(short.k);
+        files.put(name, &one.codes, (depth, (sum, false)), all)?;
+    }
+    let GraphFiles { fasta, mut gfa, numbers, .. } = files;
     let mut line = String::new();
     paths.each_link(|left, entered| {
         line.clear();
@@ -181,8 +169,50 @@ pub fn graph(
         _ = writeln!(line, "L\tcontig_{from}\t{one}\tcontig_{to}\t{two}\t{}M", k - 1);
         gfa.put(line.as_bytes())
     })?;
+    short.link_lines().try_for_each(|line| gfa.put(line.as_bytes()))?;
     lines.into_iter().flatten().try_for_each(|line| gfa.put(line.as_bytes()))?;
     Ok(([fasta.finish()?, gfa.finish()?], numbers))
+}
+
+/// The files of a graph, as far as they were compared.
+struct GraphFiles {
+    fasta: Compared,
+    gfa: Compared,
+    min_contig: usize,
+    numbers: Contigs,
+}
+
+impl GraphFiles {
+    /// Compares what both files have of a contig, and adds it to the numbers and the digest.
+    fn put(
+        &mut self,
+        name: usize,
+        codes: &[Base],
+        (depth, (sum, is_circle)): (f64, (u64, bool)),
+        all: &mut Digest,
+    ) -> Result<()> {
+        let length = codes.len();
+        digest(all, SequenceKind::Contig, (codes, sum, is_circle));
+        let mut row = Vec::new();
+        if length >= self.min_contig {
+            self.numbers.lengths.push(length as u64);
+            self.numbers.strong_bases +=
+                codes.iter().filter(|&&code| code == 1 || code == 2).count() as u64;
+            let mark = if is_circle { " circular=true" } else { "" };
+            let head = format!(">contig_{name} length={length} depth={depth:.1}{mark}\n");
+            row.extend_from_slice(head.as_bytes());
+            put_letters(codes, &mut row);
+            row.push(b'\n');
+            self.fasta.put(&row)?;
+        }
+        let mark = if is_circle { "\tTP:Z:circular" } else { "" };
+        row.clear();
+        row.extend_from_slice(format!("S\tcontig_{name}\t").as_bytes());
+        put_letters(codes, &mut row);
+        let tags = format!("\tLN:i:{length}\tKC:i:{sum}\tDP:f:{depth:.1}{mark}\n");
+        row.extend_from_slice(tags.as_bytes());
+        self.gfa.put(&row)
+    }
 }
 
 /// Whether a file has all contigs, solid at the next size of k-mers, and nothing after them, or

@@ -1,5 +1,5 @@
-//! What read pairs say, worked out once more on the graph that was proven; and whether bridges are
-//! made of contigs or of what several reads have.
+//! What reads and read pairs say, worked out once more on the graph that was proven; and whether
+//! bridges are made of contigs or of what reads have.
 
 use std::collections::hash_map::Entry;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::paths::Paths;
 use super::reads::{ReadBlock, ReadSource};
 use crate::kernel::kmer::kmers;
 use crate::kernel::kmer::{Base, Kmer, KmerMap, complement};
-use crate::kernel::path_search::READS_MIN;
+use crate::kernel::path_search::READS_ALONE_MIN;
 use crate::kernel::placements::OVERLAP_MIN;
 use crate::kernel::scan;
 use crate::kernel::sequences;
@@ -63,7 +63,7 @@ pub fn is_file_of(path: &Path, solid: &SolidSequences<'_>) -> Result<bool> {
 }
 
 /// Whether every stretch of a bridge, of as many bases as contigs share at least, is a contig's or
-/// in several reads.
+/// a read's.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -82,7 +82,7 @@ pub fn are_supported(
     };
     let mut wanted = Wanted::new(size);
     all(true).for_each(|kmer| wanted.add(kmer));
-    all(false).for_each(|kmer| wanted.count(kmer, READS_MIN));
+    all(false).for_each(|kmer| wanted.count(kmer, READS_ALONE_MIN));
     if wanted.are_all_counted() {
         return Ok(true);
     }
@@ -161,6 +161,6 @@ impl Wanted {
     }
 
     fn are_all_counted(&self) -> bool {
-        self.counts.values().all(|count| count.load(Ordering::Relaxed) >= READS_MIN)
+        self.counts.values().all(|count| count.load(Ordering::Relaxed) >= READS_ALONE_MIN)
     }
 }

@@ -14,6 +14,7 @@ mod answer;
 mod bridges;
 mod counts;
 mod cut;
+mod error_lengths;
 mod evidence;
 mod faults;
 mod files;

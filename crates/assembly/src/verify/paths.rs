@@ -6,49 +6,20 @@ use std::cmp::Reverse;
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 
+use super::error_lengths::ErrorLengths;
 use super::links::{End, SequenceLinks, opposite, sequence};
 use super::text::Text;
 use crate::kernel::kmer::{Base, complement};
 use crate::kernel::sequences::rotate;
 use crate::kernel::simplify::Removed;
-use crate::params::Profile;
 
 const NOWHERE: End = End::MAX;
 const ROUNDS_MAX: usize = 12;
-/// What is taken for an error; lengths in bases, 0 for none.
-#[derive(Clone, Copy, Debug)]
-pub struct ErrorLengths {
-    tip: u64,
-    weak_tip: u64,
-    island: u64,
-    bubble: u64,
-    connection: u64,
-}
-
 /// Of two sides of a bubble, the part of the longer one that may differ.
 const EDITS: f64 = 0.1;
-/// The part of the mean coverage from which on a side of a bubble stays.
+/// The part of the mean coverage, or of that of the other side, from which on a side of a bubble
+/// stays.
 const DEEP: f64 = 0.75;
-/// How much weaker islands and connections are.
-const TIMES: f64 = 4.0;
-
-impl ErrorLengths {
-    /// Those of a profile, if it takes something out.
-    pub fn of(profile: Profile, k: usize) -> Option<Self> {
-        let k = k as u64;
-        match profile {
-            Profile::Default => Some(Self {
-                tip: 3 * k,
-                weak_tip: 10 * k,
-                island: 3 * k,
-                bubble: 3 * k + 100,
-                connection: 9 * k,
-            }),
-            // The programs of the paper are run again.
-            Profile::Paper | Profile::None => None,
-        }
-    }
-}
 
 /// Unitigs that were joined.
 #[derive(Clone, Copy, Debug)]
@@ -253,7 +224,7 @@ impl<'p, 'a> Paths<'p, 'a> {
     fn is_island(&self, path: usize, mean: f64, bounds: &ErrorLengths) -> bool {
         let one = &self.all[path];
         self.length(one) < bounds.island
-            && TIMES * one.coverage() < mean
+            && bounds.times * one.coverage() < mean
             && one.ends.iter().all(|&end| self.after(end).next().is_none())
     }
 
@@ -261,8 +232,9 @@ impl<'p, 'a> Paths<'p, 'a> {
         let is_short = |path: usize| self.length(&self.all[path]) < bounds.bubble;
         let [left, right] = self.all[path].ends;
         let Some(before) = self.after(left).next() else { return false };
+        let coverage = self.all[path].coverage();
         is_short(path)
-            && self.all[path].coverage() < DEEP * mean
+            && (!bounds.is_even || coverage < DEEP * mean)
             && self.after(right).next().is_some()
             && self.after(before).any(|entered| {
                 let other = self.path_of[entered as usize] as usize;
@@ -271,6 +243,7 @@ impl<'p, 'a> Paths<'p, 'a> {
                 other != path
                     && is_short(other)
                     && self.is_stronger(other, path)
+                    && (bounds.is_even || coverage < DEEP * self.all[other].coverage())
                     && self.after(left).eq(self.after(entered))
                     && self.after(right).eq(self.after(left_by))
                     && is_similar(&self.spelled_from(left), &self.spelled_from(entered))
@@ -279,7 +252,7 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     fn is_connection(&self, path: usize, bounds: &ErrorLengths) -> bool {
         let one = &self.all[path];
-        let enough = TIMES * one.coverage();
+        let enough = bounds.times * one.coverage();
         let is_strong = |rival: usize| self.all[rival].coverage() >= enough;
         self.length(one) < bounds.connection
             && one.ends.iter().all(|&end| self.rivals(end).any(is_strong))

@@ -7,25 +7,27 @@ use cuesta_core::digest::Digest;
 
 use super::answer;
 use super::bridges;
+use super::error_lengths::ErrorLengths;
 use super::faults::Fault;
 use super::files::Compared;
 use super::level::{self, Proven};
-use super::paths::{ErrorLengths, Paths};
+use super::paths::Paths;
 use super::seen_twice::SeenTwice;
 use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::sequences;
 use crate::kernel::simplify::PathGraph;
-use crate::pairs::{self, PairFacts, SolidSequences, scaffolds};
-use crate::params::Profile;
+use crate::pairs::{self, PairFacts, SolidSequences, place, scaffolds};
+use crate::run;
 use crate::stages::level::Level;
 use crate::stages::scaffold_rows::ScaffoldRows;
+use crate::stages::short_contigs::ShortContigs;
 use crate::stages::write::{
     CONTIGS_FILE, GRAPH_FILE, SCAFFOLDS_FILE, SPECTRUM_FILE, STATS_FILE, UNITIGS_FILE, before_file,
     unitigs_before_file,
 };
-use cuesta_input::reads::{Pairing, input_bytes};
+use cuesta_input::reads::input_bytes;
 
 /// A size of k-mers that is to be verified.
 pub struct PendingLevel {
@@ -109,13 +111,13 @@ impl<'a> Verification<'_, 'a> {
             }
         };
         if is_last {
-            let lines = self.scaffolds::<K>((&paths, k), depth, state)?;
-            self.graph((&paths, k), (depth, lines.as_deref()), state)?;
+            let (short, lines) = self.scaffolds::<K>((&paths, k), depth, state)?;
+            self.graph((&paths, k), depth, (&short, lines.as_deref()), state)?;
         }
         if stage.pair_facts.is_some() || self.later(k).is_none() && !self.has_mates() {
             return Ok(After::Next(None));
         }
-        if self.has_mates() && self.is_whole() {
+        if self.has_bridges(k, state) && self.is_whole() {
             let spelled = bridges::spelled(&paths, self.context.budget)?;
             return Ok(After::PairFacts { spelled, depth });
         }
@@ -134,8 +136,13 @@ impl<'a> Verification<'_, 'a> {
 
     /// Whether read pairs are asked for bridges.
     fn has_mates(&self) -> bool {
-        let given = &self.plan.given;
-        given.pairing() != Pairing::None && given.profile == Profile::Default
+        self.plan.given.places_pairs()
+    }
+
+    /// Whether there may be bridges after a size of k-mers, the last one so far.
+    fn has_bridges(&self, k: usize, state: &State) -> bool {
+        let first = run::only(&state.levels);
+        self.has_mates() || self.later(k).is_some() && self.plan.given.bridges_by_reads(first)
     }
 
     /// Proves the unitigs of a size of k-mers.
@@ -235,14 +242,15 @@ impl<'a> Verification<'_, 'a> {
     fn graph(
         &self,
         paths: (&Paths<'_, '_>, usize),
-        (depth, lines): (Depth, Option<&[String]>),
+        depth: Depth,
+        (short, lines): (&ShortContigs, Option<&[String]>),
         state: &mut State,
     ) -> Result<()> {
         let files = [CONTIGS_FILE, GRAPH_FILE].map(|name| self.output(name));
         let given = (depth, self.plan.given.min_contig);
         let names = [&*files[0], &*files[1]];
         let digest = &mut state.digest;
-        let (are_same, contigs) = answer::graph(names, paths, given, (lines, digest))?;
+        let (are_same, contigs) = answer::graph(names, paths, given, (short, lines, digest))?;
         for (is_same, path) in are_same.into_iter().zip(&files) {
             state.require(is_same, || wrong_file(path));
         }
@@ -250,30 +258,33 @@ impl<'a> Verification<'_, 'a> {
         Ok(())
     }
 
-    /// Works out once more the scaffolds of the paths, and holds them against their file; returns
-    /// their lines of the graph's file.
+    /// Works out once more what is too short for the last graph, and the scaffolds of its paths,
+    /// which it holds against their file; returns the former, and lines of the graph's file.
     fn scaffolds<K: Kmer>(
         &self,
         (paths, k): (&Paths<'_, '_>, usize),
         depth: Depth,
         state: &mut State,
-    ) -> Result<Option<Vec<String>>> {
+    ) -> Result<(ShortContigs, Option<Vec<String>>)> {
         if !self.has_mates() {
-            return Ok(None);
+            return Ok((ShortContigs::default(), None));
         }
         let (budget, given) = (self.context.budget, &self.plan.given);
         let graph = PathGraph::new::<K>(bridges::spelled(paths, budget)?, k, budget)?;
-        let Some(found) = scaffolds::found(self.context, &graph, given.pairing())? else {
-            return Ok(None);
+        let short =
+            run::short_contigs(&self.context.request.output, &graph, (&state.levels[..], budget))?;
+        let placements = place::place(self.context, &graph, given.pairing())?;
+        let Some(found) = scaffolds::found(self.context, &graph, placements, given.profile)? else {
+            return Ok((short, None));
         };
         let path = self.output(SCAFFOLDS_FILE);
         let mut file = Compared::open(&path)?;
-        let rows = ScaffoldRows::new(&graph, (depth, given.min_contig));
+        let rows = ScaffoldRows::new((&graph, &short), (depth, given.min_contig));
         let (lines, numbers) = rows.put(&found, |row| file.put(row))?;
         let is_same = file.finish()?;
         state.require(is_same, || wrong_file(&path));
         state.scaffolds = Some(numbers);
-        Ok(Some(lines))
+        Ok((short, Some(lines)))
     }
 
     /// The next size of k-mers where read pairs say nothing, or are believed; all contigs must be
@@ -301,13 +312,13 @@ impl<'a> Verification<'_, 'a> {
             Some(_) => 0,
             None => pairs::weight(depth, count_sum, kmers as usize).into(),
         };
-        let given = (weight, !self.has_mates());
+        let given = (weight, !self.has_bridges(k, state));
         let is_same = answer::contigs_before(&path, (paths, k, size), given)?;
         state.require(is_same, || wrong_file(&path));
         Ok(Some(PendingLevel { k: size, pair_facts }))
     }
 
-    /// Works out once more what read pairs say.
+    /// Works out once more what reads and read pairs say.
     fn bridged(
         &self,
         graph: &PathGraph<'_>,
@@ -315,12 +326,10 @@ impl<'a> Verification<'_, 'a> {
         state: &mut State,
     ) -> Result<Option<PendingLevel>> {
         let (context, given, later) = (self.context, &self.plan.given, self.later(graph.k));
-        let pairing = given.pairing();
+        let placements = place::place(context, graph, given.pairing())?;
         let (size, solid, pair_facts): (usize, SolidSequences<'_>, Option<PairFacts>) =
-            match pairs::bridged(context, graph, (later, pairing), depth)? {
-                Some((size, solid, pair_facts)) => {
-                    (size, solid, later.is_none().then_some(pair_facts))
-                }
+            match pairs::bridged(context, graph, placements, (later, depth))? {
+                Some(found) => (found.k, found.solid, found.pair_facts.filter(|_| later.is_none())),
                 None => {
                     let Some(size) = later else { return Ok(None) };
                     (size, pairs::contigs(graph, context.budget, size, |_| 0)?, None)

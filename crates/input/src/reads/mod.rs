@@ -45,6 +45,12 @@ impl ReadBatch {
         starts.zip(&self.ends).map(|(start, &end)| &self.bases[start..end])
     }
 
+    /// A read by its place among them.
+    pub fn read(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.bases[start..self.ends[index]]
+    }
+
     /// How many reads there are.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -58,6 +64,11 @@ impl ReadBatch {
     /// Bases of all reads.
     pub fn bases(&self) -> usize {
         self.bases.len()
+    }
+
+    /// Which source they are of, from 0 on: a file, or two whose reads are pairs.
+    pub fn source(&self) -> usize {
+        self.source
     }
 
     /// Bytes of text that the reads were, names and qualities included.

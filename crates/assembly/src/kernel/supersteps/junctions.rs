@@ -126,6 +126,7 @@ impl Met {
                     && length < rules.bubble
                     && other.facts.length < rules.bubble
                     && is_weaker()
+                    && (rules.is_even || mine.facts.coverage < rules.deep * other.facts.coverage)
                     && mine.other.is_same(&other.other)
                     && similar(&mine.codes, (&other.codes, rival.side == Side::Right), rules.edits)
             }
@@ -214,7 +215,7 @@ fn goes(
         What::Islands => {
             length < rules.island && rules.times * coverage < mean && meet == [false; 2]
         }
-        What::Bubbles => lose[0] && meet[1] && coverage < rules.deep * mean,
+        What::Bubbles => lose[0] && meet[1] && (!rules.is_even || coverage < rules.deep * mean),
         What::Connections => lose == [true; 2],
     }
 }

@@ -1,0 +1,279 @@
+//! Reads and pairs of reads placed by tasks, each of which has all paths and a part of the reads.
+//!
+//! A file that can be read from anywhere is divided by pairs: a round counts the records of its
+//! shares, so that a task knows where its first pair is in either file. Others, such as gzipped
+//! ones, are one task for each source.
+
+use std::path::PathBuf;
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+use cuesta_runtime::wire as values;
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::anchors::Anchors;
+use crate::kernel::codec::{ByteReader, put_codes};
+use crate::kernel::kmer::with_kmer;
+use crate::kernel::libraries::Orientation;
+use crate::kernel::placements::Placements;
+use crate::kernel::sequences::{PathSummary, Paths};
+use crate::kernel::simplify::PathGraph;
+use crate::pairs::place::{Placer, each_read};
+use cuesta_input::reads::shares::{self, Share};
+use cuesta_input::reads::{Pairing, ReadBatch, Reads};
+
+/// What all tasks that place reads are told.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PlaceOrder {
+    /// How the reads of pairs lie, by source.
+    pub orientations: Vec<Orientation>,
+    /// The bases of all paths.
+    pub paths: Vec<u8>,
+}
+
+/// The reads of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum PlaceShare {
+    /// Those that begin in a share of a file, which are no pairs.
+    Single(Share),
+    /// All pairs of a source.
+    Source(usize, Vec<PathBuf>, Pairing),
+    /// Some pairs of a source.
+    Pairs(PairShare),
+}
+
+/// So many pairs of a source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PairShare {
+    source: usize,
+    /// For each file, a share with the first of them, and the records that are before it there.
+    files: Vec<(Share, u64)>,
+    /// How many there are.
+    pairs: u64,
+}
+
+/// A source: a file, or two.
+pub(super) struct SourceShares {
+    /// Its files.
+    pub paths: Vec<PathBuf>,
+    /// The shares of each, with their records.
+    pub shares: Vec<Vec<(Share, u64)>>,
+}
+
+impl PlaceOrder {
+    /// With the paths of a graph.
+    pub(super) fn new(orientations: Vec<Orientation>, graph: &PathGraph<'_>) -> Self {
+        let mut paths = Vec::new();
+        for path in 0..graph.paths.len() {
+            put_codes(graph.paths.codes(path), &mut paths);
+        }
+        Self { orientations, paths }
+    }
+}
+
+impl SourceShares {
+    /// Tasks for the pairs of a source, about as many as its first file has shares; nothing where
+    /// its files do not have the same number of reads, or a read has no mate.
+    pub(super) fn divided(&self, source: usize, pairing: Pairing) -> Option<Vec<PlaceShare>> {
+        if self.shares.iter().any(|shares| shares.len() < 2) {
+            return Some(vec![PlaceShare::Source(source, self.paths.clone(), pairing)]);
+        }
+        // Records of each file that make a pair.
+        let each = if pairing == Pairing::InTurn { 2 } else { 1 };
+        let all = self.shares.iter().map(|shares| shares.iter().map(|one| one.1).sum::<u64>());
+        let all: Vec<u64> = all.collect();
+        if !all[0].is_multiple_of(each) || all.iter().any(|&records| records != all[0]) {
+            return None;
+        }
+        let mut found = Vec::new();
+        let mut records = 0_u64;
+        for (_, count) in &self.shares[0] {
+            let first = records.div_ceil(each);
+            records += count;
+            let pairs = records.div_ceil(each).min(all[0] / each).saturating_sub(first);
+            if pairs > 0 {
+                let files = self.shares.iter().map(|shares| from_record(shares, first * each));
+                let files = files.collect::<Option<_>>()?;
+                found.push(PlaceShare::Pairs(PairShare { source, files, pairs }));
+            }
+        }
+        Some(found)
+    }
+}
+
+/// The share, to the end of its file, that has a record, and the records before it there.
+fn from_record(shares: &[(Share, u64)], record: u64) -> Option<(Share, u64)> {
+    let mut before = 0;
+    let whole = shares.last()?.0.end;
+    for (share, count) in shares {
+        if record < before + count {
+            return Some((Share { end: whole, ..share.clone() }, record - before));
+        }
+        before += count;
+    }
+    None
+}
+
+/// How many records begin in a share.
+///
+/// # Errors
+/// `Input` naming a record that is none; `System`.
+pub(super) fn count(share: &Share) -> Result<Vec<u8>> {
+    let reads = shares::open(share)?;
+    let (mut batch, mut records) = (ReadBatch::default(), 0);
+    while reads.next(&mut batch)? {
+        records += batch.len() as u64;
+    }
+    values::to_bytes(&records)
+}
+
+/// Places the reads of a task on paths of `k` bases at least, as bytes.
+///
+/// # Errors
+/// `Input`, `System`, `Cancelled`.
+pub(super) fn place(
+    request: &Request,
+    (k, order): (usize, &[u8]),
+    share: &PlaceShare,
+    progress: &Progress,
+) -> Result<Vec<u8>> {
+    let budget = Budget::new(request.memory_bytes);
+    let order: PlaceOrder = values::from_bytes(order)?;
+    let mut paths = Paths::new(&budget, "the contigs");
+    let mut reader = ByteReader(&order.paths);
+    let mut codes = Vec::new();
+    while !reader.is_empty() {
+        codes.clear();
+        reader.codes(&mut codes)?;
+        paths.push(PathSummary::default(), |all| all.extend_from_slice(&codes))?;
+    }
+    let graph = with_kmer!(k, K => PathGraph::new::<K>(paths, k, &budget))?;
+    let anchors = Anchors::new(&graph.paths, &budget)?;
+    let placer = Placer::new(&graph, &anchors);
+    let mut placements = Placements::of_sources(&order.orientations);
+    let advance = |bytes| progress.advance(bytes);
+    match share {
+        PlaceShare::Single(share) => {
+            each_read(&shares::open(share)?, (placer, None), &mut placements, advance)?;
+        }
+        PlaceShare::Source(source, paths, pairing) => {
+            let reads = Reads::open(paths, *pairing)?;
+            each_read(&reads, (placer, Some(*source)), &mut placements, advance)?;
+        }
+        PlaceShare::Pairs(share) => each_pair(share, placer, &mut placements, progress)?,
+    }
+    values::to_bytes(&placements)
+}
+
+/// Places so many pairs.
+fn each_pair(
+    share: &PairShare,
+    mut placer: Placer<'_, '_, '_>,
+    placements: &mut Placements,
+    progress: &Progress,
+) -> Result<()> {
+    let open = |(share, skipped): &(Share, u64)| Records::open(share, *skipped);
+    let mut files: Vec<Records> = share.files.iter().map(open).collect::<Result<_>>()?;
+    let last = files.len() - 1;
+    for _ in 0..share.pairs {
+        for mate in 0..2 {
+            let Some(read) = files[mate.min(last)].next(progress)? else { return Ok(()) };
+            placer.add(read, (share.source, mate), placements);
+        }
+    }
+    Ok(())
+}
+
+/// The records of a file, one after the other.
+struct Records {
+    reads: Reads,
+    batch: ReadBatch,
+    next: usize,
+}
+
+impl Records {
+    /// Those of a share but for so many.
+    fn open(share: &Share, mut skipped: u64) -> Result<Self> {
+        let mut found = Self { reads: shares::open(share)?, batch: ReadBatch::default(), next: 0 };
+        while skipped > 0 && found.fill()? {
+            let some = skipped.min((found.batch.len() - found.next) as u64);
+            found.next += some as usize;
+            skipped -= some;
+        }
+        Ok(found)
+    }
+
+    /// Whether there is another record.
+    fn fill(&mut self) -> Result<bool> {
+        while self.next == self.batch.len() {
+            self.next = 0;
+            if !self.reads.next(&mut self.batch)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn next(&mut self, progress: &Progress) -> Result<Option<&[u8]>> {
+        let before = self.next == self.batch.len();
+        if !self.fill()? {
+            return Ok(None);
+        }
+        if before {
+            progress.advance(self.batch.text_bytes())?;
+        }
+        self.next += 1;
+        Ok(Some(self.batch.read(self.next - 1)))
+    }
+}
+
+/// What two tasks have placed, as bytes.
+///
+/// # Errors
+/// `Defect` for what none has placed.
+pub(super) fn combine(one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
+    let mut both: Placements = values::from_bytes(one)?;
+    both.merge(values::from_bytes(other)?);
+    values::to_bytes(&both)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shares of a file with so many records each.
+    fn shares_of(counts: &[u64]) -> Vec<(Share, u64)> {
+        let share = |start| Share { path: PathBuf::from("r.fq"), start, end: start + 10 };
+        (0..).map(|index| share(10 * index)).zip(counts.iter().copied()).collect()
+    }
+
+    /// For each file where its share begins and how many records are skipped; and the pairs.
+    type Divided = (Vec<(u64, u64)>, u64);
+
+    fn divided(counts: &[&[u64]], pairing: Pairing) -> Option<Vec<Divided>> {
+        let shares: Vec<_> = counts.iter().map(|counts| shares_of(counts)).collect();
+        let source = SourceShares { paths: Vec::new(), shares };
+        let found = source.divided(0, pairing)?.into_iter().map(|share| match share {
+            PlaceShare::Pairs(PairShare { files, pairs, .. }) => {
+                (files.iter().map(|(share, skipped)| (share.start, *skipped)).collect(), pairs)
+            }
+            _ => (Vec::new(), 0),
+        });
+        Some(found.collect())
+    }
+
+    #[test]
+    fn every_pair_is_in_one_task() {
+        let in_turn = divided(&[&[3, 0, 4, 1]], Pairing::InTurn).unwrap();
+        assert_eq!(in_turn, [(vec![(0, 0)], 2), (vec![(20, 1)], 2)]);
+        let in_two = divided(&[&[5, 5], &[2, 7, 1]], Pairing::InTwoFiles).unwrap();
+        assert_eq!(in_two, [(vec![(0, 0), (0, 0)], 5), (vec![(10, 0), (10, 3)], 5)]);
+        // One share for all of a file that has no places to begin at.
+        let gzipped = divided(&[&[9], &[5, 4]], Pairing::InTwoFiles).unwrap();
+        assert_eq!(gzipped, [(Vec::new(), 0)]);
+        assert_eq!(divided(&[&[3, 2]], Pairing::InTurn), None);
+        assert_eq!(divided(&[&[3, 2], &[3, 3]], Pairing::InTwoFiles), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! Contigs that are shorter than the last k-mers, which the last graph so has nothing of: they are
+//! added to what is written, unless longer contigs have all of their bases.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use cuesta_core::budget::Budget;
+use cuesta_core::{Error, Result};
+
+use super::write::{before_file, sign};
+use crate::kernel::depth::Depth;
+use crate::kernel::glue::End;
+use crate::kernel::kmer::{Base, Kmer, KmerMap, kmers, with_kmer};
+use crate::kernel::links::Links;
+use crate::kernel::scan;
+use crate::kernel::sequences::{PathSummary, Paths};
+use crate::kernel::simplify::PathGraph;
+
+/// Bytes that a k-mer of a short contig takes in a map, about.
+const KMER_BYTES: u64 = 64;
+
+/// A contig of the size before the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShortContig {
+    /// Its bases.
+    pub codes: Vec<Base>,
+    /// How deep it is.
+    pub weight: u64,
+}
+
+/// Those that are written beside the paths of the last graph, and the links that they have.
+#[derive(Debug, Default)]
+pub struct ShortContigs {
+    /// The size of k-mers before the last.
+    pub k: usize,
+    /// Contigs, the longest first.
+    pub all: Vec<ShortContig>,
+    /// The end that is left, and the one that is entered; short contigs are numbered after paths.
+    links: Vec<(End, End)>,
+}
+
+impl ShortContig {
+    /// Its depth and the counts of its k-mers, of the size before the last, added up: as for paths
+    /// of the last graph, k-mers count as often as their contig is deep.
+    pub fn measures(&self, k: usize) -> (f64, u64) {
+        let kmers = self.codes.len() + 1 - k;
+        let count_sum = self.weight.saturating_mul(kmers as u64);
+        (Depth::counted().of(count_sum, kmers), count_sum)
+    }
+}
+
+impl ShortContigs {
+    /// Those of a graph, by the folder with what was solid there, and the size of k-mers before.
+    ///
+    /// # Errors
+    /// `Input` when they do not fit in the budget; `System`.
+    pub fn beside(
+        graph: &PathGraph<'_>,
+        (folder, k): (&Path, usize),
+        budget: &Budget,
+    ) -> Result<Self> {
+        let mut all = shorter(&folder.join(before_file(graph.k)), graph.k)?;
+        let bytes: u64 = all.iter().map(|one| one.codes.len() as u64 * KMER_BYTES).sum();
+        let _lease = budget.take(bytes, "contigs shorter than the last k-mers")?;
+        let links = with_kmer!(k, K => {
+            keep_absent::<K>(graph, &mut all, k);
+            links::<K>(graph, &all, (k, budget))?
+        });
+        Ok(Self { k, all, links })
+    }
+
+    /// The lines of their links, in `graph.gfa`.
+    pub fn link_lines(&self) -> impl Iterator<Item = String> {
+        self.links.iter().map(|&(left, entered)| {
+            format!(
+                "L\tcontig_{}\t{}\tcontig_{}\t{}\t{}M\n",
+                left / 2 + 1,
+                sign(left, true),
+                entered / 2 + 1,
+                sign(entered, false),
+                self.k - 1
+            )
+        })
+    }
+}
+
+/// The contigs of a file that have less than `longest` bases.
+///
+/// # Errors
+/// `Input` naming what is no contig; `System`.
+fn shorter(path: &Path, longest: usize) -> Result<Vec<ShortContig>> {
+    let failed = |cause| Error::system("answer", "reading", path, &cause);
+    let mut lines = BufReader::new(File::open(path).map_err(failed)?).lines();
+    let mut found = Vec::new();
+    while let Some(head) = lines.next().transpose().map_err(failed)? {
+        let bases = lines.next().transpose().map_err(failed)?.unwrap_or_default();
+        if bases.len() >= longest || head.ends_with(" bridge") {
+            continue;
+        }
+        let weight = head.split(" weight=").nth(1).and_then(|weight| weight.parse().ok());
+        let codes: Vec<Base> = bases.bytes().map(scan::code).collect();
+        match weight {
+            Some(weight) if codes.iter().all(|&code| code < 4) => {
+                found.push(ShortContig { codes, weight });
+            }
+            _ => {
+                let text = format!("{}: {head:?} is no contig", path.display());
+                return Err(Error::input("answer", text));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Leaves those that have a k-mer which no path of the graph has.
+fn keep_absent<K: Kmer>(graph: &PathGraph<'_>, all: &mut Vec<ShortContig>, k: usize) {
+    all.retain(|one| one.codes.len() >= k);
+    let canonical = |kmer: K| kmer.canonical(k);
+    let mut is_there: KmerMap<K, bool> = KmerMap::default();
+    for kmer in all.iter().flat_map(|one| kmers::<K>(&one.codes, k)) {
+        is_there.insert(canonical(kmer), false);
+    }
+    if is_there.is_empty() {
+        return;
+    }
+    for path in 0..graph.paths.len() {
+        for kmer in kmers::<K>(graph.paths.codes(path), k) {
+            if let Some(found) = is_there.get_mut(&canonical(kmer)) {
+                *found = true;
+            }
+        }
+    }
+    all.retain(|one| kmers::<K>(&one.codes, k).any(|kmer| !is_there[&canonical(kmer)]));
+}
+
+/// Links of short contigs to each other and to the ends of paths.
+fn links<K: Kmer>(
+    graph: &PathGraph<'_>,
+    all: &[ShortContig],
+    (k, budget): (usize, &Budget),
+) -> Result<Vec<(End, End)>> {
+    if all.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut ends = Paths::new(budget, "the ends of contigs");
+    for path in 0..graph.paths.len() {
+        let codes = graph.paths.codes(path);
+        ends.push(PathSummary::default(), |into| {
+            into.extend_from_slice(&codes[..k]);
+            into.extend_from_slice(&codes[codes.len() - k..]);
+        })?;
+    }
+    for one in all {
+        ends.push(PathSummary::default(), |into| into.extend_from_slice(&one.codes))?;
+    }
+    let first = graph.paths.len();
+    let is_short = |end: End| (end / 2) as usize >= first;
+    let is_open = |end: End| is_short(end) || !graph.paths.facts((end / 2) as usize).circular;
+    let mut found = Vec::new();
+    Links::find::<K>(&ends, k, budget)?.each(|left, entered| {
+        let is_wanted = is_short(left) || is_short(entered);
+        if is_wanted && is_open(left) && is_open(entered) {
+            found.push((left, entered));
+        }
+    });
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::sequences::reverse_complement;
+    use cuesta_core::random::Stream;
+
+    #[test]
+    fn what_longer_contigs_have_is_left_out_and_the_rest_is_linked() {
+        let stream = Stream::new(3, 0);
+        let drawn: Vec<Base> = (0..400).map(|place| (stream.bits(place) & 3) as Base).collect();
+        let letters = |codes: &[Base]| -> String {
+            codes.iter().map(|&base| char::from(b"ACGT"[usize::from(base)])).collect()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        // Bases 100 to 150 follow the only path; 20 to 60 are in it, on the other strand.
+        let inside: Vec<Base> = reverse_complement(&drawn[20..60]).collect();
+        let text = format!(
+            ">0 weight=9\n{}\n>1 weight=7\n{}\n>2 weight=5\n{}\n>3 weight=5 bridge\n{}\n",
+            letters(&drawn[0..120]),
+            letters(&drawn[100..150]),
+            letters(&inside),
+            letters(&drawn[200..260]),
+        );
+        std::fs::write(folder.path().join(before_file(91)), text).unwrap();
+        let budget = Budget::new(1 << 20);
+        let mut paths = Paths::new(&budget, "a test");
+        paths.push(PathSummary::default(), |all| all.extend_from_slice(&drawn[..120])).unwrap();
+        let graph = PathGraph::new::<crate::kernel::kmer::Wide<2>>(paths, 91, &budget).unwrap();
+        let found = ShortContigs::beside(&graph, (folder.path(), 21), &budget).unwrap();
+        let expected = ShortContig { codes: drawn[100..150].to_vec(), weight: 7 };
+        assert_eq!(found.all, [expected]);
+        assert_eq!(found.all[0].measures(21), (7.0, 210));
+        let lines: Vec<String> = found.link_lines().collect();
+        assert_eq!(lines, ["L\tcontig_1\t+\tcontig_2\t+\t20M\n"]);
+    }
+}
