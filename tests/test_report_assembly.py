@@ -114,6 +114,46 @@ def test_a_spectrum_without_a_peak_is_points_and_no_estimate(answer: Path) -> No
     assert "bases" not in view["note"]
 
 
+def test_many_genomes_have_no_size_of_one(answer: Path) -> None:
+    view = preview("assemble", answer, {"profile": "metagenome"})[0]
+    assert view["kind"] == "distribution"
+    assert "There is no one peak" in str(view["note"])
+
+
+def test_circles_are_listed_with_their_size_and_copies(answer: Path) -> None:
+    """A contig of the graph, whose first 30 bases come again at its end, and a scaffold."""
+    segments = "".join(
+        f"S\tcontig_{number}\t{'A' * length}\tLN:i:{length}\tKC:i:1\tDP:f:{depth}{circle}\n"
+        for number, length, depth, circle in [
+            (1, 9000, 2.0, ""), (2, 5000, 9.0, "\tTP:Z:circular"), (3, 3000, 5.0, "")
+        ]
+    )  # fmt: skip
+    paths = "P\tscaffold_1\tcontig_1+;contig_3+\t40J\nP\tscaffold_3\tcontig_3+\t*\tTP:Z:circular\n"
+    (answer / "graph.gfa").write_text(f"H\tVN:Z:1.2\n{segments}{paths}")
+    heads = {1: " gaps=1", 3: " gaps=0 circular=true"}
+    (answer / "scaffolds.fa").write_text(
+        "".join(f">scaffold_{one} length=3000 depth=5.0{more}\n{'A' * 3000}\n"
+                for one, more in heads.items())
+    )  # fmt: skip
+    stats = {"levels": [level()], "min_contig": 200}
+    (answer / "stats.json").write_text(json.dumps(stats))
+    (table,) = [view for view in look(answer) if view["title"] == "Circular replicons"]
+    assert table["rows"] == [["contig_2", 8970, 2.5, 1.25], ["scaffold_3", 3000, 5.0, 2.5]]
+
+
+def test_libraries_are_told_with_how_their_reads_lie(answer: Path) -> None:
+    libraries = [
+        {"orientation": "fr", "insert": 300.0, "deviation": 20.0, "pairs": 5000},
+        {"orientation": "rf", "insert": 2500.0, "deviation": 90.5, "pairs": 1200},
+    ]
+    stats = {"levels": [level()], "scaffolds": {"libraries": libraries}}
+    (answer / "stats.json").write_text(json.dumps(stats))
+    (table,) = [view for view in look(answer) if view["title"] == "Libraries of read pairs"]
+    assert table["rows"] == [
+        ["to each other (fr)", 300.0, 20.0, 5000], ["away from each other (rf)", 2500.0, 90.5, 1200]
+    ]  # fmt: skip
+
+
 def test_contigs_lie_side_by_side_with_n50_and_aun(answer: Path) -> None:
     view = look(answer)[1]
     assert [high - low for low, high, _ in view["bins"]] == list(LENGTHS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,8 @@ class Graph:
         Numbers of those that are circles.
     links
         Pairs of ends.
+    closed
+        Scaffolds that are circles, by their paths.
     """
 
     lengths: array[int] = field(default_factory=lambda: array("q"))
@@ -52,6 +54,7 @@ class Graph:
     gc: array[float] = field(default_factory=lambda: array("d"))
     circular: set[int] = field(default_factory=set)
     links: list[tuple[int, int]] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
 
     @cached_property
     def components(self) -> list[list[int]]:
@@ -135,6 +138,19 @@ class Files:
         return sorted(heads, key=lambda contig: -contig.length)
 
     @cached_property
+    def circles(self) -> list[Contig]:
+        """Contigs that are circles, without the bases that each has twice, then scaffolds that are,
+        as they are written; those of at least the length that was asked for.
+        """
+        twice = int(self.stats["levels"][-1]["k"]) - 1
+        found = [replace(one, length=one.length - twice) for one in self.contigs if one.circular]
+        closed = set(self.graph.closed)
+        if closed:
+            scaffolds = _heads(self.folder / "scaffolds.fa")
+            found += [one for one in scaffolds if one.name in closed]
+        return found
+
+    @cached_property
     def graph(self) -> Graph:
         """Errors: `ValueError` where it is not as this version writes it, or too large."""
         return _graph(self.folder / "graph.gfa")
@@ -184,6 +200,8 @@ def _graph(path: Path) -> Graph:
                 _, one, way, other, other_way, *_ = line.split(b"\t")
                 ends = _end(one, way == b"+"), _end(other, other_way == b"-")
                 graph.links.append(ends)
+            elif line.startswith(b"P\t") and line.endswith(b"\tTP:Z:circular\n"):
+                graph.closed.append(line.split(b"\t")[1].decode())
     if any(end >= 2 * len(graph.lengths) for link in graph.links for end in link):
         raise ValueError(f"{path}: a link of a segment that is not there")
     return graph

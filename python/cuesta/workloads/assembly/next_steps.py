@@ -178,7 +178,8 @@ def _thin(k: int, depth: float) -> Step:
 def _no_peak(k: int) -> Step:
     why = (
         f"The spectrum of {k}-mers has no peak: the genome was read too thinly, less than about 5 "
-        "times, or has less than about 1,000 bases, or the reads are not of one genome."
+        "times, or has less than about 1,000 bases, or the reads are not of one genome. For reads "
+        "of many genomes there is --profile metagenome."
     )
     return "Look at the reads", why
 

@@ -22,11 +22,11 @@ HEADROOM = 1.15
 """Room above the peak for its label."""
 
 
-def views(answer: Files) -> list[View]:
-    """How often k-mers were seen, with the peak of the genome's fitted."""
+def views(answer: Files, parameters: Mapping[str, object]) -> list[View]:
+    """How often k-mers were seen, with the peak of the genome's fitted; of many genomes no peak."""
     level = answer.stats["levels"][0]
     title = f"How often {level['k']}-mers were seen"
-    if not level["fit"]["depth"]:
+    if not level["fit"]["depth"] or parameters.get("profile") == "metagenome":
         return [_without_peak(answer.spectrum, title, level["min_count"])]
     cutoff, fit = level["min_count"], level["fit"]
     last = math.ceil(max(PEAKS_SHOWN * fit["depth"], cutoff + 1))
@@ -117,7 +117,7 @@ def about(value: float) -> str:
 
 def _without_peak(spectrum: Mapping[int, int], title: str, cutoff: int) -> View:
     points = [[count, kmers] for count, kmers in spectrum.items() if count <= COUNTS_MAX]
-    note = f"K-mers seen less than {cutoff} times were taken for errors. There is no peak from"
+    note = f"K-mers seen less than {cutoff} times were taken for errors. There is no one peak from"
     return {
         "kind": "distribution", "title": title, "x": "times seen", "y": "distinct k-mers",
         "series": [{"name": "k-mers", "points": points}],

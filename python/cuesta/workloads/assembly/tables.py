@@ -67,6 +67,38 @@ def largest(answer: Files) -> list[View]:
     return [view] if table else []
 
 
+def circles(answer: Files) -> list[View]:
+    """Contigs and scaffolds whose ends are joined, with how many copies there may be of each."""
+    usual = answer.graph.usual_depth
+    if not usual:
+        return []
+    rows: list[list[str | float]] = [
+        [one.name, one.length, one.depth, round(one.depth / usual, 2)]
+        for one in answer.circles[: answer.rows]
+    ]
+    note = (
+        "Both ends of each are joined, so it may be a whole chromosome, plasmid, phage or "
+        "organelle. A plasmid that is several times as deep as most bases has as many copies to "
+        "each of the chromosome."
+    )
+    return [{"kind": "table", "title": "Circular replicons", "rows": rows, "note": note,
+             "columns": ["sequence", "bases", "depth of the reads", "times the usual depth"],
+             }] if rows else []  # fmt: skip
+
+
+def libraries(answer: Files) -> list[View]:
+    """What read pairs span, by library, where they say so."""
+    found = answer.stats["scaffolds"]["libraries"]
+    lie = {"fr": "to each other (fr)", "rf": "away from each other (rf)"}
+    rows = [
+        [lie[one["orientation"]], one["insert"], one["deviation"], one["pairs"]]
+        for one in found[: answer.rows]
+    ]
+    columns = ["reads point", "median insert, bases", "deviation", "pairs on one contig"]
+    table = {"kind": "table", "title": "Libraries of read pairs", "columns": columns}
+    return [table | {"rows": rows}] if rows else []
+
+
 def levels(answer: Files) -> list[View]:
     """What each size of k-mers counted and removed."""
     rows = []
