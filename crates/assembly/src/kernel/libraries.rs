@@ -12,8 +12,8 @@ use super::placements::Ends;
 /// paired ends do, and of those that point away from each other, as mate pairs do.
 const INWARD_MAX: i64 = 2000;
 const OUTWARD_MAX: i64 = 20_000;
-/// Fewer pairs on one path than this do not tell files of one library from those of another.
-const TOLD_MIN: u64 = 100;
+/// With fewer pairs on one path, the insert and the orientation of a file are not known.
+const KNOWN_PAIRS_MIN: u64 = 100;
 /// Files are of one library if the median of one is less than so many times that of another.
 const ALIKE_TIMES: f64 = 1.25;
 
@@ -189,7 +189,7 @@ impl OrientationCounts {
 
     /// How most pairs lie; without enough of them, as paired ends do.
     pub fn most(&self) -> Orientation {
-        if self.pairs() >= TOLD_MIN && self.outward > self.inward {
+        if self.pairs() >= KNOWN_PAIRS_MIN && self.outward > self.inward {
             Orientation::Outward
         } else {
             Orientation::Inward
@@ -200,14 +200,14 @@ impl OrientationCounts {
 /// Files whose pairs are alike, as one library each; the one that spans least is the first. It does
 /// not matter in which order the files are.
 pub fn grouped(files: Vec<Library>) -> Vec<Library> {
-    let (mut told, untold): (Vec<_>, Vec<_>) =
-        files.into_iter().partition(|file| file.pairs() >= TOLD_MIN);
-    told.sort_by(|one, two| {
+    let (mut known, unknown): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| file.pairs() >= KNOWN_PAIRS_MIN);
+    known.sort_by(|one, two| {
         let medians = one.quantile(0.5).total_cmp(&two.quantile(0.5));
         one.orientation.cmp(&two.orientation).then(medians)
     });
     let mut groups: Vec<(f64, Library)> = Vec::new();
-    for file in told {
+    for file in known {
         let median = file.quantile(0.5);
         match groups.last_mut() {
             Some((least, group))
@@ -223,7 +223,7 @@ pub fn grouped(files: Vec<Library>) -> Vec<Library> {
         let alike = (0..found.len()).filter(|&index| found[index].orientation == orientation);
         alike.max_by_key(|&index| found[index].pairs())
     });
-    for file in untold {
+    for file in unknown {
         match &mut largest[file.orientation as usize] {
             Some(index) => found[*index].merge(file),
             none => {
