@@ -134,7 +134,8 @@ def least(size: Size, work: Work) -> int:
 
 def succeeds(size: Size, work: Work, limit_bytes: int) -> bool:
     """Whether the work succeeds every time: threads may want their most at once, or not."""
-    return all(succeeds_once(size, work, limit_bytes) for _ in range(TRIES))
+    tries = size.pick(2, TRIES)
+    return all(succeeds_once(size, work, limit_bytes) for _ in range(tries))
 
 
 def succeeds_once(size: Size, work: Work, limit_bytes: int) -> bool:

@@ -210,7 +210,8 @@ def rust_reader() -> Path | str:
     cargo = shutil.which("cargo")
     if cargo is None:
         return "the program is compiled by cargo, which is not installed"
-    words = [cargo, "build", "--release", "--quiet", "-p", "cuesta-store", "--example", "speed"]
+    # With the features that `cargo test` has it with, which has compiled it already.
+    words = [cargo, "build", "--release", "--quiet", "--workspace", "--example", "speed"]
     done = subprocess.run(words, cwd=ROOT, check=False, capture_output=True, text=True)
     if done.returncode:
         return f"cargo: {(done.stderr.strip().splitlines() or ['it failed'])[0]}"
