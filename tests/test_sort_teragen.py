@@ -3,39 +3,40 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+import maven
 from cuesta.cli.app import call
 from cuesta.engines.spark.java import find_java
+from peers import terasort
 
 pytestmark = pytest.mark.skipif(find_spec("pyspark") is None, reason="no Hadoop without PySpark")
 PACKAGE = "org.apache.hadoop.examples.terasort"
-ARTIFACT = "org.apache.hadoop:hadoop-mapreduce-examples:3.3.6"
-"""Older than the jars it runs on; its records are those of 2009."""
 
 
 class Hadoop:
-    """Runs classes of Hadoop's examples on the jars that PySpark brings."""
+    """Runs classes of Hadoop's examples on the jars that PySpark brings.
 
-    def __init__(self, folder: Path) -> None:
+    The examples are older than these; their records are those of 2009.
+    """
+
+    def __init__(self) -> None:
         import pyspark
 
-        found, maven = find_java(os.environ), shutil.which("mvn")
-        if found is None or maven is None:
-            pytest.skip("no Java or no Maven to get Hadoop's examples with; apt-get install maven")
+        found = find_java(os.environ)
+        if found is None:
+            pytest.skip("no Java")
+        try:
+            examples = maven.jars("terasort", [terasort.EXAMPLES])
+        except maven.MavenError as error:
+            pytest.skip(str(error))
         jars = Path(pyspark.__file__).parent / "jars"
-        words = [f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={folder}"]
-        command = [maven, "-q", "-B", "dependency:copy", *words]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"Maven does not get Hadoop's examples: {done.stdout.strip()[:200]}")
         self.java = str(found.home / "bin" / "java")
-        self.classes = f"{folder}/*:{jars}/*"
+        self.classes = f"{next(examples.glob('hadoop-mapreduce-examples-*.jar'))}:{jars}/*"
 
     def run(self, name: str, *words: str) -> None:
         command = [self.java, "-Xmx256m", "-cp", self.classes, f"{PACKAGE}.{name}", *words]
@@ -44,8 +45,8 @@ class Hadoop:
 
 
 @pytest.fixture(scope="module")
-def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Hadoop:
-    return Hadoop(tmp_path_factory.mktemp("jars"))
+def hadoop() -> Hadoop:
+    return Hadoop()
 
 
 def made(path: Path, rows: int, first: int) -> bytes:
