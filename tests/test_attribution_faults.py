@@ -56,8 +56,11 @@ levels = [
 """
 
 
-LINKED = """
-question = "Is a slow link named?"
+LINK = """
+    # Half of the records go to the other node: 25 MB each way, ten seconds.
+    { name = "link", nodes = 2, engine = "spark", machine = { link-rate = "20mbit" } },"""
+LINKED = f"""
+question = "Does a second node pay, and is a slow link to it named?"
 workload = "sort"
 repeats = 1
 
@@ -65,7 +68,6 @@ repeats = 1
 inputs = ["rows"]
 memory = "2GiB"
 cores = 1
-engine = "spark"
 
 [[input]]
 name = "rows"
@@ -76,9 +78,8 @@ rows = 1_000_000
 [[factor]]
 name = "fault"
 levels = [
-    { name = "none", nodes = 2 },
-    # Half of the records go to the other node: 25 MB each way, ten seconds.
-    { name = "link", nodes = 2, machine = { link-rate = "20mbit" } },
+    {{ name = "native" }},
+    {{ name = "none", nodes = 2, engine = "spark" }},{LINK}
 ]
 """
 
@@ -146,17 +147,34 @@ def test_a_slow_disk_is_found(found: dict[str, Run]) -> None:
     assert first(found["disk"]) == STORAGE
 
 
-def test_a_slow_link_is_found(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """A sort by native, and by Spark on two nodes, without and with a slow link where it can be."""
     needs_spark("spark")
-    runs = studied(LINKED, tmp_path, {"link-rate": "20mbit"})
-    if not runs:
+    slow = machines.refusal({"link-rate": "20mbit"}) is None
+    text = LINKED if slow else LINKED.replace(LINK, "")
+    runs = studied(text, tmp_path_factory.mktemp("linked"), {})
+    if "none" not in runs:
         pytest.skip("no two nodes here")
-    assert of_work(runs["link"], NETWORK) > 3 * of_work(runs["none"], NETWORK)
-    assert of_work(runs["link"], NETWORK) > 0.2
-    assert first(runs["link"]) == NETWORK
-    for run in runs.values():
+    return runs
+
+
+def test_nodes_are_brought_up_for_a_run(linked: dict[str, Run]) -> None:
+    """Side by side on this machine, or each with a network of its own and a link of some rate."""
+    assert {"native", "none"} <= linked.keys()
+    assert len({run.object("answer")["digest"] for run in linked.values()}) == 1
+
+
+def test_a_slow_link_is_found(linked: dict[str, Run]) -> None:
+    if "link" not in linked:
+        pytest.skip("no two nodes with a link here")
+    link, plain = linked["link"], linked["none"]
+    assert of_work(link, NETWORK) > 3 * of_work(plain, NETWORK)
+    assert of_work(link, NETWORK) > 0.2
+    assert first(link) == NETWORK
+    for run in (link, plain):
         assert attributed(run).share(UNSEEN) + attributed(run).share(IDLE) < UNEXPLAINED_MOST
-    replayed = what_if(runs["link"])
+    replayed = what_if(link)
     assert replayed is not None
     assert NETWORK in replayed.without
 
