@@ -105,6 +105,8 @@ def submit(store: RunningStore, script: str, folder: Path, *words: str) -> str:
     assert java is not None
     conf = folder / "spark.conf"
     lines = ["spark.ui.enabled false", "spark.master local[2]"]
+    # Of 200 tasks a shuffle, the default, most would have nothing to do.
+    lines += ["spark.sql.shuffle.partitions 3"]
     lines += [f"spark.local.dir {folder}", f"spark.sql.warehouse.dir {folder}/warehouse"]
     conf.write_text(cuesta(store, "store", "spark-conf") + "\n".join(lines) + "\n")
     program = folder / "job.py"

@@ -155,30 +155,28 @@ def test_a_row_that_both_versions_have_is_seen_when_one_has_it_twice(
 
 
 @pytest.mark.parametrize(
-    ("serializer", "level"),
+    ("serializer", "codec", "level"),
     [
-        ("java", "memory-only"),
-        ("java", "memory-and-disk-ser"),
-        ("kryo", "disk-only"),
-        ("kryo", "memory-only-ser"),
+        ("java", "lzf", "memory-only"),
+        ("java", "lzf", "memory-and-disk-ser"),
+        ("kryo", "none", "disk-only"),
+        ("kryo", "none", "memory-only-ser"),
     ],
 )
-def test_storage_levels_and_serializers_do_not_change_the_answer(
-    serializer: str, level: str, pair: list[str], scala: object, tmp_path: Path
+@pytest.mark.usefixtures("scala")
+def test_storage_levels_serializers_and_codecs_do_not_change_the_answer(
+    serializer: str, codec: str, level: str, pair: list[str], tmp_path: Path
 ) -> None:
-    options = {"storage_level": level, "serializer": serializer}
-    join = asked("join", pair, {}, cache="all", keys="text", **options)
-    degrees = asked("degrees", pair, {"method": "graphx"}, **options)
-    for wanted in (join, degrees):
+    """Each serializer has a codec of its own, so that there are two sessions in place of four."""
+    session_wide = {"serializer": serializer, "codec": codec}
+    options = session_wide | {"storage_level": level}
+    by_ranges = session_wide | {"storage_level": "memory-only-ser", "cache": "inputs"}
+    for wanted in (
+        asked("join", pair, {}, cache="all", keys="text", **options),
+        asked("degrees", pair, {"method": "graphx"}, **options),
+        asked("join", pair, {}, **by_ranges),
+    ):
         same_as_native(wanted, tmp_path, name=NAME)
-
-
-@pytest.mark.parametrize("codec", ["lzf", "none"])
-def test_a_codec_is_that_of_all_rdds_and_gives_the_same_answer(
-    codec: str, pair: list[str], scala: object, tmp_path: Path
-) -> None:
-    options = {"codec": codec, "storage_level": "memory-only-ser", "cache": "inputs"}
-    same_as_native(asked("join", pair, {}, **options), tmp_path, name=NAME)
     session = scala_engine()._held.session
     assert session
     conf = session.spark.sparkContext.getConf()

@@ -18,7 +18,7 @@ from cuesta.cli.app import call
 from cuesta.engines.spark import SparkEngine
 from labkit import below, record_of
 
-BLOCKS = ["--blocks", "1500", "--block-vectors", "1000000"]
+BLOCKS = ["--blocks", "400", "--block-vectors", "1000000"]
 
 
 @pytest.mark.timeout(300)

@@ -238,7 +238,8 @@ def test_a_trace_is_recorded_and_simulated(store: RunningStore, tmp_path: Path) 
     trace = str(tmp_path / "trace.tsv")
     assert cuesta("trace", trace).returncode == 0
     for words in (["trace", trace], ["trace"], ["trace", trace, "--end"]):
-        assert (cuesta(*words).returncode, cuesta(*words).stderr.count(b"\n")) == (2, 1)
+        refused = cuesta(*words)
+        assert (refused.returncode, refused.stderr.count(b"\n")) == (2, 1)
     for _ in range(4):
         with fsspec.open("cuesta:///a") as file:
             file.read()

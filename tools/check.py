@@ -5,7 +5,8 @@ the Scala tests, then pytest, whose closing line is the last one printed. `soak`
 wrong answers of every workload whose verifier is held to it, and prints how many were refused; then
 it kills a store at every two steps of each scenario, and `STORE_KILLS` times under load, where it
 goes on after it was interrupted (`build/store-kills.json`); it holds the store to Hadoop's contract
-in every mode of writing, and every workload to its memory on Spark.
+in every mode of writing, and every workload to its memory on Spark, and tries more wrong answers
+through the door that a user has.
 """
 
 from __future__ import annotations
@@ -54,7 +55,12 @@ MUTANT_TESTS = (
 )
 """Crate, test file and filter."""
 STORE_KILLS = 10_000
-SOAKED = ("tests/test_store_hadoop_contract.py", "tests/test_memory_limit.py")
+SOAKED = (
+    "tests/test_store_hadoop_contract.py",
+    "tests/test_memory_limit.py",
+    "tests/test_lab_mutants.py",
+    "tests/test_engine_spark_assembly.py",
+)
 """Tests that do more where `CUESTA_SOAK` is set."""
 STORE_CRASHES = ("cargo", "test", "--package", "cuesta-store", "--release", "--test", "crash")
 
