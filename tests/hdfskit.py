@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,8 +18,9 @@ BLOCK_BYTES = 64 << 10
 
 @pytest.fixture(scope="session")
 def cluster_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the cluster has its files."""
-    return tmp_path_factory.mktemp("testbed") / "hdfs"
+    """Where the cluster has its files, which all processes of a run of the tests share."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "hdfs"
 
 
 @pytest.fixture(scope="session")
@@ -25,8 +29,22 @@ def cluster(cluster_folder: Path) -> Iterator[Running]:
     lacking = testbed_hdfs.missing()
     if lacking:
         pytest.skip(lacking)
-    yield testbed_hdfs.up(cluster_folder)
-    testbed_hdfs.down(cluster_folder)
+    with counted(cluster_folder.with_name("hdfs-users")) as users:
+        found = testbed_hdfs.up(cluster_folder)
+        users.write_text(users.read_text() + "x")
+    yield found
+    with counted(cluster_folder.with_name("hdfs-users")) as users:
+        users.write_text(users.read_text()[1:])
+        if not users.read_text():
+            testbed_hdfs.down(cluster_folder)
+
+
+@contextmanager
+def counted(users: Path) -> Iterator[Path]:
+    """A file with a letter for each process that uses the cluster, for one of them at a time."""
+    with users.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield users
 
 
 def put(running: Running, local: Path, folder: str, block_bytes: int = BLOCK_BYTES) -> str:
