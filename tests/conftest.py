@@ -1,4 +1,4 @@
-"""Order of the tests, and an input that several files of them share.
+"""Order of the tests, how their JVMs compile, and an input that several files of them share.
 
 A comparison forks a process for each engine. A process in which TileDB, Spark or Dask has started
 threads must not be forked, so tests that run those engines inside pytest come last.
@@ -6,24 +6,39 @@ threads must not be forked, so tests that run those engines inside pytest come l
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from cuesta.cli.app import call
 
+SHARED = ("", "_sort", "_images", "_kmeans", "_hdfs", "_dataflow", "_assembly")
 LAST = (
     "test_conformance",
+    "test_bench",
+    *(f"test_engine_spark{name}.py" for name in SHARED),
+    "test_engine_spark",
     "test_engine_array",
     "test_engine_dask",
-    "test_engine_spark",
-    "test_bench",
 )
+"""In this order. One after the other come those that share the session of engine `spark`, where the
+last two end it; at the end the shortest, so that no process waits long for the other."""
+JAVA_TOOL_OPTIONS = "-XX:TieredStopAtLevel=1"
+"""JVMs of tests live for seconds: the compiler that takes its time would only take cores."""
+
+if not os.environ.get("CUESTA_SOAK"):
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", JAVA_TOOL_OPTIONS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Move the tests of `LAST` to the end, in the order in which they were."""
-    items.sort(key=lambda item: item.path.name.startswith(LAST))
+    """Move the tests of `LAST` to the end, in its order."""
+    items.sort(key=lambda item: place(item.path.name))
+
+
+def place(name: str) -> int:
+    """Where a file comes: those that are not of `LAST` first."""
+    return next((at for at, one in enumerate(LAST, 1) if name.startswith(one)), 0)
 
 
 @pytest.fixture(scope="session")

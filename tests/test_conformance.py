@@ -30,6 +30,9 @@ OPTIONS = {
     "dask": [{"tasks": "1"}, {"tasks": "7"}, {}],
 }
 """What is asked of an engine, one after the other for each seed."""
+GOLDEN = sorted(MAKE, key=lambda name: name == "spark")
+RANDOM = ("spark", "mpi", "dask", "random")
+"""Engines in the order in which the session of one is still there for the next test."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +76,7 @@ def runs(name: str, workload: str) -> bool:
 
 
 @pytest.mark.parametrize("case", golden_cases(), ids=lambda case: f"{case.workload}-{case.name}")
-@pytest.mark.parametrize("name", MAKE)
+@pytest.mark.parametrize("name", GOLDEN)
 def test_a_golden_case_has_its_answer(
     name: str, case: Case, engines: Callable[[str], Any], tmp_path: Path
 ) -> None:
@@ -84,7 +87,7 @@ def test_a_golden_case_has_its_answer(
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("workload", sorted(rounds.workloads()))
-@pytest.mark.parametrize("name", ["mpi", "spark", "dask", "random"])
+@pytest.mark.parametrize("name", RANDOM)
 def test_an_input_of_random_size_has_the_answer_of_native(
     name: str, workload: str, seed: int, engines: Callable[[str], Any], tmp_path: Path
 ) -> None:
