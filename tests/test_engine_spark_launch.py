@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +20,17 @@ from cuesta.engines.spark.java import Java, find_java
 from cuesta.engines.spark.launch import Words
 from cuesta.engines.spark.options import Settings, settings_of
 from cuesta.engines.spark.session import Places, start
+from cuesta.errors import EngineError
 from cuesta.store import hadoop_jar
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 OWN_VARIABLES = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "SPARK_HOME")
+
+
+@pytest.fixture(scope="module")
+def of_setup() -> Path | None:
+    """The archive that `make test` has made with this very code; to make one takes a minute."""
+    return archive.found() if kit.engine().missing() is None else None
 
 
 @pytest.fixture
@@ -182,17 +190,38 @@ def test_an_archive_is_named_after_its_java_and_jars(java: Java, tmp_path: Path)
     assert archive.reading(first) == (f"-XX:AOTCache={first.parent / first.stem}-5.aot",)
 
 
-def test_a_session_uses_an_archive_that_is_whole(java: Java, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("java")
+def test_an_archive_appears_once_and_when_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     if not archive.is_possible():
         pytest.skip("this Java has no archive of its own classes to build on")
-    # A process has one JVM.
-    kit.engine().close()
+    monkeypatch.setattr(archive, "_train", lambda _: None)
+    with pytest.raises(EngineError, match="Java wrote no archive of Spark's classes"):
+        archive.make(said.append)
+    assert archive.found() is None
+    monkeypatch.setattr(archive, "_train", lambda partial: partial.write_bytes(b"classes"))
     made = archive.make(said.append)
     assert made is not None
     assert archive.found() == made == archive.make(said.append)
-    assert len(said) == 1
+    assert len(said) == 2
     assert [one.name for one in made.parent.iterdir() if one.suffix != ".json"] == [made.name]
+
+
+def test_a_session_uses_an_archive_that_is_whole(
+    of_setup: Path | None, java: Java, tmp_path: Path
+) -> None:
+    if not archive.is_possible():
+        pytest.skip("this Java has no archive of its own classes to build on")
+    if of_setup:
+        (tmp_path / "cache" / "cuesta" / "spark").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(of_setup, tmp_path / "cache" / "cuesta" / "spark" / of_setup.name)
+    # A process has one JVM.
+    kit.engine().close()
+    said: list[str] = []
+    made = archive.make(said.append)
+    assert made is not None
+    assert archive.found() == made
+    assert len(said) == (not of_setup)
     settings = settings_of(kit.trial("scan", [], {}))
     assert "shared objects file (top)" in loaded(settings, tmp_path / "with")
     assert "shared objects file (top)" in loaded_by_executor(java, tmp_path)

