@@ -133,7 +133,8 @@ class Measured:
             disk_write=below,
             memory=memory,
             data_nodes=1,
-            data_disk=below,
+            data_disk_read=below,
+            data_disk_write=below,
         )
         reading = self.bytes(work) / two_level_read(given, 1, self.in_memory(work, quarter))
         if work is READS:
