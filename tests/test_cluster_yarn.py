@@ -110,7 +110,7 @@ def submitted(folder: Path, records: Path, answer: Path) -> None:
 
 
 @NEEDS_YARN
-def test_a_run_on_a_clusters_yarn_has_the_answer_of_native_though_a_node_manager_is_lost(
+def test_a_run_on_a_clusters_yarn_has_the_answer_of_native(
     folder: Path, tmp_path: Path, records: Path, digest: str
 ) -> None:
     answer = tmp_path / "hadoop"
@@ -126,13 +126,7 @@ def test_a_run_on_a_clusters_yarn_has_the_answer_of_native_though_a_node_manager
     options = line.partition("--engine hadoop ")[2].split()
     run = ["run", "sort", str(records), "--engine", "hadoop", *options, "-o", str(answer)]
     environment = os.environ | {"HADOOP_CONF_DIR": f"{folder}/conf"}
-    with subprocess.Popen([sys.executable, "-m", "cuesta", *run], env=environment) as process:
-        try:
-            lose_a_node_manager(folder)
-            assert process.wait(240) == 0
-        finally:
-            process.kill()
-    assert state(folder)["workers_lost"] == 1
+    subprocess.run([sys.executable, "-m", "cuesta", *run], check=True, env=environment)
     record = record_of(answer)
     assert record["answer"]["digest"] == digest
     assert record["versions"]["hadoop"].endswith(" on YARN")
@@ -140,12 +134,15 @@ def test_a_run_on_a_clusters_yarn_has_the_answer_of_native_though_a_node_manager
     assert all((one / "yarn" / "local").is_dir() for one in scratch)
     assert call("down", str(folder)).returncode == 0
     wait_until_gone(folder)
-    assert left_in(scratch) == []
     assert not any(one.exists() for one in scratch)
 
 
-def lose_a_node_manager(folder: Path) -> None:
-    """Kill one whose containers are at work: they go with it, and there is another."""
+@NEEDS_YARN
+def test_a_lost_node_manager_takes_its_containers_along_and_the_answer_is_the_same(
+    folder: Path, tmp_path: Path, records: Path, digest: str
+) -> None:
+    answer = tmp_path / "hadoop"
+    submitted(folder, records, answer)
     nodes = ("local-1", "local-2")
     node = wait_for(
         lambda: next((one for one in nodes if is_at_work(folder, one)), ""), "a task runs", 120
@@ -154,6 +151,12 @@ def lose_a_node_manager(folder: Path) -> None:
     os.kill(first, signal.SIGKILL)
     wait_for(lambda: not set(ran) & set(containers(folder, node)), "its containers are gone")
     wait_for(lambda: node_manager(folder, node) not in (0, first), "there is another")
+    wait_for(is_in(folder, "ended", "failed"), "the command has ended", 240)
+    assert state(folder)["code"] == 0, (folder / "logs" / "leader.log").read_text()
+    assert state(folder)["workers_lost"] == 1
+    assert digest_of(answer) == digest
+    wait_until_gone(folder)
+    assert left_in(scratch_of(folder)) == []
 
 
 @NEEDS_YARN
