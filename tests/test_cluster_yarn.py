@@ -8,14 +8,12 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-import spark_parts
 import testbed_yarn
 from clusterkit import call, folder, is_in, state, wait_for, wait_until_gone, words
 from cuesta.cluster import hadoop_classes, watchdog, yarn
@@ -27,13 +25,10 @@ from cuesta.cluster.spark import NodeUse
 from cuesta.cluster.yarn_service import YarnService
 from cuesta.engines.hadoop.settings import Options, environment
 from cuesta.errors import EngineError, EngineMissing, InputError
-from cuesta.store import control
-from cuesta.store.control import MEMORY_ROOT
-from hadoopkit import Hadoop, hadoop
 from labkit import record_of
 from sortkit import write_records
 
-__all__ = ["folder", "hadoop"]
+__all__ = ["folder"]
 
 SIZES = ("--cores", "1", "--memory", "2GiB")
 SETS = (
@@ -282,46 +277,6 @@ def test_ports_that_are_free_are_each_another() -> None:
     assert len(set(free_ports("127.0.0.1", 100))) == 100
 
 
-@NEEDS_YARN
-@pytest.mark.timeout(300)
-def test_hadoops_own_terasort_reads_and_writes_the_stores_of_a_cluster(
-    folder: Path, tmp_path: Path, hadoop: Hadoop
-) -> None:
-    """Each container by the store of its node; also what YARN itself gets for a job from there."""
-    under = tmp_path / "under"
-    under.mkdir()
-    stores = ["--store", "64MiB", "--under", str(under)]
-    given = ["--with", "yarn", *SIZES, *SETS, *stores, "--scratch", str(tmp_path)]
-    done = call("up", *given, "-o", str(folder))
-    assert done.returncode == 0, done.stderr
-    cluster = state(folder)["cluster"]
-    places = [MEMORY_ROOT / f"cuesta-{cluster}-local-{number}" for number in (1, 2)]
-    java = str(spark_parts.java_home() / "bin" / "java")
-    program = [java, "-Xmx256m", "-cp", f"{folder / 'conf'}:{hadoop.classes}"]
-    for name, *more in (
-        ("TeraGen", "-Dmapreduce.job.maps=2", "20000", "cuesta:///in"),
-        ("TeraSort", "-Dmapreduce.job.reduces=2", "cuesta:///in", "cuesta:///out"),
-    ):
-        job = subprocess.run(
-            [*program, f"org.apache.hadoop.examples.terasort.{name}", *more],
-            env=os.environ | {"CUESTA_STORE": str(places[0])},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert job.returncode == 0, job.stderr[-3000:]
-    parts = sorted((under / "out").glob("part-r-*"))
-    rows = b"".join(part.read_bytes() for part in parts)
-    keys = [rows[place : place + 10] for place in range(0, len(rows), 100)]
-    assert (len(parts), len(keys)) == (2, 20_000)
-    assert keys == sorted(keys)
-    counts = [control.status(place) for place in places]
-    assert sum(one["hits"] + one["misses"] for one in counts) > 0
-    assert call("down", str(folder)).returncode == 0
-    wait_until_gone(folder)
-
-
 def test_each_setting_goes_into_the_file_of_its_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,9 +288,6 @@ def test_each_setting_goes_into_the_file_of_its_kind(
     assert "mapreduce.framework.name" in (tmp_path / "mapred-site.xml").read_text()
     assert "yarn.nodemanager.resource" in (tmp_path / "yarn-site.xml").read_text()
     assert "fs.defaultFS" in (tmp_path / "core-site.xml").read_text()
-    assert "cuesta" not in (tmp_path / "core-site.xml").read_text()
-    with_store = yarn.derived(replace(plan, store_bytes=1), NodeUse(cores=1, memory_bytes=1 << 30))
-    assert with_store["fs.cuesta.impl"] == "cuesta.hadoop.CuestaFileSystem"
     # A task has the store of its node, and not that of the node of whoever submits.
     monkeypatch.setenv("CUESTA_STORE", "/dev/shm/store-of-n1")
     assert "CUESTA_STORE" not in environment(Options(conf=tmp_path))

@@ -86,7 +86,7 @@ def test_the_command_says_how_many_blocks_each_store_has(tmp_path: Path) -> None
     under.mkdir()
     with running_peers(under, 2) as stores:
         stores[0].write("shared", CONTENT)
-        bring(stores[0], "shared", [0])
+        bring(stores[0], "shared", [0, 1])
         bring(stores[1], "shared", [1, 2, 3])
         one, two = (store.status()["peers"]["name"] for store in stores)
 
@@ -95,9 +95,9 @@ def test_the_command_says_how_many_blocks_each_store_has(tmp_path: Path) -> None
             found: dict[str, int] = told["stores"]
             return found
 
-        wait_for(lambda: said() == {one: 1, two: 3})
+        wait_for(lambda: said() == {one: 2, two: 3})
         lines = cuesta(stores[0], "store", "stat", "/shared").splitlines()
-        assert lines[1:] == [f"{one}: 1 blocks in memory", f"{two}: 3 blocks in memory"]
+        assert lines[1:] == [f"{one}: 2 blocks in memory", f"{two}: 3 blocks in memory"]
 
 
 def test_a_host_that_hangs_is_named_no_more_and_then_again(hadoop: Hadoop, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from cuesta.model.storage import StorageRates, two_level_read
 from cuesta.store import control
 from harness import stores, studies
 from harness.data import Points, points_array, tera_records
-from harness.model import Case, Contestant, Ratio, Recorded, Sample
+from harness.model import Answer, Case, Contestant, Ratio, Recorded, Sample
 from harness.size import Size
 from harness.studies import Ran, Trial
 
@@ -110,6 +110,11 @@ class Measured:
             records = self.ran.records(trial_name(work, quarter))
             self.seconds[key] = [_phase(one, work.phase) for one in records]
         return self.seconds[key]
+
+    def answer(self, work: Work, quarter: int) -> Answer:
+        """What all repeats found: the study itself holds them equal."""
+        found = self.ran.records(trial_name(work, quarter))[0]["answer"]
+        return Answer(digest=found["digest"], rows=0)
 
     def bytes(self, work: Work) -> int:
         """Of the input."""
@@ -226,7 +231,8 @@ def case(work: Work, measured: Measured, where: str) -> Case:
     ours, equations = [], []
     for quarter in QUARTERS:
         name, predicted = _names(quarter)
-        ours.append(_recorded(name, f"{where}; phase {work.phase}", measured.of(work, quarter)))
+        how, found = f"{where}; phase {work.phase}", measured.answer(work, quarter)
+        ours.append(_recorded(name, how, measured.of(work, quarter), found))
         if quarter != EVERYTHING and not (work is READS and quarter == NOTHING):
             seconds = measured.predicted(work, quarter)
             equations.append(_recorded(predicted, _equation(work), seconds))
@@ -260,9 +266,11 @@ def _names(quarter: int = NOTHING) -> tuple[str, str]:
     return f"{quarter / 4:g} in memory", f"predicted, {quarter / 4:g}"
 
 
-def _recorded(name: str, how: str, seconds: Sequence[float]) -> Contestant:
+def _recorded(
+    name: str, how: str, seconds: Sequence[float], answer: Answer | None = None
+) -> Contestant:
     samples = tuple(Sample(seconds=one) for one in seconds)
-    return Contestant(name=name, how=how, recorded=Recorded(samples=samples))
+    return Contestant(name=name, how=how, recorded=Recorded(samples=samples, answer=answer))
 
 
 def _equation(work: Work) -> str:

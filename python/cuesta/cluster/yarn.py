@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cuesta.cluster import node_store, pages
+from cuesta.cluster import pages
 from cuesta.cluster.limits import NODE_MANAGER_LOST_SECONDS
 from cuesta.cluster.node import NodeFacts
 from cuesta.cluster.settings import ClusterPlan
@@ -75,7 +75,6 @@ def derived(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
         "yarn.nodemanager.aux-services.mapreduce_shuffle.class": _SHUFFLE,
         "mapreduce.framework.name": "yarn",
-        **node_store.hadoop_settings(plan),
     }
 
 

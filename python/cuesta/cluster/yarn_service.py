@@ -40,7 +40,7 @@ class YarnService:
     def __init__(self, leader: Leader) -> None:
         self._leader = leader
         self._address = str(leader.state["leader"]["address"])
-        self._classes = yarn.class_path(leader.folder.conf, node_store.hadoop_classes(leader.plan))
+        self._classes = yarn.class_path(leader.folder.conf, leader.plan.hadoop_classes)
         self._workers = Workers(leader, NODE_MANAGER, self._start_node_manager)
         self._scratch = leader.folder.root / "tmp"
         self._settings: dict[str, str] = {}
