@@ -321,17 +321,29 @@ impl Open<'_, '_> {
     /// by [`Open::check`].
     #[inline]
     pub fn append(&mut self, bucket: usize, most: usize, append: impl FnOnce(&mut Vec<u8>)) {
-        self.record.clear();
-        append(&mut self.record);
-        let used = self.used[bucket] as usize;
-        let end = used + self.record.len();
-        self.room[bucket * self.block_bytes..][used..end].copy_from_slice(&self.record);
-        self.used[bucket] = end as u32;
-        if end + most > self.block_bytes {
-            self.close(bucket);
-        }
+        let mut record = std::mem::take(&mut self.record);
+        record.clear();
+        append(&mut record);
+        self.write(bucket, most, |room| {
+            room[..record.len()].copy_from_slice(&record);
+            record.len()
+        });
+        self.record = record;
     }
 
+    /// Appends what `write` writes at the beginning of `most` bytes of room, which says how many of
+    /// them it needed; a failure is told as in [`Open::append`].
+    #[inline(always)]
+    pub fn write(&mut self, bucket: usize, most: usize, write: impl FnOnce(&mut [u8]) -> usize) {
+        // Others may need less room than this one, so that the block may be too full for it.
+        if self.used[bucket] as usize + most > self.block_bytes {
+            self.close(bucket);
+        }
+        let start = bucket * self.block_bytes + self.used[bucket] as usize;
+        self.used[bucket] += write(&mut self.room[start..start + most]) as u32;
+    }
+
+    #[cold]
     fn close(&mut self, bucket: usize) {
         let used = std::mem::take(&mut self.used[bucket]) as usize;
         let block = &self.room[bucket * self.block_bytes..][..used];
@@ -358,5 +370,41 @@ impl Open<'_, '_> {
             }
         }
         self.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Short records left less room in a block than a long one after them needed: it ran over into
+    /// the block of the next bucket, whose first bytes it replaced.
+    #[test]
+    fn a_long_record_after_short_ones_stays_in_its_bucket() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("blocks");
+        let blocks = BucketBlocks::new("test", 2, BlockMemory::Own(1 << 20), path);
+        let mut open = blocks.open().unwrap();
+        let (short, long, other) = ([7; 10], [8; 1000], [9; 10]);
+        open.append(1, 10, |block| block.extend(other));
+        let count = BLOCK_BYTES_MAX / short.len() - 1;
+        (0..count).for_each(|_| open.append(0, 10, |block| block.extend(short)));
+        let write = |room: &mut [u8]| {
+            room.copy_from_slice(&long);
+            long.len()
+        };
+        open.write(0, long.len(), write);
+        open.finish().unwrap();
+        let content = |bucket: usize| {
+            let mut all = Vec::new();
+            let take = |block: &[u8]| {
+                all.extend_from_slice(&block[..block.len() - PADDING]);
+                Ok(())
+            };
+            blocks.each(bucket, &mut Vec::new(), take).unwrap();
+            all
+        };
+        assert_eq!(content(0), [short.repeat(count), long.to_vec()].concat());
+        assert_eq!(content(1), other);
     }
 }

@@ -104,26 +104,24 @@ pub struct BucketWriter<'s, 'a> {
 
 impl BucketWriter<'_, '_> {
     /// Adds a super-k-mer of a read.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, part: &SuperKmer<'_>) {
         let k = self.k;
         let most = packed::record_bytes_max(k);
-        self.open.append(part.bucket, most, |block| packed::append(part, k, block));
+        self.open.write(part.bucket, most, |room| packed::write(part, k, room));
     }
 
     /// Adds a solid one.
     pub fn add_solid(&mut self, part: &SuperKmer<'_>, weight: u16) {
         let k = self.k;
         let most = packed::record_bytes_max(k);
-        let append = |block: &mut Vec<u8>| packed::append_solid(part, weight, k, block);
-        self.open.append(part.bucket, most, append);
+        self.open.write(part.bucket, most, |room| packed::write_solid(part, weight, k, room));
     }
 
     /// Adds one of a contig, whose k-mers were seen so often.
     pub fn add_counted(&mut self, part: &SuperKmer<'_>, counts: &[u32]) {
         let k = self.k;
         let most = packed::counted_bytes_max(k);
-        let append = |block: &mut Vec<u8>| packed::append_counted(part, counts, k, block);
-        self.open.append(part.bucket, most, append);
+        self.open.write(part.bucket, most, |room| packed::write_counted(part, counts, k, room));
     }
 }

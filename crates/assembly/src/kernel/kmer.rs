@@ -53,6 +53,8 @@ pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     const NONE: Self;
     /// The k-mer of no base.
     const ZERO: Self;
+    /// A number with room for about twice as many bases, or the widest.
+    type Wider: Kmer;
 
     /// Adds a base after the last one and drops the first.
     fn append(self, base: Base, k: usize) -> Self;
@@ -62,6 +64,9 @@ pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {
 
     /// The base `index` places before the last one.
     fn last_but(self, index: usize) -> Base;
+
+    /// The first `bases`, at most 31, as a number.
+    fn first(self, bases: usize, k: usize) -> u64;
 
     /// The same stretch on the other strand.
     fn reverse_complement(self, k: usize) -> Self;
@@ -91,6 +96,7 @@ pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     fn take(bytes: &[u8]) -> Self;
 
     /// The smaller of it and its reverse complement.
+    #[inline(always)]
     fn canonical(self, k: usize) -> Self {
         self.min(self.reverse_complement(k))
     }
@@ -100,11 +106,12 @@ pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 macro_rules! kmer_of_an_integer {
-    ($type:ty, $mixed:expr) => {
+    ($type:ty, $wider:ty, $mixed:expr) => {
         impl Kmer for $type {
             const BASES_MAX: usize = <$type>::BITS as usize / 2 - 1;
             const NONE: Self = <$type>::MAX;
             const ZERO: Self = 0;
+            type Wider = $wider;
 
             #[inline(always)]
             fn append(self, base: Base, k: usize) -> Self {
@@ -122,10 +129,17 @@ macro_rules! kmer_of_an_integer {
             }
 
             #[inline(always)]
+            fn first(self, bases: usize, k: usize) -> u64 {
+                (self >> (2 * (k - bases))) as u64
+            }
+
+            #[inline(always)]
             fn reverse_complement(self, k: usize) -> Self {
-                let odd = Self::MAX / 3;
-                let reversed = self.reverse_bits();
-                let reversed = ((reversed >> 1) & odd) | ((reversed & odd) << 1);
+                // Bytes, then the halves of each, then the bases of each half.
+                let (low, lowest) = (Self::MAX / 0x11, Self::MAX / 0x5);
+                let bytes = self.swap_bytes();
+                let halves = ((bytes >> 4) & low) | ((bytes & low) << 4);
+                let reversed = ((halves >> 2) & lowest) | ((halves & lowest) << 2);
                 (!reversed) >> (Self::BITS as usize - 2 * k)
             }
 
@@ -167,11 +181,11 @@ macro_rules! kmer_of_an_integer {
     };
 }
 
-kmer_of_an_integer!(u64, |kmer| {
+kmer_of_an_integer!(u64, u128, |kmer| {
     let product = kmer.wrapping_mul(SPREAD);
     product ^ (product >> 32)
 });
-kmer_of_an_integer!(u128, |kmer| {
+kmer_of_an_integer!(u128, Wide<2>, |kmer| {
     let product = (kmer as u64 ^ ((kmer >> 64) as u64).rotate_left(29)).wrapping_mul(SPREAD);
     product ^ (product >> 32)
 });
@@ -208,6 +222,7 @@ impl<const N: usize> Kmer for Wide<N> {
     const BASES_MAX: usize = WORD_BASES * N - 1;
     const NONE: Self = Self([u128::MAX; N]);
     const ZERO: Self = Self([0; N]);
+    type Wider = Wide<4>;
 
     #[inline(always)]
     fn append(self, base: Base, k: usize) -> Self {
@@ -231,13 +246,14 @@ impl<const N: usize> Kmer for Wide<N> {
     }
 
     #[inline(always)]
+    fn first(self, bases: usize, k: usize) -> u64 {
+        self.down(k - bases).0[N - 1] as u64
+    }
+
+    #[inline(always)]
     fn reverse_complement(self, k: usize) -> Self {
-        let odd = u128::MAX / 3;
-        let turned = Self(std::array::from_fn(|word| {
-            let reversed = self.0[N - 1 - word].reverse_bits();
-            !(((reversed >> 1) & odd) | ((reversed & odd) << 1))
-        }));
-        turned.down(WORD_BASES * N - k)
+        let turned = |word: usize| self.0[N - 1 - word].reverse_complement(WORD_BASES);
+        Self(std::array::from_fn(turned)).down(WORD_BASES * N - k)
     }
 
     #[inline(always)]
@@ -337,6 +353,8 @@ mod tests {
         bytes.resize(bytes.len() + 64, 255);
         assert_eq!(K::unpack(&bytes, k), kmer);
         assert_eq!(kmer.prefix(), K::of(&codes[..k - 1], k - 1));
+        let first = k.min(7);
+        assert_eq!(kmer.first(first, k), u64::of(codes, first));
         assert_eq!(kmer.suffix(k), K::of(&codes[1..], k - 1));
         assert!(kmer < K::NONE);
     }

@@ -12,7 +12,12 @@ const SOLID_HEADER_BYTES: usize = 4;
 /// Bytes of the count of a k-mer.
 const COUNT_BYTES: usize = size_of::<u32>();
 
-/// Most bytes of a record while it is being appended.
+/// Bytes of a record of so many bases that has neither a weight nor counts.
+pub fn plain_bytes(bases: usize) -> usize {
+    HEADER_BYTES + bases.div_ceil(4)
+}
+
+/// Most bytes of a record while it is being written.
 pub fn record_bytes_max(k: usize) -> usize {
     SOLID_HEADER_BYTES + (KMERS_MAX + k).div_ceil(4) + size_of::<u64>()
 }
@@ -41,25 +46,46 @@ pub struct PackedSuperKmer<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Appends a super-k-mer of a read to a block.
+/// Writes a super-k-mer of a read at the beginning of `room`, which has [`record_bytes_max`]; how
+/// many bytes it takes.
+#[inline(always)]
+pub fn write(part: &SuperKmer<'_>, k: usize, room: &mut [u8]) -> usize {
+    room[..HEADER_BYTES].copy_from_slice(&[part.kmers as u8, part.flags]);
+    HEADER_BYTES + part.pack(k, &mut room[HEADER_BYTES..])
+}
+
+/// Appends a record of a block, one that has neither a weight nor counts, to another block.
+pub fn append_record(record: &PackedSuperKmer<'_>, k: usize, block: &mut Vec<u8>) {
+    block.extend_from_slice(&[record.kmers as u8, record.flags]);
+    block.extend_from_slice(&record.bytes[..(record.kmers + k - 1).div_ceil(4)]);
+}
+
+/// Writes a solid super-k-mer, whose k-mers count as seen `weight` times, as [`write`].
+pub fn write_solid(part: &SuperKmer<'_>, weight: u16, k: usize, room: &mut [u8]) -> usize {
+    room[..HEADER_BYTES].copy_from_slice(&[part.kmers as u8, part.flags | SOLID]);
+    room[HEADER_BYTES..SOLID_HEADER_BYTES].copy_from_slice(&weight.to_le_bytes());
+    SOLID_HEADER_BYTES + part.pack(k, &mut room[SOLID_HEADER_BYTES..])
+}
+
+/// Writes a super-k-mer of a contig, whose k-mers were seen so often, as [`write`]; in `room` are
+/// [`counted_bytes_max`].
+pub fn write_counted(part: &SuperKmer<'_>, counts: &[u32], k: usize, room: &mut [u8]) -> usize {
+    room[..HEADER_BYTES].copy_from_slice(&[part.kmers as u8, part.flags | COUNTED]);
+    let header_bytes = HEADER_BYTES + counts.len() * COUNT_BYTES;
+    let (places, _) = room[HEADER_BYTES..header_bytes].as_chunks_mut::<COUNT_BYTES>();
+    for (place, count) in places.iter_mut().zip(counts) {
+        *place = count.to_le_bytes();
+    }
+    header_bytes + part.pack(k, &mut room[header_bytes..])
+}
+
+/// Appends what `write` writes in at most `most` bytes of room.
 #[inline]
-pub fn append(part: &SuperKmer<'_>, k: usize, block: &mut Vec<u8>) {
-    block.extend_from_slice(&[part.kmers as u8, part.flags]);
-    part.pack(k, block);
-}
-
-/// Appends a solid super-k-mer, whose k-mers count as seen `weight` times.
-pub fn append_solid(part: &SuperKmer<'_>, weight: u16, k: usize, block: &mut Vec<u8>) {
-    block.extend_from_slice(&[part.kmers as u8, part.flags | SOLID]);
-    block.extend_from_slice(&weight.to_le_bytes());
-    part.pack(k, block);
-}
-
-/// Appends a super-k-mer of a contig, whose k-mers were seen so often.
-pub fn append_counted(part: &SuperKmer<'_>, counts: &[u32], k: usize, block: &mut Vec<u8>) {
-    block.extend_from_slice(&[part.kmers as u8, part.flags | COUNTED]);
-    counts.iter().for_each(|count| block.extend_from_slice(&count.to_le_bytes()));
-    part.pack(k, block);
+pub fn append(block: &mut Vec<u8>, most: usize, write: impl FnOnce(&mut [u8]) -> usize) {
+    let start = block.len();
+    block.resize(start + most, 0);
+    let size_bytes = write(&mut block[start..]);
+    block.truncate(start + size_bytes);
 }
 
 /// The records of a block of `size_bytes`, which is followed by [`PADDING`] readable bytes.

@@ -279,9 +279,8 @@ mod tests {
 
     /// K-mers that a super-k-mer counts, each in the bucket of its left end.
     fn add(part: &SuperKmer<'_>, k: usize, counts: &mut KmerMap<u128, u32>) {
-        let mut bytes = Vec::new();
+        let mut bytes = [0; 200];
         part.pack(k, &mut bytes);
-        bytes.extend([0; 72]);
         let (kmers, flags) = (part.kmers, part.flags);
         let record = PackedSuperKmer { kmers, flags, weight: 0, counts: &[], bytes: &bytes };
         let mut is_repeated = flags & REPEATED != 0;

@@ -9,6 +9,7 @@ use cuesta_core::cpu;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::kmer::Base;
+use crate::kernel::minimizers::Minimizers;
 use crate::kernel::words::{WORD_BASES, pack, window};
 
 /// Code of a letter that stands for more than one base.
@@ -17,9 +18,8 @@ const AMBIGUOUS: u8 = 4;
 const NO_BASE: u8 = 5;
 /// Codes that are worked on together: their arrays stay in the first-level cache.
 const CHUNK_CODES: usize = 4096;
-/// Longest minimizer: a hash takes 32 bits.
-const MINIMIZER_MAX: usize = 13;
-const MINIMIZER_MIN: usize = 7;
+/// Letters that are worked on together.
+const TOGETHER: usize = 32;
 /// Most k-mers of a super-k-mer.
 pub const KMERS_MAX: usize = 255;
 
@@ -80,17 +80,18 @@ pub struct SuperKmer<'a> {
 }
 
 impl SuperKmer<'_> {
-    /// Appends the bases of its k-mers, four a byte; the last byte may hold more.
-    #[inline]
-    pub fn pack(&self, k: usize, bytes: &mut Vec<u8>) {
+    /// Writes the bases of its k-mers, four a byte, at the beginning of `room`, a word of them at a
+    /// time; how many bytes they take, the last of which may hold more.
+    #[inline(always)]
+    pub fn pack(&self, k: usize, room: &mut [u8]) -> usize {
         let size_bytes = (self.kmers + k - 1).div_ceil(4);
-        let end = bytes.len() + size_bytes;
+        let (eights, _) = room.as_chunks_mut::<{ size_of::<u64>() }>();
         let mut place = self.first;
-        while bytes.len() < end {
-            bytes.extend_from_slice(&window(self.words, place).to_be_bytes());
+        for eight in &mut eights[..size_bytes.div_ceil(size_of::<u64>())] {
+            *eight = window(self.words, place).to_be_bytes();
             place += WORD_BASES;
         }
-        bytes.truncate(end);
+        size_bytes
     }
 }
 
@@ -145,14 +146,11 @@ pub struct Scanner {
     /// Of all reads taken so far.
     pub tally: ReadCounts,
     k: usize,
-    minimizer: usize,
-    bucket_bits: u32,
     drop_ambiguous: bool,
     codes: Vec<u8>,
     stretches: Vec<(usize, usize)>,
-    buckets: Vec<u32>,
-    spare: Vec<u32>,
     words: Vec<u64>,
+    minimizers: Minimizers,
 }
 
 impl Scanner {
@@ -162,14 +160,11 @@ impl Scanner {
         Self {
             tally: ReadCounts::default(),
             k,
-            minimizer: (k / 3).clamp(MINIMIZER_MIN, MINIMIZER_MAX),
-            bucket_bits,
             drop_ambiguous,
             codes: Vec::new(),
             stretches: Vec::new(),
-            buckets: Vec::new(),
-            spare: Vec::new(),
             words: Vec::new(),
+            minimizers: Minimizers::new(k, bucket_bits),
         }
     }
 
@@ -184,35 +179,31 @@ impl Scanner {
         add_stretch(stretch, self.k, (&mut self.stretches, &mut self.tally.pairs));
     }
 
-    #[inline]
+    #[inline(always)]
     fn cut(&self, start: usize, end: usize, emit: &mut impl FnMut(&SuperKmer<'_>)) {
-        let kmers = end - start + 1 - self.k;
-        let buckets = &self.buckets[start..=start + kmers];
-        let mut first = 0;
-        while first <= kmers {
-            let bucket = buckets[first];
-            let mut last = first;
-            while last < kmers && buckets[last + 1] == bucket {
-                last += 1;
-            }
-            // The (k-1)-mers `first..=last`, and the k-mers that end or begin with one of them.
-            let run = first.saturating_sub(1)..(last + 1).min(kmers);
-            let mut flags = if first > 0 { LEFT_OUTSIDE } else { 0 };
+        // The place of the last (k-1)-mer, which no k-mer begins with.
+        let last = end + 1 - self.k;
+        let mut first = start;
+        while first <= last {
+            let next = self.minimizers.run_end(first, last);
+            // The (k-1)-mers at `first..next`, and the k-mers that end or begin with one of them.
+            let run = start.max(first.saturating_sub(1))..next.min(last);
+            let mut flags = if first > start { LEFT_OUTSIDE } else { 0 };
             let mut from = run.start;
             while from < run.end {
                 let count = (run.end - from).min(KMERS_MAX);
-                let ends = from + count == run.end && last < kmers;
+                let ends = from + count == run.end && next <= last;
                 emit(&SuperKmer {
-                    bucket: bucket as usize,
+                    bucket: self.minimizers.bucket(first),
                     kmers: count,
                     flags: flags | if ends { RIGHT_OUTSIDE } else { 0 },
                     words: &self.words,
-                    first: start + from,
+                    first: from,
                 });
                 flags = REPEATED;
                 from += if from + count < run.end { count - 1 } else { count };
             }
-            first = last + 1;
+            first = next;
         }
     }
 }
@@ -234,9 +225,8 @@ impl ReadCutter for Scanner {
         if !self.stretches.is_empty() {
             // An ambiguous letter belongs to no stretch; any base may stand in for it.
             self.codes.iter_mut().for_each(|code| *code &= 3);
-            let shape = (self.k, self.minimizer, self.bucket_bits);
-            assign(&self.codes, shape, [&mut self.buckets, &mut self.spare]);
             pack(&self.codes, &mut self.words);
+            self.minimizers.find(&self.words, self.codes.len());
             for &(start, end) in &self.stretches {
                 self.cut(start, end, emit);
             }
@@ -260,17 +250,18 @@ pub fn append_codes(
     mut take: impl FnMut(usize, usize),
 ) -> Result<u64, usize> {
     let start = codes.len();
-    codes.extend(read.iter().map(|&byte| CODES[usize::from(byte)]));
-    let added = &codes[start..];
-    let most = added.iter().fold(0, |most, &code| most.max(code));
-    if most < AMBIGUOUS {
+    codes.resize(start + read.len(), 0);
+    let added = &mut codes[start..];
+    if codes_of_bases(read, added) {
         take(start, start + read.len());
         return Ok(read.len() as u64);
     }
-    if most == NO_BASE {
-        let place = added.iter().position(|&code| code == NO_BASE);
+    for (code, &letter) in added.iter_mut().zip(read) {
+        *code = CODES[usize::from(letter)];
+    }
+    if let Some(place) = added.iter().position(|&code| code == NO_BASE) {
         codes.truncate(start);
-        return Err(place.unwrap_or(0));
+        return Err(place);
     }
     if drop_ambiguous {
         return Ok(0);
@@ -298,57 +289,50 @@ fn add_stretch(
     }
 }
 
-/// The bucket of the (k-1)-mer at each place; the last ones, which are not whole, mean nothing.
-fn assign(
-    codes: &[u8],
-    (k, minimizer, bucket_bits): (usize, usize, u32),
-    [buckets, spare]: [&mut Vec<u32>; 2],
-) {
-    let window = k - minimizer;
-    for values in [&mut *buckets, &mut *spare] {
-        values.clear();
-        values.resize(codes.len() + window, u32::MAX);
+/// Writes the codes of letters, some at a time, where all of these stand for one base; whether they
+/// do.
+#[inline]
+fn codes_of_bases(letters: &[u8], codes: &mut [u8]) -> bool {
+    if letters.len() < TOGETHER {
+        return letters.iter().zip(codes).all(|(&letter, code)| {
+            *code = CODES[usize::from(letter)];
+            *code < AMBIGUOUS
+        });
     }
-    hashes(codes, minimizer, buckets);
     cpu::fastest(
         #[inline(always)]
         || {
-            let mut span = 1;
-            while span < window {
-                let away = span.min(window - span);
-                least(buckets, away, spare);
-                std::mem::swap(buckets, spare);
-                span += away;
+            let mut others = [0; TOGETHER];
+            let (groups, _) = letters.as_chunks();
+            for (letters, codes) in groups.iter().zip(codes.as_chunks_mut().0) {
+                code_together(letters, codes, &mut others);
             }
-            for bucket in buckets.iter_mut() {
-                // The least of many hashes is small; multiplying spreads it again.
-                *bucket = bucket.wrapping_mul(0x85EB_CA6B) >> (32 - bucket_bits);
+            // The last ones may be among those before them, too.
+            if let (Some(letters), Some(codes)) = (letters.last_chunk(), codes.last_chunk_mut()) {
+                code_together(letters, codes, &mut others);
             }
+            others.iter().fold(0, |any, other| any | other) == 0
         },
-    );
+    )
 }
 
-/// Of each value and the one `away` places on, the smaller.
+/// The codes of letters; each of `others` is no longer 0 where one stands for no base.
 #[inline(always)]
-fn least(values: &[u32], away: usize, smaller: &mut [u32]) {
-    for ((smaller, one), two) in smaller.iter_mut().zip(values).zip(&values[away..]) {
-        *smaller = (*one).min(*two);
-    }
-}
-
-/// The hash of the m-mer at each place, the same on both strands.
-fn hashes(codes: &[u8], minimizer: usize, hashes: &mut [u32]) {
-    let mask = (1u32 << (2 * minimizer)) - 1;
-    let top = 2 * (minimizer as u32 - 1);
-    let (mut forward, mut backward) = (0u32, 0u32);
-    for (place, &code) in codes.iter().enumerate() {
-        forward = (forward << 2 | u32::from(code)) & mask;
-        backward = backward >> 2 | u32::from(3 - code) << top;
-        if place + 1 >= minimizer {
-            let canonical = forward.min(backward);
-            let product = (canonical ^ 0x5BD1_E995).wrapping_mul(0x9E37_79B1);
-            hashes[place + 1 - minimizer] = product ^ product >> 15;
-        }
+fn code_together(
+    letters: &[u8; TOGETHER],
+    codes: &mut [u8; TOGETHER],
+    others: &mut [u8; TOGETHER],
+) {
+    for ((&letter, code), other) in letters.iter().zip(codes).zip(others) {
+        let upper = letter & !0x20;
+        let is_base = u8::from(upper == b'A')
+            | u8::from(upper == b'C')
+            | u8::from(upper == b'G')
+            | u8::from(upper == b'T')
+            | u8::from(upper == b'U');
+        // Bits 1 and 2 of these letters tell them apart: 00, 01, 11, 10, and 10 for U too.
+        *code = (letter >> 1 ^ letter >> 2) & 3;
+        *other |= is_base ^ 1;
     }
 }
 
@@ -367,11 +351,12 @@ mod tests {
         let mut found = BTreeMap::new();
         for stretch in read.split(|byte| !b"ACGT".contains(byte)).filter(|part| part.len() >= k) {
             let codes: Vec<u8> = stretch.iter().map(|&byte| CODES[usize::from(byte)]).collect();
-            let (mut buckets, mut spare) = (Vec::new(), Vec::new());
-            assign(&codes, (k, (k / 3).clamp(7, 13), BITS), [&mut buckets, &mut spare]);
+            let (mut words, mut minimizers) = (Vec::new(), Minimizers::new(k, BITS));
+            pack(&codes, &mut words);
+            minimizers.find(&words, codes.len());
             for start in 0..=codes.len() - k {
                 let key = u64::of(&codes[start..], k);
-                let mut both = vec![buckets[start] as usize, buckets[start + 1] as usize];
+                let mut both = [start, start + 1].map(|place| minimizers.bucket(place)).to_vec();
                 both.dedup();
                 for bucket in both {
                     *found.entry((bucket, key)).or_insert(0) += 1;
@@ -393,8 +378,8 @@ mod tests {
             let mut bytes = Vec::new();
             let mut emit = |part: &SuperKmer<'_>| {
                 bytes.clear();
+                bytes.resize(200, 0);
                 part.pack(k, &mut bytes);
-                bytes.extend([0; 72]);
                 let (kmers, flags) = (part.kmers, part.flags);
                 let (counts, weight) = (&[][..], 0);
                 let record = PackedSuperKmer { kmers, flags, weight, counts, bytes: &bytes };
@@ -417,15 +402,28 @@ mod tests {
         }
 
         #[test]
-        fn a_bucket_is_the_same_on_both_strands(codes in prop::collection::vec(0u8..4, 40..200)) {
-            let turned: Vec<u8> = codes.iter().rev().map(|&base| 3 - base).collect();
-            let (mut forward, mut backward, mut spare) = (Vec::new(), Vec::new(), Vec::new());
-            assign(&codes, (31, 10, BITS), [&mut forward, &mut spare]);
-            assign(&turned, (31, 10, BITS), [&mut backward, &mut spare]);
-            let count = codes.len() - 29;
-            let mut mirrored = backward[..count].to_vec();
-            mirrored.reverse();
-            prop_assert_eq!(&forward[..count], &mirrored[..]);
+        fn codes_are_those_of_the_table(
+            letters in prop::collection::vec(
+                prop_oneof![40 => prop::sample::select(b"ACGTUacgtu".to_vec()), 1 => any::<u8>()],
+                0..200,
+            ),
+            before in 0usize..40,
+        ) {
+            let mut codes = vec![9; before];
+            let mut stretches = Vec::new();
+            let take = |start, end| stretches.push((start, end));
+            let bases = append_codes(&letters, false, &mut codes, take);
+            let of_table: Vec<u8> = letters.iter().map(|&letter| code(letter)).collect();
+            if let Some(place) = of_table.iter().position(|&code| code == NO_BASE) {
+                prop_assert_eq!(bases, Err(place));
+                prop_assert_eq!(codes.len(), before);
+            } else {
+                prop_assert_eq!(&codes[before..], &of_table[..]);
+                let all = of_table.iter().filter(|&&code| code < AMBIGUOUS).count();
+                prop_assert_eq!(bases, Ok(all as u64));
+                let in_stretches: usize = stretches.iter().map(|(start, end)| end - start).sum();
+                prop_assert_eq!(in_stretches, all);
+            }
         }
     }
 

@@ -118,14 +118,18 @@ impl Open {
     }
 
     fn add(&mut self, part: &SuperKmer<'_>) {
-        if part.bucket < self.last {
-            packed::append(part, self.k, &mut self.blocks[part.bucket]);
-        }
+        self.append(part.bucket, |k, room| packed::write(part, k, room));
     }
 
     fn add_solid(&mut self, part: &SuperKmer<'_>, weight: u16) {
-        if part.bucket < self.last {
-            packed::append_solid(part, weight, self.k, &mut self.blocks[part.bucket]);
+        self.append(part.bucket, |k, room| packed::write_solid(part, weight, k, room));
+    }
+
+    #[inline(always)]
+    fn append(&mut self, bucket: usize, write: impl FnOnce(usize, &mut [u8]) -> usize) {
+        if bucket < self.last {
+            let most = packed::record_bytes_max(self.k);
+            packed::append(&mut self.blocks[bucket], most, |room| write(self.k, room));
         }
     }
 

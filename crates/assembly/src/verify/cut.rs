@@ -6,8 +6,9 @@
 
 use cuesta_core::cpu;
 
-use super::packed::{WORD_BASES, pack_codes, window};
+use super::packed::{WORD_BASES, pack_codes, turned, window};
 use crate::kernel::kmer::{Base, complement};
+use crate::kernel::runs::{PLACES, Runs};
 
 /// Codes that are worked on together: their arrays stay in the first-level cache.
 const CHUNK_CODES: usize = 4096;
@@ -60,16 +61,17 @@ pub struct CutSuperKmer<'c> {
 }
 
 impl CutSuperKmer<'_> {
-    /// Appends its bases, four a byte; the last byte may hold more.
-    #[inline]
-    pub fn pack(&self, bytes: &mut Vec<u8>) {
-        let end = bytes.len() + self.bases.div_ceil(4);
+    /// Writes its bases, four a byte, a word of them at a time; how many bytes they take, the last
+    /// of which may hold more.
+    #[inline(always)]
+    pub fn pack(&self, room: &mut [u8]) -> usize {
+        let size_bytes = self.bases.div_ceil(4);
         let mut place = self.place;
-        while bytes.len() < end {
-            bytes.extend(window(self.words, place).to_be_bytes());
+        for eight in room[..size_bytes.next_multiple_of(8)].chunks_exact_mut(8) {
+            eight.copy_from_slice(&window(self.words, place).to_be_bytes());
             place += WORD_BASES;
         }
-        bytes.truncate(end);
+        size_bytes
     }
 }
 
@@ -83,6 +85,9 @@ pub struct Cutter {
     stretches: Vec<(usize, usize, u64)>,
     minima: Minima,
     sample: Option<Minima>,
+    /// The bucket of the k-mer at each place.
+    places: Vec<u32>,
+    runs: Runs,
 }
 
 impl Cutter {
@@ -97,6 +102,8 @@ impl Cutter {
             stretches: Vec::new(),
             minima: Minima::new(minimizer, k - minimizer + 1, OWN),
             sample: buckets.with_sample.then(|| Minima::of_the_run(k)),
+            places: Vec::new(),
+            runs: Runs::default(),
         }
     }
 
@@ -120,23 +127,15 @@ impl Cutter {
         }
         self.words.clear();
         pack_codes(&self.codes, &mut self.words);
-        self.minima.find(&self.codes);
-        if let Some(sample) = &mut self.sample {
-            sample.find(&self.codes);
-        }
-        for index in 0..self.stretches.len() {
-            let (start, end, origin) = self.stretches[index];
-            let last = end + 1 - self.k;
+        self.find_buckets();
+        for &(start, end, origin) in &self.stretches {
+            let last = end - self.k;
             let mut first = start;
-            let mut bucket = self.bucket(first);
-            for place in first + 1..=last {
-                let next = if place == last { usize::MAX } else { self.bucket(place) };
-                if next == bucket && place - first < KMERS_MAX {
-                    continue;
-                }
-                let kmers = place - first;
+            while first <= last {
+                let run_end = self.runs.end(first, last);
+                let kmers = KMERS_MAX.min(run_end - first);
                 emit(&CutSuperKmer {
-                    bucket,
+                    bucket: self.places[first] as usize,
                     origin,
                     first: first - start,
                     kmers,
@@ -144,38 +143,59 @@ impl Cutter {
                     place: first,
                     bases: kmers + self.k - 1,
                 });
-                (first, bucket) = (place, next);
+                first += kmers;
             }
         }
         self.codes.clear();
         self.stretches.clear();
     }
 
-    #[inline(always)]
-    fn bucket(&self, place: usize) -> usize {
-        // The least of many hashes is small; multiplying spreads it again.
-        let spread = self.minima.least[place].wrapping_mul(0xC2B2_AE35);
-        let plain = (spread >> (u32::BITS - self.buckets.bits)) as usize;
-        match &self.sample {
-            Some(sample) if self.is_sampled(sample, place) => {
-                self.buckets.plain() + (plain >> SAMPLE_BITS)
+    /// The bucket of the k-mer at each place; the last ones, which are not whole, mean nothing.
+    fn find_buckets(&mut self) {
+        let count = self.codes.len();
+        self.minima.find(&self.words, count);
+        self.places.resize(count.next_multiple_of(PLACES) + 1, 0);
+        let bits = self.buckets.bits;
+        let (places, least) = (&mut self.places, &self.minima.least);
+        cpu::fastest(
+            #[inline(always)]
+            || {
+                for (bucket, least) in places.iter_mut().zip(least) {
+                    // The least of many hashes is small; multiplying spreads it again.
+                    *bucket = least.wrapping_mul(0xC2B2_AE35) >> (u32::BITS - bits);
+                }
+            },
+        );
+        if let Some(mut sample) = self.sample.take() {
+            sample.find(&self.words, count);
+            self.divert(&sample);
+            self.sample = Some(sample);
+        }
+        let Self { places, runs, .. } = self;
+        cpu::fastest(
+            #[inline(always)]
+            || runs.find(places),
+        );
+    }
+
+    /// Gives k-mers of the sample buckets of their own: those the first k - 1 bases of whose
+    /// canonical form belong to the first sixteenth of the buckets of the run.
+    fn divert(&mut self, sample: &Minima) {
+        let is_in = |least: u32| least.wrapping_mul(0x85EB_CA6B) >> 28 == 0;
+        let plain = self.buckets.plain() as u32;
+        let count = (self.codes.len() + 1).saturating_sub(self.k);
+        for place in 0..count {
+            let (left, right) = (is_in(sample.least[place]), is_in(sample.least[place + 1]));
+            if left && right || left != right && left == self.is_first_forward(place) {
+                self.places[place] = plain + (self.places[place] >> SAMPLE_BITS);
             }
-            _ => plain,
         }
     }
 
-    /// Whether the first k - 1 bases of the canonical form of a k-mer belong to the first
-    /// sixteenth of the buckets of the run.
-    #[inline(always)]
-    fn is_sampled(&self, sample: &Minima, place: usize) -> bool {
-        let is_in = |place: usize| sample.least[place].wrapping_mul(0x85EB_CA6B) >> 28 == 0;
-        let (left, right) = (is_in(place), is_in(place + 1));
-        if left == right {
-            return left;
-        }
+    /// Whether the canonical form of a k-mer is that which is read.
+    fn is_first_forward(&self, place: usize) -> bool {
         let codes = &self.codes[place..place + self.k];
-        let backward = codes.iter().rev().map(|&code| complement(code));
-        if codes.iter().copied().lt(backward) { left } else { right }
+        codes.iter().copied().lt(codes.iter().rev().map(|&code| complement(code)))
     }
 }
 
@@ -213,17 +233,17 @@ impl Minima {
         Self::new(minimizer, k - minimizer, OF_THE_RUN)
     }
 
-    fn find(&mut self, codes: &[Base]) {
+    fn find(&mut self, words: &[u64], count: usize) {
+        let places = count.next_multiple_of(PLACES);
         for values in [&mut self.least, &mut self.spare] {
-            values.clear();
-            values.resize(codes.len() + self.window, u32::MAX);
+            values.resize(places + self.window, u32::MAX);
         }
-        self.canonical(codes);
-        let (window, hash) = (self.window, self.hash);
+        let (minimizer, window, hash) = (self.minimizer, self.window, self.hash);
         let (least, spare) = (&mut self.least, &mut self.spare);
         cpu::fastest(
             #[inline(always)]
             || {
+                canonical(words, minimizer, &mut least[..places]);
                 for kmer in least.iter_mut() {
                     let product = (*kmer ^ hash.mask).wrapping_mul(hash.factor);
                     *kmer = (product ^ product >> hash.shift).wrapping_mul(hash.last_factor);
@@ -243,20 +263,21 @@ impl Minima {
             },
         );
     }
+}
 
-    /// The m-mers, the same on both strands. Those that are not whole have no stretch that needs
-    /// them.
-    #[inline(always)]
-    fn canonical(&mut self, codes: &[Base]) {
-        let mask = ((1u64 << (2 * self.minimizer)) - 1) as u32;
-        let top = 2 * (self.minimizer as u32 - 1);
-        let (mut forward, mut backward) = (0u32, 0u32);
-        for (place, &code) in codes.iter().enumerate() {
-            forward = (forward << 2 | u32::from(code)) & mask;
-            backward = backward >> 2 | u32::from(complement(code)) << top;
-            if place + 1 >= self.minimizer {
-                self.least[place + 1 - self.minimizer] = forward.min(backward);
-            }
+/// The m-mers, the same on both strands. Those that are not whole have no stretch that needs them.
+#[inline(always)]
+fn canonical(words: &[u64], minimizer: usize, mmers: &mut [u32]) {
+    let mask = u32::MAX >> (u32::BITS as usize - 2 * minimizer);
+    for (index, mmers) in mmers.chunks_exact_mut(WORD_BASES / 2).enumerate() {
+        // All that begin in the first half of these bases end among them.
+        let bases = window(words, index * WORD_BASES / 2);
+        let other = turned(bases);
+        for (place, mmer) in mmers.iter_mut().enumerate() {
+            let unused = u64::BITS as usize - 2 * (minimizer + place);
+            let forward = (bases >> unused) as u32 & mask;
+            let backward = (other >> (2 * place)) as u32 & mask;
+            *mmer = forward.min(backward);
         }
     }
 }
@@ -276,9 +297,8 @@ mod tests {
         let mut cutter = Cutter::new(k, buckets);
         let mut found = Cut::new();
         let mut emit = |piece: &CutSuperKmer<'_>| {
-            let mut bytes = Vec::new();
+            let mut bytes = [0; 200];
             piece.pack(&mut bytes);
-            bytes.resize(bytes.len() + 64, 0);
             let codes: Vec<Base> = (0..piece.kmers + k - 1)
                 .map(|place| bytes[place / 4] >> (6 - 2 * (place % 4)) & 3)
                 .collect();
@@ -307,9 +327,8 @@ mod tests {
         let mut scanner = Scanner::new(k, 4, false);
         let mut found = Vec::new();
         let mut emit = |part: &SuperKmer<'_>| {
-            let mut bytes = Vec::new();
+            let mut bytes = [0; 200];
             part.pack(k, &mut bytes);
-            bytes.resize(bytes.len() + 64, 0);
             let (kmers, flags) = (part.kmers, part.flags);
             let record = crate::kernel::packed::PackedSuperKmer {
                 kmers,

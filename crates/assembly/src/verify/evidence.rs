@@ -90,6 +90,11 @@ impl<'a> SuperKmerStore<'a> {
         })
     }
 
+    /// Size of its k-mers.
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
     /// Its buckets.
     pub fn buckets(&self) -> BucketLayout {
         self.buckets
@@ -246,7 +251,7 @@ impl Adder<'_, '_> {
 
     fn cut_plain(&mut self) {
         let (chosen, open, k) = (self.chosen, &mut self.open, self.k);
-        self.cutter.cut(|piece| put(piece, (chosen, k), (open, 0), |_| ()));
+        self.cutter.cut(|piece| put(piece, (chosen, k), (open, 0), |_| 0));
     }
 
     /// Adds the k-mers at some places of a text with a number, for
@@ -259,8 +264,8 @@ impl Adder<'_, '_> {
             self.cutter.add(0, |codes| unpack(text.words(), (first, part + k - 1), codes));
             let open = &mut self.open;
             self.cutter.cut(|piece| {
-                put(piece, (chosen, k), (open, NUMBER_BYTES), |block| {
-                    block.extend(number.to_le_bytes());
+                put(piece, (chosen, k), (open, NUMBER_BYTES), |room| {
+                    put_bytes(room, 0, &number.to_le_bytes())
                 });
             });
             first = part;
@@ -286,15 +291,16 @@ impl Adder<'_, '_> {
             self.cutter.add(origin, |codes| unpack(text.words(), (first, part + k - 1), codes));
             let (open, counts) = (&mut self.open, &self.counts);
             self.cutter.cut(|piece| {
-                put(piece, (chosen, k), (open, COUNTED_BYTES_MAX), |block| {
-                    block.extend(number.to_le_bytes());
+                put(piece, (chosen, k), (open, COUNTED_BYTES_MAX), |room| {
+                    let mut end = put_bytes(room, 0, &number.to_le_bytes());
                     let from = piece.origin as usize + piece.first;
                     for &count in &counts[from..from + piece.kmers] {
-                        block.push(count.min(COUNT_LONG) as u8);
+                        end = put_bytes(room, end, &[count.min(COUNT_LONG) as u8]);
                         if count >= COUNT_LONG {
-                            block.extend(count.to_le_bytes());
+                            end = put_bytes(room, end, &count.to_le_bytes());
                         }
                     }
+                    end
                 });
             });
             first = part;
@@ -320,20 +326,29 @@ impl Adder<'_, '_> {
     }
 }
 
-/// Appends a record: how many k-mers, at most so many bytes that `head` appends, the bases.
+/// Appends a record: how many k-mers, what `head` writes, which says how many bytes that is, at
+/// most so many, and the bases.
 #[inline(always)]
 fn put(
     piece: &CutSuperKmer<'_>,
     (chosen, k): (Chosen, usize),
     (open, head_bytes_max): (&mut Open<'_, '_>, usize),
-    head: impl FnOnce(&mut Vec<u8>),
+    head: impl FnOnce(&mut [u8]) -> usize,
 ) {
     if chosen.has(piece.bucket) {
         let most = 1 + head_bytes_max + (KMERS_MAX + k).div_ceil(4) + size_of::<u64>();
-        open.append(piece.bucket, most, |block| {
-            block.push(piece.kmers as u8);
-            head(block);
-            piece.pack(block);
+        open.write(piece.bucket, most, |room| {
+            room[0] = piece.kmers as u8;
+            let bases = 1 + head(&mut room[1..]);
+            bases + piece.pack(&mut room[bases..])
         });
     }
+}
+
+/// Writes bytes at a place; where they end.
+#[inline(always)]
+fn put_bytes(room: &mut [u8], place: usize, bytes: &[u8]) -> usize {
+    let end = place + bytes.len();
+    room[place..end].copy_from_slice(bytes);
+    end
 }

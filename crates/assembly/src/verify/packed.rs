@@ -31,9 +31,11 @@ fn window_before(words: &[u64], place: usize) -> u64 {
 /// The reverse complement of 32 bases.
 #[inline(always)]
 pub fn turned(word: u64) -> u64 {
-    let odd = u64::MAX / 3;
-    let reversed = word.reverse_bits();
-    !((reversed >> 1) & odd | (reversed & odd) << 1)
+    // Bytes, then the halves of each, then the bases of each half.
+    let (low, lowest) = (u64::MAX / 0x11, u64::MAX / 0x5);
+    let bytes = word.swap_bytes();
+    let halves = (bytes >> 4) & low | (bytes & low) << 4;
+    !((halves >> 2) & lowest | (halves & lowest) << 2)
 }
 
 /// The base at a place.
@@ -101,21 +103,41 @@ pub fn pack_letters(letters: &[u8], words: &mut Vec<u64>) {
 
 /// Whether all letters are A, C, G, T or U, in either case.
 pub fn are_bases(letters: &[u8]) -> bool {
-    let any_other = cpu::fastest(
+    let Some(last) = letters.last_chunk::<WORD_BASES>() else {
+        return letters.iter().fold(0, |others, &letter| others | is_other(letter)) == 0;
+    };
+    cpu::fastest(
         #[inline(always)]
         || {
-            letters.iter().fold(0u8, |other, &letter| {
-                let upper = letter & 0xDF;
-                let is_base = (upper == b'A') as u8
-                    | (upper == b'C') as u8
-                    | (upper == b'G') as u8
-                    | (upper == b'T') as u8
-                    | (upper == b'U') as u8;
-                other | (is_base ^ 1)
-            })
+            let mut others = [0; WORD_BASES];
+            for letters in letters.as_chunks().0 {
+                mark_others(letters, &mut others);
+            }
+            // Some of these were looked at already.
+            mark_others(last, &mut others);
+            others.iter().fold(0, |any, other| any | other) == 0
         },
-    );
-    any_other == 0
+    )
+}
+
+/// Marks where a letter is no base.
+#[inline(always)]
+fn mark_others(letters: &[u8; WORD_BASES], others: &mut [u8; WORD_BASES]) {
+    for (other, &letter) in others.iter_mut().zip(letters) {
+        *other |= is_other(letter);
+    }
+}
+
+/// 1 for a letter that is no base.
+#[inline(always)]
+fn is_other(letter: u8) -> u8 {
+    let upper = letter & 0xDF;
+    let is_base = u8::from(upper == b'A')
+        | u8::from(upper == b'C')
+        | u8::from(upper == b'G')
+        | u8::from(upper == b'T')
+        | u8::from(upper == b'U');
+    is_base ^ 1
 }
 
 /// A read laid along a text: base `i` of the read is that of the text at `origin + i`, or, on the
@@ -248,7 +270,11 @@ mod tests {
     fn other_letters_are_no_bases() {
         for letter in 0..=255u8 {
             let expected = b"ACGTUacgtu".contains(&letter);
-            assert_eq!(are_bases(&[b'A', letter, b'C']), expected, "{letter}");
+            for (count, place) in [(3, 1), (32, 31), (70, 0), (70, 40), (70, 69)] {
+                let mut letters = vec![b'A'; count];
+                letters[place] = letter;
+                assert_eq!(are_bases(&letters), expected, "{letter} at {place} of {count}");
+            }
         }
     }
 }
