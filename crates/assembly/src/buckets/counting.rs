@@ -14,6 +14,7 @@ use crate::kernel::repeated::RepeatedKmers;
 use crate::kernel::scan::{COUNTED, REPEATED, ReadCounts, SOLID};
 use crate::kernel::sequences::Fragments;
 use crate::kernel::spectrum::Spectrum;
+use crate::kernel::super_counts::SuperKmerCounts;
 use crate::kernel::table::KmerTable;
 
 /// One bucket in so many is looked at to choose the smallest count.
@@ -76,9 +77,9 @@ impl<'b> Counting<'_, '_, 'b> {
         let last = sampled(self.buckets.blocks.count());
         let mine: Vec<usize> = self.mine.iter().copied().filter(|&bucket| bucket < last).collect();
         let count = |worker: &mut Worker<'_, K>, index: usize| {
-            worker.count(self.buckets, mine[index], (self.k, u32::MAX))
+            worker.count(self.buckets, mine[index], u32::MAX)
         };
-        let make = || Worker::new(self.budget, Grain::Path);
+        let make = || Worker::new(self.budget, (self.k, Grain::Path));
         let workers = parallel::run(self.threads, mine.len(), make, count, |_| {})?;
         Ok(all_spectra(&workers))
     }
@@ -86,18 +87,18 @@ impl<'b> Counting<'_, '_, 'b> {
     fn fragments_of<K: Kmer>(&self, (min_count, grain): (u32, Grain)) -> Result<BucketCounts<'b>> {
         let work = |worker: &mut Worker<'b, K>, index: usize| {
             let bucket = self.mine[index];
-            worker.count(self.buckets, bucket, (self.k, min_count))?;
+            worker.count(self.buckets, bucket, min_count)?;
             self.buckets.blocks.clear(bucket);
             if let Some(repeated) = self.repeated {
                 repeated.add(worker.hashes.drain(..));
             }
-            Compactor::new(&mut worker.table, self.k, (min_count, grain))
-                .run(&worker.solid, &mut worker.fragments)?;
+            let Worker { compactor, table, solid, fragments, .. } = worker;
+            compactor.run(table, solid, fragments)?;
             self.progress.advance(self.text_bytes / self.mine.len() as u64)
         };
         let make = || {
             let notes_repeated = self.repeated.is_some();
-            Worker { notes_repeated, ..Worker::new(self.budget, grain) }
+            Worker { notes_repeated, ..Worker::new(self.budget, (self.k, grain)) }
         };
         let workers = parallel::run(self.threads, self.mine.len(), make, work, |_| {})?;
         let spectrum = all_spectra(&workers);
@@ -110,29 +111,36 @@ impl<'b> Counting<'_, '_, 'b> {
     }
 }
 
-struct Worker<'a, K> {
+struct Worker<'a, K: Kmer> {
+    k: usize,
+    grain: Grain,
     table: KmerTable<'a, K>,
+    /// Super-k-mers that are whole, before their k-mers are in the table.
+    whole: SuperKmerCounts<'a, K::Wider>,
+    compactor: Compactor<'a, K>,
     buffer: Vec<u8>,
     spectrum: Spectrum,
     solid: Vec<usize>,
     fragments: Fragments<'a>,
     tally: ReadCounts,
-    grain: Grain,
     /// Whether hashes are wanted of k-mers that were seen more than once, and these.
     notes_repeated: bool,
     hashes: Vec<u64>,
 }
 
 impl<'a, K: Kmer> Worker<'a, K> {
-    fn new(budget: &'a Budget, grain: Grain) -> Self {
+    fn new(budget: &'a Budget, (k, grain): (usize, Grain)) -> Self {
         let table = match grain {
             Grain::Path => KmerTable::new(budget),
             Grain::Kmer => KmerTable::with_edges(budget),
         };
         Self {
-            table,
-            tally: ReadCounts::default(),
+            k,
             grain,
+            table,
+            whole: SuperKmerCounts::new(budget),
+            compactor: Compactor::new(k, grain, budget),
+            tally: ReadCounts::default(),
             buffer: Vec::new(),
             spectrum: Spectrum::default(),
             solid: Vec::new(),
@@ -142,17 +150,12 @@ impl<'a, K: Kmer> Worker<'a, K> {
         }
     }
 
-    fn count(
-        &mut self,
-        buckets: &Buckets<'_>,
-        bucket: usize,
-        (k, min_count): (usize, u32),
-    ) -> Result<()> {
+    fn count(&mut self, buckets: &Buckets<'_>, bucket: usize, min_count: u32) -> Result<()> {
         self.table.clear()?;
         if buckets.has_lists {
-            self.add_lists(buckets, bucket, k)?;
+            self.add_lists(buckets, bucket)?;
         } else {
-            self.add_records(buckets, bucket, k)?;
+            self.add_records(buckets, bucket)?;
         }
         let (followed, edges) = self.table.edges();
         self.tally.add(&ReadCounts { followed, edges, ..ReadCounts::default() });
@@ -160,15 +163,13 @@ impl<'a, K: Kmer> Worker<'a, K> {
         Ok(())
     }
 
-    fn add_lists(&mut self, buckets: &Buckets<'_>, bucket: usize, k: usize) -> Result<()> {
-        let table = &mut self.table;
+    fn add_lists(&mut self, buckets: &Buckets<'_>, bucket: usize) -> Result<()> {
+        let (table, k) = (&mut self.table, self.k);
         buckets.each_list(bucket, &mut self.buffer, |list: &Adjacent<K>| {
             table.reserve(1)?;
             let key = list.kmer.canonical(k);
-            for _ in 0..list.count {
-                // All that begins or ends with either end is found by the vertices.
-                table.add(key, LEFT_INSIDE | RIGHT_INSIDE);
-            }
+            // All that begins or ends with either end is found by the vertices.
+            table.add(key, LEFT_INSIDE | RIGHT_INSIDE, list.count);
             for base in (0..4).filter(|base| list.followers & 1 << base != 0) {
                 table.follow(key, list.kmer == key, base);
             }
@@ -176,9 +177,13 @@ impl<'a, K: Kmer> Worker<'a, K> {
         })
     }
 
-    fn add_records(&mut self, buckets: &Buckets<'_>, bucket: usize, k: usize) -> Result<()> {
-        let table = &mut self.table;
-        buckets.each(bucket, &mut self.buffer, |record| {
+    fn add_records(&mut self, buckets: &Buckets<'_>, bucket: usize) -> Result<()> {
+        let Self { k, grain, table, whole, buffer, .. } = self;
+        let (k, has_edges) = (*k, *grain == Grain::Kmer);
+        buckets.each(bucket, buffer, |record| {
+            if !has_edges && whole.add(record, k) {
+                return Ok(());
+            }
             table.reserve(record.kmers)?;
             if record.flags & SOLID != 0 {
                 record.each(k, |one: K, two: K, inside| {
@@ -187,14 +192,16 @@ impl<'a, K: Kmer> Worker<'a, K> {
                 });
             } else if record.flags & COUNTED != 0 {
                 add_counted(table, record, k);
-            } else if self.grain == Grain::Kmer || record.flags & REPEATED != 0 {
+            } else if has_edges || record.flags & REPEATED != 0 {
                 add_with_edges(table, record, k);
             } else {
-                record.each(k, |one: K, two: K, inside| {
-                    let (key, inside) = canonical(one, two, inside);
-                    table.add(key, inside);
-                });
+                add_often(table, record, (k, 1));
             }
+            Ok(())
+        })?;
+        whole.drain(k, |record, count| {
+            table.reserve(record.kmers)?;
+            add_often(table, record, (k, count));
             Ok(())
         })
     }
@@ -220,6 +227,19 @@ impl<'a, K: Kmer> Worker<'a, K> {
     }
 }
 
+/// Counts the k-mers of a super-k-mer that is there `count` times.
+#[inline(always)]
+fn add_often<K: Kmer>(
+    table: &mut KmerTable<'_, K>,
+    record: &PackedSuperKmer<'_>,
+    (k, count): (usize, u32),
+) {
+    record.each(k, |one: K, two: K, inside| {
+        let (key, inside) = canonical(one, two, inside);
+        table.add(key, inside, count);
+    });
+}
+
 /// Adds the counts of the k-mers of a contig, but not of a repeated one.
 fn add_counted<K: Kmer>(table: &mut KmerTable<'_, K>, record: &PackedSuperKmer<'_>, k: usize) {
     let mut is_counted = record.flags & REPEATED != 0;
@@ -238,7 +258,7 @@ fn add_with_edges<K: Kmer>(table: &mut KmerTable<'_, K>, record: &PackedSuperKme
     record.each(k, |one: K, two: K, inside| {
         let (key, inside) = canonical(one, two, inside);
         if !std::mem::take(&mut is_counted) {
-            table.add(key, inside);
+            table.add(key, inside, 1);
         }
         if let Some((before, forward)) = before {
             table.follow(before, forward, one.last_but(0));
@@ -253,7 +273,7 @@ fn canonical<K: Kmer>(one: K, two: K, inside: u32) -> (K, u32) {
     if one <= two { (one, inside) } else { (two, inside >> 1 | (inside & 1) << 1) }
 }
 
-fn all_spectra<K>(workers: &[Worker<'_, K>]) -> Spectrum {
+fn all_spectra<K: Kmer>(workers: &[Worker<'_, K>]) -> Spectrum {
     let mut all = Spectrum::default();
     workers.iter().for_each(|worker| all.merge(&worker.spectrum));
     all

@@ -21,6 +21,7 @@ pub mod sequences;
 pub mod simplify;
 pub mod spectrum;
 pub mod stretch_counts;
+pub mod super_counts;
 pub mod supersteps;
 pub mod table;
 pub mod words;

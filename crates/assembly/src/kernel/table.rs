@@ -1,4 +1,6 @@
 //! Counts of the k-mers of one bucket: open addressing, linear probing, small enough for a cache.
+//! The first slots where a k-mer may be are looked at together: which of them it is cannot be
+//! foretold, and a branch would go wrong every second time.
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
@@ -8,15 +10,25 @@ use crate::kernel::kmer::{Base, Kmer};
 /// Most that is counted; more is the same.
 pub const COUNT_MAX: u32 = (1 << 28) - 1;
 const INSIDE_SHIFT: u32 = 30;
-const SEEN: u32 = 1 << 29;
 const SOLID: u32 = 1 << 28;
 const SLOTS_MIN: usize = 1 << 12;
+/// Slots that are looked at together; as many follow those that hashes choose from.
+pub const TOGETHER: usize = 4;
+
+/// Of slots that are looked at together, the first that has `key` or nothing, if one does.
+#[inline(always)]
+pub fn first_of<K: Kmer>(key: K, slots: [K; TOGETHER]) -> Option<usize> {
+    let mut bits = 0u32;
+    for (place, &other) in slots.iter().enumerate() {
+        bits |= u32::from((other == key) | (other == K::NONE)) << place;
+    }
+    (bits != 0).then_some(bits.trailing_zeros() as usize)
+}
 
 /// A table from canonical k-mers to their counts and to the ends of theirs that are in the bucket.
 pub struct KmerTable<'a, K> {
     keys: Vec<K>,
-    /// Two bits for the ends inside, one for having been visited, one for being solid, then the
-    /// count.
+    /// Two bits for the ends inside, one for being solid, then the count.
     facts: Vec<u32>,
     /// The bases that follow a k-mer in reads, a bit each, where they are wanted: of its canonical
     /// form in the lower four bits, of the other strand in the upper ones.
@@ -55,13 +67,13 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
     }
 
     fn resize(&mut self, slots: usize) -> Result<()> {
+        let count = slots + TOGETHER;
         let each = size_of::<K>() + size_of::<u32>() + usize::from(self.after.is_some());
-        let size_bytes = slots * each;
         let purpose = "the k-mers of a bucket, which have a minimizer in common,";
-        let lease = self.budget.take(size_bytes as u64, purpose)?;
-        let keys = std::mem::replace(&mut self.keys, vec![K::NONE; slots]);
-        let facts = std::mem::replace(&mut self.facts, vec![0; slots]);
-        let after = self.after.as_mut().map(|after| std::mem::replace(after, vec![0; slots]));
+        let lease = self.budget.take((count * each) as u64, purpose)?;
+        let keys = std::mem::replace(&mut self.keys, vec![K::NONE; count]);
+        let facts = std::mem::replace(&mut self.facts, vec![0; count]);
+        let after = self.after.as_mut().map(|after| std::mem::replace(after, vec![0; count]));
         for (old, (key, facts)) in keys.into_iter().zip(facts).enumerate() {
             if key != K::NONE {
                 let slot = self.slot(key);
@@ -75,15 +87,33 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         Ok(())
     }
 
+    /// Slots that hashes choose from, a power of two.
+    #[inline(always)]
+    fn chosen(&self) -> usize {
+        self.keys.len() - TOGETHER
+    }
+
     /// Where `key` is, or the empty place where it would be.
     #[inline(always)]
     fn slot(&self, key: K) -> usize {
-        let mask = self.keys.len() - 1;
-        let mut slot = key.mixed() as usize & mask;
-        while self.keys[slot] != key && self.keys[slot] != K::NONE {
-            slot = (slot + 1) & mask;
+        let start = key.mixed() as usize & (self.chosen() - 1);
+        let here = &self.keys[start..start + TOGETHER];
+        match first_of(key, std::array::from_fn(|place| here[place])) {
+            Some(place) => start + place,
+            None => self.slot_from(start + TOGETHER, key),
         }
-        slot
+    }
+
+    /// The same, from a slot on.
+    #[inline(never)]
+    fn slot_from(&self, mut slot: usize, key: K) -> usize {
+        loop {
+            slot = if slot == self.keys.len() { 0 } else { slot };
+            if self.keys[slot] == key || self.keys[slot] == K::NONE {
+                return slot;
+            }
+            slot += 1;
+        }
     }
 
     /// Makes room for `more` k-mers that may be new.
@@ -92,18 +122,19 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
     /// `Input` when that does not fit in the budget.
     #[inline]
     pub fn reserve(&mut self, more: usize) -> Result<()> {
-        while 8 * (self.used + more) > 5 * self.keys.len() {
-            self.resize(2 * self.keys.len())?;
+        while 8 * (self.used + more) > 5 * self.chosen() {
+            self.resize(2 * self.chosen())?;
         }
         Ok(())
     }
 
-    /// Counts a canonical k-mer; its ends `inside` are known from now on. There must be room.
+    /// Counts a canonical k-mer that was seen `count` times more; its ends `inside` are known from
+    /// now on. There must be room.
     #[inline(always)]
-    pub fn add(&mut self, key: K, inside: u32) {
-        let slot = self.insert(key);
-        let facts = self.facts[slot] | inside << INSIDE_SHIFT;
-        self.facts[slot] = facts + u32::from(facts & COUNT_MAX < COUNT_MAX);
+    pub fn add(&mut self, key: K, inside: u32, count: u32) {
+        let (slot, facts) = self.insert(key);
+        let more = count.min(COUNT_MAX - (facts & COUNT_MAX));
+        self.facts[slot] = (facts | inside << INSIDE_SHIFT) + more;
     }
 
     /// A base follows a k-mer that is there, as `forward` reads it or its other strand.
@@ -127,29 +158,27 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
     /// Marks a canonical k-mer as solid, whatever its count, which is at least `weight` then. There
     /// must be room. Where weights are not 0 no k-mer may be counted by [`KmerTable::add`] too.
     pub fn mark_solid(&mut self, key: K, inside: u32, weight: u32) {
-        let slot = self.insert(key);
-        let facts = self.facts[slot];
+        let (slot, facts) = self.insert(key);
         let more = weight.saturating_sub(facts & COUNT_MAX);
         self.facts[slot] = (facts | inside << INSIDE_SHIFT | SOLID) + more;
     }
 
     /// Marks a canonical k-mer as solid that was seen `count` times more. There must be room.
     pub fn add_solid(&mut self, key: K, inside: u32, count: u32) {
-        let slot = self.insert(key);
-        let facts = self.facts[slot];
+        let (slot, facts) = self.insert(key);
         let more = count.min(COUNT_MAX - (facts & COUNT_MAX));
         self.facts[slot] = (facts | inside << INSIDE_SHIFT | SOLID) + more;
     }
 
+    /// The slot that `key` has from now on, and its facts so far.
     #[inline(always)]
-    fn insert(&mut self, key: K) -> usize {
+    fn insert(&mut self, key: K) -> (usize, u32) {
         let slot = self.slot(key);
-        if self.keys[slot] == K::NONE {
-            self.keys[slot] = key;
-            self.facts[slot] = 0;
-            self.used += 1;
-        }
-        slot
+        let is_new = self.keys[slot] == K::NONE;
+        self.keys[slot] = key;
+        self.used += usize::from(is_new);
+        let facts = self.facts[slot];
+        (slot, if is_new { 0 } else { facts })
     }
 
     /// The slots that hold k-mers, into `found`.
@@ -163,13 +192,6 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
             count += usize::from(*key != K::NONE);
         }
         found.truncate(count);
-    }
-
-    /// The slot of a k-mer.
-    #[inline(always)]
-    pub fn find(&self, key: K) -> Option<usize> {
-        let slot = self.slot(key);
-        (self.keys[slot] != K::NONE).then_some(slot)
     }
 
     /// The k-mer of a slot.
@@ -195,14 +217,6 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
     pub fn inside(&self, slot: usize) -> u32 {
         self.facts[slot] >> INSIDE_SHIFT
     }
-
-    /// Marks it; returns whether it was marked before.
-    #[inline(always)]
-    pub fn visit(&mut self, slot: usize) -> bool {
-        let before = self.facts[slot] & SEEN != 0;
-        self.facts[slot] |= SEEN;
-        before
-    }
 }
 
 #[cfg(test)]
@@ -214,17 +228,17 @@ mod tests {
     proptest! {
         #[test]
         fn counts_are_those_of_a_map(
-            added in prop::collection::vec((0u64..3000, 0u32..4), 0..8000),
+            added in prop::collection::vec((0u64..3000, 0u32..4, 1u32..4), 0..8000),
         ) {
             let budget = Budget::new(1 << 30);
             let mut table = KmerTable::new(&budget);
             table.clear().unwrap();
             let mut expected = BTreeMap::new();
-            for (key, inside) in added {
+            for (key, inside, count) in added {
                 table.reserve(1).unwrap();
-                table.add(key, inside);
+                table.add(key, inside, count);
                 let entry = expected.entry(key).or_insert((0, 0));
-                *entry = (entry.0 | inside, entry.1 + 1);
+                *entry = (entry.0 | inside, entry.1 + count);
             }
             let mut slots = Vec::new();
             table.slots(&mut slots);
@@ -242,18 +256,19 @@ mod tests {
         let budget = Budget::new(100 << 10);
         let mut table = KmerTable::new(&budget);
         table.clear().unwrap();
-        table.add(7u64, 1);
+        table.add(7u64, 1, 1);
         table.mark_solid(9, 2, 5);
         table.mark_solid(9, 2, 3);
-        let [seven, nine] = [7, 9].map(|key| table.find(key).unwrap());
+        let [seven, nine] = [7, 9].map(|key| table.slot(key));
         assert!(!table.solid(seven, 2) && table.solid(seven, 1));
         assert_eq!((table.solid(nine, 2), table.count(nine), table.inside(nine)), (true, 5, 2));
         table.add_solid(9, 1, 4);
-        table.add(9, 1);
+        table.add(9, 1, 1);
         assert_eq!((table.count(nine), table.inside(nine)), (10, 3));
         table.add_solid(7, 0, COUNT_MAX);
         assert_eq!((table.solid(seven, u32::MAX), table.count(seven)), (true, COUNT_MAX));
-        assert!(!table.visit(seven) && table.visit(seven));
+        table.add(9, 0, COUNT_MAX);
+        assert_eq!((table.count(nine), table.inside(nine)), (COUNT_MAX, 3));
         assert!(table.reserve(1 << 20).unwrap_err().message.contains("raise --memory"));
     }
 }
