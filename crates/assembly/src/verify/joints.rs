@@ -8,6 +8,7 @@ use cuesta_runtime::parallel;
 
 use super::evidence::{Adder, SuperKmerStore};
 use super::faults::{Fault, Faults};
+use super::grouped;
 use super::judge::share;
 use super::packed::Alignment;
 use super::text::Text;
@@ -20,6 +21,8 @@ const PARTS_MAX: u64 = 1 << 24;
 const SORTED_PART: u64 = 2;
 const SORTED_BYTES_MIN: u64 = 64 << 10;
 const SORTED_BYTES_MAX: u64 = 64 << 20;
+/// As a part of that, what (k-1)-mers are divided in, besides.
+const SPARE_PART: u64 = 16;
 
 /// The (k-1)-mers of unitigs by bucket: those inside, and those at their ends.
 pub struct Joints<'j, 'a> {
@@ -95,6 +98,7 @@ impl<'j, 'a> Joints<'j, 'a> {
     ) -> Result<()> {
         let each = budget.free_bytes() / SORTED_PART / threads as u64;
         let most_bytes = each.clamp(SORTED_BYTES_MIN, SORTED_BYTES_MAX);
+        let spare_bytes = most_bytes / SPARE_PART;
         let buckets = self.inside.buckets().count();
         let work = |worker: &mut Option<Worker<'b, K>>, bucket: usize| {
             let worker = match worker {
@@ -103,8 +107,9 @@ impl<'j, 'a> Joints<'j, 'a> {
                     most: most_bytes as usize / size_of::<K>() / 2,
                     inside: Vec::new(),
                     outside: Vec::new(),
+                    spare: Vec::with_capacity(spare_bytes as usize / size_of::<K>()),
                     buffer: Vec::new(),
-                    _lease: budget.take(most_bytes, "sorting (k-1)-mers")?,
+                    _lease: budget.take(most_bytes + spare_bytes, "sorting (k-1)-mers")?,
                 }),
             };
             self.bucket(worker, bucket)?;
@@ -117,7 +122,7 @@ impl<'j, 'a> Joints<'j, 'a> {
     fn bucket<K: Kmer>(&self, worker: &mut Worker<'_, K>, bucket: usize) -> Result<()> {
         let mut parts = vec![(0, 1)];
         while let Some((which, of)) = parts.pop() {
-            let Worker { inside, outside, buffer, most, .. } = worker;
+            let Worker { inside, outside, spare, buffer, most, .. } = worker;
             let mut fits = true;
             for (store, kmers) in [(self.inside, &mut *inside), (self.outside, &mut *outside)] {
                 kmers.clear();
@@ -130,7 +135,7 @@ impl<'j, 'a> Joints<'j, 'a> {
                 })?;
             }
             if fits {
-                self.sorted(inside, outside);
+                self.sorted((inside, outside), spare);
             } else if of < PARTS_MAX {
                 parts.extend([(which, 2 * of), (which + of, 2 * of)]);
             } else {
@@ -144,9 +149,10 @@ impl<'j, 'a> Joints<'j, 'a> {
 
     /// All of the inside must differ from each other, from their reverse complements, and from
     /// those outside.
-    fn sorted<K: Kmer>(&self, inside: &mut [K], outside: &mut [K]) {
-        inside.sort_unstable();
-        outside.sort_unstable();
+    fn sorted<K: Kmer>(&self, (inside, outside): (&mut [K], &mut [K]), spare: &mut Vec<K>) {
+        for kmers in [&mut *inside, &mut *outside] {
+            grouped::sort((kmers, &mut *spare), self.k - 1, |&kmer| kmer);
+        }
         let mut outside = outside.iter().peekable();
         let mut before = None;
         for &kmer in inside.iter() {
@@ -165,6 +171,7 @@ impl<'j, 'a> Joints<'j, 'a> {
 struct Worker<'a, K> {
     inside: Vec<K>,
     outside: Vec<K>,
+    spare: Vec<K>,
     buffer: Vec<u8>,
     most: usize,
     _lease: Lease<'a>,

@@ -10,6 +10,7 @@ use cuesta_runtime::parallel;
 
 use super::evidence::SuperKmerStore;
 use super::faults::{Fault, Faults};
+use super::grouped;
 use super::seen_twice::SeenTwice;
 use crate::kernel::internal;
 use crate::kernel::kmer::Kmer;
@@ -21,6 +22,8 @@ const SORTED_BYTES_MIN: u64 = 64 << 10;
 const SORTED_BYTES_MAX: u64 = 64 << 20;
 /// The part of the free memory that all threads sort in.
 const SORTED_PART: u64 = 2;
+/// The part of a thread's memory in which k-mers are divided, and again for those of the answer.
+const SPARE_PART: usize = 16;
 /// Parts of a bucket by hash, when it must be sorted in parts.
 const PARTS_MAX: u64 = 1 << 24;
 
@@ -63,9 +66,12 @@ struct Claim<K> {
 
 /// What a thread sorts in.
 struct Worker<'a, K> {
+    k: usize,
     claims: Vec<Claim<K>>,
+    claims_spare: Vec<Claim<K>>,
     trusted: Vec<(K, u32)>,
     kmers: Vec<K>,
+    kmers_spare: Vec<K>,
     counted: Vec<(K, u32)>,
     spare: Vec<(K, u32)>,
     buffer: Vec<u8>,
@@ -106,7 +112,7 @@ impl Judge<'_, '_> {
         let work = |worker: &mut Option<Worker<'b, K>>, bucket: usize| {
             let worker = match worker {
                 Some(worker) => worker,
-                None => worker.insert(Worker::new(budget, most_bytes)?),
+                None => worker.insert(Worker::new(budget, most_bytes, self.reads.k())?),
             };
             self.bucket(worker, bucket)?;
             progress.advance(share(amount, bucket, buckets))
@@ -154,7 +160,8 @@ impl Judge<'_, '_> {
             }
             Ok(())
         })?;
-        worker.claims.sort_unstable();
+        let claims = (&mut worker.claims[..], &mut worker.claims_spare);
+        grouped::sort(claims, worker.k, |claim| claim.kmer);
         if let Some(trusted) = self.trusted {
             trusted.each_numbered(bucket, &mut buffer, |kmer, weight| {
                 if part.has(kmer) {
@@ -249,11 +256,15 @@ pub fn share(amount: u64, index: usize, count: usize) -> u64 {
 }
 
 impl<'a, K: Kmer> Worker<'a, K> {
-    fn new(budget: &'a Budget, most_bytes: u64) -> Result<Self> {
+    fn new(budget: &'a Budget, most_bytes: u64, k: usize) -> Result<Self> {
+        let spare_bytes = most_bytes as usize / SPARE_PART;
         Ok(Self {
+            k,
             claims: Vec::new(),
+            claims_spare: Vec::with_capacity(spare_bytes / size_of::<Claim<K>>()),
             trusted: Vec::new(),
             kmers: Vec::with_capacity(most_bytes as usize / 4 / size_of::<K>()),
+            kmers_spare: Vec::with_capacity(spare_bytes / size_of::<K>()),
             counted: Vec::new(),
             spare: Vec::new(),
             buffer: Vec::new(),
@@ -280,16 +291,23 @@ impl<'a, K: Kmer> Worker<'a, K> {
 
     /// Counts the k-mers and adds them to those counted before.
     fn count(&mut self) {
-        self.kmers.sort_unstable();
+        grouped::sort((&mut self.kmers[..], &mut self.kmers_spare), self.k, |&kmer| kmer);
+        let counted = self.kmers.chunk_by(|one, two| one == two).map(|same| {
+            (same[0], u32::try_from(same.len()).map_or(COUNT_MAX, |count| count.min(COUNT_MAX)))
+        });
+        if self.counted.is_empty() {
+            self.counted.extend(counted);
+            self.kmers.clear();
+            return;
+        }
         let mut before = self.counted.iter().copied().peekable();
         self.spare.clear();
-        for same in self.kmers.chunk_by(|one, two| one == two) {
-            while let Some(one) = before.next_if(|one| one.0 < same[0]) {
+        for (kmer, count) in counted {
+            while let Some(one) = before.next_if(|one| one.0 < kmer) {
                 self.spare.push(one);
             }
-            let count = u32::try_from(same.len()).unwrap_or(COUNT_MAX);
-            let more = before.next_if(|one| one.0 == same[0]).map_or(0, |one| one.1);
-            self.spare.push((same[0], count.saturating_add(more).min(COUNT_MAX)));
+            let more = before.next_if(|one| one.0 == kmer).map_or(0, |one| one.1);
+            self.spare.push((kmer, count.saturating_add(more).min(COUNT_MAX)));
         }
         self.spare.extend(before);
         std::mem::swap(&mut self.spare, &mut self.counted);

@@ -19,6 +19,7 @@ mod evidence;
 mod faults;
 mod files;
 mod follow;
+mod grouped;
 mod index;
 mod joints;
 mod judge;
