@@ -176,7 +176,11 @@ fn record<'t>(text: &mut &'t [u8]) -> Option<&'t [u8]> {
     let rest = *text;
     let letters = memchr(b'\n', rest)? + 1;
     let separator = letters + memchr(b'\n', &rest[letters..])? + 1;
-    let qualities = separator + memchr(b'\n', &rest[separator..])? + 1;
+    // Most have nothing after the +, so that there is no search.
+    let qualities = match rest.get(separator..separator + 2) {
+        Some(b"+\n") => separator + 2,
+        _ => separator + memchr(b'\n', &rest[separator..])? + 1,
+    };
     // Qualities end where the next line would be looked for, so most need no search.
     let likely = qualities + (separator - 1 - letters);
     let end = match rest.get(likely) {
