@@ -3,7 +3,7 @@
 
 use cuesta_core::cpu;
 
-use crate::kernel::runs::{PLACES, Runs};
+use crate::kernel::runs::{BucketRuns, PLACES};
 use crate::kernel::words::{WORD_BASES, turned};
 
 /// Longest minimizer: a hash takes 32 bits.
@@ -20,7 +20,7 @@ pub struct Minimizers {
     bucket_bits: u32,
     buckets: Vec<u32>,
     spare: Vec<u32>,
-    runs: Runs,
+    runs: BucketRuns,
 }
 
 impl Minimizers {
@@ -33,7 +33,7 @@ impl Minimizers {
             bucket_bits,
             buckets: Vec::new(),
             spare: Vec::new(),
-            runs: Runs::default(),
+            runs: BucketRuns::default(),
         }
     }
 

@@ -7,14 +7,14 @@ const LOWEST_BITS: u64 = 0x0102_0408_1020_4080;
 
 /// The ends of runs.
 #[derive(Default)]
-pub struct Runs {
+pub struct BucketRuns {
     /// 1 where the value after is another.
     differs: Vec<u8>,
     /// The same, a bit a value.
     ends: Vec<u64>,
 }
 
-impl Runs {
+impl BucketRuns {
     /// Finds those of some values: of a multiple of [`PLACES`], and one more.
     #[inline(always)]
     pub fn find(&mut self, values: &[u32]) {
@@ -64,7 +64,7 @@ mod tests {
                 runs.iter().flat_map(|&(value, count)| vec![value; count]).collect();
             let count = values.len();
             values.resize(count.next_multiple_of(PLACES) + 1, 7);
-            let mut runs = Runs::default();
+            let mut runs = BucketRuns::default();
             // What it had before must not show.
             runs.find(&[[1, 2].repeat(PLACES), vec![3]].concat());
             runs.find(&values);
