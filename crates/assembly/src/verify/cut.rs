@@ -8,7 +8,7 @@ use cuesta_core::cpu;
 
 use super::packed::{WORD_BASES, pack_codes, turned, window};
 use crate::kernel::kmer::{Base, complement};
-use crate::kernel::runs::{PLACES, Runs};
+use crate::kernel::runs::{BucketRuns, PLACES};
 
 /// Codes that are worked on together: their arrays stay in the first-level cache.
 const CHUNK_CODES: usize = 4096;
@@ -87,7 +87,7 @@ pub struct Cutter {
     sample: Option<Minima>,
     /// The bucket of the k-mer at each place.
     places: Vec<u32>,
-    runs: Runs,
+    runs: BucketRuns,
 }
 
 impl Cutter {
@@ -103,7 +103,7 @@ impl Cutter {
             minima: Minima::new(minimizer, k - minimizer + 1, OWN),
             sample: buckets.with_sample.then(|| Minima::of_the_run(k)),
             places: Vec::new(),
-            runs: Runs::default(),
+            runs: BucketRuns::default(),
         }
     }
 
