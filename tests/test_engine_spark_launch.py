@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import sparkkit as kit
-from cuesta.cluster import node_store
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.cluster.spark import NodeUse, derived, with_archive
 from cuesta.engines.spark import archive, launch
@@ -136,15 +135,13 @@ def test_programs_of_a_cluster_with_stores_read_them_by_the_jar(
     """Each process by the store of its node, so that no setting has a folder."""
     monkeypatch.setattr(hadoop_jar, "current", lambda: Path("/store.jar"))
     use = NodeUse(cores=1, memory_bytes=1 << 30)
-    plan = ClusterPlan(cluster="c", sets={"spark.jars": "/own.jar"}, hadoop_classes=("/hadoop/*",))
+    plan = ClusterPlan(cluster="c", sets={"spark.jars": "/own.jar"})
     assert derived(plan, use)["spark.jars"] == "/own.jar"
-    assert node_store.hadoop_classes(plan) == ("/hadoop/*",)
     plan = replace(plan, store_bytes=1 << 20, store_under="/data")
     found = derived(plan, use)
     assert found["spark.jars"] == "/store.jar,/own.jar"
     assert found["spark.hadoop.fs.cuesta.impl"] == "cuesta.hadoop.CuestaFileSystem"
     assert not any("fs.cuesta.store" in name for name in found)
-    assert node_store.hadoop_classes(plan) == ("/hadoop/*", "/store.jar")
 
 
 def test_the_script_that_stands_for_spark_submit_passes_every_word(tmp_path: Path) -> None:

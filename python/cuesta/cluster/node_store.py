@@ -53,17 +53,6 @@ def spark_settings(plan: ClusterPlan) -> dict[str, str]:
     return found | {"spark.jars": ",".join(filter(None, jars))}
 
 
-def hadoop_settings(plan: ClusterPlan) -> dict[str, str]:
-    """The same for programs of Hadoop, which have the jar on their class path."""
-    return dict(hadoop_jar.CLASSES) if plan.store_bytes else {}
-
-
-def hadoop_classes(plan: ClusterPlan) -> tuple[str, ...]:
-    """The class path of jobs: Hadoop's, and the jar of the store. Errors: as `spark_settings`."""
-    jars = [str(hadoop_jar.current())] if plan.store_bytes else []
-    return (*plan.hadoop_classes, *jars)
-
-
 def unwritten(folder: Path) -> int:
     """How many files are in the folder of a store that has ended, and were to be written.
 
