@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import maven
 import spark_parts
 from cuesta.engines.spark.java import find_java
 from cuesta.store.hadoop_jar import current
-from storekit import RunningStore
+from storekit import Program, RunningStore
 
 ARTIFACTS = (
     "org.apache.hadoop:hadoop-common:{}",
@@ -67,6 +69,16 @@ class Hadoop:
             text=True,
             cwd=cwd,
         )
+
+    @contextmanager
+    def asked(self, store: RunningStore, name: str, cwd: Path) -> Iterator[Program]:
+        """A class of ours that answers questions, until nobody has any more."""
+        process = self.start(store, f"cuesta.hadoop.{name}", cwd=cwd)
+        try:
+            yield Program(process)
+        finally:
+            process.kill()
+            process.communicate()
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import pytest
 import testbed_slurm
 from clusterkit import call, wait_until_gone
 from cuesta.engines import get_engine
+from cuesta.lab.study.measures import measures
 from cuesta.model.replay import Cluster, replay
 from cuesta.model.tasks import read
 from labkit import record_of
@@ -39,9 +40,7 @@ def place(tmp_path: Path, slurm: SlurmBed) -> Iterator[Path]:
 
 def work_seconds(answer: Path) -> float:
     """Of a run, without the start of Spark."""
-    record = record_of(answer)
-    start = sum(one["seconds"] for one in record["phases"] if one["name"] == "start")
-    return float(record["wall_seconds"] - start)
+    return measures(record_of(answer))["work"]
 
 
 def submitted(bed: SlurmBed, place: Path, nodes: int) -> Path:

@@ -9,26 +9,13 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from cuesta.store.filesystem import CuestaFileSystem
 from hadoopkit import Hadoop, hadoop
-from storekit import Program, RunningStore, running_store
+from storekit import running_store
 
 __all__ = ["hadoop"]
-
-
-@contextmanager
-def names(hadoop: Hadoop, store: RunningStore, cwd: Path) -> Iterator[Program]:
-    """A Hadoop program that says what names there are."""
-    process = hadoop.start(store, "cuesta.hadoop.NameLoop", cwd=cwd)
-    try:
-        yield Program(process)
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_a_listing_never_leaves_out_what_was_in_memory_alone(
@@ -40,7 +27,10 @@ def test_a_listing_never_leaves_out_what_was_in_memory_alone(
     (under / "plain").mkdir()
     (under / "plain/a").write_bytes(b"a")
     (under / "plain/gone").symlink_to("nowhere")
-    with running_store(under, write="memory") as store, names(hadoop, store, tmp_path) as program:
+    with (
+        running_store(under, write="memory") as store,
+        hadoop.asked(store, "NameLoop", tmp_path) as program,
+    ):
         files = CuestaFileSystem(folder=str(store.folder), skip_instance_cache=True)
         for path in ("mixed/b", "new/deep/c"):
             files.pipe_file(path, b"memory")
@@ -64,7 +54,10 @@ def test_a_later_store_of_another_version_is_said_once_and_refuses_changes(
     under = tmp_path / "under"
     under.mkdir()
     (under / "a").write_bytes(b"a")
-    with running_store(under) as store, names(hadoop, store, tmp_path) as program:
+    with (
+        running_store(under) as store,
+        hadoop.asked(store, "NameLoop", tmp_path) as program,
+    ):
         assert program.ask("list /") == "ok a"
         os.kill(store.status()["pid"], signal.SIGKILL)
         time.sleep(0.1)

@@ -6,8 +6,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from cuesta.store.client import Connection
@@ -22,17 +21,6 @@ SOON = 1.5
 """A dead store is noticed within a second; the rest is for a busy machine."""
 FIRST, SECOND, NOWHERE = "127.0.0.1", "127.0.0.2", "localhost"
 """Hosts of two stores, and what Hadoop takes for no host."""
-
-
-@contextmanager
-def reader(hadoop: Hadoop, store: RunningStore, cwd: Path) -> Iterator[Program]:
-    """A Hadoop program that says where blocks are."""
-    process = hadoop.start(store, "cuesta.hadoop.DoorLoop", cwd=cwd)
-    try:
-        yield Program(process)
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def bring(store: RunningStore, name: str, indexes: Sequence[int]) -> None:
@@ -61,7 +49,10 @@ def test_blocks_are_on_the_hosts_whose_stores_have_them_until_one_dies(
 ) -> None:
     under = tmp_path / "under"
     under.mkdir()
-    with running_peers(under, 2) as stores, reader(hadoop, stores[0], tmp_path) as program:
+    with (
+        running_peers(under, 2) as stores,
+        hadoop.asked(stores[0], "DoorLoop", tmp_path) as program,
+    ):
         stores[0].write("shared", CONTENT)
         assert program.ask("places /shared") == f"ok {' '.join([NOWHERE] * 4)}"
         bring(stores[0], "shared", [0, 1])
@@ -103,7 +94,10 @@ def test_the_command_says_how_many_blocks_each_store_has(tmp_path: Path) -> None
 def test_a_host_that_hangs_is_named_no_more_and_then_again(hadoop: Hadoop, tmp_path: Path) -> None:
     under = tmp_path / "under"
     under.mkdir()
-    with running_peers(under, 2) as stores, reader(hadoop, stores[0], tmp_path) as program:
+    with (
+        running_peers(under, 2) as stores,
+        hadoop.asked(stores[0], "DoorLoop", tmp_path) as program,
+    ):
         stores[0].write("shared", CONTENT)
         bring(stores[1], "shared", [0, 1, 2, 3])
         wait_for_places(program, "/shared", *[SECOND] * 4)

@@ -44,18 +44,23 @@ class Measured:
 
     def predicted(self, quarter: int) -> float:
         """Seconds by the equation, of the rates with nothing and with all in memory."""
-        disk, memory = (self.bytes / self.seconds[one] for one in (QUARTERS[0], QUARTERS[-1]))
-        rates = StorageRates(
-            network=disk,
-            disk_read=disk,
-            disk_write=disk,
-            memory=memory,
-            data_nodes=1,
-            data_disk_read=disk,
-            data_disk_write=disk,
-        )
+        below, memory = (self.bytes / self.seconds[one] for one in (QUARTERS[0], QUARTERS[-1]))
         in_memory = min(1.0, self.blocks(quarter) * self.block_bytes / self.bytes)
-        return self.bytes / two_level_read(rates, 1, in_memory)
+        return self.bytes / rate_of_both(below, memory, in_memory)
+
+
+def rate_of_both(below: float, memory: float, in_memory: float) -> float:
+    """Equation (7) for one client: bytes a second, of those from below and from memory."""
+    rates = StorageRates(
+        network=below,
+        disk_read=below,
+        disk_write=below,
+        memory=memory,
+        data_nodes=1,
+        data_disk_read=below,
+        data_disk_write=below,
+    )
+    return two_level_read(rates, 1, in_memory)
 
 
 def cases(size: Size) -> Iterator[Case]:

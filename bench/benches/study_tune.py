@@ -10,9 +10,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from cuesta.lab.record import SETUP_PHASES
 from cuesta.lab.study.intervals import ratio
+from cuesta.lab.study.measures import measures
 from cuesta.lab.study.tune import BETTER, NO_GAIN, SMALL
+from cuesta.lab.study.tune_run import MEASURE
 from harness import studies
 from harness.data import Pairs, pairs_text, tera_records
 from harness.model import Case, Contestant, Ratio, Recorded, Sample, Share
@@ -68,12 +69,9 @@ def _grid(workload: str, path: Path, parameters: dict[str, Any]) -> Iterator[Tri
 def _measured(folder: Path, trials: Sequence[Trial], repeats: int) -> dict[str, list[float]]:
     """Seconds of the work of every setting, repeat by repeat."""
     ran = studies.run(folder, QUESTION, trials, repeats)
-    return {one.name: [_work(record) for record in ran.records(one.name)] for one in trials}
-
-
-def _work(record: dict[str, Any]) -> float:
-    """As the measure of studies: all phases but the start of the engine and the load."""
-    return sum(float(one["seconds"]) for one in record["phases"] if one["name"] not in SETUP_PHASES)
+    return {
+        one.name: [measures(record)[MEASURE] for record in ran.records(one.name)] for one in trials
+    }
 
 
 def held(workload: str, path: Path, said: dict[str, Any], grid: dict[str, list[float]]) -> Case:

@@ -15,10 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from benches.store_model import rate_of_both
 from cuesta.lab import machines
-from cuesta.model.storage import StorageRates, two_level_read
+from cuesta.lab.study.measures import PHASE, measures
 from cuesta.store import control
 from harness import stores, studies
 from harness.data import Points, points_array, tera_records
@@ -108,7 +110,7 @@ class Measured:
         key = work.name, quarter
         if key not in self.seconds:
             records = self.ran.records(trial_name(work, quarter))
-            self.seconds[key] = [_phase(one, work.phase) for one in records]
+            self.seconds[key] = [measures(one)[f"{PHASE}{work.phase}"] for one in records]
         return self.seconds[key]
 
     def answer(self, work: Work, quarter: int) -> Answer:
@@ -127,21 +129,10 @@ class Measured:
 
     def predicted(self, work: Work, quarter: int) -> list[float]:
         """Seconds by the equation, at least those of the work with all of its input in memory."""
-        rates = [
-            self.bytes(READS) / seconds
-            for seconds in (_middle(self.of(READS, NOTHING)), _middle(self.of(READS, EVERYTHING)))
-        ]
-        below, memory = rates
-        given = StorageRates(
-            network=below,
-            disk_read=below,
-            disk_write=below,
-            memory=memory,
-            data_nodes=1,
-            data_disk_read=below,
-            data_disk_write=below,
+        below, memory = (
+            self.bytes(READS) / median(self.of(READS, one)) for one in (NOTHING, EVERYTHING)
         )
-        reading = self.bytes(work) / two_level_read(given, 1, self.in_memory(work, quarter))
+        reading = self.bytes(work) / rate_of_both(below, memory, self.in_memory(work, quarter))
         if work is READS:
             return [reading for _ in self.of(work, quarter)]
         return [max(reading, computing) for computing in self.of(work, EVERYTHING)]
@@ -160,7 +151,7 @@ def cases(size: Size) -> Iterator[Case]:
             return
         measured = run(size, folder, works)
         for work in works:
-            yield case(work, measured, _where(size))
+            yield case(work, measured, size.pick("a folder", HOW))
 
 
 @contextmanager
@@ -278,16 +269,3 @@ def _equation(work: Work) -> str:
     if work is READS:
         return "equation (7) of the rates with nothing and with all in memory"
     return "the larger of equation (7), rates of reading alone, and its time with all in memory"
-
-
-def _where(size: Size) -> str:
-    return size.pick("a folder", HOW)
-
-
-def _phase(record: Mapping[str, Any], name: str) -> float:
-    """Seconds of a phase."""
-    return sum(float(one["seconds"]) for one in record["phases"] if one["name"] == name)
-
-
-def _middle(seconds: Sequence[float]) -> float:
-    return sorted(seconds)[len(seconds) // 2]
