@@ -45,6 +45,7 @@ BENCHES = (
     "sort",
     "hadoop_sort",
     "assembly",
+    "assembly_scale",
     "store",
     "store_misses",
     "store_working_sets",

@@ -80,6 +80,13 @@ def drawn_reads(folder: Path, bases: int) -> Path:
     return _made(folder / f"reads-{bases}-40x-seed3.fq", "reads", full)
 
 
+def genome_reads(folder: Path, bases: int, depth: int) -> Path:
+    """Mates, one after the other, of a genome with repeats, gzipped, made if they are not there."""
+    request = {"bases": bases, "coverage": float(depth), "length": 100, "errors": 0.005, "seed": 1}
+    full = request | {"repeats": 0.1, "fragment": 400}
+    return _made(folder / f"reads-{bases}-{depth}x-seed1.fq.gz", "reads", full)
+
+
 def images_stack(folder: Path, images: int) -> Path:
     """A stack of grey images with discs, made if it is not there."""
     request = {"images": images, "height": 1024, "width": 1024, "discs": 40, "seed": 1}

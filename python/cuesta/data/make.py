@@ -103,7 +103,7 @@ KINDS = (
     ),
     Kind(
         name="reads",
-        help="Reads of a genome drawn by chance, as FASTQ, in pairs if asked.",
+        help="Reads of a genome drawn by chance, as FASTQ, gzipped for a name in .gz.",
         options=(
             Option(name="bases", type=int, help="Bases of the genome.", required=True),
             Option(name="coverage", type=float, help="Bases of all reads over it.", default=30.0),

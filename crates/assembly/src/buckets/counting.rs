@@ -8,11 +8,11 @@ use cuesta_runtime::parallel;
 use crate::buckets::Buckets;
 use crate::buckets::adjacency::Adjacent;
 use crate::kernel::compact::{Compactor, Grain};
+use crate::kernel::fragments::Fragments;
 use crate::kernel::kmer::{Kmer, with_kmer};
 use crate::kernel::packed::{LEFT_INSIDE, PackedSuperKmer, RIGHT_INSIDE};
 use crate::kernel::repeated::RepeatedKmers;
 use crate::kernel::scan::{COUNTED, REPEATED, ReadCounts, SOLID};
-use crate::kernel::sequences::Fragments;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::super_counts::SuperKmerCounts;
 use crate::kernel::table::KmerTable;
@@ -106,7 +106,7 @@ impl<'b> Counting<'_, '_, 'b> {
         workers.iter().for_each(|worker| tally.add(&worker.tally));
         let mut workers = workers.into_iter().map(|worker| worker.fragments);
         let mut fragments = workers.next().unwrap_or_else(|| Fragments::none(self.budget));
-        workers.try_for_each(|more| fragments.append(more))?;
+        workers.for_each(|more| fragments.append(more));
         Ok(BucketCounts { fragments, spectrum, tally })
     }
 }

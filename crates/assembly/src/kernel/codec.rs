@@ -9,10 +9,10 @@ use super::sequences::FragmentSummary;
 use super::spectrum::Spectrum;
 
 /// Bases of a byte.
-const PACKED: usize = 4;
-const LEFT_OPEN: u8 = 1;
-const RIGHT_OPEN: u8 = 2;
-const CIRCULAR: u8 = 4;
+pub(crate) const PACKED: usize = 4;
+pub(crate) const LEFT_OPEN: u8 = 1;
+pub(crate) const RIGHT_OPEN: u8 = 2;
+pub(crate) const CIRCULAR: u8 = 4;
 /// Stands in the place of a bucket's number before what was counted in the reads.
 const NO_BUCKET: u32 = u32::MAX;
 
@@ -115,9 +115,32 @@ pub fn each_fragment(
 
 pub(crate) fn put_codes(codes: &[Base], bytes: &mut Vec<u8>) {
     bytes.extend((codes.len() as u32).to_le_bytes());
+    put_packed(codes, bytes);
+}
+
+/// Appends bases without their number.
+pub(crate) fn put_packed(codes: &[Base], bytes: &mut Vec<u8>) {
     bytes.extend(
         codes.chunks(PACKED).map(|four| four.iter().rev().fold(0, |byte, &code| byte << 2 | code)),
     );
+}
+
+/// Appends the bases of some bytes, four of each.
+pub(crate) fn unpack(bytes: &[u8], codes: &mut Vec<Base>) {
+    let start = codes.len();
+    codes.resize(start + PACKED * bytes.len(), 0);
+    let (places, _) = codes[start..].as_chunks_mut::<PACKED>();
+    for (place, &byte) in places.iter_mut().zip(bytes) {
+        *place = unpacked(byte);
+    }
+}
+
+/// The bases of a byte.
+#[inline(always)]
+fn unpacked(byte: u8) -> [Base; PACKED] {
+    let bits = u32::from(byte);
+    let bits = (bits | bits << 12) & 0x000F_000F;
+    ((bits | bits << 6) & 0x0303_0303).to_le_bytes()
 }
 
 /// Only counts that there are.
@@ -177,10 +200,13 @@ impl<'b> ByteReader<'b> {
 
     pub(crate) fn codes(&mut self, codes: &mut Vec<Base>) -> Result<()> {
         let count = self.u32()? as usize;
+        self.packed(count, codes)
+    }
+
+    /// So many bases, which are appended to `codes`.
+    pub(crate) fn packed(&mut self, count: usize, codes: &mut Vec<Base>) -> Result<()> {
         let end = codes.len() + count;
-        for &byte in self.bytes(count.div_ceil(PACKED))? {
-            codes.extend((0..PACKED).map(|place| byte >> (2 * place) & 3));
-        }
+        unpack(self.bytes(count.div_ceil(PACKED))?, codes);
         codes.truncate(end);
         Ok(())
     }

@@ -8,11 +8,12 @@
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 
+use crate::kernel::fragments::Fragments;
 use crate::kernel::glue::{End, NOWHERE};
 use crate::kernel::internal;
 use crate::kernel::kmer::{Base, Kmer, complement};
 use crate::kernel::packed::{LEFT_INSIDE, RIGHT_INSIDE};
-use crate::kernel::sequences::{FragmentSummary, Fragments};
+use crate::kernel::sequences::FragmentSummary;
 use crate::kernel::table::{KmerTable, TOGETHER, first_of};
 
 /// Most k-mers of a bucket: the slots of the table of their ends have numbers of 31 bits.

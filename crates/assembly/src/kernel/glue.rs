@@ -5,10 +5,11 @@ use std::hint::black_box;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
+use crate::kernel::fragments::Fragments;
 use crate::kernel::internal;
 use crate::kernel::kmer::{Base, Kmer};
 use crate::kernel::sequences::{
-    Fragments, PathSummary, Paths, Sequences, orient, reverse_complement, rotate,
+    PathSummary, Paths, SequenceSource, orient, reverse_complement, rotate,
 };
 
 /// The left end of sequence `i` is `2 i`, the right end `2 i + 1`.
@@ -63,34 +64,66 @@ pub fn chains(
     Ok(())
 }
 
-/// The bases of a chain whose neighbours share `overlap` bases; of a circle as many as it has
-/// k-mers, then its first k - 1 again. In the one form that either strand gives.
-fn joined<T>(
-    from: &Sequences<'_, T>,
-    chain: &[Link],
-    (overlap, k, circular): (usize, usize, bool),
-    codes: &mut Vec<Base>,
-) {
-    codes.clear();
+/// Bases of a chain, and of one of its sequences.
+#[derive(Default)]
+pub struct ChainCodes {
+    all: Vec<Base>,
+    one: Vec<Base>,
+}
+
+/// A chain, and whether its last sequence is joined to its first.
+type Chain<'l> = (&'l [Link], bool);
+
+/// Fills `codes` with the bases of a chain whose neighbours share `overlap` bases; of a circle as
+/// many as it has k-mers, then its first k - 1 again. In the one form that either strand gives.
+fn joined(
+    from: &impl SequenceSource,
+    (chain, closed): Chain<'_>,
+    (overlap, k): (usize, usize),
+    codes: &mut ChainCodes,
+) -> Result<PathSummary> {
+    let ChainCodes { all, one } = codes;
+    all.clear();
+    let (mut path, mut last_count) =
+        (PathSummary { circular: closed, ..PathSummary::default() }, 0);
+    let mut first_count = 0;
     for links in chain.chunks(TOGETHER) {
         // They come at once then, and not one after the other.
-        black_box(links.iter().fold(0, |all, &(index, _)| all ^ from.codes(index)[0]));
+        black_box(links.iter().fold(0, |bytes, &(index, _)| bytes ^ from.touch(index)));
         for &(index, turned) in links {
-            let piece = from.codes(index);
-            let skip = if codes.is_empty() { 0 } else { overlap };
-            if turned {
-                codes.extend(reverse_complement(piece).skip(skip));
+            one.clear();
+            let piece = from.read(index, one)?;
+            path.count_sum += piece.count_sum;
+            path.merges += piece.merges;
+            let piece = if turned { piece.turned() } else { piece };
+            let skip = if all.is_empty() {
+                first_count = piece.first_count;
+                path.circular |= piece.circular;
+                0
             } else {
-                codes.extend_from_slice(&piece[skip..]);
+                // It is counted in both.
+                path.count_sum -= u64::from(last_count);
+                overlap
+            };
+            last_count = piece.last_count;
+            if turned {
+                all.extend(reverse_complement(one).skip(skip));
+            } else {
+                all.extend_from_slice(&one[skip..]);
             }
         }
     }
-    if circular {
-        codes.truncate(codes.len() - overlap);
-        close(codes, k);
+    if closed {
+        path.count_sum -= u64::from(first_count);
+        all.truncate(all.len() - overlap);
+        close(all, k);
+    } else if path.circular {
+        all.truncate(all.len() + 1 - k);
+        close(all, k);
     } else {
-        orient(codes);
+        orient(all);
     }
+    Ok(path)
 }
 
 /// Turns the bases of a circle into its one form, and repeats its first k - 1.
@@ -132,46 +165,31 @@ pub fn is_first_of_chain(partner: &[End], start: usize, chain: &mut Vec<Link>) -
 /// `Input` when it does not fit in the budget.
 pub fn push_unitig(
     fragments: &Fragments<'_>,
-    (chain, closed): (&[Link], bool),
-    (k, codes): (usize, &mut Vec<Base>),
+    chain: Chain<'_>,
+    (k, codes): (usize, &mut ChainCodes),
     paths: &mut Paths<'_>,
 ) -> Result<()> {
-    let circular = closed || (chain.len() == 1 && fragments.facts(chain[0].0).circular);
-    let overlap = if closed { k } else { k - 1 };
-    if circular && !closed {
-        joined(fragments, chain, (overlap, k, true), codes);
-    } else {
-        joined(fragments, chain, (k, k, circular), codes);
-    }
-    let joints = if closed { chain.len() } else { chain.len() - 1 };
-    let twice: u64 = chain[..joints]
-        .iter()
-        .map(|&(index, turned)| {
-            let piece = fragments.facts(index);
-            u64::from(if turned { piece.first_count } else { piece.last_count })
-        })
-        .sum();
-    let sum: u64 = chain.iter().map(|&(index, _)| fragments.facts(index).count_sum).sum();
-    let merges = chain.iter().map(|&(index, _)| fragments.facts(index).merges).sum();
-    paths.push(PathSummary { count_sum: sum - twice, circular, merges }, |all| {
-        all.extend_from_slice(codes)
-    })
+    let path = joined(fragments, chain, (k, k), codes)?;
+    paths.push(path, |all| all.extend_from_slice(&codes.all))
 }
 
 /// Calls `take` for each open end of a fragment with the k-mer there.
+///
+/// # Errors
+/// A defect, where the fragment has no k-mer.
 pub fn open_ends<K: Kmer>(
     (fragments, index): (&Fragments<'_>, usize),
-    k: usize,
+    (k, codes): (usize, &mut Vec<Base>),
     mut take: impl FnMut(K, End),
-) {
-    let (piece, codes) = (fragments.facts(index), fragments.codes(index));
+) -> Result<()> {
+    let piece = fragments.ends(index, k, codes)?;
     if piece.left_open {
         take(K::of(codes, k).canonical(k), 2 * index as End);
     }
     if piece.right_open {
-        let last = &codes[codes.len() - k..];
-        take(K::of(last, k).canonical(k), 2 * index as End + 1);
+        take(K::of(&codes[codes.len() - k..], k).canonical(k), 2 * index as End + 1);
     }
+    Ok(())
 }
 
 /// Calls `take` for each two ends that are open at the same k-mer; sorts them.
@@ -200,24 +218,18 @@ pub fn merge<'a>(
     (k, budget): (usize, &'a Budget),
 ) -> Result<Paths<'a>> {
     let mut merged = Paths::new(budget, "the contigs");
-    let mut codes = Vec::new();
+    let mut codes = ChainCodes::default();
     chains(
         partner,
         |index| alive[index],
-        |chain, closed| {
-            let alone = chain.len() == 1 && !closed;
-            let circular = closed || paths.facts(chain[0].0).circular;
-            if alone {
-                codes.clear();
-                codes.extend_from_slice(paths.codes(chain[0].0));
-            } else {
-                joined(paths, chain, (k - 1, k, closed), &mut codes);
+        |chain, closed| match *chain {
+            [(alone, _)] if !closed => merged.push(*paths.facts(alone), |all| {
+                all.extend_from_slice(paths.codes(alone));
+            }),
+            _ => {
+                let path = joined(paths, (chain, closed), (k - 1, k), &mut codes)?;
+                merged.push(path, |all| all.extend_from_slice(&codes.all))
             }
-            let count_sum = chain.iter().map(|&(index, _)| paths.facts(index).count_sum).sum();
-            let merges = chain.iter().map(|&(index, _)| paths.facts(index).merges).sum();
-            merged.push(PathSummary { count_sum, circular, merges }, |all| {
-                all.extend_from_slice(&codes)
-            })
         },
     )?;
     Ok(merged)

@@ -5,6 +5,7 @@ pub mod codec;
 pub mod compact;
 pub mod contig_text;
 pub mod depth;
+pub mod fragments;
 pub mod glue;
 pub mod kmer;
 pub mod libraries;

@@ -1,5 +1,7 @@
 //! Many sequences of bases one after the other, and what is known of each.
 
+use std::ops::Range;
+
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 
@@ -37,6 +39,12 @@ impl<'a> Meter<'a> {
         }
         self.left_bytes -= size_bytes;
         Ok(())
+    }
+
+    /// Goes on with what another one took, too.
+    pub fn absorb(&mut self, other: Self) {
+        self.leases.extend(other.leases);
+        self.left_bytes += other.left_bytes;
     }
 }
 
@@ -123,7 +131,7 @@ impl<'a, T> Sequences<'a, T> {
 }
 
 /// What is known of a fragment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FragmentSummary {
     /// The counts of its k-mers, added up.
     pub count_sum: u64,
@@ -160,14 +168,22 @@ impl FragmentSummary {
     }
 }
 
-/// Fragments of unitigs.
-pub type Fragments<'a> = Sequences<'a, FragmentSummary>;
+/// What is joined, or becomes vertices: fragments, or paths.
+pub trait SequenceSource {
+    /// The numbers of all.
+    fn range(&self) -> Range<usize>;
 
-impl<'a> Fragments<'a> {
-    /// None yet.
-    pub fn none(budget: &'a Budget) -> Self {
-        Self::new(budget, "the fragments of unitigs")
-    }
+    /// Bases of all.
+    fn bases(&self) -> usize;
+
+    /// A byte of one, so that it comes from memory.
+    fn touch(&self, index: usize) -> u8;
+
+    /// What is known of one, whose bases are appended to `codes`.
+    ///
+    /// # Errors
+    /// `Defect` where it is damaged.
+    fn read(&self, index: usize, codes: &mut Vec<Base>) -> Result<FragmentSummary>;
 }
 
 /// What is known of a unitig or contig.
@@ -201,6 +217,25 @@ impl<'a> Paths<'a> {
             sorted.push(self.facts[index], |all| all.extend_from_slice(codes))?;
         }
         Ok(sorted)
+    }
+}
+
+impl SequenceSource for Paths<'_> {
+    fn range(&self) -> Range<usize> {
+        0..self.len()
+    }
+
+    fn bases(&self) -> usize {
+        self.codes.len()
+    }
+
+    fn touch(&self, index: usize) -> u8 {
+        self.codes(index)[0]
+    }
+
+    fn read(&self, index: usize, codes: &mut Vec<Base>) -> Result<FragmentSummary> {
+        codes.extend_from_slice(self.codes(index));
+        Ok(FragmentSummary::of(self.facts(index)))
     }
 }
 

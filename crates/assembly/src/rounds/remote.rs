@@ -17,9 +17,10 @@ use super::vertices::forget;
 use super::{Asked, Own, Step, Then, Vertices};
 use crate::kernel::anchors::Anchors;
 use crate::kernel::codec;
+use crate::kernel::fragments::Fragments;
 use crate::kernel::internal;
 use crate::kernel::placements::Placements;
-use crate::kernel::sequences::{FragmentSummary, Fragments, Paths};
+use crate::kernel::sequences::Paths;
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Aggregates, Control};
@@ -89,9 +90,12 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
             let asked = (&ask, to, Then::Compact(step));
             self.divide("partition and compact", asked, tasks, response)?
         };
-        let _lease = self.lease(&found)?;
+        let lease = |part| self.lease(std::slice::from_ref(part));
+        let leases = found.iter().map(lease).collect::<Result<Vec<_>>>()?;
         let mut all = wire::nothing(self.context.budget);
-        found.iter().try_for_each(|part| wire::add_found(part, &mut all))?;
+        for (part, _lease) in found.into_iter().zip(leases) {
+            wire::add_found(&part, &mut all)?;
+        }
         if let Some(program) = ask.program {
             let mut control = Control::new(ask.k, program);
             all.fragments = self.program(&mut control, (parts, kept(parts)?), response)?;
@@ -121,7 +125,7 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
         let parts = self.parts(usize::MAX)?;
-        let vertices = spread(&paths, parts, FragmentSummary::of);
+        let vertices = spread(&paths, parts)?;
         drop(paths);
         let _lease = self.lease(&vertices)?;
         let own = |bytes| values::to_bytes(&Own::Vertices(bytes));
@@ -321,11 +325,7 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         forget(&mut state, place.step - 1, parts)?;
         let _lease = self.lease(&found)?;
         let mut left = Fragments::none(self.context.budget);
-        for bytes in &found {
-            codec::each_fragment(bytes, |piece, codes| {
-                left.push(piece, |all| all.extend_from_slice(codes))
-            })?;
-        }
+        found.iter().try_for_each(|bytes| left.append_bytes(bytes))?;
         Ok(left)
     }
 

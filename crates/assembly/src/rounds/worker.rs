@@ -16,8 +16,8 @@ use super::place;
 use super::vertices::PartStore;
 use super::{Asked, Own, Step, Then, Vertices};
 use crate::kernel::codec;
+use crate::kernel::fragments::Fragments;
 use crate::kernel::internal;
-use crate::kernel::sequences::Fragments;
 
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Aggregates, SuperstepOrder};
@@ -65,7 +65,7 @@ impl Work {
         if ask.program.is_none() {
             return Ok(wire::found_bytes(&found));
         }
-        let vertices = spread(&found.fragments, parts, |piece| *piece);
+        let vertices = spread(&found.fragments, parts)?;
         self.kept.keep(step, number, (None, &vertices))?;
         Ok(wire::facts_bytes(&found))
     }
@@ -97,11 +97,7 @@ impl Work {
         let budget = Budget::new(self.request.memory_bytes);
         let mut left = Fragments::none(&budget);
         self.kept.vertices(place, part)?.finish(&mut left)?;
-        let mut bytes = Vec::new();
-        for index in 0..left.len() {
-            codec::put_fragment(left.facts(index), left.codes(index), &mut bytes);
-        }
-        Ok(bytes)
+        Ok(left.blocks().collect::<Vec<_>>().concat())
     }
 }
 

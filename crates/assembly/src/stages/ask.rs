@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::stage::StageCheckpoint;
 use crate::kernel::compact::Grain;
+use crate::kernel::fragments::Fragments;
 use crate::kernel::placements::Placements;
 use crate::kernel::scan::ReadCounts;
-use crate::kernel::sequences::{Fragments, Paths};
+use crate::kernel::sequences::Paths;
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Control, Program, Traffics};

@@ -7,10 +7,11 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_runtime::parallel::{self, lock};
 
-use crate::kernel::glue::{self, End, Link, NOWHERE};
+use crate::kernel::fragments::Fragments;
+use crate::kernel::glue::{self, ChainCodes, End, Link, NOWHERE};
 use crate::kernel::internal;
 use crate::kernel::kmer::{Base, Kmer};
-use crate::kernel::sequences::{Fragments, Paths};
+use crate::kernel::sequences::Paths;
 
 /// Tasks that fragments are divided into, about, and the least and most fragments of each.
 const TASKS: usize = 256;
@@ -19,6 +20,8 @@ const TASK_FRAGMENTS_MAX: usize = 4096;
 const PURPOSE: &str = "the unitigs";
 /// Parts of the open ends, each sorted by one thread.
 const PARTS: usize = 64;
+/// The part of the free memory that ends are sorted in; those of all parts, where they fit there.
+const SORTED: u64 = 4;
 
 /// Joins fragments into unitigs: two that are open at the same k-mer share it.
 ///
@@ -32,16 +35,19 @@ pub fn unitigs<'a, K: Kmer>(
     k: usize,
     (budget, threads): (&'a Budget, usize),
 ) -> Result<Paths<'a>> {
-    let ends_bytes = 2 * size_of::<End>() + size_of::<(K, End)>();
-    let _lease = budget.take(
-        (fragments.len() * (ends_bytes + size_of::<AtomicBool>())) as u64,
-        "joining the fragments of unitigs",
-    )?;
-    let partner = partners::<K>(fragments, k, threads)?;
+    let each_bytes = 2 * size_of::<End>() + size_of::<AtomicBool>();
+    let purpose = "joining the fragments of unitigs";
+    let _lease = budget.take((fragments.len() * each_bytes) as u64, purpose)?;
+    let ends_bytes = (2 * fragments.len() * size_of::<(K, End)>()) as u64;
+    let passes = ends_bytes.div_ceil((budget.free_bytes() / SORTED).max(1)).clamp(1, PARTS as u64);
+    let partner = {
+        let _lease = budget.take(ends_bytes / passes, purpose)?;
+        partners::<K>(fragments, (k, passes as usize), threads)?
+    };
     let seen: Vec<AtomicBool> = (0..fragments.len()).map(|_| AtomicBool::new(false)).collect();
     let tasks = fragments.len().div_ceil(task_fragments(fragments));
     let parts: Vec<Mutex<Option<Paths<'a>>>> = (0..tasks).map(|_| Mutex::default()).collect();
-    let work = |(chain, codes): &mut (Vec<Link>, Vec<Base>), task: usize| {
+    let work = |(chain, codes): &mut (Vec<Link>, ChainCodes), task: usize| {
         let mut paths = Paths::part(budget, PURPOSE, tasks);
         for start in fragments_of(task, fragments) {
             // Most chains are met from their first end before.
@@ -61,7 +67,7 @@ pub fn unitigs<'a, K: Kmer>(
     }
     // What is left are circles.
     let is_left = |index: usize| !seen[index].load(Ordering::Relaxed);
-    let mut codes = Vec::new();
+    let mut codes = ChainCodes::default();
     glue::chains(&partner, is_left, |chain, closed| {
         glue::push_unitig(fragments, (chain, closed), (k, &mut codes), &mut paths)
     })?;
@@ -77,25 +83,17 @@ fn task_fragments(fragments: &Fragments<'_>) -> usize {
     (fragments.len() / TASKS).clamp(TASK_FRAGMENTS_MIN, TASK_FRAGMENTS_MAX)
 }
 
-/// Finds for each open end the one that is open at the same k-mer.
-fn partners<K: Kmer>(fragments: &Fragments<'_>, k: usize, threads: usize) -> Result<Vec<End>> {
+/// Finds for each open end the one that is open at the same k-mer, all in so many passes.
+fn partners<K: Kmer>(
+    fragments: &Fragments<'_>,
+    (k, passes): (usize, usize),
+    threads: usize,
+) -> Result<Vec<End>> {
     if fragments.len() > glue::SEQUENCES_MAX {
         return Err(internal("more fragments than can be numbered"));
     }
     // All ends that are open at one k-mer are in one part.
     let parts: Vec<Mutex<Vec<(K, End)>>> = (0..PARTS).map(|_| Mutex::default()).collect();
-    let dividing = |found: &mut Vec<Vec<(K, End)>>, task: usize| {
-        found.resize_with(PARTS, Vec::new);
-        for index in fragments_of(task, fragments) {
-            glue::open_ends((fragments, index), k, |kmer: K, end| {
-                found[(kmer.mixed() >> 40) as usize % PARTS].push((kmer, end));
-            });
-        }
-        found.iter_mut().zip(&parts).for_each(|(found, part)| lock(part).append(found));
-        Ok(())
-    };
-    let tasks = fragments.len().div_ceil(task_fragments(fragments));
-    parallel::run(threads, tasks, Vec::new, dividing, |_| {})?;
     let ends = 0..2 * fragments.len();
     let partner: Vec<AtomicU32> = ends.map(|_| AtomicU32::new(NOWHERE)).collect();
     let pairing = |_: &mut (), part: usize| {
@@ -105,7 +103,24 @@ fn partners<K: Kmer>(fragments: &Fragments<'_>, k: usize, threads: usize) -> Res
             partner[two as usize].store(one, Ordering::Relaxed);
         })
     };
-    parallel::run(threads, PARTS, || (), pairing, |_| {})?;
+    let tasks = fragments.len().div_ceil(task_fragments(fragments));
+    for pass in 0..passes {
+        let dividing = |(found, codes): &mut (Vec<Vec<(K, End)>>, Vec<Base>), task: usize| {
+            found.resize_with(PARTS, Vec::new);
+            for index in fragments_of(task, fragments) {
+                glue::open_ends((fragments, index), (k, codes), |kmer: K, end| {
+                    let part = (kmer.mixed() >> 40) as usize % PARTS;
+                    if part % passes == pass {
+                        found[part].push((kmer, end));
+                    }
+                })?;
+            }
+            found.iter_mut().zip(&parts).for_each(|(found, part)| lock(part).append(found));
+            Ok(())
+        };
+        parallel::run(threads, tasks, Default::default, dividing, |_| {})?;
+        parallel::run(threads, PARTS, || (), pairing, |_| {})?;
+    }
     Ok(partner.into_iter().map(AtomicU32::into_inner).collect())
 }
 
@@ -185,6 +200,10 @@ mod tests {
                     assert_eq!(facts.count_sum as usize, codes.len() + 1 - K);
                 }
                 assert!(before.replace(found.clone()).is_none_or(|before| before == found));
+            }
+            for passes in [2, 5, PARTS] {
+                let partner = |passes| partners::<u64>(&fragments, (K, passes), 2).unwrap();
+                assert_eq!(partner(passes), partner(1));
             }
             let mut found: Vec<_> = before.unwrap().into_iter().map(|(codes, _)| codes).collect();
             found.sort();

@@ -11,11 +11,12 @@ use super::programs;
 use crate::buckets::counting::{BucketCounts, Counting};
 use crate::buckets::cut::cut;
 use crate::buckets::{BucketWriter, Buckets};
+use crate::kernel::fragments::Fragments;
 use crate::kernel::placements::Placements;
 use crate::kernel::read_layer::ReadLayer;
 use crate::kernel::repeated::RepeatedKmers;
 use crate::kernel::scan::{ReadCounts, ReadCutter, Scanner};
-use crate::kernel::sequences::{FragmentSummary, Fragments, Paths, Sequences};
+use crate::kernel::sequences::{Paths, SequenceSource};
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::supersteps::control::Control;
 use crate::pairs::{SolidSequences, place};
@@ -76,8 +77,7 @@ impl<'c> Workers<'c> for Local<'c> {
             WorkerResults { fragments, spectrum, min_count, bucket_bytes, tally, traffic: None };
         if let Some(program) = ask.program {
             let mut control = Control::new(ask.k, program);
-            let vertices = (found.fragments, |piece: &FragmentSummary| *piece);
-            found.fragments = self.program(&mut control, vertices, response)?;
+            found.fragments = self.program(&mut control, found.fragments, response)?;
             found.traffic = Some(control.traffic);
         }
         Ok(found)
@@ -98,7 +98,7 @@ impl<'c> Workers<'c> for Local<'c> {
         paths: Paths<'c>,
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
-        self.program(control, (paths, FragmentSummary::of), response)
+        self.program(control, paths, response)
     }
 }
 
@@ -120,10 +120,10 @@ impl<'c> Local<'c> {
         Some(self.repeated.get_or_init(|| filter))
     }
 
-    fn program<T>(
+    fn program(
         &self,
         control: &mut Control,
-        vertices: (Sequences<'c, T>, impl Fn(&T) -> FragmentSummary),
+        vertices: impl SequenceSource,
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
         timed(response, "supersteps", || {

@@ -6,7 +6,8 @@ use cuesta_core::Result;
 use cuesta_core::job::Context;
 use cuesta_runtime::parallel;
 
-use crate::kernel::sequences::{FragmentSummary, Fragments, Sequences};
+use crate::kernel::fragments::Fragments;
+use crate::kernel::sequences::SequenceSource;
 use crate::kernel::supersteps::control::{Aggregates, Control, SuperstepOrder};
 use crate::kernel::supersteps::messages::Outbox;
 use crate::kernel::supersteps::part::{VERTEX_BYTES, VertexPart, spread};
@@ -16,15 +17,15 @@ use crate::kernel::supersteps::part::{VERTEX_BYTES, VertexPart, spread};
 ///
 /// # Errors
 /// `Input` when the vertices do not fit in the budget; `Cancelled`.
-pub fn all<'c, T>(
+pub fn all<'c>(
     context: &Context<'c>,
     control: &mut Control,
-    (vertices, piece): (Sequences<'c, T>, impl Fn(&T) -> FragmentSummary),
+    vertices: impl SequenceSource,
 ) -> Result<Fragments<'c>> {
     let (threads, budget) = (context.request.threads, context.budget);
-    let size_bytes = vertices.bases() + vertices.len() * VERTEX_BYTES;
+    let size_bytes = vertices.bases() + vertices.range().len() * VERTEX_BYTES;
     let lease = budget.take(size_bytes as u64, "the vertices of all supersteps")?;
-    let given = spread(&vertices, threads, piece);
+    let given = spread(&vertices, threads)?;
     drop(vertices);
     let begin =
         |given: &Vec<u8>| Ok(Mutex::new((VertexPart::begin(control.k, threads, &[given])?, None)));

@@ -4,13 +4,11 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
 use super::ask::WorkerResults;
-use crate::kernel::codec::{
-    ByteReader, each_fragment, put_codes, put_fragment, put_spectrum, tally_bytes,
-};
+use crate::kernel::codec::{ByteReader, put_codes, put_spectrum, tally_bytes};
+use crate::kernel::fragments::Fragments;
 use crate::kernel::internal;
 use crate::kernel::kmer::Base;
 use crate::kernel::scan::ReadCounts;
-use crate::kernel::sequences::Fragments;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::Traffic;
 use crate::pairs::{SolidFacts, SolidSequences};
@@ -56,9 +54,7 @@ pub fn each_solid(bytes: &[u8], mut take: impl FnMut(SolidFacts, &[Base])) -> Re
 /// What was found.
 pub fn found_bytes(found: &WorkerResults<'_>) -> Vec<u8> {
     let mut bytes = facts_bytes(found);
-    for index in 0..found.fragments.len() {
-        put_fragment(found.fragments.facts(index), found.fragments.codes(index), &mut bytes);
-    }
+    found.fragments.blocks().for_each(|block| bytes.extend_from_slice(block));
     bytes
 }
 
@@ -114,15 +110,13 @@ pub fn add_found(bytes: &[u8], found: &mut WorkerResults<'_>) -> Result<()> {
         found.traffic.get_or_insert_default().insert(name, traffic);
     }
     reader.spectrum(&mut found.spectrum)?;
-    each_fragment(reader.0, |piece, codes| {
-        found.fragments.push(piece, |all| all.extend_from_slice(codes))
-    })
+    found.fragments.append_bytes(reader.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::sequences::FragmentSummary;
+    use crate::kernel::sequences::{FragmentSummary, SequenceSource};
     use proptest::prelude::*;
 
     proptest! {
@@ -158,7 +152,9 @@ mod tests {
             prop_assert_eq!(found_bytes(&again), bytes.clone());
             prop_assert_eq!(again.spectrum.kmers(), found.spectrum.kmers());
             for (index, (codes, ..)) in pieces.iter().enumerate() {
-                prop_assert_eq!(again.fragments.codes(index), &codes[..]);
+                let mut found = Vec::new();
+                again.fragments.read(index, &mut found).unwrap();
+                prop_assert_eq!(&found, codes);
             }
             for cut in 0..bytes.len().min(60) {
                 let _ = add_found(&bytes[..cut], &mut nothing(&budget));

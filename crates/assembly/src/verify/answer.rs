@@ -152,8 +152,8 @@ pub fn graph(
     };
     files.gfa.put(gfa_head(lines.is_some()))?;
     for (index, path) in paths.all.iter().enumerate() {
-        let depth = depth.of(path.count_sum, path.kmers as usize);
-        let facts = (path.count_sum, path.is_circle);
+        let depth = depth.of(path.count_sum, path.kmers() as usize);
+        let facts = (path.count_sum, path.is_circle());
         files.put(index + 1, &paths.spelled(index), (depth, facts), all)?;
     }
     for (name, one) in (paths.all.len() + 1..).zip(&short.all) {
@@ -229,14 +229,14 @@ pub fn contigs_before(
     let mut row = Vec::new();
     for (index, one) in paths.all.iter().enumerate() {
         let mut codes = paths.spelled(index);
-        let kmers = one.kmers as usize;
-        if one.is_circle && kmers >= next {
+        let kmers = one.kmers() as usize;
+        if one.is_circle() && kmers >= next {
             // A circle goes on over its end, so that it has as many k-mers of the next size.
             codes.truncate(kmers + k - 1);
             (codes.len()..kmers + next - 1).for_each(|place| codes.push(codes[place % kmers]));
         }
         row.clear();
-        let weight = weight(one.count_sum, one.kmers);
+        let weight = weight(one.count_sum, one.kmers());
         row.extend_from_slice(format!(">{index} weight={weight}\n").as_bytes());
         put_letters(&codes, &mut row);
         row.push(b'\n');

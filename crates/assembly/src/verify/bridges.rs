@@ -35,7 +35,7 @@ pub fn spelled<'a>(paths: &Paths<'_, '_>, budget: &'a Budget) -> Result<sequence
     for (index, path) in paths.all.iter().enumerate() {
         let facts = sequences::PathSummary {
             count_sum: path.count_sum,
-            circular: path.is_circle,
+            circular: path.is_circle(),
             ..Default::default()
         };
         all.push(facts, |codes| codes.extend(paths.spelled(index)))?;

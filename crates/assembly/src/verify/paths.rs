@@ -28,15 +28,28 @@ pub struct JoinedPath {
     ends: [End; 2],
     /// The counts of its k-mers, added up.
     pub count_sum: u64,
-    /// Its k-mers.
-    pub kmers: u64,
-    /// Whether its last k-mer is followed by its first.
-    pub is_circle: bool,
+    /// Twice the number of its k-mers, and 1 more for a circle: there may be as many paths as a
+    /// genome has errors, and eight bytes of each count.
+    kmers: u64,
 }
 
 impl JoinedPath {
+    fn new(ends: [End; 2], (count_sum, kmers): (u64, u64), is_circle: bool) -> Self {
+        Self { ends, count_sum, kmers: kmers << 1 | u64::from(is_circle) }
+    }
+
+    /// Its k-mers.
+    pub fn kmers(&self) -> u64 {
+        self.kmers >> 1
+    }
+
+    /// Whether its last k-mer is followed by its first.
+    pub fn is_circle(&self) -> bool {
+        self.kmers & 1 == 1
+    }
+
     fn coverage(&self) -> f64 {
-        self.count_sum as f64 / self.kmers as f64
+        self.count_sum as f64 / self.kmers() as f64
     }
 }
 
@@ -68,11 +81,10 @@ impl<'p, 'a> Paths<'p, 'a> {
         let count = text.len();
         let each = 2 * size_of::<JoinedPath>() + 4 * size_of::<End>();
         let _lease = budget.take((count * each) as u64, "the paths of the graph")?;
-        let path = |unitig: usize| JoinedPath {
-            ends: [2 * unitig as End, 2 * unitig as End + 1],
-            count_sum: sums[unitig],
-            kmers: text.kmers(unitig, k) as u64,
-            is_circle: text.claim(unitig).is_marked,
+        let path = |unitig: usize| {
+            let ends = [2 * unitig as End, 2 * unitig as End + 1];
+            let counts = (sums[unitig], text.kmers(unitig, k) as u64);
+            JoinedPath::new(ends, counts, text.claim(unitig).is_marked)
         };
         let all = (0..count).map(path).collect();
         let path_of = (0..2 * count as End).map(|end| end / 2).collect();
@@ -102,7 +114,7 @@ impl<'p, 'a> Paths<'p, 'a> {
     }
 
     fn take_out(&mut self, is_error: impl Fn(&Self, usize) -> bool) -> u64 {
-        let candidates = (0..self.all.len()).filter(|&path| !self.all[path].is_circle);
+        let candidates = (0..self.all.len()).filter(|&path| !self.all[path].is_circle());
         let errors: Vec<usize> = candidates.filter(|&path| is_error(self, path)).collect();
         for end in errors.iter().flat_map(|&path| self.all[path].ends) {
             self.path_of[end as usize] = NOWHERE;
@@ -117,7 +129,7 @@ impl<'p, 'a> Paths<'p, 'a> {
     fn join(&mut self) {
         let is_left = |&path: &usize| self.path_of[self.all[path].ends[0] as usize] != NOWHERE;
         let left: Vec<usize> = (0..self.all.len()).filter(is_left).collect();
-        for &path in left.iter().filter(|&&path| !self.all[path].is_circle) {
+        for &path in left.iter().filter(|&&path| !self.all[path].is_circle()) {
             for end in self.all[path].ends {
                 let next = self.only_after(end).filter(|&next| self.only_after(next) == Some(end));
                 self.joined[end as usize] = next.filter(|&next| next != end).unwrap_or(NOWHERE);
@@ -144,20 +156,19 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     /// The path that begins where `start` is entered, by the joints that there are.
     fn walk(&self, start: End, is_circle: bool, is_done: &mut [bool]) -> JoinedPath {
-        let mut whole = JoinedPath { ends: [start; 2], count_sum: 0, kmers: 0, is_circle };
+        let (mut ends, mut counts, mut is_circle) = ([start; 2], (0, 0), is_circle);
         let mut entered = start;
         loop {
             let index = self.path_of[entered as usize] as usize;
             let path = &self.all[index];
             is_done[index] = true;
-            whole.count_sum += path.count_sum;
-            whole.kmers += path.kmers;
-            whole.is_circle |= path.is_circle;
+            counts = (counts.0 + path.count_sum, counts.1 + path.kmers());
+            is_circle |= path.is_circle();
             let side = usize::from(path.ends[0] == entered);
-            whole.ends[1] = path.ends[side];
-            entered = self.joined[whole.ends[1] as usize];
+            ends[1] = path.ends[side];
+            entered = self.joined[ends[1] as usize];
             if entered == NOWHERE || entered == start {
-                return whole;
+                return JoinedPath::new(ends, counts, is_circle);
             }
         }
     }
@@ -174,12 +185,12 @@ impl<'p, 'a> Paths<'p, 'a> {
     }
 
     fn length(&self, path: &JoinedPath) -> u64 {
-        path.kmers + self.k as u64 - 1
+        path.kmers() + self.k as u64 - 1
     }
 
     fn mean_coverage(&self) -> f64 {
         let sum: u64 = self.all.iter().map(|path| path.count_sum).sum();
-        let kmers: u64 = self.all.iter().map(|path| path.kmers).sum();
+        let kmers: u64 = self.all.iter().map(|path| path.kmers()).sum();
         sum as f64 / kmers.max(1) as f64
     }
 
@@ -198,7 +209,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         let (left, right) = (&self.all[one], &self.all[two]);
         let known = left.coverage().total_cmp(&right.coverage());
         known
-            .then(left.kmers.cmp(&right.kmers))
+            .then(left.kmers().cmp(&right.kmers()))
             .then_with(|| self.spelled(two).cmp(&self.spelled(one)))
             .is_gt()
     }
@@ -262,14 +273,14 @@ impl<'p, 'a> Paths<'p, 'a> {
     /// the order of their bases.
     fn sort(&mut self) {
         let mut all = std::mem::take(&mut self.all);
-        for path in all.iter_mut().filter(|path| !path.is_circle) {
+        for path in all.iter_mut().filter(|path| !path.is_circle()) {
             let codes = self.spelled_from(path.ends[0]);
             if turned(&codes).lt(codes.iter().copied()) {
                 path.ends.reverse();
             }
         }
-        all.sort_by_key(|path| Reverse(path.kmers));
-        for same in all.chunk_by_mut(|one, two| one.kmers == two.kmers) {
+        all.sort_by_key(|path| Reverse(path.kmers()));
+        for same in all.chunk_by_mut(|one, two| one.kmers() == two.kmers()) {
             if same.len() > 1 {
                 same.sort_by_cached_key(|path| self.form(path));
             }
@@ -288,7 +299,7 @@ impl<'p, 'a> Paths<'p, 'a> {
             for (side, end) in [0, 1].into_iter().zip(self.all[path].ends) {
                 let left = 2 * path as End + side;
                 entered.clear();
-                if self.all[path].is_circle {
+                if self.all[path].is_circle() {
                     entered.push(opposite(left));
                 } else {
                     entered.extend(self.after(end).map(|next| {
@@ -313,8 +324,8 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     fn form(&self, path: &JoinedPath) -> Vec<Base> {
         let mut codes = self.spelled_from(path.ends[0]);
-        if path.is_circle {
-            let bases = path.kmers as usize;
+        if path.is_circle() {
+            let bases = path.kmers() as usize;
             codes.truncate(bases);
             rotate(&mut codes);
             (0..self.k - 1).for_each(|place| codes.push(codes[place % bases]));

@@ -38,7 +38,8 @@ pub struct Text<'a> {
     starts: Vec<usize>,
     /// A bit for each place: whether a sequence starts there. A bit more for the end.
     start_bits: Vec<u64>,
-    claims: Vec<Claim>,
+    /// Twice the count of each claim, and 1 more where it is marked.
+    claims: Vec<u64>,
     _lease: Lease<'a>,
     _meter: Meter<'a>,
 }
@@ -80,9 +81,9 @@ impl<'a> Text<'a> {
             let found = found.and_then(|name| claim(name.trim_end_matches('\n')));
             let line = 2 * text.claims.len() + 1;
             let found = found.ok_or_else(|| bad(path, line, "is no name of a sequence"))?;
-            text._meter.take(2 * (size_of::<usize>() + size_of::<Claim>()) as u64)?;
+            text._meter.take(2 * (size_of::<usize>() + size_of::<u64>()) as u64)?;
             text.starts.push(end);
-            text.claims.push(found);
+            text.claims.push(found.count << 1 | u64::from(found.is_marked));
             let start = end;
             loop {
                 let bytes = reader.fill_buf().map_err(failed)?;
@@ -194,7 +195,8 @@ impl<'a> Text<'a> {
 
     /// What the name of a sequence tells.
     pub fn claim(&self, index: usize) -> Claim {
-        self.claims[index]
+        let claim = self.claims[index];
+        Claim { count: claim >> 1, is_marked: claim & 1 == 1 }
     }
 
     /// The first place after `place` where a sequence starts or the last one ends, or `most` if

@@ -1,11 +1,14 @@
 //! Synthetic reads of a synthetic genome, as FASTQ: what a sequencing machine with a known error
 //! rate makes of chance, with repeats if asked.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde::Deserialize;
 
 use cuesta_runtime::ordered::OrderedFile;
@@ -33,7 +36,8 @@ const LETTERS: &[u8; 4] = b"ACGT";
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// The FASTQ file to write.
+    /// The FASTQ file to write; gzipped where its name ends in `.gz`, a member for each
+    /// [`TASK_READS`], so that any of them can be unpacked alone.
     pub output: PathBuf,
     /// Bases of the genome, which is one linear sequence.
     pub bases: u64,
@@ -219,16 +223,28 @@ pub fn write(params: &Params, progress: &Progress) -> Result<(u64, u64)> {
         write_genome(&genome, reference)?;
     }
     let out = OrderedFile::create(&params.output)?;
-    let work = |bytes: &mut Vec<u8>, task: usize| {
+    let is_gzipped = params.output.extension().is_some_and(|extension| extension == "gz");
+    let work = |(bytes, member): &mut (Vec<u8>, Vec<u8>), task: usize| {
         let first = task as u64 * TASK_READS;
         let last = fragments.min(first + TASK_READS);
         (first..last).for_each(|number| genome.append(number, bytes));
-        out.finish_task(task, bytes)?;
+        if is_gzipped {
+            gzip(bytes, member).map_err(|cause| Error::defect("data make reads", cause))?;
+            bytes.clear();
+        }
+        out.finish_task(task, if is_gzipped { member } else { bytes })?;
         progress.advance((last - first) * params.mates())
     };
     let tasks = fragments.div_ceil(TASK_READS) as usize;
-    parallel::run(params.threads, tasks, Vec::new, work, |task| out.fail(task))?;
+    parallel::run(params.threads, tasks, Default::default, work, |task| out.fail(task))?;
     Ok((reads, out.close()?))
+}
+
+/// Appends some bytes as a member of a gzipped file.
+fn gzip(bytes: &[u8], member: &mut Vec<u8>) -> io::Result<()> {
+    let mut encoder = GzEncoder::new(member, Compression::fast());
+    encoder.write_all(bytes)?;
+    encoder.finish().map(drop)
 }
 
 /// Writes the genome as FASTA.
@@ -256,6 +272,8 @@ fn write_genome(genome: &Genome<'_>, path: &std::path::Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::read::{GzDecoder, MultiGzDecoder};
+    use std::io::Read;
 
     fn made(options: &str, threads: usize) -> (Params, Vec<u8>, String) {
         let folder = tempfile::tempdir().unwrap();
@@ -288,6 +306,26 @@ mod tests {
         assert_eq!(genome.len(), 30_000);
         assert!(one == three);
         assert!(one != made(&options.replace("\"seed\": 1", "\"seed\": 2"), 1).1);
+    }
+
+    #[test]
+    fn gzipped_reads_are_the_same_in_many_members_for_any_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, threads: usize| {
+            let output = folder.path().join(name);
+            let text = format!(r#"{{"output": {output:?}, "bases": 50000, "threads": {threads}}}"#);
+            let params: Params = serde_json::from_str(&text).unwrap();
+            super::write(&params, &Progress::default()).unwrap();
+            std::fs::read(&output).unwrap()
+        };
+        let (plain, one, three) = (write("x.fq", 1), write("x.fq.gz", 1), write("y.fq.gz", 3));
+        assert!(one == three);
+        let mut found = Vec::new();
+        MultiGzDecoder::new(&one[..]).read_to_end(&mut found).unwrap();
+        assert!(found == plain);
+        let mut first = Vec::new();
+        GzDecoder::new(&one[..]).read_to_end(&mut first).unwrap();
+        assert_eq!(first.iter().filter(|&&byte| byte == b'\n').count() as u64, 4 * TASK_READS);
     }
 
     #[test]

@@ -16,9 +16,10 @@ use super::messages::{
 };
 use super::ranking::Rank;
 use crate::kernel::codec::{self, ByteReader};
+use crate::kernel::fragments::Fragments;
 use crate::kernel::internal;
 use crate::kernel::kmer::{Base, Mixer};
-use crate::kernel::sequences::{FragmentSummary, Fragments, Sequences, reverse_complement};
+use crate::kernel::sequences::{FragmentSummary, SequenceSource, reverse_complement};
 
 /// Bytes of a vertex and of the messages about it, besides its bases.
 pub const VERTEX_BYTES: usize = 768;
@@ -45,19 +46,20 @@ pub(super) struct Grown {
 }
 
 /// The vertices for each part.
-pub fn spread<T>(
-    sequences: &Sequences<'_, T>,
-    parts: usize,
-    piece: impl Fn(&T) -> FragmentSummary,
-) -> Vec<Vec<u8>> {
+///
+/// # Errors
+/// `Defect` where one is damaged.
+pub fn spread(pieces: &impl SequenceSource, parts: usize) -> Result<Vec<Vec<u8>>> {
     let mut found = vec![Vec::new(); parts];
-    for index in 0..sequences.len() {
-        let facts = piece(sequences.facts(index));
-        let (piece, codes) = oriented(&facts, sequences.codes(index));
+    let mut codes = Vec::new();
+    for index in pieces.range() {
+        codes.clear();
+        let facts = pieces.read(index, &mut codes)?;
+        let (piece, codes) = oriented(&facts, &codes);
         let part = (name(&piece, &codes) % parts as u128) as usize;
         codec::put_fragment(&piece, &codes, &mut found[part]);
     }
-    found
+    Ok(found)
 }
 
 /// Some of the vertices, in the order of their names, and those that have no work left.

@@ -13,8 +13,9 @@ use cuesta_core::{Error, Result};
 
 use crate::buckets::blocks::BucketBlocks;
 use crate::kernel::codec;
+use crate::kernel::fragments::Fragments;
 use crate::kernel::scan::ReadCounts;
-use crate::kernel::sequences::{self, FragmentSummary, Paths, Sequences};
+use crate::kernel::sequences::{FragmentSummary, PathSummary, Paths};
 use crate::stages::ask::WorkerResults;
 use crate::stages::level::Level;
 use crate::stages::wire;
@@ -79,7 +80,7 @@ impl StageCheckpoint<'_> {
         let mut found = wire::nothing(budget);
         let added = wire::add_found(frames.next()?, &mut found);
         added.map_err(|error| damaged(&frames.path, error))?;
-        frames.fragments(&mut found.fragments, |piece| piece)?;
+        frames.fragments(&mut found.fragments)?;
         Ok(Some(found))
     }
 
@@ -90,7 +91,8 @@ impl StageCheckpoint<'_> {
     pub fn save_found(&self, found: &WorkerResults<'_>) -> Result<()> {
         self.write(FOUND, |file| {
             put_frame(file, &wire::facts_bytes(found))?;
-            put_fragments(file, &found.fragments, |piece| *piece)
+            found.fragments.blocks().try_for_each(|block| put_frame(file, block))?;
+            put_frame(file, &[])
         })?;
         remove(&self.path(PLACES))?;
         remove(&self.buckets_path())
@@ -106,12 +108,7 @@ impl StageCheckpoint<'_> {
         let level =
             level.map_err(|error| damaged(&frames.path, Error::defect(OPERATION, error)))?;
         let mut paths = Paths::new(budget, "the contigs");
-        let path = |piece: FragmentSummary| sequences::PathSummary {
-            count_sum: piece.count_sum,
-            circular: piece.circular,
-            merges: piece.merges,
-        };
-        frames.fragments(&mut paths, path)?;
+        frames.paths(&mut paths)?;
         Ok(Some((paths, level)))
     }
 
@@ -123,7 +120,7 @@ impl StageCheckpoint<'_> {
         let level = serde_json::to_vec(level).map_err(|error| Error::defect(OPERATION, error))?;
         self.write(LEFT, |file| {
             put_frame(file, &level)?;
-            put_fragments(file, paths, FragmentSummary::of)
+            put_paths(file, paths)
         })
     }
 
@@ -207,15 +204,12 @@ fn put_frame(file: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Frames of fragments, then an empty one.
-fn put_fragments<T>(
-    file: &mut impl Write,
-    all: &Sequences<'_, T>,
-    piece: impl Fn(&T) -> FragmentSummary,
-) -> io::Result<()> {
+/// Frames of paths, then an empty one.
+fn put_paths(file: &mut impl Write, paths: &Paths<'_>) -> io::Result<()> {
     let mut bytes = Vec::new();
-    for index in 0..all.len() {
-        codec::put_fragment(&piece(all.facts(index)), all.codes(index), &mut bytes);
+    for index in 0..paths.len() {
+        let piece = FragmentSummary::of(paths.facts(index));
+        codec::put_fragment(&piece, paths.codes(index), &mut bytes);
         if bytes.len() >= FRAME_BYTES {
             put_frame(file, &bytes)?;
             bytes.clear();
@@ -250,20 +244,29 @@ impl Frames {
         }
     }
 
-    fn fragments<T>(
-        &mut self,
-        to: &mut Sequences<'_, T>,
-        facts: impl Fn(FragmentSummary) -> T,
-    ) -> Result<()> {
+    fn fragments(&mut self, to: &mut Fragments<'_>) -> Result<()> {
+        self.each(|bytes| to.append_bytes(bytes))
+    }
+
+    fn paths(&mut self, to: &mut Paths<'_>) -> Result<()> {
+        self.each(|bytes| {
+            codec::each_fragment(bytes, |piece, codes| {
+                let FragmentSummary { count_sum, circular, merges, .. } = piece;
+                to.push(PathSummary { count_sum, circular, merges }, |all| {
+                    all.extend_from_slice(codes)
+                })
+            })
+        })
+    }
+
+    /// Calls `take` for each frame up to an empty one.
+    fn each(&mut self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         loop {
             let bytes = self.next()?;
             if bytes.is_empty() {
                 return Ok(());
             }
-            codec::each_fragment(bytes, |piece, codes| {
-                to.push(facts(piece), |all| all.extend_from_slice(codes))
-            })
-            .map_err(|error| damaged(&self.path, error))?;
+            take(bytes).map_err(|error| damaged(&self.path, error))?;
         }
     }
 }

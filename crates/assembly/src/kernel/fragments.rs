@@ -1,0 +1,336 @@
+//! Fragments of unitigs as bytes: some 18 for one of a random genome, and 8 for where they are.
+//!
+//! A genome is cut into some fragments for each hundred bases, so that this is most of what has to
+//! be in memory when they are joined.
+
+use std::ops::Range;
+
+use cuesta_core::budget::Budget;
+use cuesta_core::{Error, Result};
+
+use super::codec::{CIRCULAR, LEFT_OPEN, PACKED, RIGHT_OPEN, put_packed, unpack};
+use super::internal;
+use super::kmer::Base;
+use super::sequences::{FragmentSummary, Meter, SequenceSource};
+
+/// Bytes of a block, but of one that has a longer fragment.
+const BLOCK_BITS: u32 = 20;
+const BLOCK_BYTES: usize = 1 << BLOCK_BITS;
+/// Most bytes of a fragment besides its bases: flags and five numbers.
+const HEADER_BYTES_MAX: usize = 1 + 5 * 10;
+/// Flag of a fragment with merges.
+const MERGED: u8 = 8;
+/// Bits of a number in one byte, and the flag of one that goes on.
+const NUMBER_BITS: u32 = 7;
+const MORE: u8 = 1 << NUMBER_BITS;
+
+/// Fragments, in any order.
+pub struct Fragments<'a> {
+    blocks: Vec<Vec<u8>>,
+    /// The number of the block, and the place in it.
+    places: Vec<u64>,
+    bases: usize,
+    /// Bases of one that is added.
+    codes: Vec<Base>,
+    meter: Meter<'a>,
+}
+
+impl<'a> Fragments<'a> {
+    /// None yet.
+    pub fn none(budget: &'a Budget) -> Self {
+        Self {
+            blocks: Vec::new(),
+            places: Vec::new(),
+            bases: 0,
+            codes: Vec::new(),
+            meter: Meter::new(budget, "the fragments of unitigs"),
+        }
+    }
+
+    /// Adds one with the bases that `append` appends.
+    ///
+    /// # Errors
+    /// `Input` when it does not fit in the budget.
+    pub fn push(
+        &mut self,
+        piece: FragmentSummary,
+        append: impl FnOnce(&mut Vec<Base>),
+    ) -> Result<()> {
+        let mut codes = std::mem::take(&mut self.codes);
+        codes.clear();
+        append(&mut codes);
+        let size_bytes_max = HEADER_BYTES_MAX + codes.len().div_ceil(PACKED);
+        let added = self.add(size_bytes_max, codes.len(), |block| put(&piece, &codes, block));
+        self.codes = codes;
+        added
+    }
+
+    /// Adds all of `other`.
+    pub fn append(&mut self, other: Self) {
+        let first = (self.blocks.len() as u64) << BLOCK_BITS;
+        self.places.extend(other.places.iter().map(|place| first + place));
+        self.blocks.extend(other.blocks);
+        self.bases += other.bases;
+        self.meter.absorb(other.meter);
+    }
+
+    /// The bytes of all, some at a time.
+    pub fn blocks(&self) -> impl Iterator<Item = &[u8]> {
+        self.blocks.iter().map(Vec::as_slice)
+    }
+
+    /// Adds those of some bytes.
+    ///
+    /// # Errors
+    /// `Defect` when bytes are missing; `Input` when they do not fit in the budget.
+    pub fn append_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (_, bases, packed) = opened(rest)?;
+            let (own, after) = rest.split_at(packed.end);
+            self.add(own.len(), bases, |block| block.extend_from_slice(own))?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// What is known of one, with `codes` of at least that many bases, the first and last of which
+    /// are its own.
+    ///
+    /// # Errors
+    /// `Defect` where it has fewer than `count`.
+    pub fn ends(
+        &self,
+        index: usize,
+        count: usize,
+        codes: &mut Vec<Base>,
+    ) -> Result<FragmentSummary> {
+        let bytes = self.bytes(index);
+        let (piece, bases, packed) = opened(bytes)?;
+        let packed = &bytes[packed];
+        let last = bases.checked_sub(count).ok_or_else(damaged)?;
+        codes.clear();
+        unpack(&packed[..count.div_ceil(PACKED)], codes);
+        codes.truncate(count);
+        unpack(&packed[last / PACKED..], codes);
+        codes.truncate(count + bases - last / PACKED * PACKED);
+        Ok(piece)
+    }
+
+    fn add(
+        &mut self,
+        size_bytes_max: usize,
+        bases: usize,
+        append: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<()> {
+        let fits = |block: &Vec<u8>| block.len() + size_bytes_max <= BLOCK_BYTES;
+        if !self.blocks.last().is_some_and(fits) {
+            self.blocks.push(Vec::new());
+        }
+        let number = self.blocks.len() - 1;
+        let block = &mut self.blocks[number];
+        let before = block.len();
+        append(block);
+        self.bases += bases;
+        self.places.push((number as u64) << BLOCK_BITS | before as u64);
+        self.meter.take((block.len() - before + size_of::<u64>()) as u64)
+    }
+
+    fn bytes(&self, index: usize) -> &[u8] {
+        let place = self.places[index];
+        let block = &self.blocks[(place >> BLOCK_BITS) as usize];
+        &block[place as usize % BLOCK_BYTES..]
+    }
+}
+
+impl SequenceSource for Fragments<'_> {
+    fn range(&self) -> Range<usize> {
+        0..self.len()
+    }
+
+    fn bases(&self) -> usize {
+        self.bases
+    }
+
+    fn touch(&self, index: usize) -> u8 {
+        self.bytes(index)[0]
+    }
+
+    fn read(&self, index: usize, codes: &mut Vec<Base>) -> Result<FragmentSummary> {
+        let bytes = self.bytes(index);
+        let (piece, bases, packed) = opened(bytes)?;
+        let end = codes.len() + bases;
+        unpack(&bytes[packed], codes);
+        codes.truncate(end);
+        Ok(piece)
+    }
+}
+
+fn put(piece: &FragmentSummary, codes: &[Base], bytes: &mut Vec<u8>) {
+    let flag = |is_so: bool, flag: u8| if is_so { flag } else { 0 };
+    bytes.push(
+        flag(piece.left_open, LEFT_OPEN)
+            | flag(piece.right_open, RIGHT_OPEN)
+            | flag(piece.circular, CIRCULAR)
+            | flag(piece.merges > 0, MERGED),
+    );
+    put_number(codes.len() as u64, bytes);
+    put_number(piece.count_sum, bytes);
+    put_number(u64::from(piece.first_count), bytes);
+    put_number(u64::from(piece.last_count), bytes);
+    if piece.merges > 0 {
+        put_number(u64::from(piece.merges), bytes);
+    }
+    put_packed(codes, bytes);
+}
+
+/// What is known of a fragment, how many bases it has, and where these are.
+fn opened(bytes: &[u8]) -> Result<(FragmentSummary, usize, Range<usize>)> {
+    let open = || {
+        let (&flags, mut rest) = bytes.split_first()?;
+        let bases = number(&mut rest)? as usize;
+        let piece = FragmentSummary {
+            count_sum: number(&mut rest)?,
+            first_count: number(&mut rest)? as u32,
+            last_count: number(&mut rest)? as u32,
+            merges: if flags & MERGED != 0 { number(&mut rest)? as u32 } else { 0 },
+            left_open: flags & LEFT_OPEN != 0,
+            right_open: flags & RIGHT_OPEN != 0,
+            circular: flags & CIRCULAR != 0,
+        };
+        let start = bytes.len() - rest.len();
+        let end = start + bases.div_ceil(PACKED);
+        (end <= bytes.len()).then_some((piece, bases, start..end))
+    };
+    open().ok_or_else(damaged)
+}
+
+fn damaged() -> Error {
+    internal("bytes of a fragment are gone")
+}
+
+/// Appends a number, [`NUMBER_BITS`] a byte, the lowest first.
+fn put_number(mut number: u64, bytes: &mut Vec<u8>) {
+    while number >= u64::from(MORE) {
+        bytes.push(number as u8 | MORE);
+        number >>= NUMBER_BITS;
+    }
+    bytes.push(number as u8);
+}
+
+#[inline(always)]
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & !MORE).checked_shl(shift).unwrap_or(0);
+        if byte & MORE == 0 {
+            return Some(number);
+        }
+        shift += NUMBER_BITS;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn drawn() -> impl Strategy<Value = (FragmentSummary, Vec<Base>)> {
+        let codes = prop::collection::vec(0u8..4, 1..90);
+        (codes, any::<[bool; 4]>(), any::<[u32; 3]>(), any::<u64>()).prop_map(
+            |(codes, [left_open, right_open, circular, is_merged], counts, count_sum)| {
+                let [first_count, last_count, merges] = counts;
+                let merges = if is_merged { merges } else { 0 };
+                let piece = FragmentSummary {
+                    count_sum,
+                    first_count,
+                    last_count,
+                    merges,
+                    left_open,
+                    right_open,
+                    circular,
+                };
+                (piece, codes)
+            },
+        )
+    }
+
+    fn all(fragments: &Fragments<'_>) -> Vec<(FragmentSummary, Vec<Base>)> {
+        let read = |index| {
+            let mut codes = Vec::new();
+            (fragments.read(index, &mut codes).unwrap(), codes)
+        };
+        fragments.range().map(read).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_added_comes_back_from_memory_and_from_bytes(
+            one in prop::collection::vec(drawn(), 0..9),
+            two in prop::collection::vec(drawn(), 0..9),
+        ) {
+            let budget = Budget::new(1 << 30);
+            let make = |given: &[(FragmentSummary, Vec<Base>)]| {
+                let mut made = Fragments::none(&budget);
+                for (piece, codes) in given {
+                    made.push(*piece, |all| all.extend_from_slice(codes)).unwrap();
+                }
+                made
+            };
+            let (mut fragments, other) = (make(&one), make(&two));
+            let both = [one, two].concat();
+            let mut from_bytes = Fragments::none(&budget);
+            for block in fragments.blocks().chain(other.blocks()) {
+                from_bytes.append_bytes(block).unwrap();
+                for cut in 1..block.len() {
+                    let _ = Fragments::none(&budget).append_bytes(&block[..cut]);
+                }
+            }
+            fragments.append(other);
+            prop_assert_eq!(all(&fragments), both.clone());
+            prop_assert_eq!(all(&from_bytes), both.clone());
+            for (index, (piece, codes)) in both.iter().enumerate() {
+                for count in 0..=codes.len() {
+                    let mut ends = Vec::new();
+                    prop_assert_eq!(fragments.ends(index, count, &mut ends).unwrap(), *piece);
+                    let last = ends.len() - count;
+                    prop_assert_eq!(&ends[..count], &codes[..count]);
+                    prop_assert_eq!(&ends[last..], &codes[codes.len() - count..]);
+                }
+                prop_assert!(fragments.ends(index, codes.len() + 1, &mut Vec::new()).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn many_and_long_ones_are_in_several_blocks() {
+        let budget = Budget::new(1 << 30);
+        let mut fragments = Fragments::none(&budget);
+        let lengths = [10, 9 * BLOCK_BYTES, 20, 3 * BLOCK_BYTES, 3 * BLOCK_BYTES, 30];
+        for (index, &bases) in lengths.iter().enumerate() {
+            let piece = FragmentSummary { count_sum: index as u64, ..FragmentSummary::default() };
+            fragments.push(piece, |all| all.resize(bases, index as Base % 4)).unwrap();
+        }
+        assert!(fragments.blocks().count() > 2);
+        for (index, (piece, codes)) in all(&fragments).iter().enumerate() {
+            assert_eq!((piece.count_sum, codes.len()), (index as u64, lengths[index]));
+            assert!(codes.iter().all(|&code| code == index as Base % 4));
+        }
+        let taken = budget.limit_bytes() - budget.free_bytes();
+        assert!(taken > (fragments.bases() / PACKED) as u64);
+        drop(fragments);
+        assert_eq!(budget.free_bytes(), budget.limit_bytes());
+    }
+}
