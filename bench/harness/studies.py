@@ -120,7 +120,8 @@ def _inputs(trials: Sequence[Trial]) -> list[Path]:
 
 
 def _value(value: Any) -> str:
-    """A value of TOML; texts of ours are the same in JSON."""
+    """A value of TOML; texts of ours are the same in JSON, names with dots too."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_value(one)}" for key, one in value.items()) + " }"
+        pairs = (f"{json.dumps(key)} = {_value(one)}" for key, one in value.items())
+        return "{ " + ", ".join(pairs) + " }"
     return json.dumps(value)
