@@ -182,17 +182,15 @@ def test_a_real_yarn_sorts_though_a_task_is_killed(
     assert is_right(wanted, output, scratch)
     assert outcome.versions["hadoop"].endswith(" on YARN")
     told = engine.told()
-    # The master of a job has one try for what it does itself; a task elsewhere has several.
-    assert told["jobs"] in (2, 3)
+    assert told["jobs"] == 1
     assert told["shuffle_read_bytes"] >= RECORDS * 100
-    # By the histories of the two jobs that succeeded.
     names = [one.name for one in engine.stages()]
-    assert names == ["count: map", "sort: map", "sort: reduce"]
+    assert names == ["sort: map", "sort: reduce"]
     for stage in engine.stages():
         assert len(stage.each["task_seconds"]) == stage.tasks
         assert 0 < sum(stage.each["scheduler_delay_seconds"]) < sum(stage.each["task_seconds"])
     assert told["task_seconds"] > told["scheduler_delay_seconds"] > 0
-    assert sum(engine.stages()[2].each["exchange_bytes"]) == told["shuffle_read_bytes"]
+    assert sum(engine.stages()[1].each["exchange_bytes"]) == told["shuffle_read_bytes"]
 
 
 def test_hadoops_own_terasort_gives_the_same_answer(

@@ -37,8 +37,9 @@ NODE_MEMORY = "96MiB"
 DIRTY = "16MiB"
 SHARD = "4MiB"
 """The shortest there are: who reads one file gets something of each disk."""
-CLIENT_MEMORY = "256MiB"
-"""Of the process that reads anew, with the pages of files: it keeps less than half of them."""
+CLIENT_MEMORY = "128MiB"
+"""Of the process that reads anew, with the pages of files. A quarter of a file, which is what is
+read with three quarters in memory, has to be more than it and both nodes keep of it together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +89,7 @@ def iterations(clusters: int) -> Work:
         settings={
             "workload": "kmeans",
             "parameters": {"clusters": clusters, "iterations": 2, "keep": "none"},
-            "memory": "192MiB",
+            "memory": "96MiB",
             "machine": {"memory-group": CLIENT_MEMORY},
         },
     )
@@ -181,8 +182,8 @@ def file_system(size: Size) -> Iterator[tuple[Path, str | None]]:
 
 def run(size: Size, folder: Path, works: Sequence[Work]) -> Measured:
     """All trials, in a drawn order."""
-    points = points_array(size.folder, Points(rows=size.pick(200_000, 5_000_000)))
-    records = tera_records(size.folder, size.pick(200_000, 2_500_000))
+    points = points_array(size.folder, Points(rows=size.pick(200_000, 8_000_000)))
+    records = tera_records(size.folder, size.pick(200_000, 10_000_000))
     copies = {path: folder / path.name for path in (points, records)}
     for path, copy in copies.items():
         shutil.copyfile(path, copy)

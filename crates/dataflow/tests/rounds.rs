@@ -45,6 +45,7 @@ const MEANS: Means = Means {
     task_bytes: None,
     keeps: false,
     text: false,
+    slow_to_begin: false,
 };
 
 /// By workers that keep everything and do a task of each round twice.

@@ -105,6 +105,7 @@ fn means(tasks: Option<usize>, task_bytes: Option<u64>) -> Means {
         task_bytes,
         keeps: false,
         text: false,
+        slow_to_begin: false,
     }
 }
 

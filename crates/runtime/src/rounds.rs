@@ -43,6 +43,9 @@ pub struct Means {
     /// Whether its shuffle takes pairs of text, see [`Round::is_text`].
     #[serde(default)]
     pub text: bool,
+    /// Whether a task or part takes seconds to begin, so that few that are large do better.
+    #[serde(default)]
+    pub slow_to_begin: bool,
 }
 
 impl Means {

@@ -3,7 +3,8 @@
 //! place in the answer.
 //!
 //! Where a part begins is known once all are counted. Workers that keep their parts count them when
-//! they have them; for others the shares are read twice, and counted first.
+//! they have them, and write them in another round; for others each block begins with how many
+//! records of its task go to parts before, so that a part that has all of its blocks knows.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,6 +26,12 @@ use crate::run::shares::{self, PARTS_MAX, Share};
 const SHARE_BYTES: u64 = 16 << 20;
 /// Bytes of a part then, about.
 const PART_BYTES: u64 = 32 << 20;
+/// What a part takes of the memory of its worker where tasks take long to begin: its blocks, its
+/// records one after the other, and their entries.
+const PART_TIMES: u64 = 3;
+/// Bytes before the records of a block: how many of its task go to parts before, and how many there
+/// are. Blocks of several tasks may come one after the other.
+const HEAD_BYTES: usize = 2 * size_of::<u64>();
 /// Sampled records for each part: its size is then within some tenths of the mean.
 const PART_SAMPLES: u64 = 128;
 /// The same for parts that are kept, of which each slot has one: within a tenth.
@@ -36,7 +43,6 @@ const BESIDE_BYTES: u64 = 16 << 20;
 /// Tenths of its share that such a process holds: what it sends and what it receives, parts being
 /// uneven.
 const HELD_TENTHS: u64 = 25;
-const READ: &str = "file_read_warm_bytes_per_s";
 
 /// What all of a round are told.
 #[derive(Serialize, Deserialize)]
@@ -44,8 +50,7 @@ struct Asked {
     what: What,
     inputs: Vec<PathBuf>,
     cuts: Vec<Entry>,
-    /// Number of the first record of each part, and of one behind the last; none before they are
-    /// known.
+    /// Number of the first record of each part that was kept, and of one behind the last.
     starts: Vec<u64>,
 }
 
@@ -53,8 +58,6 @@ struct Asked {
 enum What {
     /// Find entries at even distances.
     Sample,
-    /// Count the records of each part.
-    Count,
     /// Send the records to the parts, which keep them and tell how many they are.
     Keep,
     /// Sort and write a part that was kept.
@@ -120,18 +123,12 @@ impl Leader for Steps {
                     found.iter().map(|some| wire::from_bytes(some)).collect::<Result<_>>()?;
                 self.cut(&mut some.concat())?
             }
-            Some(What::Count) => {
-                // Without records there is no task that counts.
-                let none = vec![0; self.parts];
-                self.sizes = found.first().map_or(Ok(none), |counts| wire::from_bytes(counts))?;
-                What::Sort
-            }
             Some(What::Keep) => {
-                self.sizes = numbers(&found)?;
+                self.sizes = read(&found)?;
                 What::Write
             }
             Some(What::Write | What::Sort) => {
-                self.check(&numbers(&found)?)?;
+                self.check(&read(&found)?)?;
                 response.counts.insert("records", self.records);
                 response.counts.insert("parts", self.parts as u64);
                 let largest = self.sizes.iter().max().copied().unwrap_or_default();
@@ -165,7 +162,12 @@ impl Steps {
                 return Err(Error::input("memory", text));
             }
         }
-        let even = slots.max(bytes.div_ceil(PART_BYTES)) as usize;
+        let part_bytes = if self.means.slow_to_begin {
+            (self.means.worker_bytes() / PART_TIMES).max(PART_BYTES)
+        } else {
+            PART_BYTES
+        };
+        let even = slots.max(bytes.div_ceil(part_bytes)) as usize;
         self.parts = self.means.tasks.unwrap_or(even).min(PARTS_MAX);
         let samples = PART_SAMPLES * self.parts as u64;
         if self.means.keeps || samples > OWN_SAMPLES_MAX {
@@ -181,16 +183,15 @@ impl Steps {
     fn cut(&mut self, sample: &mut [Entry]) -> Result<What> {
         self.cuts = shares::cuts(sample, self.parts)?;
         self.parts = self.cuts.len() + 1;
-        Ok(if self.means.keeps { What::Keep } else { What::Count })
+        Ok(if self.means.keeps { What::Keep } else { What::Sort })
     }
 
     fn round(&self, what: What) -> Result<Round> {
-        let (phase, ceiling) = match what {
-            What::Sample => ("sample", None),
-            What::Count => ("count", Some(READ)),
-            What::Keep => ("exchange", None),
-            What::Write => ("write", None),
-            What::Sort => ("sort", None),
+        let phase = match what {
+            What::Sample => "sample",
+            What::Keep => "exchange",
+            What::Write => "write",
+            What::Sort => "sort",
         };
         let (samples, sends) = (what == What::Sample, matches!(what, What::Keep | What::Sort));
         let asked = Asked {
@@ -203,11 +204,9 @@ impl Steps {
             phase: phase.to_owned(),
             bytes: if samples { 0 } else { self.records * RECORD_BYTES as u64 },
             rows: if samples { 0 } else { self.records },
-            ceiling,
             shared: wire::to_bytes(&asked)?,
             tasks: if what == What::Write { vec![Vec::new(); self.parts] } else { self.shares()? },
             parts: if sends { self.parts } else { 0 },
-            combines: what == What::Count,
             ..Round::default()
         })
     }
@@ -240,12 +239,19 @@ impl Steps {
         if self.sizes.is_empty() { Vec::new() } else { starts }
     }
 
-    /// All records are in a part that was written.
-    fn check(&self, written: &[u64]) -> Result<()> {
-        if written == self.sizes && self.sizes.iter().sum::<u64>() == self.records {
+    /// All records are in a part that was written, one part after the other.
+    fn check(&mut self, written: &[Written]) -> Result<()> {
+        let mut end = 0;
+        let is_next = |&(first, count): &Written| {
+            let is_next = first == end;
+            end += count;
+            is_next
+        };
+        if written.iter().all(is_next) && end == self.records {
+            self.sizes = written.iter().map(|&(_, count)| count).collect();
             return Ok(());
         }
-        let (count, all) = (written.iter().sum::<u64>(), self.records);
+        let (count, all) = (written.iter().map(|&(_, count)| count).sum::<u64>(), self.records);
         let text = format!(
             "{count} of {all} records were written; run again while nobody changes the input"
         );
@@ -253,9 +259,12 @@ impl Steps {
     }
 }
 
-/// A number of each.
-fn numbers(found: &[Vec<u8>]) -> Result<Vec<u64>> {
-    found.iter().map(|number| wire::from_bytes(number)).collect()
+/// Number of the first record of a part, and how many it has.
+type Written = (u64, u64);
+
+/// What each has found.
+fn read<T: for<'a> Deserialize<'a>>(found: &[Vec<u8>]) -> Result<Vec<T>> {
+    found.iter().map(|one| wire::from_bytes(one)).collect()
 }
 
 struct Work {
@@ -281,16 +290,12 @@ impl Worker for Work {
         let mut blocks = Blocks::default();
         let found = match asked.what {
             What::Sample => wire::to_bytes(&shares::sample(&files, share, samples, progress)?)?,
-            What::Count => wire::to_bytes(&shares::count(&files, share, asked.cuts, progress)?)?,
-            _ => {
-                blocks.bytes = vec![0; records as usize * RECORD_BYTES];
-                let out = blocks.bytes.as_chunks_mut().0;
-                let counts = shares::divide(&files, first, asked.cuts, out, progress)?;
-                let mut end = 0;
-                blocks.ends.extend(counts.iter().map(|count| {
-                    end += count * RECORD_BYTES as u64;
-                    end
-                }));
+            what => {
+                let head_bytes = if what == What::Sort { HEAD_BYTES } else { 0 };
+                blocks = shares::divide(&files, share, (asked.cuts, head_bytes), progress)?;
+                if what == What::Sort {
+                    put_heads(&mut blocks);
+                }
                 Vec::new()
             }
         };
@@ -304,40 +309,25 @@ impl Worker for Work {
 
     fn part(&mut self, part: Task<'_>, progress: &Progress) -> Result<Vec<u8>> {
         let asked: Asked = wire::from_bytes(part.shared)?;
-        let records = if asked.what == What::Keep {
+        if asked.what == What::Keep {
             let blocks = self.parts.entry(part.number).or_default();
-            blocks.values().map(|block| (**block).as_ref().len() / RECORD_BYTES).sum::<usize>()
-                as u64
-        } else {
-            self.write(part.number, &asked, progress)?
-        };
-        wire::to_bytes(&records)
-    }
-
-    fn combine(&self, _: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
-        let (mut one, other): (Vec<u64>, Vec<u64>) =
-            (wire::from_bytes(&one)?, wire::from_bytes(other)?);
-        if one.len() != other.len() {
-            return Err(unexpected());
+            let bytes: usize = blocks.values().map(|block| (**block).as_ref().len()).sum();
+            return wire::to_bytes(&((bytes / RECORD_BYTES) as u64));
         }
-        one.iter_mut().zip(other).for_each(|(a, b)| *a += b);
-        wire::to_bytes(&one)
+        let blocks = self.parts.remove(&part.number).unwrap_or_default();
+        let (first, bytes) = without_heads(blocks.into_values().collect())?;
+        let records = bytes.as_chunks().0;
+        shares::write(records, &self.request.output, first, progress)?;
+        wire::to_bytes::<Written>(&(first, records.len() as u64))
     }
 }
 
 impl Work {
-    /// Sorts and writes a part, whose blocks are forgotten; returns how many records it has.
-    fn write(&mut self, part: usize, asked: &Asked, progress: &Progress) -> Result<u64> {
+    /// Sorts and writes a part that was kept, whose blocks are forgotten.
+    fn write(&mut self, part: usize, asked: &Asked, progress: &Progress) -> Result<Written> {
         let blocks: Vec<Bytes> =
             self.parts.remove(&part).unwrap_or_default().into_values().collect();
-        let joined;
-        let bytes: &[u8] = match &blocks[..] {
-            [one] => (**one).as_ref(),
-            _ => {
-                joined = join(blocks);
-                &joined
-            }
-        };
+        let bytes = join(blocks);
         let (records, rest): (&[Record], &[u8]) = bytes.as_chunks();
         let (Some(&first), Some(&end)) = (asked.starts.get(part), asked.starts.get(part + 1))
         else {
@@ -351,18 +341,53 @@ impl Work {
             return Err(Error::input("sort", text));
         }
         shares::write(records, &self.request.output, first, progress)?;
-        Ok(records.len() as u64)
+        Ok((first, records.len() as u64))
     }
+}
+
+/// Writes the head of each block: how many records are in the blocks before, and in it.
+fn put_heads(blocks: &mut Blocks) {
+    let (mut start, mut before) = (0, 0u64);
+    for &end in &blocks.ends {
+        let (head, records) = blocks.bytes[start..end as usize].split_at_mut(HEAD_BYTES);
+        let count = (records.len() / RECORD_BYTES) as u64;
+        head.copy_from_slice([before.to_le_bytes(), count.to_le_bytes()].as_flattened());
+        (start, before) = (end as usize, before + count);
+    }
+}
+
+/// The records of all blocks one after the other, and how many are in parts before.
+fn without_heads(blocks: Vec<Bytes>) -> Result<(u64, Vec<u8>)> {
+    let (mut before, mut all) = (0, Vec::with_capacity(bytes_of(&blocks)));
+    for block in blocks {
+        let mut rest = (*block).as_ref();
+        while !rest.is_empty() {
+            let head = rest.split_first_chunk::<HEAD_BYTES>();
+            let (head, after) = head.ok_or_else(unexpected)?;
+            let (numbers, _) = head.as_chunks();
+            let [first, count] = [0, 1].map(|index| u64::from_le_bytes(numbers[index]));
+            let size_bytes = (count as usize).checked_mul(RECORD_BYTES);
+            let records = size_bytes.and_then(|size_bytes| after.split_at_checked(size_bytes));
+            let (records, after) = records.ok_or_else(unexpected)?;
+            all.extend_from_slice(records);
+            before = u64::checked_add(before, first).ok_or_else(unexpected)?;
+            rest = after;
+        }
+    }
+    Ok((before, all))
 }
 
 /// All blocks one after the other.
 fn join(blocks: Vec<Bytes>) -> Vec<u8> {
-    let all = blocks.iter().map(|block| (**block).as_ref().len()).sum();
-    let mut joined = Vec::with_capacity(all);
+    let mut joined = Vec::with_capacity(bytes_of(&blocks));
     for block in blocks {
         joined.extend_from_slice((*block).as_ref());
     }
     joined
+}
+
+fn bytes_of(blocks: &[Bytes]) -> usize {
+    blocks.iter().map(|block| (**block).as_ref().len()).sum()
 }
 
 fn unexpected() -> Error {

@@ -57,6 +57,7 @@ fn workers_that_keep_their_parts_sort_as_the_reference_does() {
             task_bytes: None,
             keeps: true,
             text: false,
+            slow_to_begin: false,
         };
         let mut leader = lead(&request, means).unwrap();
         let mut workers: Vec<_> = (0..slots).map(|_| work(&request, means).unwrap()).collect();

@@ -6,7 +6,7 @@ mod common;
 
 use common::{KINDS, Place, made, sorted};
 use cuesta_core::progress::Progress;
-use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
+use cuesta_input::records::{Record, RecordFiles};
 use cuesta_sort::run::shares;
 
 /// Sorts `files` in `parts` parts, each source of which reads `share` records.
@@ -20,15 +20,11 @@ fn spread(place: &Place, files: &RecordFiles, parts: usize, share: u64) -> Vec<u
         shares.iter().flat_map(|&one| shares::sample(files, one, 40, &quiet).unwrap()).collect();
     let cuts = shares::cuts(&mut sample, parts).unwrap();
     let mut received: Vec<Vec<Record>> = vec![Vec::new(); cuts.len() + 1];
-    for &(first, records) in &shares {
-        let mut out = vec![[0; RECORD_BYTES]; records as usize];
-        let counts = shares::divide(files, first, cuts.clone(), &mut out, &quiet).unwrap();
-        assert_eq!(shares::count(files, (first, records), cuts.clone(), &quiet).unwrap(), counts);
-        let mut rest = out.as_slice();
-        for (part, count) in received.iter_mut().zip(counts) {
-            let (mine, others) = rest.split_at(count as usize);
-            part.extend(mine);
-            rest = others;
+    for (share, head_bytes) in shares.into_iter().zip([0, 16].into_iter().cycle()) {
+        let how = (cuts.clone(), head_bytes);
+        let blocks = shares::divide(files, share, how, &quiet).unwrap();
+        for (part, received) in received.iter_mut().enumerate() {
+            received.extend_from_slice(blocks.of(part)[head_bytes..].as_chunks().0);
         }
     }
     let folder = place.path("answer");

@@ -49,6 +49,8 @@ class Means:
         Whether one worker does the tasks and parts of one number in all rounds.
     text
         Whether its shuffle takes pairs of text.
+    slow_to_begin
+        Whether a task or part takes seconds to begin.
     """
 
     slots: int
@@ -58,6 +60,7 @@ class Means:
     task_bytes: int | None = None
     keeps: bool = False
     text: bool = False
+    slow_to_begin: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ use std::path::Path;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
+use cuesta_runtime::rounds::Blocks;
 
 use super::inmemory::{INPUT, write_records};
 use super::plan::STRIPE_RECORDS;
@@ -57,43 +58,19 @@ pub fn cuts(sample: &mut [Entry], parts: usize) -> Result<Vec<Entry>> {
     Ok(Splitters::choose(sample, parts).cuts().to_vec())
 }
 
-/// How many records of a share each part has.
-///
-/// # Errors
-/// `System`; `Cancelled`.
-pub fn count(
-    files: &RecordFiles,
-    (first, records): Share,
-    cuts: Vec<Entry>,
-    progress: &Progress,
-) -> Result<Vec<u64>> {
-    let (disk, splitters) = (Disk::default(), Splitters::new(cuts));
-    let mut counts = vec![0; splitters.buckets()];
-    let mut stripe = vec![[0; RECORD_BYTES]; STRIPE_RECORDS.min(records as usize)];
-    for start in (0..records).step_by(STRIPE_RECORDS) {
-        let some = STRIPE_RECORDS.min((records - start) as usize);
-        disk.read_records(INPUT, files, first + start, &mut stripe[..some])?;
-        let parts = parts_of(&splitters, &stripe[..some], first + start);
-        parts.for_each(|part| counts[usize::from(part)] += 1);
-        progress.advance(0)?;
-    }
-    Ok(counts)
-}
-
-/// Reads a share to `out`, part after part, each in the order of the input; returns how many
-/// records each has.
+/// Reads a share into blocks, one a part, each in the order of the input and with `head_bytes` of
+/// room before its records.
 ///
 /// # Errors
 /// `System`; `Cancelled`.
 pub fn divide(
     files: &RecordFiles,
-    first: u64,
-    cuts: Vec<Entry>,
-    out: &mut [Record],
+    (first, records): Share,
+    (cuts, head_bytes): (Vec<Entry>, usize),
     progress: &Progress,
-) -> Result<Vec<u64>> {
+) -> Result<Blocks> {
     let (disk, splitters) = (Disk::default(), Splitters::new(cuts));
-    let mut bytes = vec![0; out.len() * RECORD_BYTES];
+    let mut bytes = vec![0; records as usize * RECORD_BYTES];
     let records: &mut [Record] = bytes.as_chunks_mut().0;
     for (stripe, start) in records.chunks_mut(STRIPE_RECORDS).zip((first..).step_by(STRIPE_RECORDS))
     {
@@ -103,18 +80,20 @@ pub fn divide(
     let parts: Vec<u16> = parts_of(&splitters, records, first).collect();
     let mut counts = vec![0; splitters.buckets()];
     parts.iter().for_each(|&part| counts[usize::from(part)] += 1);
-    let mut places: Vec<usize> = Vec::with_capacity(counts.len());
+    let (mut places, mut ends) = (Vec::with_capacity(counts.len()), Vec::new());
     let mut end = 0;
     for &count in &counts {
-        places.push(end);
-        end += count as usize;
+        places.push(end + head_bytes);
+        end += head_bytes + count * RECORD_BYTES;
+        ends.push(end as u64);
     }
+    let mut out = vec![0; end];
     for (record, &part) in records.iter().zip(&parts) {
         let place = &mut places[usize::from(part)];
-        out[*place] = *record;
-        *place += 1;
+        out[*place..*place + RECORD_BYTES].copy_from_slice(record);
+        *place += RECORD_BYTES;
     }
-    Ok(counts)
+    Ok(Blocks { bytes: out, ends })
 }
 
 /// Makes the answer file in `folder`, with room for `records` records.

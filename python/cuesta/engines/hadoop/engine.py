@@ -92,7 +92,13 @@ class HadoopEngine:
             return examples.sort(trial, options, output, scratch)
         rounds.check(trial, (output, scratch))
         memory_bytes = rounds.memory_left(trial, settings.beside_bytes(options, slots), slots)
-        means = Means(slots=slots, memory_bytes=memory_bytes, tasks=options.tasks, text=True)
+        means = Means(
+            slots=slots,
+            memory_bytes=memory_bytes,
+            tasks=options.tasks,
+            text=True,
+            slow_to_begin=True,
+        )
         started, before = time.perf_counter(), self._held.jobs
         jobs = self._jobs(options, slots)
         seconds = time.perf_counter() - started
