@@ -22,13 +22,14 @@ __all__ = ["slurm"]
 NEAR = 0.25
 """A replay is that near to the run."""
 TRIES = 3
-"""Other tests may have the cores of this machine meanwhile; they do not have them for long."""
+"""Others may have the cores of this machine meanwhile; they do not have them for long."""
 BLOCKS = ["run", "dataflow", "--blocks", "1600", "--engine", "spark"]
 BLOCKS += ["--engine-option", "partitions=16"]
 
-pytestmark = pytest.mark.skipif(
-    get_engine("spark").missing() is not None, reason="Spark is not installed"
-)
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(get_engine("spark").missing() is not None, reason="Spark is not installed"),
+]
 
 
 @pytest.fixture

@@ -1,12 +1,13 @@
 """Run the checks of the repository: `check.py lint`, `check.py test [PYTEST OPTION...]` or `soak`.
 
 `lint` runs everything side by side and shows the output of what failed. `test` runs the Rust tests,
-the Scala tests, then pytest, whose closing line is the last one printed. `soak` makes `MUTANTS`
-wrong answers of every workload whose verifier is held to it, and prints how many were refused; then
-it kills a store at every two steps of each scenario, and `STORE_KILLS` times under load, where it
-goes on after it was interrupted (`build/store-kills.json`); it holds the store to Hadoop's contract
-in every mode of writing, and every workload to its memory on Spark, and tries more wrong answers
-through the door that a user has.
+the Scala tests, those of pytest that need the machine for themselves, then all others, whose
+closing line is the last one printed. `soak` makes `MUTANTS` wrong answers of every workload whose
+verifier is held to it, and prints how many were refused; then it kills a store at every two steps
+of each scenario, and `STORE_KILLS` times under load, where it goes on after it was interrupted
+(`build/store-kills.json`); it holds the store to Hadoop's contract in every mode of writing, and
+every workload to its memory on Spark, and tries more wrong answers through the door that a user
+has.
 """
 
 from __future__ import annotations
@@ -123,9 +124,13 @@ def test(options: Sequence[str]) -> int:
     """Tests in Rust, Scala and Python; the code of the first that failed."""
     rust = ["cargo", "test", "--workspace", "--release", "--quiet"]
     scala = [str(BIN / "python"), "tools/scala_jobs.py", "test"]
-    python = [str(BIN / "python"), "-m", "pytest", *SIDE_BY_SIDE, *options]
+    pytest = [str(BIN / "python"), "-m", "pytest"]
+    if options:
+        python = [[*pytest, *SIDE_BY_SIDE, *options]]
+    else:
+        python = [[*pytest, "-m", "alone"], [*pytest, "-m", "not alone", *SIDE_BY_SIDE]]
     # ScalaTest comes by Maven.
-    for command in (rust, scala, python) if shutil.which("mvn") else (rust, python):
+    for command in (rust, *([scala] if shutil.which("mvn") else []), *python):
         env = environment() | (CHECKED if command is rust else {})
         code = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
         if code:
