@@ -105,7 +105,7 @@ fn partners<K: Kmer>(
     };
     let tasks = fragments.len().div_ceil(task_fragments(fragments));
     for pass in 0..passes {
-        let dividing = |(found, codes): &mut (Vec<Vec<(K, End)>>, Vec<Base>), task: usize| {
+        let dividing = |(found, codes): &mut (Vec<Vec<_>>, Vec<Base>), task: usize| {
             found.resize_with(PARTS, Vec::new);
             for index in fragments_of(task, fragments) {
                 glue::open_ends((fragments, index), (k, codes), |kmer: K, end| {
