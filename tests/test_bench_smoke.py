@@ -38,6 +38,7 @@ pytestmark = pytest.mark.skipif(
         ("kmeans", 1),
         ("memory", 6),
         ("least_memory", 13),
+        ("assembly_scale", 1),
         ("pair_matrix", 3),
         ("sort", 2),
         ("store", 10),
