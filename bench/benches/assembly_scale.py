@@ -15,6 +15,7 @@ from typing import Any
 
 from benches import engines
 from benches.assemble_command import CUESTA, Command, K, files, run, same_files
+from cuesta.lab.study.measures import PHASE, measures
 from harness.data import genome_reads
 from harness.model import Case, Contestant, MemoryLimit, Ratio, Sample
 from harness.size import Size
@@ -91,10 +92,12 @@ def _contestant(
 
 
 def _told(record: dict[str, Any]) -> str:
-    seconds: dict[str, float] = {}
-    for one in record["phases"]:
-        seconds[one["name"]] = seconds.get(one["name"], 0.0) + one["seconds"]
-    phases = ", ".join(f"{name} {taken:.0f} s" for name, taken in seconds.items())
+    found = measures(record).items()
+    phases = ", ".join(
+        f"{name.removeprefix(PHASE)} {taken:.0f} s"
+        for name, taken in found
+        if name.startswith(PHASE)
+    )
     return f"{phases}, verification {record['verification']['seconds']:.0f} s"
 
 

@@ -10,9 +10,11 @@ use super::spectrum::Spectrum;
 
 /// Bases of a byte.
 pub(crate) const PACKED: usize = 4;
-pub(crate) const LEFT_OPEN: u8 = 1;
-pub(crate) const RIGHT_OPEN: u8 = 2;
-pub(crate) const CIRCULAR: u8 = 4;
+const LEFT_OPEN: u8 = 1;
+const RIGHT_OPEN: u8 = 2;
+const CIRCULAR: u8 = 4;
+/// A flag besides those of every fragment.
+pub(crate) const MERGED: u8 = 8;
 /// Stands in the place of a bucket's number before what was counted in the reads.
 const NO_BUCKET: u32 = u32::MAX;
 
@@ -82,12 +84,27 @@ pub fn add_spectrum(bytes: &[u8], spectrum: &mut Spectrum) -> Result<()> {
     ByteReader(bytes).spectrum(spectrum)
 }
 
-/// Appends a fragment.
-pub fn put_fragment(piece: &FragmentSummary, codes: &[Base], bytes: &mut Vec<u8>) {
+/// What a fragment is, as flags.
+pub(crate) fn flags_of(piece: &FragmentSummary) -> u8 {
     let circular = if piece.circular { CIRCULAR } else { 0 };
     let left = if piece.left_open { LEFT_OPEN } else { 0 };
     let right = if piece.right_open { RIGHT_OPEN } else { 0 };
-    bytes.push(left | right | circular);
+    left | right | circular
+}
+
+/// A fragment that has these flags, and no counts yet.
+pub(crate) fn of_flags(flags: u8) -> FragmentSummary {
+    FragmentSummary {
+        left_open: flags & LEFT_OPEN != 0,
+        right_open: flags & RIGHT_OPEN != 0,
+        circular: flags & CIRCULAR != 0,
+        ..FragmentSummary::default()
+    }
+}
+
+/// Appends a fragment.
+pub fn put_fragment(piece: &FragmentSummary, codes: &[Base], bytes: &mut Vec<u8>) {
+    bytes.push(flags_of(piece));
     bytes.extend(piece.count_sum.to_le_bytes());
     bytes.extend(piece.first_count.to_le_bytes());
     bytes.extend(piece.last_count.to_le_bytes());
@@ -169,9 +186,7 @@ impl<'b> ByteReader<'b> {
             first_count: self.u32()?,
             last_count: self.u32()?,
             merges: self.u32()?,
-            left_open: flags & LEFT_OPEN != 0,
-            right_open: flags & RIGHT_OPEN != 0,
-            circular: flags & CIRCULAR != 0,
+            ..of_flags(flags)
         };
         self.codes(codes)?;
         Ok(piece)
@@ -200,11 +215,6 @@ impl<'b> ByteReader<'b> {
 
     pub(crate) fn codes(&mut self, codes: &mut Vec<Base>) -> Result<()> {
         let count = self.u32()? as usize;
-        self.packed(count, codes)
-    }
-
-    /// So many bases, which are appended to `codes`.
-    pub(crate) fn packed(&mut self, count: usize, codes: &mut Vec<Base>) -> Result<()> {
         let end = codes.len() + count;
         unpack(self.bytes(count.div_ceil(PACKED))?, codes);
         codes.truncate(end);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use cuesta_core::budget::Budget;
 use cuesta_core::{Error, Result};
 
-use super::codec::{CIRCULAR, LEFT_OPEN, PACKED, RIGHT_OPEN, put_packed, unpack};
+use super::codec::{MERGED, PACKED, flags_of, of_flags, put_packed, unpack};
 use super::internal;
 use super::kmer::Base;
 use super::sequences::{FragmentSummary, Meter, SequenceSource};
@@ -18,8 +18,6 @@ const BLOCK_BITS: u32 = 20;
 const BLOCK_BYTES: usize = 1 << BLOCK_BITS;
 /// Most bytes of a fragment besides its bases: flags and five numbers.
 const HEADER_BYTES_MAX: usize = 1 + 5 * 10;
-/// Flag of a fragment with merges.
-const MERGED: u8 = 8;
 /// Bits of a number in one byte, and the flag of one that goes on.
 const NUMBER_BITS: u32 = 7;
 const MORE: u8 = 1 << NUMBER_BITS;
@@ -177,13 +175,7 @@ impl SequenceSource for Fragments<'_> {
 }
 
 fn put(piece: &FragmentSummary, codes: &[Base], bytes: &mut Vec<u8>) {
-    let flag = |is_so: bool, flag: u8| if is_so { flag } else { 0 };
-    bytes.push(
-        flag(piece.left_open, LEFT_OPEN)
-            | flag(piece.right_open, RIGHT_OPEN)
-            | flag(piece.circular, CIRCULAR)
-            | flag(piece.merges > 0, MERGED),
-    );
+    bytes.push(flags_of(piece) | if piece.merges > 0 { MERGED } else { 0 });
     put_number(codes.len() as u64, bytes);
     put_number(piece.count_sum, bytes);
     put_number(u64::from(piece.first_count), bytes);
@@ -204,9 +196,7 @@ fn opened(bytes: &[u8]) -> Result<(FragmentSummary, usize, Range<usize>)> {
             first_count: number(&mut rest)? as u32,
             last_count: number(&mut rest)? as u32,
             merges: if flags & MERGED != 0 { number(&mut rest)? as u32 } else { 0 },
-            left_open: flags & LEFT_OPEN != 0,
-            right_open: flags & RIGHT_OPEN != 0,
-            circular: flags & CIRCULAR != 0,
+            ..of_flags(flags)
         };
         let start = bytes.len() - rest.len();
         let end = start + bases.div_ceil(PACKED);
