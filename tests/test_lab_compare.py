@@ -14,7 +14,7 @@ import pytest
 
 from cuesta.errors import Defect, EngineError, EngineMissing, InputError, VerificationError
 from cuesta.lab import record
-from cuesta.lab.child import run_in_child
+from cuesta.lab.child import HeldSignals, run_in_child
 from cuesta.lab.compare import compare, records_of
 from cuesta.trial import Trial
 from labkit import CopyEngine, anything, names, plan, scan_trial
@@ -139,3 +139,25 @@ def test_an_interrupt_of_the_parent_stops_the_child_and_lets_it_clean_up(tmp_pat
         run_in_child("slow", work)
     assert time.monotonic() - started < 10
     assert mark.read_text() == "yes"
+
+
+def test_an_interrupt_right_when_signals_arrive_again_stops_the_child_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, leave = tmp_path / "begun", HeldSignals.__exit__
+
+    def leave_interrupted(held: HeldSignals, *error: object) -> None:
+        leave(held, *error)
+        while not (begun.exists() and begun.read_text()):
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    def work() -> None:
+        begun.write_text(str(os.getpid()))
+        time.sleep(60)
+
+    monkeypatch.setattr(HeldSignals, "__exit__", leave_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_in_child("slow", work)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)

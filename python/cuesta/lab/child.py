@@ -38,19 +38,21 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
     held = HeldSignals()
     args = (work, sender, held, os.getpid())
     process = context.Process(target=_child, args=args, name=name)
-    with held:
-        process.start()
-        sender.close()
     try:
+        # Inside: a signal may come right when its handler is back, before the next line.
+        with held:
+            process.start()
+            sender.close()
         held.deliver()
         # One whose error is long waits until it is read.
         wait([receiver, process.sentinel])
         said = _said(receiver)
         process.join()
     except BaseException:
-        process.terminate()
-        process.join(STOP_SECONDS)
-        process.kill()
+        if process.pid is not None:
+            process.terminate()
+            process.join(STOP_SECONDS)
+            process.kill()
         raise
     _raise_again(name, process.exitcode or 0, said)
 
