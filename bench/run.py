@@ -45,6 +45,7 @@ BENCHES = (
     "sort",
     "hadoop_sort",
     "assembly",
+    "assembly_quality",
     "assembly_scale",
     "store",
     "store_misses",

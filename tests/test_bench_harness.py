@@ -17,6 +17,7 @@ from harness.model import (
     Contestant,
     DifferentAnswer,
     MemoryLimit,
+    Quality,
     Ratio,
     Sample,
     Share,
@@ -182,3 +183,53 @@ def test_a_part_is_counted_over_all_repeats_and_has_an_interval(size: Size) -> N
     assert (found["low"], found["high"]) == (0.8630, 0.9829)
     record = {"bench": "b", "command": "run", "smoke": False, "cases": [made]}
     assert "| 57 of 60 | 86.3% to 98.3% (95%) | met |" in table.bars([record])[2]
+
+
+def judged(name: str, length: float | None) -> Contestant:
+    figures = {} if length is None else {"length": length}
+    work = lambda _: Sample(seconds=1.0, figures=figures)  # noqa: E731
+    return Contestant(name=name, how="", work=work)
+
+
+@pytest.mark.parametrize(
+    ("others", "row", "cells"),
+    [
+        (
+            {"a": 1000.0, "b": 900.0},
+            {"figure": 950.0, "beside": {"a": 1000.0, "b": 900.0}, "met": True},
+            ["950", "a 1,000, b 900", "met"],
+        ),
+        ({"a": 1001.0, "b": 1.0}, {"met": False}, ["950", "a 1,001, b 1", "**missed**"]),
+        (
+            {"a": 1.0, "b": None},
+            {"figure": None, "met": None},
+            ["not measured", "b: not judged", ""],
+        ),
+        ({"a": 1.0}, {"figure": None, "met": None}, ["not measured", "b: not here", ""]),
+    ],
+    ids=str,
+)
+def test_what_was_found_is_judged_beside_others(
+    size: Size, others: dict[str, float | None], row: dict[str, object], cells: list[str]
+) -> None:
+    bar = Quality(
+        ours="ours",
+        theirs=("a", "b"),
+        name="length",
+        text="0.95 of the longest",
+        holds=lambda ours, theirs: ours >= 0.95 * max(theirs),
+    )
+    contestants = (judged("ours", 950.0), *(judged(*one) for one in others.items()))
+    made = Case(
+        name="case",
+        contestants=contestants,
+        bars=(bar,),
+        amount=1,
+        unit="B",
+        absent={} if "b" in others else {"b": "not here"},
+    )
+    found = results.of_case(measure(made, size))
+    (kept,) = found["bars"]
+    assert row.items() <= kept.items()
+    record = {"bench": "x", "smoke": False, "command": "c", "cases": [found]}
+    assert f"| {' | '.join(cells)} |" in table.bars([record])[-1]

@@ -26,11 +26,12 @@ BASES = 40_000
 SUPERSTEP_BASES = BASES if os.environ.get("CUESTA_SOAK") else 6_000
 """For vertex programs, which have a job of Spark for each of many supersteps."""
 DEPTH = 40
+MEMBER_BYTES = 10_000
 
 
 @pytest.fixture(scope="module")
 def reads(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Of one genome, in a plain and a gzipped file."""
+    """Of one genome, in a plain file, one gzipped in one piece and one in many."""
     return made(tmp_path_factory.mktemp("reads"), BASES)
 
 
@@ -42,11 +43,14 @@ def fewer_reads(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def made(folder: Path, bases: int) -> list[str]:
     every = reads_of(drawn(bases, 1), DEPTH, 0.004, 5)
-    half = len(every) // 2
-    plain = write_fastq(folder / "plain.fq", every[:half])
-    packed = write_fastq(folder / "packed.fq", every[half:])
-    (folder / "packed.fq.gz").write_bytes(gzip.compress(packed.read_bytes()))
-    return [str(plain), str(folder / "packed.fq.gz")]
+    third = len(every) // 3
+    plain = write_fastq(folder / "plain.fq", every[:third])
+    packed = write_fastq(folder / "packed.fq", every[third : 2 * third]).read_bytes()
+    (folder / "packed.fq.gz").write_bytes(gzip.compress(packed))
+    rest = write_fastq(folder / "rest.fq", every[2 * third :]).read_bytes()
+    pieces = (rest[start : start + MEMBER_BYTES] for start in range(0, len(rest), MEMBER_BYTES))
+    (folder / "rest.fq.gz").write_bytes(b"".join(map(gzip.compress, pieces)))
+    return [str(plain), *(str(folder / f"{name}.fq.gz") for name in ("packed", "rest"))]
 
 
 @pytest.mark.parametrize(

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from benches import assembly_engines
 from benches.assemble_command import CUESTA, Command, K, unitig_set, unitigs, whole
 from benches.assembly_engines import SHAPE, case, with_peers
 from benches.assembly_genome import genome
-from harness.model import THREADS, Case, Contestant, MemoryLimit, Ratio
+from harness.model import Case, Contestant, MemoryLimit, Ratio
 from harness.reads import Mates, mates
 from harness.size import Size
 from peers import assemblers
+from peers.quast import QUAST, report
 
-SPADES = "spades.py"
-SPADES_FILES = ("out/contigs.fasta", "out/scaffolds.fasta")
 CUTTLEFISH_BYTES = 620 << 20
 """Peak of Cuttlefish 3 on 50x of E. coli; the bar for ours is 0.7 of it."""
 
@@ -33,8 +30,7 @@ def cases(size: Size) -> Iterator[Case]:
     yield assembly_engines.identical(size, reads)
     yield assembly_engines.beyond_memory(reads)
     yield contigs(size, reads)
-    for pairs in (False, True):
-        yield several(size, reads, pairs=pairs)
+    yield several(size, reads)
 
 
 def unitigs_of_31(size: Size, reads: Mates) -> Case:
@@ -79,35 +75,28 @@ def contigs(size: Size, reads: Mates) -> Case:
     return _judged(size, made, reads, {"minia": ("out.contigs.fa",)})
 
 
-def several(size: Size, reads: Mates, *, pairs: bool) -> Case:
-    """Contigs of several sizes of k-mers, beside MEGAHIT, which has five times as long; with pairs
-    beside SPAdes too, which has ten times as long."""
+def several(size: Size, reads: Mates) -> Case:
+    """Contigs of several sizes of k-mers, beside MEGAHIT, which has five times as long."""
     peer = Contestant(
         name="megahit",
-        how="megahit -1 -2 -t 2" if pairs else "megahit -r -t 2",
-        work=lambda folder: assemblers.megahit(reads, folder, pairs=pairs),
+        how="megahit -r -t 2",
+        work=lambda folder: assemblers.megahit(reads, folder, pairs=False),
         repeats_max=1,
     )
-    ours = whole(Command(files=reads.files, options=("--pairs",) if pairs else ()))
-    peers, bars = [peer], [Ratio(ours=CUESTA, theirs="megahit", at_least=5.0, text="5x MEGAHIT")]
-    if pairs:
-        how = "spades.py --isolate -1 -2 -t 2"
-        work = partial(assemblers.spades, reads)
-        peers.append(Contestant(name=SPADES, how=how, work=work, repeats_max=1))
-        bars.append(Ratio(ours=CUESTA, theirs=SPADES, at_least=10.0, text="10x SPAdes"))
-    name = f"contigs, k chosen, {'mates' if pairs else 'single reads'}"
-    made = with_peers(size, case(name, reads.files, (ours,), bars), peers)
-    found = {"megahit": ("out/final.contigs.fa",), SPADES: SPADES_FILES}
-    return _judged(size, made, reads, found)
+    ours = whole(Command(files=reads.files))
+    bar = Ratio(ours=CUESTA, theirs="megahit", at_least=5.0, text="5x MEGAHIT")
+    made = case("contigs, k chosen, single reads", reads.files, (ours,), (bar,))
+    found = {"megahit": ("out/final.contigs.fa",)}
+    return _judged(size, with_peers(size, made, [peer]), reads, found)
 
 
-def _judged(size: Size, case: Case, reads: Mates, peers: dict[str, tuple[str, ...]]) -> Case:
+def _judged(size: Size, case: Case, reads: Mates, peers: Mapping[str, tuple[str, ...]]) -> Case:
     """The case with notes on how good the sequences of its last repeats are, by QUAST."""
-    why = assemblers.missing("quast.py")
+    why = assemblers.missing(QUAST)
     if size.smoke or why:
         note = f"{case.name}: not judged by QUAST{f', {why}' if why else ''}"
         return replace(case, notes=(*case.notes, note))
-    sequences = {CUESTA: ("answer/contigs.fa", "answer/scaffolds.fa"), **peers}
+    sequences = {CUESTA: ("answer/contigs.fa",), **peers}
 
     def judged(one: Contestant) -> Contestant:
         def remark(folder: Path) -> str:
@@ -124,12 +113,7 @@ def _judged(size: Size, case: Case, reads: Mates, peers: dict[str, tuple[str, ..
 
 def _quality(path: Path, reads: Mates, folder: Path) -> str:
     """NGA50, misassemblies and genome fraction."""
-    words = ["quast.py", "--fast", "-t", str(THREADS), "-r", str(reads.genome), "--min-contig"]
-    subprocess.run(
-        [*words, "500", "-o", str(folder / "quast"), str(path)], check=True, capture_output=True
-    )
-    text = (folder / "quast" / "report.tsv").read_text()
-    found = dict(line.split("\t", 1) for line in text.splitlines())
+    found = report(path, reads.genome, folder / "quast")
     return (
         f"NGA50 {int(found['NGA50']):,}, misassemblies {found['# misassemblies']}, "
         f"genome fraction {found['Genome fraction (%)']} %"

@@ -47,11 +47,14 @@ class Sample:
     ----------
     counts
         How often something came, of so many times, by its name.
+    figures
+        How good what it found is, by the name of the measure.
     """
 
     seconds: float
     peak_resident_bytes: int | None = None
     counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 Work = Callable[[Path], Sample | None]
@@ -156,6 +159,17 @@ class Share:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quality:
+    """`name` of the figures of `ours`, in the last repeat, must hold beside those of `theirs`."""
+
+    ours: str
+    theirs: tuple[str, ...]
+    name: str
+    text: str
+    holds: Callable[[float, list[float]], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
 class PredictionError:
     """The median relative error of all predictions of a case is `at_most` this; None: shown."""
 
@@ -173,7 +187,7 @@ class PredictionShare:
 
 INSIDE, REFUSED = "inside", "refused"
 
-Bar = Ratio | MemoryLimit | TimeLimit | Share | PredictionError | PredictionShare
+Bar = Ratio | MemoryLimit | TimeLimit | Share | Quality | PredictionError | PredictionShare
 
 
 def same_digest(one: Answer, other: Answer) -> str | None:

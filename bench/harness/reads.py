@@ -21,7 +21,8 @@ from harness.size import Size
 GENOME = Path("/usr/share/doc/bowtie/examples/genomes/NC_008253.fna.gz")
 """E. coli 536, of Debian's bowtie-examples."""
 ART = "art_illumina"
-ART_WORDS = "-ss HS20 -p -l 100 -f 50 -m 300 -s 30 -rs 42 -na"
+ART_WORDS = "-ss HS20 -p -l 100 -m 300 -s 30 -rs 42 -na"
+PLASMIDS = Path("/usr/share/unicycler-data/sample_data")
 READ_BASES = 100
 DEPTH = 50
 ERRORS = 0.005
@@ -61,26 +62,42 @@ class Mates:
 
 def mates(folder: Path, *, smoke: bool) -> Mates:
     """50x of mates of 100 bases, 300 bases apart. Errors: `CalledProcessError` of ART."""
-    real = not smoke and GENOME.exists() and shutil.which(ART) is not None
-    name = "ecoli" if real else f"drawn-{SMOKE_BASES if smoke else REAL_BASES}"
-    how = f"{ART} {ART_WORDS}, E. coli 536" if real else "drawn by seed, 0.5 % errors"
-    found = Mates(
-        one=folder / f"{name}-50x-1.fq",
-        two=folder / f"{name}-50x-2.fq",
-        genome=folder / f"{name}.fa",
-        how=how,
-    )
+    if not smoke and GENOME.exists() and shutil.which(ART) is not None:
+        return mates_of(folder, GENOME, DEPTH)
+    bases = SMOKE_BASES if smoke else REAL_BASES
+    found = _named(folder, f"drawn-{bases}-{DEPTH}x", "drawn by seed, 0.5 % errors")
     if not found.two.exists():
-        if real:
-            found.genome.write_bytes(gzip.decompress(GENOME.read_bytes()))
-            prefix = folder / f"{name}-50x-"
-            words = [ART, *ART_WORDS.split(), "-i", str(found.genome), "-o", str(prefix)]
-            subprocess.run(words, check=True, capture_output=True)
-        else:
-            chance = np.random.default_rng(1)
-            bases = SMOKE_BASES if smoke else REAL_BASES
-            _draw(found, chance.integers(0, 4, bases, dtype=np.uint8), chance, DEPTH)
+        chance = np.random.default_rng(1)
+        _draw(found, chance.integers(0, 4, bases, dtype=np.uint8), chance, DEPTH)
     return found
+
+
+def mates_of(folder: Path, genome: Path, depth: int) -> Mates:
+    """Mates that ART makes of a gzipped genome, once. Errors: `CalledProcessError` of ART."""
+    name = f"{genome.name.split('.')[0]}-{depth}x"
+    words = [*ART_WORDS.split(), "-f", str(depth)]
+    found = _named(folder, name, f"{ART} {' '.join(words)}, {genome.name}")
+    if not found.two.exists():
+        found.genome.write_bytes(gzip.decompress(genome.read_bytes()))
+        prefix = folder / f"partial-{name}-"
+        words = [ART, *words, "-i", str(found.genome), "-o", str(prefix)]
+        subprocess.run(words, check=True, capture_output=True)
+        for path in found.files:
+            path.with_name(f"partial-{path.name}").rename(path)
+    return found
+
+
+def plasmids() -> Mates | None:
+    """The short reads of Debian's unicycler-data and the plasmids that they are of, if there."""
+    names = ("short_reads_1.fastq.gz", "short_reads_2.fastq.gz", "reference.fasta")
+    one, two, genome = (PLASMIDS / name for name in names)
+    how = "Debian's unicycler-data"
+    return Mates(one=one, two=two, genome=genome, how=how) if genome.exists() else None
+
+
+def _named(folder: Path, name: str, how: str) -> Mates:
+    one, two = (folder / f"{name}-{end}.fq" for end in (1, 2))
+    return Mates(one=one, two=two, genome=folder / f"{name}.fa", how=how)
 
 
 def shuffled(reads: Mates, seed: int = 1) -> Path:
@@ -122,13 +139,8 @@ def with_repeats(size: Size) -> Mates:
     to 3 % of their bases, at random places and on either strand.
     """
     bases = size.pick(SMOKE_BASES, REPEATS_BASES)
-    name = f"repeats-{bases}-{REPEATS_DEPTH}x"
-    found = Mates(
-        one=size.folder / f"{name}-1.fq",
-        two=size.folder / f"{name}-2.fq",
-        genome=size.folder / f"{name}.fa",
-        how=f"{bases:,} bases by seed, a fifth in repeats; {REPEATS_DEPTH}x, 0.5 % errors",
-    )
+    how = f"{bases:,} bases by seed, a fifth in repeats; {REPEATS_DEPTH}x, 0.5 % errors"
+    found = _named(size.folder, f"repeats-{bases}-{REPEATS_DEPTH}x", how)
     if not found.two.exists():
         chance = np.random.default_rng(2)
         genome = chance.integers(0, 4, bases, dtype=np.uint8)

@@ -19,6 +19,7 @@ from harness.model import (
     MemoryLimit,
     PredictionError,
     PredictionShare,
+    Quality,
     Ratio,
     Share,
     TimeLimit,
@@ -117,6 +118,7 @@ def _contestant(measured: Measured, index: int) -> Json:
         "amount": contestant.amount or measured.case.amount,
         "seconds": [float(f"{one.seconds:.6g}") for one in samples],
         **({"peak_resident_bytes": peaks} if peaks else {}),
+        **({"figures": dict(samples[-1].figures)} if samples and samples[-1].figures else {}),
         **({"digest": answer.digest, "rows": answer.rows} if answer else {}),
         **({"prediction": predictions.to_row(predicted)} if predicted else {}),
     }
@@ -125,6 +127,8 @@ def _contestant(measured: Measured, index: int) -> Json:
 def _bar(measured: Measured, bar: Bar) -> Json:
     if isinstance(bar, Share):
         return _share(bar, measured)
+    if isinstance(bar, Quality):
+        return _quality(bar, measured)
     if isinstance(bar, (PredictionError, PredictionShare)):
         return predictions.figure(bar, measured)
     if not isinstance(bar, Ratio):
@@ -173,6 +177,19 @@ def _share(bar: Share, measured: Measured) -> Json:
         "confidence": CONFIDENCE,
         "met": met if bounded else None,
     }
+
+
+def _quality(bar: Quality, measured: Measured) -> Json:
+    row: Json = {"ours": bar.ours, "text": bar.text, "name": bar.name}
+    found = {}
+    for name in (bar.ours, *bar.theirs):
+        samples = measured.samples.get(name)
+        if not samples or bar.name not in samples[-1].figures:
+            why = measured.case.absent.get(name, "not judged")
+            return row | {"figure": None, "why": f"{name}: {why}", "met": None}
+        found[name] = samples[-1].figures[bar.name]
+    ours = found.pop(bar.ours)
+    return row | {"figure": ours, "beside": found, "met": bar.holds(ours, list(found.values()))}
 
 
 def _limit(bar: MemoryLimit | TimeLimit, measured: Measured) -> Json:

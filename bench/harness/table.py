@@ -128,6 +128,9 @@ def _figure(bar: Json, *, judged: bool) -> list[str]:
     if bar["figure"] is None:
         return ["not measured", bar["why"], ""]
     verdict = {True: "met", False: "**missed**", None: ""}[bar["met"] if judged else None]
+    if "beside" in bar:
+        beside = (f"{name} {figure:,.10g}" for name, figure in bar["beside"].items())
+        return [f"{bar['figure']:,.10g}", ", ".join(beside), verdict]
     sure = f"({bar['confidence']:.0%})"
     if "times" in bar:
         counted = f"{bar['counted']} of {bar['times']}"

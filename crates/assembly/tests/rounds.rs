@@ -4,6 +4,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 
 use common::{reads, turned, write_reads};
@@ -14,6 +15,8 @@ use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_runtime::rounds::{Means, RandomEngine};
 use cuesta_testkit::ranks;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -221,6 +224,12 @@ fn later_sizes_are_those_of_all_reads_counted_anew() {
     }
 }
 
+fn gzipped(text: &[u8], level: u32) -> Vec<u8> {
+    let mut member = GzEncoder::new(Vec::new(), Compression::new(level));
+    member.write_all(text).unwrap();
+    member.finish().unwrap()
+}
+
 /// Tasks place pairs of shares that begin anywhere, in one file or in two.
 #[test]
 fn pairs_that_tasks_place_give_the_native_answer() {
@@ -236,11 +245,15 @@ fn pairs_that_tasks_place_give_the_native_answer() {
         mates[index % 2] += &(name + record);
     }
     for (name, text) in ["one.fa", "two.fa"].into_iter().zip(mates) {
-        std::fs::write(folder.join(name), text).unwrap();
+        std::fs::write(folder.join(name), &text).unwrap();
+        let members = text.as_bytes().chunks(1499).flat_map(|part| gzipped(part, 6));
+        std::fs::write(folder.join(name.to_owned() + ".gz"), members.collect::<Vec<_>>()).unwrap();
     }
-    for (option, names) in
-        [("interleaved", &["reads.fa"][..]), ("pairs", &["one.fa", "two.fa"][..])]
-    {
+    for (option, names) in [
+        ("interleaved", &["reads.fa"][..]),
+        ("pairs", &["one.fa", "two.fa"][..]),
+        ("pairs", &["one.fa.gz", "two.fa.gz"][..]),
+    ] {
         let parameters = json!({ "kmer_sizes": "31,43", option: true });
         let with_files = |request: &Request| {
             let inputs = names.iter().map(|name| folder.join(name)).collect();
@@ -292,6 +305,19 @@ fn blocks_that_do_not_fit_go_to_scratch() {
         let error = engine(&request).unwrap_err();
         assert!(error.message.contains("missing/super-k-mers"), "{}", error.message);
     }
+}
+
+/// Blocks of a task are in memory until they are sent.
+#[test]
+fn reads_in_one_large_member_are_refused_where_a_task_has_no_memory_for_them() {
+    let place = Place::new(&long_reads(50_000));
+    let mut request = place.request("rounds", &json!({ "kmer_sizes": "31" }));
+    let packed = gzipped(&std::fs::read(&request.inputs[0]).unwrap(), 0);
+    request.inputs = vec![place.folder.path().join("reads.fa.gz")];
+    std::fs::write(&request.inputs[0], packed).unwrap();
+    let error = by_ranks(&request, Means { keeps: true, ..means(2, 12 << 20) }).unwrap_err();
+    assert!(error.message.contains("reads.fa.gz is gzipped in pieces too large"), "{error:?}");
+    by_ranks(&request, Means { keeps: true, ..means(2, 1 << 30) }).unwrap();
 }
 
 #[test]

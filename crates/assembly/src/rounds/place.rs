@@ -1,8 +1,8 @@
 //! Reads and pairs of reads placed by tasks, each of which has all paths and a part of the reads.
 //!
 //! A file that can be read from anywhere is divided by pairs: a round counts the records of its
-//! shares, so that a task knows where its first pair is in either file. Others, such as gzipped
-//! ones, are one task for each source.
+//! shares, so that a task knows where its first pair is in either file. Others, such as those that
+//! gzip makes, are one task for each source.
 
 use std::path::PathBuf;
 

@@ -3,9 +3,9 @@
 use std::cell::{Cell, OnceCell};
 use std::path::PathBuf;
 
-use cuesta_core::Result;
-use cuesta_core::budget::Lease;
+use cuesta_core::budget::{Lease, human};
 use cuesta_core::job::{Context, Response, timed};
+use cuesta_core::{Error, Result};
 use cuesta_runtime::rounds::{Means, Round};
 use cuesta_runtime::sequential::Rounds;
 use cuesta_runtime::state::State;
@@ -154,10 +154,27 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         let share_bytes = if self.means.keeps { KEPT_SHARE_BYTES } else { SHARE_BYTES };
         let share_bytes = self.means.task_bytes.unwrap_or(share_bytes);
         let inputs = if ask.only_solid { &[] } else { &self.context.request.inputs[..] };
-        let reads = shares::split(inputs, share_bytes)?.into_iter().map(Own::Reads);
+        let shares = shares::split(inputs, share_bytes)?;
+        shares.iter().try_for_each(|share| self.require_room(share))?;
+        let reads = shares.into_iter().map(Own::Reads);
         let pieces = solid.map(|solid| wire::solid_pieces(solid, SOLID_BYTES));
         let solid = pieces.into_iter().flatten().map(Own::Solid);
         reads.chain(solid).map(|own| values::to_bytes(&own)).collect()
+    }
+
+    /// Refuses reads that one task must divide and has no memory for: its blocks take about as much
+    /// as their text.
+    fn require_room(&self, share: &Share) -> Result<()> {
+        let room_bytes = self.means.worker_bytes();
+        let Some(text_bytes) = shares::unpacked_bytes(share, room_bytes)? else { return Ok(()) };
+        let text = format!(
+            "{} is gzipped in pieces too large for a task: one has some {} of reads, and {} of \
+             memory; pack it with bgzip, unpack it, raise --memory, or use --engine native",
+            share.path.display(),
+            human(text_bytes),
+            human(room_bytes),
+        );
+        Err(Error::input("memory", text))
     }
 
     /// What tasks that place reads are told, and each of them; nothing where one process does

@@ -1,9 +1,10 @@
 //! Reads from FASTQ and FASTA files, plain or gzipped, given out in batches to many threads.
 
 mod blocks;
+mod members;
 pub mod shares;
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -150,26 +151,22 @@ impl Reads {
         Ok(Self { sources: paths.chunks(files).map(source).collect::<Result<_>>()? })
     }
 
-    /// Opens the reads in a range of bytes, from the first of a record on. Of a gzipped file the
-    /// range is the whole of it.
+    /// Opens a text that is some records of a file, or none; where there are some, `after` is
+    /// added.
     ///
     /// # Errors
     /// As [`Reads::open`].
-    pub fn open_range(path: &Path, (start, end): (u64, u64)) -> Result<Self> {
-        if is_gzipped(path)? {
-            return Self::open(&[path.to_owned()], Pairing::None);
-        }
-        let mut readers: Vec<Box<dyn FastxReader>> = Vec::new();
-        if start < end {
-            let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
-            let mut file = Input::open(path).map_err(failed)?;
-            let mut first = [0];
-            file.read_exact_at(&mut first, start).map_err(failed)?;
-            let is_cut = first == *b">" && end < file.size_bytes().map_err(failed)?;
-            file.seek(SeekFrom::Start(start)).map_err(failed)?;
-            // Where a record without bases comes last, the parser looks for a line after its name.
-            let after: &[u8] = if is_cut { b"\n" } else { b"" };
-            let reader = parse_fastx_reader(file.take(end - start).chain(after));
+    fn open_text(
+        path: &Path,
+        mut text: Box<dyn Read + Send>,
+        after: &'static [u8],
+    ) -> Result<Self> {
+        let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+        let mut start = Vec::new();
+        (&mut text).take(1).read_to_end(&mut start).map_err(failed)?;
+        let mut readers = Vec::new();
+        if !start.is_empty() {
+            let reader = parse_fastx_reader(std::io::Cursor::new(start).chain(text).chain(after));
             readers.push(reader.map_err(|error| refusal(path, 0, &error))?);
         }
         let opened = Records::Parsed(readers).opened();

@@ -1,17 +1,18 @@
 //! Shares of the reads, for tasks that read them.
 
-use std::io::{BufRead, BufReader, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{self as reads, Reads};
+use super::{self as reads, GZIP_TIMES, Reads, members};
 use crate::storage::{self, Input};
 
 const OPERATION: &str = "input.reads";
 
-/// Some reads of a file: those that begin in a range of its bytes.
+/// Some reads of a file: those that begin in a range of its bytes. Of a gzipped file the range is
+/// of whole members, and the reads those that begin after the first line in them, or with the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// The file.
@@ -22,7 +23,8 @@ pub struct Share {
     pub end: u64,
 }
 
-/// Shares of about `size_bytes`. A gzipped file, which has no places to begin at, is one.
+/// Shares of about `size_bytes` of text. A gzipped file has places to begin at only where it has
+/// many members; another one, such as gzip itself makes, is one share.
 ///
 /// # Errors
 /// `System`.
@@ -31,13 +33,26 @@ pub fn split(paths: &[PathBuf], size_bytes: u64) -> Result<Vec<Share>> {
     for path in paths {
         let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
         let whole = storage::facts(path).map_err(failed)?.size_bytes;
-        let step = if reads::is_gzipped(path)? { whole.max(1) } else { size_bytes.max(1) };
-        shares.extend((0..whole).step_by(step as usize).map(|start| {
-            let end = whole.min(start + step);
-            Share { path: path.clone(), start, end }
-        }));
+        let mut places: Vec<u64> = if reads::is_gzipped(path)? {
+            let step = (size_bytes / GZIP_TIMES).max(1);
+            members::starts(path, whole, step).map_err(failed)?
+        } else {
+            (0..whole).step_by(size_bytes.max(1) as usize).collect()
+        };
+        places.push(whole);
+        let share = |ends: &[u64]| Share { path: path.clone(), start: ends[0], end: ends[1] };
+        shares.extend(places.windows(2).map(share));
     }
     Ok(shares)
+}
+
+/// Bytes of text that a share of a gzipped file may have, where they are more than `most`.
+///
+/// # Errors
+/// `System`.
+pub fn unpacked_bytes(share: &Share, most: u64) -> Result<Option<u64>> {
+    let text_bytes = (share.end - share.start).saturating_mul(GZIP_TIMES);
+    Ok((text_bytes > most && reads::is_gzipped(&share.path)?).then_some(text_bytes))
 }
 
 /// Opens the reads of a share.
@@ -45,43 +60,77 @@ pub fn split(paths: &[PathBuf], size_bytes: u64) -> Result<Vec<Share>> {
 /// # Errors
 /// As [`Reads::open`].
 pub fn open(share: &Share) -> Result<Reads> {
-    Reads::open_range(&share.path, starts(share)?)
-}
-
-/// The bytes from the first record that begins in a share to the first one after it.
-fn starts(share: &Share) -> Result<(u64, u64)> {
-    if reads::is_gzipped(&share.path)? {
-        return Ok((0, share.end));
-    }
     let failed = |cause| Error::system(OPERATION, "reading", &share.path, &cause);
-    let start = record_start(&share.path, share.start).map_err(failed)?;
-    let end = record_start(&share.path, share.end).map_err(failed)?;
-    Ok((start, end))
+    let is_gzipped = reads::is_gzipped(&share.path)?;
+    if is_gzipped && share.start == 0 && is_last(share).map_err(failed)? {
+        return Reads::open(std::slice::from_ref(&share.path), reads::Pairing::None);
+    }
+    let text = if is_gzipped { unpacked(share) } else { plain(share) };
+    let (text, first) = text.map_err(failed)?;
+    // A share of FASTA may end with a name, where the parser looks for the line after it.
+    let after: &[u8] = match first {
+        b'>' if !is_last(share).map_err(failed)? => b"\n",
+        _ => b"",
+    };
+    Reads::open_text(&share.path, text, after)
 }
 
-/// Where the first record at or after `place` begins, or the end of the file.
-///
-/// Of FASTQ that is a line with `@` whose next line but one has `+`: where `@` begins qualities,
-/// the bases of the next record are there instead.
-fn record_start(path: &Path, place: u64) -> std::io::Result<u64> {
-    if place == 0 {
-        return Ok(0);
-    }
-    let mut file = Input::open(path)?;
+/// Text, and the first byte of its file, which tells the format.
+type Text = (Box<dyn Read + Send>, u8);
+
+fn is_last(share: &Share) -> io::Result<bool> {
+    Ok(storage::facts(&share.path)?.size_bytes <= share.end)
+}
+
+/// From the first record that begins in a share of plain text to the first one after it.
+fn plain(share: &Share) -> io::Result<Text> {
+    let mut file = Input::open(&share.path)?;
     let mut first = [0];
-    std::io::Read::read(&mut file, &mut first)?;
-    // The byte before tells whether a line begins here.
-    file.seek(SeekFrom::Start(place - 1))?;
-    let mut reader = BufReader::with_capacity(1 << 16, file);
+    file.read_exact_at(&mut first, 0)?;
+    let place = |place: u64| {
+        // The byte before tells whether a line begins here.
+        let Some(before) = place.checked_sub(1) else { return Ok(0) };
+        let mut file = Input::open(&share.path)?;
+        file.seek(SeekFrom::Start(before))?;
+        let mut text = BufReader::with_capacity(1 << 16, file);
+        io::Result::Ok(before + before_record(&mut text, first[0])?)
+    };
+    let (start, end) = (place(share.start)?, place(share.end)?);
+    file.seek(SeekFrom::Start(start))?;
+    Ok((Box::new(file.take(end - start)), first[0]))
+}
+
+/// The same of members.
+fn unpacked(share: &Share) -> io::Result<Text> {
+    let path = &share.path;
+    let mut first = Vec::new();
+    members::text_from(path, 0)?.take(1).read_to_end(&mut first)?;
+    let first = first.first().copied().unwrap_or_default();
+    let before = |place| before_record(&mut members::text_from(path, place)?, first);
+    let skipped = if share.start == 0 { 0 } else { before(share.start)? };
+    // A record that begins in these members may end in others.
+    let more = if is_last(share)? { 0 } else { before(share.end)? };
+    let own = members::text_between(path, (share.start, share.end))?;
+    let mut text = own.chain(members::text_from(path, share.end)?.take(more));
+    io::copy(&mut (&mut text).take(skipped), &mut io::sink())?;
+    Ok((Box::new(text), first))
+}
+
+/// Bytes before the first record that begins after the line that a text begins within, or all of
+/// them. The file's first byte tells its format.
+///
+/// Of FASTQ a record is a line with `@` whose next line but one has `+`: where `@` begins
+/// qualities, the bases of the next record are there instead.
+fn before_record(text: &mut impl BufRead, first: u8) -> io::Result<u64> {
     let mut line = Vec::new();
-    let mut at = place - 1 + reader.read_until(b'\n', &mut line)? as u64;
+    let mut at = text.read_until(b'\n', &mut line)? as u64;
     // The lines from `at` on, their first bytes and lengths.
     let mut lines: Vec<(Option<u8>, u64)> = Vec::new();
     loop {
         line.clear();
-        let size_bytes = reader.read_until(b'\n', &mut line)? as u64;
+        let size_bytes = text.read_until(b'\n', &mut line)? as u64;
         lines.push((line.first().copied(), size_bytes));
-        if first == *b">" {
+        if first == b'>' {
             if matches!(lines[0].0, Some(b'>') | None) {
                 return Ok(at);
             }
@@ -101,7 +150,10 @@ mod tests {
     use super::*;
     use crate::reads::ReadBatch;
     use cuesta_testkit::reads::reads_text;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
     use proptest::prelude::*;
+    use std::io::Write;
 
     fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
@@ -145,5 +197,71 @@ mod tests {
             let expected: Vec<String> = reads.iter().map(|(bases, _)| bases.clone()).collect();
             prop_assert_eq!(all_reads(&shares), expected);
         }
+
+        #[test]
+        fn shares_of_members_have_every_read_once(
+            reads in prop::collection::vec(("[ACGT]{1,30}", "[@+>I]{30}"), 1..12),
+            (fasta, windows) in any::<(bool, bool)>(),
+            size_bytes in 1u64..600,
+            cuts in prop::collection::vec((any::<prop::sample::Index>(), 0u32..10), 0..9),
+        ) {
+            let text = reads_text(&reads, fasta, windows);
+            let packed = members(text.as_bytes(), cuts);
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("reads.fq.gz");
+            std::fs::write(&path, packed).unwrap();
+            let shares = split(std::slice::from_ref(&path), size_bytes).unwrap();
+            let expected: Vec<String> = reads.iter().map(|(bases, _)| bases.clone()).collect();
+            prop_assert_eq!(all_reads(&shares), expected);
+        }
     }
+
+    /// A text cut anywhere into members of some levels; such as are empty may be among them.
+    fn members(text: &[u8], cuts: Vec<(prop::sample::Index, u32)>) -> Vec<u8> {
+        let mut cuts: Vec<(usize, u32)> =
+            cuts.into_iter().map(|(place, level)| (place.index(text.len()), level)).collect();
+        cuts.sort_unstable();
+        cuts.push((text.len(), 6));
+        let (mut packed, mut start) = (Vec::new(), 0);
+        for (end, level) in cuts {
+            let mut member = GzEncoder::new(&mut packed, Compression::new(level));
+            member.write_all(&text[start..end]).unwrap();
+            member.finish().unwrap();
+            start = end;
+        }
+        packed
+    }
+
+    #[test]
+    fn members_are_shares_of_about_that_size() {
+        let reads = vec![("ACGTACGTAC".to_owned(), "I".repeat(10)); 4000];
+        let text = reads_text(&reads, false, false);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("reads.fq.gz");
+        let packed: Vec<u8> =
+            text.as_bytes().chunks(1000).flat_map(|part| members(part, Vec::new())).collect();
+        std::fs::write(&path, &packed).unwrap();
+        let wanted = 4 * packed.len() as u64 / 10;
+        let shares = split(std::slice::from_ref(&path), wanted).unwrap();
+        assert!((9..=10).contains(&shares.len()), "{}", shares.len());
+        assert_eq!(all_reads(&shares).len(), 4000);
+    }
+
+    /// Text that was packed once more has bytes in it that look like a member.
+    #[test]
+    fn what_only_looks_like_a_member_is_no_place_to_begin_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("reads.fq.gz");
+        let fake = [&GZIP_HEADER[..], b"no deflated text"].concat();
+        let mut packed = Vec::new();
+        let mut member = GzEncoder::new(&mut packed, Compression::none());
+        member.write_all(&[b">r\nACGT\n>".as_slice(), &fake, b"\nACGT\n"].concat()).unwrap();
+        member.finish().unwrap();
+        std::fs::write(&path, &packed).unwrap();
+        let shares = split(std::slice::from_ref(&path), 8).unwrap();
+        assert_eq!(shares.len(), 1);
+        assert_eq!(all_reads(&shares), ["ACGT", "ACGT"]);
+    }
+
+    const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
 }

@@ -1,0 +1,176 @@
+"""Contigs and scaffolds of real genomes, judged by QUAST, beside those of SPAdes and MEGAHIT.
+
+Debian's packages bring the genomes, of which ART makes pairs of reads, and the reads of plasmids.
+The whole commands are timed, ours with its verification, which the others do not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from benches.assemble_command import CUESTA, Command, run
+from benches.assembly_engines import with_peers
+from harness.model import Bar, Case, Contestant, Quality, Ratio, Sample
+from harness.reads import GENOME, Mates, mates, mates_of, plasmids
+from harness.size import Size
+from peers import assemblers
+from peers.quast import QUAST, report
+
+SPADES, MEGAHIT = "spades.py", "megahit"
+FILES: Mapping[str, Mapping[str, str]] = {
+    CUESTA: {"contigs": "answer/contigs.fa", "scaffolds": "answer/scaffolds.fa"},
+    SPADES: {"contigs": "out/contigs.fasta", "scaffolds": "out/scaffolds.fasta"},
+    MEGAHIT: {"contigs": "out/final.contigs.fa"},
+}
+NGA50, MISASSEMBLIES, FRACTION = "NGA50", "misassemblies", "genome fraction"
+COLUMNS = {NGA50: "NGA50", MISASSEMBLIES: "# misassemblies", FRACTION: "Genome fraction (%)"}
+"""What QUAST calls them."""
+FRACTION_POINTS = 0.1
+EXAMPLES = Path("/usr/share/doc")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Genome:
+    """One that is assembled from `depth` times its bases; `of_spades` is how long our contigs must
+    be, of those of SPAdes."""
+
+    name: str
+    path: Path
+    depth: int
+    of_spades: float
+
+
+GENOMES = (
+    Genome(name="E. coli 536", path=GENOME, depth=50, of_spades=1.0),
+    Genome(
+        name="S. aureus USA300",
+        path=EXAMPLES / "ragout/examples/S.Aureus/references/USA300_FPR3757.fasta.gz",
+        depth=50,
+        of_spades=0.95,
+    ),
+    Genome(
+        name="P. falciparum 3D7",
+        path=EXAMPLES / "smalt/test/data/genome_1.fa.gz",
+        depth=30,
+        of_spades=0.95,
+    ),
+)
+
+
+def cases(size: Size) -> Iterator[Case]:
+    """A bacterium, one with few G and C, a eukaryote with fewer, and plasmids."""
+    if size.smoke:
+        yield _case(size, "drawn", mates(size.folder, smoke=True), of_spades=1.0)
+        return
+    for genome in GENOMES:
+        if genome.path.exists():
+            reads = mates_of(size.folder, genome.path, genome.depth)
+            yield _case(size, genome.name, reads, of_spades=genome.of_spades)
+    found = plasmids()
+    if found:
+        yield _case(size, "plasmids", found, of_spades=None)
+
+
+def _case(size: Size, name: str, reads: Mates, *, of_spades: float | None) -> Case:
+    peers = [
+        _contestant(SPADES, "spades.py --isolate -1 -2 -t 2", reads, assemblers.spades),
+        _contestant(MEGAHIT, "megahit -1 -2 -t 2", reads, partial(assemblers.megahit, pairs=True)),
+    ]
+    command = Command(files=reads.files, options=("--pairs",))
+    ours = _contestant(CUESTA, f"{command.text}, verified", reads, partial(_whole, command))
+    bars: list[Bar] = [
+        Ratio(ours=CUESTA, theirs=SPADES, at_least=10.0, text="10x SPAdes"),
+        Ratio(ours=CUESTA, theirs=MEGAHIT, at_least=6.0, text="6x MEGAHIT"),
+        *(_plasmid_bars() if of_spades is None else _genome_bars(of_spades)),
+    ]
+    size_bytes = sum(path.stat().st_size for path in reads.files)
+    made = Case(
+        name=f"contigs and scaffolds of {name}, {size_bytes / 1e6:.0f} MB",
+        contestants=(ours,),
+        bars=tuple(bars),
+        amount=float(size_bytes),
+        unit="B",
+        inputs=reads.files,
+        repeats_max=1,
+        notes=(f"{name}: reads: {reads.how}",),
+    )
+    why = assemblers.missing(QUAST)
+    if why:
+        made = replace(made, notes=(*made.notes, f"{name}: not judged, {why}"))
+    return with_peers(size, made, peers)
+
+
+def _genome_bars(of_spades: float) -> Iterator[Bar]:
+    for kind in ("contigs", "scaffolds"):
+        yield _quality(
+            f"{kind} {NGA50}",
+            (SPADES,),
+            f"at least {of_spades:g} of SPAdes's",
+            lambda ours, theirs: ours >= of_spades * max(theirs),
+        )
+        yield _quality(
+            f"{kind} {MISASSEMBLIES}",
+            (SPADES,),
+            "not more than SPAdes",
+            lambda ours, theirs: ours <= min(theirs),
+        )
+    yield _quality(
+        f"contigs {FRACTION}",
+        (SPADES, MEGAHIT),
+        f"within {FRACTION_POINTS} points of the better one",
+        lambda ours, theirs: ours >= max(theirs) - FRACTION_POINTS,
+    )
+
+
+def _plasmid_bars() -> Iterator[Bar]:
+    yield _quality(
+        f"contigs {FRACTION}",
+        (SPADES,),
+        "at least SPAdes's",
+        lambda ours, theirs: ours >= max(theirs),
+    )
+    yield _quality(f"contigs {MISASSEMBLIES}", (SPADES,), "none", lambda ours, _: ours == 0)
+
+
+def _quality(
+    name: str,
+    theirs: tuple[str, ...],
+    text: str,
+    holds: Callable[[float, list[float]], bool],
+) -> Quality:
+    return Quality(ours=CUESTA, theirs=theirs, name=name, text=f"{name}: {text}", holds=holds)
+
+
+def _contestant(
+    name: str, how: str, reads: Mates, work: Callable[[Mates, Path], Sample]
+) -> Contestant:
+    """A whole process, whose sequences are judged after it has ended."""
+
+    def judged(folder: Path) -> Sample:
+        sample = work(reads, folder)
+        return replace(sample, figures=_judged(FILES[name], reads, folder))
+
+    return Contestant(name=name, how=how, work=judged, repeats_max=1)
+
+
+def _whole(command: Command, _: Mates, folder: Path) -> Sample:
+    done = run(command, folder)
+    return Sample(seconds=done.seconds, peak_resident_bytes=done.record["peak_resident_bytes"])
+
+
+def _judged(found: Mapping[str, str], reads: Mates, folder: Path) -> dict[str, float]:
+    """What QUAST says of each file, such as `contigs NGA50`; nothing where it is not installed."""
+    if assemblers.missing(QUAST):
+        return {}
+    figures = {}
+    for kind, name in found.items():
+        if (folder / name).exists():
+            said = report(folder / name, reads.genome, folder / f"quast-{kind}")
+            # NGA50 is "-" where less than half of the genome is aligned.
+            for ours, theirs in COLUMNS.items():
+                text = said.get(theirs, "-")
+                figures[f"{kind} {ours}"] = 0.0 if text == "-" else float(text)
+    return figures

@@ -1,0 +1,92 @@
+//! Gzipped files of many members, one after the other (RFC 1952; those of bgzip among them), which
+//! can be unpacked from any of them on.
+
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use flate2::read::{GzDecoder, MultiGzDecoder};
+use memchr::memmem;
+
+use super::GZIP_MAGIC;
+use crate::storage::Input;
+
+/// Bytes in which a member must begin; where none does, they are too large to be told apart.
+const MEMBER_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of a header without its optional fields.
+const HEADER_BYTES: usize = 10;
+/// Bytes that are unpacked to tell a member from bytes that look like the beginning of one.
+const TRIED_BYTES: u64 = 64 << 10;
+
+/// Where members begin, about `step` bytes apart: 0, and others up to `size_bytes`. All of the file
+/// after the last one is told only from there on.
+///
+/// What only looks like a member cannot pass unseen: whoever unpacks what is before it would not
+/// come to an end there.
+///
+/// # Errors
+/// Those of reading.
+pub(super) fn starts(path: &Path, size_bytes: u64, step: u64) -> io::Result<Vec<u64>> {
+    let mut file = Input::open(path)?;
+    let (mut found, mut last) = (Vec::new(), Some(0));
+    while let Some(start) = last {
+        found.push(start);
+        let wanted = start + step;
+        last = if wanted < size_bytes { next(&mut file, wanted)? } else { None };
+    }
+    Ok(found)
+}
+
+/// The first member that begins at `place` or soon after.
+fn next(file: &mut Input, place: u64) -> io::Result<Option<u64>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(place))?;
+    file.take(MEMBER_BYTES_MAX).read_to_end(&mut bytes)?;
+    for at in memmem::find_iter(&bytes, &GZIP_MAGIC) {
+        let start = place + at as u64;
+        if is_header(&bytes[at..]) && is_member(file, start)? {
+            return Ok(Some(start));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether bytes may be a header: deflated, no reserved flag, and a level and system that exist.
+fn is_header(bytes: &[u8]) -> bool {
+    bytes.len() >= HEADER_BYTES
+        && bytes[2] == 8
+        && bytes[3] & 0xe0 == 0
+        && matches!(bytes[8], 0 | 2 | 4)
+        && matches!(bytes[9], 0..=13 | 255)
+}
+
+fn is_member(file: &mut Input, start: u64) -> io::Result<bool> {
+    file.seek(SeekFrom::Start(start))?;
+    let mut text = GzDecoder::new(file).take(TRIED_BYTES);
+    match io::copy(&mut text, &mut io::sink()) {
+        Ok(_) => Ok(true),
+        Err(error) => match error.kind() {
+            // Those of the text, not of the storage.
+            io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::UnexpectedEof => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
+/// The text of the members from `start` on.
+pub(super) fn text_from(path: &Path, start: u64) -> io::Result<impl BufRead + Send + use<>> {
+    let mut file = Input::open(path)?;
+    file.seek(SeekFrom::Start(start))?;
+    Ok(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)))
+}
+
+/// The text of the members between two.
+pub(super) fn text_between(
+    path: &Path,
+    (start, end): (u64, u64),
+) -> io::Result<impl Read + Send + use<>> {
+    let mut file = Input::open(path)?;
+    file.seek(SeekFrom::Start(start))?;
+    Ok(MultiGzDecoder::new(file.take(end - start)))
+}
