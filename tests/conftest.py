@@ -27,13 +27,18 @@ last two end it; at the end the shortest, so that no process waits long for the 
 JAVA_TOOL_OPTIONS = "-XX:TieredStopAtLevel=1"
 """JVMs of tests live for seconds: the compiler that takes its time would only take cores."""
 
-if not os.environ.get("CUESTA_SOAK"):
+SOAK = bool(os.environ.get("CUESTA_SOAK"))
+
+if not SOAK:
     os.environ.setdefault("JAVA_TOOL_OPTIONS", JAVA_TOOL_OPTIONS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Move the tests of `LAST` to the end, in its order."""
+    """Move the tests of `LAST` to the end, in its order; leave out those of `make soak`."""
     items.sort(key=lambda item: place(item.path.name))
+    for item in items:
+        if not SOAK and item.get_closest_marker("soak"):
+            item.add_marker(pytest.mark.skip(reason="in `make soak`"))
 
 
 def place(name: str) -> int:

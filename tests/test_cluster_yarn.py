@@ -133,6 +133,7 @@ def test_a_run_on_a_clusters_yarn_has_the_answer_of_native(
 
 
 @NEEDS_YARN
+@pytest.mark.soak
 def test_a_lost_node_manager_takes_its_containers_along_and_the_answer_is_the_same(
     folder: Path, tmp_path: Path, records: Path, digest: str
 ) -> None:
@@ -155,7 +156,10 @@ def test_a_lost_node_manager_takes_its_containers_along_and_the_answer_is_the_sa
 
 
 @NEEDS_YARN
-@pytest.mark.parametrize("whom", ["leader", "resourcemanager.ResourceManager"])
+@pytest.mark.parametrize(
+    "whom",
+    ["leader", pytest.param("resourcemanager.ResourceManager", marks=pytest.mark.soak)],
+)
 def test_nothing_of_yarn_is_left_when_what_leads_is_killed(
     folder: Path, tmp_path: Path, records: Path, whom: str
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,6 @@ __all__ = ["spark"]
 pytestmark = pytest.mark.usefixtures("spark")
 
 BASES = 40_000
-SUPERSTEP_BASES = BASES if os.environ.get("CUESTA_SOAK") else 6_000
-"""For vertex programs, which have a job of Spark for each of many supersteps."""
 DEPTH = 40
 MEMBER_BYTES = 10_000
 
@@ -32,17 +29,8 @@ MEMBER_BYTES = 10_000
 @pytest.fixture(scope="module")
 def reads(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Of one genome, in a plain file, one gzipped in one piece and one in many."""
-    return made(tmp_path_factory.mktemp("reads"), BASES)
-
-
-@pytest.fixture(scope="module")
-def fewer_reads(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The same of a smaller genome."""
-    return made(tmp_path_factory.mktemp("fewer"), SUPERSTEP_BASES)
-
-
-def made(folder: Path, bases: int) -> list[str]:
-    every = reads_of(drawn(bases, 1), DEPTH, 0.004, 5)
+    folder = tmp_path_factory.mktemp("reads")
+    every = reads_of(drawn(BASES, 1), DEPTH, 0.004, 5)
     third = len(every) // 3
     plain = write_fastq(folder / "plain.fq", every[:third])
     packed = write_fastq(folder / "packed.fq", every[third : 2 * third]).read_bytes()
@@ -58,8 +46,16 @@ def made(folder: Path, bases: int) -> list[str]:
     [
         ({"kmer_sizes": "31"}, {}),
         ({"kmer_sizes": "31,55,79"}, {"partitions": "5", "task_bytes": "300KB"}),
-        ({"kmer_sizes": "21", "min_count": 4, "profile": "paper"}, {"partitions": "3"}),
-        ({"kmer_sizes": "31", "min_count": 3, "chains": "ranking"}, {"partitions": "3"}),
+        pytest.param(
+            {"kmer_sizes": "21", "min_count": 4, "profile": "paper"},
+            {"partitions": "3"},
+            marks=pytest.mark.soak,
+        ),
+        pytest.param(
+            {"kmer_sizes": "31", "min_count": 3, "chains": "ranking"},
+            {"partitions": "3"},
+            marks=pytest.mark.soak,
+        ),
     ],
     ids=str,
 )
@@ -67,11 +63,10 @@ def test_files_are_those_of_the_native_engine(
     parameters: dict[str, Any],
     options: dict[str, str],
     reads: list[str],
-    fewer_reads: list[str],
     tmp_path: Path,
 ) -> None:
     programs = {"profile", "chains"} & parameters.keys()
-    wanted = trial("assemble", fewer_reads if programs else reads, parameters, **options)
+    wanted = trial("assemble", reads, parameters, **options)
     outcome = same_as_native(wanted, tmp_path)
     names = [phase.name for phase in outcome.phases if phase.name != "start"]
     sampled = [] if "min_count" in parameters else ["sample"]

@@ -27,7 +27,7 @@ BLOCKS = ["run", "dataflow", "--blocks", "1600", "--engine", "spark"]
 BLOCKS += ["--engine-option", "partitions=16"]
 
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.soak,
     pytest.mark.skipif(get_engine("spark").missing() is not None, reason="Spark is not installed"),
 ]
 

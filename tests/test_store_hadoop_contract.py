@@ -25,7 +25,7 @@ MODES = ("through", "back", "bypass", "memory")
 WAYS = [(write, dies) for dies in ("store", "peer", None) for write in MODES]
 """Modes of writing, and who dies: the store before each tenth test, and another is started; or a
 second store of the job before each twentieth, which is away for ten tests."""
-ALWAYS = (("through", "store"), ("memory", "peer"))
+ALWAYS = (("through", "store"),)
 """Tried also without much time."""
 SUITES = 18
 """Of `org.apache.hadoop.fs.contract`; the others are those of every file system."""

@@ -1,13 +1,12 @@
 """Run the checks of the repository: `check.py lint`, `check.py test [PYTEST OPTION...]` or `soak`.
 
 `lint` runs everything side by side and shows the output of what failed. `test` runs the Rust tests,
-the Scala tests, those of pytest that need the machine for themselves, then all others, whose
-closing line is the last one printed. `soak` makes `MUTANTS` wrong answers of every workload whose
-verifier is held to it, and prints how many were refused; then it kills a store at every two steps
-of each scenario, and `STORE_KILLS` times under load, where it goes on after it was interrupted
-(`build/store-kills.json`); it holds the store to Hadoop's contract in every mode of writing, and
-every workload to its memory on Spark, and tries more wrong answers through the door that a user
-has.
+the Scala tests and those of pytest, whose closing line is the last one printed. `soak` makes
+`MUTANTS` wrong answers of every workload whose verifier is held to it, and prints how many were
+refused; then it kills a store at every two steps of each scenario, and `STORE_KILLS` times under
+load, where it goes on after it was interrupted (`build/store-kills.json`); it holds the store to
+Hadoop's contract in every mode of writing, and every workload to its memory on Spark, tries more
+wrong answers through the door that a user has, and runs the tests that are marked `soak`.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ SOAKED = (
     "tests/test_store_hadoop_contract.py",
     "tests/test_memory_limit.py",
     "tests/test_lab_mutants.py",
-    "tests/test_engine_spark_assembly.py",
+    "tests/test_conformance.py",
 )
 """Tests that do more where `CUESTA_SOAK` is set."""
 STORE_CRASHES = ("cargo", "test", "--package", "cuesta-store", "--release", "--test", "crash")
@@ -125,12 +124,9 @@ def test(options: Sequence[str]) -> int:
     rust = ["cargo", "test", "--workspace", "--release", "--quiet"]
     scala = [str(BIN / "python"), "tools/scala_jobs.py", "test"]
     pytest = [str(BIN / "python"), "-m", "pytest"]
-    if options:
-        python = [[*pytest, *SIDE_BY_SIDE, *options]]
-    else:
-        python = [[*pytest, "-m", "alone"], [*pytest, "-m", "not alone", *SIDE_BY_SIDE]]
+    python = [*pytest, *SIDE_BY_SIDE, *options]
     # ScalaTest comes by Maven.
-    for command in (rust, *([scala] if shutil.which("mvn") else []), *python):
+    for command in (rust, *([scala] if shutil.which("mvn") else []), python):
         env = environment() | (CHECKED if command is rust else {})
         code = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
         if code:
@@ -152,8 +148,9 @@ def soak() -> int:
         )
         failed |= int(done.returncode != 0)
     kills = [str(BIN / "python"), "tools/store_kills.py", "--kills", str(STORE_KILLS)]
-    tests = [str(BIN / "python"), "-m", "pytest", "-q", *SOAKED]
-    for command in (list(STORE_CRASHES), kills, tests):
+    pytest = [str(BIN / "python"), "-m", "pytest"]
+    others = ["-m", "soak", *(f"--ignore={path}" for path in SOAKED)]
+    for command in (list(STORE_CRASHES), kills, [*pytest, *SOAKED], [*pytest, *others]):
         all_pairs = environment() | {"CUESTA_SOAK": "1"}
         failed |= int(subprocess.run(command, cwd=ROOT, env=all_pairs, check=False).returncode != 0)
     return failed
