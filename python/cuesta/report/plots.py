@@ -14,6 +14,8 @@ from markupsafe import Markup
 from cuesta.report import shapes
 from cuesta.report.scales import Axis
 
+AXIS_CHARACTERS_MAX = 36
+"""A longer name of an axis would not fit beside it in half of a page."""
 MARK_CHARACTERS_MAX = 18
 """A longer label of a mark would not fit beside it on a telephone's screen."""
 
@@ -281,7 +283,7 @@ def _label(words: str, x: float, height: float) -> Markup:
 def _plot_frame(axes: Axes) -> Markup:
     """Horizontal grid, tick labels on both axes and the axes' names, all of them level."""
     across, up, names = axes.across, axes.up, axes.names
-    parts = [shapes.text("0%", 12, shapes.shortened(names[1]), "name")]
+    parts = [shapes.text("0%", 12, shapes.shortened(names[1], AXIS_CHARACTERS_MAX), "name")]
     bottom = axes.down(up.low)
     for tick in up.ticks:
         y = axes.down(tick.value)
@@ -293,5 +295,6 @@ def _plot_frame(axes: Axes) -> Markup:
         parts.append(shapes.line(place, bottom, place, bottom + 5, "base"))
         parts.append(shapes.tick_across(place, bottom + 19, tick.label, tick.anchor))
     parts.append(shapes.line(0, bottom, 100, bottom, "base"))
-    parts.append(shapes.text("100%", bottom + 38, shapes.shortened(names[0]), "name", "end"))
+    name = shapes.shortened(names[0], AXIS_CHARACTERS_MAX)
+    parts.append(shapes.text("100%", bottom + 38, name, "name", "end"))
     return Markup("").join(parts)
