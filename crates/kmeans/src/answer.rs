@@ -80,7 +80,8 @@ pub struct Assignments {
 }
 
 impl Assignments {
-    /// Makes the file for so many points.
+    /// Makes the file for so many points, at its whole size: where it grew with the places that
+    /// several threads write, GlusterFS has told a size that was not the last one.
     ///
     /// # Errors
     /// `System`.
@@ -90,6 +91,7 @@ impl Assignments {
         let failed = |cause| Error::system("answer", "creating", &path, &cause);
         let file = made.map_err(failed)?;
         let header = npy::header("<u4", &format!("({points},)"));
+        file.set_len(place(points)).map_err(failed)?;
         file.write_all_at(&header, 0).map_err(failed)?;
         Ok(Self { path, file })
     }
@@ -154,4 +156,23 @@ impl Assignments {
 
 fn place(point: u64) -> u64 {
     npy::HEADER_BYTES as u64 + 4 * point
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_have_their_whole_size_before_any_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = Assignments::create(folder.path(), 1000).unwrap();
+        made.put(600, &[7, 8], &mut Vec::new()).unwrap();
+        let size_bytes = std::fs::metadata(&made.path).unwrap().len();
+        assert_eq!(size_bytes, npy::HEADER_BYTES as u64 + 4 * 1000);
+        let opened = Assignments::open(folder.path(), 1000).unwrap();
+        let mut found = [0; 4];
+        opened.get(599, &mut found, &mut Vec::new()).unwrap();
+        assert_eq!(found, [0, 7, 8, 0]);
+        assert!(Assignments::open(folder.path(), 999).is_err());
+    }
 }

@@ -11,17 +11,18 @@ use super::GZIP_MAGIC;
 use crate::storage::Input;
 
 /// Bytes in which a member must begin; where none does, they are too large to be told apart.
-const MEMBER_BYTES_MAX: u64 = 4 << 20;
+const MEMBER_BYTES_MAX: usize = 4 << 20;
+/// Bytes that are read at once to find one.
+const SEARCHED_BYTES: u64 = 64 << 10;
 /// Bytes of a header without its optional fields.
 const HEADER_BYTES: usize = 10;
 /// Bytes that are unpacked to tell a member from bytes that look like the beginning of one.
 const TRIED_BYTES: u64 = 64 << 10;
 
-/// Where members begin, about `step` bytes apart: 0, and others up to `size_bytes`. All of the file
-/// after the last one is told only from there on.
+/// Where members begin, about `step` bytes apart, in a file of `size_bytes`; the first is at 0.
 ///
-/// What only looks like a member cannot pass unseen: whoever unpacks what is before it would not
-/// come to an end there.
+/// What only looks like a member cannot pass unseen: whoever unpacks the bytes before it would find
+/// that they end within a member.
 ///
 /// # Errors
 /// Those of reading.
@@ -38,14 +39,20 @@ pub(super) fn starts(path: &Path, size_bytes: u64, step: u64) -> io::Result<Vec<
 
 /// The first member that begins at `place` or soon after.
 fn next(file: &mut Input, place: u64) -> io::Result<Option<u64>> {
-    let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(place))?;
-    file.take(MEMBER_BYTES_MAX).read_to_end(&mut bytes)?;
-    for at in memmem::find_iter(&bytes, &GZIP_MAGIC) {
-        let start = place + at as u64;
-        if is_header(&bytes[at..]) && is_member(file, start)? {
-            return Ok(Some(start));
+    let (mut bytes, mut searched) = (Vec::new(), 0);
+    while bytes.len() < MEMBER_BYTES_MAX {
+        file.seek(SeekFrom::Start(place + bytes.len() as u64))?;
+        if (&mut *file).take(SEARCHED_BYTES).read_to_end(&mut bytes)? == 0 {
+            return Ok(None);
         }
+        for at in memmem::find_iter(&bytes[searched..], &GZIP_MAGIC) {
+            let start = place + (searched + at) as u64;
+            if is_header(&bytes[searched + at..]) && is_member(file, start)? {
+                return Ok(Some(start));
+            }
+        }
+        // The last bytes may be the first ones of a header.
+        searched = bytes.len().saturating_sub(HEADER_BYTES - 1);
     }
     Ok(None)
 }
