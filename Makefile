@@ -10,7 +10,7 @@ test:         ## set everything up, run every test
 	@python3 tools/setup.py test && .venv/bin/python tools/check.py test
 lint:         ## formats, lints, types, limits of style
 	@python3 tools/setup.py venv && .venv/bin/python tools/check.py lint
-soak:         ## 10,000 wrong answers of every workload refused, 10,000 kills of a store
+soak:         ## 10,000 wrong answers of every workload, 10,000 kills of a store, the longest tests
 	@python3 tools/setup.py build && .venv/bin/python tools/check.py soak
 fuzz:         ## the parsers, a minute each, with libFuzzer
 	@python3 tools/fuzz.py
