@@ -22,7 +22,7 @@ wheel:        ## dist/*.whl, tried in an empty environment without a compiler
 	@python3 tools/setup.py all && .venv/bin/python tools/wheel.py
 bench-smoke:  ## every bench at a size of seconds
 	@python3 tools/setup.py all && .venv/bin/python bench/run.py --smoke
-bench:        ## every bench at its real size, some five hours on a quiet machine
+bench:        ## every bench at its real size, some seven hours on a quiet machine
 	@python3 tools/setup.py all && .venv/bin/python bench/run.py
 docs:         ## the API of the Rust crates, target/doc
 	@cargo doc --workspace --no-deps
