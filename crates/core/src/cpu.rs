@@ -3,7 +3,7 @@
 //! each level.
 //!
 //! With `pages`, the only file of this crate with `unsafe`: the calls of functions that need
-//! instructions, which were asked for just before.
+//! instructions, which were asked for just before, and what asks memory for an item.
 #![allow(unsafe_code)]
 
 use std::sync::LazyLock;
@@ -83,6 +83,23 @@ pub fn fastest<R>(work: impl FnOnce() -> R) -> R {
         }
     }
     work()
+}
+
+/// Asks memory for an item that is read soon, so that it has come by then. Changes no value; there
+/// need not be such an item.
+#[inline(always)]
+pub fn prefetch<T>(values: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let place = values.as_ptr().wrapping_add(index);
+        // SAFETY: every processor of this kind has the instruction, which fails for no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (values, index);
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

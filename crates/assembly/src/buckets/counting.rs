@@ -203,7 +203,9 @@ impl<'a, K: Kmer> Worker<'a, K> {
             table.reserve(record.kmers)?;
             add_often(table, record, (k, count));
             Ok(())
-        })
+        })?;
+        table.settle();
+        Ok(())
     }
 
     /// Notes the counts, and which slots are solid.
@@ -236,7 +238,7 @@ fn add_often<K: Kmer>(
 ) {
     record.each(k, |one: K, two: K, inside| {
         let (key, inside) = canonical(one, two, inside);
-        table.add(key, inside, count);
+        table.add_soon(key, inside, count);
     });
 }
 

@@ -1,27 +1,42 @@
 //! Where reads lie on paths, by sampled k-mers that are on one path once.
 
-use std::collections::hash_map::Entry;
-
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::cpu::prefetch;
+use cuesta_core::pages::large_pages;
 
 use crate::kernel::glue::End;
-use crate::kernel::kmer::{Kmer, KmerMap};
+use crate::kernel::kmer::Kmer;
 use crate::kernel::sequences::Paths;
 
 /// Bases of an anchor.
 const ANCHOR_BASES: usize = 31;
 /// One k-mer in so many is an anchor.
 const SAMPLE: u64 = 8;
-/// Bytes that an anchor takes, about.
-const ANCHOR_BYTES: u64 = 40;
+/// Slots for each anchor that is expected, in tenths, and more for few of them.
+const SLOTS_TENTHS: usize = 16;
+const SLOTS_MORE: usize = 64;
+/// Anchors that are added together, once memory was asked for their slots.
+const TOGETHER: usize = 64;
+/// Anchors of a read that are looked at first: one may be of an error, or of a repeat.
+const LOOKED_AT: usize = 2;
+/// Stands for the path of a k-mer that is on paths more than once.
+const SEVERAL: u32 = u32::MAX;
 
-/// A place on a path; `None` for a k-mer that is there more than once.
-type Place = Option<(u32, u64, bool)>;
+/// An anchor; a free slot has [`Kmer::NONE`].
+#[derive(Clone, Copy)]
+struct Slot {
+    kmer: u64,
+    /// Twice where it begins, and 1 more where its canonical form is the other strand.
+    place: u64,
+    path: u32,
+}
+
+const FREE: Slot = Slot { kmer: u64::NONE, place: 0, path: SEVERAL };
 
 /// All anchors of some paths.
 pub struct Anchors<'a> {
-    places: KmerMap<u64, Place>,
+    slots: Vec<Slot>,
     lengths: Vec<u64>,
     _lease: Lease<'a>,
 }
@@ -41,25 +56,71 @@ impl<'a> Anchors<'a> {
     /// # Errors
     /// `Input` when the anchors do not fit in the budget.
     pub fn new(paths: &Paths<'_>, budget: &'a Budget) -> Result<Self> {
-        let bytes = paths.bases() as u64 / SAMPLE * ANCHOR_BYTES;
-        let _lease = budget.take(bytes, "placing reads on contigs")?;
-        let mut places = KmerMap::default();
-        places.reserve(paths.bases() / SAMPLE as usize);
+        let count = paths.bases() / SAMPLE as usize * SLOTS_TENTHS / 10 + SLOTS_MORE;
+        let bytes = count * size_of::<Slot>() + paths.len() * size_of::<u64>();
+        let _lease = budget.take(bytes as u64, "placing reads on contigs")?;
+        let mut slots = Vec::with_capacity(count);
+        large_pages(slots.spare_capacity_mut());
+        slots.resize(count, FREE);
+        let lengths = (0..paths.len()).map(|index| paths.codes(index).len() as u64).collect();
+        let mut anchors = Self { slots, lengths, _lease };
+        // One of them stays free.
+        let mut room = count - 1;
+        let mut waiting = Vec::with_capacity(TOGETHER);
         for index in 0..paths.len() {
             each_anchor(paths.codes(index).iter().copied(), |start, kmer, turned| {
-                match places.entry(kmer) {
-                    Entry::Vacant(free) => {
-                        free.insert(Some((index as u32, start as u64, turned)));
-                    }
-                    Entry::Occupied(mut taken) => {
-                        taken.insert(None);
-                    }
+                prefetch(&anchors.slots, anchors.start(kmer));
+                let place = (start as u64) << 1 | u64::from(turned);
+                waiting.push(Slot { kmer, place, path: index as u32 });
+                if waiting.len() == TOGETHER {
+                    anchors.add(&mut waiting, &mut room);
                 }
                 true
             });
         }
-        let lengths = (0..paths.len()).map(|index| paths.codes(index).len() as u64).collect();
-        Ok(Self { places, lengths, _lease })
+        anchors.add(&mut waiting, &mut room);
+        Ok(anchors)
+    }
+
+    /// Adds those that are waiting, while there is room.
+    fn add(&mut self, waiting: &mut Vec<Slot>, room: &mut usize) {
+        for new in waiting.drain(..) {
+            let index = self.slot(new.kmer);
+            let slot = &mut self.slots[index];
+            if slot.kmer == new.kmer {
+                slot.path = SEVERAL;
+            } else if *room > 0 {
+                *slot = new;
+                *room -= 1;
+            }
+        }
+    }
+
+    /// The first slot where a k-mer may be.
+    #[inline(always)]
+    fn start(&self, kmer: u64) -> usize {
+        ((u128::from(kmer.mixed()) * self.slots.len() as u128) >> u64::BITS) as usize
+    }
+
+    /// Where a k-mer is, or the free slot where it would be.
+    #[inline(always)]
+    fn slot(&self, kmer: u64) -> usize {
+        let mut index = self.start(kmer);
+        while self.slots[index].kmer != kmer && self.slots[index].kmer != u64::NONE {
+            index = if index + 1 == self.slots.len() { 0 } else { index + 1 };
+        }
+        index
+    }
+
+    /// Asks memory for what [`Anchors::locate`] looks at first.
+    #[inline]
+    pub fn prefetch(&self, codes: &[u8]) {
+        let mut count = 0;
+        each_anchor(codes.iter().copied(), |_, kmer, _| {
+            prefetch(&self.slots, self.start(kmer));
+            count += 1;
+            count < LOOKED_AT
+        });
     }
 
     /// Bases of a path.
@@ -71,9 +132,10 @@ impl<'a> Anchors<'a> {
     pub fn locate(&self, codes: &[u8]) -> Option<Located> {
         let mut found = None;
         each_anchor(codes.iter().copied(), |place, kmer, turned| {
-            if let Some(&Some((path, start, path_turned))) = self.places.get(&kmer) {
-                let (place, start) = (place as i64, start as i64);
-                found = Some(if turned == path_turned {
+            let Slot { path, place: on_path, .. } = self.slots[self.slot(kmer)];
+            if path != SEVERAL {
+                let (place, start) = (place as i64, (on_path >> 1) as i64);
+                found = Some(if turned == (on_path & 1 == 1) {
                     let left = self.lengths[path as usize] as i64 - (start - place);
                     Located { end: 2 * path + 1, left }
                 } else {

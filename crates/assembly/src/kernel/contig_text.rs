@@ -2,6 +2,7 @@
 //! hash.
 
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::cpu::prefetch;
 use cuesta_core::pages::large_pages;
 
 use crate::kernel::kmer::{Base, Kmer};
@@ -156,18 +157,32 @@ impl<'a> ContigText<'a> {
         found
     }
 
-    /// Reads the memory in which a seed would be found, so that what is needed for several reads
-    /// comes at once; a place where it may be.
+    /// Asks memory for the slot in which a seed would be found.
     #[inline(always)]
-    pub fn touch_seed(&self, hash: u64) -> usize {
-        let entry = self.slots[slot(hash, self.slots.len())];
-        (entry as u32 as usize / WORD_BASES).min(self.words.len() - 1)
+    pub fn prefetch_slot(&self, hash: u64) {
+        prefetch(&self.slots, slot(hash, self.slots.len()));
     }
 
-    /// Reads the memory of a place that [`ContigText::touch_seed`] gave.
+    /// Asks memory for a place where a seed may be.
     #[inline(always)]
-    pub fn touch(&self, word: usize) -> u64 {
-        self.words[word]
+    pub fn prefetch_place(&self, hash: u64) {
+        if let Some(place) = self.places(hash).next() {
+            prefetch(&self.words, place / WORD_BASES);
+            prefetch(&self.owners, place / WORD_BASES);
+        }
+    }
+
+    /// Places where a seed may be.
+    #[inline(always)]
+    fn places(&self, hash: u64) -> impl Iterator<Item = usize> {
+        let mut slot = slot(hash, self.slots.len());
+        let entries = (0..PROBES_MAX).map_while(move |_| {
+            let entry = self.slots[slot];
+            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+            (entry != EMPTY).then_some(entry)
+        });
+        let is_it = move |entry: &u64| entry >> 32 == tag(hash);
+        entries.filter(is_it).map(|entry| entry as u32 as usize)
     }
 
     /// Calls `take` for each diagonal on which a seed of a read is that of a contig, with the bases
@@ -180,33 +195,25 @@ impl<'a> ContigText<'a> {
         mut take: impl FnMut(Diagonal) -> bool,
     ) {
         let seed = kmer_at(read, place, self.seed_bases);
-        let mut slot = slot(hash, self.slots.len());
-        for _ in 0..PROBES_MAX {
-            let entry = self.slots[slot];
-            if entry == EMPTY {
+        for at in self.places(hash) {
+            let there = kmer_at(&self.words, at, self.seed_bases);
+            let is_turned = there != seed;
+            if is_turned && there.reverse_complement(self.seed_bases) != seed {
+                continue;
+            }
+            let (first, last) = self.ranges[self.owners[at / WORD_BASES] as usize];
+            let (first, last) = (first as i64, last as i64);
+            let (origin, from, to) = if is_turned {
+                let origin = (at + place + self.seed_bases - 1) as i64;
+                (origin, origin - last + 1, origin - first + 1)
+            } else {
+                let origin = at as i64 - place as i64;
+                (origin, first - origin, last - origin)
+            };
+            let bases = (from.max(start as i64) as usize, to.min(end as i64) as usize);
+            if take(Diagonal { origin, is_turned, bases }) {
                 return;
             }
-            if entry >> 32 == tag(hash) {
-                let at = entry as u32 as usize;
-                let there = kmer_at(&self.words, at, self.seed_bases);
-                let is_turned = there != seed;
-                if !is_turned || there.reverse_complement(self.seed_bases) == seed {
-                    let (first, last) = self.ranges[self.owners[at / WORD_BASES] as usize];
-                    let (first, last) = (first as i64, last as i64);
-                    let (origin, from, to) = if is_turned {
-                        let origin = (at + place + self.seed_bases - 1) as i64;
-                        (origin, origin - last + 1, origin - first + 1)
-                    } else {
-                        let origin = at as i64 - place as i64;
-                        (origin, first - origin, last - origin)
-                    };
-                    let bases = (from.max(start as i64) as usize, to.min(end as i64) as usize);
-                    if take(Diagonal { origin, is_turned, bases }) {
-                        return;
-                    }
-                }
-            }
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
         }
     }
 

@@ -40,7 +40,7 @@ impl Hasher for Mixer {
     }
 }
 
-/// A map from k-mers.
+/// A map from k-mers, or other numbers.
 pub type KmerMap<K, T> = HashMap<K, T, BuildHasherDefault<Mixer>>;
 /// A set of k-mers.
 pub type KmerSet<K> = HashSet<K, BuildHasherDefault<Mixer>>;

@@ -89,14 +89,25 @@ pub fn append(block: &mut Vec<u8>, most: usize, write: impl FnOnce(&mut [u8]) ->
 }
 
 /// The records of a block of `size_bytes`, which is followed by [`PADDING`] readable bytes.
-pub fn records(
-    block: &[u8],
+pub fn records(block: &[u8], size_bytes: usize, k: usize) -> PackedRecords<'_> {
+    PackedRecords { block, size_bytes, k, place: 0 }
+}
+
+/// See [`records`].
+pub struct PackedRecords<'b> {
+    block: &'b [u8],
     size_bytes: usize,
     k: usize,
-) -> impl Iterator<Item = PackedSuperKmer<'_>> {
-    let mut place = 0;
-    std::iter::from_fn(move || {
-        if place >= size_bytes {
+    place: usize,
+}
+
+impl<'b> Iterator for PackedRecords<'b> {
+    type Item = PackedSuperKmer<'b>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<PackedSuperKmer<'b>> {
+        let Self { block, place, .. } = *self;
+        if place >= self.size_bytes {
             return None;
         }
         let kmers = usize::from(block[place]);
@@ -111,9 +122,9 @@ pub fn records(
             counts = &block[place + HEADER_BYTES..place + header_bytes];
         }
         let bytes = &block[place + header_bytes..];
-        place += header_bytes + (kmers + k - 1).div_ceil(4);
+        self.place += header_bytes + (kmers + self.k - 1).div_ceil(4);
         Some(PackedSuperKmer { kmers, flags, weight, counts, bytes })
-    })
+    }
 }
 
 impl PackedSuperKmer<'_> {

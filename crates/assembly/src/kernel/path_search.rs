@@ -11,6 +11,8 @@ use crate::kernel::simplify::PathGraph;
 
 /// Paths that are looked at for a way before it is given up.
 const STEPS_MAX: usize = 400;
+/// Ends that are left by one k-mer, before it is taken for a repeat, which joins anything.
+const ENDS_MAX: usize = 16;
 /// Bytes of a k-mer at an end and of the map that finds it.
 const PLACE_BYTES: u64 = 40;
 /// Reads that show how two paths meet whose k-mers do not, and their part of all that join both.
@@ -28,18 +30,8 @@ pub struct PathStep {
     pub joint: Joint,
 }
 
-impl PathStep {
-    /// Bases that this joint adds.
-    fn bases(&self) -> i64 {
-        match &self.joint {
-            Joint::Shared(bases) => -(*bases as i64),
-            Joint::Between(bases) => bases.len() as i64,
-        }
-    }
-}
-
 /// By the end that is left, steps that are no links of the graph.
-pub type Steps = HashMap<End, Vec<PathStep>>;
+pub type Steps = KmerMap<End, Vec<PathStep>>;
 
 /// Where a path that no link leaves goes on by what reads say: too few for k-mers, but exact.
 pub fn spanned(graph: &PathGraph<'_>, spans: &Spans) -> Vec<(Ends, Joint)> {
@@ -74,8 +66,22 @@ pub fn spanned(graph: &PathGraph<'_>, spans: &Spans) -> Vec<(Ends, Joint)> {
 
 /// Whether the last bases of the path left by `left` are the first of the one entered by `entered`.
 fn shares(graph: &PathGraph<'_>, left: End, entered: End, bases: usize) -> bool {
-    let last = graph.last(left, bases);
-    last.len() == bases && last == graph.first(entered, bases)
+    // The bases next to an end, which are as they are read from a left end on.
+    let next_to = |end: End| {
+        let codes = graph.paths.codes((end / 2) as usize);
+        if end.is_multiple_of(2) {
+            codes.get(..bases)
+        } else {
+            codes.get(codes.len().checked_sub(bases)?..)
+        }
+    };
+    let (Some(last), Some(first)) = (next_to(left), next_to(entered)) else { return false };
+    // One end is left and one is entered, so two ends of one kind are on different strands.
+    if left % 2 == entered % 2 {
+        reverse_complement(last).eq(first.iter().copied())
+    } else {
+        last == first
+    }
 }
 
 /// Bytes that [`weak`] takes, about: a place in a map for most bases of every end.
@@ -118,17 +124,28 @@ fn overlaps(graph: &PathGraph<'_>) -> Steps {
         let first = graph.first(entered, graph.k - 2);
         for (place, kmer) in kmers::<u64>(&first, OVERLAP_MIN).enumerate() {
             let shared = place + OVERLAP_MIN;
-            for &end in left_by.get(&kmer).map_or(&[][..], Vec::as_slice) {
+            let ends = left_by.get(&kmer).map_or(&[][..], Vec::as_slice);
+            for &end in ends.iter().filter(|_| ends.len() <= ENDS_MAX) {
                 if entered != end && shares(graph, end, entered, shared) {
                     let steps = found.entry(end).or_default();
-                    // One of fewer bases was found just before.
-                    steps.retain(|step| step.entered != entered);
+                    // One of fewer bases was the last one that was found.
+                    steps.pop_if(|step| step.entered == entered);
                     steps.push(PathStep { entered, joint: Joint::Shared(shared) });
                 }
             }
         }
     }
     found
+}
+
+/// A step that is looked at, and the one before it.
+struct Looked<'s> {
+    before: Option<usize>,
+    entered: End,
+    /// Of a link, nothing.
+    joint: Option<&'s Joint>,
+    /// Steps up to this one.
+    steps: usize,
 }
 
 /// The one way from the path left by `from` to the one entered by `to` whose paths in between have
@@ -139,36 +156,55 @@ pub fn only_path(
     (from, to): Ends,
     (least, most): (i64, i64),
 ) -> Option<Vec<PathStep>> {
-    let mut found: Vec<Vec<PathStep>> = Vec::new();
-    let mut visited = 0;
-    let mut open: Vec<(Vec<PathStep>, i64)> = vec![(Vec::new(), 0)];
-    while let Some((path, bases)) = open.pop() {
-        let left = path.last().map_or(from, |step| step.entered ^ 1);
-        let link = |&entered: &End| PathStep { entered, joint: Joint::Shared(graph.k - 1) };
+    let mut looked: Vec<Looked<'_>> = Vec::new();
+    let mut found: Vec<usize> = Vec::new();
+    let mut open: Vec<(Option<usize>, i64)> = vec![(None, 0)];
+    while let Some((before, bases)) = open.pop() {
+        let (left, steps) = before.map_or((from, 1), |last| {
+            let step = &looked[last];
+            (step.entered ^ 1, step.steps + 1)
+        });
+        let links = graph.links.after(left).iter().map(|&entered| (entered, None));
         let weak = weak.and_then(|all| all.get(&left)).map_or(&[][..], Vec::as_slice);
-        for step in graph.links.after(left).iter().map(link).chain(weak.iter().cloned()) {
-            visited += 1;
-            if visited > STEPS_MAX {
+        let weak = weak.iter().map(|step| (step.entered, Some(&step.joint)));
+        for (entered, joint) in links.chain(weak) {
+            if looked.len() == STEPS_MAX {
                 return None;
             }
-            let entered = step.entered;
-            let bases = bases + step.bases();
-            let mut further = path.clone();
-            further.push(step);
+            let number = looked.len();
+            looked.push(Looked { before, entered, joint, steps });
+            let bases = bases + joint.map_or(1 - graph.k as i64, bases_of);
             if entered == to && (least..=most).contains(&bases) {
-                found.push(further.clone());
+                found.push(number);
             }
             let bases = bases + graph.paths.codes((entered / 2) as usize).len() as i64;
             if bases - graph.k as i64 <= most {
-                open.push((further, bases));
+                open.push((Some(number), bases));
             }
         }
     }
-    found.sort_by_key(Vec::len);
-    match &found[..] {
-        [_] => found.pop(),
-        [one, two, ..] if one.len() < two.len() && one.len() == 1 => Some(found.swap_remove(0)),
-        _ => None,
+    found.sort_by_key(|&last| looked[last].steps);
+    let last = match found[..] {
+        [one] => one,
+        [one, two, ..] if looked[one].steps == 1 && looked[two].steps > 1 => one,
+        _ => return None,
+    };
+    let steps = std::iter::successors(Some(&looked[last]), |step| Some(&looked[step.before?]));
+    let mut path: Vec<PathStep> = steps
+        .map(|step| PathStep {
+            entered: step.entered,
+            joint: step.joint.cloned().unwrap_or(Joint::Shared(graph.k - 1)),
+        })
+        .collect();
+    path.reverse();
+    Some(path)
+}
+
+/// Bases that a joint adds.
+fn bases_of(joint: &Joint) -> i64 {
+    match joint {
+        Joint::Shared(bases) => -(*bases as i64),
+        Joint::Between(bases) => bases.len() as i64,
     }
 }
 

@@ -5,7 +5,6 @@
 //! contig's, which has the same bases; by itself, where a shorter k-mer in it is in the reads once
 //! and in no contig or bridge; or in its bucket. So a seed that is missed costs time alone.
 
-use std::hint::black_box;
 use std::ops::Range;
 
 use crate::kernel::contig_text::{ContigText, Diagonal};
@@ -43,11 +42,20 @@ pub struct ReadLayer<'t, 'a> {
     words: Vec<u64>,
     /// Stretches of bases, of the codes.
     stretches: Vec<(usize, usize)>,
-    /// The first seed of each.
-    seeds: Vec<Option<(usize, u64)>>,
-    touched: Vec<usize>,
+    /// Those that are being laid along contigs.
+    laid: Vec<Laid>,
     /// What is found in a chunk.
     found: Found,
+}
+
+/// How far a stretch is laid along contigs.
+#[derive(Clone, Copy)]
+struct Laid {
+    /// The first k-mer that is not counted yet.
+    next: usize,
+    end: usize,
+    /// The seed that is looked up next, and its hash.
+    seed: Option<(usize, u64)>,
 }
 
 /// What is found about the k-mers of reads.
@@ -77,8 +85,7 @@ impl<'t, 'a> ReadLayer<'t, 'a> {
             codes: Vec::new(),
             words: Vec::new(),
             stretches: Vec::new(),
-            seeds: Vec::new(),
-            touched: Vec::new(),
+            laid: Vec::new(),
             found: Found::default(),
         }
     }
@@ -92,11 +99,8 @@ impl<'t, 'a> ReadLayer<'t, 'a> {
         // An ambiguous letter belongs to no stretch; any base may stand in for it.
         self.codes.iter_mut().for_each(|code| *code &= 3);
         pack(&self.codes, &mut self.words);
-        self.look_ahead();
         let search = Search { known: &self.known, words: &self.words, k: self.k };
-        for (&stretch, &seed) in self.stretches.iter().zip(&self.seeds) {
-            search.along(stretch, seed, &mut self.found);
-        }
+        search.all(&self.stretches, &mut self.laid, &mut self.found);
         let Found { counted, others, singles } = &mut self.found;
         self.known.counts.add(counted);
         counted.clear();
@@ -106,19 +110,6 @@ impl<'t, 'a> ReadLayer<'t, 'a> {
         self.scanner.tally.singles += std::mem::take(singles);
         self.codes.clear();
         self.stretches.clear();
-    }
-
-    /// Finds the first seed of each stretch, and reads the memory that it will need.
-    fn look_ahead(&mut self) {
-        let contigs = self.known.contigs;
-        self.seeds.clear();
-        let seeds = self.stretches.iter().map(|&bases| contigs.seed(&self.words, bases));
-        self.touched.clear();
-        for seed in seeds {
-            self.touched.extend(seed.map(|(_, hash)| contigs.touch_seed(hash)));
-            self.seeds.push(seed);
-        }
-        black_box(self.touched.iter().fold(0, |all, &word| all ^ contigs.touch(word)));
     }
 }
 
@@ -152,28 +143,46 @@ struct Search<'s, 't, 'a> {
 }
 
 impl Search<'_, '_, '_> {
-    /// Lays a stretch along contigs, beginning with its first seed.
-    #[inline]
-    fn along(
-        &self,
-        (start, end): (usize, usize),
-        mut seed: Option<(usize, u64)>,
-        found: &mut Found,
-    ) {
+    /// Lays stretches along contigs, a seed of each at a time, so that what is needed of memory
+    /// comes at once and not one after the other.
+    fn all(&self, stretches: &[(usize, usize)], laid: &mut Vec<Laid>, found: &mut Found) {
         let contigs = self.known.contigs;
-        // The first k-mer that is not counted yet.
-        let mut next = start;
-        while let Some(at) = seed {
-            let mut from = at.0 + 1;
-            let bases = (next.max(at.0.saturating_sub(BEHIND_MAX)), end);
-            contigs.find(self.words, (at, bases), |diagonal| {
-                let reached = self.count(&diagonal, at.0, (&mut next, &mut *found));
-                from = from.max(reached.unwrap_or(0));
-                reached.is_some()
+        laid.clear();
+        laid.extend(stretches.iter().map(|&(start, end)| {
+            let seed = contigs.seed(self.words, (start, end));
+            Laid { next: start, end, seed }
+        }));
+        while !laid.is_empty() {
+            for (_, hash) in laid.iter().filter_map(|one| one.seed) {
+                contigs.prefetch_slot(hash);
+            }
+            for (_, hash) in laid.iter().filter_map(|one| one.seed) {
+                contigs.prefetch_place(hash);
+            }
+            laid.retain_mut(|one| {
+                self.step(one, found);
+                let is_done = one.seed.is_none();
+                if is_done {
+                    self.beside(one.next..(one.end + 1 - self.k).max(one.next), found);
+                }
+                !is_done
             });
-            seed = contigs.seed(self.words, (from, end));
         }
-        self.beside(next..(end + 1 - self.k).max(next), found);
+    }
+
+    /// Lays a stretch along the contigs that have its seed, and finds the next one.
+    #[inline]
+    fn step(&self, one: &mut Laid, found: &mut Found) {
+        let Some(at) = one.seed else { return };
+        let contigs = self.known.contigs;
+        let mut from = at.0 + 1;
+        let bases = (one.next.max(at.0.saturating_sub(BEHIND_MAX)), one.end);
+        contigs.find(self.words, (at, bases), |diagonal| {
+            let reached = self.count(&diagonal, at.0, (&mut one.next, &mut *found));
+            from = from.max(reached.unwrap_or(0));
+            reached.is_some()
+        });
+        one.seed = contigs.seed(self.words, (from, one.end));
     }
 
     /// Counts the k-mers of a read from `next` on that are those of a contig; where to look for the

@@ -1,10 +1,10 @@
 //! How often the k-mers of contigs were seen: a stretch of k-mers is counted at its two ends.
 
-use std::hint::black_box;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::cpu::prefetch;
 use cuesta_core::pages::large_pages;
 
 use crate::kernel::table::COUNT_MAX;
@@ -33,9 +33,10 @@ impl<'a> StretchCounts<'a> {
     /// Counts the k-mers of each stretch once more; where it ends must be a place too. Some
     /// stretches at a time are faster: their memory comes at once.
     pub fn add(&self, stretches: &[Range<usize>]) {
-        let read = |place: usize| self.differences[place].load(Ordering::Relaxed);
-        let touched = stretches.iter().map(|stretch| read(stretch.start) ^ read(stretch.end));
-        black_box(touched.fold(0, |all, one| all ^ one));
+        for stretch in stretches {
+            prefetch(&self.differences, stretch.start);
+            prefetch(&self.differences, stretch.end);
+        }
         for stretch in stretches {
             self.differences[stretch.start].fetch_add(1, Ordering::Relaxed);
             self.differences[stretch.end].fetch_sub(1, Ordering::Relaxed);

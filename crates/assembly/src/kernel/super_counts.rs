@@ -126,6 +126,11 @@ impl<'a, S: Kmer> SuperKmerCounts<'a, S> {
         self.records.resize(size_bytes + PADDING, 0);
         let records = packed::records(&self.records, size_bytes, k);
         records.zip(&self.counts).try_for_each(|(record, &count)| take(&record, count))?;
+        // Where one bucket has many, those after it need not have a table as large.
+        let half = self.slots.len() / 2;
+        if half >= SLOTS_MIN && 4 * self.counts.len() < half {
+            self.slots.truncate(half);
+        }
         self.slots.fill(Slot { bases: S::ZERO, kmers: 0, number: 0 });
         self.records.clear();
         self.counts.clear();
@@ -220,5 +225,22 @@ mod tests {
             })
             .unwrap();
         assert_eq!(all, TAKEN_MAX + 2);
+        // The table gets smaller, and still knows what is there.
+        for slots in [SLOTS_MAX, SLOTS_MAX / 2, SLOTS_MAX / 4] {
+            assert_eq!(counts.slots.len(), slots);
+            for number in [7, 9, 7] {
+                let bytes = record(&codes(number), WHOLE);
+                let mut records = packed::records(&bytes, bytes.len() - PADDING, K);
+                assert!(counts.add(&records.next().unwrap(), K));
+            }
+            let mut found = Vec::new();
+            counts
+                .drain(K, |_, count| {
+                    found.push(count);
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(found, [2, 1]);
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::cpu::{fastest, prefetch};
 
 use crate::kernel::kmer::{Base, Kmer};
 
@@ -12,6 +13,7 @@ pub const COUNT_MAX: u32 = (1 << 28) - 1;
 const INSIDE_SHIFT: u32 = 30;
 const SOLID: u32 = 1 << 28;
 const SLOTS_MIN: usize = 1 << 12;
+const WAITING_MAX: usize = 64;
 /// Slots that are looked at together; as many follow those that hashes choose from.
 pub const TOGETHER: usize = 4;
 
@@ -28,12 +30,15 @@ pub fn first_of<K: Kmer>(key: K, slots: [K; TOGETHER]) -> Option<usize> {
 /// A table from canonical k-mers to their counts and to the ends of theirs that are in the bucket.
 pub struct KmerTable<'a, K> {
     keys: Vec<K>,
-    /// Two bits for the ends inside, one for being solid, then the count.
+    /// Two bits for the ends inside, one for being solid, then the count; 0 in a free slot.
     facts: Vec<u32>,
     /// The bases that follow a k-mer in reads, a bit each, where they are wanted: of its canonical
     /// form in the lower four bits, of the other strand in the upper ones.
     after: Option<Vec<u8>>,
     used: usize,
+    /// K-mers that are added together, with their facts, once memory was asked for their slots.
+    waiting: [(K, u32); WAITING_MAX],
+    waiting_count: usize,
     budget: &'a Budget,
     lease: Option<Lease<'a>>,
 }
@@ -41,8 +46,16 @@ pub struct KmerTable<'a, K> {
 impl<'a, K: Kmer> KmerTable<'a, K> {
     /// An empty table.
     pub fn new(budget: &'a Budget) -> Self {
-        let (keys, facts) = (Vec::new(), Vec::new());
-        Self { keys, facts, after: None, used: 0, budget, lease: None }
+        Self {
+            keys: Vec::new(),
+            facts: Vec::new(),
+            after: None,
+            used: 0,
+            waiting: [(K::NONE, 0); WAITING_MAX],
+            waiting_count: 0,
+            budget,
+            lease: None,
+        }
     }
 
     /// An empty one that knows what follows its k-mers in reads.
@@ -55,11 +68,20 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
     /// # Errors
     /// `Input` when the smallest table does not fit in the budget.
     pub fn clear(&mut self) -> Result<()> {
-        self.used = 0;
+        let used = std::mem::take(&mut self.used);
+        self.waiting_count = 0;
         if self.keys.is_empty() {
             return self.resize(SLOTS_MIN);
         }
+        // Where one bucket has many, those after it need not have a table as large.
+        let half = self.chosen() / 2;
+        if half >= SLOTS_MIN && 8 * 2 * used < 5 * half {
+            self.keys.truncate(half + TOGETHER);
+            self.facts.truncate(half + TOGETHER);
+            self.after.iter_mut().for_each(|after| after.truncate(half + TOGETHER));
+        }
         self.keys.fill(K::NONE);
+        self.facts.fill(0);
         if let Some(after) = &mut self.after {
             after.fill(0);
         }
@@ -93,10 +115,16 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         self.keys.len() - TOGETHER
     }
 
+    /// The first slot where `key` may be.
+    #[inline(always)]
+    fn start(&self, key: K) -> usize {
+        key.mixed() as usize & (self.chosen() - 1)
+    }
+
     /// Where `key` is, or the empty place where it would be.
     #[inline(always)]
     fn slot(&self, key: K) -> usize {
-        let start = key.mixed() as usize & (self.chosen() - 1);
+        let start = self.start(key);
         let here = &self.keys[start..start + TOGETHER];
         match first_of(key, std::array::from_fn(|place| here[place])) {
             Some(place) => start + place,
@@ -122,10 +150,46 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
     /// `Input` when that does not fit in the budget.
     #[inline]
     pub fn reserve(&mut self, more: usize) -> Result<()> {
-        while 8 * (self.used + more) > 5 * self.chosen() {
+        if self.fits(self.waiting_count + more) {
+            return Ok(());
+        }
+        self.settle();
+        while !self.fits(more) {
             self.resize(2 * self.chosen())?;
         }
         Ok(())
+    }
+
+    fn fits(&self, more: usize) -> bool {
+        8 * (self.used + more) <= 5 * self.chosen()
+    }
+
+    /// Like [`KmerTable::add`], some k-mers later: all are there after [`KmerTable::settle`].
+    #[inline(always)]
+    pub fn add_soon(&mut self, key: K, inside: u32, count: u32) {
+        let start = self.start(key);
+        prefetch(&self.keys, start);
+        prefetch(&self.facts, start);
+        self.waiting[self.waiting_count] = (key, inside << INSIDE_SHIFT | count.min(COUNT_MAX));
+        self.waiting_count += 1;
+        if self.waiting_count == WAITING_MAX {
+            self.settle();
+        }
+    }
+
+    /// Adds those that are waiting.
+    #[inline(never)]
+    pub fn settle(&mut self) {
+        let count = std::mem::take(&mut self.waiting_count);
+        fastest(
+            #[inline(always)]
+            || {
+                for index in 0..count {
+                    let (key, facts) = self.waiting[index];
+                    self.add(key, facts >> INSIDE_SHIFT, facts & COUNT_MAX);
+                }
+            },
+        );
     }
 
     /// Counts a canonical k-mer that was seen `count` times more; its ends `inside` are known from
@@ -170,15 +234,14 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         self.facts[slot] = (facts | inside << INSIDE_SHIFT | SOLID) + more;
     }
 
-    /// The slot that `key` has from now on, and its facts so far.
+    /// The slot that `key` has from now on, and its facts so far. Whether it is new cannot be
+    /// foretold, so nothing branches on that.
     #[inline(always)]
     fn insert(&mut self, key: K) -> (usize, u32) {
         let slot = self.slot(key);
-        let is_new = self.keys[slot] == K::NONE;
+        self.used += usize::from(self.keys[slot] == K::NONE);
         self.keys[slot] = key;
-        self.used += usize::from(is_new);
-        let facts = self.facts[slot];
-        (slot, if is_new { 0 } else { facts })
+        (slot, self.facts[slot])
     }
 
     /// The slots that hold k-mers, into `found`.
@@ -228,27 +291,59 @@ mod tests {
     proptest! {
         #[test]
         fn counts_are_those_of_a_map(
-            added in prop::collection::vec((0u64..3000, 0u32..4, 1u32..4), 0..8000),
+            buckets in prop::collection::vec(
+                prop::collection::vec((0u64..30_000, 0u32..4, 1u32..4), 0..9000),
+                1..6,
+            ),
+            are_soon in any::<bool>(),
         ) {
             let budget = Budget::new(1 << 30);
             let mut table = KmerTable::new(&budget);
-            table.clear().unwrap();
-            let mut expected = BTreeMap::new();
-            for (key, inside, count) in added {
-                table.reserve(1).unwrap();
-                table.add(key, inside, count);
-                let entry = expected.entry(key).or_insert((0, 0));
-                *entry = (entry.0 | inside, entry.1 + count);
+            for added in buckets {
+                table.clear().unwrap();
+                let mut expected = BTreeMap::new();
+                for (key, inside, count) in added {
+                    table.reserve(1).unwrap();
+                    if are_soon {
+                        table.add_soon(key, inside, count);
+                    } else {
+                        table.add(key, inside, count);
+                    }
+                    let entry = expected.entry(key).or_insert((0, 0));
+                    *entry = (entry.0 | inside, entry.1 + count);
+                }
+                table.settle();
+                let mut slots = Vec::new();
+                table.slots(&mut slots);
+                let found: BTreeMap<_, _> = slots
+                    .into_iter()
+                    .map(|slot| (table.key(slot), (table.inside(slot), table.count(slot))))
+                    .collect();
+                prop_assert_eq!(table.used, expected.len());
+                prop_assert_eq!(found, expected);
             }
-            let mut slots = Vec::new();
-            table.slots(&mut slots);
-            let found: BTreeMap<_, _> = slots
-                .into_iter()
-                .map(|slot| (table.key(slot), (table.inside(slot), table.count(slot))))
-                .collect();
-            prop_assert_eq!(table.used, expected.len());
-            prop_assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn a_table_gets_smaller_again() {
+        let budget = Budget::new(1 << 30);
+        let mut table = KmerTable::new(&budget);
+        table.clear().unwrap();
+        for key in 0..100_000u64 {
+            table.reserve(1).unwrap();
+            table.add_soon(key, 0, 1);
+        }
+        let mut sizes = Vec::new();
+        for _ in 0..10 {
+            sizes.push(table.chosen());
+            table.clear().unwrap();
+            (0..100).for_each(|key| table.add(key, 0, 1));
+        }
+        // The first time it was full enough.
+        assert_eq!(sizes[..2], [1 << 18; 2]);
+        assert!(sizes[1..].windows(2).all(|two| two[1] == (two[0] / 2).max(SLOTS_MIN)));
+        assert_eq!(table.used, 100);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Context;
+use cuesta_runtime::parallel;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::depth::Depth;
@@ -26,6 +27,8 @@ const PAIRS_MIN: u64 = 1000;
 /// Pairs that a bridge needs, and the part of the pairs of the most crossed bridge at its ends.
 const SUPPORT_MIN: u64 = 3;
 const SUPPORT_PART: u64 = 10;
+/// Paths that a thread looks for before it looks whether to go on.
+const SEARCHED: usize = 64;
 /// Longest k-mer of contigs and bridges.
 const SPANNED_MAX: usize = 255;
 /// A k-mer of contigs and bridges is at most this part of what read pairs span.
@@ -104,7 +107,7 @@ pub fn bridged<'a>(
         let weak = path_search::weak(graph, &spanned);
         let mut done = BTreeSet::new();
         for library in &placements.libraries {
-            bridges.extend(by_pairs((graph, &weak), library, &mut done));
+            bridges.extend(by_pairs(context, (graph, &weak), library, &mut done)?);
         }
     }
     for ((one, two), path) in &bridges {
@@ -125,10 +128,11 @@ pub fn bridged<'a>(
 /// Paths that the pairs of a library show, between ends that are not `done`, to which theirs are
 /// added.
 fn by_pairs(
+    context: &Context<'_>,
     (graph, weak): (&PathGraph<'_>, &Steps),
     library: &Library,
     done: &mut BTreeSet<Ends>,
-) -> Vec<(Ends, Vec<PathStep>)> {
+) -> Result<Vec<(Ends, Vec<PathStep>)>> {
     let (insert, deviation) = (library.quantile(0.5), library.deviation());
     let across: BTreeMap<_, _> = library.across.iter().map(|(&ends, &sums)| (ends, sums)).collect();
     let mut most: HashMap<End, u64> = HashMap::new();
@@ -138,7 +142,7 @@ fn by_pairs(
             *before = pairs.max(*before);
         }
     }
-    let mut found = Vec::new();
+    let mut wanted = Vec::new();
     for (&(one, two), &(pairs, bases)) in &across {
         let enough = SUPPORT_MIN.max(most[&one].max(most[&two]) / SUPPORT_PART);
         if pairs < enough || done.contains(&(one, two)) {
@@ -146,15 +150,22 @@ fn by_pairs(
         }
         let gap = insert - bases as f64 / pairs as f64;
         let slack = deviation / 2.0 + 3.0 * deviation / (pairs as f64).sqrt() + 5.0;
-        let range = ((gap - slack) as i64, (gap + slack) as i64);
-        let path = path_search::only_path(graph, None, (one, two), range)
-            .or_else(|| path_search::only_path(graph, Some(weak), (one, two), range));
-        if let Some(path) = path {
-            done.insert((one, two));
-            found.push(((one, two), path));
-        }
+        wanted.push(((one, two), ((gap - slack) as i64, (gap + slack) as i64)));
     }
-    found
+    let search = |found: &mut Vec<(Ends, Vec<PathStep>)>, task: usize| {
+        for &(ends, range) in wanted.iter().skip(task * SEARCHED).take(SEARCHED) {
+            let path = path_search::only_path(graph, None, ends, range)
+                .or_else(|| path_search::only_path(graph, Some(weak), ends, range));
+            found.extend(path.map(|path| (ends, path)));
+        }
+        context.progress.advance(0)
+    };
+    let (threads, tasks) = (context.request.threads, wanted.len().div_ceil(SEARCHED));
+    let found = parallel::run(threads, tasks, Vec::new, search, |_| {})?;
+    let mut found: Vec<_> = found.into_iter().flatten().collect();
+    found.sort_unstable_by_key(|(ends, _)| *ends);
+    done.extend(found.iter().map(|(ends, _)| *ends));
+    Ok(found)
 }
 
 /// All paths of a graph, each with a weight. A circle goes on from its end to its beginning until

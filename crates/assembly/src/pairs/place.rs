@@ -1,12 +1,13 @@
 //! Places reads and pairs of reads on the paths of a graph.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
 use cuesta_runtime::parallel;
 
-use crate::kernel::anchors::Anchors;
+use crate::kernel::anchors::{Anchors, Located};
 use crate::kernel::kmer::{Base, complement};
 use crate::kernel::libraries::{Orientation, OrientationCounts, PlacedRead};
 use crate::kernel::placements::Placements;
@@ -17,45 +18,75 @@ use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 /// Pairs on one path that tell how reads lie to each other, and pairs that are looked at for that.
 const COUNTED_ENOUGH: u64 = 1000;
 const LOOKED_AT_MAX: usize = 200_000;
+/// Reads that are placed together: both of each pair.
+const TOGETHER: usize = 64;
 
-/// Places reads, of pairs one after the other.
+/// Places reads, of pairs one after the other, some at a time, so that what they need of memory
+/// comes at once.
 pub struct Placer<'p, 'g, 'a> {
     graph: &'p PathGraph<'g>,
     anchors: &'p Anchors<'a>,
+    /// The bases of those that wait, and where each ends in them.
     codes: Vec<Base>,
+    ends: Vec<usize>,
+    /// Reads that leave the path that they are on, and the other strands of their bases.
+    leaving: Vec<(Range<usize>, Located)>,
     turned: Vec<Base>,
-    mate: Option<PlacedRead>,
 }
 
 impl<'p, 'g, 'a> Placer<'p, 'g, 'a> {
     /// On the paths of a graph, by their anchors.
     pub fn new(graph: &'p PathGraph<'g>, anchors: &'p Anchors<'a>) -> Self {
-        Self { graph, anchors, codes: Vec::new(), turned: Vec::new(), mate: None }
+        let (codes, turned, ends, leaving) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { graph, anchors, codes, ends, leaving, turned }
     }
 
-    /// Places a read; with pairs, `mate` says which of the two reads of one it is.
-    pub fn add(&mut self, read: &[u8], (source, mate): (usize, usize), into: &mut Placements) {
-        let (graph, anchors) = (self.graph, self.anchors);
-        let (codes, turned) = (&mut self.codes, &mut self.turned);
-        codes.clear();
-        codes.extend(read.iter().map(|&letter| scan::code(letter)));
-        let found = anchors.locate(codes);
-        if let Some(one) = found.filter(|one| one.left < codes.len() as i64) {
-            turned.clear();
-            let turn = |&code: &Base| if code > 3 { code } else { complement(code) };
-            turned.extend(codes.iter().rev().map(turn));
-            if let Some(two) = anchors.locate(turned) {
-                into.add_span((graph, anchors), codes, (one, two));
+    /// Adds a read of a source; of pairs, the two reads one after the other. All are placed after
+    /// [`Placer::settle`].
+    pub fn add(&mut self, read: &[u8], source: usize, into: &mut Placements) {
+        let start = self.codes.len();
+        self.codes.extend(read.iter().map(|&letter| scan::code(letter)));
+        self.anchors.prefetch(&self.codes[start..]);
+        self.ends.push(self.codes.len());
+        if self.ends.len() == TOGETHER {
+            self.settle(source, into);
+        }
+    }
+
+    /// Places those that wait, which are of one source.
+    pub fn settle(&mut self, source: usize, into: &mut Placements) {
+        let Self { graph, anchors, codes, ends, leaving, turned } = self;
+        let (mut start, mut mate) = (0, None);
+        for (index, end) in ends.drain(..).enumerate() {
+            let (read, bases) = (&codes[start..end], (end - start) as i64);
+            let found = anchors.locate(read);
+            if let Some(at) = found.filter(|at| at.left < bases) {
+                let from = turned.len();
+                let turn = |&code: &Base| if code > 3 { code } else { complement(code) };
+                turned.extend(read.iter().rev().map(turn));
+                anchors.prefetch(&turned[from..]);
+                leaving.push((start..end, at));
             }
+            let placed = found.map(|at| PlacedRead { at, bases });
+            if index % 2 == 0 {
+                mate = placed;
+            } else if let Some((one, two)) = mate.take().zip(placed)
+                && let Some(library) = into.libraries.get_mut(source)
+            {
+                library.add(anchors, one, two);
+            }
+            start = end;
         }
-        let placed = found.map(|at| PlacedRead { at, bases: codes.len() as i64 });
-        if mate == 0 {
-            self.mate = placed;
-        } else if let Some((one, two)) = self.mate.take().zip(placed)
-            && let Some(library) = into.libraries.get_mut(source)
-        {
-            library.add(anchors, one, two);
+        let mut rest = &turned[..];
+        for (read, one) in leaving.drain(..) {
+            let (other, after) = rest.split_at(read.len());
+            if let Some(two) = anchors.locate(other) {
+                into.add_span((*graph, *anchors), &codes[read], (one, two));
+            }
+            rest = after;
         }
+        codes.clear();
+        turned.clear();
     }
 }
 
@@ -95,9 +126,10 @@ pub fn each_read(
     let mut batch = ReadBatch::default();
     while reads.next(&mut batch)? {
         let source = source.unwrap_or(batch.source());
-        for (index, read) in batch.reads().enumerate() {
-            placer.add(read, (source, index % 2), placements);
+        for read in batch.reads() {
+            placer.add(read, source, placements);
         }
+        placer.settle(source, placements);
         advance(batch.text_bytes())?;
     }
     Ok(())

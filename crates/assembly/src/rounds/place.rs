@@ -177,12 +177,13 @@ fn each_pair(
     let open = |(share, skipped): &(Share, u64)| Records::open(share, *skipped);
     let mut files: Vec<Records> = share.files.iter().map(open).collect::<Result<_>>()?;
     let last = files.len() - 1;
-    for _ in 0..share.pairs {
+    'pairs: for _ in 0..share.pairs {
         for mate in 0..2 {
-            let Some(read) = files[mate.min(last)].next(progress)? else { return Ok(()) };
-            placer.add(read, (share.source, mate), placements);
+            let Some(read) = files[mate.min(last)].next(progress)? else { break 'pairs };
+            placer.add(read, share.source, placements);
         }
     }
+    placer.settle(share.source, placements);
     Ok(())
 }
 

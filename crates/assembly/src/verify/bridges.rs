@@ -1,7 +1,6 @@
 //! What reads and read pairs say, worked out once more on the graph that was proven; and whether
 //! bridges are made of contigs or of what reads have.
 
-use std::collections::hash_map::Entry;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,8 +21,10 @@ use crate::kernel::scan;
 use crate::kernel::sequences;
 use crate::pairs::SolidSequences;
 
-/// Bits of the filter before the map of k-mers that are looked for, as a power of two.
-const FILTER_BITS: u32 = 20;
+/// Bits of the filter before the map of k-mers that are looked for: the least, as a power of two,
+/// and for each k-mer.
+const FILTER_BITS_MIN: u32 = 20;
+const FILTER_BITS_EACH: usize = 16;
 const BLOCK_BYTES: usize = 256 << 10;
 
 /// All paths with their bases, for those who place reads on them.
@@ -80,10 +81,10 @@ pub fn are_supported(
             .flat_map(move |index| kmers::<u64>(solid.codes(index), size))
             .map(move |kmer| kmer.canonical(size))
     };
-    let mut wanted = Wanted::new(size);
-    all(true).for_each(|kmer| wanted.add(kmer));
-    all(false).for_each(|kmer| wanted.count(kmer, READS_ALONE_MIN));
-    if wanted.are_all_counted() {
+    let mut wanted = Wanted::new(size, all(true));
+    all(false).for_each(|kmer| wanted.count(kmer));
+    wanted.forget_counted();
+    if wanted.counts.is_empty() {
         return Ok(true);
     }
     let overlap = (!drop_ambiguous).then_some(size - 1);
@@ -115,33 +116,38 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(size: usize) -> Self {
-        Self { size, filter: vec![0; 1 << (FILTER_BITS - 6)], counts: KmerMap::default() }
+    fn new(size: usize, kmers: impl Iterator<Item = u64>) -> Self {
+        let counts = kmers.map(|kmer| (kmer, AtomicU32::new(0))).collect();
+        let mut wanted = Self { size, filter: Vec::new(), counts };
+        wanted.fill();
+        wanted
     }
 
-    /// The word and the bit of a k-mer in the filter.
-    #[inline(always)]
-    fn bit(kmer: u64) -> (usize, u64) {
-        let hash = kmer.mixed() >> (u64::BITS - FILTER_BITS);
-        ((hash / 64) as usize, 1 << (hash % 64))
-    }
-
-    fn add(&mut self, kmer: u64) {
-        let (word, bit) = Self::bit(kmer);
-        self.filter[word] |= bit;
-        if let Entry::Vacant(free) = self.counts.entry(kmer) {
-            free.insert(AtomicU32::new(0));
+    /// Fills the filter with those that are looked for.
+    fn fill(&mut self) {
+        let bits = (self.counts.len() * FILTER_BITS_EACH).max(1 << FILTER_BITS_MIN);
+        self.filter.clear();
+        self.filter.resize(bits.next_power_of_two() / u64::BITS as usize, 0);
+        for &kmer in self.counts.keys() {
+            let (word, bit) = bit(kmer, self.filter.len());
+            self.filter[word] |= bit;
         }
     }
 
     #[inline(always)]
-    fn count(&self, kmer: u64, times: u32) {
-        let (word, bit) = Self::bit(kmer);
+    fn count(&self, kmer: u64) {
+        let (word, bit) = bit(kmer, self.filter.len());
         if self.filter[word] & bit != 0
             && let Some(count) = self.counts.get(&kmer)
         {
-            count.fetch_add(times, Ordering::Relaxed);
+            count.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Looks no more for those that were found.
+    fn forget_counted(&mut self) {
+        self.counts.retain(|_, count| *count.get_mut() == 0);
+        self.fill();
     }
 
     fn count_read(&self, codes: &[Base]) {
@@ -155,7 +161,7 @@ impl Wanted {
             backward = backward.prepend(complement(code), self.size);
             whole += 1;
             if whole >= self.size {
-                self.count(forward.min(backward), 1);
+                self.count(forward.min(backward));
             }
         }
     }
@@ -163,4 +169,11 @@ impl Wanted {
     fn are_all_counted(&self) -> bool {
         self.counts.values().all(|count| count.load(Ordering::Relaxed) >= READS_ALONE_MIN)
     }
+}
+
+/// The word and the bit of a k-mer in a filter of so many words, a power of two.
+#[inline(always)]
+fn bit(kmer: u64, words: usize) -> (usize, u64) {
+    let hash = kmer.mixed() >> (u64::BITS - u64::BITS.ilog2() - words.ilog2());
+    ((hash / 64) as usize, 1 << (hash % 64))
 }

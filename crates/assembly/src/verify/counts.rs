@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI8, Ordering};
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::cpu::prefetch;
 use cuesta_core::pages::large_pages;
 use cuesta_runtime::parallel::lock;
 
@@ -15,6 +16,9 @@ use cuesta_runtime::parallel::lock;
 pub const EACH_BYTES: u64 = 1;
 /// What a difference jumps by when it goes beyond its range.
 const RANGE: i64 = 1 << i8::BITS;
+
+/// Stretches that are counted together.
+const WAITING_MAX: usize = 64;
 
 /// Counts by place, added to by all threads.
 pub struct Counts<'a> {
@@ -37,22 +41,20 @@ impl<'a> Counts<'a> {
         Ok(Self { differences, beyond: Mutex::default(), _lease: lease })
     }
 
+    /// What counts stretches some at a time.
+    pub fn tally(&self) -> Tally<'_, 'a> {
+        Tally { counts: self, waiting: [(0, 0); WAITING_MAX], count: 0 }
+    }
+
     /// Counts the k-mers from `first` to `last`, both included, once more.
     #[inline(always)]
-    pub fn add(&self, first: usize, last: usize) {
+    fn add(&self, first: usize, last: usize) {
         if self.differences[first].fetch_add(1, Ordering::Relaxed) == i8::MAX {
             *lock(&self.beyond).entry(first).or_insert(0) += RANGE;
         }
         if self.differences[last + 1].fetch_sub(1, Ordering::Relaxed) == i8::MIN {
             *lock(&self.beyond).entry(last + 1).or_insert(0) -= RANGE;
         }
-    }
-
-    /// Reads the memory of a place, so that what is needed for several reads comes at once and not
-    /// one after the other.
-    #[inline(always)]
-    pub fn touch(&self, place: usize) -> i8 {
-        self.differences[place].load(Ordering::Relaxed)
     }
 
     /// The differences at some places added up: by so much more the k-mer after them was seen than
@@ -91,6 +93,35 @@ impl<'a> Counts<'a> {
     }
 }
 
+/// What counts stretches of k-mers some at a time, so that what their ends need of memory comes at
+/// once and not one after the other. [`Tally::settle`] counts the last ones.
+pub struct Tally<'c, 'a> {
+    counts: &'c Counts<'a>,
+    waiting: [(usize, usize); WAITING_MAX],
+    count: usize,
+}
+
+impl Tally<'_, '_> {
+    /// Counts the k-mers from `first` to `last`, both included, once more.
+    #[inline(always)]
+    pub fn add(&mut self, first: usize, last: usize) {
+        prefetch(&self.counts.differences, first);
+        prefetch(&self.counts.differences, last + 1);
+        self.waiting[self.count] = (first, last);
+        self.count += 1;
+        if self.count == WAITING_MAX {
+            self.settle();
+        }
+    }
+
+    /// Counts those that are waiting.
+    pub fn settle(&mut self) {
+        for &(first, last) in &self.waiting[..std::mem::take(&mut self.count)] {
+            self.counts.add(first, last);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,13 +130,15 @@ mod tests {
     fn counts_are_those_of_all_stretches_however_many_begin_at_a_place() {
         let budget = Budget::new(1 << 20);
         let counts = Counts::new(20, &budget).unwrap();
+        let mut tally = counts.tally();
         for round in 0..1000 {
-            counts.add(3, 9);
-            counts.add(7, 9);
+            tally.add(3, 9);
+            tally.add(7, 9);
             if round % 2 == 0 {
-                counts.add(3, 4);
+                tally.add(3, 4);
             }
         }
+        tally.settle();
         let mut found = Vec::new();
         counts.append(0..25, (0, u32::MAX), &mut found);
         let mut expected = vec![0; 25];

@@ -1,15 +1,13 @@
 //! Lays reads along the sequences of the answer and counts the k-mers that both have, a stretch at
 //! a time; what is left of a read is for others to count.
 
-use std::hint::black_box;
-
-use super::counts::Counts;
+use super::counts::{Counts, Tally};
 use super::index::{Index, is_sampled};
 use super::packed::{Alignment, pack_letters};
 use super::text::Text;
 
 /// Reads that are looked for together, so that what memory is asked for comes at once.
-pub const READS_AT_A_TIME: usize = 32;
+pub const READS_AT_A_TIME: usize = 128;
 /// Bases that do not agree, with less than a k-mer between them, before the place is given up.
 const MISMATCHES_MAX: usize = 3;
 
@@ -66,10 +64,17 @@ struct Search {
     probe: Option<Probe>,
 }
 
+/// Where k-mers of reads go: those of the text, and others.
+struct Found<'c, 'a, F> {
+    tally: Tally<'c, 'a>,
+    beside: F,
+}
+
 impl Follower<'_, '_, '_> {
     /// Counts the k-mers of reads that are found in the text; calls `beside` for each stretch of
     /// others, with the words of the read, its first k-mer and the k-mer after its last.
-    pub fn follow(&self, group: &Group, mut beside: impl FnMut(&[u64], (usize, usize))) {
+    pub fn follow(&self, group: &Group, beside: impl FnMut(&[u64], (usize, usize))) {
+        let mut found = Found { tally: self.counts.tally(), beside };
         let mut searches = [Search::default(); READS_AT_A_TIME];
         for reads in group.reads.chunks(READS_AT_A_TIME) {
             let words = |read: usize| &group.words[reads[read].0..];
@@ -81,12 +86,12 @@ impl Follower<'_, '_, '_> {
             // Those that go on are in front.
             let mut active = reads.len();
             while active > 0 {
-                self.touch(&searches[..active], words);
+                self.prefetch(&searches[..active], words);
                 let mut left = 0;
                 for index in 0..active {
                     let mut search = searches[index];
                     let read = (words(search.read), reads[search.read].1);
-                    self.step(read, &mut search, &mut beside);
+                    self.step(read, &mut search, &mut found);
                     if search.probe.is_some() {
                         searches[left] = search;
                         left += 1;
@@ -95,22 +100,22 @@ impl Follower<'_, '_, '_> {
                 active = left;
             }
         }
+        found.tally.settle();
     }
 
-    /// Reads the memory that the next step of each search needs, so that it comes at once and not
+    /// Asks memory for what the next step of each search needs, so that it comes at once and not
     /// one after the other.
     #[inline(always)]
-    fn touch<'g>(&self, searches: &[Search], words: impl Fn(usize) -> &'g [u64]) {
-        let mut places = [0; READS_AT_A_TIME];
-        for (search, place) in searches.iter().zip(&mut places) {
+    fn prefetch<'g>(&self, searches: &[Search], words: impl Fn(usize) -> &'g [u64]) {
+        let mut names = [0; READS_AT_A_TIME];
+        for (search, name) in searches.iter().zip(&mut names) {
             if let Some((base, core)) = search.probe {
-                *place = self.index.touch(words(search.read), base, core);
+                *name = self.index.prefetch(words(search.read), base, core);
             }
         }
-        let touched = places[..searches.len()]
-            .iter()
-            .map(|&place| self.text.touch(place) ^ self.counts.touch(place) as u64);
-        black_box(touched.fold(0, |all, one| all ^ one));
+        for &name in &names[..searches.len()] {
+            self.text.prefetch(self.index.place(name));
+        }
     }
 
     /// The first k-mer of these that is in the index wherever it is in the text.
@@ -133,7 +138,7 @@ impl Follower<'_, '_, '_> {
         &self,
         (words, bases): (&[u64], usize),
         search: &mut Search,
-        beside: &mut impl FnMut(&[u64], (usize, usize)),
+        found: &mut Found<'_, '_, impl FnMut(&[u64], (usize, usize))>,
     ) {
         let kmers = (bases + 1).saturating_sub(self.k);
         if let Some((base, core)) = search.probe {
@@ -141,7 +146,7 @@ impl Follower<'_, '_, '_> {
                 None => self.probe(words, (base + 1, kmers)),
                 Some(alignment) => {
                     let next = &mut search.next;
-                    let at = self.along((words, bases), (alignment, base), next, beside);
+                    let at = self.along((words, bases), (alignment, base), next, found);
                     // Where a sequence ends another one may begin: its first k-mer is in the index.
                     if at < kmers && at == *next {
                         Some((at, self.index.core().hash(words, at)))
@@ -152,7 +157,7 @@ impl Follower<'_, '_, '_> {
             };
         }
         if search.probe.is_none() && search.next < kmers {
-            beside(words, (search.next, kmers));
+            (found.beside)(words, (search.next, kmers));
         }
     }
 
@@ -164,7 +169,7 @@ impl Follower<'_, '_, '_> {
         (words, bases): (&[u64], usize),
         (alignment, base): (Alignment, usize),
         next: &mut usize,
-        beside: &mut impl FnMut(&[u64], (usize, usize)),
+        found: &mut Found<'_, '_, impl FnMut(&[u64], (usize, usize))>,
     ) -> usize {
         let (k, texts) = (self.k, self.text.words());
         let (before, after) = self.room((alignment, base), bases);
@@ -178,10 +183,10 @@ impl Follower<'_, '_, '_> {
             if is_long {
                 let (start, stop) = (first.max(*next), last + 1 - k);
                 if *next < start {
-                    beside(words, (*next, start));
+                    (found.beside)(words, (*next, start));
                 }
                 if start < stop {
-                    self.count(alignment, start, stop);
+                    self.count(alignment, (start, stop), &mut found.tally);
                     *next = stop;
                 }
                 mismatches = 0;
@@ -218,14 +223,14 @@ impl Follower<'_, '_, '_> {
     }
 
     #[inline(always)]
-    fn count(&self, alignment: Alignment, first: usize, end: usize) {
+    fn count(&self, alignment: Alignment, (first, end): (usize, usize), tally: &mut Tally<'_, '_>) {
         if alignment.is_turned {
             // The k-mer at base `i` of the read begins k - 1 places before that base's.
             let place = |base: usize| (alignment.place(base) + 1) as usize - self.k;
-            self.counts.add(place(end - 1), place(first));
+            tally.add(place(end - 1), place(first));
         } else {
             let place = |base: usize| alignment.place(base) as usize;
-            self.counts.add(place(first), place(end - 1));
+            tally.add(place(first), place(end - 1));
         }
     }
 }

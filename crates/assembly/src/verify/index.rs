@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::cpu::prefetch;
 use cuesta_core::pages::large_pages;
 use cuesta_runtime::parallel;
 
@@ -209,41 +210,49 @@ impl<'t, 'a> Index<'t, 'a> {
         }
     }
 
-    /// Reads the memory in which the k-mer of a read would be found, so that what is needed for
-    /// several reads comes at once and not one after the other; a place where it may be.
+    /// Asks memory for the slot in which the k-mer of a read would be found, and returns its name.
     #[inline(always)]
-    pub fn touch(&self, read: &[u64], base: usize, core: u64) -> usize {
+    pub fn prefetch(&self, read: &[u64], base: usize, core: u64) -> u64 {
         let name = self.core.name(read, base, core);
-        let entry = self.slots[self.slot(name)].load(Ordering::Relaxed);
-        let place = (entry as usize) & ((1 << self.place_bits) - 1);
-        place.min(self.end)
+        prefetch(&self.slots, self.slot(name));
+        name
+    }
+
+    /// A place where the k-mer of a name may be; where there is none, any.
+    #[inline(always)]
+    pub fn place(&self, name: u64) -> usize {
+        let mut places = self.places(name);
+        places.next().unwrap_or(0)
+    }
+
+    /// Where the k-mer of a name may be.
+    #[inline(always)]
+    fn places(&self, name: u64) -> impl Iterator<Item = usize> {
+        let (tag, place_mask) = (self.tag(name), ((1u64 << self.place_bits) - 1) as u32);
+        let mut slot = self.slot(name);
+        let entries = (0..PROBES_MAX).map_while(move |_| {
+            let entry = self.slots[slot].load(Ordering::Relaxed);
+            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+            (entry != EMPTY).then_some(entry)
+        });
+        let is_it = move |entry: &u32| entry & !place_mask == tag;
+        entries.filter(is_it).map(move |entry| (entry & place_mask) as usize)
     }
 
     /// Where the k-mer at a base of a read is in the text.
     #[inline]
     pub fn find(&self, read: &[u64], base: usize, core: u64) -> Option<Alignment> {
-        let name = self.core.name(read, base, core);
-        let (tag, place_mask) = (self.tag(name), ((1u64 << self.place_bits) - 1) as u32);
-        let mut slot = self.slot(name);
         let (k, words) = (self.core.k, self.text.words());
-        for _ in 0..PROBES_MAX {
-            let entry = self.slots[slot].load(Ordering::Relaxed);
-            if entry == EMPTY {
-                return None;
+        for place in self.places(self.core.name(read, base, core)) {
+            let forward = Alignment { origin: place as i64 - base as i64, is_turned: false };
+            if forward.same_ahead(read, words, base, k) == k {
+                return Some(forward);
             }
-            if entry & !place_mask == tag {
-                let place = i64::from(entry & place_mask);
-                let forward = Alignment { origin: place - base as i64, is_turned: false };
-                if forward.same_ahead(read, words, base, k) == k {
-                    return Some(forward);
-                }
-                let origin = place + (k - 1 + base) as i64;
-                let backward = Alignment { origin, is_turned: true };
-                if backward.same_ahead(read, words, base, k) == k {
-                    return Some(backward);
-                }
+            let origin = (place + k - 1 + base) as i64;
+            let backward = Alignment { origin, is_turned: true };
+            if backward.same_ahead(read, words, base, k) == k {
+                return Some(backward);
             }
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
         }
         None
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::cpu::prefetch;
 use cuesta_core::pages::large_pages;
 use cuesta_core::{Error, Result};
 
@@ -127,10 +128,11 @@ impl<'a> Text<'a> {
         &self.words
     }
 
-    /// Reads the memory of a place, so that what is needed for several places comes at once.
+    /// Asks memory for what is around a place.
     #[inline(always)]
-    pub fn touch(&self, place: usize) -> u64 {
-        self.words[place / WORD_BASES] ^ self.start_bits[place / 64]
+    pub fn prefetch(&self, place: usize) {
+        prefetch(&self.words, place / WORD_BASES);
+        prefetch(&self.start_bits, place / 64);
     }
 
     /// Where the last sequence ends.
