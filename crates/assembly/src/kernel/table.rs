@@ -4,7 +4,7 @@
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
-use cuesta_core::cpu::{fastest, prefetch};
+use cuesta_core::cpu::prefetch;
 
 use crate::kernel::kmer::{Base, Kmer};
 
@@ -180,16 +180,10 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
     /// Adds those that are waiting.
     #[inline(never)]
     pub fn settle(&mut self) {
-        let count = std::mem::take(&mut self.waiting_count);
-        fastest(
-            #[inline(always)]
-            || {
-                for index in 0..count {
-                    let (key, facts) = self.waiting[index];
-                    self.add(key, facts >> INSIDE_SHIFT, facts & COUNT_MAX);
-                }
-            },
-        );
+        for index in 0..std::mem::take(&mut self.waiting_count) {
+            let (key, facts) = self.waiting[index];
+            self.add(key, facts >> INSIDE_SHIFT, facts & COUNT_MAX);
+        }
     }
 
     /// Counts a canonical k-mer that was seen `count` times more; its ends `inside` are known from
