@@ -72,13 +72,20 @@ def mates(folder: Path, *, smoke: bool) -> Mates:
     return found
 
 
-def mates_of(folder: Path, genome: Path, depth: int) -> Mates:
-    """Mates that ART makes of a gzipped genome, once. Errors: `CalledProcessError` of ART."""
-    name = f"{genome.name.split('.')[0]}-{depth}x"
+def mates_of(folder: Path, genome: Path, depth: int, last: int | None = None) -> Mates:
+    """Mates that ART makes of a gzipped genome, or of its last sequences, once.
+
+    Errors: `CalledProcessError` of ART.
+    """
+    part = f"-last-{last}" if last else ""
+    name = f"{genome.name.split('.')[0]}{part}-{depth}x"
     words = [*ART_WORDS.split(), "-f", str(depth)]
-    found = _named(folder, name, f"{ART} {' '.join(words)}, {genome.name}")
+    taken = f"last {last} sequences of {genome.name}" if last else genome.name
+    found = _named(folder, name, f"{ART} {' '.join(words)}, {taken}")
     if not found.two.exists():
-        found.genome.write_bytes(gzip.decompress(genome.read_bytes()))
+        sequences = gzip.decompress(genome.read_bytes()).split(b">")[1:]
+        kept = sequences[-last:] if last else sequences
+        found.genome.write_bytes(b"".join(b">" + one for one in kept))
         prefix = folder / f"partial-{name}-"
         words = [ART, *words, "-i", str(found.genome), "-o", str(prefix)]
         subprocess.run(words, check=True, capture_output=True)
