@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use cuesta_core::budget::Budget;
+use cuesta_core::cpu::prefetch;
 use cuesta_core::{Error, Result};
 
 use super::codec::{MERGED, PACKED, flags_of, of_flags, put_packed, unpack};
@@ -160,8 +161,8 @@ impl SequenceSource for Fragments<'_> {
         self.bases
     }
 
-    fn touch(&self, index: usize) -> u8 {
-        self.bytes(index)[0]
+    fn prefetch(&self, index: usize) {
+        prefetch(self.bytes(index), 0);
     }
 
     fn read(&self, index: usize, codes: &mut Vec<Base>) -> Result<FragmentSummary> {

@@ -3,10 +3,10 @@
 //! A k-mer that the filter does not have is in the reads once at most, and so is every longer k-mer
 //! that it is a part of.
 
-use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::cpu::prefetch;
 use cuesta_core::pages::large_pages;
 
 use crate::kernel::kmer::Kmer;
@@ -58,8 +58,9 @@ impl<'a> RepeatedKmers<'a> {
                 count += 1;
             }
             let some = &some[..count];
-            let read = |hash: &u64| self.words[self.word(*hash)].load(Ordering::Relaxed);
-            black_box(some.iter().fold(0, |all, hash| all ^ read(hash)));
+            for &hash in some {
+                prefetch(&self.words, self.word(hash));
+            }
             for &hash in some {
                 self.words[self.word(hash)].fetch_or(bits(hash), Ordering::Relaxed);
             }

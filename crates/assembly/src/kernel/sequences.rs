@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::cpu::prefetch;
 
 use crate::kernel::kmer::{Base, complement};
 
@@ -176,8 +177,8 @@ pub trait SequenceSource {
     /// Bases of all.
     fn bases(&self) -> usize;
 
-    /// A byte of one, so that it comes from memory.
-    fn touch(&self, index: usize) -> u8;
+    /// Asks memory for one that is read soon.
+    fn prefetch(&self, index: usize);
 
     /// What is known of one, whose bases are appended to `codes`.
     ///
@@ -229,8 +230,8 @@ impl SequenceSource for Paths<'_> {
         self.codes.len()
     }
 
-    fn touch(&self, index: usize) -> u8 {
-        self.codes(index)[0]
+    fn prefetch(&self, index: usize) {
+        prefetch(self.codes(index), 0);
     }
 
     fn read(&self, index: usize, codes: &mut Vec<Base>) -> Result<FragmentSummary> {

@@ -345,7 +345,7 @@ impl<'a> LevelCheck<'_, 'a> {
 ///
 /// # Errors
 /// `System`.
-pub fn file_bytes(request: &Request) -> Result<u64> {
+fn file_bytes(request: &Request) -> Result<u64> {
     let size = |path: &PathBuf| {
         let found = storage::facts(path)
             .map_err(|cause| Error::system(OPERATION, "reading", path, &cause))?;

@@ -43,6 +43,7 @@ use cuesta_core::job::{self, Context, Request, SAMPLED_OF, Verdict};
 use cuesta_core::pages::release_freed;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
+use cuesta_input::reads::input_bytes;
 use serde_json::Value;
 
 use crate::kernel::kmer::with_kmer;
@@ -82,8 +83,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let context = Context { request, budget: &budget, progress };
     let plan = run::plan(&context)?;
     let claimed = claimed_levels(&request.output)?;
-    let amount = level::file_bytes(request)?;
-    progress.expect(amount * claimed.len() as u64);
+    let amount = input_bytes(&request.inputs)?;
     let chosen = match request.verify {
         job::VerificationLevel::Full => Chosen::ALL,
         job::VerificationLevel::Sample => {
@@ -100,6 +100,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         faults: Faults::default(),
         seen_twice: OnceLock::new(),
     };
+    progress.expect(amount * (claimed.len() + verification.placings()) as u64);
     let mut state = State::default();
     let mut next = Some(PendingLevel { k: plan.kmer_sizes[0], pair_facts: None });
     while let Some(stage) = next.take() {
@@ -163,6 +164,22 @@ impl Verification<'_, '_> {
 
     fn is_whole(&self) -> bool {
         self.chosen.of == 1
+    }
+
+    /// How often all reads are placed on a graph, by what the answer claims: for bridges after each
+    /// size of k-mers that they are counted for, and for scaffolds.
+    fn placings(&self) -> usize {
+        if self.has_programs() {
+            return 0;
+        }
+        let (given, levels) = (&self.plan.given, self.claimed);
+        let is_thin = || given.bridges_by_reads(levels.first().map(|level| &level.fit));
+        let bridged = match (self.is_whole(), given.places_pairs()) {
+            (false, _) => 0,
+            (true, true) => levels.iter().filter(|level| level.pair_facts.is_none()).count(),
+            (true, false) => usize::from(levels.len() > 1 && is_thin()),
+        };
+        bridged + usize::from(given.places_pairs())
     }
 
     fn verdict(&self, mut state: State) -> Result<Verdict> {

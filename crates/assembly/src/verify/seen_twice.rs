@@ -3,12 +3,12 @@
 //!
 //! Whatever it does not have, and what has that as a part, is in the reads once at most.
 
-use std::hint::black_box;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::cpu::prefetch;
 use cuesta_core::pages::large_pages;
 use cuesta_runtime::parallel;
 
@@ -52,11 +52,12 @@ impl<'a> SeenTwice<'a> {
     /// Adds canonical k-mers by their hashes, and empties these.
     pub fn add(&self, hashes: &mut Vec<u64>) {
         for some in hashes.chunks(TOGETHER) {
-            // Read first, so that what is needed of memory comes at once.
-            let words = some.iter().flat_map(|&hash| self.bits(hash)).map(|bit| self.word(bit));
-            black_box(words.fold(0, |all, word| all ^ word.load(Ordering::Relaxed)));
+            // What is needed of memory comes at once then.
             for bit in some.iter().flat_map(|&hash| self.bits(hash)) {
-                self.word(bit).fetch_or(1 << (bit % WORD_BITS), Ordering::Relaxed);
+                prefetch(&self.words, word_of(bit));
+            }
+            for bit in some.iter().flat_map(|&hash| self.bits(hash)) {
+                self.words[word_of(bit)].fetch_or(1 << (bit % WORD_BITS), Ordering::Relaxed);
             }
         }
         hashes.clear();
@@ -111,14 +112,10 @@ impl<'a> SeenTwice<'a> {
 
     #[inline(always)]
     fn has(&self, hash: u64) -> bool {
-        let is_set =
-            |bit: u64| self.word(bit).load(Ordering::Relaxed) >> (bit % WORD_BITS) & 1 == 1;
+        let is_set = |bit: u64| {
+            self.words[word_of(bit)].load(Ordering::Relaxed) >> (bit % WORD_BITS) & 1 == 1
+        };
         self.bits(hash).into_iter().all(is_set)
-    }
-
-    #[inline(always)]
-    fn word(&self, bit: u64) -> &AtomicU64 {
-        &self.words[(bit / WORD_BITS) as usize]
     }
 
     #[inline(always)]
@@ -134,6 +131,11 @@ impl<'a> SeenTwice<'a> {
         [hash, hash.rotate_left(32).wrapping_mul(SPREAD)]
             .map(|hash| ((u128::from(hash) * all) >> 64) as u64)
     }
+}
+
+#[inline(always)]
+fn word_of(bit: u64) -> usize {
+    (bit / WORD_BITS) as usize
 }
 
 #[cfg(test)]
