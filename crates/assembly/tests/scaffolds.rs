@@ -76,8 +76,11 @@ fn a_gap_is_as_long_as_the_pairs_across_it_say() {
     assert!(known.len() == 2 && known.iter().all(is_there));
     let graph = text("graph.gfa");
     assert!(graph.starts_with("H\tVN:Z:1.2\n") && graph.contains(&format!("\t{unknown}J\n")));
-    let verdict = cuesta_assembly::verify(&request, &Progress::default()).unwrap();
+    let progress = Progress::default();
+    let verdict = cuesta_assembly::verify(&request, &progress).unwrap();
     assert!(verdict.verified, "{:?}", verdict.remark);
+    let (done, all) = progress.state();
+    assert!(done <= all && 100 * done > 99 * all, "{done} of {all}");
     let other = assembled(folder.path(), 3);
     for name in ["scaffolds.fa", "graph.gfa", "stats.json"] {
         assert_eq!(fs::read(other.output.join(name)).unwrap(), text(name).into_bytes(), "{name}");

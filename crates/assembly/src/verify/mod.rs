@@ -100,7 +100,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         faults: Faults::default(),
         seen_twice: OnceLock::new(),
     };
-    progress.expect(amount * (claimed.len() + verification.placings()) as u64);
+    progress.expect(verification.work());
     let mut state = State::default();
     let mut next = Some(PendingLevel { k: plan.kmer_sizes[0], pair_facts: None });
     while let Some(stage) = next.take() {
@@ -164,6 +164,14 @@ impl Verification<'_, '_> {
 
     fn is_whole(&self) -> bool {
         self.chosen.of == 1
+    }
+
+    /// What progress counts until the end, by what the answer claims: all reads for each size of
+    /// k-mers, half of them for contigs and bridges alone, and all each time that they are placed.
+    fn work(&self) -> u64 {
+        let unread = self.claimed.iter().filter(|level| level.pair_facts.is_some()).count();
+        self.amount * (self.claimed.len() + self.placings()) as u64
+            - self.amount / 2 * unread as u64
     }
 
     /// How often all reads are placed on a graph, by what the answer claims: for bridges after each
