@@ -1,10 +1,11 @@
 //! Blocks of bytes by bucket, in memory as far as the budget goes, in one scratch file beyond it.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::pages::large_pages;
@@ -19,10 +20,38 @@ const BLOCK_BYTES_MIN: usize = 2 << 10;
 /// Open blocks of a thread together take about this.
 const OPEN_BYTES: usize = 16 << 20;
 
-/// Those in memory are followed by [`PADDING`] bytes.
+/// Neighbouring buckets that share pieces of memory: there are so many groups of them.
+const GROUPS: usize = 16;
+/// A piece of memory is at most so large, and that part of the memory at most: one that is given
+/// back as a whole, as an allocator does with large ones alone.
+const CHUNK_BYTES_MAX: u64 = 1 << 20;
+const CHUNK_PART: u64 = 512;
+
 enum Block<'a> {
-    Held(Vec<u8>, #[allow(dead_code)] Option<Lease<'a>>),
+    Held(Held<'a>),
     Written { offset: u64, size_bytes: usize },
+}
+
+/// A block in memory, which [`PADDING`] bytes follow: where it is in a chunk.
+struct Held<'a> {
+    chunk: Arc<Chunk<'a>>,
+    range: Range<usize>,
+}
+
+/// A piece of memory with blocks of a group of buckets.
+struct Chunk<'a> {
+    /// There once no more are added.
+    bytes: OnceLock<Vec<u8>>,
+    _lease: Option<Lease<'a>>,
+}
+
+/// The chunk of a group that blocks are added to, and its bytes so far.
+type OpenChunk<'a> = (Arc<Chunk<'a>>, Vec<u8>);
+
+impl Held<'_> {
+    fn bytes(&self) -> usize {
+        self.range.len()
+    }
 }
 
 /// What blocks in memory take their room from.
@@ -38,6 +67,8 @@ pub enum BlockMemory<'a> {
 pub struct BucketBlocks<'a> {
     operation: &'static str,
     buckets: Vec<Mutex<Vec<Block<'a>>>>,
+    /// Of each group.
+    chunks: Vec<Mutex<Option<OpenChunk<'a>>>>,
     room: BlockMemory<'a>,
     /// Bytes in memory, with what a block takes besides those of [`BucketBlocks::held_bytes`].
     used_bytes: AtomicU64,
@@ -62,6 +93,7 @@ impl<'a> BucketBlocks<'a> {
         Self {
             operation,
             buckets: (0..count).map(|_| Mutex::default()).collect(),
+            chunks: (0..GROUPS).map(|_| Mutex::default()).collect(),
             room,
             used_bytes: AtomicU64::new(0),
             open_bytes: OPEN_BYTES,
@@ -95,13 +127,13 @@ impl<'a> BucketBlocks<'a> {
         let failed = |cause| Error::system(self.operation, "writing", &self.path, &cause);
         let mut places = Vec::new();
         let mut end = self.written_bytes.load(Ordering::Relaxed);
-        for blocks in &self.buckets {
+        for (bucket, blocks) in self.buckets.iter().enumerate() {
             let blocks = lock(blocks);
             places.extend((blocks.len() as u64).to_le_bytes());
             for block in blocks.iter() {
                 let (offset, size_bytes) = match block {
-                    Block::Held(held, _) => {
-                        let (bytes, offset) = (&held[..held.len() - PADDING], end);
+                    Block::Held(held) => {
+                        let (bytes, offset) = (self.held(bucket, held), end);
                         self.with_file(|file| file.write_all_at(bytes, offset)).map_err(failed)?;
                         end += bytes.len() as u64;
                         (offset, bytes.len())
@@ -184,17 +216,65 @@ impl<'a> BucketBlocks<'a> {
         self.used_bytes.load(Ordering::Relaxed)
     }
 
-    /// Room in memory for a block of so many bytes; none where it is to go to scratch.
+    /// Room in memory for a chunk of so many bytes; none where blocks are to go to scratch.
     fn take_room(&self, size_bytes: u64) -> Option<Option<Lease<'a>>> {
         match self.room {
             BlockMemory::Budget(budget, keep_free_bytes) => (budget.free_bytes() > keep_free_bytes)
                 .then(|| budget.try_take(size_bytes))
                 .flatten()
                 .map(Some),
-            BlockMemory::Own(limit_bytes) => {
-                (self.used_bytes() + size_bytes <= limit_bytes).then_some(None)
+            BlockMemory::Own(_) => Some(None),
+        }
+    }
+
+    /// Bytes of a chunk with room for a block.
+    fn chunk_bytes(&self, block_bytes: usize) -> usize {
+        let limit_bytes = match self.room {
+            BlockMemory::Budget(budget, _) => budget.limit_bytes(),
+            BlockMemory::Own(limit_bytes) => limit_bytes,
+        };
+        ((limit_bytes / CHUNK_PART).min(CHUNK_BYTES_MAX) as usize).max(block_bytes)
+    }
+
+    /// The chunk that blocks of a bucket are added to.
+    fn open_chunk(&self, bucket: usize) -> &Mutex<Option<OpenChunk<'a>>> {
+        &self.chunks[bucket * GROUPS / self.buckets.len()]
+    }
+
+    /// Puts a block into memory; none where there is no room.
+    fn hold(&self, bucket: usize, block: &[u8]) -> Option<Held<'a>> {
+        let size_bytes = block.len() + PADDING;
+        let mut open = lock(self.open_chunk(bucket));
+        if open.as_ref().is_none_or(|(_, bytes)| bytes.capacity() - bytes.len() < size_bytes) {
+            close(&mut open);
+            let chunk_bytes = self.chunk_bytes(size_bytes);
+            let _lease = self.take_room(chunk_bytes as u64)?;
+            let chunk = Arc::new(Chunk { bytes: OnceLock::new(), _lease });
+            *open = Some((chunk, Vec::with_capacity(chunk_bytes)));
+        }
+        let (chunk, bytes) = open.as_mut()?;
+        let start = bytes.len();
+        bytes.extend_from_slice(block);
+        bytes.resize(start + size_bytes, 0);
+        Some(Held { chunk: chunk.clone(), range: start..start + block.len() })
+    }
+
+    /// The bytes of a block of a bucket.
+    fn held<'h>(&self, bucket: usize, held: &'h Held<'a>) -> &'h [u8] {
+        let padded = self.padded(bucket, held);
+        &padded[..padded.len() - PADDING]
+    }
+
+    /// The same, with the padding.
+    fn padded<'h>(&self, bucket: usize, Held { chunk, range }: &'h Held<'a>) -> &'h [u8] {
+        if chunk.bytes.get().is_none() {
+            let mut open = lock(self.open_chunk(bucket));
+            if open.as_ref().is_some_and(|(open, _)| Arc::ptr_eq(open, chunk)) {
+                close(&mut open);
             }
         }
+        // A chunk has its bytes once it is not open.
+        chunk.bytes.get().map_or(&[], |bytes| &bytes[range.start..range.end + PADDING])
     }
 
     /// Adds a block to a bucket. One that has no room in memory goes to scratch with all that its
@@ -204,22 +284,24 @@ impl<'a> BucketBlocks<'a> {
     /// `System`.
     pub fn add(&self, bucket: usize, block: &[u8]) -> Result<()> {
         let taken_bytes = |bytes: usize| (bytes + PADDING + size_of::<Block<'_>>()) as u64;
-        let room = self.take_room(taken_bytes(block.len()));
+        let has_room = match self.room {
+            BlockMemory::Budget(..) => true,
+            BlockMemory::Own(limit_bytes) => {
+                self.used_bytes() + taken_bytes(block.len()) <= limit_bytes
+            }
+        };
+        let held = if has_room { self.hold(bucket, block) } else { None };
         let mut blocks = lock(&self.buckets[bucket]);
-        if let Some(lease) = room {
+        if let Some(held) = held {
             self.used_bytes.fetch_add(taken_bytes(block.len()), Ordering::Relaxed);
             self.held_bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
-            let mut held = Vec::with_capacity(block.len() + PADDING);
-            held.extend_from_slice(block);
-            held.resize(block.len() + PADDING, 0);
-            blocks.push(Block::Held(held, lease));
+            blocks.push(Block::Held(held));
         } else {
             let mut whole = Vec::new();
-            for old in blocks.extract_if(.., |block| matches!(block, Block::Held(..))) {
-                if let Block::Held(held, _) = old {
-                    let bytes = held.len() - PADDING;
-                    self.used_bytes.fetch_sub(taken_bytes(bytes), Ordering::Relaxed);
-                    whole.extend_from_slice(&held[..held.len() - PADDING]);
+            for old in blocks.extract_if(.., |block| matches!(block, Block::Held(_))) {
+                if let Block::Held(held) = old {
+                    self.used_bytes.fetch_sub(taken_bytes(held.bytes()), Ordering::Relaxed);
+                    whole.extend_from_slice(self.held(bucket, &held));
                 }
             }
             self.held_bytes.fetch_sub(whole.len() as u64, Ordering::Relaxed);
@@ -268,7 +350,7 @@ impl<'a> BucketBlocks<'a> {
     ) -> Result<()> {
         for block in lock(&self.buckets[bucket]).iter() {
             match block {
-                Block::Held(held, _) => take(held)?,
+                Block::Held(held) => take(self.padded(bucket, held))?,
                 &Block::Written { offset, size_bytes } => {
                     buffer.resize(size_bytes + PADDING, 0);
                     let bytes = &mut buffer[..size_bytes];
@@ -285,7 +367,7 @@ impl<'a> BucketBlocks<'a> {
     /// Bytes of the blocks of a bucket.
     pub fn bucket_bytes(&self, bucket: usize) -> usize {
         let size_bytes = |block: &Block<'_>| match block {
-            Block::Held(held, _) => held.len() - PADDING,
+            Block::Held(held) => held.bytes(),
             Block::Written { size_bytes, .. } => *size_bytes,
         };
         lock(&self.buckets[bucket]).iter().map(size_bytes).sum()
@@ -299,6 +381,13 @@ impl<'a> BucketBlocks<'a> {
     /// Forgets a bucket.
     pub fn clear(&self, bucket: usize) {
         lock(&self.buckets[bucket]).clear();
+    }
+}
+
+/// No more blocks are added to an open chunk.
+fn close(open: &mut Option<OpenChunk<'_>>) {
+    if let Some((chunk, bytes)) = open.take() {
+        _ = chunk.bytes.set(bytes);
     }
 }
 
@@ -395,16 +484,56 @@ mod tests {
         };
         open.write(0, long.len(), write);
         open.finish().unwrap();
-        let content = |bucket: usize| {
-            let mut all = Vec::new();
-            let take = |block: &[u8]| {
-                all.extend_from_slice(&block[..block.len() - PADDING]);
-                Ok(())
-            };
-            blocks.each(bucket, &mut Vec::new(), take).unwrap();
-            all
+        assert_eq!(content(&blocks, 0), [short.repeat(count), long.to_vec()].concat());
+        assert_eq!(content(&blocks, 1), other);
+    }
+
+    fn content(blocks: &BucketBlocks<'_>, bucket: usize) -> Vec<u8> {
+        let mut all = Vec::new();
+        let take = |block: &[u8]| {
+            all.extend_from_slice(&block[..block.len() - PADDING]);
+            Ok(())
         };
-        assert_eq!(content(0), [short.repeat(count), long.to_vec()].concat());
-        assert_eq!(content(1), other);
+        blocks.each(bucket, &mut Vec::new(), take).unwrap();
+        assert_eq!(blocks.bucket_bytes(bucket), all.len());
+        all
+    }
+
+    /// In memory, in scratch, and where the memory gets too little meanwhile.
+    #[test]
+    fn blocks_come_back_and_give_their_memory_back_when_their_buckets_are_forgotten() {
+        const BUCKETS: usize = 40;
+        let folder = tempfile::tempdir().unwrap();
+        for (index, limit_bytes) in [0, 300 << 10, 1 << 30].into_iter().enumerate() {
+            let budget = Budget::new(limit_bytes);
+            let path = folder.path().join(format!("blocks-{index}"));
+            let room = BlockMemory::Budget(&budget, limit_bytes / 8);
+            let blocks = BucketBlocks::new("test", BUCKETS, room, path);
+            let mut wanted = vec![Vec::new(); BUCKETS];
+            for number in 0..2000usize {
+                let (bucket, size) = (number * 7 % BUCKETS, number * 31 % 700 + 1);
+                let block = vec![number as u8; size];
+                blocks.add(bucket, &block).unwrap();
+                wanted[bucket].extend(block);
+                if number == 1000 {
+                    // They may be read, and more added then.
+                    assert_eq!(content(&blocks, 3), wanted[3]);
+                }
+            }
+            assert_eq!(blocks.used_bytes() > 0, index > 0);
+            assert_eq!(blocks.written_bytes.load(Ordering::Relaxed) > 0, index < 2);
+            let all: usize = wanted.iter().map(Vec::len).sum();
+            assert_eq!(blocks.bytes(), all as u64);
+            for (bucket, wanted) in wanted.iter().enumerate() {
+                let mut found = content(&blocks, bucket);
+                // What went to scratch stands before what came later.
+                found.sort_unstable();
+                let mut wanted = wanted.clone();
+                wanted.sort_unstable();
+                assert_eq!(found, wanted);
+                blocks.clear(bucket);
+            }
+            assert_eq!(budget.free_bytes(), limit_bytes);
+        }
     }
 }

@@ -90,19 +90,21 @@ impl<'p, 'g, 'a> Placer<'p, 'g, 'a> {
     }
 }
 
-/// Places all reads, by the threads of this process.
+/// Places all reads of the inputs, by the threads of this process.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
-pub fn place(context: &Context<'_>, graph: &PathGraph<'_>, pairing: Pairing) -> Result<Placements> {
+pub fn place(
+    context: &Context<'_>,
+    graph: &PathGraph<'_>,
+    (reads, pairing): (&Reads, Pairing),
+) -> Result<Placements> {
     let anchors = Anchors::new(&graph.paths, context.budget)?;
-    let inputs = &context.request.inputs;
-    let orientations = orientations(inputs, pairing, &anchors)?;
-    let reads = Reads::open(inputs, pairing)?;
+    let orientations = orientations(&context.request.inputs, pairing, &anchors)?;
     let work = |placements: &mut Placements, _: usize| {
         let placer = Placer::new(graph, &anchors);
         let advance = |bytes| context.progress.advance(bytes);
-        each_read(&reads, (placer, None), placements, advance)
+        each_read(reads, (placer, None), placements, advance)
     };
     let threads = context.request.threads;
     let none_yet = || Placements::of_sources(&orientations);

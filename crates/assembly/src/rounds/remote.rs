@@ -30,7 +30,7 @@ use crate::stages::ask::{Ask, WorkerResults, Workers};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::wire;
 use cuesta_input::reads::shares::{self, Share};
-use cuesta_input::reads::{Pairing, input_bytes};
+use cuesta_input::reads::{Pairing, Reads, input_bytes};
 
 /// Bytes of reads that a task divides, where that was not said; workers that keep their parts get
 /// all blocks of such a round of tasks at once.
@@ -115,7 +115,10 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         {
             return Ok(found.grouped());
         }
-        timed(response, "pairs", || Ok((place::place(self.context, graph, pairing)?, 0, 0)))
+        timed(response, "pairs", || {
+            let reads = Reads::open(&self.context.request.inputs, pairing)?;
+            Ok((place::place(self.context, graph, (&reads, pairing))?, 0, 0))
+        })
     }
 
     fn supersteps(

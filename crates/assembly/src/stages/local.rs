@@ -22,6 +22,7 @@ use crate::kernel::supersteps::control::Control;
 use crate::pairs::{SolidSequences, place};
 use crate::stages::ask::{Ask, WorkerResults, Workers};
 use crate::stages::checkpoint::stage::StageCheckpoint;
+use cuesta_input::reads::kept::KeptReads;
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
 /// Part of the budget that is left for tables and graphs.
@@ -36,6 +37,8 @@ pub struct Local<'c> {
     context: &'c Context<'c>,
     /// K-mers of the first size, where others follow.
     repeated: OnceLock<RepeatedKmers<'c>>,
+    /// The reads, where they are read more than once.
+    kept: OnceLock<KeptReads<'c>>,
 }
 
 impl<'c> Workers<'c> for Local<'c> {
@@ -89,7 +92,14 @@ impl<'c> Workers<'c> for Local<'c> {
         pairing: Pairing,
         response: &mut Response,
     ) -> Result<Placements> {
-        timed(response, "pairs", || Ok((place::place(self.context, graph, pairing)?, 0, 0)))
+        timed(response, "pairs", || {
+            let inputs = &self.context.request.inputs;
+            let reads = match self.kept.get() {
+                Some(kept) => kept.open(inputs, pairing)?,
+                None => Reads::open(inputs, pairing)?,
+            };
+            Ok((place::place(self.context, graph, (&reads, pairing))?, 0, 0))
+        })
     }
 
     fn supersteps(
@@ -105,7 +115,22 @@ impl<'c> Workers<'c> for Local<'c> {
 impl<'c> Local<'c> {
     /// Those of a process that has found nothing yet.
     pub fn new(context: &'c Context<'c>) -> Self {
-        Self { context, repeated: OnceLock::new() }
+        Self { context, repeated: OnceLock::new(), kept: OnceLock::new() }
+    }
+
+    /// The reads that k-mers come from, which are kept where they are read once more.
+    fn reads(&self, ask: &Ask) -> Result<Reads> {
+        if ask.only_solid {
+            return Reads::open(&[], ask.pairing);
+        }
+        let kept = self.kept.get_or_init(|| {
+            if ask.is_followed || ask.pairing != Pairing::None {
+                KeptReads::new(ask.input_bytes, self.context.budget)
+            } else {
+                KeptReads::none()
+            }
+        });
+        kept.open(&self.context.request.inputs, ask.pairing)
     }
 
     /// A filter for k-mers of the first size, as far as there is memory for one.
@@ -167,8 +192,7 @@ impl<'c> Local<'c> {
         response: &mut Response,
     ) -> Result<ReadCounts> {
         let request = self.context.request;
-        let inputs = if ask.only_solid { &[] } else { &request.inputs[..] };
-        let reads = Reads::open(inputs, ask.pairing)?;
+        let reads = self.reads(ask)?;
         let (before, _) = self.context.progress.state();
         timed(response, "partition", || {
             let known = match &solid {

@@ -44,6 +44,7 @@ use cuesta_core::pages::release_freed;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::reads::input_bytes;
+use cuesta_input::reads::kept::KeptReads;
 use serde_json::Value;
 
 use crate::kernel::kmer::with_kmer;
@@ -99,6 +100,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         amount,
         faults: Faults::default(),
         seen_twice: OnceLock::new(),
+        kept: OnceLock::new(),
     };
     progress.expect(verification.work());
     let mut state = State::default();
@@ -151,6 +153,8 @@ struct Verification<'v, 'a> {
     faults: Faults,
     /// Of the first size, where the whole answer is verified and has other sizes.
     seen_twice: OnceLock<SeenTwice<'a>>,
+    /// The reads, where they are placed more than once.
+    kept: OnceLock<KeptReads<'a>>,
 }
 
 impl Verification<'_, '_> {

@@ -16,6 +16,7 @@ use super::seen_twice::SeenTwice;
 use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::Kmer;
+use crate::kernel::placements::Placements;
 use crate::kernel::sequences;
 use crate::kernel::simplify::PathGraph;
 use crate::pairs::{self, PairFacts, SolidSequences, place, scaffolds};
@@ -28,6 +29,7 @@ use crate::stages::write::{
     unitigs_before_file,
 };
 use cuesta_input::reads::input_bytes;
+use cuesta_input::reads::kept::KeptReads;
 
 /// A size of k-mers that is to be verified.
 pub struct PendingLevel {
@@ -273,7 +275,7 @@ impl<'a> Verification<'_, 'a> {
         let graph = PathGraph::new::<K>(bridges::spelled(paths, budget)?, k, budget)?;
         let short =
             run::short_contigs(&self.context.request.output, &graph, (&state.levels[..], budget))?;
-        let placements = place::place(self.context, &graph, given.pairing())?;
+        let placements = self.place(&graph)?;
         let Some(found) = scaffolds::found(self.context, &graph, placements, given.profile)? else {
             return Ok((short, None));
         };
@@ -318,6 +320,17 @@ impl<'a> Verification<'_, 'a> {
         Ok(Some(PendingLevel { k: size, pair_facts }))
     }
 
+    /// Places all reads on a graph.
+    fn place(&self, graph: &PathGraph<'_>) -> Result<Placements> {
+        let (context, pairing) = (self.context, self.plan.given.pairing());
+        let kept = self.kept.get_or_init(|| match self.placings() {
+            0 | 1 => KeptReads::none(),
+            _ => KeptReads::new(self.amount, context.budget),
+        });
+        let reads = kept.open(&context.request.inputs, pairing)?;
+        place::place(context, graph, (&reads, pairing))
+    }
+
     /// Works out once more what reads and read pairs say.
     fn bridged(
         &self,
@@ -326,7 +339,7 @@ impl<'a> Verification<'_, 'a> {
         state: &mut State,
     ) -> Result<Option<PendingLevel>> {
         let (context, given, later) = (self.context, &self.plan.given, self.later(graph.k));
-        let placements = place::place(context, graph, given.pairing())?;
+        let placements = self.place(graph)?;
         let (size, solid, pair_facts): (usize, SolidSequences<'_>, Option<PairFacts>) =
             match pairs::bridged(context, graph, placements, (later, depth))? {
                 Some(found) => (found.k, found.solid, found.pair_facts.filter(|_| later.is_none())),

@@ -1,12 +1,14 @@
 //! Reads from FASTQ and FASTA files, plain or gzipped, given out in batches to many threads.
 
 mod blocks;
+pub mod kept;
 mod members;
 pub mod shares;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::storage::{self, Input};
 use blocks::{BlockCut, RecordBlocks};
+use kept::Kept;
 
 const OPERATION: &str = "input.reads";
 /// Bases of a batch; the read that exceeds it is the last one.
@@ -81,6 +84,10 @@ impl ReadBatch {
 /// The files that reads come from. Shared by threads, which take batches until none is left.
 pub struct Reads {
     sources: Vec<Source>,
+    /// Where they are kept for later passes.
+    kept: Option<Arc<Kept>>,
+    /// The next batch that was kept, where all were.
+    again: Option<AtomicUsize>,
 }
 
 /// Which reads are pairs.
@@ -148,7 +155,11 @@ impl Reads {
             };
             Ok(Source { paths: paths.to_vec(), each, opened: records.opened() })
         };
-        Ok(Self { sources: paths.chunks(files).map(source).collect::<Result<_>>()? })
+        Ok(Self::of(paths.chunks(files).map(source).collect::<Result<_>>()?))
+    }
+
+    fn of(sources: Vec<Source>) -> Self {
+        Self { sources, kept: None, again: None }
     }
 
     /// Opens a text that is some records of a file, or none; where there are some, `after` is
@@ -170,7 +181,7 @@ impl Reads {
             readers.push(reader.map_err(|error| refusal(path, 0, &error))?);
         }
         let opened = Records::Parsed(readers).opened();
-        Ok(Self { sources: vec![Source { paths: vec![path.to_owned()], each: 1, opened }] })
+        Ok(Self::of(vec![Source { paths: vec![path.to_owned()], each: 1, opened }]))
     }
 
     /// Fills `batch` with the next reads of some source; `false` when all have been given out.
@@ -178,6 +189,25 @@ impl Reads {
     /// # Errors
     /// `Input` naming the file and the record; `System`.
     pub fn next(&self, batch: &mut ReadBatch) -> Result<bool> {
+        let Some(kept) = &self.kept else { return self.read(batch) };
+        let Some(next) = &self.again else {
+            let is_read = self.read(batch)?;
+            if is_read {
+                kept.keep(batch);
+            } else {
+                kept.end();
+            }
+            return Ok(is_read);
+        };
+        let is_there = kept.fill(next.fetch_add(1, Ordering::Relaxed), batch);
+        if is_there {
+            let source = &self.sources[batch.source];
+            lock(&source.opened).given += (batch.len() / source.group()) as u64;
+        }
+        Ok(is_there)
+    }
+
+    fn read(&self, batch: &mut ReadBatch) -> Result<bool> {
         for waits in [false, true] {
             for (index, source) in self.sources.iter().enumerate() {
                 let opened = match source.opened.try_lock() {

@@ -1,0 +1,293 @@
+//! Reads that several passes go over: the first pass keeps them in memory, four bases a byte, as
+//! far as there is room.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use cuesta_core::Result;
+use cuesta_core::budget::{Budget, Lease};
+
+use super::{Pairing, ReadBatch, Reads};
+
+/// The part of the memory that they take at most.
+const MEMORY_PART: u64 = 16;
+/// Bytes of text for a byte of reads: more of FASTQ, which has qualities, and of FASTA.
+const TEXT_PARTS: [u64; 2] = [6, 3];
+const LETTERS: [u8; 4] = *b"ACGT";
+/// What is no base.
+const OTHER: u8 = 4;
+/// The numbers of letters, which bases are in either case.
+const CODES: [u8; 256] = codes();
+/// The letters of a byte.
+const UNPACKED: [[u8; 4]; 256] = unpacked();
+
+const fn codes() -> [u8; 256] {
+    let mut codes = [OTHER; 256];
+    let mut code = 0;
+    while code < 4 {
+        let letter = LETTERS[code as usize];
+        codes[letter as usize] = code;
+        codes[letter.to_ascii_lowercase() as usize] = code;
+        code += 1;
+    }
+    codes[b'U' as usize] = codes[b'T' as usize];
+    codes[b'u' as usize] = codes[b'T' as usize];
+    codes
+}
+
+const fn unpacked() -> [[u8; 4]; 256] {
+    let mut all = [[0; 4]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut place = 0;
+        while place < 4 {
+            all[byte][place] = LETTERS[byte >> (6 - 2 * place) & 3];
+            place += 1;
+        }
+        byte += 1;
+    }
+    all
+}
+
+/// Reads of the same files, in passes of which each is over before the next one begins.
+pub struct KeptReads<'a> {
+    shared: Option<Arc<Kept>>,
+    _lease: Option<Lease<'a>>,
+}
+
+/// What threads keep together.
+pub(super) struct Kept {
+    batches: RwLock<Vec<PackedBatch>>,
+    bytes: AtomicU64,
+    most_bytes: u64,
+    /// There are more than there is room for.
+    is_refused: AtomicBool,
+    /// A pass has come to its end.
+    is_whole: AtomicBool,
+}
+
+/// A batch, as it was read, but for the case of its bases and for U, which is T.
+struct PackedBatch {
+    packed: Vec<u8>,
+    ends: Vec<u32>,
+    /// Letters that are no bases, and their places.
+    others: Vec<(u32, u8)>,
+    text_bytes: u64,
+    source: usize,
+    first: u64,
+}
+
+impl<'a> KeptReads<'a> {
+    /// None yet, of about so many bytes of text; none ever where there is too little memory.
+    pub fn new(text_bytes: u64, budget: &'a Budget) -> Self {
+        let room = budget.limit_bytes() / MEMORY_PART;
+        let [least, most] = TEXT_PARTS.map(|part| text_bytes / part);
+        if least > room {
+            return Self::none();
+        }
+        let most_bytes = most.min(room);
+        let lease = budget.try_take(most_bytes);
+        let shared = lease.is_some().then(|| Arc::new(Kept::new(most_bytes)));
+        Self { shared, _lease: lease }
+    }
+
+    /// None ever.
+    pub fn none() -> Self {
+        Self { shared: None, _lease: None }
+    }
+
+    /// Begins a pass: over what is kept, where that is all, else over the files.
+    ///
+    /// # Errors
+    /// As [`Reads::open`].
+    pub fn open(&self, paths: &[PathBuf], pairing: Pairing) -> Result<Reads> {
+        let mut reads = Reads::open(paths, pairing)?;
+        if let Some(kept) = &self.shared
+            && !kept.is_refused.load(Ordering::Relaxed)
+        {
+            if kept.is_whole.load(Ordering::Relaxed) {
+                reads.again = Some(AtomicUsize::new(0));
+            } else {
+                kept.clear();
+            }
+            reads.kept = Some(kept.clone());
+        }
+        Ok(reads)
+    }
+}
+
+impl Kept {
+    fn new(most_bytes: u64) -> Self {
+        Self {
+            batches: RwLock::default(),
+            bytes: AtomicU64::new(0),
+            most_bytes,
+            is_refused: AtomicBool::new(false),
+            is_whole: AtomicBool::new(false),
+        }
+    }
+
+    fn clear(&self) {
+        *self.batches.write().unwrap_or_else(PoisonError::into_inner) = Vec::new();
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+
+    /// Keeps a batch, or forgets all where there is no room for it.
+    pub(super) fn keep(&self, batch: &ReadBatch) {
+        if self.is_refused.load(Ordering::Relaxed) {
+            return;
+        }
+        let packed = PackedBatch::of(batch);
+        let bytes = packed.as_ref().map_or(u64::MAX / 2, PackedBatch::bytes);
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.most_bytes {
+            self.is_refused.store(true, Ordering::Relaxed);
+        }
+        let mut batches = self.batches.write().unwrap_or_else(PoisonError::into_inner);
+        if self.is_refused.load(Ordering::Relaxed) {
+            *batches = Vec::new();
+        } else {
+            batches.extend(packed);
+        }
+    }
+
+    /// A pass has given out all reads.
+    pub(super) fn end(&self) {
+        self.is_whole.store(true, Ordering::Relaxed);
+    }
+
+    /// Fills `batch` with one by its number; `false` where there is none.
+    pub(super) fn fill(&self, index: usize, batch: &mut ReadBatch) -> bool {
+        let batches = self.batches.read().unwrap_or_else(PoisonError::into_inner);
+        batches.get(index).map(|packed| packed.unpack(batch)).is_some()
+    }
+}
+
+impl PackedBatch {
+    /// The same; nothing where it has too many bases to number.
+    fn of(batch: &ReadBatch) -> Option<Self> {
+        u32::try_from(batch.bases.len()).ok()?;
+        let mut others = Vec::new();
+        let mut packed = Vec::with_capacity(batch.bases.len().div_ceil(4));
+        for (index, four) in batch.bases.chunks(4).enumerate() {
+            let mut codes = [0; 4];
+            for (code, &letter) in codes.iter_mut().zip(four) {
+                *code = CODES[usize::from(letter)];
+            }
+            if codes.iter().fold(0, |all, code| all | code) & OTHER != 0 {
+                let places = (4 * index as u32..).zip(four).zip(&codes);
+                others.extend(places.filter(|one| *one.1 == OTHER).map(|one| (one.0.0, *one.0.1)));
+            }
+            packed.push(codes.iter().fold(0, |byte, code| byte << 2 | code & 3));
+        }
+        Some(Self {
+            packed,
+            ends: batch.ends.iter().map(|&end| end as u32).collect(),
+            others,
+            text_bytes: batch.text_bytes,
+            source: batch.source,
+            first: batch.first,
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        let others = size_of::<(u32, u8)>() * self.others.capacity();
+        (size_of::<Self>() + self.packed.len() + size_of::<u32>() * self.ends.len() + others) as u64
+    }
+
+    fn unpack(&self, batch: &mut ReadBatch) {
+        let ReadBatch { bases, ends, text_bytes, source, first, .. } = batch;
+        bases.clear();
+        bases.extend(self.packed.iter().flat_map(|&byte| UNPACKED[usize::from(byte)]));
+        bases.truncate(self.ends.last().map_or(0, |&end| end as usize));
+        for &(place, letter) in &self.others {
+            bases[place as usize] = letter;
+        }
+        ends.clear();
+        ends.extend(self.ends.iter().map(|&end| end as usize));
+        (*text_bytes, *source, *first) = (self.text_bytes, self.source, self.first);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cuesta_testkit::reads::reads_text;
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    /// All that a pass gives out, in some order: where each read is, and its letters.
+    fn passed(reads: &Reads) -> Vec<(usize, u64, Vec<u8>)> {
+        let (mut all, mut batch) = (Vec::new(), ReadBatch::default());
+        let mut text_bytes = 0;
+        while reads.next(&mut batch).unwrap() {
+            text_bytes += batch.text_bytes();
+            for (index, read) in batch.reads().enumerate() {
+                all.push((batch.source(), reads.place(&batch, index).1, read.to_vec()));
+            }
+        }
+        assert_eq!(reads.given(), all.len() as u64);
+        all.push((usize::MAX, text_bytes, Vec::new()));
+        all.sort();
+        all
+    }
+
+    fn in_capitals(mut all: Vec<(usize, u64, Vec<u8>)>) -> Vec<(usize, u64, Vec<u8>)> {
+        for letter in all.iter_mut().flat_map(|read| &mut read.2) {
+            *letter = match *letter {
+                b'u' | b'U' => b'T',
+                b'a' | b'c' | b'g' | b't' => letter.to_ascii_uppercase(),
+                other => other,
+            };
+        }
+        all
+    }
+
+    fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    proptest! {
+        #[test]
+        fn a_later_pass_gives_out_the_same(
+            reads in prop::collection::vec(("[ACGTUNacgtunRy]{0,90}", "[@+>I]{90}"), 1..20),
+            [fasta, windows, are_pairs, has_room] in any::<[bool; 4]>(),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let text = reads_text(&reads, fasta, windows);
+            let paths = ["one", "two"].map(|name| written(folder.path(), name, &text));
+            let pairing = if are_pairs { Pairing::InTwoFiles } else { Pairing::None };
+            let budget = Budget::new(if has_room { 1 << 24 } else { 160 });
+            let kept = KeptReads::new(1 << 18, &budget);
+            prop_assert_eq!(kept.shared.is_some(), has_room);
+            let plain = passed(&Reads::open(&paths, pairing).unwrap());
+            // One that is given up is no whole one.
+            let begun = kept.open(&paths, pairing).unwrap();
+            prop_assert!(begun.next(&mut ReadBatch::default()).unwrap());
+            prop_assert_eq!(&passed(&kept.open(&paths, pairing).unwrap()), &plain);
+            for _ in 0..2 {
+                let again = kept.open(&paths, pairing).unwrap();
+                prop_assert_eq!(again.again.is_some(), has_room);
+                let wanted = if has_room { in_capitals(plain.clone()) } else { plain.clone() };
+                prop_assert_eq!(passed(&again), wanted);
+            }
+        }
+    }
+
+    #[test]
+    fn more_than_there_is_room_for_are_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(">a\n{}\n", "ACGTN".repeat(2000)).repeat(300);
+        let paths = [written(folder.path(), "reads", &text)];
+        let budget = Budget::new(1 << 20);
+        let kept = KeptReads::new(1 << 10, &budget);
+        for _ in 0..3 {
+            let reads = kept.open(&paths, Pairing::None).unwrap();
+            assert!(reads.again.is_none());
+            assert_eq!(passed(&reads).len(), 301);
+        }
+        assert!(kept.shared.unwrap().batches.read().unwrap().is_empty());
+    }
+}
