@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use cuesta_assembly::buckets::blocks::{BlockMemory, BucketBlocks};
+use cuesta_assembly::buckets::blocks::BucketBlocks;
+use cuesta_assembly::buckets::chunks::BlockMemory;
 use cuesta_assembly::stages::checkpoint::Checkpoint;
 use cuesta_assembly::stages::checkpoint::stage::StageCheckpoint;
 use cuesta_assembly::stages::wire;

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use cuesta_assembly::buckets::blocks::{BlockMemory, BucketBlocks};
+use cuesta_assembly::buckets::blocks::BucketBlocks;
+use cuesta_assembly::buckets::chunks::BlockMemory;
 use cuesta_assembly::kernel::packed::PADDING;
 use cuesta_assembly::kernel::scan::ReadCounts;
 use cuesta_assembly::stages::checkpoint::stage::StageCheckpoint;

@@ -1,17 +1,17 @@
 //! Blocks of bytes by bucket, in memory as far as the budget goes, in one scratch file beyond it.
 
 use std::fs::File;
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
 
-use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::budget::Lease;
 use cuesta_core::pages::large_pages;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
+use super::chunks::{BlockMemory, Chunks, HeldBlock};
 use crate::kernel::packed::PADDING;
 use crate::kernel::{codec, internal};
 
@@ -20,56 +20,16 @@ const BLOCK_BYTES_MIN: usize = 2 << 10;
 /// Open blocks of a thread together take about this.
 const OPEN_BYTES: usize = 16 << 20;
 
-/// Neighbouring buckets that share pieces of memory: there are so many groups of them.
-const GROUPS: usize = 16;
-/// A piece of memory is at most so large, and that part of the memory at most: one that is given
-/// back as a whole, as an allocator does with large ones alone.
-const CHUNK_BYTES_MAX: u64 = 1 << 20;
-const CHUNK_PART: u64 = 512;
-
 enum Block<'a> {
-    Held(Held<'a>),
+    Held(HeldBlock<'a>),
     Written { offset: u64, size_bytes: usize },
-}
-
-/// A block in memory, which [`PADDING`] bytes follow: where it is in a chunk.
-struct Held<'a> {
-    chunk: Arc<Chunk<'a>>,
-    range: Range<usize>,
-}
-
-/// A piece of memory with blocks of a group of buckets.
-struct Chunk<'a> {
-    /// There once no more are added.
-    bytes: OnceLock<Vec<u8>>,
-    _lease: Option<Lease<'a>>,
-}
-
-/// The chunk of a group that blocks are added to, and its bytes so far.
-type OpenChunk<'a> = (Arc<Chunk<'a>>, Vec<u8>);
-
-impl Held<'_> {
-    fn bytes(&self) -> usize {
-        self.range.len()
-    }
-}
-
-/// What blocks in memory take their room from.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockMemory<'a> {
-    /// A budget, while so many of its bytes are left.
-    Budget(&'a Budget, u64),
-    /// So many bytes that are theirs alone.
-    Own(u64),
 }
 
 /// All blocks, by bucket. Threads add through an [`Open`] each.
 pub struct BucketBlocks<'a> {
     operation: &'static str,
     buckets: Vec<Mutex<Vec<Block<'a>>>>,
-    /// Of each group.
-    chunks: Vec<Mutex<Option<OpenChunk<'a>>>>,
-    room: BlockMemory<'a>,
+    chunks: Chunks<'a>,
     /// Bytes in memory, with what a block takes besides those of [`BucketBlocks::held_bytes`].
     used_bytes: AtomicU64,
     open_bytes: usize,
@@ -93,8 +53,7 @@ impl<'a> BucketBlocks<'a> {
         Self {
             operation,
             buckets: (0..count).map(|_| Mutex::default()).collect(),
-            chunks: (0..GROUPS).map(|_| Mutex::default()).collect(),
-            room,
+            chunks: Chunks::new(count, room),
             used_bytes: AtomicU64::new(0),
             open_bytes: OPEN_BYTES,
             path,
@@ -133,7 +92,7 @@ impl<'a> BucketBlocks<'a> {
             for block in blocks.iter() {
                 let (offset, size_bytes) = match block {
                     Block::Held(held) => {
-                        let (bytes, offset) = (self.held(bucket, held), end);
+                        let (bytes, offset) = (self.chunks.held(bucket, held), end);
                         self.with_file(|file| file.write_all_at(bytes, offset)).map_err(failed)?;
                         end += bytes.len() as u64;
                         (offset, bytes.len())
@@ -192,7 +151,7 @@ impl<'a> BucketBlocks<'a> {
     pub fn open(&self) -> Result<Open<'_, 'a>> {
         let block_bytes = self.open_bytes();
         let size_bytes = self.opened_bytes();
-        let lease = match self.room {
+        let lease = match self.chunks.room {
             BlockMemory::Budget(budget, _) => {
                 Some(budget.take(size_bytes, "a block a bucket for each thread")?)
             }
@@ -216,67 +175,6 @@ impl<'a> BucketBlocks<'a> {
         self.used_bytes.load(Ordering::Relaxed)
     }
 
-    /// Room in memory for a chunk of so many bytes; none where blocks are to go to scratch.
-    fn take_room(&self, size_bytes: u64) -> Option<Option<Lease<'a>>> {
-        match self.room {
-            BlockMemory::Budget(budget, keep_free_bytes) => (budget.free_bytes() > keep_free_bytes)
-                .then(|| budget.try_take(size_bytes))
-                .flatten()
-                .map(Some),
-            BlockMemory::Own(_) => Some(None),
-        }
-    }
-
-    /// Bytes of a chunk with room for a block.
-    fn chunk_bytes(&self, block_bytes: usize) -> usize {
-        let limit_bytes = match self.room {
-            BlockMemory::Budget(budget, _) => budget.limit_bytes(),
-            BlockMemory::Own(limit_bytes) => limit_bytes,
-        };
-        ((limit_bytes / CHUNK_PART).min(CHUNK_BYTES_MAX) as usize).max(block_bytes)
-    }
-
-    /// The chunk that blocks of a bucket are added to.
-    fn open_chunk(&self, bucket: usize) -> &Mutex<Option<OpenChunk<'a>>> {
-        &self.chunks[bucket * GROUPS / self.buckets.len()]
-    }
-
-    /// Puts a block into memory; none where there is no room.
-    fn hold(&self, bucket: usize, block: &[u8]) -> Option<Held<'a>> {
-        let size_bytes = block.len() + PADDING;
-        let mut open = lock(self.open_chunk(bucket));
-        if open.as_ref().is_none_or(|(_, bytes)| bytes.capacity() - bytes.len() < size_bytes) {
-            close(&mut open);
-            let chunk_bytes = self.chunk_bytes(size_bytes);
-            let _lease = self.take_room(chunk_bytes as u64)?;
-            let chunk = Arc::new(Chunk { bytes: OnceLock::new(), _lease });
-            *open = Some((chunk, Vec::with_capacity(chunk_bytes)));
-        }
-        let (chunk, bytes) = open.as_mut()?;
-        let start = bytes.len();
-        bytes.extend_from_slice(block);
-        bytes.resize(start + size_bytes, 0);
-        Some(Held { chunk: chunk.clone(), range: start..start + block.len() })
-    }
-
-    /// The bytes of a block of a bucket.
-    fn held<'h>(&self, bucket: usize, held: &'h Held<'a>) -> &'h [u8] {
-        let padded = self.padded(bucket, held);
-        &padded[..padded.len() - PADDING]
-    }
-
-    /// The same, with the padding.
-    fn padded<'h>(&self, bucket: usize, Held { chunk, range }: &'h Held<'a>) -> &'h [u8] {
-        if chunk.bytes.get().is_none() {
-            let mut open = lock(self.open_chunk(bucket));
-            if open.as_ref().is_some_and(|(open, _)| Arc::ptr_eq(open, chunk)) {
-                close(&mut open);
-            }
-        }
-        // A chunk has its bytes once it is not open.
-        chunk.bytes.get().map_or(&[], |bytes| &bytes[range.start..range.end + PADDING])
-    }
-
     /// Adds a block to a bucket. One that has no room in memory goes to scratch with all that its
     /// bucket has there, so that what is read back is in few places.
     ///
@@ -284,13 +182,13 @@ impl<'a> BucketBlocks<'a> {
     /// `System`.
     pub fn add(&self, bucket: usize, block: &[u8]) -> Result<()> {
         let taken_bytes = |bytes: usize| (bytes + PADDING + size_of::<Block<'_>>()) as u64;
-        let has_room = match self.room {
+        let has_room = match self.chunks.room {
             BlockMemory::Budget(..) => true,
             BlockMemory::Own(limit_bytes) => {
                 self.used_bytes() + taken_bytes(block.len()) <= limit_bytes
             }
         };
-        let held = if has_room { self.hold(bucket, block) } else { None };
+        let held = if has_room { self.chunks.hold(bucket, block) } else { None };
         let mut blocks = lock(&self.buckets[bucket]);
         if let Some(held) = held {
             self.used_bytes.fetch_add(taken_bytes(block.len()), Ordering::Relaxed);
@@ -301,7 +199,7 @@ impl<'a> BucketBlocks<'a> {
             for old in blocks.extract_if(.., |block| matches!(block, Block::Held(_))) {
                 if let Block::Held(held) = old {
                     self.used_bytes.fetch_sub(taken_bytes(held.bytes()), Ordering::Relaxed);
-                    whole.extend_from_slice(self.held(bucket, &held));
+                    whole.extend_from_slice(self.chunks.held(bucket, &held));
                 }
             }
             self.held_bytes.fetch_sub(whole.len() as u64, Ordering::Relaxed);
@@ -350,7 +248,7 @@ impl<'a> BucketBlocks<'a> {
     ) -> Result<()> {
         for block in lock(&self.buckets[bucket]).iter() {
             match block {
-                Block::Held(held) => take(self.padded(bucket, held))?,
+                Block::Held(held) => take(self.chunks.padded(bucket, held))?,
                 &Block::Written { offset, size_bytes } => {
                     buffer.resize(size_bytes + PADDING, 0);
                     let bytes = &mut buffer[..size_bytes];
@@ -381,13 +279,6 @@ impl<'a> BucketBlocks<'a> {
     /// Forgets a bucket.
     pub fn clear(&self, bucket: usize) {
         lock(&self.buckets[bucket]).clear();
-    }
-}
-
-/// No more blocks are added to an open chunk.
-fn close(open: &mut Option<OpenChunk<'_>>) {
-    if let Some((chunk, bytes)) = open.take() {
-        _ = chunk.bytes.set(bytes);
     }
 }
 
@@ -465,6 +356,7 @@ impl Open<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cuesta_core::budget::Budget;
 
     /// Short records left less room in a block than a long one after them needed: it ran over into
     /// the block of the next bucket, whose first bytes it replaced.

@@ -2,6 +2,7 @@
 
 pub mod adjacency;
 pub mod blocks;
+pub mod chunks;
 pub mod counting;
 pub mod cut;
 
@@ -13,7 +14,8 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
 use crate::buckets::adjacency::Adjacent;
-use crate::buckets::blocks::{BlockMemory, BucketBlocks, Open};
+use crate::buckets::blocks::{BucketBlocks, Open};
+use crate::buckets::chunks::BlockMemory;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::packed::PADDING;
 use crate::kernel::packed::{self, PackedSuperKmer};

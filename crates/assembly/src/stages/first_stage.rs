@@ -12,7 +12,8 @@ use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
 use serde::{Deserialize, Serialize};
 
-use crate::buckets::blocks::{BlockMemory, BucketBlocks, Open};
+use crate::buckets::blocks::{BucketBlocks, Open};
+use crate::buckets::chunks::BlockMemory;
 use crate::kernel::kmer::{Base, Kmer, kmers, with_kmer};
 use crate::kernel::packed::PADDING;
 use crate::kernel::scan::{self, ReadCounts};

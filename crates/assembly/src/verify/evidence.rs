@@ -11,7 +11,8 @@ use super::OPERATION;
 use super::cut::{BucketLayout, CutSuperKmer, Cutter, KMERS_MAX};
 use super::packed::unpack;
 use super::text::Text;
-use crate::buckets::blocks::{BlockMemory, BucketBlocks, Open};
+use crate::buckets::blocks::{BucketBlocks, Open};
+use crate::buckets::chunks::BlockMemory;
 use crate::kernel::kmer::{Kmer, complement};
 use crate::kernel::packed::PADDING;
 

@@ -3,6 +3,7 @@
 mod blocks;
 pub mod kept;
 mod members;
+mod refusals;
 pub mod shares;
 
 use std::io::Read;
@@ -13,13 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 use flate2::read::MultiGzDecoder;
-use needletail::errors::{ParseError, ParseErrorKind};
 use needletail::{FastxReader, parse_fastx_reader};
 use serde::{Deserialize, Serialize};
 
 use crate::storage::{self, Input};
 use blocks::{BlockCut, RecordBlocks};
 use kept::Kept;
+use refusals::refusal;
 
 const OPERATION: &str = "input.reads";
 /// Bases of a batch; the read that exceeds it is the last one.
@@ -193,18 +194,18 @@ impl Reads {
         let Some(next) = &self.again else {
             let is_read = self.read(batch)?;
             if is_read {
-                kept.keep(batch);
+                kept.keep(batch)
             } else {
-                kept.end();
+                kept.end()
             }
             return Ok(is_read);
         };
-        let is_there = kept.fill(next.fetch_add(1, Ordering::Relaxed), batch);
-        if is_there {
-            let source = &self.sources[batch.source];
-            lock(&source.opened).given += (batch.len() / source.group()) as u64;
+        if !kept.fill(next.fetch_add(1, Ordering::Relaxed), batch) {
+            return Ok(false);
         }
-        Ok(is_there)
+        let source = &self.sources[batch.source];
+        lock(&source.opened).given += (batch.len() / source.group()) as u64;
+        Ok(true)
     }
 
     fn read(&self, batch: &mut ReadBatch) -> Result<bool> {
@@ -396,32 +397,6 @@ fn open(path: &Path) -> Result<Box<dyn FastxReader>> {
         parse_fastx_reader(whole)
     };
     reader.map_err(|error| refusal(path, 0, &error))
-}
-
-/// How many bases and qualities a record has, from the numbers in the parser's words.
-fn unequal(message: &str) -> String {
-    let mut numbers = message.split_whitespace().filter(|word| word.parse::<u64>().is_ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(bases), Some(qualities)) => format!("{bases} bases but {qualities} qualities"),
-        _ => "more or fewer qualities than bases".to_owned(),
-    }
-}
-
-fn refusal(path: &Path, given: u64, error: &ParseError) -> Error {
-    let what = match error.kind {
-        ParseErrorKind::Io => format!("cannot be read: {}; obtain it again", error.msg),
-        ParseErrorKind::UnknownFormat => "is neither FASTQ nor FASTA".to_owned(),
-        ParseErrorKind::InvalidStart => "a record begins with neither @ nor >".to_owned(),
-        ParseErrorKind::InvalidSeparator => "the line before the qualities is no +".to_owned(),
-        ParseErrorKind::UnequalLengths => {
-            format!("{}; obtain it again", unequal(&error.msg))
-        }
-        ParseErrorKind::UnexpectedEnd => "the file is cut short; obtain it again".to_owned(),
-        ParseErrorKind::EmptyFile => "holds no read; give FASTQ or FASTA".to_owned(),
-    };
-    let text =
-        format!("{}, record {}, line {}: {what}", path.display(), given + 1, error.position.line);
-    Error::input(OPERATION, text)
 }
 
 #[cfg(test)]
