@@ -1,5 +1,6 @@
 //! Reads from FASTQ and FASTA files, plain or gzipped, given out in batches to many threads.
 
+mod batch;
 mod blocks;
 pub mod kept;
 mod members;
@@ -18,6 +19,7 @@ use needletail::{FastxReader, parse_fastx_reader};
 use serde::{Deserialize, Serialize};
 
 use crate::storage::{self, Input};
+pub use batch::ReadBatch;
 use blocks::{BlockCut, RecordBlocks};
 use kept::Kept;
 use refusals::refusal;
@@ -30,57 +32,6 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// Of gzipped reads a byte stands for about so many.
 const GZIP_TIMES: u64 = 4;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-
-/// Some reads of one source, as they stand there.
-#[derive(Default)]
-pub struct ReadBatch {
-    bases: Vec<u8>,
-    ends: Vec<usize>,
-    text_bytes: u64,
-    source: usize,
-    first: u64,
-    /// A block of each file that it was read from.
-    texts: Vec<Vec<u8>>,
-}
-
-impl ReadBatch {
-    /// The reads, one after the other.
-    pub fn reads(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, &end)| &self.bases[start..end])
-    }
-
-    /// A read by its place among them.
-    pub fn read(&self, index: usize) -> &[u8] {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] };
-        &self.bases[start..self.ends[index]]
-    }
-
-    /// How many reads there are.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// Bases of all reads.
-    pub fn bases(&self) -> usize {
-        self.bases.len()
-    }
-
-    /// Which source they are of, from 0 on: a file, or two whose reads are pairs.
-    pub fn source(&self) -> usize {
-        self.source
-    }
-
-    /// Bytes of text that the reads were, names and qualities included.
-    pub fn text_bytes(&self) -> u64 {
-        self.text_bytes
-    }
-}
 
 /// The files that reads come from. Shared by threads, which take batches until none is left.
 pub struct Reads {
