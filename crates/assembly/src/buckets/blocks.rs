@@ -182,13 +182,7 @@ impl<'a> BucketBlocks<'a> {
     /// `System`.
     pub fn add(&self, bucket: usize, block: &[u8]) -> Result<()> {
         let taken_bytes = |bytes: usize| (bytes + PADDING + size_of::<Block<'_>>()) as u64;
-        let has_room = match self.chunks.room {
-            BlockMemory::Budget(..) => true,
-            BlockMemory::Own(limit_bytes) => {
-                self.used_bytes() + taken_bytes(block.len()) <= limit_bytes
-            }
-        };
-        let held = if has_room { self.chunks.hold(bucket, block) } else { None };
+        let held = self.chunks.hold(bucket, block, self.used_bytes() + taken_bytes(block.len()));
         let mut blocks = lock(&self.buckets[bucket]);
         if let Some(held) = held {
             self.used_bytes.fetch_add(taken_bytes(block.len()), Ordering::Relaxed);

@@ -88,8 +88,18 @@ impl<'a> Chunks<'a> {
         &self.open[bucket * GROUPS / self.buckets]
     }
 
-    /// Puts a block into memory; none where there is no room.
-    pub(super) fn hold(&self, bucket: usize, block: &[u8]) -> Option<HeldBlock<'a>> {
+    /// Puts a block into memory, where all take so many bytes with it; none where there is no room.
+    pub(super) fn hold(
+        &self,
+        bucket: usize,
+        block: &[u8],
+        used_bytes: u64,
+    ) -> Option<HeldBlock<'a>> {
+        if let BlockMemory::Own(limit_bytes) = self.room
+            && used_bytes > limit_bytes
+        {
+            return None;
+        }
         let size_bytes = block.len() + PADDING;
         let mut open = lock(self.open_chunk(bucket));
         if open.as_ref().is_none_or(|(_, bytes)| bytes.capacity() - bytes.len() < size_bytes) {

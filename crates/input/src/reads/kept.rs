@@ -2,8 +2,8 @@
 //! far as there is room.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
@@ -58,13 +58,18 @@ pub struct KeptReads<'a> {
 
 /// What threads keep together.
 pub(super) struct Kept {
-    batches: RwLock<Vec<PackedBatch>>,
-    bytes: AtomicU64,
     most_bytes: u64,
+    state: RwLock<State>,
+}
+
+#[derive(Default)]
+struct State {
+    batches: Vec<PackedBatch>,
+    bytes: u64,
     /// There are more than there is room for.
-    is_refused: AtomicBool,
+    is_refused: bool,
     /// A pass has come to its end.
-    is_whole: AtomicBool,
+    is_whole: bool,
 }
 
 /// A batch, as it was read, but for the case of its bases and for U, which is T.
@@ -103,13 +108,15 @@ impl<'a> KeptReads<'a> {
     /// As [`Reads::open`].
     pub fn open(&self, paths: &[PathBuf], pairing: Pairing) -> Result<Reads> {
         let mut reads = Reads::open(paths, pairing)?;
-        if let Some(kept) = &self.shared
-            && !kept.is_refused.load(Ordering::Relaxed)
-        {
-            if kept.is_whole.load(Ordering::Relaxed) {
+        if let Some(kept) = &self.shared {
+            let mut state = kept.change();
+            if state.is_refused {
+                return Ok(reads);
+            }
+            if state.is_whole {
                 reads.again = Some(AtomicUsize::new(0));
             } else {
-                kept.clear();
+                *state = State::default();
             }
             reads.kept = Some(kept.clone());
         }
@@ -119,47 +126,42 @@ impl<'a> KeptReads<'a> {
 
 impl Kept {
     fn new(most_bytes: u64) -> Self {
-        Self {
-            batches: RwLock::default(),
-            bytes: AtomicU64::new(0),
-            most_bytes,
-            is_refused: AtomicBool::new(false),
-            is_whole: AtomicBool::new(false),
-        }
+        Self { most_bytes, state: RwLock::default() }
     }
 
-    fn clear(&self) {
-        *self.batches.write().unwrap_or_else(PoisonError::into_inner) = Vec::new();
-        self.bytes.store(0, Ordering::Relaxed);
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a batch, or forgets all where there is no room for it.
     pub(super) fn keep(&self, batch: &ReadBatch) {
-        if self.is_refused.load(Ordering::Relaxed) {
+        if self.state().is_refused {
             return;
         }
         let packed = PackedBatch::of(batch);
-        let bytes = packed.as_ref().map_or(u64::MAX / 2, PackedBatch::bytes);
-        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.most_bytes {
-            self.is_refused.store(true, Ordering::Relaxed);
-        }
-        let mut batches = self.batches.write().unwrap_or_else(PoisonError::into_inner);
-        if self.is_refused.load(Ordering::Relaxed) {
-            *batches = Vec::new();
-        } else {
-            batches.extend(packed);
+        let mut state = self.change();
+        let fits = |packed: &PackedBatch| state.bytes + packed.bytes() <= self.most_bytes;
+        match packed.filter(|packed| !state.is_refused && fits(packed)) {
+            Some(packed) => {
+                state.bytes += packed.bytes();
+                state.batches.push(packed);
+            }
+            None => *state = State { is_refused: true, ..State::default() },
         }
     }
 
     /// A pass has given out all reads.
     pub(super) fn end(&self) {
-        self.is_whole.store(true, Ordering::Relaxed);
+        self.change().is_whole = true;
     }
 
     /// Fills `batch` with one by its number; `false` where there is none.
     pub(super) fn fill(&self, index: usize, batch: &mut ReadBatch) -> bool {
-        let batches = self.batches.read().unwrap_or_else(PoisonError::into_inner);
-        batches.get(index).map(|packed| packed.unpack(batch)).is_some()
+        self.state().batches.get(index).map(|packed| packed.unpack(batch)).is_some()
     }
 }
 
@@ -288,6 +290,6 @@ mod tests {
             assert!(reads.again.is_none());
             assert_eq!(passed(&reads).len(), 301);
         }
-        assert!(kept.shared.unwrap().batches.read().unwrap().is_empty());
+        assert!(kept.shared.unwrap().state().batches.is_empty());
     }
 }
