@@ -6,37 +6,34 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cuesta_core::budget::Lease;
-use cuesta_core::pages::large_pages;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use super::chunks::{BlockMemory, Chunks, HeldBlock};
+use super::open::OPEN_BYTES;
 use crate::kernel::packed::PADDING;
 use crate::kernel::{codec, internal};
 
-const BLOCK_BYTES_MAX: usize = 16 << 10;
-const BLOCK_BYTES_MIN: usize = 2 << 10;
-/// Open blocks of a thread together take about this.
-const OPEN_BYTES: usize = 16 << 20;
+/// What goes to scratch is written in pieces of about this.
+const WRITTEN_BYTES: usize = 1 << 20;
 
 enum Block<'a> {
     Held(HeldBlock<'a>),
     Written { offset: u64, size_bytes: usize },
 }
 
-/// All blocks, by bucket. Threads add through an [`Open`] each.
+/// All blocks, by bucket. Threads add through an [`Open`](super::open::Open) each.
 pub struct BucketBlocks<'a> {
     operation: &'static str,
     buckets: Vec<Mutex<Vec<Block<'a>>>>,
-    chunks: Chunks<'a>,
-    /// Bytes in memory, with what a block takes besides those of [`BucketBlocks::held_bytes`].
-    used_bytes: AtomicU64,
-    open_bytes: usize,
+    pub(super) chunks: Chunks<'a>,
+    pub(super) open_bytes: usize,
     path: PathBuf,
     /// The file outlives the run.
     named: bool,
     file: Mutex<Option<File>>,
+    /// One thread at a time writes.
+    writing: Mutex<()>,
     written_bytes: AtomicU64,
     held_bytes: AtomicU64,
 }
@@ -54,11 +51,11 @@ impl<'a> BucketBlocks<'a> {
             operation,
             buckets: (0..count).map(|_| Mutex::default()).collect(),
             chunks: Chunks::new(count, room),
-            used_bytes: AtomicU64::new(0),
             open_bytes: OPEN_BYTES,
             path,
             named: false,
             file: Mutex::default(),
+            writing: Mutex::default(),
             written_bytes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
         }
@@ -84,7 +81,7 @@ impl<'a> BucketBlocks<'a> {
     /// `System`.
     pub fn keep(&self) -> Result<Vec<u8>> {
         let failed = |cause| Error::system(self.operation, "writing", &self.path, &cause);
-        let mut places = Vec::new();
+        let mut places = (self.buckets.len() as u64).to_le_bytes().to_vec();
         let mut end = self.written_bytes.load(Ordering::Relaxed);
         for (bucket, blocks) in self.buckets.iter().enumerate() {
             let blocks = lock(blocks);
@@ -93,7 +90,7 @@ impl<'a> BucketBlocks<'a> {
                 let (offset, size_bytes) = match block {
                     Block::Held(held) => {
                         let (bytes, offset) = (self.chunks.held(bucket, held), end);
-                        self.with_file(|file| file.write_all_at(bytes, offset)).map_err(failed)?;
+                        self.write_at(bytes, offset)?;
                         end += bytes.len() as u64;
                         (offset, bytes.len())
                     }
@@ -107,12 +104,12 @@ impl<'a> BucketBlocks<'a> {
         Ok(places)
     }
 
-    /// Takes the blocks that another run kept in the file.
+    /// Takes the buckets that another run kept in the file, however many these are.
     ///
     /// # Errors
-    /// `System` when the file is gone; `Defect` when the places are not those of as many buckets,
-    /// or not in the file.
-    pub fn restore(&self, places: &[u8]) -> Result<()> {
+    /// `System` when the file is gone; `Defect` when the places are not those of buckets, or not in
+    /// the file.
+    pub fn restore(&mut self, places: &[u8]) -> Result<()> {
         let found = File::open(&self.path)
             .map_err(|cause| Error::system(self.operation, "reading", &self.path, &cause))?;
         let facts = found
@@ -120,8 +117,13 @@ impl<'a> BucketBlocks<'a> {
             .map_err(|cause| Error::system(self.operation, "reading", &self.path, &cause))?;
         *lock(&self.file) = Some(found);
         let mut places = codec::ByteReader(places);
-        for blocks in &self.buckets {
-            let mut blocks = lock(blocks);
+        let count = places.u64()?;
+        if !count.is_power_of_two() || count > places.0.len() as u64 {
+            return Err(internal("blocks of no buckets"));
+        }
+        let mut buckets = Vec::new();
+        for _ in 0..count {
+            let mut blocks = Vec::new();
             for _ in 0..places.u64()? {
                 let (offset, size_bytes) = (places.u64()?, places.u64()?);
                 if offset.checked_add(size_bytes).is_none_or(|end| end > facts.len()) {
@@ -130,39 +132,11 @@ impl<'a> BucketBlocks<'a> {
                 self.written_bytes.fetch_add(size_bytes, Ordering::Relaxed);
                 blocks.push(Block::Written { offset, size_bytes: size_bytes as usize });
             }
+            buckets.push(Mutex::new(blocks));
         }
+        self.buckets = buckets;
+        self.chunks = Chunks::new(self.buckets.len(), self.chunks.room);
         if places.is_empty() { Ok(()) } else { Err(internal("blocks of other buckets")) }
-    }
-
-    /// Bytes of an open block, of which a thread has one a bucket.
-    fn open_bytes(&self) -> usize {
-        (self.open_bytes / self.buckets.len()).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX)
-    }
-
-    /// Bytes that [`BucketBlocks::open`] takes.
-    pub fn opened_bytes(&self) -> u64 {
-        (self.open_bytes() * self.buckets.len()) as u64
-    }
-
-    /// What a thread adds through.
-    ///
-    /// # Errors
-    /// `Input` when a block a bucket does not fit in the budget.
-    pub fn open(&self) -> Result<Open<'_, 'a>> {
-        let block_bytes = self.open_bytes();
-        let size_bytes = self.opened_bytes();
-        let lease = match self.chunks.room {
-            BlockMemory::Budget(budget, _) => {
-                Some(budget.take(size_bytes, "a block a bucket for each thread")?)
-            }
-            BlockMemory::Own(_) => None,
-        };
-        let mut room = vec![0; size_bytes as usize];
-        // Each append is to another block: with small pages each is a miss in the table of pages.
-        large_pages(&mut room);
-        let used = vec![0; self.buckets.len()];
-        let record = Vec::new();
-        Ok(Open { to: self, room, block_bytes, used, record, failed: None, _lease: lease })
     }
 
     /// Bytes of all blocks, wherever they are.
@@ -171,40 +145,83 @@ impl<'a> BucketBlocks<'a> {
     }
 
     /// Bytes that blocks take in memory.
-    pub fn used_bytes(&self) -> u64 {
-        self.used_bytes.load(Ordering::Relaxed)
+    pub fn taken_bytes(&self) -> u64 {
+        self.chunks.taken_bytes()
     }
 
-    /// Adds a block to a bucket. One that has no room in memory goes to scratch with all that its
-    /// bucket has there, so that what is read back is in few places.
+    /// Adds a block to a bucket. Where there is little room in memory, the blocks of those
+    /// neighbouring buckets that take most of it go to scratch, each bucket's together: what is
+    /// read back is in few places, and in the order of buckets. Others may add meanwhile.
     ///
     /// # Errors
     /// `System`.
     pub fn add(&self, bucket: usize, block: &[u8]) -> Result<()> {
-        let taken_bytes = |bytes: usize| (bytes + PADDING + size_of::<Block<'_>>()) as u64;
-        let held = self.chunks.hold(bucket, block, self.used_bytes() + taken_bytes(block.len()));
-        let mut blocks = lock(&self.buckets[bucket]);
-        if let Some(held) = held {
-            self.used_bytes.fetch_add(taken_bytes(block.len()), Ordering::Relaxed);
-            self.held_bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
-            blocks.push(Block::Held(held));
-        } else {
-            let mut whole = Vec::new();
+        let hold = || self.chunks.hold(bucket, block, size_of::<Block<'_>>());
+        let (mut held, mut writing) = (hold(), None);
+        if held.is_none() {
+            writing = Some(lock(&self.writing));
+            // Another thread may have made room meanwhile.
+            held = hold();
+        } else if self.chunks.is_short() {
+            writing = self.writing.try_lock().ok();
+        }
+        if writing.is_some() && (held.is_none() || self.chunks.is_short()) {
+            self.make_room()?;
+            held = held.or_else(hold);
+        }
+        let added = match held {
+            Some(held) => {
+                self.held_bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
+                Block::Held(held)
+            }
+            None => {
+                let (offset, size_bytes) = (self.place_of(block.len()), block.len());
+                self.write_at(block, offset)?;
+                Block::Written { offset, size_bytes }
+            }
+        };
+        drop(writing);
+        lock(&self.buckets[bucket]).push(added);
+        Ok(())
+    }
+
+    /// Where in the file so many bytes go.
+    fn place_of(&self, size_bytes: usize) -> u64 {
+        self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.with_file(|file| file.write_all_at(bytes, offset))
+            .map_err(|cause| Error::system(self.operation, "writing", &self.path, &cause))
+    }
+
+    /// Writes the blocks of a group of buckets.
+    fn make_room(&self) -> Result<()> {
+        let (mut together, mut start) = (Vec::new(), None);
+        for bucket in self.chunks.largest().unwrap_or_default() {
+            let mut blocks = lock(&self.buckets[bucket]);
+            let before = together.len();
             for old in blocks.extract_if(.., |block| matches!(block, Block::Held(_))) {
                 if let Block::Held(held) = old {
-                    self.used_bytes.fetch_sub(taken_bytes(held.bytes()), Ordering::Relaxed);
-                    whole.extend_from_slice(self.chunks.held(bucket, &held));
+                    together.extend_from_slice(self.chunks.held(bucket, &held));
                 }
             }
-            self.held_bytes.fetch_sub(whole.len() as u64, Ordering::Relaxed);
-            whole.extend_from_slice(block);
-            let size_bytes = whole.len();
-            let offset = self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
-            self.with_file(|file| file.write_all_at(&whole, offset))
-                .map_err(|cause| Error::system(self.operation, "writing", &self.path, &cause))?;
-            blocks.push(Block::Written { offset, size_bytes });
+            let size_bytes = together.len() - before;
+            if size_bytes > 0 {
+                self.held_bytes.fetch_sub(size_bytes as u64, Ordering::Relaxed);
+                let offset = self.place_of(size_bytes);
+                start.get_or_insert(offset);
+                blocks.push(Block::Written { offset, size_bytes });
+            }
+            drop(blocks);
+            if together.len() >= WRITTEN_BYTES
+                && let Some(offset) = start.take()
+            {
+                self.write_at(&together, offset)?;
+                together.clear();
+            }
         }
-        Ok(())
+        start.map_or(Ok(()), |offset| self.write_at(&together, offset))
     }
 
     /// A scratch file has no name once it is open: whatever happens, nothing of it stays.
@@ -276,79 +293,9 @@ impl<'a> BucketBlocks<'a> {
     }
 }
 
-/// The open blocks of a thread.
-pub struct Open<'s, 'a> {
-    to: &'s BucketBlocks<'a>,
-    /// One block after the other, each of so many bytes.
-    room: Vec<u8>,
-    block_bytes: usize,
-    /// Bytes of each that are used.
-    used: Vec<u32>,
-    /// What is appended next.
-    record: Vec<u8>,
-    failed: Option<Error>,
-    _lease: Option<Lease<'a>>,
-}
-
-impl Open<'_, '_> {
-    /// Appends to the block of a bucket what takes at most `most` bytes; a failure to write is told
-    /// by [`Open::check`].
-    #[inline]
-    pub fn append(&mut self, bucket: usize, most: usize, append: impl FnOnce(&mut Vec<u8>)) {
-        let mut record = std::mem::take(&mut self.record);
-        record.clear();
-        append(&mut record);
-        self.write(bucket, most, |room| {
-            room[..record.len()].copy_from_slice(&record);
-            record.len()
-        });
-        self.record = record;
-    }
-
-    /// Appends what `write` writes at the beginning of `most` bytes of room, which says how many of
-    /// them it needed; a failure is told as in [`Open::append`].
-    #[inline(always)]
-    pub fn write(&mut self, bucket: usize, most: usize, write: impl FnOnce(&mut [u8]) -> usize) {
-        // Others may need less room than this one, so that the block may be too full for it.
-        if self.used[bucket] as usize + most > self.block_bytes {
-            self.close(bucket);
-        }
-        let start = bucket * self.block_bytes + self.used[bucket] as usize;
-        self.used[bucket] += write(&mut self.room[start..start + most]) as u32;
-    }
-
-    #[cold]
-    fn close(&mut self, bucket: usize) {
-        let used = std::mem::take(&mut self.used[bucket]) as usize;
-        let block = &self.room[bucket * self.block_bytes..][..used];
-        let added = self.to.add(bucket, block);
-        self.failed = self.failed.take().or(added.err());
-    }
-
-    /// Whether all was written so far.
-    ///
-    /// # Errors
-    /// `System`.
-    pub fn check(&mut self) -> Result<()> {
-        self.failed.take().map_or(Ok(()), Err)
-    }
-
-    /// Gives up the open blocks.
-    ///
-    /// # Errors
-    /// `System`.
-    pub fn finish(mut self) -> Result<()> {
-        for bucket in 0..self.used.len() {
-            if self.used[bucket] > 0 {
-                self.close(bucket);
-            }
-        }
-        self.check()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::open::BLOCK_BYTES_MAX;
     use super::*;
     use cuesta_core::budget::Budget;
 
@@ -406,12 +353,16 @@ mod tests {
                     assert_eq!(content(&blocks, 3), wanted[3]);
                 }
             }
-            assert_eq!(blocks.used_bytes() > 0, index > 0);
+            assert_eq!(blocks.taken_bytes() > 0, index > 0);
             assert_eq!(blocks.written_bytes.load(Ordering::Relaxed) > 0, index < 2);
             let all: usize = wanted.iter().map(Vec::len).sum();
             assert_eq!(blocks.bytes(), all as u64);
             for (bucket, wanted) in wanted.iter().enumerate() {
                 let mut found = content(&blocks, bucket);
+                // What goes to scratch goes there with all that the bucket has.
+                let is_written = |block: &&Block<'_>| matches!(block, Block::Written { .. });
+                let pieces = lock(&blocks.buckets[bucket]).iter().filter(is_written).count();
+                assert!(index != 1 || pieces < 6, "{pieces} pieces of {} blocks", 2000 / BUCKETS);
                 // What went to scratch stands before what came later.
                 found.sort_unstable();
                 let mut wanted = wanted.clone();

@@ -1,6 +1,7 @@
 //! Pieces of memory that blocks of neighbouring buckets share: the system gets back whole ones.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use cuesta_core::budget::{Budget, Lease};
@@ -34,11 +35,37 @@ pub(super) struct HeldBlock<'a> {
 struct Chunk<'a> {
     /// There once no more are added.
     bytes: OnceLock<Vec<u8>>,
+    size_bytes: u64,
+    /// What the chunks of the group take.
+    taken_bytes: Arc<AtomicU64>,
     _lease: Option<Lease<'a>>,
 }
 
-/// The chunk of a group that blocks are added to, and its bytes so far.
-type OpenChunk<'a> = (Arc<Chunk<'a>>, Vec<u8>);
+impl Drop for Chunk<'_> {
+    fn drop(&mut self) {
+        self.taken_bytes.fetch_sub(self.size_bytes, Ordering::Relaxed);
+    }
+}
+
+/// The chunk of a group that blocks are added to, its bytes so far, and those that are spoken for.
+struct OpenChunk<'a> {
+    chunk: Arc<Chunk<'a>>,
+    bytes: Vec<u8>,
+    used_bytes: usize,
+}
+
+/// Neighbouring buckets.
+#[derive(Default)]
+struct BucketGroup<'a> {
+    open: Mutex<Option<OpenChunk<'a>>>,
+    taken_bytes: Arc<AtomicU64>,
+}
+
+impl BucketGroup<'_> {
+    fn taken_bytes(&self) -> u64 {
+        self.taken_bytes.load(Ordering::Relaxed)
+    }
+}
 
 impl HeldBlock<'_> {
     /// Its bytes, without the padding.
@@ -53,66 +80,95 @@ pub(super) struct Chunks<'a> {
     buckets: usize,
     /// What they take their memory from.
     pub(super) room: BlockMemory<'a>,
-    /// The open one of each group.
-    open: Vec<Mutex<Option<OpenChunk<'a>>>>,
+    groups: Vec<BucketGroup<'a>>,
 }
 
 impl<'a> Chunks<'a> {
     /// None yet.
     pub(super) fn new(buckets: usize, room: BlockMemory<'a>) -> Self {
-        Self { buckets, room, open: (0..GROUPS).map(|_| Mutex::default()).collect() }
+        Self { buckets, room, groups: (0..GROUPS).map(|_| BucketGroup::default()).collect() }
     }
 
-    /// Room in memory for a chunk of so many bytes; none where blocks are to go to scratch.
+    /// Bytes that all take.
+    pub(super) fn taken_bytes(&self) -> u64 {
+        self.groups.iter().map(BucketGroup::taken_bytes).sum()
+    }
+
+    /// The buckets of the group that takes most memory; none where no group takes any.
+    pub(super) fn largest(&self) -> Option<Range<usize>> {
+        let (group, most) =
+            self.groups.iter().map(BucketGroup::taken_bytes).enumerate().max_by_key(|one| one.1)?;
+        let first = |group: usize| (group * self.buckets).div_ceil(GROUPS);
+        (most > 0).then(|| first(group)..first(group + 1))
+    }
+
+    /// Whether there is less room left than a group takes.
+    pub(super) fn is_short(&self) -> bool {
+        let taken_bytes = self.taken_bytes();
+        let left_bytes = match self.room {
+            BlockMemory::Budget(budget, keep_free_bytes) => {
+                budget.free_bytes().saturating_sub(keep_free_bytes)
+            }
+            BlockMemory::Own(limit_bytes) => limit_bytes.saturating_sub(taken_bytes),
+        };
+        left_bytes < taken_bytes / GROUPS as u64
+    }
+
+    /// Room in memory for a chunk of so many bytes; none where there is none left.
     fn take_room(&self, size_bytes: u64) -> Option<Option<Lease<'a>>> {
         match self.room {
             BlockMemory::Budget(budget, keep_free_bytes) => (budget.free_bytes() > keep_free_bytes)
                 .then(|| budget.try_take(size_bytes))
                 .flatten()
                 .map(Some),
-            BlockMemory::Own(_) => Some(None),
+            BlockMemory::Own(limit_bytes) => {
+                (self.taken_bytes() + size_bytes <= limit_bytes).then_some(None)
+            }
         }
     }
 
-    /// Bytes of a chunk with room for a block.
-    fn chunk_bytes(&self, block_bytes: usize) -> usize {
+    /// Bytes of a chunk with room for so many.
+    fn chunk_bytes(&self, size_bytes: usize) -> usize {
         let limit_bytes = match self.room {
             BlockMemory::Budget(budget, _) => budget.limit_bytes(),
             BlockMemory::Own(limit_bytes) => limit_bytes,
         };
-        ((limit_bytes / CHUNK_PART).min(CHUNK_BYTES_MAX) as usize).max(block_bytes)
+        ((limit_bytes / CHUNK_PART).min(CHUNK_BYTES_MAX) as usize).max(size_bytes)
     }
 
-    /// The chunk that blocks of a bucket are added to.
-    fn open_chunk(&self, bucket: usize) -> &Mutex<Option<OpenChunk<'a>>> {
-        &self.open[bucket * GROUPS / self.buckets]
+    fn group(&self, bucket: usize) -> &BucketGroup<'a> {
+        &self.groups[bucket * GROUPS / self.buckets]
     }
 
-    /// Puts a block into memory, where all take so many bytes with it; none where there is no room.
+    /// Puts a block into memory, which takes `listed_bytes` elsewhere; none where there is no room.
     pub(super) fn hold(
         &self,
         bucket: usize,
         block: &[u8],
-        used_bytes: u64,
+        listed_bytes: usize,
     ) -> Option<HeldBlock<'a>> {
-        if let BlockMemory::Own(limit_bytes) = self.room
-            && used_bytes > limit_bytes
-        {
-            return None;
-        }
-        let size_bytes = block.len() + PADDING;
-        let mut open = lock(self.open_chunk(bucket));
-        if open.as_ref().is_none_or(|(_, bytes)| bytes.capacity() - bytes.len() < size_bytes) {
+        let size_bytes = block.len() + PADDING + listed_bytes;
+        let group = self.group(bucket);
+        let mut open = lock(&group.open);
+        if open.as_ref().is_none_or(|open| open.bytes.capacity() - open.used_bytes < size_bytes) {
             close(&mut open);
             let chunk_bytes = self.chunk_bytes(size_bytes);
             let _lease = self.take_room(chunk_bytes as u64)?;
-            let chunk = Arc::new(Chunk { bytes: OnceLock::new(), _lease });
-            *open = Some((chunk, Vec::with_capacity(chunk_bytes)));
+            group.taken_bytes.fetch_add(chunk_bytes as u64, Ordering::Relaxed);
+            let chunk = Arc::new(Chunk {
+                bytes: OnceLock::new(),
+                size_bytes: chunk_bytes as u64,
+                taken_bytes: group.taken_bytes.clone(),
+                _lease,
+            });
+            *open =
+                Some(OpenChunk { chunk, bytes: Vec::with_capacity(chunk_bytes), used_bytes: 0 });
         }
-        let (chunk, bytes) = open.as_mut()?;
+        let OpenChunk { chunk, bytes, used_bytes } = open.as_mut()?;
+        *used_bytes += size_bytes;
         let start = bytes.len();
         bytes.extend_from_slice(block);
-        bytes.resize(start + size_bytes, 0);
+        bytes.resize(start + block.len() + PADDING, 0);
         Some(HeldBlock { chunk: chunk.clone(), range: start..start + block.len() })
     }
 
@@ -129,8 +185,8 @@ impl<'a> Chunks<'a> {
         HeldBlock { chunk, range }: &'h HeldBlock<'a>,
     ) -> &'h [u8] {
         if chunk.bytes.get().is_none() {
-            let mut open = lock(self.open_chunk(bucket));
-            if open.as_ref().is_some_and(|(open, _)| Arc::ptr_eq(open, chunk)) {
+            let mut open = lock(&self.group(bucket).open);
+            if open.as_ref().is_some_and(|open| Arc::ptr_eq(&open.chunk, chunk)) {
                 close(&mut open);
             }
         }
@@ -141,7 +197,7 @@ impl<'a> Chunks<'a> {
 
 /// No more blocks are added to an open chunk.
 fn close(open: &mut Option<OpenChunk<'_>>) {
-    if let Some((chunk, bytes)) = open.take() {
+    if let Some(OpenChunk { chunk, bytes, .. }) = open.take() {
         _ = chunk.bytes.set(bytes);
     }
 }

@@ -5,6 +5,7 @@ pub mod blocks;
 pub mod chunks;
 pub mod counting;
 pub mod cut;
+pub mod open;
 
 use std::path::Path;
 use std::process;
@@ -14,8 +15,9 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
 use crate::buckets::adjacency::Adjacent;
-use crate::buckets::blocks::{BucketBlocks, Open};
+use crate::buckets::blocks::BucketBlocks;
 use crate::buckets::chunks::BlockMemory;
+use crate::buckets::open::Open;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::packed::PADDING;
 use crate::kernel::packed::{self, PackedSuperKmer};

@@ -2,6 +2,7 @@
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
+use cuesta_core::cpu::prefetch;
 
 use crate::kernel::fragments::Fragments;
 use crate::kernel::internal;
@@ -135,28 +136,42 @@ fn close(codes: &mut Vec<Base>, k: usize) {
     }
 }
 
-/// Whether a fragment is the end of a chain whose other end is not before it; fills `chain`.
+/// Fills `chains` with those that go from free ends of some sequences, a link of each at a time, so
+/// that what they need of memory comes at once. Where a sequence has no free end, or the other end
+/// of its chain is before it, there are no links.
 ///
 /// # Errors
 /// A defect, where `partner` is not mutual.
-pub fn is_first_of_chain(partner: &[End], start: usize, chain: &mut Vec<Link>) -> Result<bool> {
-    let free = |side: usize| partner[2 * start + side] == NOWHERE;
-    chain.clear();
-    if !free(0) && !free(1) {
-        return Ok(false);
+pub fn chains_from(partner: &[End], starts: &[usize], chains: &mut Vec<Vec<Link>>) -> Result<()> {
+    chains.resize_with(starts.len(), Vec::new);
+    for (chain, &start) in chains.iter_mut().zip(starts) {
+        let free = |side: usize| partner[2 * start + side] == NOWHERE;
+        chain.clear();
+        chain.extend((free(0) || free(1)).then_some((start, !free(0))));
     }
-    let (mut at, mut turned) = (start, !free(0));
-    loop {
-        chain.push((at, turned));
-        let next = partner[2 * at + usize::from(!turned)];
-        if next == NOWHERE {
-            return Ok(at >= start);
-        }
-        (at, turned) = ((next / 2) as usize, next % 2 == 1);
-        if chain.len() > partner.len() {
+    let mut going: Vec<usize> = (0..starts.len()).filter(|&one| !chains[one].is_empty()).collect();
+    let mut links = 0;
+    while !going.is_empty() {
+        going.retain(|&one| {
+            let chain = &mut chains[one];
+            let (at, turned) = chain[chain.len() - 1];
+            let next = partner[2 * at + usize::from(!turned)];
+            if next == NOWHERE {
+                if at < starts[one] {
+                    chain.clear();
+                }
+                return false;
+            }
+            chain.push(((next / 2) as usize, next % 2 == 1));
+            prefetch(partner, next as usize);
+            true
+        });
+        links += 1;
+        if links > partner.len() {
             return Err(internal("two chains meet"));
         }
     }
+    Ok(())
 }
 
 /// Adds the unitig of a chain of fragments; neighbours share a k-mer.

@@ -16,6 +16,8 @@ use crate::stages::ask::{Ask, WorkerResults};
 
 /// Super-k-mers in memory take at most this part of it; the others go to scratch.
 const HELD_PART: u64 = 2;
+/// What comes for a bucket is put together to blocks of this size.
+const BLOCK_BYTES: usize = 2 << 10;
 
 /// Those of a part, as far as they have come.
 pub(super) struct BucketPart {
@@ -24,6 +26,8 @@ pub(super) struct BucketPart {
     buckets: Buckets<'static>,
     /// Buckets that have something.
     filled: Vec<bool>,
+    /// What is less than a block, by bucket.
+    open: Vec<Vec<u8>>,
     tally: ReadCounts,
 }
 
@@ -37,17 +41,14 @@ impl BucketPart {
             memory_bytes,
             buckets: Buckets::of_part(ask.k, count, held_bytes, &request.scratch),
             filled: vec![false; count],
+            open: vec![Vec::new(); count],
             tally: ReadCounts::default(),
         }
     }
 
     /// Takes blocks of super-k-mers.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<()> {
-        let tally = codec::each_block(bytes, |bucket, block| {
-            let filled = self.filled.get_mut(bucket);
-            *filled.ok_or_else(|| internal("a block of no bucket"))? = true;
-            self.buckets.blocks.add(bucket, block)
-        })?;
+        let tally = codec::each_block(bytes, |bucket, block| self.add(bucket, block))?;
         self.tally.add(&tally);
         Ok(())
     }
@@ -57,9 +58,33 @@ impl BucketPart {
         let mut lists = vec![Vec::new(); self.filled.len()];
         self.tally.add(&adjacency::add_lines(text, self.k, &mut lists)?);
         self.buckets.has_lists = true;
-        for (bucket, list) in lists.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
-            self.filled[bucket] = true;
-            self.buckets.blocks.add(bucket, list)?;
+        let mut lists = lists.iter().enumerate().filter(|(_, list)| !list.is_empty());
+        lists.try_for_each(|(bucket, list)| self.add(bucket, list))
+    }
+
+    fn add(&mut self, bucket: usize, records: &[u8]) -> Result<()> {
+        let open = self.open.get_mut(bucket).ok_or_else(|| internal("a block of no bucket"))?;
+        self.filled[bucket] = true;
+        if open.len() + records.len() > BLOCK_BYTES && !open.is_empty() {
+            self.buckets.blocks.add(bucket, open)?;
+            open.clear();
+        }
+        if records.len() > BLOCK_BYTES {
+            return self.buckets.blocks.add(bucket, records);
+        }
+        if open.capacity() == 0 {
+            *open = Vec::with_capacity(BLOCK_BYTES);
+        }
+        open.extend_from_slice(records);
+        Ok(())
+    }
+
+    /// Nothing more comes.
+    pub(super) fn close(&mut self) -> Result<()> {
+        for (bucket, open) in std::mem::take(&mut self.open).into_iter().enumerate() {
+            if !open.is_empty() {
+                self.buckets.blocks.add(bucket, &open)?;
+            }
         }
         Ok(())
     }
@@ -71,7 +96,7 @@ impl BucketPart {
 
     /// Memory for tables and fragments: what the blocks do not take.
     pub(super) fn budget(&self) -> Budget {
-        Budget::new(self.memory_bytes.saturating_sub(self.buckets.blocks.used_bytes()))
+        Budget::new(self.memory_bytes.saturating_sub(self.buckets.blocks.taken_bytes()))
     }
 
     /// The fragments of the k-mers that are real, and what was counted.

@@ -47,9 +47,12 @@ impl Work {
         self.parts.entry(part).or_insert_with(|| BucketPart::new(ask, &self.request))
     }
 
-    /// The super-k-mers of a part.
-    fn of_part(&mut self, part: usize, ask: &Ask) -> BucketPart {
-        self.parts.remove(&part).unwrap_or_else(|| BucketPart::new(ask, &self.request))
+    /// The super-k-mers of a part, all of which have come.
+    fn of_part(&mut self, part: usize, ask: &Ask) -> Result<BucketPart> {
+        let kept = self.parts.remove(&part);
+        let mut part = kept.unwrap_or_else(|| BucketPart::new(ask, &self.request));
+        part.close()?;
+        Ok(part)
     }
 
     /// Counts and compacts a part; what was found, of which a vertex program has the fragments.
@@ -59,7 +62,7 @@ impl Work {
         (ask, parts, step): (&Ask, usize, Step),
         progress: &Progress,
     ) -> Result<Vec<u8>> {
-        let part = self.of_part(number, ask);
+        let part = self.of_part(number, ask)?;
         let budget = part.budget();
         let found = part.found(ask, &budget, progress)?;
         if ask.program.is_none() {
@@ -164,7 +167,7 @@ impl Worker for Work {
             }
             Asked::Pairs(ask, parts, step) => self.compacted(number, (&ask, parts, step), progress),
             Asked::Divide(ask, _, then) => {
-                let of_part = self.of_part(number, &ask);
+                let of_part = self.of_part(number, &ask)?;
                 let sample = match ask.min_count {
                     None => of_part.sample(progress)?,
                     Some(_) => Spectrum::default(),

@@ -12,8 +12,9 @@ use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
 use serde::{Deserialize, Serialize};
 
-use crate::buckets::blocks::{BucketBlocks, Open};
+use crate::buckets::blocks::BucketBlocks;
 use crate::buckets::chunks::BlockMemory;
+use crate::buckets::open::Open;
 use crate::kernel::kmer::{Base, Kmer, kmers, with_kmer};
 use crate::kernel::packed::PADDING;
 use crate::kernel::scan::{self, ReadCounts};

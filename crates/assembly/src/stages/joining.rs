@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
+use cuesta_core::pages::large_pages;
 use cuesta_runtime::parallel::{self, lock};
 
 use crate::kernel::fragments::Fragments;
@@ -18,6 +19,8 @@ const TASKS: usize = 256;
 const TASK_FRAGMENTS_MIN: usize = 16;
 const TASK_FRAGMENTS_MAX: usize = 4096;
 const PURPOSE: &str = "the unitigs";
+/// Chains that a thread follows at once.
+const CHAINS: usize = 32;
 /// Parts of the open ends, each sorted by one thread.
 const PARTS: usize = 64;
 /// The part of the free memory that ends are sorted in; those of all parts, where they fit there.
@@ -44,15 +47,27 @@ pub fn unitigs<'a, K: Kmer>(
         let _lease = budget.take(ends_bytes / passes, purpose)?;
         partners::<K>(fragments, (k, passes as usize), threads)?
     };
-    let seen: Vec<AtomicBool> = (0..fragments.len()).map(|_| AtomicBool::new(false)).collect();
+    let mut seen = Vec::with_capacity(fragments.len());
+    large_pages(seen.spare_capacity_mut());
+    seen.resize_with(fragments.len(), || AtomicBool::new(false));
     let tasks = fragments.len().div_ceil(task_fragments(fragments));
     let parts: Vec<Mutex<Option<Paths<'a>>>> = (0..tasks).map(|_| Mutex::default()).collect();
-    let work = |(chain, codes): &mut (Vec<Link>, ChainCodes), task: usize| {
+    let work = |worker: &mut (Vec<usize>, Vec<Vec<Link>>, ChainCodes), task: usize| {
+        let (starts, chains, codes) = worker;
         let mut paths = Paths::part(budget, PURPOSE, tasks);
-        for start in fragments_of(task, fragments) {
-            // Most chains are met from their first end before.
-            let is_new = !seen[start].load(Ordering::Relaxed);
-            if is_new && glue::is_first_of_chain(&partner, start, chain)? {
+        // Most chains are met from their first end before.
+        let mut all = fragments_of(task, fragments).filter(|&start| {
+            let is_end = partner[2 * start] == NOWHERE || partner[2 * start + 1] == NOWHERE;
+            is_end && !seen[start].load(Ordering::Relaxed)
+        });
+        loop {
+            starts.clear();
+            starts.extend(all.by_ref().take(CHAINS));
+            if starts.is_empty() {
+                break;
+            }
+            glue::chains_from(&partner, starts, chains)?;
+            for chain in chains.iter().filter(|chain| !chain.is_empty()) {
                 chain.iter().for_each(|&(index, _)| seen[index].store(true, Ordering::Relaxed));
                 glue::push_unitig(fragments, (chain, false), (k, codes), &mut paths)?;
             }
@@ -94,8 +109,10 @@ fn partners<K: Kmer>(
     }
     // All ends that are open at one k-mer are in one part.
     let parts: Vec<Mutex<Vec<(K, End)>>> = (0..PARTS).map(|_| Mutex::default()).collect();
-    let ends = 0..2 * fragments.len();
-    let partner: Vec<AtomicU32> = ends.map(|_| AtomicU32::new(NOWHERE)).collect();
+    // Chains go from any place in it to any other.
+    let mut partner = Vec::with_capacity(2 * fragments.len());
+    large_pages(partner.spare_capacity_mut());
+    partner.resize_with(2 * fragments.len(), || AtomicU32::new(NOWHERE));
     let pairing = |_: &mut (), part: usize| {
         let mut open = std::mem::take(&mut *lock(&parts[part]));
         glue::pair_up(&mut open, |one, two| {

@@ -173,7 +173,7 @@ impl<'c> Local<'c> {
             return Ok((buckets, tally));
         };
         buckets.blocks = buckets.blocks.kept_in(checkpoint.buckets_path());
-        if let Some(tally) = checkpoint.restore(&buckets.blocks)? {
+        if let Some(tally) = checkpoint.restore(&mut buckets.blocks)? {
             return Ok((buckets, tally));
         }
         let tally = self.partition(ask, solid, &buckets, response)?;

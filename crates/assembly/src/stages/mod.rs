@@ -14,8 +14,9 @@ pub mod wire;
 pub mod write;
 
 use cuesta_core::Result;
-use cuesta_core::job::{Context, Response, timed};
+use cuesta_core::job::{Context, Request, Response, timed};
 
+use crate::buckets::open::BLOCK_BYTES_MIN;
 use crate::pairs::SolidSequences;
 use ask::{Ask, WorkerResults, Workers};
 use checkpoint::stage::StageCheckpoint;
@@ -31,7 +32,10 @@ use cuesta_input::reads::input_bytes;
 /// Bases of a bucket: its table fits in a second-level cache.
 const BUCKET_BASES: u64 = 256 << 10;
 const BUCKET_BITS_MIN: u32 = 6;
-const BUCKET_BITS_MAX: u32 = 13;
+const BUCKET_BITS_MAX: u32 = 16;
+/// From these on, the open blocks of all threads take at most this part of the memory.
+const BUCKET_BITS: u32 = 13;
+const OPEN_PART: u64 = 8;
 /// Smallest count at sizes of k-mers but the first: contigs speak for what is seen less often.
 const LATER_MIN_COUNT: u32 = 2;
 
@@ -164,10 +168,13 @@ impl<'c> Stage<'_, 'c> {
         let input_bytes = input_bytes(&self.context.request.inputs)?;
         let given = &self.plan.given;
         let first = self.k == self.plan.kmer_sizes[0];
+        let Request { memory_bytes, threads, .. } = *self.context.request;
+        let blocks = memory_bytes / OPEN_PART / threads as u64 / BLOCK_BYTES_MIN as u64;
+        let bits_max = blocks.max(1).ilog2().clamp(BUCKET_BITS, BUCKET_BITS_MAX);
         let bits = (input_bytes / BUCKET_BASES).max(1).ilog2();
         Ok(Ask {
             k: self.k,
-            bits: bits.clamp(BUCKET_BITS_MIN, BUCKET_BITS_MAX),
+            bits: bits.clamp(BUCKET_BITS_MIN, bits_max),
             min_count: given.min_count.or((!first).then_some(LATER_MIN_COUNT)),
             drop_reads_with_n: given.drop_reads_with_n,
             only_solid: self.only_solid,

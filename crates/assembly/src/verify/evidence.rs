@@ -11,8 +11,9 @@ use super::OPERATION;
 use super::cut::{BucketLayout, CutSuperKmer, Cutter, KMERS_MAX};
 use super::packed::unpack;
 use super::text::Text;
-use crate::buckets::blocks::{BucketBlocks, Open};
+use crate::buckets::blocks::BucketBlocks;
 use crate::buckets::chunks::BlockMemory;
+use crate::buckets::open::Open;
 use crate::kernel::kmer::{Kmer, complement};
 use crate::kernel::packed::PADDING;
 

@@ -6,8 +6,12 @@ use super::index::{Index, is_sampled};
 use super::packed::{Alignment, pack_letters};
 use super::text::Text;
 
-/// Reads that are looked for together, so that what memory is asked for comes at once.
-pub const READS_AT_A_TIME: usize = 128;
+/// Reads that are looked for together, so that what memory is asked for comes at once: some take
+/// many steps, so others take the place of those that are done.
+const READS_AT_A_TIME: usize = 128;
+/// Reads of a group, and words, of which a second-level cache has room for as many.
+const GROUP_READS: usize = 2048;
+const GROUP_WORDS: usize = 1 << 15;
 /// Bases that do not agree, with less than a k-mer between them, before the place is given up.
 const MISMATCHES_MAX: usize = 3;
 
@@ -32,9 +36,9 @@ impl Group {
         pack_letters(letters, &mut self.words);
     }
 
-    /// How many reads there are.
-    pub fn len(&self) -> usize {
-        self.reads.len()
+    /// Whether there are as many as are laid along the text together.
+    pub fn is_full(&self) -> bool {
+        self.reads.len() >= GROUP_READS || self.words.len() >= GROUP_WORDS
     }
 }
 
@@ -75,30 +79,38 @@ impl Follower<'_, '_, '_> {
     /// others, with the words of the read, its first k-mer and the k-mer after its last.
     pub fn follow(&self, group: &Group, beside: impl FnMut(&[u64], (usize, usize))) {
         let mut found = Found { tally: self.counts.tally(), beside };
+        let read = |read: usize| (&group.words[group.reads[read].0..], group.reads[read].1);
         let mut searches = [Search::default(); READS_AT_A_TIME];
-        for reads in group.reads.chunks(READS_AT_A_TIME) {
-            let words = |read: usize| &group.words[reads[read].0..];
-            for (read, &(_, bases)) in reads.iter().enumerate() {
+        // Those that go on are in front.
+        let (mut active, mut begun) = (0, 0);
+        loop {
+            while active < READS_AT_A_TIME && begun < group.reads.len() {
+                let (words, bases) = read(begun);
                 let kmers = (bases + 1).saturating_sub(self.k);
-                let probe = self.probe(words(read), (0, kmers));
-                searches[read] = Search { read, next: 0, probe };
-            }
-            // Those that go on are in front.
-            let mut active = reads.len();
-            while active > 0 {
-                self.prefetch(&searches[..active], words);
-                let mut left = 0;
-                for index in 0..active {
-                    let mut search = searches[index];
-                    let read = (words(search.read), reads[search.read].1);
-                    self.step(read, &mut search, &mut found);
-                    if search.probe.is_some() {
-                        searches[left] = search;
-                        left += 1;
-                    }
+                let probe = self.probe(words, (0, kmers));
+                let mut search = Search { read: begun, next: 0, probe };
+                begun += 1;
+                if probe.is_some() {
+                    searches[active] = search;
+                    active += 1;
+                } else {
+                    self.step((words, bases), &mut search, &mut found);
                 }
-                active = left;
             }
+            if active == 0 {
+                break;
+            }
+            self.prefetch(&searches[..active], |search| read(search).0);
+            let mut left = 0;
+            for index in 0..active {
+                let mut search = searches[index];
+                self.step(read(search.read), &mut search, &mut found);
+                if search.probe.is_some() {
+                    searches[left] = search;
+                    left += 1;
+                }
+            }
+            active = left;
         }
         found.tally.settle();
     }
@@ -114,7 +126,7 @@ impl Follower<'_, '_, '_> {
             }
         }
         for &name in &names[..searches.len()] {
-            self.text.prefetch(self.index.place(name));
+            self.index.places(name).for_each(|place| self.text.prefetch(place));
         }
     }
 

@@ -21,6 +21,8 @@ const CORE_BASES_MAX: usize = 31;
 const SLOTS_TENTHS: usize = 16;
 /// Slots looked at before a k-mer is given up: what is not found is only slower to count.
 const PROBES_MAX: usize = 64;
+/// K-mers of a sequence that are added together, so that their slots come at once.
+const WAITING_MAX: usize = 32;
 const EMPTY: u32 = u32::MAX;
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -172,17 +174,20 @@ impl<'t, 'a> Index<'t, 'a> {
 
     fn add(&self, sequence: usize, places: Range<usize>, k: usize) {
         let (start, end) = self.text.range(sequence);
-        let last = end - k;
-        self.core.each(
-            self.text.words(),
-            (places.start, places.end.min(last + 1)),
-            |place, core| {
-                if is_sampled(core) || place == start || place == last {
-                    self.insert(place, core);
+        let (words, last) = (self.text.words(), end - k);
+        let (mut waiting, mut count) = ([(0, 0); WAITING_MAX], 0);
+        self.core.each(words, (places.start, places.end.min(last + 1)), |place, core| {
+            if is_sampled(core) || place == start || place == last {
+                waiting[count] = (place, self.prefetch(words, place, core));
+                count += 1;
+                if count == WAITING_MAX {
+                    waiting.iter().for_each(|&(place, name)| self.insert(place, name));
+                    count = 0;
                 }
-                true
-            },
-        );
+            }
+            true
+        });
+        waiting[..count].iter().for_each(|&(place, name)| self.insert(place, name));
     }
 
     #[inline(always)]
@@ -197,8 +202,7 @@ impl<'t, 'a> Index<'t, 'a> {
         ((name >> 32) << bits) as u32
     }
 
-    fn insert(&self, place: usize, core: u64) {
-        let name = self.core.name(self.text.words(), place, core);
+    fn insert(&self, place: usize, name: u64) {
         let entry = self.tag(name) | place as u32;
         let mut slot = self.slot(name);
         for _ in 0..PROBES_MAX {
@@ -210,24 +214,18 @@ impl<'t, 'a> Index<'t, 'a> {
         }
     }
 
-    /// Asks memory for the slot in which the k-mer of a read would be found, and returns its name.
+    /// Asks memory for the slot in which the k-mer at a base of some words would be found, and
+    /// returns its name.
     #[inline(always)]
-    pub fn prefetch(&self, read: &[u64], base: usize, core: u64) -> u64 {
-        let name = self.core.name(read, base, core);
+    pub fn prefetch(&self, words: &[u64], base: usize, core: u64) -> u64 {
+        let name = self.core.name(words, base, core);
         prefetch(&self.slots, self.slot(name));
         name
     }
 
-    /// A place where the k-mer of a name may be; where there is none, any.
-    #[inline(always)]
-    pub fn place(&self, name: u64) -> usize {
-        let mut places = self.places(name);
-        places.next().unwrap_or(0)
-    }
-
     /// Where the k-mer of a name may be.
     #[inline(always)]
-    fn places(&self, name: u64) -> impl Iterator<Item = usize> {
+    pub fn places(&self, name: u64) -> impl Iterator<Item = usize> {
         let (tag, place_mask) = (self.tag(name), ((1u64 << self.place_bits) - 1) as u32);
         let mut slot = self.slot(name);
         let entries = (0..PROBES_MAX).map_while(move |_| {

@@ -1,7 +1,7 @@
 //! What a thread of the verification reads with.
 
 use super::evidence::Adder;
-use super::follow::{Follower, Group, READS_AT_A_TIME};
+use super::follow::{Follower, Group};
 use super::packed::are_bases;
 use super::seen_twice::SeenTwice;
 use crate::kernel::scan;
@@ -45,7 +45,7 @@ impl<'s, 'a> EvidenceReader<'s, 'a> {
 
     /// Whether as many reads are there as are laid along the answer together.
     pub fn is_full(&self) -> bool {
-        self.group.len() >= READS_AT_A_TIME
+        self.group.is_full()
     }
 
     /// Lays the reads along the answer.

@@ -106,7 +106,10 @@ impl<'a> Text<'a> {
         }
         text.starts.push(end);
         text.words.extend([0; 1 + PADDING_WORDS]);
-        text.start_bits = vec![0; end / 64 + 1];
+        let words = end / 64 + 1;
+        text.start_bits.reserve_exact(words);
+        large_pages(text.start_bits.spare_capacity_mut());
+        text.start_bits.resize(words, 0);
         for &start in &text.starts {
             text.start_bits[start / 64] |= 1 << (start % 64);
         }

@@ -52,7 +52,7 @@ impl StageCheckpoint<'_> {
     ///
     /// # Errors
     /// `System`, `Input`.
-    pub fn restore(&self, blocks: &BucketBlocks<'_>) -> Result<Option<ReadCounts>> {
+    pub fn restore(&self, blocks: &mut BucketBlocks<'_>) -> Result<Option<ReadCounts>> {
         let Some(mut frames) = self.frames(PLACES)? else { return Ok(None) };
         let restored = blocks.restore(frames.next()?);
         restored.map_err(|error| damaged(&frames.path, error))?;
