@@ -8,11 +8,10 @@ use cuesta_runtime::parallel::lock;
 use cuesta_runtime::rounds::{self, Means, Task};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
 use serde_json::json;
 
-use crate::buffers::{Block, Held};
+use crate::buffers::{Block, Held, slice};
 use crate::convert::{python_error, to_json};
 use crate::panics::caught;
 use crate::watched;
@@ -39,16 +38,23 @@ impl Leader {
         Ok(Self(Mutex::new(Leads { leader, response: Response::default() })))
     }
 
-    /// The next round, from what was found in the last one; None when the answer is written.
+    /// The next round, from what was found in the last one, which is taken out of the list; None
+    /// when the answer is written.
     fn next<'py>(
         &self,
         py: Python<'py>,
-        found: Vec<PyBackedBytes>,
+        found: Bound<'py, PyList>,
     ) -> PyResult<Option<PyRound<'py>>> {
+        let taken = (0..found.len()).map(|index| {
+            // One is there twice at a time, not all.
+            let bytes = slice(&PyBuffer::get(&found.get_item(index)?)?)?.to_vec();
+            found.set_item(index, py.None())?;
+            Ok(bytes)
+        });
+        let taken = taken.collect::<PyResult<_>>()?;
         let round = watched(py, None, |progress| {
             let Leads { leader, response } = &mut *lock(&self.0);
-            let found = found.iter().map(|bytes| bytes.to_vec()).collect();
-            leader.next(found, response, progress)
+            leader.next(taken, response, progress)
         })?;
         let Some(round) = round else { return Ok(None) };
         let facts = to_json(&json!({

@@ -7,7 +7,7 @@ Both are in the native module; an engine only carries bytes between them. See
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -118,9 +118,13 @@ class Leader:
         self._tasks = 0
         self.counts: dict[str, int] = {}
 
-    def next(self, found: Sequence[bytes]) -> Round | None:
-        """The next round, from what was found in the last one; None at the end."""
-        planned = self._leader.next(list(found))
+    def next(self, found: list[Any]) -> Round | None:
+        """The next round, from the buffers that were found in the last one; None at the end.
+
+        Takes the buffers out of the list: they may be most of the memory.
+        """
+        planned = self._leader.next(found)
+        found.clear()
         if planned is None:
             return None
         facts, shared, tasks = planned

@@ -21,6 +21,7 @@ use std::cell::{Cell, OnceCell};
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Request, parameters};
+use cuesta_core::pages::release_freed;
 use cuesta_runtime::rounds::{Leader, Means, Worker};
 use cuesta_runtime::sequential;
 use serde::{Deserialize, Serialize};
@@ -122,5 +123,6 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
 /// `Input` naming the option.
 pub fn work(request: &Request, means: Means) -> Result<Box<dyn Worker>> {
     let _: AssembleParams = parameters(&request.parameters)?;
+    release_freed();
     Ok(Box::new(worker::Work::new(request.clone(), means)))
 }

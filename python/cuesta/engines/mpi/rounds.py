@@ -25,6 +25,8 @@ from cuesta.units import format_bytes
 
 WAVE_BYTES_MAX = (1 << 31) - 1
 """MPI counts with 32 bits."""
+PIECE_BYTES = 1 << 30
+"""A buffer is sent in messages of so many bytes."""
 
 
 @dataclass
@@ -54,7 +56,7 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
         job = Job(workload=request["workload"], request=native_request(given), means=means)
         leader = Leader(job) if world.rank == 0 else None
         worker = job.worker()
-        found: list[bytes] = []
+        found: list[Any] = []
         times: list[tuple[float, float]] = []
         stages: list[Stage] = []
         while True:
@@ -98,7 +100,7 @@ def _each(ranks: Sequence[tuple[float, float]], seconds: float) -> dict[str, tup
     )
 
 
-def _found(world: Any, worker: Any, round_: Round, spent: _Spent) -> list[bytes]:
+def _found(world: Any, worker: Any, round_: Round, spent: _Spent) -> list[Any]:
     """On rank 0: what the tasks found, or with parts what they did, in the order of numbers."""
     if round_.parts:
         return _exchanged(world, worker, round_, spent)
@@ -112,17 +114,16 @@ def _found(world: Any, worker: Any, round_: Round, spent: _Spent) -> list[bytes]
         whole = world.reduce(own, op=partial(_combined, worker, round_))
         spent.handing_on += perf_counter() - started
         return whole or []
-    gathered = world.gather(mine) or []
+    found = _gathered(world, mine)
     spent.handing_on += perf_counter() - started
-    found = {number: one for some in gathered for number, one in some.items()}
-    return [found[number] for number in sorted(found)]
+    return found
 
 
 def _combined(worker: Any, round_: Round, one: list[bytes], other: list[bytes]) -> list[bytes]:
     return combined(worker, round_, [*one, *other])
 
 
-def _exchanged(world: Any, worker: Any, round_: Round, spent: _Spent) -> list[bytes]:
+def _exchanged(world: Any, worker: Any, round_: Round, spent: _Spent) -> list[Any]:
     """On rank 0: what the parts found, each of which is a rank."""
     if round_.parts > world.size:
         raise AssertionError(f"{round_.parts} parts for {world.size} ranks")
@@ -140,14 +141,39 @@ def _exchanged(world: Any, worker: Any, round_: Round, spent: _Spent) -> list[by
         if received.size:
             worker.take((world.rank, first), round_.shared, received)
     is_part = world.rank < round_.parts
-    mine = [worker.part(world.rank, round_.shared)] if is_part else []
+    mine = {world.rank: worker.part(world.rank, round_.shared)} if is_part else {}
     started = perf_counter()
     if round_.combines:
-        found = world.reduce(mine, op=partial(_combined, worker, round_)) or []
+        whole = world.reduce([*mine.values()], op=partial(_combined, worker, round_))
+        found = whole or []
     else:
-        found = [one for some in world.gather(mine) or [] for one in some]
+        found = _gathered(world, mine)
     spent.handing_on += perf_counter() - started
     return found
+
+
+def _gathered(world: Any, mine: dict[int, Any]) -> list[Any]:
+    """On rank 0: the buffers of all ranks, in the order of their numbers; on others none is left.
+
+    One after the other, as they are: they may be most of the memory, so none is there twice.
+    """
+    from mpi4py import MPI
+
+    pieces = [(number, memoryview(one).nbytes) for number, one in sorted(mine.items())]
+    every = world.gather(pieces)
+    if world.rank:
+        for number, size_bytes in pieces:
+            one = memoryview(mine.pop(number))
+            for start in range(0, size_bytes, PIECE_BYTES):
+                world.Send([one[start : start + PIECE_BYTES], MPI.BYTE], dest=0)
+        return []
+    for rank, there in enumerate(every[1:], start=1):
+        for number, size_bytes in there:
+            one = np.empty(size_bytes, dtype=np.uint8)
+            for start in range(0, size_bytes, PIECE_BYTES):
+                world.Recv([one[start : start + PIECE_BYTES], MPI.BYTE], source=rank)
+            mine[number] = one
+    return [mine[number] for number in sorted(mine)]
 
 
 def _swapped(world: Any, blocks: Any, given: list[int]) -> Any:
