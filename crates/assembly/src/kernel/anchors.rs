@@ -23,6 +23,23 @@ const LOOKED_AT: usize = 2;
 /// Stands for the path of a k-mer that is on paths more than once.
 const SEVERAL: u32 = u32::MAX;
 
+/// A sampled k-mer of a read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sampled {
+    /// Where it begins.
+    place: usize,
+    /// Its canonical form, and whether that is the other strand.
+    kmer: u64,
+    turned: bool,
+}
+
+/// The first anchors of a read, for which memory was asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seeds {
+    first: [Sampled; LOOKED_AT],
+    count: usize,
+}
+
 /// An anchor; a free slot has [`Kmer::NONE`].
 #[derive(Clone, Copy)]
 struct Slot {
@@ -112,15 +129,17 @@ impl<'a> Anchors<'a> {
         index
     }
 
-    /// Asks memory for what [`Anchors::locate`] looks at first.
+    /// Asks memory for what [`Anchors::locate`] looks at first, which it is given.
     #[inline]
-    pub fn prefetch(&self, codes: &[u8]) {
-        let mut count = 0;
-        each_anchor(codes.iter().copied(), |_, kmer, _| {
+    pub fn seeds(&self, codes: &[u8]) -> Seeds {
+        let mut seeds = Seeds::default();
+        each_anchor(codes.iter().copied(), |place, kmer, turned| {
             prefetch(&self.slots, self.start(kmer));
-            count += 1;
-            count < LOOKED_AT
+            seeds.first[seeds.count] = Sampled { place, kmer, turned };
+            seeds.count += 1;
+            seeds.count < LOOKED_AT
         });
+        seeds
     }
 
     /// Bases of a path.
@@ -129,22 +148,35 @@ impl<'a> Anchors<'a> {
     }
 
     /// Where the first anchor of a read, as codes, places it.
-    pub fn locate(&self, codes: &[u8]) -> Option<Located> {
-        let mut found = None;
+    pub fn locate(&self, codes: &[u8], seeds: &Seeds) -> Option<Located> {
+        let first = &seeds.first[..seeds.count];
+        let found = first.iter().find_map(|&sampled| self.located(sampled));
+        if found.is_some() || seeds.count < LOOKED_AT {
+            return found;
+        }
+        let (mut found, last) = (None, first[LOOKED_AT - 1].place);
         each_anchor(codes.iter().copied(), |place, kmer, turned| {
-            let Slot { path, place: on_path, .. } = self.slots[self.slot(kmer)];
-            if path != SEVERAL {
-                let (place, start) = (place as i64, (on_path >> 1) as i64);
-                found = Some(if turned == (on_path & 1 == 1) {
-                    let left = self.lengths[path as usize] as i64 - (start - place);
-                    Located { end: 2 * path + 1, left }
-                } else {
-                    Located { end: 2 * path, left: start + ANCHOR_BASES as i64 + place }
-                });
+            if place > last {
+                found = self.located(Sampled { place, kmer, turned });
             }
             found.is_none()
         });
         found
+    }
+
+    /// Where an anchor places its read.
+    #[inline(always)]
+    fn located(&self, Sampled { place, kmer, turned }: Sampled) -> Option<Located> {
+        let Slot { path, place: on_path, .. } = self.slots[self.slot(kmer)];
+        let (place, start) = (place as i64, (on_path >> 1) as i64);
+        (path != SEVERAL).then(|| {
+            if turned == (on_path & 1 == 1) {
+                let left = self.lengths[path as usize] as i64 - (start - place);
+                Located { end: 2 * path + 1, left }
+            } else {
+                Located { end: 2 * path, left: start + ANCHOR_BASES as i64 + place }
+            }
+        })
     }
 }
 
@@ -190,7 +222,7 @@ mod tests {
             let anchors = Anchors::new(&paths, &budget).unwrap();
             let part = &codes[start..start + 100];
             let read = if turned { reverse_complement(part).collect() } else { part.to_vec() };
-            if let Some(found) = anchors.locate(&read) {
+            if let Some(found) = anchors.locate(&read, &anchors.seeds(&read)) {
                 let (start, lengths) = (start as i64, [350, codes.len() as i64 - 350]);
                 let path = i64::from(found.end / 2);
                 let from = start - 350 * path;

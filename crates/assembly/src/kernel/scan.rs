@@ -250,15 +250,11 @@ pub fn append_codes(
     mut take: impl FnMut(usize, usize),
 ) -> Result<u64, usize> {
     let start = codes.len();
-    codes.resize(start + read.len(), 0);
-    let added = &mut codes[start..];
-    if codes_of_bases(read, added) {
+    if put_codes(read, codes) {
         take(start, start + read.len());
         return Ok(read.len() as u64);
     }
-    for (code, &letter) in added.iter_mut().zip(read) {
-        *code = CODES[usize::from(letter)];
-    }
+    let added = &codes[start..];
     if let Some(place) = added.iter().position(|&code| code == NO_BASE) {
         codes.truncate(start);
         return Err(place);
@@ -274,6 +270,19 @@ pub fn append_codes(
         from = cut + 1;
     }
     Ok(bases)
+}
+
+/// Appends the codes of a read; whether all of its letters stand for one base.
+#[inline]
+pub fn put_codes(read: &[u8], codes: &mut Vec<u8>) -> bool {
+    let start = codes.len();
+    codes.resize(start + read.len(), 0);
+    let added = &mut codes[start..];
+    let are_bases = codes_of_bases(read, added);
+    if !are_bases {
+        added.iter_mut().zip(read).for_each(|(code, &letter)| *code = self::code(letter));
+    }
+    are_bases
 }
 
 /// Adds a stretch of bases that has k-mers, and how many of these follow another one.

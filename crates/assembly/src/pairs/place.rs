@@ -7,7 +7,7 @@ use cuesta_core::Result;
 use cuesta_core::job::Context;
 use cuesta_runtime::parallel;
 
-use crate::kernel::anchors::{Anchors, Located};
+use crate::kernel::anchors::{Anchors, Located, Seeds};
 use crate::kernel::kmer::{Base, complement};
 use crate::kernel::libraries::{Orientation, OrientationCounts, PlacedRead};
 use crate::kernel::placements::Placements;
@@ -28,9 +28,9 @@ pub struct Placer<'p, 'g, 'a> {
     anchors: &'p Anchors<'a>,
     /// The bases of those that wait, and where each ends in them.
     codes: Vec<Base>,
-    ends: Vec<usize>,
+    ends: Vec<(usize, Seeds)>,
     /// Reads that leave the path that they are on, and the other strands of their bases.
-    leaving: Vec<(Range<usize>, Located)>,
+    leaving: Vec<(Range<usize>, Located, Seeds)>,
     turned: Vec<Base>,
 }
 
@@ -45,9 +45,9 @@ impl<'p, 'g, 'a> Placer<'p, 'g, 'a> {
     /// [`Placer::settle`].
     pub fn add(&mut self, read: &[u8], source: usize, into: &mut Placements) {
         let start = self.codes.len();
-        self.codes.extend(read.iter().map(|&letter| scan::code(letter)));
-        self.anchors.prefetch(&self.codes[start..]);
-        self.ends.push(self.codes.len());
+        scan::put_codes(read, &mut self.codes);
+        let seeds = self.anchors.seeds(&self.codes[start..]);
+        self.ends.push((self.codes.len(), seeds));
         if self.ends.len() == TOGETHER {
             self.settle(source, into);
         }
@@ -57,15 +57,14 @@ impl<'p, 'g, 'a> Placer<'p, 'g, 'a> {
     pub fn settle(&mut self, source: usize, into: &mut Placements) {
         let Self { graph, anchors, codes, ends, leaving, turned } = self;
         let (mut start, mut mate) = (0, None);
-        for (index, end) in ends.drain(..).enumerate() {
+        for (index, (end, seeds)) in ends.drain(..).enumerate() {
             let (read, bases) = (&codes[start..end], (end - start) as i64);
-            let found = anchors.locate(read);
+            let found = anchors.locate(read, &seeds);
             if let Some(at) = found.filter(|at| at.left < bases) {
                 let from = turned.len();
                 let turn = |&code: &Base| if code > 3 { code } else { complement(code) };
                 turned.extend(read.iter().rev().map(turn));
-                anchors.prefetch(&turned[from..]);
-                leaving.push((start..end, at));
+                leaving.push((start..end, at, anchors.seeds(&turned[from..])));
             }
             let placed = found.map(|at| PlacedRead { at, bases });
             if index % 2 == 0 {
@@ -78,9 +77,9 @@ impl<'p, 'g, 'a> Placer<'p, 'g, 'a> {
             start = end;
         }
         let mut rest = &turned[..];
-        for (read, one) in leaving.drain(..) {
+        for (read, one, seeds) in leaving.drain(..) {
             let (other, after) = rest.split_at(read.len());
-            if let Some(two) = anchors.locate(other) {
+            if let Some(two) = anchors.locate(other, &seeds) {
                 into.add_span((*graph, *anchors), &codes[read], (one, two));
             }
             rest = after;
@@ -161,8 +160,8 @@ fn orientation(paths: &[PathBuf], pairing: Pairing, anchors: &Anchors<'_>) -> Re
     let (mut batch, mut codes) = (ReadBatch::default(), Vec::new());
     let mut placed = |read: &[u8]| {
         codes.clear();
-        codes.extend(read.iter().map(|&letter| scan::code(letter)));
-        let at = anchors.locate(&codes)?;
+        scan::put_codes(read, &mut codes);
+        let at = anchors.locate(&codes, &anchors.seeds(&codes))?;
         Some(PlacedRead { at, bases: codes.len() as i64 })
     };
     while counts.pairs() < COUNTED_ENOUGH && looked_at < LOOKED_AT_MAX && reads.next(&mut batch)? {

@@ -36,6 +36,22 @@ impl Group {
         pack_letters(letters, &mut self.words);
     }
 
+    /// Bytes that it takes, when what it grew by is given back.
+    pub fn bytes(&self) -> u64 {
+        (size_of_val(&self.words[..]) + size_of_val(&self.reads[..])) as u64
+    }
+
+    /// Bases of all reads.
+    pub fn bases(&self) -> u64 {
+        self.reads.iter().map(|&(_, bases)| bases as u64).sum()
+    }
+
+    /// Gives back what it grew by.
+    pub fn shrink(&mut self) {
+        self.words.shrink_to_fit();
+        self.reads.shrink_to_fit();
+    }
+
     /// Whether there are as many as are laid along the text together.
     pub fn is_full(&self) -> bool {
         self.reads.len() >= GROUP_READS || self.words.len() >= GROUP_WORDS

@@ -16,15 +16,16 @@ use super::counts::{self, Counts};
 use super::cut::BucketLayout;
 use super::evidence::{Adder, Chosen, EvidenceSettings, SuperKmerStore};
 use super::faults::Faults;
-use super::follow::Follower;
+use super::follow::{Follower, Group};
 use super::index::Index;
 use super::joints::Joints;
 use super::judge::{Judge, Spectra, share};
 use super::links::SequenceLinks;
+use super::packed_reads::PackedReads;
 use super::reader::EvidenceReader;
 use super::reads::{ReadBlock, ReadSource};
 use super::seen_twice::SeenTwice;
-use super::text::{Claim, Text};
+use super::text::{Text, trusted_claim, unitig_claim};
 use crate::kernel::kmer::Kmer;
 use crate::kernel::table::COUNT_MAX;
 use cuesta_input::reads::input_bytes;
@@ -76,6 +77,8 @@ pub struct LevelCheck<'l, 'a> {
     /// K-mers of the first size that the reads have twice: what is found of them goes there at that
     /// size, and is asked for at others.
     pub seen_twice: Option<&'l SeenTwice<'a>>,
+    /// The reads, where they are counted for more than one size.
+    pub packed: Option<&'l PackedReads<'a>>,
 }
 
 /// What is known of the k-mers of reads that were laid along the unitigs.
@@ -101,18 +104,6 @@ pub struct Proven<'a> {
     /// Bases of the reads.
     pub read_bases: u64,
     _lease: Lease<'a>,
-}
-
-/// Reads the name of a unitig.
-pub fn unitig_claim(name: &str) -> Option<Claim> {
-    let count = name.split(" KC:i:").nth(1)?.split(' ').next()?.parse().ok()?;
-    Some(Claim { count, is_marked: name.ends_with(" TP:Z:circular") })
-}
-
-/// Reads the name of what is trusted.
-pub fn trusted_claim(name: &str) -> Option<Claim> {
-    let count = name.split(" weight=").nth(1)?.split(' ').next()?.parse().ok()?;
-    Some(Claim { count, is_marked: name.ends_with(" bridge") })
 }
 
 impl<'a> LevelCheck<'_, 'a> {
@@ -201,34 +192,19 @@ impl<'a> LevelCheck<'_, 'a> {
         let memory = (budget, most_bytes, counts::EACH_BYTES);
         let index = Index::new(text, self.k, memory, threads)?;
         let counts = Counts::new(index.end(), budget)?;
-        let overlap = (!self.drop_ambiguous).then_some(self.k - 1);
-        let source = ReadSource::open(&self.request.inputs, block_bytes as usize, overlap)?;
         let follower = Follower { text, index: &index, counts: &counts, k: self.k };
-        let total = file_bytes(self.request)?;
-        let work = |worker: &mut Option<EvidenceReader<'s, 'a>>, _: usize| {
-            let mut reader = match worker.take() {
-                Some(reader) => reader,
-                None => EvidenceReader::new(beside.open()?, seen.map(|seen| (seen, self.k))),
-            };
-            let mut block = ReadBlock::default();
-            while source.next(&mut block)? {
-                block.each_read(|letters| {
-                    reader.add(letters, self.drop_ambiguous);
-                    if reader.is_full() {
-                        reader.follow(&follower);
-                    }
-                    Ok(())
-                })?;
-                reader.bases -= block.repeated_bases;
-                reader.adder.check()?;
-                let part = u128::from(block.file_bytes) * u128::from(self.amount / 2);
-                self.progress.advance((part / u128::from(total.max(1))) as u64)?;
+        let seen = seen.map(|seen| (seen, self.k));
+        let readers = match self.packed.and_then(PackedReads::groups) {
+            Some(groups) => {
+                let open = || Ok(EvidenceReader::new(beside.open()?, seen, None));
+                self.lay(groups, &follower, open)?
             }
-            reader.follow(&follower);
-            *worker = Some(reader);
-            Ok(())
+            None => {
+                let packed = self.packed.filter(|packed| packed.is_open());
+                let open = || Ok(EvidenceReader::new(beside.open()?, seen, packed));
+                self.read(&follower, block_bytes as usize, open)?
+            }
         };
-        let readers = parallel::run(threads, threads, || None, work, |_| {})?;
         let (mut bases, mut singles) = (0, 0);
         for reader in readers.into_iter().flatten() {
             bases += reader.bases;
@@ -237,6 +213,69 @@ impl<'a> LevelCheck<'_, 'a> {
         }
         drop(index);
         Ok(Laid { counts, bases, singles })
+    }
+
+    /// Lays the reads of the files along the unitigs.
+    fn read<'s>(
+        &self,
+        follower: &Follower<'_, '_, '_>,
+        block_bytes: usize,
+        open: impl Fn() -> Result<EvidenceReader<'s, 'a>> + Sync,
+    ) -> Result<Vec<Option<EvidenceReader<'s, 'a>>>> {
+        let threads = self.request.threads;
+        let overlap = (!self.drop_ambiguous).then_some(self.k - 1);
+        let source = ReadSource::open(&self.request.inputs, block_bytes, overlap)?;
+        let total = file_bytes(self.request)?;
+        let work = |worker: &mut Option<EvidenceReader<'s, 'a>>, _: usize| {
+            let mut reader = match worker.take() {
+                Some(reader) => reader,
+                None => open()?,
+            };
+            let mut block = ReadBlock::default();
+            while source.next(&mut block)? {
+                block.each_read(|letters| {
+                    reader.add(letters, self.drop_ambiguous);
+                    if reader.is_full() {
+                        reader.follow(follower);
+                    }
+                    Ok(())
+                })?;
+                reader.bases -= block.repeated_bases;
+                if let Some(packed) = self.packed.filter(|_| block.repeated_bases > 0) {
+                    // How much two parts of a sequence share depends on the size of k-mers.
+                    packed.refuse();
+                }
+                reader.adder.check()?;
+                let part = u128::from(block.file_bytes) * u128::from(self.amount / 2);
+                self.progress.advance((part / u128::from(total.max(1))) as u64)?;
+            }
+            reader.follow(follower);
+            *worker = Some(reader);
+            Ok(())
+        };
+        let readers = parallel::run(threads, threads, || None, work, |_| {})?;
+        self.packed.inspect(|packed| packed.finish());
+        Ok(readers)
+    }
+
+    /// Lays packed reads along the unitigs.
+    fn lay<'s>(
+        &self,
+        groups: &[Group],
+        follower: &Follower<'_, '_, '_>,
+        open: impl Fn() -> Result<EvidenceReader<'s, 'a>> + Sync,
+    ) -> Result<Vec<Option<EvidenceReader<'s, 'a>>>> {
+        let work = |worker: &mut Option<EvidenceReader<'s, 'a>>, index: usize| {
+            let reader = match worker {
+                Some(reader) => reader,
+                None => worker.insert(open()?),
+            };
+            reader.lay(&groups[index], follower);
+            reader.bases += groups[index].bases();
+            reader.adder.check()?;
+            self.progress.advance(share(self.amount / 2, index, groups.len()))
+        };
+        parallel::run(self.request.threads, groups.len(), || None, work, |_| {})
     }
 
     /// Puts the k-mers of the unitigs into buckets, with the counts that are known.

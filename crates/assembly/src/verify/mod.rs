@@ -26,6 +26,7 @@ mod judge;
 mod level;
 mod links;
 mod packed;
+mod packed_reads;
 mod paths;
 mod reader;
 pub mod reads;
@@ -60,6 +61,7 @@ use crate::stages::write::{
 use answer::Contigs;
 use evidence::Chosen;
 use faults::Faults;
+use packed_reads::PackedReads;
 use seen_twice::SeenTwice;
 use stages::PendingLevel;
 
@@ -100,6 +102,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         amount,
         faults: Faults::default(),
         seen_twice: OnceLock::new(),
+        packed: OnceLock::new(),
         kept: OnceLock::new(),
     };
     progress.expect(verification.work());
@@ -153,7 +156,8 @@ struct Verification<'v, 'a> {
     faults: Faults,
     /// Of the first size, where the whole answer is verified and has other sizes.
     seen_twice: OnceLock<SeenTwice<'a>>,
-    /// The reads, where they are placed more than once.
+    /// The reads, where they are counted more than once, and where they are placed more than once.
+    packed: OnceLock<PackedReads<'a>>,
     kept: OnceLock<KeptReads<'a>>,
 }
 

@@ -3,6 +3,7 @@
 use super::evidence::Adder;
 use super::follow::{Follower, Group};
 use super::packed::are_bases;
+use super::packed_reads::PackedReads;
 use super::seen_twice::SeenTwice;
 use crate::kernel::scan;
 
@@ -15,14 +16,20 @@ pub struct EvidenceReader<'s, 'a> {
     /// K-mers that the reads have once, and the answer has not.
     pub singles: u64,
     group: Group,
+    /// Where reads go that later sizes of k-mers take from there.
+    kept: Option<&'s PackedReads<'a>>,
     /// What tells these, and their size.
     seen: Option<(&'s SeenTwice<'a>, usize)>,
 }
 
 impl<'s, 'a> EvidenceReader<'s, 'a> {
     /// One that has read nothing.
-    pub fn new(adder: Adder<'s, 'a>, seen: Option<(&'s SeenTwice<'a>, usize)>) -> Self {
-        Self { adder, bases: 0, singles: 0, group: Group::default(), seen }
+    pub fn new(
+        adder: Adder<'s, 'a>,
+        seen: Option<(&'s SeenTwice<'a>, usize)>,
+        kept: Option<&'s PackedReads<'a>>,
+    ) -> Self {
+        Self { adder, bases: 0, singles: 0, group: Group::default(), kept, seen }
     }
 
     /// Adds a read, or the stretches between ambiguous letters, unless reads with these are left
@@ -50,7 +57,23 @@ impl<'s, 'a> EvidenceReader<'s, 'a> {
 
     /// Lays the reads along the answer.
     pub fn follow(&mut self, follower: &Follower<'_, '_, '_>) {
-        let Self { adder, group, seen, singles, .. } = self;
+        let mut group = std::mem::take(&mut self.group);
+        self.lay(&group, follower);
+        match self.kept {
+            Some(kept) => {
+                group.shrink();
+                kept.keep(group);
+            }
+            None => {
+                group.clear();
+                self.group = group;
+            }
+        }
+    }
+
+    /// Lays packed reads along the answer, whose bases were counted already.
+    pub fn lay(&mut self, group: &Group, follower: &Follower<'_, '_, '_>) {
+        let Self { adder, seen, singles, .. } = self;
         match seen {
             None => follower.follow(group, |words, kmers| adder.add(words, kmers)),
             Some((seen, k)) => follower.follow(group, |words, (first, last)| {
@@ -59,6 +82,5 @@ impl<'s, 'a> EvidenceReader<'s, 'a> {
                 });
             }),
         }
-        self.group.clear();
     }
 }

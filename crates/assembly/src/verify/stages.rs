@@ -11,6 +11,7 @@ use super::error_lengths::ErrorLengths;
 use super::faults::Fault;
 use super::files::Compared;
 use super::level::{self, Proven};
+use super::packed_reads::PackedReads;
 use super::paths::Paths;
 use super::seen_twice::SeenTwice;
 use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
@@ -170,6 +171,7 @@ impl<'a> Verification<'_, 'a> {
             trusted: (place > 0).then(|| self.before(&before_file(stage.k))),
             only_solid: !is_read,
             seen_twice: self.seen_twice(stage, place)?,
+            packed: self.packed(),
         };
         proof.prove::<K>(&self.faults)
     }
@@ -183,6 +185,13 @@ impl<'a> Verification<'_, 'a> {
         let bytes = input_bytes(&self.context.request.inputs)?;
         let empty = SeenTwice::new(stage.k, bytes, self.context.budget);
         Ok(empty.map(|empty| self.seen_twice.get_or_init(|| empty)))
+    }
+
+    /// The reads, where they are counted for more than one size of k-mers.
+    fn packed(&self) -> Option<&PackedReads<'a>> {
+        let read = self.claimed.iter().filter(|level| level.pair_facts.is_none()).count();
+        let packed = || PackedReads::new(self.amount, self.context.budget);
+        (read > 1).then(|| self.packed.get_or_init(packed))
     }
 
     /// Takes for true what was only held against a sample.

@@ -32,6 +32,18 @@ pub struct Claim {
     pub is_marked: bool,
 }
 
+/// Reads the name of a unitig.
+pub fn unitig_claim(name: &str) -> Option<Claim> {
+    let count = name.split(" KC:i:").nth(1)?.split(' ').next()?.parse().ok()?;
+    Some(Claim { count, is_marked: name.ends_with(" TP:Z:circular") })
+}
+
+/// Reads the name of what is trusted.
+pub fn trusted_claim(name: &str) -> Option<Claim> {
+    let count = name.split(" weight=").nth(1)?.split(' ').next()?.parse().ok()?;
+    Some(Claim { count, is_marked: name.ends_with(" bridge") })
+}
+
 /// Sequences packed one after the other.
 pub struct Text<'a> {
     words: Vec<u64>,

@@ -159,13 +159,13 @@ def _gathered(world: Any, mine: dict[int, Any]) -> list[Any]:
     """
     from mpi4py import MPI
 
-    pieces = [(number, memoryview(one).nbytes) for number, one in sorted(mine.items())]
+    pieces = [(number, len(one)) for number, one in sorted(mine.items())]
     every = world.gather(pieces)
     if world.rank:
         for number, size_bytes in pieces:
-            one = memoryview(mine.pop(number))
+            sent = np.frombuffer(mine.pop(number), dtype=np.uint8)
             for start in range(0, size_bytes, PIECE_BYTES):
-                world.Send([one[start : start + PIECE_BYTES], MPI.BYTE], dest=0)
+                world.Send([sent[start : start + PIECE_BYTES], MPI.BYTE], dest=0)
         return []
     for rank, there in enumerate(every[1:], start=1):
         for number, size_bytes in there:
