@@ -155,7 +155,7 @@ pub fn orientations(
 
 /// How those of one source lie, by its first reads.
 fn orientation(paths: &[PathBuf], pairing: Pairing, anchors: &Anchors<'_>) -> Result<Orientation> {
-    let reads = Reads::open(paths, pairing)?;
+    let reads = Reads::open_few(paths, pairing)?;
     let (mut counts, mut looked_at) = (OrientationCounts::default(), 0);
     let (mut batch, mut codes) = (ReadBatch::default(), Vec::new());
     let mut placed = |read: &[u8]| {
@@ -166,7 +166,9 @@ fn orientation(paths: &[PathBuf], pairing: Pairing, anchors: &Anchors<'_>) -> Re
     };
     while counts.pairs() < COUNTED_ENOUGH && looked_at < LOOKED_AT_MAX && reads.next(&mut batch)? {
         let mut all = batch.reads();
-        while let (Some(one), Some(two)) = (all.next(), all.next()) {
+        while counts.pairs() < COUNTED_ENOUGH
+            && let (Some(one), Some(two)) = (all.next(), all.next())
+        {
             if let Some((one, two)) = placed(one).zip(placed(two)) {
                 counts.add(anchors, one, two);
             }

@@ -25,10 +25,10 @@ use kept::Kept;
 use refusals::refusal;
 
 const OPERATION: &str = "input.reads";
-/// Bases of a batch; the read that exceeds it is the last one.
-const BATCH_BASES: usize = 1 << 20;
-/// Bytes of a block of plain FASTQ.
-const BLOCK_BYTES: usize = 1 << 20;
+/// Bases of a batch, of which the read that exceeds it is the last one, or bytes of a block of
+/// FASTQ: of all reads, and of few.
+const BATCH_BYTES: usize = 1 << 20;
+const FEW_BYTES: usize = 1 << 16;
 /// Of gzipped reads a byte stands for about so many.
 const GZIP_TIMES: u64 = 4;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -59,6 +59,7 @@ struct Source {
     paths: Vec<PathBuf>,
     /// Reads of each file that are next to each other in a batch.
     each: usize,
+    batch_bytes: usize,
     opened: Mutex<Opened>,
 }
 
@@ -90,10 +91,18 @@ impl Reads {
     /// # Errors
     /// `Input` for a file that is empty, neither FASTA nor FASTQ, or without its mate; `System`.
     pub fn open(paths: &[PathBuf], pairing: Pairing) -> Result<Self> {
-        Self::open_in(paths, pairing, BLOCK_BYTES)
+        Self::open_in(paths, pairing, BATCH_BYTES)
     }
 
-    fn open_in(paths: &[PathBuf], pairing: Pairing, block_bytes: usize) -> Result<Self> {
+    /// The same for whoever needs the first reads alone: batches are small.
+    ///
+    /// # Errors
+    /// As [`Reads::open`].
+    pub fn open_few(paths: &[PathBuf], pairing: Pairing) -> Result<Self> {
+        Self::open_in(paths, pairing, FEW_BYTES)
+    }
+
+    fn open_in(paths: &[PathBuf], pairing: Pairing, batch_bytes: usize) -> Result<Self> {
         let files = if pairing == Pairing::InTwoFiles { 2 } else { 1 };
         let each = if pairing == Pairing::InTurn { 2 } else { 1 };
         let source = |paths: &[PathBuf]| {
@@ -102,10 +111,10 @@ impl Reads {
                 return Err(Error::input(OPERATION, text));
             }
             let records = match blocks::fastq(paths)? {
-                Some(inputs) => Records::Cut(RecordBlocks::new(inputs, each, block_bytes)),
+                Some(inputs) => Records::Cut(RecordBlocks::new(inputs, each, batch_bytes)),
                 None => Records::Parsed(parsers(paths)?),
             };
-            Ok(Source { paths: paths.to_vec(), each, opened: records.opened() })
+            Ok(Source { paths: paths.to_vec(), each, batch_bytes, opened: records.opened() })
         };
         Ok(Self::of(paths.chunks(files).map(source).collect::<Result<_>>()?))
     }
@@ -133,7 +142,12 @@ impl Reads {
             readers.push(reader.map_err(|error| refusal(path, 0, &error))?);
         }
         let opened = Records::Parsed(readers).opened();
-        Ok(Self::of(vec![Source { paths: vec![path.to_owned()], each: 1, opened }]))
+        Ok(Self::of(vec![Source {
+            paths: vec![path.to_owned()],
+            each: 1,
+            batch_bytes: BATCH_BYTES,
+            opened,
+        }]))
     }
 
     /// Fills `batch` with the next reads of some source; `false` when all have been given out.
@@ -253,7 +267,7 @@ impl Source {
         given: &mut u64,
         batch: &mut ReadBatch,
     ) -> Result<bool> {
-        while batch.bases.len() < BATCH_BASES && !readers.is_empty() {
+        while batch.bases.len() < self.batch_bytes && !readers.is_empty() {
             let mut ended = 0;
             for (path, reader) in self.paths.iter().zip(readers.iter_mut()) {
                 for within in 0..self.each as u64 {
