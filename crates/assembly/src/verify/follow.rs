@@ -10,8 +10,8 @@ use super::text::Text;
 /// many steps, so others take the place of those that are done.
 const READS_AT_A_TIME: usize = 128;
 /// Reads of a group, and words, of which a second-level cache has room for as many.
-const GROUP_READS: usize = 2048;
-const GROUP_WORDS: usize = 1 << 15;
+const GROUP_READS: usize = 512;
+const GROUP_WORDS: usize = 1 << 13;
 /// Bases that do not agree, with less than a k-mer between them, before the place is given up.
 const MISMATCHES_MAX: usize = 3;
 
@@ -104,14 +104,13 @@ impl Follower<'_, '_, '_> {
                 let (words, bases) = read(begun);
                 let kmers = (bases + 1).saturating_sub(self.k);
                 let probe = self.probe(words, (0, kmers));
-                let mut search = Search { read: begun, next: 0, probe };
-                begun += 1;
                 if probe.is_some() {
-                    searches[active] = search;
+                    searches[active] = Search { read: begun, next: 0, probe };
                     active += 1;
-                } else {
-                    self.step((words, bases), &mut search, &mut found);
+                } else if kmers > 0 {
+                    (found.beside)(words, (0, kmers));
                 }
+                begun += 1;
             }
             if active == 0 {
                 break;
@@ -161,7 +160,7 @@ impl Follower<'_, '_, '_> {
 
     /// Looks up the k-mer of a search, and counts along what it is found in; when nothing is left
     /// to look up, the k-mers that are not counted are given to `beside`.
-    #[inline]
+    #[inline(always)]
     fn step(
         &self,
         (words, bases): (&[u64], usize),
