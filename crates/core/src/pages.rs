@@ -24,6 +24,15 @@ pub fn large_pages<T>(values: &mut [T]) {
     let _ = unsafe { rustix::mm::madvise(place.cast(), size_bytes, Advice::LinuxHugepage) };
 }
 
+/// So many values in large pages, where any may be next: with small ones each is a miss in the
+/// table of pages too.
+pub fn in_large_pages<T>(count: usize, value: impl FnMut() -> T) -> Vec<T> {
+    let mut values = Vec::with_capacity(count);
+    large_pages(values.spare_capacity_mut());
+    values.resize_with(count, value);
+    values
+}
+
 /// Gives memory that was freed back to the system, where the allocator keeps it, and from now on
 /// arrays of a mebibyte or more as soon as they are freed: else it keeps even those for others of
 /// up to their size, and a process outgrows what it uses. Changes no value.

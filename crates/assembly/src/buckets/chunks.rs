@@ -104,26 +104,26 @@ impl<'a> Chunks<'a> {
 
     /// Whether there is less room left than a group takes.
     pub(super) fn is_short(&self) -> bool {
-        let taken_bytes = self.taken_bytes();
-        let left_bytes = match self.room {
+        self.left_bytes() < self.taken_bytes() / GROUPS as u64
+    }
+
+    fn left_bytes(&self) -> u64 {
+        match self.room {
             BlockMemory::Budget(budget, keep_free_bytes) => {
                 budget.free_bytes().saturating_sub(keep_free_bytes)
             }
-            BlockMemory::Own(limit_bytes) => limit_bytes.saturating_sub(taken_bytes),
-        };
-        left_bytes < taken_bytes / GROUPS as u64
+            BlockMemory::Own(limit_bytes) => limit_bytes.saturating_sub(self.taken_bytes()),
+        }
     }
 
     /// Room in memory for a chunk of so many bytes; none where there is none left.
     fn take_room(&self, size_bytes: u64) -> Option<Option<Lease<'a>>> {
         match self.room {
-            BlockMemory::Budget(budget, keep_free_bytes) => (budget.free_bytes() > keep_free_bytes)
-                .then(|| budget.try_take(size_bytes))
-                .flatten()
-                .map(Some),
-            BlockMemory::Own(limit_bytes) => {
-                (self.taken_bytes() + size_bytes <= limit_bytes).then_some(None)
+            BlockMemory::Budget(budget, _) if self.left_bytes() > 0 => {
+                budget.try_take(size_bytes).map(Some)
             }
+            BlockMemory::Own(_) if self.left_bytes() >= size_bytes => Some(None),
+            BlockMemory::Budget(..) | BlockMemory::Own(_) => None,
         }
     }
 

@@ -115,8 +115,6 @@ struct Worker<'a, K: Kmer> {
     k: usize,
     grain: Grain,
     table: KmerTable<'a, K>,
-    /// Different k-mers of the buckets so far, and bytes of these.
-    counted: (u64, u64),
     /// Super-k-mers that are whole, before their k-mers are in the table.
     whole: SuperKmerCounts<'a, K::Wider>,
     compactor: Compactor<'a, K>,
@@ -140,7 +138,6 @@ impl<'a, K: Kmer> Worker<'a, K> {
             k,
             grain,
             table,
-            counted: (0, 0),
             whole: SuperKmerCounts::new(budget),
             compactor: Compactor::new(k, grain, budget),
             tally: ReadCounts::default(),
@@ -154,15 +151,12 @@ impl<'a, K: Kmer> Worker<'a, K> {
     }
 
     fn count(&mut self, buckets: &Buckets<'_>, bucket: usize, min_count: u32) -> Result<()> {
-        let bucket_bytes = buckets.blocks.bucket_bytes(bucket) as u64;
-        let (kmers, bytes) = self.counted;
-        self.table.clear((kmers * bucket_bytes).checked_div(bytes).unwrap_or(0) as usize)?;
+        self.table.clear()?;
         if buckets.has_lists {
             self.add_lists(buckets, bucket)?;
         } else {
             self.add_records(buckets, bucket)?;
         }
-        self.counted = (kmers + self.table.kmers() as u64, bytes + bucket_bytes);
         let (followed, edges) = self.table.edges();
         self.tally.add(&ReadCounts { followed, edges, ..ReadCounts::default() });
         self.select(min_count);

@@ -9,10 +9,16 @@ use super::blocks::BucketBlocks;
 use super::chunks::BlockMemory;
 
 pub(super) const BLOCK_BYTES_MAX: usize = 16 << 10;
-/// An open block has at least so many bytes.
+/// An open block has at least so many bytes: one that is worth writing.
 pub const BLOCK_BYTES_MIN: usize = 2 << 10;
 /// Open blocks of a thread together take about this.
 pub(super) const OPEN_BYTES: usize = 16 << 20;
+
+/// How many buckets may have an open block where all of these take at most so many bytes, as a
+/// power of two.
+pub fn bucket_bits_max(open_bytes: u64) -> u32 {
+    (open_bytes / BLOCK_BYTES_MIN as u64).max(1).ilog2()
+}
 
 impl<'a> BucketBlocks<'a> {
     /// Bytes of an open block, of which a thread has one a bucket.

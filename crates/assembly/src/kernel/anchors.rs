@@ -3,7 +3,7 @@
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::cpu::prefetch;
-use cuesta_core::pages::large_pages;
+use cuesta_core::pages::in_large_pages;
 
 use crate::kernel::glue::End;
 use crate::kernel::kmer::Kmer;
@@ -76,9 +76,7 @@ impl<'a> Anchors<'a> {
         let count = paths.bases() / SAMPLE as usize * SLOTS_TENTHS / 10 + SLOTS_MORE;
         let bytes = count * size_of::<Slot>() + paths.len() * size_of::<u64>();
         let _lease = budget.take(bytes as u64, "placing reads on contigs")?;
-        let mut slots = Vec::with_capacity(count);
-        large_pages(slots.spare_capacity_mut());
-        slots.resize(count, FREE);
+        let slots = in_large_pages(count, || FREE);
         let lengths = (0..paths.len()).map(|index| paths.codes(index).len() as u64).collect();
         let mut anchors = Self { slots, lengths, _lease };
         // One of them stays free.

@@ -3,7 +3,7 @@
 
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::cpu::prefetch;
-use cuesta_core::pages::large_pages;
+use cuesta_core::pages::in_large_pages;
 
 use crate::kernel::kmer::{Base, Kmer};
 use crate::kernel::words::{
@@ -107,10 +107,7 @@ impl<'a> ContigText<'a> {
             ranges.push((start, start + codes.len()));
         }
         words.extend([0; PADDING_WORDS]);
-        let mut slots = Vec::with_capacity(slots(bases));
-        // Any slot may be next: with small pages each is a miss in the table of pages too.
-        large_pages(slots.spare_capacity_mut());
-        slots.resize(self::slots(bases), EMPTY);
+        let slots = in_large_pages(slots(bases), || EMPTY);
         let mut text = Self { words, ranges, owners, seed_bases: k.min(SEED_MAX), slots, _lease };
         (0..count).for_each(|index| text.add_seeds(index));
         Some(text)

@@ -136,20 +136,19 @@ fn close(codes: &mut Vec<Base>, k: usize) {
     }
 }
 
-/// Fills `chains` with those that go from free ends of some sequences, a link of each at a time, so
-/// that what they need of memory comes at once. Where a sequence has no free end, or the other end
-/// of its chain is before it, there are no links.
+/// Fills `chains` with those that go from some sequences, each of which has a free end, a link of
+/// each at a time, so that what they need of memory comes at once. Where the other end of a chain
+/// is before it, there are no links.
 ///
 /// # Errors
 /// A defect, where `partner` is not mutual.
 pub fn chains_from(partner: &[End], starts: &[usize], chains: &mut Vec<Vec<Link>>) -> Result<()> {
     chains.resize_with(starts.len(), Vec::new);
     for (chain, &start) in chains.iter_mut().zip(starts) {
-        let free = |side: usize| partner[2 * start + side] == NOWHERE;
         chain.clear();
-        chain.extend((free(0) || free(1)).then_some((start, !free(0))));
+        chain.push((start, partner[2 * start] != NOWHERE));
     }
-    let mut going: Vec<usize> = (0..starts.len()).filter(|&one| !chains[one].is_empty()).collect();
+    let mut going: Vec<usize> = (0..starts.len()).collect();
     let mut links = 0;
     while !going.is_empty() {
         going.retain(|&one| {

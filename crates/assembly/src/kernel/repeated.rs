@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::cpu::prefetch;
-use cuesta_core::pages::large_pages;
+use cuesta_core::pages::in_large_pages;
 
 use crate::kernel::kmer::Kmer;
 use crate::kernel::words::kmer_at;
@@ -35,10 +35,7 @@ impl<'a> RepeatedKmers<'a> {
             return None;
         }
         let lease = budget.try_take((count * size_of::<u64>()) as u64)?;
-        let mut words = Vec::with_capacity(count);
-        // Any word may be next: with small pages each is a miss in the table of pages too.
-        large_pages(words.spare_capacity_mut());
-        words.resize_with(count, AtomicU64::default);
+        let words = in_large_pages(count, AtomicU64::default);
         Some(Self { k, words, _lease: lease })
     }
 

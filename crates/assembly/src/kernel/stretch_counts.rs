@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::cpu::prefetch;
-use cuesta_core::pages::large_pages;
+use cuesta_core::pages::in_large_pages;
 
 use crate::kernel::table::COUNT_MAX;
 
@@ -23,10 +23,7 @@ impl<'a> StretchCounts<'a> {
     /// None yet, of so many places; nothing where they do not fit in the budget.
     pub fn new(places: usize, budget: &'a Budget) -> Option<Self> {
         let lease = budget.try_take(places as u64 * EACH_BYTES)?;
-        let mut differences = Vec::with_capacity(places);
-        // Any place may be next: with small pages each is a miss in the table of pages too.
-        large_pages(differences.spare_capacity_mut());
-        differences.resize_with(places, AtomicU32::default);
+        let differences = in_large_pages(places, AtomicU32::default);
         Some(Self { differences, _lease: lease })
     }
 

@@ -36,8 +36,6 @@ pub struct KmerTable<'a, K> {
     /// form in the lower four bits, of the other strand in the upper ones.
     after: Option<Vec<u8>>,
     used: usize,
-    /// Slots that there is memory for.
-    slots_max: usize,
     /// K-mers that are added together, with their facts, once memory was asked for their slots.
     waiting: [(K, u32); WAITING_MAX],
     waiting_count: usize,
@@ -53,7 +51,6 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
             facts: Vec::new(),
             after: None,
             used: 0,
-            slots_max: 0,
             waiting: [(K::NONE, 0); WAITING_MAX],
             waiting_count: 0,
             budget,
@@ -66,25 +63,28 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         Self { after: Some(Vec::new()), ..Self::new(budget) }
     }
 
-    /// Forgets all k-mers; about so many come next.
+    /// Forgets all k-mers.
     ///
     /// # Errors
     /// `Input` when the smallest table does not fit in the budget.
-    pub fn clear(&mut self, expected: usize) -> Result<()> {
-        self.used = 0;
+    pub fn clear(&mut self) -> Result<()> {
+        let used = std::mem::take(&mut self.used);
         self.waiting_count = 0;
         if self.keys.is_empty() {
             return self.resize(SLOTS_MIN);
         }
-        self.keys.clear();
-        self.facts.clear();
-        self.after.iter_mut().for_each(Vec::clear);
-        // Those that come ask for more memory than it has.
-        let slots = (8 * expected / 5).next_power_of_two().clamp(SLOTS_MIN, self.slots_max);
-        let count = slots + TOGETHER;
-        self.keys.resize(count, K::NONE);
-        self.facts.resize(count, 0);
-        self.after.iter_mut().for_each(|after| after.resize(count, 0));
+        // Where one bucket has many, those after it need not have a table as large.
+        let half = self.chosen() / 2;
+        if half >= SLOTS_MIN && 8 * 2 * used < 5 * half {
+            self.keys.truncate(half + TOGETHER);
+            self.facts.truncate(half + TOGETHER);
+            self.after.iter_mut().for_each(|after| after.truncate(half + TOGETHER));
+        }
+        self.keys.fill(K::NONE);
+        self.facts.fill(0);
+        if let Some(after) = &mut self.after {
+            after.fill(0);
+        }
         Ok(())
     }
 
@@ -106,13 +106,7 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
             }
         }
         self.lease = Some(lease);
-        self.slots_max = slots;
         Ok(())
-    }
-
-    /// How many k-mers there are.
-    pub fn kmers(&self) -> usize {
-        self.used
     }
 
     /// Slots that hashes choose from, a power of two.
@@ -300,7 +294,7 @@ mod tests {
             let budget = Budget::new(1 << 30);
             let mut table = KmerTable::new(&budget);
             for added in buckets {
-                table.clear(added.len() / 3).unwrap();
+                table.clear().unwrap();
                 let mut expected = BTreeMap::new();
                 for (key, inside, count) in added {
                     table.reserve(1).unwrap();
@@ -326,31 +320,31 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_as_large_as_what_comes_next_is_expected_to_need() {
+    fn a_table_gets_smaller_again() {
         let budget = Budget::new(1 << 30);
         let mut table = KmerTable::new(&budget);
-        table.clear(0).unwrap();
+        table.clear().unwrap();
         for key in 0..100_000u64 {
             table.reserve(1).unwrap();
             table.add_soon(key, 0, 1);
         }
-        assert_eq!((table.chosen(), table.kmers()), (1 << 18, 99_968));
-        for (expected, slots) in [(0, SLOTS_MIN), (100_000, 1 << 18), (9000, 1 << 14)] {
-            table.clear(expected).unwrap();
-            assert_eq!(table.chosen(), slots);
+        let mut sizes = Vec::new();
+        for _ in 0..10 {
+            sizes.push(table.chosen());
+            table.clear().unwrap();
             (0..100).for_each(|key| table.add(key, 0, 1));
-            assert_eq!(table.kmers(), 100);
         }
-        // It asks for no memory before it needs some.
-        table.clear(1 << 40).unwrap();
-        assert_eq!(table.chosen(), 1 << 18);
+        // The first time it was full enough.
+        assert_eq!(sizes[..2], [1 << 18; 2]);
+        assert!(sizes[1..].windows(2).all(|two| two[1] == (two[0] / 2).max(SLOTS_MIN)));
+        assert_eq!(table.used, 100);
     }
 
     #[test]
     fn a_kmer_can_be_trusted_and_a_table_stops_at_the_budget() {
         let budget = Budget::new(100 << 10);
         let mut table = KmerTable::new(&budget);
-        table.clear(0).unwrap();
+        table.clear().unwrap();
         table.add(7u64, 1, 1);
         table.mark_solid(9, 2, 5);
         table.mark_solid(9, 2, 3);

@@ -7,6 +7,7 @@ use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 
 use crate::buckets::counting::{BucketCounts, Counting};
+use crate::buckets::open::BLOCK_BYTES_MIN;
 use crate::buckets::{Buckets, adjacency};
 use crate::kernel::codec;
 use crate::kernel::internal;
@@ -16,8 +17,6 @@ use crate::stages::ask::{Ask, WorkerResults};
 
 /// Super-k-mers in memory take at most this part of it; the others go to scratch.
 const HELD_PART: u64 = 2;
-/// What comes for a bucket is put together to blocks of this size.
-const BLOCK_BYTES: usize = 2 << 10;
 
 /// Those of a part, as far as they have come.
 pub(super) struct BucketPart {
@@ -26,7 +25,7 @@ pub(super) struct BucketPart {
     buckets: Buckets<'static>,
     /// Buckets that have something.
     filled: Vec<bool>,
-    /// What is less than a block, by bucket.
+    /// What is less than a block of [`BLOCK_BYTES_MIN`], by bucket.
     open: Vec<Vec<u8>>,
     tally: ReadCounts,
 }
@@ -65,15 +64,15 @@ impl BucketPart {
     fn add(&mut self, bucket: usize, records: &[u8]) -> Result<()> {
         let open = self.open.get_mut(bucket).ok_or_else(|| internal("a block of no bucket"))?;
         self.filled[bucket] = true;
-        if open.len() + records.len() > BLOCK_BYTES && !open.is_empty() {
+        if open.len() + records.len() > BLOCK_BYTES_MIN && !open.is_empty() {
             self.buckets.blocks.add(bucket, open)?;
             open.clear();
         }
-        if records.len() > BLOCK_BYTES {
+        if records.len() > BLOCK_BYTES_MIN {
             return self.buckets.blocks.add(bucket, records);
         }
         if open.capacity() == 0 {
-            *open = Vec::with_capacity(BLOCK_BYTES);
+            *open = Vec::with_capacity(BLOCK_BYTES_MIN);
         }
         open.extend_from_slice(records);
         Ok(())

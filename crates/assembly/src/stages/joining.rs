@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
-use cuesta_core::pages::large_pages;
+use cuesta_core::pages::in_large_pages;
 use cuesta_runtime::parallel::{self, lock};
 
 use crate::kernel::fragments::Fragments;
@@ -47,9 +47,7 @@ pub fn unitigs<'a, K: Kmer>(
         let _lease = budget.take(ends_bytes / passes, purpose)?;
         partners::<K>(fragments, (k, passes as usize), threads)?
     };
-    let mut seen = Vec::with_capacity(fragments.len());
-    large_pages(seen.spare_capacity_mut());
-    seen.resize_with(fragments.len(), || AtomicBool::new(false));
+    let seen = in_large_pages(fragments.len(), || AtomicBool::new(false));
     let tasks = fragments.len().div_ceil(task_fragments(fragments));
     let parts: Vec<Mutex<Option<Paths<'a>>>> = (0..tasks).map(|_| Mutex::default()).collect();
     let work = |worker: &mut (Vec<usize>, Vec<Vec<Link>>, ChainCodes), task: usize| {
@@ -109,10 +107,7 @@ fn partners<K: Kmer>(
     }
     // All ends that are open at one k-mer are in one part.
     let parts: Vec<Mutex<Vec<(K, End)>>> = (0..PARTS).map(|_| Mutex::default()).collect();
-    // Chains go from any place in it to any other.
-    let mut partner = Vec::with_capacity(2 * fragments.len());
-    large_pages(partner.spare_capacity_mut());
-    partner.resize_with(2 * fragments.len(), || AtomicU32::new(NOWHERE));
+    let partner = in_large_pages(2 * fragments.len(), || AtomicU32::new(NOWHERE));
     let pairing = |_: &mut (), part: usize| {
         let mut open = std::mem::take(&mut *lock(&parts[part]));
         glue::pair_up(&mut open, |one, two| {

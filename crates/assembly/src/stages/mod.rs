@@ -16,7 +16,7 @@ pub mod write;
 use cuesta_core::Result;
 use cuesta_core::job::{Context, Request, Response, timed};
 
-use crate::buckets::open::BLOCK_BYTES_MIN;
+use crate::buckets::open::bucket_bits_max;
 use crate::pairs::SolidSequences;
 use ask::{Ask, WorkerResults, Workers};
 use checkpoint::stage::StageCheckpoint;
@@ -169,8 +169,8 @@ impl<'c> Stage<'_, 'c> {
         let given = &self.plan.given;
         let first = self.k == self.plan.kmer_sizes[0];
         let Request { memory_bytes, threads, .. } = *self.context.request;
-        let blocks = memory_bytes / OPEN_PART / threads as u64 / BLOCK_BYTES_MIN as u64;
-        let bits_max = blocks.max(1).ilog2().clamp(BUCKET_BITS, BUCKET_BITS_MAX);
+        let bits_max = bucket_bits_max(memory_bytes / OPEN_PART / threads as u64);
+        let bits_max = bits_max.clamp(BUCKET_BITS, BUCKET_BITS_MAX);
         let bits = (input_bytes / BUCKET_BASES).max(1).ilog2();
         Ok(Ask {
             k: self.k,

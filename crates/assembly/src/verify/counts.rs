@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI8, Ordering};
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::cpu::prefetch;
-use cuesta_core::pages::large_pages;
+use cuesta_core::pages::in_large_pages;
 use cuesta_runtime::parallel::lock;
 
 /// Bytes for each base.
@@ -35,9 +35,7 @@ impl<'a> Counts<'a> {
     /// `Input` when they do not fit in the budget.
     pub fn new(places: usize, budget: &'a Budget) -> Result<Self> {
         let lease = budget.take(places as u64 + 1, "counts of the answer's k-mers")?;
-        let mut differences = Vec::with_capacity(places + 1);
-        large_pages(differences.spare_capacity_mut());
-        differences.resize_with(places + 1, AtomicI8::default);
+        let differences = in_large_pages(places + 1, AtomicI8::default);
         Ok(Self { differences, beyond: Mutex::default(), _lease: lease })
     }
 

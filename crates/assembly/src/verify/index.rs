@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::cpu::prefetch;
-use cuesta_core::pages::large_pages;
+use cuesta_core::pages::in_large_pages;
 use cuesta_runtime::parallel;
 
 use super::packed::{Alignment, WORD_BASES, base, turned, window};
@@ -146,10 +146,7 @@ impl<'t, 'a> Index<'t, 'a> {
         let size_bytes = Self::size_bytes(end, sequences);
         let lease = budget.take(size_bytes, "where k-mers are in the answer")?;
         let count = size_bytes as usize / size_of::<AtomicU32>();
-        let mut slots = Vec::with_capacity(count);
-        // Any slot may be next: with small pages each is a miss in the table of pages too.
-        large_pages(slots.spare_capacity_mut());
-        slots.resize_with(count, || AtomicU32::new(EMPTY));
+        let slots = in_large_pages(count, || AtomicU32::new(EMPTY));
         let place_bits = usize::BITS - (end + 1).leading_zeros();
         let index = Self { text, core: Core::of(k), slots, place_bits, end, _lease: lease };
         let work = |_: &mut (), task: usize| {

@@ -26,6 +26,7 @@ use super::reader::EvidenceReader;
 use super::reads::{ReadBlock, ReadSource};
 use super::seen_twice::SeenTwice;
 use super::text::{Text, trusted_claim, unitig_claim};
+use crate::buckets::open::bucket_bits_max;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::table::COUNT_MAX;
 use cuesta_input::reads::input_bytes;
@@ -36,7 +37,6 @@ const BUCKET_BITS_MIN: u32 = 4;
 const BUCKET_BITS_MAX: u32 = 12;
 /// The part of the memory that open blocks take, those of all threads together.
 const OPEN_PART: u64 = 8;
-const OPEN_BYTES_MIN: u64 = 2 << 10;
 /// The part of the memory that stays free when super-k-mers go to scratch.
 const KEEP_FREE_PART: u64 = 3;
 /// The part of the memory for the blocks of text that threads read.
@@ -156,9 +156,8 @@ impl<'a> LevelCheck<'_, 'a> {
     fn shape(&self, k: usize) -> Result<EvidenceSettings<'a, '_>> {
         let limit = self.budget.limit_bytes();
         let open_bytes = limit / OPEN_PART / self.request.threads as u64;
-        let bits_max = (open_bytes / OPEN_BYTES_MIN).max(1).ilog2();
         let wanted = (input_bytes(&self.request.inputs)? / BUCKET_BYTES).max(1).ilog2();
-        let bits = wanted.min(bits_max).clamp(BUCKET_BITS_MIN, BUCKET_BITS_MAX);
+        let bits = wanted.min(bucket_bits_max(open_bytes)).clamp(BUCKET_BITS_MIN, BUCKET_BITS_MAX);
         Ok(EvidenceSettings {
             k,
             buckets: BucketLayout { bits, with_sample: self.with_sample && k == self.k },

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::cpu::prefetch;
-use cuesta_core::pages::large_pages;
+use cuesta_core::pages::in_large_pages;
 use cuesta_runtime::parallel;
 
 use super::packed::{turned, window};
@@ -43,9 +43,7 @@ impl<'a> SeenTwice<'a> {
         }
         let count = (size_bytes * 8 / WORD_BITS).max(1) as usize;
         let lease = budget.try_take((count * size_of::<u64>()) as u64)?;
-        let mut words = Vec::with_capacity(count);
-        large_pages(words.spare_capacity_mut());
-        words.resize_with(count, AtomicU64::default);
+        let words = in_large_pages(count, AtomicU64::default);
         Some(Self { k, words, _lease: lease })
     }
 

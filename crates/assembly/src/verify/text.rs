@@ -7,7 +7,7 @@ use std::path::Path;
 
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::cpu::prefetch;
-use cuesta_core::pages::large_pages;
+use cuesta_core::pages::{in_large_pages, large_pages};
 use cuesta_core::{Error, Result};
 
 use super::OPERATION;
@@ -118,10 +118,7 @@ impl<'a> Text<'a> {
         }
         text.starts.push(end);
         text.words.extend([0; 1 + PADDING_WORDS]);
-        let words = end / 64 + 1;
-        text.start_bits.reserve_exact(words);
-        large_pages(text.start_bits.spare_capacity_mut());
-        text.start_bits.resize(words, 0);
+        text.start_bits = in_large_pages(end / 64 + 1, || 0);
         for &start in &text.starts {
             text.start_bits[start / 64] |= 1 << (start % 64);
         }
