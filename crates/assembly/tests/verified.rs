@@ -98,13 +98,16 @@ fn an_answer_is_verified_at_the_least_memory_of_its_run() {
     for (sizes, min_count) in [("31", 1), ("31", 3), ("21,41", 2), ("65", 1)] {
         let parameters = json!({ "kmer_sizes": sizes, "min_count": min_count, "min_contig": 0 });
         for threads in [1, 2] {
-            let at =
-                |memory_bytes: u64| request(folder.path(), &parameters, (threads, memory_bytes));
+            // With two threads luck decides at the least: an answer that is there is not made anew.
+            let at = |memory_bytes: u64| Request {
+                output: folder.path().join(format!("answer-{memory_bytes}")),
+                ..request(folder.path(), &parameters, (threads, memory_bytes))
+            };
             let mut memory_bytes = 256 << 20;
+            run(&at(memory_bytes)).unwrap();
             while run(&at(memory_bytes / 8 * 7)).is_ok() {
                 memory_bytes = memory_bytes / 8 * 7;
             }
-            run(&at(memory_bytes)).unwrap();
             verified(&at(memory_bytes));
         }
     }
