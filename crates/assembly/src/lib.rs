@@ -9,6 +9,7 @@ pub mod buckets;
 pub mod kernel;
 pub mod pairs;
 pub mod params;
+pub mod picture;
 pub mod reference;
 pub mod rounds;
 pub mod run;

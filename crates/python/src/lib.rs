@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use cuesta_assembly::picture;
 use cuesta_core::Result;
 use cuesta_core::job;
 use cuesta_core::progress::Progress;
@@ -184,6 +185,16 @@ mod _native {
     fn input_list(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<String>> {
         let found = py.detach(|| cuesta_input::storage::list(&folder))?;
         Ok(found.iter().map(|path| path.to_string_lossy().into_owned()).collect())
+    }
+
+    /// Places of the junctions of a graph whose lines (junction, junction, length) are so long.
+    #[pyfunction]
+    fn graph_layout(
+        py: Python<'_>,
+        lines: Vec<picture::Line>,
+        junctions: usize,
+    ) -> PyResult<Vec<picture::Point>> {
+        watched(py, None, |_| Ok(picture::layout(&lines, junctions)))
     }
 
     /// Makes a synthetic dataset; JSON in, JSON out.

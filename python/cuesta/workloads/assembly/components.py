@@ -1,21 +1,18 @@
 """The largest components of the graph as pictures: segments as lines between their junctions.
 
 A junction is where ends of segments meet. Short segments of a large component are no lines: their
-ends are one junction, so what they connect stays connected. Places are found by stress majorization
-(Gansner, Koren, North 2004): distances in the picture are those along the segments, as well as a
-plane allows. It begins at places that follow from the graph, so the same graph gives the same
-picture.
+ends are one junction, so what they connect stays connected. Distances in the picture are those
+along the segments, as well as a plane allows; the same graph gives the same picture.
 """
 
 from __future__ import annotations
 
-import cmath
-import heapq
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cuesta import numerals as n
+from cuesta.native import native_module
 from cuesta.workloads.assembly.files import Files, Graph, Groups, View, name_of
 
 COMPONENTS_MAX = 5
@@ -23,10 +20,6 @@ LINES_MAX = 90
 """Segments of a component that are lines, the longest."""
 ALONE_MAX = 14
 """Segments without a neighbour that are drawn, the longest."""
-
-SWEEPS = 80
-STILL = 2e-4
-"""The picture changes little after so many, or when nothing moves by more than that part of it."""
 
 SIDE, HIGH, MARGIN = 1000, 750, 40
 """Places are whole numbers in a frame that is so wide and at most so high, and so far inside."""
@@ -83,7 +76,8 @@ def views(answer: Files) -> list[View]:
 def _panel(graph: Graph, component: Sequence[int]) -> Mapping[str, object]:
     kept = sorted(component, key=lambda one: (-graph.lengths[one], one))[:LINES_MAX]
     lines, junctions = _lines(graph, component, kept)
-    places = _layout(lines, junctions)
+    ends = [(line.begin, line.end, line.length) for line in lines]
+    places = native_module().graph_layout(ends, junctions)
     bases = sum(graph.lengths[one] for one in component)
     title = f"{n.plural(len(component), 'segment')}, {bases:,} bases"
     if len(kept) < len(component):
@@ -141,85 +135,6 @@ def _lines(graph: Graph, component: Sequence[int], kept: Sequence[int]) -> tuple
 def _length(graph: Graph, segment: int) -> float:
     """How long a segment is drawn: 100 bases 1, each ten times as many 1 more."""
     return 1 + math.log10(max(graph.lengths[segment], 100) / 100)
-
-
-def _layout(lines: Sequence[Line], junctions: int) -> list[Place]:
-    """Places of junctions whose distances are as near to those along the lines as can be."""
-    distances = _distances(lines, junctions)
-    order = _around(lines, junctions)
-    radius = max(max(row) for row in distances) / 2 or 1.0
-    places = [0j] * junctions
-    for position, junction in enumerate(order):
-        places[junction] = cmath.rect(radius, 2 * math.pi * position / junctions)
-    others = [[(other, d, 1 / (d * d)) for other, d in enumerate(row) if d] for row in distances]
-    for _ in range(SWEEPS):
-        moved = 0.0
-        for one, before in enumerate(places):
-            # Each looks at the new places of those before it.
-            places[one] = _majorized(one, places, others[one])
-            moved = max(moved, abs(places[one] - before))
-        if moved < STILL * radius:
-            break
-    return [(place.real, place.imag) for place in places]
-
-
-def _majorized(
-    one: int, places: Sequence[complex], others: Sequence[tuple[int, float, float]]
-) -> complex:
-    """Where the places of all others would have a junction, on average by their weights.
-
-    Arguments: `others` by number, with the distance that they should have and their weight.
-    """
-    here = places[one]
-    total, found = 0.0, 0j
-    for other, distance, weight in others:
-        there = places[other]
-        away = here - there
-        apart = abs(away)
-        found += weight * (there + away * (distance / apart) if apart > 1e-9 else there)
-        total += weight
-    return found / total if total else here
-
-
-def _distances(lines: Sequence[Line], junctions: int) -> list[list[float]]:
-    """Between all junctions along the shortest lines (Dijkstra, from each)."""
-    near: list[list[tuple[int, float]]] = [[] for _ in range(junctions)]
-    for line in lines:
-        near[line.begin].append((line.end, line.length))
-        near[line.end].append((line.begin, line.length))
-    found = []
-    for begin in range(junctions):
-        far = [math.inf] * junctions
-        far[begin] = 0.0
-        ahead = [(0.0, begin)]
-        while ahead:
-            distance, one = heapq.heappop(ahead)
-            if distance > far[one]:
-                continue
-            for other, length in near[one]:
-                if distance + length < far[other]:
-                    far[other] = distance + length
-                    heapq.heappush(ahead, (far[other], other))
-        found.append([0.0 if math.isinf(d) else d for d in far])
-    return found
-
-
-def _around(lines: Sequence[Line], junctions: int) -> list[int]:
-    """All junctions in the order of a walk that goes deep first, so that neighbours are near."""
-    near: list[list[int]] = [[] for _ in range(junctions)]
-    for line in lines:
-        near[line.begin].append(line.end)
-        near[line.end].append(line.begin)
-    order, met = [], bytearray(junctions)
-    for root in sorted(range(junctions), key=lambda one: (len(near[one]), one)):
-        ahead = [root]
-        while ahead:
-            one = ahead.pop()
-            if not met[one]:
-                met[one] = 1
-                order.append(one)
-                ahead.extend(other for other in reversed(near[one]) if not met[other])
-    return order
 
 
 def _drawn(
