@@ -32,7 +32,7 @@ repeats = 1
 [settings]
 inputs = ["records"]
 cores = 1
-memory = "512MiB"
+memory = "1GiB"
 
 [[input]]
 name = "records"
@@ -264,7 +264,7 @@ repeats = 1
 [settings]
 inputs = ["records"]
 cores = 1
-memory = "512MiB"
+memory = "1GiB"
 [[input]]
 name = "records"
 make = "tera"
