@@ -1,7 +1,6 @@
 //! Places reads and pairs of reads on the paths of a graph.
 
 use std::ops::Range;
-use std::path::PathBuf;
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
@@ -99,7 +98,7 @@ pub fn place(
     (reads, pairing): (&Reads, Pairing),
 ) -> Result<Placements> {
     let anchors = Anchors::new(&graph.paths, context.budget)?;
-    let orientations = orientations(&context.request.inputs, pairing, &anchors)?;
+    let orientations = orientations(reads, pairing, &anchors)?;
     let work = |placements: &mut Placements, _: usize| {
         let placer = Placer::new(graph, &anchors);
         let advance = |bytes| context.progress.advance(bytes);
@@ -141,39 +140,39 @@ pub fn each_read(
 /// # Errors
 /// `Input`, `System`.
 pub fn orientations(
-    inputs: &[PathBuf],
+    reads: &Reads,
     pairing: Pairing,
     anchors: &Anchors<'_>,
 ) -> Result<Vec<Orientation>> {
-    let files = match pairing {
-        Pairing::None => return Ok(Vec::new()),
-        Pairing::InTwoFiles => 2,
-        Pairing::InTurn => 1,
-    };
-    inputs.chunks(files).map(|paths| orientation(paths, pairing, anchors)).collect()
+    let sources = if pairing == Pairing::None { 0 } else { reads.sources() };
+    (0..sources).map(|source| orientation((reads, source), pairing, anchors)).collect()
 }
 
 /// How those of one source lie, by its first reads.
-fn orientation(paths: &[PathBuf], pairing: Pairing, anchors: &Anchors<'_>) -> Result<Orientation> {
-    let reads = Reads::open_few(paths, pairing)?;
+fn orientation(
+    (reads, source): (&Reads, usize),
+    pairing: Pairing,
+    anchors: &Anchors<'_>,
+) -> Result<Orientation> {
     let (mut counts, mut looked_at) = (OrientationCounts::default(), 0);
-    let (mut batch, mut codes) = (ReadBatch::default(), Vec::new());
+    let mut codes = Vec::new();
     let mut placed = |read: &[u8]| {
         codes.clear();
         scan::put_codes(read, &mut codes);
         let at = anchors.locate(&codes, &anchors.seeds(&codes))?;
         Some(PlacedRead { at, bases: codes.len() as i64 })
     };
-    while counts.pairs() < COUNTED_ENOUGH && looked_at < LOOKED_AT_MAX && reads.next(&mut batch)? {
+    let mut is_enough = false;
+    reads.first(source, pairing, |batch| {
         let mut all = batch.reads();
-        while counts.pairs() < COUNTED_ENOUGH
-            && let (Some(one), Some(two)) = (all.next(), all.next())
-        {
+        while !is_enough && let (Some(one), Some(two)) = (all.next(), all.next()) {
             if let Some((one, two)) = placed(one).zip(placed(two)) {
                 counts.add(anchors, one, two);
             }
             looked_at += 1;
+            is_enough = counts.pairs() >= COUNTED_ENOUGH || looked_at >= LOOKED_AT_MAX;
         }
-    }
+        !is_enough
+    })?;
     Ok(counts.most())
 }

@@ -210,7 +210,8 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         let mut orientations = Vec::new();
         if pairing != Pairing::None {
             let anchors = Anchors::new(&graph.paths, self.context.budget)?;
-            orientations = place::orientations(&self.context.request.inputs, pairing, &anchors)?;
+            let reads = Reads::open(&self.context.request.inputs, pairing)?;
+            orientations = place::orientations(&reads, pairing, &anchors)?;
         }
         Ok(Some((PlaceOrder::new(orientations, graph), shares)))
     }

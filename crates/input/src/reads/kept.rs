@@ -1,6 +1,7 @@
 //! Reads that several passes go over: the first pass keeps them in memory, four bases a byte, as
 //! far as there is room.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -114,6 +115,7 @@ impl<'a> KeptReads<'a> {
                 return Ok(reads);
             }
             if state.is_whole {
+                state.batches.sort_unstable_by_key(|batch| (batch.source, batch.first));
                 reads.again = Some(AtomicUsize::new(0));
             } else {
                 *state = State::default();
@@ -157,6 +159,13 @@ impl Kept {
     /// A pass has given out all reads.
     pub(super) fn end(&self) {
         self.change().is_whole = true;
+    }
+
+    /// The numbers of the batches of a source, as they follow one another.
+    pub(super) fn of_source(&self, source: usize) -> Range<usize> {
+        let batches = &self.state().batches;
+        batches.partition_point(|batch| batch.source < source)
+            ..batches.partition_point(|batch| batch.source <= source)
     }
 
     /// Fills `batch` with one by its number; `false` where there is none.
@@ -234,6 +243,23 @@ mod tests {
         all
     }
 
+    /// The reads of each source, as they follow one another.
+    fn firsts(reads: &Reads, pairing: Pairing) -> Vec<(usize, u64, Vec<u8>)> {
+        let mut all = Vec::new();
+        for source in 0..reads.sources() {
+            let mut count = 0;
+            let add = |batch: &ReadBatch| {
+                for read in batch.reads() {
+                    all.push((source, count, read.to_vec()));
+                    count += 1;
+                }
+                true
+            };
+            reads.first(source, pairing, add).unwrap();
+        }
+        all
+    }
+
     fn in_capitals(mut all: Vec<(usize, u64, Vec<u8>)>) -> Vec<(usize, u64, Vec<u8>)> {
         for letter in all.iter_mut().flat_map(|read| &mut read.2) {
             *letter = match *letter {
@@ -265,6 +291,8 @@ mod tests {
             let kept = KeptReads::new(1 << 18, &budget);
             prop_assert_eq!(kept.shared.is_some(), has_room);
             let plain = passed(&Reads::open(&paths, pairing).unwrap());
+            let first = firsts(&Reads::open(&paths, pairing).unwrap(), pairing);
+            prop_assert_eq!(first.len() + 1, plain.len());
             // One that is given up is no whole one.
             let begun = kept.open(&paths, pairing).unwrap();
             prop_assert!(begun.next(&mut ReadBatch::default()).unwrap());
@@ -272,23 +300,52 @@ mod tests {
             for _ in 0..2 {
                 let again = kept.open(&paths, pairing).unwrap();
                 prop_assert_eq!(again.again.is_some(), has_room);
-                let wanted = if has_room { in_capitals(plain.clone()) } else { plain.clone() };
-                prop_assert_eq!(passed(&again), wanted);
+                let wanted = |all| if has_room { in_capitals(all) } else { all };
+                prop_assert_eq!(firsts(&again, pairing), wanted(first.clone()));
+                prop_assert_eq!(passed(&again), wanted(plain.clone()));
             }
         }
+    }
+
+    /// Files of several batches each.
+    fn large(folder: &Path) -> [PathBuf; 2] {
+        let bases = "ACGTN".repeat(2000);
+        ["T", "G"].map(|letter| {
+            let record = |count| format!(">a\n{}{bases}\n>b\nAC\n", letter.repeat(count));
+            written(folder, letter, &(0..300).map(record).collect::<String>())
+        })
+    }
+
+    #[test]
+    fn the_first_reads_of_a_source_are_its_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = large(folder.path());
+        let budget = Budget::new(1 << 30);
+        let kept = KeptReads::new(1 << 26, &budget);
+        let begun = kept.open(&paths, Pairing::None).unwrap();
+        let wanted = firsts(&begun, Pairing::None);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| while begun.next(&mut ReadBatch::default()).unwrap() {});
+            }
+        });
+        let again = kept.open(&paths, Pairing::None).unwrap();
+        assert!(again.again.is_some());
+        assert!(again.kept.as_ref().unwrap().of_source(1).len() > 1);
+        assert_eq!(firsts(&again, Pairing::None), wanted);
+        assert_eq!(wanted.len(), 1200);
     }
 
     #[test]
     fn more_than_there_is_room_for_are_read_again() {
         let folder = tempfile::tempdir().unwrap();
-        let text = format!(">a\n{}\n", "ACGTN".repeat(2000)).repeat(300);
-        let paths = [written(folder.path(), "reads", &text)];
+        let paths = large(folder.path());
         let budget = Budget::new(1 << 20);
         let kept = KeptReads::new(1 << 10, &budget);
         for _ in 0..3 {
             let reads = kept.open(&paths, Pairing::None).unwrap();
             assert!(reads.again.is_none());
-            assert_eq!(passed(&reads).len(), 301);
+            assert_eq!(passed(&reads).len(), 1201);
         }
         assert!(kept.shared.unwrap().state().batches.is_empty());
     }

@@ -26,7 +26,7 @@ use refusals::refusal;
 
 const OPERATION: &str = "input.reads";
 /// Bases of a batch, of which the read that exceeds it is the last one, or bytes of a block of
-/// FASTQ: of all reads, and of few.
+/// FASTQ: of all reads, and of the first alone.
 const BATCH_BYTES: usize = 1 << 20;
 const FEW_BYTES: usize = 1 << 16;
 /// Of gzipped reads a byte stands for about so many.
@@ -94,14 +94,6 @@ impl Reads {
         Self::open_in(paths, pairing, BATCH_BYTES)
     }
 
-    /// The same for whoever needs the first reads alone: batches are small.
-    ///
-    /// # Errors
-    /// As [`Reads::open`].
-    pub fn open_few(paths: &[PathBuf], pairing: Pairing) -> Result<Self> {
-        Self::open_in(paths, pairing, FEW_BYTES)
-    }
-
     fn open_in(paths: &[PathBuf], pairing: Pairing, batch_bytes: usize) -> Result<Self> {
         let files = if pairing == Pairing::InTwoFiles { 2 } else { 1 };
         let each = if pairing == Pairing::InTurn { 2 } else { 1 };
@@ -117,6 +109,36 @@ impl Reads {
             Ok(Source { paths: paths.to_vec(), each, batch_bytes, opened: records.opened() })
         };
         Ok(Self::of(paths.chunks(files).map(source).collect::<Result<_>>()?))
+    }
+
+    /// Gives `take` the reads of a source from the first on, in batches, until it returns false:
+    /// those that are kept, where all are, else from the files once more.
+    ///
+    /// # Errors
+    /// As [`Reads::open`] and [`Reads::next`].
+    pub fn first(
+        &self,
+        source: usize,
+        pairing: Pairing,
+        mut take: impl FnMut(&ReadBatch) -> bool,
+    ) -> Result<()> {
+        let mut batch = ReadBatch::default();
+        if let (Some(kept), Some(_)) = (&self.kept, &self.again) {
+            for index in kept.of_source(source) {
+                if !kept.fill(index, &mut batch) || !take(&batch) {
+                    break;
+                }
+            }
+            return Ok(());
+        }
+        let reads = Self::open_in(&self.sources[source].paths, pairing, FEW_BYTES)?;
+        while reads.next(&mut batch)? && take(&batch) {}
+        Ok(())
+    }
+
+    /// How many files there are, or pairs of files.
+    pub fn sources(&self) -> usize {
+        self.sources.len()
     }
 
     fn of(sources: Vec<Source>) -> Self {
