@@ -40,9 +40,10 @@ STAMP = VENV / "cuesta-stamp.json"
 REQUIREMENTS = ROOT / "tools" / "requirements.txt"
 REQUIREMENTS_BUILD = ROOT / "tools" / "requirements-build.txt"
 """Those of them that `make build` and `make demo` need."""
-MODULE = ROOT / "python" / "cuesta" / "_native.abi3.so"
+PACKAGE = ROOT / "python" / "cuesta"
+MODULE = PACKAGE / "_native.abi3.so"
 SCALA_JOBS = ROOT / "tools" / "scala_jobs.py"
-JAR = ROOT / "python" / "cuesta" / "jars" / "cuesta-spark-jobs.jar"
+JAR = PACKAGE / "jars" / "cuesta-spark-jobs.jar"
 HADOOP_JAR_TOOL = ROOT / "tools" / "hadoop_jar.py"
 HADOOP_JARS = tuple(JAR.with_name(f"cuesta-hadoop-{name}.jar") for name in ("store", "rounds"))
 
@@ -138,6 +139,12 @@ def install(requirements: Path, what: str) -> None:
 
 
 def build_with(requirements: Path, what: str) -> None:
+    """The native module, and the package in Python's bytecode, as an installed one is."""
+    build_native(requirements, what)
+    run([str(PYTHON), "-m", "compileall", "-q", str(PACKAGE)])
+
+
+def build_native(requirements: Path, what: str) -> None:
     """The native module, compiled while packages are installed."""
     check_toolchain()
     make_venv()
@@ -197,7 +204,7 @@ def for_tests() -> None:
 
 def make_archive() -> None:
     """The archive of Spark's classes, anew where what makes it has changed: a test uses it."""
-    folder = ROOT / "python" / "cuesta" / "engines" / "spark"
+    folder = PACKAGE / "engines" / "spark"
     sources = digest(folder / f"{name}.py" for name in ARCHIVE_SOURCES)
     anew = [] if stamp().get("archive") in (None, sources) else ["anew"]
     if succeeds([str(PYTHON), "-c", ARCHIVE, *anew]):
