@@ -45,6 +45,8 @@ class Genome:
         How long our contigs must be, of those of SPAdes.
     last
         How many of its sequences are taken, the last ones; None for all.
+    repeats
+        Of ours and MEGAHIT's; SPAdes takes ten times as long and more, so once.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Genome:
     depth: int
     of_spades: float
     last: int | None = None
+    repeats: int = 3
 
     def missing(self) -> str | None:
         """Why its reads cannot be made, or None."""
@@ -85,8 +88,10 @@ GENOMES = (
         depth=30,
         of_spades=0.95,
         last=4,
+        repeats=1,
     ),
 )
+PLASMIDS_REPEATS = 5
 
 
 def cases(size: Size) -> Iterator[Case]:
@@ -96,23 +101,27 @@ def cases(size: Size) -> Iterator[Case]:
     """
     reasons = [why for genome in GENOMES if (why := genome.missing())]
     if size.smoke or reasons:
-        drawn = _case(size, "drawn", mates(size.folder, smoke=True), of_spades=1.0)
+        drawn = _case(size, "drawn", mates(size.folder, smoke=True), of_spades=1.0, repeats=1)
         yield drawn if size.smoke else replace(drawn, notes=(*drawn.notes, *reasons))
     if size.smoke:
         return
     for genome in GENOMES:
         if not genome.missing():
             reads = mates_of(size.folder, genome.path, genome.depth, genome.last)
-            yield _case(size, genome.name, reads, of_spades=genome.of_spades)
+            yield _case(
+                size, genome.name, reads, of_spades=genome.of_spades, repeats=genome.repeats
+            )
     found = plasmids()
     if found:
-        yield _case(size, "plasmids", found, of_spades=None)
+        yield _case(size, "plasmids", found, of_spades=None, repeats=PLASMIDS_REPEATS)
 
 
-def _case(size: Size, name: str, reads: Mates, *, of_spades: float | None) -> Case:
+def _case(size: Size, name: str, reads: Mates, *, of_spades: float | None, repeats: int) -> Case:
+    spades = _contestant(SPADES, "spades.py --isolate -1 -2 -t 2", reads, assemblers.spades)
+    megahit = partial(assemblers.megahit, pairs=True)
     peers = [
-        _contestant(SPADES, "spades.py --isolate -1 -2 -t 2", reads, assemblers.spades),
-        _contestant(MEGAHIT, "megahit -1 -2 -t 2", reads, partial(assemblers.megahit, pairs=True)),
+        replace(spades, repeats_max=repeats if of_spades is None else 1),
+        _contestant(MEGAHIT, "megahit -1 -2 -t 2", reads, megahit),
     ]
     command = Command(files=reads.files, options=("--pairs",))
     ours = _contestant(CUESTA, f"{command.text}, verified", reads, partial(_whole, command))
@@ -129,7 +138,7 @@ def _case(size: Size, name: str, reads: Mates, *, of_spades: float | None) -> Ca
         amount=float(size_bytes),
         unit="B",
         inputs=reads.files,
-        repeats_max=1,
+        repeats_max=repeats,
         notes=(f"{name}: reads: {reads.how}",),
     )
     why = assemblers.missing(QUAST)
@@ -188,7 +197,7 @@ def _contestant(
         sample = work(reads, folder)
         return replace(sample, figures=_judged(FILES[name], reads, folder))
 
-    return Contestant(name=name, how=how, work=judged, repeats_max=1)
+    return Contestant(name=name, how=how, work=judged)
 
 
 def _whole(command: Command, _: Mates, folder: Path) -> Sample:
