@@ -32,15 +32,10 @@ use crate::stages::wire;
 use cuesta_input::reads::shares::{self, Share};
 use cuesta_input::reads::{Pairing, Reads, input_bytes};
 
-/// Bytes of reads that a task divides, where that was not said.
+/// Bytes of reads that a task divides, where that was not said; workers that keep their parts get
+/// all blocks of such a round of tasks at once.
 const SHARE_BYTES: u64 = 16 << 20;
-/// The same where workers keep their parts, and get all blocks of such a round of tasks at once:
-/// the more, the larger are the blocks of each of many buckets. At least and at most, of the
-/// memory of a worker, and of all reads for each slot.
 const KEPT_SHARE_BYTES: u64 = 8 << 20;
-const KEPT_SHARE_BYTES_MAX: u64 = 32 << 20;
-const KEPT_MEMORY_PART: u64 = 128;
-const KEPT_TASKS: u64 = 64;
 /// Bytes of the reads of a part, about, where parts are not kept.
 const PART_BYTES: u64 = 64 << 20;
 /// Packed bytes of solid sequences that a task divides.
@@ -159,7 +154,8 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
 
     /// Tasks that divide the reads and what is solid.
     fn tasks(&self, ask: &Ask, solid: Option<&SolidSequences<'_>>) -> Result<Vec<Vec<u8>>> {
-        let share_bytes = self.means.task_bytes.map_or_else(|| self.share_bytes(), Ok)?;
+        let share_bytes = if self.means.keeps { KEPT_SHARE_BYTES } else { SHARE_BYTES };
+        let share_bytes = self.means.task_bytes.unwrap_or(share_bytes);
         let inputs = if ask.only_solid { &[] } else { &self.context.request.inputs[..] };
         let shares = shares::split(inputs, share_bytes)?;
         shares.iter().try_for_each(|share| self.require_room(share))?;
@@ -167,18 +163,6 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         let pieces = solid.map(|solid| wire::solid_pieces(solid, SOLID_BYTES));
         let solid = pieces.into_iter().flatten().map(Own::Solid);
         reads.chain(solid).map(|own| values::to_bytes(&own)).collect()
-    }
-
-    /// Bytes of reads that a task divides, where that was not said.
-    fn share_bytes(&self) -> Result<u64> {
-        if !self.means.keeps {
-            return Ok(SHARE_BYTES);
-        }
-        let even = input_bytes(&self.context.request.inputs)?
-            / (KEPT_TASKS * self.means.slots.max(1) as u64);
-        let room = self.means.worker_bytes() / KEPT_MEMORY_PART;
-        let most = room.clamp(KEPT_SHARE_BYTES, KEPT_SHARE_BYTES_MAX);
-        Ok(even.clamp(KEPT_SHARE_BYTES, most))
     }
 
     /// Refuses reads that one task must divide and has no memory for: its blocks take about as much
