@@ -16,28 +16,34 @@ const TEXT_PART: u64 = 2;
 /// Groups of reads that are laid along the unitigs of each size.
 pub struct PackedReads<'a> {
     most_bytes: u64,
-    /// Those so far and their bytes; none once there are more than there is room for.
-    so_far: Mutex<Option<(Vec<Group>, u64)>>,
-    whole: OnceLock<Vec<Group>>,
-    _lease: Option<Lease<'a>>,
+    /// Those so far; none once there are more than there is room for.
+    so_far: Mutex<Option<KeptGroups<'a>>>,
+    whole: OnceLock<KeptGroups<'a>>,
+}
+
+/// Groups, their bytes, and the memory that they may take.
+struct KeptGroups<'a> {
+    groups: Vec<Group>,
+    bytes: u64,
+    _lease: Lease<'a>,
 }
 
 impl<'a> PackedReads<'a> {
     /// None yet, of about so many bytes of text.
     pub fn new(text_bytes: u64, budget: &'a Budget) -> Self {
         let most_bytes = (text_bytes / TEXT_PART).min(budget.limit_bytes() / MEMORY_PART);
-        let lease = budget.try_take(most_bytes);
-        let so_far = Mutex::new(lease.is_some().then(Default::default));
-        Self { most_bytes, so_far, whole: OnceLock::new(), _lease: lease }
+        let kept = |_lease| KeptGroups { groups: Vec::new(), bytes: 0, _lease };
+        let so_far = Mutex::new(budget.try_take(most_bytes).map(kept));
+        Self { most_bytes, so_far, whole: OnceLock::new() }
     }
 
     /// Keeps a group, or forgets all where there is no room for it.
     pub fn keep(&self, group: Group) {
         let mut so_far = lock(&self.so_far);
-        if let Some((groups, bytes)) = &mut *so_far {
-            *bytes += group.bytes();
-            if *bytes <= self.most_bytes {
-                groups.push(group);
+        if let Some(kept) = &mut *so_far {
+            kept.bytes += group.bytes();
+            if kept.bytes <= self.most_bytes {
+                kept.groups.push(group);
             } else {
                 *so_far = None;
             }
@@ -56,14 +62,14 @@ impl<'a> PackedReads<'a> {
 
     /// There are no others.
     pub fn finish(&self) {
-        if let Some((groups, _)) = lock(&self.so_far).take() {
-            _ = self.whole.set(groups);
+        if let Some(kept) = lock(&self.so_far).take() {
+            _ = self.whole.set(kept);
         }
     }
 
     /// All, if they are there.
     pub fn groups(&self) -> Option<&[Group]> {
-        self.whole.get().map(Vec::as_slice)
+        self.whole.get().map(|kept| &kept.groups[..])
     }
 }
 
@@ -97,6 +103,9 @@ mod tests {
         assert_eq!(found(1, false, each_bytes), None);
         assert_eq!(found(1, true, 1 << 20), None);
         assert_eq!(found(0, false, 0), Some(0));
+        let (reads, free_bytes) = (PackedReads::new(1 << 20, &budget), budget.free_bytes());
+        reads.refuse();
+        assert_eq!(budget.free_bytes(), free_bytes + 1024);
         let _taken = budget.take(budget.free_bytes(), "all").unwrap();
         assert_eq!(found(1, false, 1 << 20), None);
     }
