@@ -189,17 +189,20 @@ def phase_row(phase: Phase, ceilings: Mapping[str, float] | None) -> Record:
 def write(record: Record, folder: Path) -> None:
     """Write the record into an answer folder, each column of its time line on one line.
 
-    So is each column of its tasks.
+    So is each column of its tasks, and each view of its preview.
     """
-    others = {name: value for name, value in record.items() if name not in _COLUMNS_IN}
-    text = json.dumps(others, indent=2, ensure_ascii=False)
-    for name in _COLUMNS_IN:
-        if name in record:
-            columns = _COLUMN.sub(
-                _on_one_line, json.dumps(record[name], indent=2, ensure_ascii=False)
-            )
-            text = text.removesuffix("\n}") + f',\n  "{name}": {columns}\n}}'
-    (folder / FILE_NAME).write_text(f"{text}\n", encoding="utf-8")
+    apart = {name: record[name] for name in ("preview", *_COLUMNS_IN) if name in record}
+    others = {name: value for name, value in record.items() if name not in apart}
+    text = json.dumps(others, indent=2, ensure_ascii=False).removesuffix("\n}")
+    for name, value in apart.items():
+        if name == "preview":
+            views = (json.dumps(view, ensure_ascii=False) for view in value)
+            shown = "[" + ",".join(f"\n    {view}" for view in views) + "\n  ]"
+        else:
+            columns = json.dumps(value, indent=2, ensure_ascii=False)
+            shown = _COLUMN.sub(_on_one_line, columns)
+        text += f',\n  "{name}": {shown}'
+    (folder / FILE_NAME).write_text(f"{text}\n}}\n", encoding="utf-8")
 
 
 def read(path: Path) -> Record:
