@@ -73,13 +73,13 @@ def kill_worker(cluster: LocalCluster, node: str) -> None:
     assert killed == 2, f"no worker and executor on {node}"
 
 
-def await_executors() -> None:
-    """Wait until both workers have one: the one that a test before has lost comes back later."""
+def await_executors(wanted: int) -> None:
+    """Wait until the driver knows so many of them."""
     context: Any = SparkContext._active_spark_context
     deadline = time.monotonic() + 60
     # The driver is one of those that Spark lists.
-    while context and len(context._jsc.sc().statusTracker().getExecutorInfos()) < 3:
-        assert time.monotonic() < deadline, "no second executor within a minute"
+    while context and len(context._jsc.sc().statusTracker().getExecutorInfos()) != wanted + 1:
+        assert time.monotonic() < deadline, f"not {wanted} executors within a minute"
         time.sleep(0.05)
 
 
@@ -105,13 +105,16 @@ def lose(
                 harm()
             else:
                 kill_worker(cluster, "local-2")
+                # A phase ends after its progress: no run ends before Spark has seen its loss.
+                await_executors(1)
 
     plain = trial(workload, inputs, parameters)
     _, expected = sparkkit.run(plain, folder, "native")
     output, scratch = folder / "answer", folder / "scratch"
     output.mkdir()
     scratch.mkdir()
-    await_executors()
+    # The one that a test before has lost comes back later.
+    await_executors(2)
     engine = sparkkit.engine().with_progress(progress)
     engine.run(one, output, scratch)
     assert harmed

@@ -24,6 +24,7 @@ __all__ = [
     "ceiling",
     "data_make",
     "gene_names",
+    "graph_layout",
     "input_facts",
     "input_list",
     "map_bytes",
