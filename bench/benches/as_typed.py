@@ -240,7 +240,7 @@ def assembly(size: Size) -> Iterator[Case]:
             name="cuttlefish",
             how="cuttlefish build --read -k 31 -c 3 -t 2: unitigs alone, not verified",
             work=partial(assemblers.cuttlefish, made),
-            at_least=1 / 0.7,
+            at_least=2.0,
             absent=assemblers.missing("cuttlefish"),
             repeats_max=3,
         )

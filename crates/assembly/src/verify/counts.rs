@@ -44,6 +44,12 @@ impl<'a> Counts<'a> {
         Tally { counts: self, waiting: [(0, 0); WAITING_MAX], count: 0 }
     }
 
+    /// Asks memory for the counts around a place.
+    #[inline(always)]
+    pub fn prefetch(&self, place: usize) {
+        prefetch(&self.differences, place);
+    }
+
     /// Counts the k-mers from `first` to `last`, both included, once more.
     #[inline(always)]
     fn add(&self, first: usize, last: usize) {

@@ -70,18 +70,26 @@ pub struct Follower<'f, 't, 'a> {
     pub k: usize,
 }
 
-/// Where a k-mer of a read may be looked up, and the hash of its core.
-type Probe = (usize, u64);
+/// What is done when a read has its turn. Memory was asked for what that needs, which comes while
+/// other reads have theirs.
+#[derive(Clone, Copy)]
+enum Turn {
+    /// To ask for the places that the index has for a k-mer: its base, and its hash.
+    Ask { base: usize, name: u64 },
+    /// To find it at one of them.
+    Find { base: usize, name: u64 },
+    /// To count along the text from there on.
+    Count { base: usize, alignment: Alignment },
+}
 
 /// How far a read is laid along the text.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Search {
     /// Its number in the group.
     read: usize,
     /// The first k-mer that is not counted yet.
     next: usize,
-    /// What is looked up next.
-    probe: Option<Probe>,
+    turn: Turn,
 }
 
 /// Where k-mers of reads go: those of the text, and others.
@@ -96,16 +104,16 @@ impl Follower<'_, '_, '_> {
     pub fn follow(&self, group: &Group, beside: impl FnMut(&[u64], (usize, usize))) {
         let mut found = Found { tally: self.counts.tally(), beside };
         let read = |read: usize| (&group.words[group.reads[read].0..], group.reads[read].1);
-        let mut searches = [Search::default(); READS_AT_A_TIME];
+        let mut searches =
+            [Search { read: 0, next: 0, turn: Turn::Ask { base: 0, name: 0 } }; READS_AT_A_TIME];
         // Those that go on are in front.
         let (mut active, mut begun) = (0, 0);
         loop {
             while active < READS_AT_A_TIME && begun < group.reads.len() {
                 let (words, bases) = read(begun);
                 let kmers = (bases + 1).saturating_sub(self.k);
-                let probe = self.probe(words, (0, kmers));
-                if probe.is_some() {
-                    searches[active] = Search { read: begun, next: 0, probe };
+                if let Some(turn) = self.first_turn(words, (0, kmers)) {
+                    searches[active] = Search { read: begun, next: 0, turn };
                     active += 1;
                 } else if kmers > 0 {
                     (found.beside)(words, (0, kmers));
@@ -115,12 +123,10 @@ impl Follower<'_, '_, '_> {
             if active == 0 {
                 break;
             }
-            self.prefetch(&searches[..active], |search| read(search).0);
             let mut left = 0;
             for index in 0..active {
                 let mut search = searches[index];
-                self.step(read(search.read), &mut search, &mut found);
-                if search.probe.is_some() {
+                if self.step(read(search.read), &mut search, &mut found) {
                     searches[left] = search;
                     left += 1;
                 }
@@ -130,24 +136,9 @@ impl Follower<'_, '_, '_> {
         found.tally.settle();
     }
 
-    /// Asks memory for what the next step of each search needs, so that it comes at once and not
-    /// one after the other.
+    /// The first turn for the first k-mer of these that is in the index wherever it is in the text.
     #[inline(always)]
-    fn prefetch<'g>(&self, searches: &[Search], words: impl Fn(usize) -> &'g [u64]) {
-        let mut names = [0; READS_AT_A_TIME];
-        for (search, name) in searches.iter().zip(&mut names) {
-            if let Some((base, core)) = search.probe {
-                *name = self.index.prefetch(words(search.read), base, core);
-            }
-        }
-        for &name in &names[..searches.len()] {
-            self.index.places(name).for_each(|place| self.text.prefetch(place));
-        }
-    }
-
-    /// The first k-mer of these that is in the index wherever it is in the text.
-    #[inline(always)]
-    fn probe(&self, read: &[u64], (first, last): (usize, usize)) -> Option<Probe> {
+    fn first_turn(&self, read: &[u64], (first, last): (usize, usize)) -> Option<Turn> {
         let mut found = None;
         if first < last {
             self.index.core().each(read, (first, last), |base, core| {
@@ -155,37 +146,57 @@ impl Follower<'_, '_, '_> {
                 found.is_none()
             });
         }
-        found
+        found.map(|(base, core)| self.turn_at(read, base, core))
     }
 
-    /// Looks up the k-mer of a search, and counts along what it is found in; when nothing is left
-    /// to look up, the k-mers that are not counted are given to `beside`.
+    #[inline(always)]
+    fn turn_at(&self, read: &[u64], base: usize, core: u64) -> Turn {
+        Turn::Ask { base, name: self.index.prefetch(read, base, core) }
+    }
+
+    /// Does a turn of a read; whether it has another one. When it has none, the k-mers that are not
+    /// counted are given to `beside`.
     #[inline(always)]
     fn step(
         &self,
         (words, bases): (&[u64], usize),
         search: &mut Search,
         found: &mut Found<'_, '_, impl FnMut(&[u64], (usize, usize))>,
-    ) {
+    ) -> bool {
         let kmers = (bases + 1).saturating_sub(self.k);
-        if let Some((base, core)) = search.probe {
-            search.probe = match self.index.find(words, base, core) {
-                None => self.probe(words, (base + 1, kmers)),
+        let turn = match search.turn {
+            Turn::Ask { base, name } => {
+                self.index.places(name).take(1).for_each(|place| self.text.prefetch(place));
+                Some(Turn::Find { base, name })
+            }
+            Turn::Find { base, name } => match self.index.find(words, base, name) {
                 Some(alignment) => {
-                    let next = &mut search.next;
-                    let at = self.along((words, bases), (alignment, base), next, found);
-                    // Where a sequence ends another one may begin: its first k-mer is in the index.
-                    if at < kmers && at == *next {
-                        Some((at, self.index.core().hash(words, at)))
-                    } else {
-                        self.probe(words, (at, kmers))
+                    for end in [0, bases - 1] {
+                        let place = alignment.place(end) as usize;
+                        self.text.prefetch(place);
+                        self.counts.prefetch(place);
                     }
+                    Some(Turn::Count { base, alignment })
                 }
-            };
+                None => self.first_turn(words, (base + 1, kmers)),
+            },
+            Turn::Count { base, alignment } => {
+                let next = &mut search.next;
+                let at = self.along((words, bases), (alignment, base), next, found);
+                // Where a sequence ends another one may begin: its first k-mer is in the index.
+                if at < kmers && at == *next {
+                    Some(self.turn_at(words, at, self.index.core().hash(words, at)))
+                } else {
+                    self.first_turn(words, (at, kmers))
+                }
+            }
+        };
+        match turn {
+            Some(turn) => search.turn = turn,
+            None if search.next < kmers => (found.beside)(words, (search.next, kmers)),
+            None => {}
         }
-        if search.probe.is_none() && search.next < kmers {
-            (found.beside)(words, (search.next, kmers));
-        }
+        turn.is_some()
     }
 
     /// Counts the k-mers of a read along one sequence of the text, from that at `base` on, and

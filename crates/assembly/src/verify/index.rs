@@ -21,6 +21,8 @@ const CORE_BASES_MAX: usize = 31;
 const SLOTS_TENTHS: usize = 16;
 /// Slots looked at before a k-mer is given up: what is not found is only slower to count.
 const PROBES_MAX: usize = 64;
+/// How many of them it takes, or fewer, for most k-mers.
+const PROBES_MEAN: usize = 4;
 /// K-mers of a sequence that are added together, so that their slots come at once.
 const WAITING_MAX: usize = 32;
 const EMPTY: u32 = u32::MAX;
@@ -216,7 +218,10 @@ impl<'t, 'a> Index<'t, 'a> {
     #[inline(always)]
     pub fn prefetch(&self, words: &[u64], base: usize, core: u64) -> u64 {
         let name = self.core.name(words, base, core);
-        prefetch(&self.slots, self.slot(name));
+        let slot = self.slot(name);
+        // Some of those to be looked at may be in the next line of the cache.
+        prefetch(&self.slots, slot);
+        prefetch(&self.slots, slot + PROBES_MEAN);
         name
     }
 
@@ -234,11 +239,11 @@ impl<'t, 'a> Index<'t, 'a> {
         entries.filter(is_it).map(move |entry| (entry & place_mask) as usize)
     }
 
-    /// Where the k-mer at a base of a read is in the text.
+    /// Where the k-mer of a name, at a base of a read, is in the text.
     #[inline]
-    pub fn find(&self, read: &[u64], base: usize, core: u64) -> Option<Alignment> {
+    pub fn find(&self, read: &[u64], base: usize, name: u64) -> Option<Alignment> {
         let (k, words) = (self.core.k, self.text.words());
-        for place in self.places(self.core.name(read, base, core)) {
+        for place in self.places(name) {
             let forward = Alignment { origin: place as i64 - base as i64, is_turned: false };
             if forward.same_ahead(read, words, base, k) == k {
                 return Some(forward);

@@ -1,5 +1,6 @@
 //! Judges the k-mers of a bucket: what was counted along the answer, what is beside it, what the
-//! answer claims and what is trusted are sorted and laid side by side.
+//! answer claims and what is trusted are sorted and laid side by side. Most need not be: a k-mer
+//! whose hash no other one has is known by itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,6 +9,7 @@ use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
 
+use super::alone::Alone;
 use super::evidence::SuperKmerStore;
 use super::faults::{Fault, Faults};
 use super::grouped;
@@ -22,7 +24,8 @@ const SORTED_BYTES_MIN: u64 = 64 << 10;
 const SORTED_BYTES_MAX: u64 = 64 << 20;
 /// The part of the free memory that all threads sort in.
 const SORTED_PART: u64 = 2;
-/// The part of a thread's memory in which k-mers are divided, and again for those of the answer.
+/// The part of a thread's memory in which k-mers are divided, again for those of the answer, and
+/// again for what is alone.
 const SPARE_PART: usize = 16;
 /// Parts of a bucket by hash, when it must be sorted in parts.
 const PARTS_MAX: u64 = 1 << 24;
@@ -75,11 +78,43 @@ struct Worker<'a, K> {
     counted: Vec<(K, u32)>,
     spare: Vec<(K, u32)>,
     buffer: Vec<u8>,
-    /// Hashes of what the reads have twice.
-    hashes: Vec<u64>,
+    alone: Alone,
     most_bytes: usize,
-    spectra: Spectra,
+    noted: Noted,
     _lease: Lease<'a>,
+}
+
+/// What is known of k-mers by their counts.
+#[derive(Default)]
+struct Noted {
+    spectra: Spectra,
+    /// Whether the k-mers are of the sample.
+    is_sampled: bool,
+    /// Whether hashes are wanted of what the reads have twice, and these.
+    notes_twice: bool,
+    hashes: Vec<u64>,
+}
+
+impl Noted {
+    #[inline(always)]
+    fn add<K: Kmer>(&mut self, kmer: K, count: u32) {
+        if count > 0 {
+            self.spectra.all.add(count);
+            if self.is_sampled {
+                self.spectra.sample.add(count);
+            }
+        }
+        if self.notes_twice && count > 1 {
+            self.hashes.push(kmer.mixed());
+        }
+    }
+
+    fn add_singles(&mut self, kmers: u64) {
+        self.spectra.all.add_many(1, kmers);
+        if self.is_sampled {
+            self.spectra.sample.add_many(1, kmers);
+        }
+    }
 }
 
 /// The k-mers of a bucket whose hash leaves `which` when divided by `of`.
@@ -120,17 +155,19 @@ impl Judge<'_, '_> {
         let workers = parallel::run(threads, buckets, || None, work, |_| {})?;
         let mut found = Spectra::default();
         for worker in workers.into_iter().flatten() {
-            found.all.merge(&worker.spectra.all);
-            found.sample.merge(&worker.spectra.sample);
+            found.all.merge(&worker.noted.spectra.all);
+            found.sample.merge(&worker.noted.spectra.sample);
         }
         Ok(found)
     }
 
     fn bucket<K: Kmer>(&self, worker: &mut Worker<'_, K>, bucket: usize) -> Result<()> {
+        worker.noted.is_sampled = self.reads.buckets().is_sampled(bucket);
+        worker.noted.notes_twice = self.seen_twice.is_some();
         let mut parts = vec![Part { which: 0, of: 1 }];
         while let Some(part) = parts.pop() {
             if self.load(worker, (bucket, part))? {
-                self.judge(worker, bucket);
+                self.judge(worker);
             } else if part.of < PARTS_MAX {
                 let of = 2 * part.of;
                 parts.extend([part.which, part.which + part.of].map(|which| Part { which, of }));
@@ -160,8 +197,6 @@ impl Judge<'_, '_> {
             }
             Ok(())
         })?;
-        let claims = (&mut worker.claims[..], &mut worker.claims_spare);
-        grouped::sort(claims, worker.k, |claim| claim.kmer);
         if let Some(trusted) = self.trusted {
             trusted.each_numbered(bucket, &mut buffer, |kmer, weight| {
                 if part.has(kmer) {
@@ -183,26 +218,47 @@ impl Judge<'_, '_> {
             }
             Ok(())
         })?;
-        worker.count();
         worker.buffer = buffer;
+        if worker.has_all() {
+            self.judge_alone(worker);
+        }
+        let claims = (&mut worker.claims[..], &mut worker.claims_spare);
+        grouped::sort(claims, worker.k, |claim| claim.kmer);
+        worker.count();
         Ok(fits && worker.fits())
     }
 
-    fn judge<K: Kmer>(&self, worker: &mut Worker<'_, K>, bucket: usize) {
-        let is_sampled = self.reads.buckets().is_sampled(bucket);
-        let Worker { claims, trusted, counted, spectra, hashes, .. } = worker;
-        let notes_twice = self.seen_twice.is_some();
-        let mut add = |(kmer, count): (K, u32)| {
-            if count > 0 {
-                spectra.all.add(count);
-                if is_sampled {
-                    spectra.sample.add(count);
+    /// Judges the k-mers that are there once for certain, and forgets them.
+    fn judge_alone<K: Kmer>(&self, worker: &mut Worker<'_, K>) {
+        let Worker { claims, trusted, kmers, alone, noted, .. } = worker;
+        if !alone.clear(claims.len() + trusted.len() + kmers.len()) {
+            return;
+        }
+        claims.iter().for_each(|claim| alone.add(claim.kmer));
+        trusted.iter().for_each(|&(kmer, _)| alone.add(kmer));
+        kmers.iter().for_each(|&kmer| alone.add(kmer));
+        claims.retain(|claim| {
+            let is_alone = alone.has(claim.kmer);
+            if is_alone {
+                if claim.count < self.min_count {
+                    self.faults.add(Fault::NotSolid);
                 }
+                noted.add(claim.kmer, claim.count);
             }
-            if notes_twice && count > 1 {
-                hashes.push(kmer.mixed());
-            }
-        };
+            !is_alone
+        });
+        let all = kmers.len();
+        kmers.retain(|&kmer| !alone.has(kmer));
+        let singles = (all - kmers.len()) as u64;
+        if singles > 0 && self.min_count <= 1 {
+            self.faults.add(Fault::Unclaimed);
+        }
+        noted.add_singles(singles);
+    }
+
+    fn judge<K: Kmer>(&self, worker: &mut Worker<'_, K>) {
+        let Worker { claims, trusted, counted, noted, .. } = worker;
+        let mut add = |(kmer, count): (K, u32)| noted.add(kmer, count);
         let mut counted = counted.iter().copied().peekable();
         let mut trusted = trusted.chunk_by(|one, two| one.0 == two.0).peekable();
         let mut unclaimed = |(kmer, count): (K, u32)| {
@@ -244,7 +300,7 @@ impl Judge<'_, '_> {
             self.faults.add(Fault::Unclaimed);
         }
         if let Some(seen_twice) = self.seen_twice {
-            seen_twice.add(hashes);
+            seen_twice.add(&mut noted.hashes);
         }
     }
 }
@@ -268,9 +324,9 @@ impl<'a, K: Kmer> Worker<'a, K> {
             counted: Vec::new(),
             spare: Vec::new(),
             buffer: Vec::new(),
-            hashes: Vec::new(),
+            alone: Alone::new(spare_bytes),
             most_bytes: most_bytes as usize,
-            spectra: Spectra::default(),
+            noted: Noted::default(),
             _lease: budget.take(most_bytes, "sorting k-mers")?,
         })
     }
@@ -284,9 +340,18 @@ impl<'a, K: Kmer> Worker<'a, K> {
 
     /// Whether what is sorted takes no more than half of the memory, so that all else has room.
     fn fits(&self) -> bool {
+        self.fits_with(self.counted.len())
+    }
+
+    fn fits_with(&self, counted: usize) -> bool {
         let claims = self.claims.len() * size_of::<Claim<K>>();
-        let others = (self.trusted.len() + 2 * self.counted.len()) * size_of::<(K, u32)>();
+        let others = (self.trusted.len() + 2 * counted) * size_of::<(K, u32)>();
         claims + others <= self.most_bytes / 2
+    }
+
+    /// Whether all k-mers are there, none of them counted yet, and will fit however many are new.
+    fn has_all(&self) -> bool {
+        self.counted.is_empty() && self.fits_with(self.kmers.len())
     }
 
     /// Counts the k-mers and adds them to those counted before.

@@ -10,6 +10,7 @@
 //! Memory is that of the run: what does not fit goes to scratch.
 
 mod again;
+mod alone;
 mod answer;
 mod bridges;
 mod counts;
