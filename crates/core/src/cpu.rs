@@ -3,7 +3,7 @@
 //! each level.
 //!
 //! With `pages`, the only file of this crate with `unsafe`: the calls of functions that need
-//! instructions, which were asked for just before, and what asks memory for an item.
+//! instructions, which were asked for before, and what asks memory for an item.
 #![allow(unsafe_code)]
 
 use std::sync::LazyLock;
@@ -85,6 +85,52 @@ pub fn fastest<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// Numbers that [`Avx2`] compares together.
+pub const LANES: usize = 4;
+
+/// Proof that AVX2 is there and used, for what the compiler makes no vectors of by itself.
+#[derive(Clone, Copy)]
+pub struct Avx2(());
+
+impl Avx2 {
+    /// Where [`has_avx2`] says so.
+    #[inline]
+    pub fn get() -> Option<Self> {
+        has_avx2().then_some(Self(()))
+    }
+
+    /// Which of some numbers are one of two, a bit each, the first one's lowest. It gains something
+    /// within [`fastest`], where it is inlined.
+    #[inline(always)]
+    pub fn either(self, numbers: [u64; LANES], two: [u64; 2]) -> u32 {
+        #[cfg(target_arch = "x86_64")]
+        {
+            // SAFETY: the processor has the instructions.
+            unsafe { either(numbers, two) }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let is_either = |(place, number)| u32::from(two.contains(number)) << place;
+            numbers.iter().enumerate().map(is_either).sum()
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn either(numbers: [u64; LANES], two: [u64; 2]) -> u32 {
+    use std::arch::x86_64::{
+        _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_movemask_pd, _mm256_or_si256,
+        _mm256_set_epi64x, _mm256_set1_epi64x,
+    };
+    let [first, second, third, fourth] = numbers.map(u64::cast_signed);
+    let numbers = _mm256_set_epi64x(fourth, third, second, first);
+    let one = _mm256_cmpeq_epi64(numbers, _mm256_set1_epi64x(two[0].cast_signed()));
+    let other = _mm256_cmpeq_epi64(numbers, _mm256_set1_epi64x(two[1].cast_signed()));
+    _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_or_si256(one, other))).cast_unsigned()
+}
+
 /// Asks memory for an item that is read soon, so that it has come by then. Changes no value; there
 /// need not be such an item.
 #[inline(always)]
@@ -117,6 +163,15 @@ fn avx2<R>(work: impl FnOnce() -> R) -> R {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_one_of_two() {
+        let Some(avx2) = Avx2::get() else { return };
+        let numbers = [7, u64::MAX, 1 << 63, 7];
+        for (two, expected) in [([7, 8], 0b1001), ([1 << 63, u64::MAX], 0b0110), ([0, 1], 0)] {
+            assert_eq!(avx2.either(numbers, two), expected);
+        }
+    }
 
     #[test]
     fn a_level_can_be_taken_away() {

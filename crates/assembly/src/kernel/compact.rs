@@ -7,6 +7,7 @@
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::cpu::{Avx2, fastest};
 
 use crate::kernel::fragments::Fragments;
 use crate::kernel::glue::{End, NOWHERE};
@@ -140,6 +141,20 @@ impl<'a, K: Kmer> Compactor<'a, K> {
 
     /// Puts the ends of all k-mers together by the (k-1)-mers there.
     fn find_junctions(&mut self, table: &KmerTable<'_, K>, solid: &[usize]) {
+        let vectors = Avx2::get();
+        fastest(
+            #[inline(always)]
+            || self.find_junctions_by(table, solid, vectors),
+        );
+    }
+
+    #[inline(always)]
+    fn find_junctions_by(
+        &mut self,
+        table: &KmerTable<'_, K>,
+        solid: &[usize],
+        vectors: Option<Avx2>,
+    ) {
         let k = self.k;
         let alone = 2 * (self.junctions.len() as u32 - 1);
         for (index, &slot) in solid.iter().enumerate() {
@@ -151,7 +166,8 @@ impl<'a, K: Kmer> Compactor<'a, K> {
             for (side, [ahead, behind]) in left_by.into_iter().enumerate() {
                 let meeting = if inside[side] && ahead != behind {
                     let strand = usize::from(behind < ahead);
-                    self.meet(ahead.min(behind), strand, (2 * index + side) as End)
+                    let end = (2 * index + side) as End;
+                    self.meet((ahead.min(behind), strand), end, vectors)
                 } else {
                     alone
                 };
@@ -169,14 +185,15 @@ impl<'a, K: Kmer> Compactor<'a, K> {
 
     /// Adds an end to those at a (k-1)-mer.
     #[inline(always)]
-    fn meet(&mut self, overlap: K, strand: usize, end: End) -> u32 {
+    fn meet(&mut self, (overlap, strand): (K, usize), end: End, vectors: Option<Avx2>) -> u32 {
         let chosen = (self.junctions.len() - SLOTS_MORE) as u64;
         let start = ((u64::from(overlap.mixed() as u32) * chosen) >> 32) as usize;
         let here = &self.junctions[start..start + TOGETHER];
-        let slot = match first_of(overlap, std::array::from_fn(|place| here[place].overlap)) {
-            Some(place) => start + place,
-            None => self.slot_from(start + TOGETHER, overlap),
-        };
+        let slot =
+            match first_of(overlap, std::array::from_fn(|place| here[place].overlap), vectors) {
+                Some(place) => start + place,
+                None => self.slot_from(start + TOGETHER, overlap),
+            };
         let junction = &mut self.junctions[slot];
         junction.overlap = overlap;
         let there = &mut junction.ends[strand];

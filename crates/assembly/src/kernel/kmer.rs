@@ -8,6 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
+use cuesta_core::cpu::{Avx2, LANES};
+
 /// A base as a number, 0 to 3.
 pub type Base = u8;
 
@@ -80,6 +82,12 @@ pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     /// 64 bits that depend on all bases.
     fn mixed(self) -> u64;
 
+    /// Which of some others are the same or nothing, a bit each, the first one's lowest.
+    #[inline(always)]
+    fn is_or_none(self, others: [Self; LANES], _vectors: Option<Avx2>) -> u32 {
+        is_or_none(self, others)
+    }
+
     /// The first `k` bases of `codes`.
     fn of(codes: &[Base], k: usize) -> Self {
         codes[..k].iter().fold(Self::ZERO, |found, &base| found.append(base, k))
@@ -102,11 +110,21 @@ pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     }
 }
 
+/// [`Kmer::is_or_none`] without vectors, and without a branch.
+#[inline(always)]
+fn is_or_none<K: Kmer>(kmer: K, others: [K; LANES]) -> u32 {
+    let mut bits = 0;
+    for (place, &other) in others.iter().enumerate() {
+        bits |= u32::from((other == kmer) | (other == K::NONE)) << place;
+    }
+    bits
+}
+
 /// Odd constant of a multiplicative hash: 2^64 over the golden ratio.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 macro_rules! kmer_of_an_integer {
-    ($type:ty, $wider:ty, $mixed:expr) => {
+    ($type:ty, $wider:ty, $mixed:expr, {$($more:tt)*}) => {
         impl Kmer for $type {
             const BASES_MAX: usize = <$type>::BITS as usize / 2 - 1;
             const NONE: Self = <$type>::MAX;
@@ -177,18 +195,38 @@ macro_rules! kmer_of_an_integer {
                 let mixed: fn(Self) -> u64 = $mixed;
                 mixed(self)
             }
+
+            $($more)*
         }
     };
 }
 
-kmer_of_an_integer!(u64, u128, |kmer| {
-    let product = kmer.wrapping_mul(SPREAD);
-    product ^ (product >> 32)
-});
-kmer_of_an_integer!(u128, Wide<2>, |kmer| {
-    let product = (kmer as u64 ^ ((kmer >> 64) as u64).rotate_left(29)).wrapping_mul(SPREAD);
-    product ^ (product >> 32)
-});
+kmer_of_an_integer!(
+    u64,
+    u128,
+    |kmer| {
+        let product = kmer.wrapping_mul(SPREAD);
+        product ^ (product >> 32)
+    },
+    {
+        #[inline(always)]
+        fn is_or_none(self, others: [Self; LANES], vectors: Option<Avx2>) -> u32 {
+            match vectors {
+                Some(vectors) => vectors.either(others, [self, Self::NONE]),
+                None => is_or_none(self, others),
+            }
+        }
+    }
+);
+kmer_of_an_integer!(
+    u128,
+    Wide<2>,
+    |kmer| {
+        let product = (kmer as u64 ^ ((kmer >> 64) as u64).rotate_left(29)).wrapping_mul(SPREAD);
+        product ^ (product >> 32)
+    },
+    {}
+);
 
 /// A number of 128 `N` bits, the highest word first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,7 +4,7 @@
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
-use cuesta_core::cpu::prefetch;
+use cuesta_core::cpu::{Avx2, LANES, fastest, prefetch};
 
 use crate::kernel::kmer::{Base, Kmer};
 
@@ -15,15 +15,12 @@ const SOLID: u32 = 1 << 28;
 const SLOTS_MIN: usize = 1 << 12;
 const WAITING_MAX: usize = 64;
 /// Slots that are looked at together; as many follow those that hashes choose from.
-pub const TOGETHER: usize = 4;
+pub const TOGETHER: usize = LANES;
 
 /// Of slots that are looked at together, the first that has `key` or nothing, if one does.
 #[inline(always)]
-pub fn first_of<K: Kmer>(key: K, slots: [K; TOGETHER]) -> Option<usize> {
-    let mut bits = 0u32;
-    for (place, &other) in slots.iter().enumerate() {
-        bits |= u32::from((other == key) | (other == K::NONE)) << place;
-    }
+pub fn first_of<K: Kmer>(key: K, slots: [K; TOGETHER], vectors: Option<Avx2>) -> Option<usize> {
+    let bits = key.is_or_none(slots, vectors);
     (bits != 0).then_some(bits.trailing_zeros() as usize)
 }
 
@@ -124,9 +121,14 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
     /// Where `key` is, or the empty place where it would be.
     #[inline(always)]
     fn slot(&self, key: K) -> usize {
+        self.slot_by(key, None)
+    }
+
+    #[inline(always)]
+    fn slot_by(&self, key: K, vectors: Option<Avx2>) -> usize {
         let start = self.start(key);
         let here = &self.keys[start..start + TOGETHER];
-        match first_of(key, std::array::from_fn(|place| here[place])) {
+        match first_of(key, std::array::from_fn(|place| here[place]), vectors) {
             Some(place) => start + place,
             None => self.slot_from(start + TOGETHER, key),
         }
@@ -180,17 +182,28 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
     /// Adds those that are waiting.
     #[inline(never)]
     pub fn settle(&mut self) {
-        for index in 0..std::mem::take(&mut self.waiting_count) {
-            let (key, facts) = self.waiting[index];
-            self.add(key, facts >> INSIDE_SHIFT, facts & COUNT_MAX);
-        }
+        let (count, vectors) = (std::mem::take(&mut self.waiting_count), Avx2::get());
+        fastest(
+            #[inline(always)]
+            || {
+                for index in 0..count {
+                    let (key, facts) = self.waiting[index];
+                    self.add_by(key, (facts >> INSIDE_SHIFT, facts & COUNT_MAX), vectors);
+                }
+            },
+        );
     }
 
     /// Counts a canonical k-mer that was seen `count` times more; its ends `inside` are known from
     /// now on. There must be room.
     #[inline(always)]
     pub fn add(&mut self, key: K, inside: u32, count: u32) {
-        let (slot, facts) = self.insert(key);
+        self.add_by(key, (inside, count), None);
+    }
+
+    #[inline(always)]
+    fn add_by(&mut self, key: K, (inside, count): (u32, u32), vectors: Option<Avx2>) {
+        let (slot, facts) = self.insert(key, vectors);
         let more = count.min(COUNT_MAX - (facts & COUNT_MAX));
         self.facts[slot] = (facts | inside << INSIDE_SHIFT) + more;
     }
@@ -216,14 +229,14 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
     /// Marks a canonical k-mer as solid, whatever its count, which is at least `weight` then. There
     /// must be room. Where weights are not 0 no k-mer may be counted by [`KmerTable::add`] too.
     pub fn mark_solid(&mut self, key: K, inside: u32, weight: u32) {
-        let (slot, facts) = self.insert(key);
+        let (slot, facts) = self.insert(key, None);
         let more = weight.saturating_sub(facts & COUNT_MAX);
         self.facts[slot] = (facts | inside << INSIDE_SHIFT | SOLID) + more;
     }
 
     /// Marks a canonical k-mer as solid that was seen `count` times more. There must be room.
     pub fn add_solid(&mut self, key: K, inside: u32, count: u32) {
-        let (slot, facts) = self.insert(key);
+        let (slot, facts) = self.insert(key, None);
         let more = count.min(COUNT_MAX - (facts & COUNT_MAX));
         self.facts[slot] = (facts | inside << INSIDE_SHIFT | SOLID) + more;
     }
@@ -231,8 +244,8 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
     /// The slot that `key` has from now on, and its facts so far. Whether it is new cannot be
     /// foretold, so nothing branches on that.
     #[inline(always)]
-    fn insert(&mut self, key: K) -> (usize, u32) {
-        let slot = self.slot(key);
+    fn insert(&mut self, key: K, vectors: Option<Avx2>) -> (usize, u32) {
+        let slot = self.slot_by(key, vectors);
         self.used += usize::from(self.keys[slot] == K::NONE);
         self.keys[slot] = key;
         (slot, self.facts[slot])
