@@ -73,12 +73,16 @@ def kill_worker(cluster: LocalCluster, node: str) -> None:
     assert killed == 2, f"no worker and executor on {node}"
 
 
-def await_executors(wanted: int) -> None:
-    """Wait until the driver knows so many of them."""
+def executors() -> list[Any]:
+    """What Spark says of those that it has, the driver among them."""
     context: Any = SparkContext._active_spark_context
+    return list(context._jsc.sc().statusTracker().getExecutorInfos()) if context else []
+
+
+def await_executors(wanted: int) -> None:
+    """Wait until the driver knows so many of them, if there is a session."""
     deadline = time.monotonic() + 60
-    # The driver is one of those that Spark lists.
-    while context and len(context._jsc.sc().statusTracker().getExecutorInfos()) != wanted + 1:
+    while (found := executors()) and len(found) != wanted + 1:
         assert time.monotonic() < deadline, f"not {wanted} executors within a minute"
         time.sleep(0.05)
 
@@ -89,7 +93,7 @@ def lose(
     wanted: tuple[str, list[str], dict[str, Any]],
     harm: Callable[[], None] | None = None,
 ) -> dict[str, float]:
-    """Run on native, and on Spark with harm done once some task has ended; Spark's log.
+    """Run on native, and on Spark with harm done while both executors have a task; its log.
 
     The harm is a worker that is killed, unless another is given.
     """
@@ -98,8 +102,8 @@ def lose(
     one = replace(one, threads=1, memory_bytes=3 << 29)
     harmed: list[bool] = []
 
-    def progress(done: int, _whole: int) -> None:
-        if done and not harmed:
+    def progress(_done: int, _whole: int) -> None:
+        if not harmed and sum(one.numRunningTasks() for one in executors()) == 2:
             harmed.append(True)
             if harm:
                 harm()
@@ -126,7 +130,7 @@ def lose(
 @pytest.mark.timeout(300)
 def test_a_sort_goes_on(cluster: LocalCluster, tmp_path: Path) -> None:
     path = tmp_path / "records"
-    assert call(["data", "make", "tera", "--rows", "60000", "-o", str(path)]) == 0
+    assert call(["data", "make", "tera", "--rows", "200000", "-o", str(path)]) == 0
     log = lose(cluster, tmp_path, ("sort", [str(path)], {}))
     assert log["executors_lost"] == 1
     assert log["repeated_task_seconds"] > 0
