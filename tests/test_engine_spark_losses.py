@@ -103,7 +103,7 @@ def lose(
     harmed: list[bool] = []
 
     def progress(_done: int, _whole: int) -> None:
-        if not harmed and sum(one.numRunningTasks() for one in executors()) == 2:
+        if not harmed and sum(found.numRunningTasks() for found in executors()) == 2:
             harmed.append(True)
             if harm:
                 harm()

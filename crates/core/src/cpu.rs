@@ -110,8 +110,8 @@ impl Avx2 {
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
-            let is_either = |(place, number)| u32::from(two.contains(number)) << place;
-            numbers.iter().enumerate().map(is_either).sum()
+            let found = numbers.iter().enumerate();
+            found.map(|(place, number)| u32::from(two.contains(number)) << place).sum()
         }
     }
 }

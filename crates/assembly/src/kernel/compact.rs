@@ -189,11 +189,11 @@ impl<'a, K: Kmer> Compactor<'a, K> {
         let chosen = (self.junctions.len() - SLOTS_MORE) as u64;
         let start = ((u64::from(overlap.mixed() as u32) * chosen) >> 32) as usize;
         let here = &self.junctions[start..start + TOGETHER];
-        let slot =
-            match first_of(overlap, std::array::from_fn(|place| here[place].overlap), vectors) {
-                Some(place) => start + place,
-                None => self.slot_from(start + TOGETHER, overlap),
-            };
+        let others = std::array::from_fn(|place| here[place].overlap);
+        let slot = match first_of(overlap, others, vectors) {
+            Some(place) => start + place,
+            None => self.slot_from(start + TOGETHER, overlap),
+        };
         let junction = &mut self.junctions[slot];
         junction.overlap = overlap;
         let there = &mut junction.ends[strand];
