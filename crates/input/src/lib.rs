@@ -2,6 +2,7 @@
 //! expression matrices, names of genes, 100-byte records, points, images, reads of DNA. Reads
 //! through sources, never computes.
 
+pub mod block_buffer;
 pub mod files;
 pub mod filter;
 pub mod generate;

@@ -53,6 +53,22 @@ pub fn run<W: Send>(
     }
 }
 
+/// Runs both, side by side where there are threads for it; panics pass through.
+pub fn both<A: Send, B>(
+    threads: usize,
+    one: impl FnOnce() -> A + Send,
+    two: impl FnOnce() -> B,
+) -> (A, B) {
+    if threads == 1 {
+        return (one(), two());
+    }
+    std::thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let two = two();
+        (one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), two)
+    })
+}
+
 /// Locks a mutex whose holder may have panicked; the panic is passed on elsewhere.
 pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -71,6 +87,15 @@ mod tests {
             };
             let sums = run(threads, 100, || 0, work, |_| {}).unwrap();
             assert_eq!(sums.iter().sum::<usize>(), 4950);
+        }
+    }
+
+    #[test]
+    fn both_are_run_whatever_the_threads() {
+        for threads in [1, 2] {
+            let (mut one, mut two) = (0, 0);
+            let sums = both(threads, || (one += 1, one).1, || (two += 2, two).1);
+            assert_eq!((sums, one, two), ((1, 2), 1, 2));
         }
     }
 

@@ -232,6 +232,7 @@ pub fn merge<'a>(
     (k, budget): (usize, &'a Budget),
 ) -> Result<Paths<'a>> {
     let mut merged = Paths::new(budget, "the contigs");
+    merged.reserve(paths.len(), paths.bases());
     let mut codes = ChainCodes::default();
     chains(
         partner,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::cpu::prefetch;
+use cuesta_core::pages::large_pages;
 
 use crate::kernel::kmer::{Base, complement};
 
@@ -77,6 +78,15 @@ impl<'a, T> Sequences<'a, T> {
     /// An empty one that takes its memory from the same budget.
     pub fn none_yet(&self) -> Self {
         Self::new(self.meter.budget, self.meter.purpose)
+    }
+
+    /// Makes room for `count` more, of so many bases together: one piece of memory in large pages,
+    /// where growing would take new small ones each time. Takes nothing from the budget yet.
+    pub fn reserve(&mut self, count: usize, bases: usize) {
+        self.codes.reserve_exact(bases);
+        large_pages(self.codes.spare_capacity_mut());
+        self.ends.reserve_exact(count);
+        self.facts.reserve_exact(count);
     }
 
     /// Adds the bases that `append` appends.
@@ -213,6 +223,7 @@ impl<'a> Paths<'a> {
             two.len().cmp(&one.len()).then_with(|| one.cmp(two))
         });
         let mut sorted = Self::new(budget, self.meter.purpose);
+        sorted.reserve(self.len(), self.bases());
         for index in order {
             let codes = self.codes(index);
             sorted.push(self.facts[index], |all| all.extend_from_slice(codes))?;

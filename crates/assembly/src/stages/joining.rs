@@ -74,10 +74,10 @@ pub fn unitigs<'a, K: Kmer>(
         Ok(())
     };
     parallel::run(threads, tasks, Default::default, work, |_| {})?;
+    let parts: Vec<Paths<'a>> = parts.iter().filter_map(|part| lock(part).take()).collect();
     let mut paths = Paths::new(budget, PURPOSE);
-    for part in &parts {
-        lock(part).take().map_or(Ok(()), |part| paths.append(part))?;
-    }
+    paths.reserve(parts.iter().map(Paths::len).sum(), parts.iter().map(Paths::bases).sum());
+    parts.into_iter().try_for_each(|part| paths.append(part))?;
     // What is left are circles.
     let is_left = |index: usize| !seen[index].load(Ordering::Relaxed);
     let mut codes = ChainCodes::default();

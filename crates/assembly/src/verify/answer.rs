@@ -96,9 +96,9 @@ pub fn unitigs(
         text.unpack(index, &mut codes);
         digest(all, SequenceKind::Unitig, (&codes, sum, is_circle));
         row.clear();
-        row.extend_from_slice(head.as_bytes());
         put_letters(&codes, &mut row);
         row.push(b'\n');
+        file.put(head.as_bytes())?;
         file.put(&row)?;
     }
     file.finish()
@@ -149,6 +149,7 @@ pub fn graph(
         gfa: Compared::open(graph)?,
         min_contig: min_contig as usize,
         numbers: Contigs::default(),
+        letters: Vec::new(),
     };
     files.gfa.put(gfa_head(lines.is_some()))?;
     for (index, path) in paths.all.iter().enumerate() {
@@ -180,6 +181,8 @@ struct GraphFiles {
     gfa: Compared,
     min_contig: usize,
     numbers: Contigs,
+    /// Those of the contig that is compared.
+    letters: Vec<u8>,
 }
 
 impl GraphFiles {
@@ -193,25 +196,23 @@ impl GraphFiles {
     ) -> Result<()> {
         let length = codes.len();
         digest(all, SequenceKind::Contig, (codes, sum, is_circle));
-        let mut row = Vec::new();
+        self.letters.clear();
+        put_letters(codes, &mut self.letters);
         if length >= self.min_contig {
             self.numbers.lengths.push(length as u64);
             self.numbers.strong_bases +=
                 codes.iter().filter(|&&code| code == 1 || code == 2).count() as u64;
             let mark = if is_circle { " circular=true" } else { "" };
             let head = format!(">contig_{name} length={length} depth={depth:.1}{mark}\n");
-            row.extend_from_slice(head.as_bytes());
-            put_letters(codes, &mut row);
-            row.push(b'\n');
-            self.fasta.put(&row)?;
+            self.fasta.put(head.as_bytes())?;
+            self.fasta.put(&self.letters)?;
+            self.fasta.put(b"\n")?;
         }
         let mark = if is_circle { "\tTP:Z:circular" } else { "" };
-        row.clear();
-        row.extend_from_slice(format!("S\tcontig_{name}\t").as_bytes());
-        put_letters(codes, &mut row);
+        self.gfa.put(format!("S\tcontig_{name}\t").as_bytes())?;
+        self.gfa.put(&self.letters)?;
         let tags = format!("\tLN:i:{length}\tKC:i:{sum}\tDP:f:{depth:.1}{mark}\n");
-        row.extend_from_slice(tags.as_bytes());
-        self.gfa.put(&row)
+        self.gfa.put(tags.as_bytes())
     }
 }
 

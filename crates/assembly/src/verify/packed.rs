@@ -51,8 +51,11 @@ pub fn unpack(words: &[u64], (start, end): (usize, usize), codes: &mut Vec<Base>
     while place < end {
         let word = window(words, place);
         let count = WORD_BASES.min(end - place);
-        let all: [Base; WORD_BASES] =
-            std::array::from_fn(|index| (word >> (62 - 2 * index)) as Base & 3);
+        let mut all = [0; WORD_BASES];
+        for (index, eight) in all.chunks_exact_mut(8).enumerate() {
+            let bits = word >> (48 - 16 * index) & 0xFFFF;
+            eight.copy_from_slice(&unpacked_eight(bits).to_be_bytes());
+        }
         codes.extend_from_slice(&all[..count]);
         place += count;
     }
@@ -65,6 +68,14 @@ fn packed_eight(eight: u64) -> u64 {
     let fours = (eight | eight >> 6) & 0x000F_000F_000F_000F;
     let pairs = (fours | fours >> 12) & 0x0000_00FF_0000_00FF;
     (pairs | pairs >> 24) & 0xFFFF
+}
+
+/// The numbers of the eight bases that 16 bits are.
+#[inline(always)]
+fn unpacked_eight(eight: u64) -> u64 {
+    let pairs = (eight | eight << 24) & 0x0000_00FF_0000_00FF;
+    let fours = (pairs | pairs << 12) & 0x000F_000F_000F_000F;
+    (fours | fours << 6) & 0x0303_0303_0303_0303
 }
 
 /// Appends the words of `items`, eight of which `eight` makes numbers of bases of, then padding.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
 use cuesta_core::{Error, Result};
+use cuesta_input::block_buffer::BlockBuffer;
 use cuesta_input::storage::Input;
 use cuesta_runtime::parallel::lock;
 use flate2::read::MultiGzDecoder;
@@ -29,7 +30,7 @@ enum Format {
 /// Whole records of a file. A long sequence may be in several, as several records.
 #[derive(Default)]
 pub struct ReadBlock {
-    bytes: Vec<u8>,
+    bytes: BlockBuffer,
     format: Format,
     /// Bytes of the file that were read for it, as they are in the file.
     pub file_bytes: u64,
@@ -141,13 +142,13 @@ impl Stream {
     ) -> std::io::Result<bool> {
         block.bytes.clear();
         block.format = self.format;
-        block.bytes.append(&mut self.rest);
+        block.bytes.extend_from_slice(&self.rest);
+        self.rest.clear();
         block.repeated_bases = std::mem::take(&mut self.repeated_bases);
         let mut wanted = block.bytes.len() + block_bytes;
         while let Some(reader) = &mut self.reader {
             let more = wanted.saturating_sub(block.bytes.len());
-            block.bytes.reserve(more);
-            let read = reader.take(more as u64).read_to_end(&mut block.bytes)?;
+            let read = block.bytes.read(reader, more)?;
             if read < more {
                 self.reader = None;
                 break;
@@ -164,7 +165,7 @@ impl Stream {
     }
 
     /// Leaves whole records in `bytes`, and the rest to the next block; whether there are some.
-    fn cut(&mut self, bytes: &mut Vec<u8>, overlap: Option<usize>) -> bool {
+    fn cut(&mut self, bytes: &mut BlockBuffer, overlap: Option<usize>) -> bool {
         let place = match self.format {
             Format::Fastq => records_end(bytes),
             Format::Fasta => last_header(bytes),

@@ -31,6 +31,7 @@ use crate::stages::write::{
 };
 use cuesta_input::reads::input_bytes;
 use cuesta_input::reads::kept::KeptReads;
+use cuesta_runtime::parallel;
 
 /// A size of k-mers that is to be verified.
 pub struct PendingLevel {
@@ -83,27 +84,36 @@ impl<'a> Verification<'_, 'a> {
         }
         let mut unread = Digest::default();
         let all = if is_last { &mut state.digest } else { &mut unread };
-        let is_same = answer::unitigs(&unitigs, (&proven, k), (all, &self.faults))?;
+        let mut compared = || answer::unitigs(&unitigs, (&proven, k), (all, &self.faults));
+        let bounds =
+            ErrorLengths::of(self.plan.given.profile, k).filter(|_| stage.pair_facts.is_none());
+        let simplified = || -> Result<_> {
+            let graph = (&proven.text, &proven.links);
+            let mut paths = Paths::new(graph, k, &proven.sums, self.context.budget)?;
+            let rounds = bounds.map_or(Vec::new(), |bounds| paths.simplify(&bounds));
+            Ok((paths, rounds))
+        };
+        let (is_same, simplified) = if self.has_programs() {
+            (compared()?, None)
+        } else {
+            let threads = self.context.request.threads;
+            let (is_same, simplified) = parallel::both(threads, compared, simplified);
+            (is_same?, Some(simplified?))
+        };
         state.require(is_same, || wrong_file(&unitigs));
         if place == 0 {
             let path = self.output(SPECTRUM_FILE);
             let is_same = answer::spectrum(&path, &proven.spectra.all)?;
             state.require(is_same, || wrong_file(&path));
         }
-        if self.has_programs() {
-            let level = self.level(stage, (claimed, state.levels.last()), &proven);
+        let mut level = self.level(stage, (claimed, state.levels.last()), &proven);
+        let Some((paths, rounds)) = simplified else {
             state.levels.push(level);
             let next = self.claimed.get(place + 1);
             return Ok(After::Next(
                 next.map(|next| PendingLevel { k: next.k, pair_facts: next.pair_facts }),
             ));
-        }
-        let graph = (&proven.text, &proven.links);
-        let mut paths = Paths::new(graph, k, &proven.sums, self.context.budget)?;
-        let bounds =
-            ErrorLengths::of(self.plan.given.profile, k).filter(|_| stage.pair_facts.is_none());
-        let rounds = bounds.map_or(Vec::new(), |bounds| paths.simplify(&bounds));
-        let mut level = self.level(stage, (claimed, state.levels.last()), &proven);
+        };
         level.rounds = rounds;
         state.levels.push(level);
         let depth = match stage.pair_facts {

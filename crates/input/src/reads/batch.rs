@@ -1,5 +1,7 @@
 //! Reads that threads take at a time.
 
+use crate::block_buffer::BlockBuffer;
+
 /// Some reads of one source, as they stand there.
 #[derive(Default)]
 pub struct ReadBatch {
@@ -9,7 +11,7 @@ pub struct ReadBatch {
     pub(super) source: usize,
     pub(super) first: u64,
     /// A block of each file that it was read from.
-    pub(super) texts: Vec<Vec<u8>>,
+    pub(super) texts: Vec<BlockBuffer>,
 }
 
 impl ReadBatch {

@@ -8,6 +8,7 @@ use cuesta_core::Result;
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::started;
+use crate::block_buffer::BlockBuffer;
 
 const LINES: usize = 4;
 
@@ -37,7 +38,7 @@ pub(super) fn fastq(paths: &[PathBuf]) -> Result<Option<Vec<Box<dyn Read + Send>
 /// A file, and what was read of it and not cut off.
 struct Text {
     input: Box<dyn Read + Send>,
-    bytes: Vec<u8>,
+    bytes: BlockBuffer,
     /// Lines in it.
     lines: usize,
     is_ended: bool,
@@ -57,7 +58,7 @@ pub(super) enum BlockCut {
 impl RecordBlocks {
     /// Groups of `each` records of each file, cut off in about `block_bytes`.
     pub(super) fn new(inputs: Vec<Box<dyn Read + Send>>, each: usize, block_bytes: usize) -> Self {
-        let text = |input| Text { input, bytes: Vec::new(), lines: 0, is_ended: false };
+        let text = |input| Text { input, bytes: BlockBuffer::default(), lines: 0, is_ended: false };
         Self { files: inputs.into_iter().map(text).collect(), each, block_bytes }
     }
 
@@ -65,8 +66,8 @@ impl RecordBlocks {
     ///
     /// # Errors
     /// Those of reading.
-    pub(super) fn cut(&mut self, texts: &mut Vec<Vec<u8>>) -> io::Result<BlockCut> {
-        texts.resize_with(self.files.len(), Vec::new);
+    pub(super) fn cut(&mut self, texts: &mut Vec<BlockBuffer>) -> io::Result<BlockCut> {
+        texts.resize_with(self.files.len(), BlockBuffer::default);
         let group_lines = LINES * self.each;
         let mut wanted = self.block_bytes.div_ceil(self.files.len());
         loop {
@@ -100,8 +101,7 @@ impl Text {
         if self.is_ended || more == 0 {
             return Ok(());
         }
-        self.bytes.reserve(more);
-        let count = (&mut self.input).take(more as u64).read_to_end(&mut self.bytes)?;
+        let count = self.bytes.read(&mut self.input, more)?;
         if count < more {
             self.is_ended = true;
             self.end();
@@ -116,14 +116,14 @@ impl Text {
         let whole = place_after(&self.bytes, (count, count - count % LINES));
         let mut rest = self.bytes[whole..].split(|&byte| byte == b'\n');
         if count % LINES == LINES - 1 {
-            self.bytes.push(b'\n');
+            self.bytes.extend_from_slice(b"\n");
         } else if rest.all(|line| line.is_empty() || line == b"\r") {
             self.bytes.truncate(whole);
         }
     }
 
     /// Moves so many lines to `text`.
-    fn cut(&mut self, count: usize, text: &mut Vec<u8>) {
+    fn cut(&mut self, count: usize, text: &mut BlockBuffer) {
         let place = place_after(&self.bytes, (self.lines, count));
         self.lines -= count;
         text.clear();
@@ -153,11 +153,11 @@ fn place_after(bytes: &[u8], (count, wanted): (usize, usize)) -> usize {
 /// end; false where a text is not so many groups. A text that was cut off by its lines and has a
 /// record of more lines has fewer records.
 pub(super) fn parse(
-    texts: &[Vec<u8>],
+    texts: &[BlockBuffer],
     (each, groups): (usize, u64),
     (bases, ends): (&mut Vec<u8>, &mut Vec<usize>),
 ) -> bool {
-    let mut rests: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+    let mut rests: Vec<&[u8]> = texts.iter().map(|text| &text[..]).collect();
     for _ in 0..groups {
         for rest in &mut rests {
             for _ in 0..each {
