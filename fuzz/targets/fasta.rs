@@ -2,7 +2,7 @@
 //! their places are those that a plain reader finds.
 #![no_main]
 
-use cuesta_assembly::verify::text::{Claim, Text};
+use cuesta_assembly::verify::text::{COUNT_MAX, Claim, Text};
 use cuesta_core::budget::Budget;
 use cuesta_fuzz::{accepted, file};
 use libfuzzer_sys::fuzz_target;
@@ -37,7 +37,8 @@ fn claim(name: &str) -> Option<Claim> {
         Some(count) => (count, true),
         None => (name, false),
     };
-    Some(Claim { count: count.parse().ok()?, is_marked })
+    let count = count.parse().ok().filter(|&count| count <= COUNT_MAX)?;
+    Some(Claim { count, is_marked })
 }
 
 /// A letter as the files of an answer have it; verification finds others where it compares these.

@@ -22,6 +22,8 @@ const TASK_PLACES_MIN: usize = 1 << 9;
 const TASK_PLACES_MAX: usize = 1 << 16;
 /// Places have 32 bits, and one of them is none.
 pub const PLACES_MAX: usize = u32::MAX as usize - 1;
+/// Counts of claims have 63 bits; a name with more is none.
+pub const COUNT_MAX: u64 = u64::MAX >> 1;
 
 /// What the name of a sequence tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +94,7 @@ impl<'a> Text<'a> {
             }
             let found = std::str::from_utf8(&name).ok().and_then(|name| name.strip_prefix('>'));
             let found = found.and_then(|name| claim(name.trim_end_matches('\n')));
+            let found = found.filter(|found| found.count <= COUNT_MAX);
             let line = 2 * text.claims.len() + 1;
             let found = found.ok_or_else(|| bad(path, line, "is no name of a sequence"))?;
             text._meter.take(2 * (size_of::<usize>() + size_of::<u64>()) as u64)?;
@@ -343,10 +346,15 @@ mod tests {
             (">a\n", "line 2 of"),
             (">a\n\n", "line 2 of"),
             (">no\nACGT\n", "line 1 of"),
+            (">a\nACGT\n>too many\nACGT\n", "line 3 of"),
         ] {
             std::fs::write(&path, content).unwrap();
             let budget = Budget::new(1 << 24);
-            let claim = |name: &str| (name == "a").then(Claim::default);
+            let claim = |name: &str| match name {
+                "a" => Some(Claim::default()),
+                "too many" => Some(Claim { count: COUNT_MAX + 1, is_marked: false }),
+                _ => None,
+            };
             let error = Text::read(&path, &budget, claim).map(|_| ()).unwrap_err();
             assert!(error.message.contains(what), "{}", error.message);
         }
