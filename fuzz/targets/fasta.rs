@@ -37,8 +37,7 @@ fn claim(name: &str) -> Option<Claim> {
         Some(count) => (count, true),
         None => (name, false),
     };
-    let count = count.parse().ok().filter(|&count| count <= COUNT_MAX)?;
-    Some(Claim { count, is_marked })
+    Some(Claim { count: count.parse().ok()?, is_marked })
 }
 
 /// A letter as the files of an answer have it; verification finds others where it compares these.
@@ -58,6 +57,9 @@ fn plain(text: &[u8]) -> Option<Vec<(Claim, Vec<u8>)>> {
         .map(|two| {
             let &[name, letters] = two else { return None };
             let claim = claim(std::str::from_utf8(name).ok()?.strip_prefix('>')?)?;
+            if claim.count > COUNT_MAX {
+                return None;
+            }
             let letters: Vec<u8> = letters.iter().map(letter).collect::<Option<_>>()?;
             (!letters.is_empty()).then_some((claim, letters))
         })
