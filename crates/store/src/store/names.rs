@@ -260,8 +260,9 @@ impl Store {
             && self.under_version(to)?.is_none()
             // Else what it has replaced there would be found under the old name.
             && self.under_version(from)?.is_none()
+            && self.rename_in_memory(from, to)?
         {
-            self.rename_in_memory(from, to)
+            Ok(())
         } else {
             // Else a kill could come between the name there and the one in memory.
             self.flush_here(Some(to))?;
@@ -341,10 +342,11 @@ impl Store {
         }
     }
 
-    fn rename_in_memory(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+    /// Renames a file in memory alone; false where it was flushed or removed meanwhile.
+    fn rename_in_memory(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
         self.with_alone(from, |alone| {
             let Some(written) = alone.filter(|one| one.record.state == WriteState::Memory) else {
-                return Err(system("renaming", from, &io::ErrorKind::NotFound.into()));
+                return Ok(false);
             };
             let before = LedgerEntry::new(&written.record, Promised::Memory);
             self.note(LedgerEntry::removed(from), from)?;
@@ -358,7 +360,7 @@ impl Store {
             self.note(LedgerEntry::new(&written.record, Promised::Memory), to)?;
             let leaving = lock(&self.state).rename_file(written.record.number, to);
             self.remove(&leaving);
-            Ok(())
+            Ok(true)
         })
     }
 }

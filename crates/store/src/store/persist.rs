@@ -97,7 +97,11 @@ impl Store {
             None => self.flush_here(path),
             Some(named) => match self.forwarded(named, |path| PeerQuestion::Flush { path })? {
                 Some(bytes) => Ok(bytes),
-                None => self.flush_here(path),
+                None => {
+                    // One that only a dead store has is not on the disk when this returns.
+                    self.elsewhere(named)?;
+                    self.flush_here(path)
+                }
             },
         }
     }
