@@ -199,19 +199,30 @@ def host_words(name: str, words: Sequence[str]) -> list[str]:
     return ["unshare", "--uts", "sh", "-c", script, name, *words]
 
 
-def clock_environment(offset_s: float) -> dict[str, str]:
-    """Return variables under which a new process sees a clock that differs by `offset_s`.
+def clock_environment(file: Path) -> dict[str, str]:
+    """Return variables under which a process sees a clock that is off as `file` says.
 
-    Skips the test where libfaketime is not installed.
+    `set_clock` writes the file, also while the process runs. Times of files and the monotonic clock
+    are right. Skips the test where libfaketime is not installed.
     """
     library = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
     if library is None:
         pytest.skip("no libfaketime: apt-get install libfaketime")
     return {
         "LD_PRELOAD": str(library),
-        "FAKETIME": f"{offset_s:+.3f}s",
+        "FAKETIME_TIMESTAMP_FILE": str(file),
+        "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_DISABLE_SHM": "1",
+        "NO_FAKE_STAT": "1",
     }
+
+
+def set_clock(file: Path, offset_s: float) -> None:
+    """Step the clock of the processes whose `clock_environment` has this file."""
+    unfinished = file.with_name(f"{file.name}.new")
+    unfinished.write_text(f"{offset_s:+.3f}s\n")
+    unfinished.replace(file)
 
 
 def interpreter_for_strangers() -> str:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,13 +111,19 @@ class HostStore:
     folder: Path
     settings: StoreSettings
     process: subprocess.Popen[bytes] | None = None
+    environment: dict[str, str] = field(default_factory=dict)
 
     def start(self) -> None:
         """Bring it up."""
         request = control.to_request(self.settings, self.folder)
         words = ["ip", "netns", "exec", host_name(self.number)]
         words += [sys.executable, "-m", "cuesta.store.serve", request]
-        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(
+            words,
+            env=os.environ | self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         assert self.process.stdout is not None
         said = self.process.stdout.readline().decode()
         assert said == "ready\n", said
@@ -215,12 +221,20 @@ def fresh_job(under: Path, count: int) -> Iterator[HostJob]:
 
 
 @contextmanager
-def host_job(place: Path, under: Path, count: int, **settings: Any) -> Iterator[HostJob]:
-    """Stores on hosts that know each other."""
+def host_job(
+    place: Path,
+    under: Path,
+    count: int,
+    environment: Callable[[int], dict[str, str]] = lambda _: {},
+    **settings: Any,
+) -> Iterator[HostJob]:
+    """Stores on hosts that know each other; `environment` gives the variables of a host."""
     job = HostJob(place, under)
     make_secret(place / "secret")
     write_members(place / "members", [f"{address(one)}:7070" for one in range(1, count + 1)])
     job.stores = {number: job.make(number, **settings) for number in range(1, count + 1)}
+    for number, store in job.stores.items():
+        store.environment = environment(number)
     try:
         for store in job.stores.values():
             store.start()

@@ -1,0 +1,373 @@
+"""Histories of a job of stores under faults: kills, partitions, and clocks that step.
+
+Clients on three hosts write, read, rename, remove and flush files of a few groups, while a nemesis
+kills stores, cuts hosts off and sets their clocks. `historymodel` has the promise, and
+`historychecker` looks for an order of all operations that explains every result.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from adversarykit import clock_environment, set_clock
+from cuesta.errors import CuestaError
+from cuesta.store import control
+from cuesta.store.filesystem import CuestaFileSystem
+from historychecker import Operation, Verdict, check
+from historymodel import ABSENT, NODES, State, StorePromise
+from hostkit import HostJob, HostStore, connected, host_job
+from storekit import BLOCK_BYTES, wait_for
+
+PATHS = ("a", "b")
+"""The paths of a group; renames stay within it."""
+GROUPS: dict[str, tuple[str, ...]] = {
+    "disk": ("through", "bypass"),
+    "memory": ("memory",),
+    "back": ("back",),
+    "mixed": ("through", "memory", "back"),
+}
+"""Groups of paths, by the modes of their writes."""
+OPERATIONS = ("write",) * 4 + ("read",) * 6 + ("remove", "rename", "flush")
+PAUSE_SECONDS = 0.03
+"""Between two operations of a client: a history has some hundred operations."""
+AMBIGUOUS_MAX = 6
+"""Operations of a group without an answer: each doubles what the checker looks at."""
+SETTLE_SECONDS = 30.0
+CLOCK_STEPS_S = (-86_400.0, -3600.0, -1.0, 1.0, 3600.0, 86_400.0)
+CONFLICT = ".conflict-"
+NEVER_SENT = "no store runs"
+"""Words of an error before any request was sent."""
+
+
+@dataclass
+class Counts:
+    """Amounts of the runs so far."""
+
+    runs: int = 0
+    operations: int = 0
+    refused: int = 0
+    ambiguous: int = 0
+    kills: int = 0
+    partitions: int = 0
+    clock_steps: int = 0
+    histories: int = 0
+    undecided: int = 0
+
+
+@dataclass
+class History:
+    """The operations of one group of paths; the clients and the nemesis add to it."""
+
+    group: str
+    operations: list[Operation] = field(default_factory=list)
+    ambiguous: int = 0
+
+    def add(self, start: float, request: dict[str, Any], result: Any = None) -> None:
+        """Record an operation that ends now."""
+        end = time.monotonic()
+        self.operations.append(Operation(start=start, end=end, request=request, result=result))
+
+    def add_ambiguous(self, start: float, request: dict[str, Any]) -> None:
+        """Record an operation of which it is unknown whether it took effect."""
+        self.ambiguous += 1
+        operation = Operation(start=start, end=math.inf, request=request, result="ambiguous")
+        self.operations.append(operation)
+
+    def verdict(self) -> Verdict:
+        """Check this history against the promise."""
+        return check(StorePromise(), State(under=(None,) * len(PATHS)), self.operations)
+
+
+class Client(threading.Thread):
+    """A program on one host: one operation after another until it is told to stop."""
+
+    def __init__(self, run: Run, store: HostStore, seed: int) -> None:
+        super().__init__(daemon=True)
+        self._run, self._store = run, store
+        self._draw = random.Random(seed)
+        self._files = CuestaFileSystem(str(store.folder), skip_instance_cache=True)
+        self.refused = 0
+        self.defect: BaseException | None = None
+
+    def run(self) -> None:
+        """Work until the run ends; keep an exception that is none of the store's."""
+        try:
+            while not self._run.is_over.is_set():
+                self._operate(self._draw.choice(list(self._run.histories.values())))
+                time.sleep(self._draw.uniform(0, 2 * PAUSE_SECONDS))
+        except BaseException as error:
+            self.defect = error
+
+    def _operate(self, history: History) -> None:
+        do = self._draw.choice(OPERATIONS)
+        if history.ambiguous >= AMBIGUOUS_MAX:
+            do = "read"
+        path = self._draw.randrange(len(PATHS))
+        request: dict[str, Any] = {"do": do, "node": self._store.number, "path": path}
+        if do == "write":
+            request["value"] = f"{self._draw.getrandbits(48):012x}"
+            request["mode"] = self._draw.choice(GROUPS[history.group])
+        if do == "rename":
+            request["target"] = 1 - path
+        start = time.monotonic()
+        try:
+            history.add(start, request, self.perform(history.group, request))
+        except (CuestaError, OSError) as error:
+            if getattr(error, "errno", None) == errno.ENOENT:
+                history.add(start, request, ABSENT)
+                return
+            self.refused += 1
+            if do != "read" and NEVER_SENT not in str(error):
+                history.add_ambiguous(start, request | {"error": str(error)})
+
+    def perform(self, group: str, request: dict[str, Any]) -> str | None:
+        """Do what is requested; the content of a file that is read, None where there is none."""
+        name = self._run.name(group, request["path"])
+        match request["do"]:
+            case "read":
+                try:
+                    return content_value(self._files.cat_file(name))
+                except FileNotFoundError:
+                    return None
+            case "write":
+                with self._files.open(name, "wb", write_mode=request["mode"]) as file:
+                    file.write(content(request["value"]))
+            case "rename":
+                target = self._run.name(group, request["target"])
+                control.ask("rename", self._store.folder, path=name, to=target)
+            case do:
+                self._ask(do, name)
+        return None
+
+    def _ask(self, do: str, name: str) -> None:
+        control.ask(do, self._store.folder, path=name)
+
+
+def content(value: str) -> bytes:
+    """Return the bytes of a file with this value: as many as its first digit says."""
+    line = f"{value}\n".encode()
+    size_bytes = BLOCK_BYTES * int(value[0], 16) // 6 + len(line)
+    return (line * (size_bytes // len(line) + 1))[:size_bytes]
+
+
+def content_value(read: bytes) -> str:
+    """Return the value of a file; what is no content of one value shows as such."""
+    value = read[:12].decode("ascii", "replace")
+    try:
+        is_intact = content(value) == read
+    except (ValueError, IndexError):
+        is_intact = False
+    return value if is_intact else f"damaged: {len(read)} bytes, {read[:26]!r}"
+
+
+class Run:
+    """Files, clients, nemesis, and histories of a run."""
+
+    def __init__(self, job: HostJob, number: int, seed: int) -> None:
+        self.job, self.number = job, number
+        self.histories = {group: History(group) for group in GROUPS}
+        self.is_over = threading.Event()
+        self._draw = random.Random(seed)
+        self.counts = Counts(runs=1)
+
+    def name(self, group: str, path: int) -> str:
+        """Return the path of a file in the store."""
+        return f"/r{self.number}/{group}/{PATHS[path]}"
+
+    def play(self, faults: int) -> None:
+        """Let clients work beside so many faults; then all is healed, and read from every host."""
+        stores = list(self.job.stores.values())
+        clients = [Client(self, store, self._draw.getrandbits(64)) for store in stores]
+        for client in clients:
+            client.start()
+        nemesis = Nemesis(self, self._draw.getrandbits(64))
+        for _ in range(faults):
+            time.sleep(self._draw.uniform(0.05, 0.3))
+            nemesis.strike()
+        nemesis.heal()
+        time.sleep(0.2)
+        self.is_over.set()
+        for client in clients:
+            client.join(SETTLE_SECONDS)
+            assert not client.is_alive(), "a client hangs"
+            if client.defect is not None:
+                raise client.defect
+        self._read_all(clients)
+        for client in clients:
+            self.counts.refused += client.refused
+        for history in self.histories.values():
+            self.counts.operations += len(history.operations)
+            self.counts.ambiguous += history.ambiguous
+
+    def _read_all(self, clients: Sequence[Client]) -> None:
+        for history in self.histories.values():
+            for client in clients:
+                for path in range(len(PATHS)):
+                    node = client._store.number
+                    request = {"do": "read", "node": node, "path": path, "is_last": True}
+                    self._read_last(client, history, request)
+            start = time.monotonic()
+            conflicts = self._conflicts(history.group, clients[0])
+            history.add(start, {"do": "conflicts"}, conflicts)
+
+    def _read_last(self, client: Client, history: History, request: dict[str, Any]) -> None:
+        """Read a file when all is healed: what is there is served again, sooner or later."""
+        limit = time.monotonic() + SETTLE_SECONDS
+        while True:
+            start = time.monotonic()
+            try:
+                history.add(start, request, client.perform(history.group, request))
+                return
+            except (CuestaError, OSError) as error:
+                if start > limit:
+                    history.add(start, request, f"unreadable: {error}")
+                    return
+            time.sleep(PAUSE_SECONDS)
+
+    def _conflicts(self, group: str, client: Client) -> list[list[Any]]:
+        """Return the versions under conflict names, each with the path that it lost."""
+        folder = f"/r{self.number}/{group}"
+        with suppress(FileNotFoundError):
+            names = [path.rpartition("/")[2] for path in client._files.ls(folder, detail=False)]
+            return [
+                [PATHS.index(name.partition(CONFLICT)[0]), self._value(client, f"{folder}/{name}")]
+                for name in names
+                if CONFLICT in name
+            ]
+        return []
+
+    def _value(self, client: Client, name: str) -> str:
+        return content_value(client._files.cat_file(name))
+
+    def violations(self) -> Iterator[tuple[History, Verdict]]:
+        """Check all histories; those that the promise does not allow."""
+        for history in self.histories.values():
+            verdict = history.verdict()
+            self.counts.histories += 1
+            if verdict.is_linearizable is None:
+                self.counts.undecided += 1
+            elif not verdict.is_linearizable:
+                yield history, verdict
+
+
+def _sees(store: HostStore, expected: set[int]) -> bool:
+    return store.live() == expected
+
+
+class Nemesis:
+    """Faults of hosts, one at a time, and what they change of who sees whom."""
+
+    def __init__(self, run: Run, seed: int) -> None:
+        self._run = run
+        self._draw = random.Random(seed)
+        self._stores = run.job.stores
+        self._cut: int | None = None
+        self._dead: int | None = None
+
+    def strike(self) -> None:
+        """Do something bad, or heal what was done."""
+        choices = [self._step_clock]
+        choices.append(self._mend if self._cut else self._cut_off)
+        choices.append(self._restart if self._dead else self._kill)
+        self._draw.choice(choices)()
+
+    def heal(self) -> None:
+        """Mend and restart everything."""
+        if self._cut:
+            self._mend()
+        if self._dead:
+            self._restart()
+
+    def _sight(self) -> set[tuple[int, int]]:
+        """Return the pairs of hosts that are to see each other now."""
+        alive = [host for host in self._stores if host not in (self._cut, self._dead)]
+        return {(host, peer) for host in alive for peer in alive if host != peer}
+
+    def _settle(self, start: float, before: set[tuple[int, int]]) -> None:
+        """Wait until every store sees just whom it can, and record the changes."""
+        after = self._sight()
+        for number, store in self._stores.items():
+            expected = {peer for host, peer in after if host == number}
+            if number != self._dead:
+                wait_for(partial(_sees, store, expected), SETTLE_SECONDS)
+        self._record(start, "lose_sight", before - after)
+        self._record(start, "regain_sight", after - before)
+
+    def _record(self, start: float, do: str, pairs: set[tuple[int, int]]) -> None:
+        for node, peer in sorted(pairs):
+            for history in self._run.histories.values():
+                history.add(start, {"do": do, "node": node, "peer": peer})
+
+    def _cut_off(self) -> None:
+        start, before = time.monotonic(), self._sight()
+        self._cut = self._draw.choice(list(self._stores))
+        connected(self._cut, False)
+        self._run.counts.partitions += 1
+        self._settle(start, before)
+
+    def _mend(self) -> None:
+        assert self._cut is not None
+        start, before = time.monotonic(), self._sight()
+        connected(self._cut, True)
+        self._cut = None
+        self._settle(start, before)
+
+    def _kill(self) -> None:
+        start, before = time.monotonic(), self._sight()
+        self._dead = self._draw.choice(list(self._stores))
+        self._stores[self._dead].signal(signal.SIGKILL)
+        self._run.counts.kills += 1
+        for history in self._run.histories.values():
+            history.add(start, {"do": "end", "node": self._dead})
+        self._settle(start, before)
+
+    def _restart(self) -> None:
+        assert self._dead is not None
+        start, before = time.monotonic(), self._sight()
+        restarted, self._dead = self._dead, None
+        self._stores[restarted].start()
+        for history in self._run.histories.values():
+            history.add(start, {"do": "begin", "node": restarted})
+        self._settle(start, before)
+
+    def _step_clock(self) -> None:
+        number = self._draw.choice(list(self._stores))
+        file = clock_file(self._run.job.place, number)
+        set_clock(file, self._draw.choice(CLOCK_STEPS_S))
+        self._run.counts.clock_steps += 1
+
+
+def clock_file(place: Path, number: int) -> Path:
+    """Return the file that says how far the clock of a host is off."""
+    return place / f"clock-{number}"
+
+
+@contextmanager
+def clocked_job(under: Path) -> Iterator[HostJob]:
+    """Stores on the three hosts, whose clocks can be stepped."""
+    # The paths of sockets are short.
+    with TemporaryDirectory(prefix="cuesta-test-") as name:
+        place = Path(name)
+
+        def environment(number: int) -> dict[str, str]:
+            set_clock(clock_file(place, number), 0.0)
+            return clock_environment(clock_file(place, number))
+
+        try:
+            with host_job(place, under, len(NODES), environment) as job:
+                yield job
+        finally:
+            for number in NODES:
+                connected(number, True)

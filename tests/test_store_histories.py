@@ -1,0 +1,148 @@
+"""Histories of a job of stores: the checker, the promise, and a few runs under faults.
+
+`make soak` checks a thousand runs (`tools/store_histories.py`).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from historychecker import Operation, check
+from historykit import Run, clocked_job, content, content_value
+from historymodel import ABSENT, NODES, State, StorePromise
+from hostkit import hosts
+
+EMPTY = State(under=(None, None))
+RUNS = 2
+
+
+def operation(start: float, end: float, do: str, **fields: Any) -> Operation:
+    """An operation of node 1 on path 0 unless said; `result` is what it returned."""
+    result = fields.pop("result", None)
+    request = {"do": do, "node": 1, "path": 0} | fields
+    return Operation(start=start, end=end, request=request, result=result)
+
+
+def write(start: float, end: float, value: str, **fields: Any) -> Operation:
+    return operation(start, end, "write", value=value, **{"mode": "through"} | fields)
+
+
+def read(start: float, end: float, result: str | None, **fields: Any) -> Operation:
+    return operation(start, end, "read", result=result, **fields)
+
+
+def is_allowed(operations: Iterable[Operation]) -> bool | None:
+    """Whether the promise allows a history."""
+    return check(StorePromise(), EMPTY, list(operations)).is_linearizable
+
+
+def sight(start: float, end: float, do: str, node: int) -> list[Operation]:
+    """A node loses or regains sight of the others."""
+    peers = [peer for peer in NODES if peer != node]
+    pairs = [(node, peer) for peer in peers] + [(peer, node) for peer in peers]
+    return [operation(start, end, do, node=node, peer=peer) for node, peer in pairs]
+
+
+def test_a_read_returns_the_last_write_of_any_node() -> None:
+    assert is_allowed([write(0, 1, "v"), read(2, 3, "v", node=2)])
+    assert is_allowed([write(0, 1, "v"), read(2, 3, None, node=2)]) is False
+    assert is_allowed([write(0, 1, "v"), write(2, 3, "w"), read(4, 5, "v")]) is False
+
+
+def test_a_read_during_a_write_may_come_before_or_after_it() -> None:
+    for result in (None, "v"):
+        assert is_allowed([write(0, 3, "v"), read(1, 2, result)])
+    # But two reads, one after the other, do not go back.
+    assert is_allowed([write(0, 9, "v"), read(1, 2, "v"), read(3, 4, None)]) is False
+
+
+def test_a_write_without_an_answer_may_show_later_or_never() -> None:
+    lost = write(0, math.inf, "v")
+    assert is_allowed([lost, read(1, 2, None), read(3, 4, "v")])
+    assert is_allowed([lost, read(1, 2, None), read(3, 4, None)])
+    assert is_allowed([lost, read(1, 2, "v"), read(3, 4, None)]) is False
+
+
+def test_a_value_without_a_write_is_never_read() -> None:
+    assert is_allowed([write(0, 1, "v"), read(2, 3, "w")]) is False
+
+
+def test_a_removed_file_does_not_come_back() -> None:
+    removed = [write(0, 1, "v", mode="memory"), operation(2, 3, "remove", node=2)]
+    assert is_allowed([*removed, read(4, 5, None)])
+    assert is_allowed([*removed, read(4, 5, "v")]) is False
+    assert is_allowed([*removed, operation(4, 5, "remove", result=ABSENT)])
+
+
+def test_a_present_file_is_not_refused_as_absent() -> None:
+    """A rename of a file in memory that another node flushed meanwhile was refused as absent."""
+    renamed = operation(2, 5, "rename", target=1, result=ABSENT)
+    flushed = operation(3, 4, "flush", node=2)
+    assert is_allowed([write(0, 1, "v", mode="memory"), renamed, flushed]) is False
+
+
+def test_a_rename_moves_a_file_and_leaves_none() -> None:
+    moved = [write(0, 1, "v", mode="memory"), operation(2, 3, "rename", target=1)]
+    assert is_allowed([*moved, read(4, 5, None), read(6, 7, "v", path=1)])
+    assert is_allowed([*moved, read(4, 5, "v")]) is False
+
+
+def test_a_flush_of_a_file_out_of_sight_is_no_success() -> None:
+    """A store said that a file was flushed whose node was dead."""
+    cut = [write(0, 1, "v", mode="memory", node=3), *sight(2, 3, "lose_sight", 3)]
+    assert is_allowed([*cut, operation(4, 5, "flush", node=1)]) is False
+    mended = [*cut, *sight(4, 5, "regain_sight", 3), operation(6, 7, "flush", node=1)]
+    assert is_allowed([*mended, read(8, 9, "v", node=2)])
+
+
+def test_two_files_of_a_name_are_both_retained() -> None:
+    cut = [*sight(0, 1, "lose_sight", 3)]
+    written = [write(2, 3, "v", mode="memory"), write(2, 3, "w", mode="memory", node=3)]
+    mended = sight(4, 5, "regain_sight", 3)
+    for winner, loser in (("v", "w"), ("w", "v")):
+        end = [read(6 + node, 6.5 + node, winner, node=node) for node in NODES]
+        recorded = operation(12, 13, "conflicts", result=[[0, loser]])
+        silent = operation(12, 13, "conflicts", result=[])
+        assert is_allowed([*cut, *written, *mended, *end, recorded])
+        assert is_allowed([*cut, *written, *mended, *end, silent]) is False
+
+
+def test_a_program_without_its_store_reads_what_is_below() -> None:
+    ended = [write(0, 1, "v"), write(2, 3, "w", mode="memory"), operation(4, 5, "end")]
+    assert is_allowed([*ended, read(6, 7, "v")])
+    assert is_allowed([write(0, 1, "v"), write(2, 3, "w", mode="memory"), read(6, 7, "v")]) is False
+
+
+def test_a_search_that_grows_too_large_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("historychecker.CONFIGURATIONS_MAX", 10)
+    operations = [write(0, 9, f"v{number}") for number in range(8)]
+    assert is_allowed([*operations, read(10, 11, "v3")]) is None
+
+
+def test_content_of_a_file_shows_damage() -> None:
+    draw = random.Random(1)
+    for _ in range(100):
+        value = f"{draw.getrandbits(48):012x}"
+        intact = content(value)
+        assert content_value(intact) == value
+        at = draw.randrange(len(intact))
+        assert content_value(intact[:at]) != value
+        assert content_value(intact[:at] + b"#" + intact[at + 1 :]) != value
+
+
+def test_histories_under_faults_keep_the_promise(tmp_path: Path) -> None:
+    with hosts(len(NODES)) as obstacle:
+        if obstacle:
+            pytest.skip(obstacle)
+        with clocked_job(tmp_path) as job:
+            for number in range(RUNS):
+                run = Run(job, number, seed=number)
+                run.play(faults=3)
+                assert [verdict for _, verdict in run.violations()] == []
+                assert run.counts.undecided == 0
