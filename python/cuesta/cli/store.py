@@ -19,12 +19,9 @@ if TYPE_CHECKING:
     from cuesta.store.simulate import Simulation
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-StoredPath = Annotated[
-    str, typer.Argument(metavar="PATH", help="cuesta:///PATH or /PATH.", show_default=False)
-]
-StoredPaths = Annotated[
-    list[str], typer.Argument(metavar="PATH...", help="cuesta:///PATH or /PATH.")
-]
+PATH_HELP = "cuesta:///PATH or /PATH: a name as it is, never a pattern."
+StoredPath = Annotated[str, typer.Argument(metavar="PATH", help=PATH_HELP, show_default=False)]
+StoredPaths = Annotated[list[str], typer.Argument(metavar="PATH...", help=PATH_HELP)]
 
 
 def register(app: typer.Typer) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import errno
 import io
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from fsspec.implementations.local import LocalFileSystem
 from fsspec.spec import AbstractFileSystem
 
+from cuesta.errors import InputError
 from cuesta.store import control
+from cuesta.store.buffers import BufferedWrittenFile, StoredFile, as_system_error
 from cuesta.store.client import CachedFile, Refusal
+from cuesta.store.literal import copy_pairs, expand, is_pattern
 from cuesta.store.writer import WrittenFile
 
 BUFFER_BYTES = 4 << 10
@@ -49,7 +52,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         try:
             return control.ask(question, self.folder, path=path, **fields)
         except Refusal as error:
-            raise _as_system_error(error, path, question) from None
+            raise as_system_error(error, path, question) from None
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: ARG002
         """The files and folders of a folder, or a file itself."""
@@ -89,7 +92,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         try:
             return CachedFile(self.folder, path)
         except Refusal as error:
-            raise _as_system_error(error, path, "open") from None
+            raise as_system_error(error, path, "open") from None
 
     def cat_file(
         self,
@@ -167,13 +170,17 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
     ) -> None:
         """Remove files and, with `recursive`, folders with all that is in them.
 
-        A link to a folder is removed; what it leads to stays.
+        Names are literal, never patterns. A link to a folder is removed; what it leads to stays.
+        Errors: `InputError` for the root.
         """
-        for one in self.expand_path(path):
+        for name in _each(path):
+            name = self._strip_protocol(name)
+            if name == self.root_marker:
+                raise InputError("store: rm: cuesta:/// is the root; name what to remove in it")
             if recursive:
-                self._remove_all(self.info(one), maxdepth)
+                self._remove_all(self.info(name), maxdepth)
             else:
-                self._rm(one)
+                self._rm(name)
 
     def _remove_all(self, found: dict[str, Any], depth: int | None) -> None:
         path = found["name"]
@@ -184,6 +191,120 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def _rm(self, path: str) -> None:
         self._ask("remove", self._strip_protocol(path))
+
+    def expand_path(
+        self,
+        path: str | list[str],
+        recursive: bool = False,
+        maxdepth: int | None = None,
+        assume_literal: bool = False,
+        **options: Any,
+    ) -> list[str]:
+        """Return names and, with `recursive`, what is in folders; matches of what is no name."""
+        options |= {"recursive": recursive, "maxdepth": maxdepth}
+        if assume_literal:
+            names: list[str] = super().expand_path(_each(path), assume_literal=True, **options)
+            return names
+        return expand(self, [self._strip_protocol(name) for name in _each(path)], **options)
+
+    def cat(
+        self,
+        path: str | list[str],
+        recursive: bool = False,
+        on_error: str = "raise",
+        **options: Any,
+    ) -> Any:
+        """Return the bytes of a file, or those of several by name. Names are literal."""
+        for name in _each(path):
+            if on_error == "raise" and is_pattern(self, self._strip_protocol(name)):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+        return super().cat(path, recursive=recursive, on_error=on_error, **options)
+
+    def copy(
+        self,
+        path1: str | list[str],
+        path2: str | list[str],
+        recursive: bool = False,
+        maxdepth: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Copy within the store; a name that exists is never taken for a pattern."""
+        pairs = copy_pairs((self, path1), (self, path2), recursive, maxdepth)
+        super().copy(*pairs, recursive=recursive, **options)
+
+    def get(
+        self,
+        rpath: str | list[str],
+        lpath: str | list[str],
+        recursive: bool = False,
+        maxdepth: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Copy out of the store; a name that exists is never taken for a pattern."""
+        pairs = copy_pairs((self, rpath), (LocalFileSystem(), lpath), recursive, maxdepth)
+        super().get(*pairs, recursive=recursive, **options)
+
+    def put(
+        self,
+        lpath: str | list[str],
+        rpath: str | list[str],
+        recursive: bool = False,
+        maxdepth: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Copy into the store; a name that exists is never taken for a pattern."""
+        pairs = copy_pairs((LocalFileSystem(), lpath), (self, rpath), recursive, maxdepth)
+        super().put(*pairs, recursive=recursive, **options)
+
+    def mv(
+        self,
+        path1: str | list[str],
+        path2: str | list[str],
+        recursive: bool = False,
+        maxdepth: int | None = None,
+        **options: Any,  # noqa: ARG002
+    ) -> None:
+        """Rename files and, with `recursive`, folders, or move them into a folder that exists.
+
+        Names are literal. A file is renamed in one step, and what comes into a folder meanwhile
+        is not removed. Errors: `IsADirectoryError` for a folder without `recursive`.
+        """
+        if maxdepth is not None:
+            raise ValueError("mv moves all of a folder; it takes no maxdepth")
+        sources, targets = _each(path1), _each(path2)
+        if not isinstance(path2, list):
+            is_folder = isinstance(path1, list) or path2.endswith("/") or self.isdir(path2)
+            inside = [f"{path2}/{name.rstrip('/').rpartition('/')[2]}" for name in sources]
+            targets = inside if is_folder else targets
+        for source, target in zip(sources, targets, strict=True):
+            self._move(self._strip_protocol(source), self._strip_protocol(target), recursive)
+
+    def _move(self, source: str, target: str, recursive: bool) -> None:
+        entry = self.info(source)
+        if entry["type"] == "file" or entry["islink"]:
+            return self.mv_file(source, target)
+        if not recursive:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), source)
+        if source == target:
+            return None
+        if target.startswith(f"{source}/"):
+            raise InputError(f"store: mv: cuesta://{target} is inside cuesta://{source}")
+        if not self.exists(target):
+            try:
+                return self.mv_file(source, target)
+            except Refusal as error:
+                # Files in memory alone are renamed file by file.
+                if error.errno != errno.EXDEV:
+                    raise
+        self.makedirs(target, exist_ok=True)
+        for inside in self._inside(source):
+            name = inside["name"].rpartition("/")[2]
+            self._move(inside["name"], f"{target}/{name}", recursive)
+        try:
+            return self._rm(source)
+        except FileNotFoundError:
+            # A folder of files in memory alone has ended with the last of them.
+            return None
 
     def mv_file(self, path1: str, path2: str, **options: Any) -> None:  # noqa: ARG002
         """Give a file another name."""
@@ -210,19 +331,9 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
 
 
-_SYSTEM = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY})
-"""What Python's own files raise without a word of ours."""
-
-
-def _as_system_error(error: Refusal, path: str, question: str) -> Exception:
-    """What Python's own files raise for it."""
-    number = error.errno
-    if number is None or number not in _SYSTEM:
-        return error
-    if number == errno.ENOTDIR and question in ("open", "stat"):
-        # There is nothing below a file.
-        number = errno.ENOENT
-    return OSError(number, os.strerror(number), path)
+def _each(path: str | list[str]) -> list[str]:
+    """Return the paths that a path or a list is."""
+    return [path] if isinstance(path, str | os.PathLike) else list(path)
 
 
 def _info(path: str, entry: dict[str, Any]) -> dict[str, Any]:
@@ -234,82 +345,3 @@ def _info(path: str, entry: dict[str, Any]) -> dict[str, Any]:
         "memory_bytes": entry["memory_bytes"],
         "islink": "link" in entry,
     }
-
-
-class BufferedWrittenFile(io.BufferedWriter):
-    """A file that is written in pieces of 1 MiB; given up where it is left by an exception."""
-
-    def __init__(self, file: WrittenFile) -> None:
-        super().__init__(file, 1 << 20)
-        self._file = file
-
-    def close(self) -> None:
-        """Give the file its name. Errors: `FileExistsError` for a new one whose name is taken."""
-        try:
-            super().close()
-        except Refusal as error:
-            raise _as_system_error(error, self._file.path, "commit") from None
-
-    def discard(self) -> None:
-        """Give the file up."""
-        self._file.discard()
-
-    def __del__(self) -> None:
-        # One that nobody closed is not whole; Python's own buffer would close it here.
-        with suppress(Exception):
-            self.discard()
-
-    def __exit__(self, kind: Any, *error: Any) -> None:
-        if kind is not None:
-            return self.discard()
-        return super().__exit__(kind, *error)
-
-
-class StoredFile(io.RawIOBase):
-    """A file read through the store. `block` gives its blocks without a copy."""
-
-    def __init__(self, file: CachedFile) -> None:
-        self._file = file
-        # In the place of methods: a small read shall not pass through Python.
-        vars(self).update(seek=file.held.seek, tell=file.held.tell, readinto=file.held.readinto)
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file."""
-        return self._file.size_bytes
-
-    def block(self, index: int) -> memoryview | None:
-        """As `CachedFile.block`."""
-        return self._file.block(index)
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def seekable(self) -> bool:
-        """It is."""
-        return True
-
-    def readall(self) -> bytes:
-        """The rest of the file, copied once."""
-        return self._bytes(max(0, self.size - self.tell()))
-
-    def between(self, start: int | None, end: int | None) -> bytes:
-        """The bytes from `start` to `end`, of which those below 0 count from the end."""
-        first, last, _ = slice(start, end).indices(self.size)
-        self.seek(first)
-        return self._bytes(max(0, last - first))
-
-    def _bytes(self, count: int) -> bytes:
-        # Reads straight into the bytes that it returns: only one would pass through its buffer.
-        reader = io.BufferedReader(self, 1)
-        try:
-            return reader.read(count)
-        finally:
-            reader.detach()
-
-    def close(self) -> None:
-        """Give the blocks back."""
-        if not self.closed:
-            self._file.close()
-        super().close()
