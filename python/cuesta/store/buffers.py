@@ -34,15 +34,35 @@ class BufferedWrittenFile(io.BufferedWriter):
         self._file = file
 
     def close(self) -> None:
-        """Give the file its name. Errors: `FileExistsError` for a new one whose name is taken."""
+        """Give the file its name. Errors: `FileExistsError` for a new one whose name is taken.
+
+        The exception that is handled now, where it was raised after the file was opened; then the
+        file is given up.
+        """
+        self._file.check_exception()
         try:
             super().close()
+        except Refusal as error:
+            raise as_system_error(error, self._file.path, "commit") from None
+
+    def ignore_exceptions(self) -> None:
+        """Take what is handled now for no reason to give the file up."""
+        self._file.ignore_exceptions()
+
+    def commit(self) -> None:
+        """Give a file of a transaction its name, unless it was given up. Errors: as `close`."""
+        try:
+            self._file.commit()
         except Refusal as error:
             raise as_system_error(error, self._file.path, "commit") from None
 
     def discard(self) -> None:
         """Give the file up."""
         self._file.discard()
+
+    def _dealloc_warn(self, source: Any) -> None:  # noqa: ARG002
+        """Give the file up: a text file on top calls this before it is deallocated."""
+        self.discard()
 
     def __del__(self) -> None:
         # One that nobody closed is not whole; Python's own buffer would close it here.
@@ -52,7 +72,57 @@ class BufferedWrittenFile(io.BufferedWriter):
     def __exit__(self, kind: Any, *error: Any) -> None:
         if kind is not None:
             return self.discard()
+        self.ignore_exceptions()
         return super().__exit__(kind, *error)
+
+
+class CompressedWrittenFile(io.BufferedIOBase):
+    """A file of the store and the compressor in front of it, which are closed together."""
+
+    def __init__(self, compressor: Any, file: BufferedWrittenFile) -> None:
+        self._compressor = compressor
+        self._file = file
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Compress and write some bytes; return how many."""
+        count: int = self._compressor.write(data)
+        return count
+
+    def close(self) -> None:
+        """Give the file its name. Errors: as `BufferedWrittenFile.close`."""
+        if self.closed:
+            return
+        try:
+            self._compressor.close()
+            self._file.close()
+        except BaseException:
+            self.discard()
+            raise
+        super().close()
+
+    def discard(self) -> None:
+        """Give the file up, unless it has its name."""
+        self._file.discard()
+        super().close()
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        if kind is not None:
+            return self.discard()
+        self._file.ignore_exceptions()
+        return super().__exit__(kind, *error)
+
+    def _dealloc_warn(self, source: Any) -> None:  # noqa: ARG002
+        """Give the file up: a text file on top calls this before it is deallocated."""
+        self.discard()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            if not self.closed:
+                self.discard()
 
 
 class StoredFile(io.RawIOBase):

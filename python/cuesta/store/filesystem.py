@@ -8,18 +8,29 @@ import os
 from pathlib import Path
 from typing import Any
 
+from fsspec.compression import compr
+from fsspec.core import get_compression
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.spec import AbstractFileSystem
 
 from cuesta.errors import InputError
 from cuesta.store import control
-from cuesta.store.buffers import BufferedWrittenFile, StoredFile, as_system_error
+from cuesta.store.buffers import (
+    BufferedWrittenFile,
+    CompressedWrittenFile,
+    StoredFile,
+    as_system_error,
+)
 from cuesta.store.client import CachedFile, Refusal
 from cuesta.store.literal import copy_pairs, expand, is_pattern
 from cuesta.store.writer import WrittenFile
 
 BUFFER_BYTES = 4 << 10
 """What lines and single bytes are read by; reads of as much go past this buffer."""
+
+
+_OF_TEXTS = ("encoding", "errors", "newline")
+"""Options of a text file."""
 
 
 class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
@@ -74,6 +85,18 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         path = self._strip_protocol(path)
         return _info(path, self._ask("stat", path)["entries"][0])
 
+    def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+        """Open a file. What is written has its name after a `close` without an exception."""
+        compression = options.get("compression")
+        if compression is not None and "r" not in mode:
+            compression = get_compression(path, options.pop("compression"))
+        if compression is None or "r" in mode:
+            return super().open(path, mode, **options)
+        texts = {name: options.pop(name) for name in _OF_TEXTS if name in options}
+        file = super().open(path, mode.replace("t", "").replace("b", "") + "b", **options)
+        packed = CompressedWrittenFile(compr[compression](file, mode=mode[0]), file)
+        return packed if "b" in mode else io.TextIOWrapper(packed, **texts)
+
     def _open(self, path: str, mode: str = "rb", **options: Any) -> io.IOBase:
         if mode == "rb":
             return io.BufferedReader(StoredFile(self._opened(path)), BUFFER_BYTES)
@@ -83,7 +106,10 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
             if self.isdir(path):
                 raise IsADirectoryError(path)
             wanted = options.get("write_mode") or self.write_mode
-            file = WrittenFile(self.folder, path, wanted, is_new=mode == "xb")
+            autocommit = options.get("autocommit", True)
+            file = WrittenFile(
+                self.folder, path, wanted, is_new=mode == "xb", autocommit=autocommit
+            )
             return BufferedWrittenFile(file)
         raise ValueError(f"files of the store are opened by rb, wb or xb, not by {mode}")
 

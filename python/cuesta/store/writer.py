@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,18 +17,30 @@ from cuesta.store.client import Connection
 class WrittenFile(io.RawIOBase):
     """A file that has its name when it is closed; what holds then is what its mode promises.
 
-    `mode` is `memory`, `bypass`, `through` or `back`; `None` is the store's own. Closed by an
-    exception inside `with`, or by `discard`, it is given up. One that `is_new` is refused where its
-    name is taken by then. Not shared by threads.
+    `mode` is `memory`, `bypass`, `through` or `back`; `None` is the store's own. Closed while an
+    exception is on its way that was raised after it was opened, or by `discard`, it is given up.
+    One that `is_new` is refused where its name is taken by then. With `autocommit=False` a closed
+    file has its name after `commit`. Not shared by threads.
 
     Errors: `InputError` naming the file; `EngineMissing` where the store has ended.
     """
 
     def __init__(
-        self, folder: Path, path: str, mode: str | None = None, *, is_new: bool = False
+        self,
+        folder: Path,
+        path: str,
+        mode: str | None = None,
+        *,
+        is_new: bool = False,
+        autocommit: bool = True,
     ) -> None:
         self.path = path
         self._is_new = is_new
+        self._autocommit = autocommit
+        self._is_complete = False
+        """Whether it was closed, and waits for `commit`."""
+        self._handled = _handled_exceptions()
+        """Exceptions that were handled while the file was opened."""
         self._connection = Connection(folder)
         try:
             created = self._connection.ask("create", path=path, mode=mode)
@@ -121,15 +134,54 @@ class WrittenFile(io.RawIOBase):
             self._connection.receive("seal")
 
     def close(self) -> None:
-        """Give the file its name."""
+        """Give the file its name, or, with `autocommit=False`, complete it for `commit`.
+
+        Errors: the exception that is handled now, where it was raised after the file was opened;
+        then the file is given up. A `with` or `finally` in between, of any library, does not say
+        whether an exception is on its way, but the interpreter does.
+        """
         if self.closed:
             return
+        self.check_exception()
         try:
             if self._failure is not None:
                 raise self._failure
             self._end_block()
             self._seal_ended()
             self._receive_all()
+            self._is_complete = True
+            if self._autocommit:
+                self.commit()
+        except BaseException:
+            self.discard()
+            raise
+        super().close()
+
+    def check_exception(self) -> None:
+        """Give the file up and raise again what was raised since it was opened, if anything."""
+        error = sys.exception()
+        if self.closed or error is None or any(error is known for known in self._handled):
+            return
+        if error is not self._failure:
+            error.add_note(
+                f"store: cuesta://{self.path} was not written: it was closed while this exception "
+                "was handled"
+            )
+        self.discard()
+        raise error
+
+    def ignore_exceptions(self) -> None:
+        """Take what is handled now for no reason to give the file up."""
+        self._handled = _handled_exceptions()
+
+    def commit(self) -> None:
+        """Give a complete file its name; one that was given up has none. Errors: as the class."""
+        if not self._is_complete:
+            if self.closed:
+                return
+            self.discard()
+            raise InputError(f"store: cuesta://{self.path} was not closed; close it before commit")
+        try:
             self._connection.ask(
                 "commit", number=self._number, bytes=self._size_bytes, is_new=self._is_new
             )
@@ -137,7 +189,9 @@ class WrittenFile(io.RawIOBase):
             self.discard()
 
     def discard(self) -> None:
-        """Give the file up, unless it is closed."""
+        """Give the file up, unless it has its name."""
+        self._is_complete = False
+        self._handled = ()
         if self._place is not None:
             self._place.close()
             self._place = None
@@ -147,13 +201,28 @@ class WrittenFile(io.RawIOBase):
 
     def __exit__(self, kind: Any, *error: Any) -> None:
         if kind is not None:
-            self.discard()
-        super().__exit__(kind, *error)
+            return self.discard()
+        self.ignore_exceptions()
+        return super().__exit__(kind, *error)
 
     def __del__(self) -> None:
         # A file that nobody closed is not whole.
         with suppress(AttributeError, EngineMissing, InputError, OSError):
             self.discard()
+
+    def _dealloc_warn(self, source: Any) -> None:  # noqa: ARG002
+        """Give the file up: buffers of Python's own call this before they are deallocated."""
+        self.discard()
+
+
+def _handled_exceptions() -> tuple[BaseException, ...]:
+    """Return the exceptions that are handled now, the last first."""
+    errors: list[BaseException] = []
+    error = sys.exception()
+    while error is not None and all(error is not known for known in errors):
+        errors.append(error)
+        error = error.__context__
+    return tuple(errors)
 
 
 class _Place:
