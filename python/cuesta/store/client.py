@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import struct
 import time
 from collections.abc import Iterator
@@ -13,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.errors import EngineError, EngineMissing, InputError
+from cuesta.store.own_folder import connected
 
-SOCKET = "socket"
-"""The socket in the folder of a store."""
 ANSWER_SECONDS = 0.6
 """An answer that takes longer has its reason in the store or in the under level."""
 PING_SECONDS = 0.3
@@ -44,7 +42,11 @@ class Refusal(InputError):
 
 
 class Connection:
-    """Questions to the daemon of a store, one after the other. Not shared by threads."""
+    """Questions to the daemon of a store, one after the other. Not shared by threads.
+
+    Errors: `EngineMissing` where none runs; `InputError` for a folder or daemon of another account,
+    to which nothing is sent.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -52,12 +54,9 @@ class Connection:
         self._process = os.getpid()
         self._unanswered = 0
         """Questions whose answers were not received."""
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(ANSWER_SECONDS)
         try:
-            self._socket.connect(str(folder / SOCKET))
+            self._socket = connected(folder, ANSWER_SECONDS)
         except OSError:
-            self._socket.close()
             raise EngineMissing(
                 f"no store runs in {folder}; start one by `cuesta store start`"
             ) from None
@@ -162,14 +161,12 @@ class Connection:
 def _lives(folder: Path) -> bool:
     """Whether a store answers somebody else."""
     text = b'{"do":"ping"}'
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
-        other.settimeout(PING_SECONDS)
-        try:
-            other.connect(str(folder / SOCKET))
-            other.sendall(_LENGTHS.pack(len(text), 0) + text)
-            return bool(other.recv(1))
-        except OSError:
-            return False
+    try:
+        with connected(folder, PING_SECONDS) as connection:
+            connection.sendall(_LENGTHS.pack(len(text), 0) + text)
+            return bool(connection.recv(1))
+    except (InputError, OSError):
+        return False
 
 
 class CachedFile:
@@ -315,7 +312,10 @@ class CachedFile:
             count = self._read_there(piece[:PAYLOAD_BYTES], place)
         else:
             if self._past is None:
-                self._past = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+                # Another file may have the name by now, such as a pipe or a link.
+                flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+                self._past = os.open(self._file, flags)
+                self._check_version()
             count = os.preadv(self._past, [piece], place)
             self._check_version()
         index = place // self.block_bytes

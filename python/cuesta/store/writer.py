@@ -12,6 +12,7 @@ from typing import Any
 
 from cuesta.errors import EngineMissing, InputError
 from cuesta.store.client import Connection
+from cuesta.store.own_folder import open_block
 
 
 class WrittenFile(io.RawIOBase):
@@ -229,7 +230,11 @@ class _Place:
     """Where the bytes of a block go: a file, from `start` on."""
 
     def __init__(self, path: str, index: int, start: int, is_memory: bool) -> None:
-        self.file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        if is_memory:
+            self.file = open_block(path, os.O_RDWR)
+        else:
+            # A file that the daemon has open.
+            self.file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self.index = index
         self.start = start
         self.is_memory = is_memory

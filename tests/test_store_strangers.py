@@ -1,0 +1,128 @@
+"""Clients of Python, and folders and daemons of another account in the place of the store."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from adversarykit import needs_root
+from cuesta.errors import EngineMissing, InputError
+from cuesta.store import control
+from cuesta.store.client import CachedFile, Connection
+from cuesta.store.filesystem import CuestaFileSystem
+from cuesta.store.own_folder import OwnFolder, open_block
+from cuesta.store.page import Watch
+from cuesta.store.writer import WrittenFile
+from forgerkit import KINDS, forger
+from storekit import running_store
+
+CLIENTS: dict[str, Callable[[Path], object]] = {
+    "fsspec-open": lambda folder: fsspec.open("cuesta:///x", folder=str(folder)).open().read(),
+    "fsspec-ls": lambda folder: CuestaFileSystem(folder=str(folder)).ls("/"),
+    "fsspec-pipe": lambda folder: CuestaFileSystem(folder=str(folder)).pipe("/x", b"secret"),
+    "fsspec-rm": lambda folder: CuestaFileSystem(folder=str(folder)).rm("/x"),
+    "status": control.status,
+    "stop": control.stop,
+    "cached": lambda folder: CachedFile(folder, "/x"),
+    "written": lambda folder: WrittenFile(folder, "/x"),
+    "watch": Watch,
+}
+
+
+@needs_root
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_forged_store_is_sent_nothing(client: str, kind: str) -> None:
+    """Clients never checked whose store answers: another account forged what was read.
+
+    Who makes `/dev/shm/cuesta-UID` first also chose where files were written.
+    """
+    with forger(kind) as forged:
+        with pytest.raises(InputError, match=r"nothing was asked of it") as refused:
+            CLIENTS[client](forged.folder)
+        assert forged.received() == b""
+    line = str(refused.value)
+    assert "\n" not in line
+    assert str(forged.folder) in line
+    assert "$CUESTA_STORE" in line
+
+
+@needs_root
+@pytest.mark.parametrize("kind", KINDS)
+def test_commands_refuse_a_forged_store_in_one_line(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"secret")
+    with forger(kind) as forged:
+        for words in (("status",), ("put", str(tmp_path / "a"), "/a"), ("stop",)):
+            done = subprocess.run(
+                [sys.executable, "-m", "cuesta", "store", *words],
+                env={**os.environ, "CUESTA_STORE": str(forged.folder)},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+            assert "nothing was asked of it" in done.stderr
+        assert forged.received() == b""
+
+
+def test_a_folder_that_is_not_there_or_has_no_socket_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(EngineMissing, match="no store runs in"):
+        Connection(tmp_path / "none")
+    (tmp_path / "empty").mkdir(mode=0o700)
+    with pytest.raises(EngineMissing, match="no store runs in"):
+        Connection(tmp_path / "empty")
+    (tmp_path / "odd").mkdir(mode=0o700)
+    (tmp_path / "odd" / "socket").write_bytes(b"")
+    with pytest.raises(InputError, match="something else under the socket's name"):
+        Connection(tmp_path / "odd")
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(InputError, match="is no folder"):
+        Connection(tmp_path / "file")
+
+
+def test_the_checked_folder_is_used_though_its_name_changes(tmp_path: Path) -> None:
+    (tmp_path / "under").mkdir()
+    with running_store(tmp_path / "under") as store, OwnFolder(store.folder) as checked:
+        moved = store.folder.with_name("moved")
+        store.folder.rename(moved)
+        store.folder.symlink_to(tmp_path)
+        try:
+            checked.connect(1.0).close()
+            with pytest.raises(InputError, match="is no folder"):
+                Connection(store.folder)
+        finally:
+            store.folder.unlink()
+            moved.rename(store.folder)
+
+
+def test_the_path_of_a_store_may_be_longer_than_that_of_a_socket(tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 120)
+    long.mkdir()
+    with running_store(tmp_path) as store:
+        store.folder.rename(long / "store")
+        try:
+            assert control.status(long / "store")["pid"] == control.status(long / "store")["pid"]
+        finally:
+            (long / "store").rename(store.folder)
+
+
+@needs_root
+def test_a_block_of_another_account_a_link_and_a_pipe_are_not_opened(tmp_path: Path) -> None:
+    block = tmp_path / "block"
+    block.write_bytes(b"x")
+    os.close(open_block(str(block), os.O_RDWR))
+    (tmp_path / "link").symlink_to(block)
+    with pytest.raises(OSError, match="symbolic links"):
+        open_block(str(tmp_path / "link"), os.O_RDWR)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(PermissionError):
+        open_block(str(tmp_path / "pipe"), os.O_RDWR)
+    os.chown(block, 65534, 65534)
+    with pytest.raises(PermissionError):
+        open_block(str(block), os.O_RDWR)
