@@ -2,6 +2,7 @@ package cuesta.hadoop;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.Map;
@@ -21,9 +22,9 @@ record FileVersion(long device, long inode, long sizeBytes, long modifiedNs, lon
         reply.number("changed_ns"));
   }
 
-  /** What is there now. Errors: those of the system. */
+  /** The version at a path now; a link is not followed. Errors: those of the system. */
   static FileVersion of(Path file) throws IOException {
-    Map<String, Object> facts = Files.readAttributes(file, ATTRIBUTES);
+    Map<String, Object> facts = Files.readAttributes(file, ATTRIBUTES, LinkOption.NOFOLLOW_LINKS);
     return new FileVersion(
         (Long) facts.get("dev"),
         (Long) facts.get("ino"),

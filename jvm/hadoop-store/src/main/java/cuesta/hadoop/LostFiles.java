@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Set;
@@ -14,9 +15,16 @@ record LostFiles(Set<String> paths) {
   private static final String RECORDS = "writes";
   private static final Set<String> CLOSED = Set.of("memory", "dirty", "synced");
 
-  /** Those of the store that was in a folder; none of one that was stopped. */
+  /**
+   * Files of the store that was in a folder; none of one that was stopped.
+   *
+   * <p>Errors: OwnFolder.Foreign for another account's folder; those of the system.
+   */
   static LostFiles of(Path folder) throws IOException {
     Set<String> found = new TreeSet<>();
+    if (Files.exists(folder, LinkOption.NOFOLLOW_LINKS)) {
+      OwnFolder.check(folder);
+    }
     try (DirectoryStream<Path> records =
         Files.newDirectoryStream(folder.resolve(RECORDS), "*.json")) {
       for (Path file : records) {
@@ -57,10 +65,18 @@ record LostFiles(Set<String> paths) {
       if (path.startsWith(start)) {
         int end = path.indexOf('/', start.length());
         // Of a folder in between, the name is all that is listed.
-        if (end < 0 || !Files.isDirectory(under.resolve(path.substring(0, end)))) {
+        if (end < 0 || !isFolder(under, path.substring(0, end))) {
           throw StoreSession.alone(path);
         }
       }
+    }
+  }
+
+  private static boolean isFolder(Path under, String path) {
+    try (UnderPlace place = UnderPlace.find(under, path)) {
+      return place.isFolder();
+    } catch (IOException error) {
+      return false;
     }
   }
 }

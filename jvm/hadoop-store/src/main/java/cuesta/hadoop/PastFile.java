@@ -13,8 +13,13 @@ import java.nio.file.Path;
  * version of it, or an error.
  */
 final class PastFile implements Closeable {
-  private final Path file;
+  private final Path root;
+  private final String path;
   private final FileVersion version;
+
+  /** Its path without links. */
+  private Path file;
+
   private FileChannel channel;
 
   /** Bytes that were read together with those before them, once there are such. */
@@ -26,9 +31,15 @@ final class PastFile implements Closeable {
   /** Where the last read ended. */
   private long next;
 
-  /** Opens it. Errors: IOException where it is another version; those of the system. */
-  PastFile(Path file, FileVersion version) throws IOException {
-    this.file = file;
+  /**
+   * Opens what a path below the root of the under level leads to.
+   *
+   * <p>Errors: IOException where it is another version; UnderPlace.Outside where a link leads
+   * out of the root; those of the system.
+   */
+  PastFile(Path root, String path, FileVersion version) throws IOException {
+    this.root = root;
+    this.path = path;
     this.version = version;
     reopen();
   }
@@ -105,8 +116,12 @@ final class PastFile implements Closeable {
   }
 
   private void reopen() throws IOException {
-    check();
-    FileChannel opened = FileChannel.open(file);
+    FileChannel opened;
+    try (UnderPlace place = UnderPlace.find(root, path)) {
+      file = place.path();
+      check();
+      opened = place.open();
+    }
     try {
       // Had it another name in between, its time of change would tell.
       check();

@@ -1,15 +1,11 @@
 package cuesta.hadoop;
 
 import java.io.IOException;
-import java.nio.file.DirectoryIteratorException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
+import java.nio.file.FileSystemLoopException;
 import java.nio.file.NoSuchFileException;
-import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
@@ -57,12 +53,14 @@ final class StoreClient {
           reply.number("modified_ns"));
     }
 
-    private static Entry past(Path file) throws IOException {
-      FileVersion now = FileVersion.of(file);
-      boolean isFolder = Files.isDirectory(file);
-      String name = String.valueOf(file.getFileName());
-      boolean isLink = isFolder && Files.isSymbolicLink(file);
-      return new Entry(name, isFolder, isLink, isFolder ? 0 : now.sizeBytes(), now.modifiedNs());
+    private static Entry past(StoreSession session, String path) throws IOException {
+      try (UnderPlace place = session.below(path)) {
+        FileVersion now = FileVersion.of(place.path());
+        boolean isFolder = place.isFolder();
+        String name = path.substring(path.lastIndexOf('/') + 1);
+        long sizeBytes = isFolder ? 0 : now.sizeBytes();
+        return new Entry(name, isFolder, isFolder && place.isLink(), sizeBytes, now.modifiedNs());
+      }
     }
   }
 
@@ -104,11 +102,15 @@ final class StoreClient {
 
   private StoredFile openPast(StoreSession lost, String path) throws IOException {
     LostFiles.of(folder).check(path);
-    Path file = lost.below(path);
-    if (Files.isDirectory(file)) {
-      throw new StoreRefusal("it is a folder", StoreRefusal.IS_FOLDER, true);
+    FileVersion version;
+    try (UnderPlace place = lost.below(path)) {
+      if (place.isFolder()) {
+        throw new StoreRefusal("it is a folder", StoreRefusal.IS_FOLDER, true);
+      }
+      place.checkRegular();
+      version = FileVersion.of(place.path());
     }
-    StoredFile past = new StoredFile(lost, path, FileVersion.of(file), StoredFile.NO_NUMBER);
+    StoredFile past = new StoredFile(lost, path, version, StoredFile.NO_NUMBER);
     past.users = 1;
     return past;
   }
@@ -121,7 +123,7 @@ final class StoreClient {
           LostFiles alone = LostFiles.of(folder);
           alone.check(path);
           try {
-            return Entry.past(session.below(path));
+            return Entry.past(session, path);
           } catch (NoSuchFileException missing) {
             // It may be a folder that only files in memory alone are in.
             alone.checkInside(path, session.under);
@@ -169,26 +171,28 @@ final class StoreClient {
     alone.check(path);
     alone.checkInside(path, lost.under);
     List<Entry> found = new ArrayList<>();
-    try (DirectoryStream<Path> names = Files.newDirectoryStream(lost.below(path))) {
-      for (Path file : names) {
-        if (!isHidden(file.getFileName().toString())) {
-          addPast(file, found);
-        }
+    List<String> names;
+    try (UnderPlace place = lost.below(path)) {
+      if (!place.isFolder()) {
+        throw new StoreRefusal("it is no folder", StoreRefusal.NO_FOLDER, true);
       }
-    } catch (NotDirectoryException error) {
-      throw new StoreRefusal("it is no folder", StoreRefusal.NO_FOLDER, true);
-    } catch (DirectoryIteratorException error) {
-      throw error.getCause();
+      names = place.list();
     }
-    found.sort(Comparator.comparing(Entry::name));
+    for (String name : names) {
+      if (!isHidden(name)) {
+        addPast(lost, path.isEmpty() ? name : path + "/" + name, found);
+      }
+    }
     return found;
   }
 
-  private static void addPast(Path file, List<Entry> to) throws IOException {
+  private static void addPast(StoreSession lost, String path, List<Entry> to) throws IOException {
     try {
-      to.add(Entry.past(file));
-    } catch (NoSuchFileException gone) {
-      // It was removed meanwhile, or is a link that leads nowhere.
+      to.add(Entry.past(lost, path));
+    } catch (NoSuchFileException | UnderPlace.Outside | FileSystemLoopException gone) {
+      // It was removed meanwhile, or is a link that leads nowhere or out of the under level.
+    } catch (StoreRefusal below) {
+      // A link that leads below a file.
     }
   }
 

@@ -33,6 +33,8 @@ final class StoreConnection implements Closeable {
   private StoreConnection(Path folder, long fillMs) throws IOException {
     this.folder = folder;
     this.fillMs = fillMs;
+    Object identity = OwnFolder.check(folder);
+    OwnFolder.checkSocket(folder, folder.resolve(SOCKET));
     channel = SocketChannel.open(StandardProtocolFamily.UNIX);
     try {
       channel.configureBlocking(false);
@@ -40,6 +42,7 @@ final class StoreConnection implements Closeable {
       if (!channel.connect(UnixDomainSocketAddress.of(folder.resolve(SOCKET)))) {
         throw lost(true);
       }
+      OwnFolder.checkServer(folder, identity, channel);
       selector = Selector.open();
       key = channel.register(selector, 0);
     } catch (IOException | RuntimeException error) {
@@ -48,12 +51,16 @@ final class StoreConnection implements Closeable {
     }
   }
 
-  /** Connects; an answer is waited for so long while the store lives. Errors: StoreLost. */
-  static StoreConnection open(Path folder, long fillMs) throws StoreLost {
+  /**
+   * Connects; an answer is waited for so long while the store lives.
+   *
+   * <p>Errors: StoreLost; OwnFolder.Foreign, and nothing was sent.
+   */
+  static StoreConnection open(Path folder, long fillMs) throws StoreLost, OwnFolder.Foreign {
     try {
       return new StoreConnection(folder, fillMs);
-    } catch (StoreLost lost) {
-      throw lost;
+    } catch (StoreLost | OwnFolder.Foreign error) {
+      throw error;
     } catch (IOException | RuntimeException error) {
       throw new StoreLost(folder.toString(), false);
     }

@@ -58,49 +58,7 @@ record StoreNames(StoreClient client) {
    */
   boolean delete(String path, boolean recursive) throws IOException {
     StoreClient.Entry entry = found(path);
-    if (entry == null) {
-      return false;
-    }
-    if (path.equals(ROOT)) {
-      boolean isEmpty = client.list(ROOT).isEmpty();
-      if (!isEmpty && !recursive) {
-        throw new PathIsNotEmptyDirectoryException(shown(path).toString());
-      }
-      return isEmpty;
-    }
-    if (entry.isFolder() && recursive && !entry.isLink()) {
-      removeInside(path);
-    }
-    return remove(path);
-  }
-
-  private void removeInside(String folder) throws IOException {
-    try {
-      for (StoreClient.Entry entry : client.list(folder)) {
-        String path = folder + "/" + entry.name();
-        if (entry.isFolder() && !entry.isLink()) {
-          removeInside(path);
-        }
-        remove(path);
-      }
-    } catch (StoreRefusal refusal) {
-      if (refusal.errno != StoreRefusal.NO_ENTRY) {
-        throw Failures.of(shown(folder), refusal);
-      }
-    }
-  }
-
-  private boolean remove(String path) throws IOException {
-    try {
-      client.change(Json.question("remove", "path", path));
-      return true;
-    } catch (StoreRefusal refusal) {
-      if (refusal.errno == StoreRefusal.NO_ENTRY) {
-        // Somebody else was faster; or it was a folder of files in memory alone.
-        return true;
-      }
-      throw Failures.of(shown(path), refusal);
-    }
+    return entry != null && new Removal(client).remove(path, entry, recursive);
   }
 
   /**
@@ -198,7 +156,7 @@ record StoreNames(StoreClient client) {
       for (StoreClient.Entry entry : client.list(from)) {
         move(from + "/" + entry.name(), to + "/" + entry.name(), entry, true);
       }
-      remove(from);
+      new Removal(client).removeName(from);
     }
   }
 

@@ -252,6 +252,9 @@ final class StoreOutputStream extends OutputStream
     StoreReply placed = connection.ask(Json.question("place", fields));
     boolean isMemory = placed.flag("is_memory");
     Path file = Path.of(placed.text("place"));
+    if (isMemory) {
+      OwnFolder.checkBlock(file);
+    }
     FileChannel channel =
         FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE);
     place = new Place(channel, index, isMemory ? 0 : index * blockBytes, isMemory);

@@ -76,9 +76,9 @@ final class StoreSession {
     return Math.floorMod(path.hashCode(), Limits.LINES);
   }
 
-  /** Where a path is on the under level. */
-  Path below(String path) {
-    return path.isEmpty() ? under : under.resolve(path);
+  /** The file or folder at a path; to be closed. Errors: as {@link UnderPlace#find}. */
+  UnderPlace below(String path) throws IOException {
+    return UnderPlace.find(under, path);
   }
 
   Path folder() {

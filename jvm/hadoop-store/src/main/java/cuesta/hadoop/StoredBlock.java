@@ -6,7 +6,11 @@ import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
+import java.nio.file.LinkOption;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -18,6 +22,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class StoredBlock {
   private static final Unmapper UNMAPPER = Unmapper.find();
+  private static final Set<OpenOption> OPTIONS =
+      Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS);
 
   private final ByteBuffer[] parts;
 
@@ -30,12 +36,13 @@ final class StoredBlock {
 
   /** Maps the file of a block of so many bytes. Errors: IOException for one of another size. */
   static StoredBlock open(Path file, long sizeBytes) throws IOException {
+    OwnFolder.checkBlock(file);
     boolean wasInterrupted = false;
     try {
       while (true) {
         // An interrupted thread may open no channel; the interrupt is kept for later.
         wasInterrupted |= Thread.interrupted();
-        try (FileChannel channel = FileChannel.open(file)) {
+        try (FileChannel channel = FileChannel.open(file, OPTIONS)) {
           return new StoredBlock(mapped(channel, sizeBytes));
         } catch (ClosedByInterruptException interrupted) {
           wasInterrupted = true;

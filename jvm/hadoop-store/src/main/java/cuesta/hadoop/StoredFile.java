@@ -30,7 +30,7 @@ final class StoredFile {
 
   long idleSinceNs;
 
-  private final Path under;
+  private final Path root;
 
   /** Blocks that had no room, and bytes of them to be read past the store before it is asked. */
   private final Map<Long, Long> refused = new HashMap<>();
@@ -43,7 +43,7 @@ final class StoredFile {
     this.version = version;
     this.number = number;
     this.line = StoreSession.lineOf(path);
-    this.under = session.below(path);
+    this.root = session.under;
   }
 
   /** Its size. */
@@ -146,7 +146,7 @@ final class StoredFile {
 
   private synchronized PastFile past() throws IOException {
     if (past == null) {
-      past = new PastFile(under, version);
+      past = new PastFile(root, path, version);
     }
     return past;
   }

@@ -4,16 +4,19 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.URI;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Says what names there are: for each line {@code list PATH}, {@code stat PATH} or {@code make
- * PATH} of standard input, a line that begins with {@code ok} or {@code failed}; first {@code
- * ready}.
+ * Says what names there are: for each line {@code list PATH}, {@code stat PATH}, {@code read PATH},
+ * {@code write PATH}, {@code remove PATH} or {@code make PATH} of standard input, a line that
+ * begins with {@code ok} or {@code failed}; first {@code ready}.
  */
 public final class NameLoop {
   private NameLoop() {}
@@ -39,6 +42,17 @@ public final class NameLoop {
         return String.join(" ", Arrays.stream(found).map(one -> one.getPath().getName()).toList());
       case "stat":
         return system.getFileStatus(path).isDirectory() ? "folder" : "file";
+      case "read":
+        try (FSDataInputStream file = system.open(path)) {
+          return new String(file.readAllBytes(), StandardCharsets.UTF_8);
+        }
+      case "write":
+        try (FSDataOutputStream file = system.create(path)) {
+          file.writeBytes("written");
+        }
+        return "written";
+      case "remove":
+        return system.delete(path, true) ? "removed" : "not removed";
       default:
         return system.mkdirs(path) ? "made" : "not made";
     }

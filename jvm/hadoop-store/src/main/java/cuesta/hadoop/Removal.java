@@ -1,0 +1,66 @@
+package cuesta.hadoop;
+
+import java.io.IOException;
+import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
+
+/**
+ * Removal of files and folders: the only place of this jar that removes anything, and the only one
+ * that does so recursively. Each name is removed by itself, after a list of the store.
+ */
+record Removal(StoreClient client) {
+  private static final String ROOT = "";
+
+  /**
+   * Removes what is at a path; with {@code recursive}, a folder with all that is in it. The root
+   * stays. Of a symbolic link of the under level the link alone is removed.
+   *
+   * <p>Errors: PathIsNotEmptyDirectoryException for a folder that is not empty otherwise.
+   */
+  boolean remove(String path, StoreClient.Entry entry, boolean recursive) throws IOException {
+    if (path.equals(ROOT)) {
+      boolean isEmpty = client.list(ROOT).isEmpty();
+      if (!isEmpty && !recursive) {
+        throw new PathIsNotEmptyDirectoryException(StoreNames.shown(path).toString());
+      }
+      return isEmpty;
+    }
+    if (recursive && isWalked(entry)) {
+      removeInside(path);
+    }
+    return removeName(path);
+  }
+
+  /** Removes a file, a link or an empty folder; no error where it is gone. */
+  boolean removeName(String path) throws IOException {
+    try {
+      client.change(Json.question("remove", "path", path));
+      return true;
+    } catch (StoreRefusal refusal) {
+      if (refusal.errno == StoreRefusal.NO_ENTRY) {
+        // Another client was faster; or it was a folder of files in memory alone.
+        return true;
+      }
+      throw Failures.of(StoreNames.shown(path), refusal);
+    }
+  }
+
+  private void removeInside(String folder) throws IOException {
+    try {
+      for (StoreClient.Entry entry : client.list(folder)) {
+        String path = folder + "/" + entry.name();
+        if (isWalked(entry)) {
+          removeInside(path);
+        }
+        removeName(path);
+      }
+    } catch (StoreRefusal refusal) {
+      if (refusal.errno != StoreRefusal.NO_ENTRY) {
+        throw Failures.of(StoreNames.shown(folder), refusal);
+      }
+    }
+  }
+
+  private static boolean isWalked(StoreClient.Entry entry) {
+    return entry.isFolder() && !entry.isLink();
+  }
+}

@@ -1,0 +1,151 @@
+"""A Hadoop program before a forged store, and links that are planted once its store is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from adversarykit import damage, listing, needs_root
+from forgerkit import KINDS, forger
+from hadoopkit import Hadoop, hadoop
+from storekit import RunningStore, running_store, wait_for
+
+__all__ = ["hadoop"]
+
+NAME_LOOP = "cuesta.hadoop.NameLoop"
+
+
+def kill(store: RunningStore) -> None:
+    pid = store.status()["pid"]
+    os.kill(pid, signal.SIGKILL)
+    state = Path(f"/proc/{pid}/stat")
+    wait_for(lambda: not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX")
+
+
+@needs_root
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_forged_store_is_sent_nothing(hadoop: Hadoop, tmp_path: Path, kind: str) -> None:
+    """The client never checked whose store answers: another account forged what jobs read.
+
+    Who makes `/dev/shm/cuesta-UID` first also chose where files were written.
+    """
+    with forger(kind) as forged:
+        store = RunningStore(forged.folder, tmp_path)
+        done = hadoop.run(store, NAME_LOOP, cwd=tmp_path)
+        assert forged.received() == b""
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if line.startswith("Exception in")]
+    assert len(lines) == 1, done.stderr
+    assert "nothing was asked of it" in lines[0]
+    assert str(forged.folder) in lines[0]
+    assert "fs.cuesta.store" in lines[0]
+
+
+@needs_root
+def test_a_forged_store_in_the_place_of_one_that_was_lost_is_sent_nothing(
+    hadoop: Hadoop, tmp_path: Path
+) -> None:
+    (tmp_path / "under").mkdir()
+    (tmp_path / "under" / "a").write_bytes(b"ours")
+    with (
+        running_store(tmp_path / "under") as store,
+        hadoop.asked(store, "NameLoop", tmp_path) as program,
+        forger("folder") as forged,
+    ):
+        assert program.ask("read /a") == "ok ours"
+        kill(store)
+        store.folder.rename(store.folder.with_name("gone"))
+        forged.folder.rename(store.folder)
+        try:
+            for question in ("read /a", "list /", "stat /x", "write /b", "remove /a"):
+                assert "nothing was asked of it" in program.ask(question), question
+            assert forged.received() == b""
+        finally:
+            store.folder.rename(forged.folder)
+            store.folder.with_name("gone").rename(store.folder)
+    assert (tmp_path / "under" / "a").read_bytes() == b"ours"
+
+
+def test_links_are_not_followed_out_of_the_root_once_the_store_is_lost(
+    hadoop: Hadoop, tmp_path: Path
+) -> None:
+    """Java read what a symbolic link led to outside the root, such as keys of its user.
+
+    The daemon refuses such links; past the store they were followed as by any program.
+    """
+    under, outside = tmp_path / "under", tmp_path / "outside"
+    for folder in (under / "d" / "e", outside / "deep"):
+        folder.mkdir(parents=True)
+    (outside / "secret").write_bytes(b"secret")
+    (under / "d" / "file").write_bytes(b"inside")
+    links = {
+        "up": "../outside",
+        "far": str(outside),
+        "absolute": str(under / "d" / "file"),
+        "secret": "../outside/secret",
+        "through": "d/../../outside/secret",
+        "loop": "loop",
+        "dangling": "nowhere",
+        "below": "d/file/x",
+        "good": "d/./e/../file",
+        "folder": "d",
+        "chain": "folder/file",
+    }
+    for name, target in links.items():
+        (under / name).symlink_to(target)
+    os.mkfifo(under / "pipe")
+    (under / "d" / "back").symlink_to("../d/file")
+    questions = [f"{act} /{name}" for name in links for act in ("read", "stat", "list")]
+    questions += ["read /up/secret", "read /far/secret", "stat /up/deep", "list /up/deep"]
+    questions += ["read /folder/file", "read /d/back", "read /folder/back", "read /d/file/x"]
+    questions += ["list /folder", "list /d", "list /", "read /pipe", "read /d", "read /none"]
+    with (
+        running_store(under) as store,
+        hadoop.asked(store, "NameLoop", tmp_path) as program,
+    ):
+        # What the daemon does is what is to be done without it.
+        wanted = {question: program.ask(question) for question in questions}
+        assert "ok secret" not in wanted.values()
+        assert wanted["read /chain"] == wanted["read /folder/back"] == "ok inside"
+        kill(store)
+        results = {question: program.ask(question) for question in questions}
+    refused = {question for question, answer in wanted.items() if answer.startswith("failed")}
+    for question in questions:
+        if question in refused:
+            assert results[question].startswith("failed"), (question, results[question])
+            assert "secret" not in results[question].removeprefix("failed").split(": ")[-1]
+        else:
+            assert results[question] == wanted[question], question
+    assert "leads out of the under level" in results["read /secret"]
+
+
+def test_removing_a_folder_removes_its_names_alone(hadoop: Hadoop, tmp_path: Path) -> None:
+    under = tmp_path / "under"
+    (under / "data[1]" / "d").mkdir(parents=True)
+    (under / "data1").mkdir()
+    for name in ("data[1]/d/x", "data1/x"):
+        (under / name).write_bytes(b"x")
+    (under / "data[1]" / "link").symlink_to("../data1")
+    before = listing(under)
+    with running_store(under) as store, hadoop.asked(store, "NameLoop", tmp_path) as program:
+        assert program.ask("remove /data[1]") == "ok removed"
+        assert program.ask("remove /") == "ok not removed"
+    removed = [name for name in before if name.startswith(b"data[1]")]
+    assert damage(before, listing(under)) == [f"{name!r} was removed" for name in sorted(removed)]
+
+
+def test_no_recursive_removal_is_outside_its_class() -> None:
+    sources = Path(__file__).parent.parent / "jvm"
+    found = subprocess.run(
+        ["grep", "-rlE", r'"remove"|\.delete\(.*true|Files\.(delete|walk)', "--include=*.java"]
+        + [str(path) for path in sources.glob("*/src/main")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    names = {Path(line).name for line in found.stdout.splitlines()}
+    assert names == {"Removal.java"}
