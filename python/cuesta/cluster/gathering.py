@@ -11,6 +11,7 @@ from cuesta.cluster.limits import SAID_CHARACTERS_MAX
 from cuesta.cluster.members import Members
 from cuesta.cluster.node import interface_of, listening_address
 from cuesta.cluster.script import agent_words
+from cuesta.cluster.waiting import raise_limit_of_files
 from cuesta.cluster.watchdog import MARK, mark
 from cuesta.cluster.wire import listen
 
@@ -42,6 +43,7 @@ class Gathering:
         plan, folder = leader.plan, leader.folder
         own = leader.scheduler.own_name()
         address = listening_address(plan.share.interface, plan.allocation.scheduler == "local", own)
+        raise_limit_of_files()
         leader.members = Members(listen(address), folder.secret())
         port = leader.members.port
         leader.state["leader"] = {

@@ -25,7 +25,15 @@ STORE_SECRET_SECONDS = 3600.0
 TICK_SECONDS = 0.05
 """How long the leader and an agent wait for anything to happen before they look around."""
 HANDSHAKE_SECONDS = 5.0
-"""For both ends of a connection to prove that they have the secret."""
+"""For an answer to who connects, and for a proven peer to read what is sent."""
+HANDSHAKE_BYTES_MAX = 1 << 10
+"""So much of what a stranger sends is looked at."""
+STRANGERS_MAX = 2048
+"""Connections whose other end has proven nothing; the oldest of the most crowded address goes."""
+ACCEPTED_AT_ONCE = 256
+"""Connections that are let in before those that have got in are heard."""
+FILES_MAX = 1 << 16
+"""Descriptors of a leader, where the system lets it have so many."""
 CONNECT_SECONDS = 30.0
 """For an agent to reach the leader."""
 MESSAGE_BYTES_MAX = 1 << 20

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field
 from socket import socket
 from typing import Any
 
 from cuesta.cluster.node import NodeFacts
-from cuesta.cluster.wire import Message, Peer, WireError, accept
+from cuesta.cluster.waiting import WaitingRoom
+from cuesta.cluster.wire import Message, Peer, WireError
 from cuesta.errors import InputError
 
 
@@ -41,15 +41,17 @@ class Members:
         Nodes by name; those that are lost stay in `lost` alone.
     asked
         What users have said, and whom to answer.
+    room
+        Who has connected and has not proven to have the secret.
     """
 
     def __init__(self, listener: socket, secret: str) -> None:
         self.known: dict[str, Member] = {}
         self.lost: dict[str, str] = {}
         self.asked: list[tuple[Peer, Message]] = []
+        self.room = WaitingRoom(listener, secret)
         self._listener = listener
-        self._secret = secret
-        self._strangers: list[Peer] = []
+        self._unnamed: list[Peer] = []
 
     @property
     def port(self) -> int:
@@ -60,16 +62,16 @@ class Members:
     def channels(self) -> list[Any]:
         """What to wait for."""
         peers = [one.peer for one in self.known.values()]
-        return [self._listener, *peers, *self._strangers]
+        return [*peers, *self._unnamed, *self.room.channels()]
 
     def hear(self) -> list[tuple[Member, Message]]:
         """What nodes have said since the last call; those that are gone are in `lost`.
 
         Errors: `InputError` with the words of a node that refuses.
         """
-        self._let_in()
+        self._unnamed += self.room.proven()
         said: list[tuple[Member, Message]] = []
-        for peer in list(self._strangers):
+        for peer in list(self._unnamed):
             self._introduce(peer)
         for member in list(self.known.values()):
             try:
@@ -107,23 +109,18 @@ class Members:
         self.known.pop(name).peer.close()
         self.lost[name] = why
 
-    def _let_in(self) -> None:
-        # Who does not know the secret, or says nothing, is sent away. Without a free descriptor
-        # nobody is let in for now.
-        with contextlib.suppress(WireError, OSError):
-            self._strangers.append(accept(self._listener, self._secret))
-
     def _introduce(self, peer: Peer) -> None:
         """An agent says hello first; a user asks."""
         try:
             messages = peer.received()
         except WireError:
-            self._strangers.remove(peer)
+            self._unnamed.remove(peer)
+            peer.close()
             return
         for message in messages:
             if "hello" in message:
                 name = str(message["hello"])
-                self._strangers.remove(peer)
+                self._unnamed.remove(peer)
                 self.known[name] = Member(name, peer, message["began"], message["pid"])
                 # What follows in the same packet is heard with the others.
                 peer.unread(messages[messages.index(message) + 1 :])

@@ -1,7 +1,9 @@
 """Connections of leader, agents and users: JSON objects, a line each, between who has the secret.
 
 Both ends prove that they know the secret before anything else is said, by a keyed hash of random
-numbers of both (HMAC-SHA256). What is said then is neither encrypted nor secret.
+numbers of both (HMAC-SHA256). Each line after that begins with a keyed hash of its text, of its
+place in the order and of these numbers, so that none can be added, changed, repeated or left out.
+They are not encrypted.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from cuesta.cluster.limits import HANDSHAKE_SECONDS, MESSAGE_BYTES_MAX
+from cuesta.cluster.limits import HANDSHAKE_BYTES_MAX, HANDSHAKE_SECONDS, MESSAGE_BYTES_MAX
 
 Message = dict[str, Any]
 
@@ -24,15 +26,49 @@ class WireError(Exception):
     """The other end is gone, or is not who it should be."""
 
 
-class Peer:
-    """One end of a connection that is open."""
+LISTENS, CONNECTS = "listens", "connects"
+"""Roles of the ends of a connection."""
 
-    def __init__(self, channel: socket.socket) -> None:
+
+class Sealing:
+    """The keyed hashes of the lines of one direction."""
+
+    def __init__(self, secret: str, role: str, nonces: str) -> None:
+        self._key = _proof(secret, f"messages of the end that {role} {nonces}").encode()
+        self._count = 0
+
+    def sealed(self, text: bytes) -> bytes:
+        """Return the next line, without its end."""
+        return self._next(text) + b" " + text
+
+    def opened(self, line: bytes) -> bytes:
+        """Return the text of the next line. Errors: `WireError` where it is not that."""
+        proof, _, text = line.partition(b" ")
+        if not hmac.compare_digest(proof, self._next(text)):
+            raise WireError("a message is not by the other end, or not in its place")
+        return text
+
+    def _next(self, text: bytes) -> bytes:
+        counted = self._count.to_bytes(8, "little") + text
+        self._count += 1
+        return hmac.new(self._key, counted, "sha256").hexdigest().encode()
+
+
+class Peer:
+    """An end of a connection that is open, and proven.
+
+    Arguments: `sends` and `receives` are for the lines of the two directions; `pending` are bytes
+    that came with the handshake.
+    """
+
+    def __init__(
+        self, channel: socket.socket, sends: Sealing, receives: Sealing, pending: bytes = b""
+    ) -> None:
         self._channel = channel
-        self._pending = b""
+        self._sends, self._receives = sends, receives
+        self._pending = pending
         self._again: list[Message] = []
         self.heard = time.monotonic()
-        channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def fileno(self) -> int:
         """For `select`."""
@@ -48,7 +84,7 @@ class Peer:
         """Say something. Errors: `WireError` when nobody listens."""
         try:
             self._channel.settimeout(HANDSHAKE_SECONDS)
-            self._channel.sendall(json.dumps(message).encode() + b"\n")
+            self._channel.sendall(self._sends.sealed(json.dumps(message).encode()) + b"\n")
         except OSError as error:
             raise WireError(str(error)) from None
 
@@ -68,25 +104,12 @@ class Peer:
         self._check_size()
         for line in lines:
             self.heard = time.monotonic()
-            found.append(_parsed(line))
+            found.append(_parsed(self._receives.opened(line)))
         return found
 
     def unread(self, messages: list[Message]) -> None:
         """Give back messages, which come first when it is asked again."""
         self._again = messages + self._again
-
-    def wait(self, seconds: float) -> Message:
-        """The next message. Errors: `WireError` when none comes in time."""
-        deadline = time.monotonic() + seconds
-        while b"\n" not in self._pending:
-            left = deadline - time.monotonic()
-            if left <= 0 or not ready([self], left):
-                raise WireError("nothing is said")
-            self._pending += self._read()
-            self._check_size()
-        line, _, self._pending = self._pending.partition(b"\n")
-        self.heard = time.monotonic()
-        return _parsed(line)
 
     def close(self) -> None:
         """End it."""
@@ -121,25 +144,62 @@ def listen(address: str) -> socket.socket:
     return listener
 
 
-def accept(listener: socket.socket, secret: str) -> Peer:
-    """The next who connects.
+class Greeting:
+    """The listening end of a handshake, which goes on as bytes come and waits for none.
 
-    Errors: `WireError` for who does not know the secret; `OSError` where nobody connects, or
-    nobody else can.
+    Errors: `WireError` where the other end is gone already.
     """
-    channel, _ = listener.accept()
-    peer = Peer(channel)
-    mine = secrets.token_hex(16)
-    try:
-        peer.send({"nonce": mine})
-        answer = peer.wait(HANDSHAKE_SECONDS)
-        theirs = _word(answer, "nonce")
-        _check(answer, secret, f"connects {mine} {theirs}")
-        peer.send({"proof": _proof(secret, f"listens {mine} {theirs}")})
-    except WireError:
-        peer.close()
-        raise
-    return peer
+
+    def __init__(self, channel: socket.socket, secret: str) -> None:
+        self._channel = channel
+        self._secret = secret
+        self._nonce = secrets.token_hex(16)
+        self._text = b""
+        channel.setblocking(False)
+        channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._send({"nonce": self._nonce})
+
+    def fileno(self) -> int:
+        """Return the descriptor, for `select`."""
+        return self._channel.fileno()
+
+    def step(self) -> Peer | None:
+        """Take what has come; return the peer once it has proven to know the secret.
+
+        Errors: `WireError` for one that does not know it, says too much, or is gone.
+        """
+        try:
+            data = self._channel.recv(HANDSHAKE_BYTES_MAX - len(self._text))
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            raise WireError(str(error)) from None
+        if not data:
+            raise WireError("the other end is gone")
+        self._text += data
+        line, end, rest = self._text.partition(b"\n")
+        if not end:
+            if len(self._text) >= HANDSHAKE_BYTES_MAX:
+                raise WireError("a handshake has no end")
+            return None
+        answer = _parsed(line)
+        nonces = f"{self._nonce} {_word(answer, 'nonce')}"
+        _check(answer, self._secret, f"{CONNECTS} {nonces}")
+        self._send({"proof": _proof(self._secret, f"{LISTENS} {nonces}")})
+        return _peer(self._channel, self._secret, (LISTENS, CONNECTS), (nonces, rest))
+
+    def close(self) -> None:
+        """End it."""
+        self._channel.close()
+
+    def _send(self, message: Message) -> None:
+        """Send a line that always has room in the buffer of a new connection."""
+        line = json.dumps(message).encode() + b"\n"
+        try:
+            if self._channel.send(line) < len(line):
+                raise WireError("the other end does not read")
+        except OSError as error:
+            raise WireError(str(error)) from None
 
 
 def connect(address: str, port: int, secret: str, seconds: float) -> Peer:
@@ -157,20 +217,56 @@ def connect(address: str, port: int, secret: str, seconds: float) -> Peer:
             if time.monotonic() > deadline:
                 raise WireError(f"{address}:{port}: {error}") from None
             time.sleep(0.05)
-    peer = Peer(channel)
+    try:
+        channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return _dialled(channel, secret, deadline)
+    except OSError as error:
+        channel.close()
+        raise WireError(str(error)) from None
+    except WireError:
+        channel.close()
+        raise
+
+
+def _dialled(channel: socket.socket, secret: str, deadline: float) -> Peer:
+    """The connecting end of a handshake."""
+    text = b""
 
     def answer() -> Message:
-        return peer.wait(max(HANDSHAKE_SECONDS, deadline - time.monotonic()))
+        nonlocal text
+        last = max(time.monotonic() + HANDSHAKE_SECONDS, deadline)
+        while b"\n" not in text:
+            left = last - time.monotonic()
+            if left <= 0 or not ready([channel], left):
+                raise WireError("nothing is said")
+            data = channel.recv(HANDSHAKE_BYTES_MAX)
+            if not data:
+                raise WireError("the other end is gone")
+            text += data
+            if len(text) > MESSAGE_BYTES_MAX:
+                raise WireError("a handshake has no end")
+        line, _, text = text.partition(b"\n")
+        return _parsed(line)
 
-    try:
-        theirs = _word(answer(), "nonce")
-        mine = secrets.token_hex(16)
-        peer.send({"nonce": mine, "proof": _proof(secret, f"connects {theirs} {mine}")})
-        _check(answer(), secret, f"listens {theirs} {mine}")
-    except WireError:
-        peer.close()
-        raise
-    return peer
+    nonce = secrets.token_hex(16)
+    nonces = f"{_word(answer(), 'nonce')} {nonce}"
+    proof = _proof(secret, f"{CONNECTS} {nonces}")
+    channel.sendall(json.dumps({"nonce": nonce, "proof": proof}).encode() + b"\n")
+    _check(answer(), secret, f"{LISTENS} {nonces}")
+    return _peer(channel, secret, (CONNECTS, LISTENS), (nonces, text))
+
+
+def _peer(
+    channel: socket.socket, secret: str, roles: tuple[str, str], got: tuple[str, bytes]
+) -> Peer:
+    """A proven connection.
+
+    Arguments: `roles` are that of this end and that of the other; `got` the random numbers of
+    both and what came after the handshake.
+    """
+    nonces, pending = got
+    sends, receives = (Sealing(secret, role, nonces) for role in roles)
+    return Peer(channel, sends, receives, pending)
 
 
 def _proof(secret: str, text: str) -> str:

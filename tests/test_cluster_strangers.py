@@ -1,0 +1,231 @@
+"""Strangers who connect to the leader of a cluster: none of them holds up an agent."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from cuesta.cluster import wire
+from cuesta.cluster.limits import HANDSHAKE_BYTES_MAX
+from cuesta.cluster.members import Members
+from cuesta.cluster.waiting import WaitingRoom
+
+IDLE = 1000
+SECRET = "secret"
+
+
+@contextlib.contextmanager
+def idle_connections(
+    port: int, count: int, address: str = "127.0.0.1"
+) -> Iterator[list[socket.socket]]:
+    """Hold so many connections from an address that say nothing."""
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                socket.create_connection(("127.0.0.1", port), source_address=(address, 0))
+            )
+            for _ in range(count)
+        ]
+
+
+@contextlib.contextmanager
+def descriptors(count: int) -> Iterator[None]:
+    """Let this process have so many descriptors."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if before[1] < count:
+        pytest.skip(f"no more than {before[1]} descriptors here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], count), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+class Agent:
+    """An agent that connects and says hello, in a thread of its own."""
+
+    def __init__(self, port: int, name: str = "n1") -> None:
+        self.errors: list[Exception] = []
+        self.thread = threading.Thread(target=self._run, args=(port, name))
+        self.thread.start()
+
+    def _run(self, port: int, name: str) -> None:
+        try:
+            self.peer = wire.connect("127.0.0.1", port, SECRET, 600)
+            self.peer.send({"hello": name, "began": 0.0, "pid": 1})
+        except wire.WireError as error:
+            self.errors.append(error)
+
+
+def hear_until_known(members: Members, agent: Agent, name: str = "n1") -> None:
+    """Let the leader go on until it knows an agent, or the agent has given up."""
+    while name not in members.known and not agent.errors:
+        wire.ready(members.channels(), 0.05)
+        members.hear()
+    agent.thread.join()
+    assert not agent.errors
+
+
+def is_closed(channel: socket.socket) -> bool:
+    """Whether the other end has closed a connection; what it has sent before is read."""
+    channel.setblocking(False)
+    try:
+        while channel.recv(4096):
+            pass
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+    return True
+
+
+def test_a_thousand_idle_connections_hold_up_no_agent() -> None:
+    """
+    The leader accepted one connection at a time and waited five seconds for each to prove itself:
+    six that said nothing, as a port scanner makes, took longer than an agent waits for an answer,
+    and the cluster did not start. Here an agent comes behind a thousand, and none is given up.
+    """
+    with descriptors(3 * IDLE + 500):
+        listener = wire.listen("127.0.0.1")
+        members = Members(listener, SECRET)
+        with idle_connections(members.port, IDLE) as idle:
+            hear_until_known(members, Agent(members.port))
+            assert members.room.closed == 0
+            assert not any(map(is_closed, idle))
+        listener.close()
+
+
+def test_one_hear_of_idle_connections_waits_for_none() -> None:
+    listener = wire.listen("127.0.0.1")
+    members = Members(listener, SECRET)
+    with idle_connections(members.port, 6) as idle:
+        while len(members.channels()) < 1 + len(idle):
+            assert members.hear() == []
+        assert members.room.closed == 0
+    listener.close()
+
+
+def test_an_address_with_many_connections_loses_its_own_alone() -> None:
+    listener = wire.listen("127.0.0.1")
+    room = WaitingRoom(listener, SECRET, places=8)
+    port = listener.getsockname()[1]
+    with idle_connections(port, 1, "127.0.0.2") as quiet, idle_connections(port, 40) as crowd:
+        while room.closed < 33:
+            room.proven()
+        assert not is_closed(quiet[0])
+        assert sum(map(is_closed, crowd)) == 33
+    listener.close()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"\x00\xff" * HANDSHAKE_BYTES_MAX,
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"{}\n",
+        b'{"nonce": 7, "proof": "p"}\n',
+        b'{"nonce": "n", "proof": "p"}\n',
+        b"[]\n",
+    ],
+    ids=["endless", "http", "empty", "number", "guess", "list"],
+)
+def test_garbage_is_sent_away(said: bytes) -> None:
+    listener = wire.listen("127.0.0.1")
+    room = WaitingRoom(listener, SECRET)
+    with socket.create_connection(listener.getsockname()) as stranger:
+        stranger.sendall(said)
+        while not is_closed(stranger):
+            wire.ready(room.channels(), 0.05)
+            assert room.proven() == []
+    assert room.channels() == [listener]
+    listener.close()
+
+
+def test_half_a_handshake_and_single_bytes_hold_up_no_agent() -> None:
+    listener = wire.listen("127.0.0.1")
+    members = Members(listener, SECRET)
+    with idle_connections(members.port, 20) as slow:
+        for channel in slow[:10]:
+            channel.sendall(b'{"nonce": "n", ')
+        members.hear()
+        for channel in slow[10:]:
+            channel.sendall(b"{")
+            members.hear()
+        hear_until_known(members, Agent(members.port))
+        assert members.room.closed == 0
+    listener.close()
+
+
+def test_a_recorded_handshake_proves_nothing() -> None:
+    listener = wire.listen("127.0.0.1")
+    room = WaitingRoom(listener, SECRET)
+    with (
+        recorded_agent(listener, room) as said,
+        socket.create_connection(listener.getsockname()) as stranger,
+    ):
+        stranger.sendall(said)
+        while not is_closed(stranger):
+            wire.ready(room.channels(), 0.05)
+            assert room.proven() == []
+    listener.close()
+
+
+def test_lines_of_others_in_a_proven_connection_are_refused() -> None:
+    """
+    Both ends proved themselves, and what was said then was believed whoever had sent it: a host on
+    the way could wait for the proof and add `start` with words of its own. Each line has a keyed
+    hash now.
+    """
+    listener = wire.listen("127.0.0.1")
+    room = WaitingRoom(listener, SECRET)
+    for line in (b'{"start": "x"}\n', b"0" * 64 + b' {"start": "x"}\n'):
+        agent = Agent(listener.getsockname()[1])
+        peers: list[wire.Peer] = []
+        while not peers and not agent.errors:
+            wire.ready(room.channels(), 0.05)
+            peers += room.proven()
+        agent.thread.join()
+        agent.peer._channel.sendall(line)
+        assert "not by the other end" in heard_to_the_end(peers[0])
+        agent.peer.close()
+        peers[0].close()
+    listener.close()
+
+
+def heard_to_the_end(peer: wire.Peer) -> str:
+    """Return why a connection ended in which an agent may have said hello, and no more."""
+    try:
+        while True:
+            wire.ready([peer], 0.05)
+            assert all("hello" in message for message in peer.received())
+    except wire.WireError as error:
+        return str(error)
+
+
+@contextlib.contextmanager
+def recorded_agent(listener: socket.socket, room: WaitingRoom) -> Iterator[bytes]:
+    """Yield what an agent that was admitted has sent."""
+    near, far = socket.socketpair()
+    with socket.create_connection(listener.getsockname()) as channel, near, far:
+        dialled: list[wire.Peer] = []
+        thread = threading.Thread(target=lambda: dialled.append(wire._dialled(near, SECRET, 0.0)))
+        thread.start()
+        said = b""
+        peers: list[wire.Peer] = []
+        while not dialled:
+            peers += room.proven()
+            for source, sink in ((channel, far), (far, channel)):
+                if wire.ready([source], 0.01):
+                    data = source.recv(4096)
+                    said += data if source is far else b""
+                    sink.sendall(data)
+        thread.join()
+        assert len(peers) == 1
+        assert set(json.loads(said)) == {"nonce", "proof"}
+        yield said
