@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from cuesta import removal
 from cuesta.cli.app import call
 from cuesta.data import obtain as obtaining
 from cuesta.data import pypi
@@ -198,12 +199,16 @@ def test_a_cache_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> Non
 def test_what_a_killed_download_left_goes_after_a_day(tmp_path: Path, address: str) -> None:
     old = tmp_path / "toy" / (obtaining.PARTIAL_PREFIX + "x")
     young = tmp_path / "toy" / (obtaining.PARTIAL_PREFIX + "y")
-    old.mkdir(parents=True)
-    young.mkdir()
+    foreign = tmp_path / "toy" / (obtaining.PARTIAL_PREFIX + "z")
+    foreign.mkdir(parents=True)
+    for folder in (old, young):
+        removal.make_marked(folder)
     os.utime(old, (0, 0))
+    os.utime(foreign, (0, 0))
     get(toy(f"{address}/whole"), tmp_path)
     assert not old.exists()
     assert young.exists()
+    assert foreign.exists()
 
 
 def test_a_copy_has_the_bytes_and_the_usual_mode(tmp_path: Path) -> None:

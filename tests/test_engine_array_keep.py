@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("tiledb")
 
 from arraykit import Row, random_rows, run, trial, write
+from cuesta import removal
 from cuesta.engines.array import keep
 from cuesta.engines.array.load import Order, load
 from cuesta.engines.array.store import Facts
@@ -103,6 +104,7 @@ def test_what_a_killed_load_left_is_replaced(tmp_path: Path) -> None:
     scan(path, tmp_path)
     (place,) = (tmp_path / "kept").glob("a-txt-*")
     unfinished = place.with_name(f".{place.name}.loading")
-    place.rename(unfinished)
+    removal.make_marked(unfinished)
+    place.rename(unfinished / "array")
     assert scan(path, tmp_path).counts["arrays_reused"] == 0
     assert not unfinished.exists()

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from adversarykit import listing
 from cuesta import processes
 from cuesta.errors import InputError
 from cuesta.lab import leftovers
 from cuesta.lab.folder import AnswerFolder
-from labkit import names
+from labkit import answer, names
 
 
 def write(folder: AnswerFolder, text: str = "new", error: BaseException | None = None) -> None:
@@ -68,13 +69,10 @@ def test_a_kept_answer_stays_under_its_temporary_name_without_scratch(tmp_path: 
 
 
 def test_an_answer_that_is_there_is_replaced_only_when_asked_to(tmp_path: Path) -> None:
-    old = tmp_path / "out"
-    old.mkdir()
-    (old / "run.json").write_text("old")
-    (old / "stale.txt").write_text("old")
+    old = answer(tmp_path / "out", {"stale.txt": b"old"})
     with pytest.raises(InputError, match="exists already"), AnswerFolder(old, overwrite=False):
         pass
-    assert (old / "run.json").read_text() == "old"
+    assert (old / "stale.txt").read_text() == "old"
     with AnswerFolder(old, overwrite=True) as folder:
         write(folder)
         folder.finish()
@@ -84,12 +82,11 @@ def test_an_answer_that_is_there_is_replaced_only_when_asked_to(tmp_path: Path) 
 
 
 def test_a_failed_replacement_keeps_the_old_answer(tmp_path: Path) -> None:
-    old = tmp_path / "out"
-    old.mkdir()
-    (old / "run.json").write_text("old")
+    old = answer(tmp_path / "out", {"pairs.txt": b"old"})
+    before = listing(old)
     with pytest.raises(RuntimeError), AnswerFolder(old, overwrite=True) as folder:
         write(folder, error=RuntimeError())
-    assert (old / "run.json").read_text() == "old"
+    assert listing(old) == before
 
 
 def test_overwrite_does_not_replace_a_folder_that_is_no_answer(tmp_path: Path) -> None:

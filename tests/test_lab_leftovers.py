@@ -15,7 +15,7 @@ import pytest
 from cuesta.cli.app import call
 from cuesta.lab import leftovers
 from cuesta.lab.folder import AnswerFolder
-from labkit import names
+from labkit import answer, names
 
 HOLDS = """
 import sys, time
@@ -156,12 +156,10 @@ def test_an_answer_that_was_about_to_be_replaced_gets_its_name_again(
 ) -> None:
     process = start(tmp_path / "out", scratch)
     kill(process)
-    old = tmp_path / f"out.replaced-{process.pid}"
-    old.mkdir()
-    (old / "run.json").write_text("old")
+    answer(tmp_path / f"out.replaced-{process.pid}", {"pairs.txt": b"old"})
     said = list(leftovers.sweep(tmp_path / "out"))
     assert len(said) == 2
-    assert (tmp_path / "out" / "run.json").read_text() == "old"
+    assert (tmp_path / "out" / "pairs.txt").read_text() == "old"
     assert names(tmp_path) == {"out", "scratch"}
 
 

@@ -14,9 +14,28 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tidyrules import Finding, SourceFile, arrows, functions, links, rooms, sizes, types, words
+from tidyrules import (
+    Finding,
+    SourceFile,
+    arrows,
+    functions,
+    links,
+    removal,
+    rooms,
+    sizes,
+    types,
+    words,
+)
 
-_RULES = (sizes.check, functions.check, words.check, links.check, arrows.check, rooms.check)
+_RULES = (
+    sizes.check,
+    functions.check,
+    words.check,
+    links.check,
+    arrows.check,
+    rooms.check,
+    removal.check,
+)
 
 
 def main(arguments: list[str]) -> int:

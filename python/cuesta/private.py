@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from cuesta import removal
+
 
 def write_private(path: Path, text: str) -> None:
     """Replace a file, whole, readable by its owner alone. Errors: `OSError`; nothing is left."""
@@ -16,7 +18,7 @@ def write_private(path: Path, text: str) -> None:
             file.flush()
             # Else a full disk is found out after the old file is gone.
             os.fsync(file.fileno())
-        temporary.replace(path)
+        removal.put(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import weakref
 from pathlib import Path
+
+from cuesta import removal
 
 
 class TemporaryFolder:
@@ -27,4 +28,4 @@ class TemporaryFolder:
 
 def _remove(path: Path, owner: int) -> None:
     if os.getpid() == owner:
-        shutil.rmtree(path, ignore_errors=True)
+        removal.discard(path)

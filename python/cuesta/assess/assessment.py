@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cuesta import __version__
+from cuesta import __version__, removal
 from cuesta.assess import reads, sequences, views
 from cuesta.assess.reference import compare, n50
 from cuesta.errors import InputError
@@ -100,7 +100,7 @@ def write(folder: Path, assessment: Assessment) -> Path:
     text = json.dumps(assessment, indent=2, ensure_ascii=False)
     try:
         partial.write_text(f"{text}\n", encoding="utf-8")
-        partial.replace(path)
+        removal.put(partial, path)
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise disk_error(error, str(path)) from None

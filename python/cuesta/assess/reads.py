@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cuesta import removal
 from cuesta.assess import kmers
 from cuesta.engines import get_engine
 from cuesta.errors import EngineMissing, InputError
@@ -37,7 +37,7 @@ def compare(sets: Sequence[Mapping[str, bytes]], trial: Trial) -> list[Measures]
     different k-mer, and of what memory cannot hold.
     """
     _require(trial)
-    with tempfile.TemporaryDirectory(prefix="cuesta-assess-") as scratch:
+    with removal.temporary_folder(prefix="cuesta-assess-") as scratch:
         place = Path(scratch)
         min_count = _count(trial, place)
         solid = partial(_sequences, place / "answer" / "unitigs.fa")

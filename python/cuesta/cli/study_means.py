@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from cuesta import removal
 from cuesta.cluster.local_session import session, session_on
 from cuesta.cluster.node import interfaces
 from cuesta.cluster.settings import Allocation, NodeShare
@@ -27,7 +27,7 @@ def started_store(under: Path, memory_bytes: int, mounted: bool) -> Iterator[Tie
     Errors: as `control.start`.
     """
     before = os.environ.get(VARIABLE)
-    with tempfile.TemporaryDirectory(prefix="cuesta-study-", dir=MEMORY_ROOT) as place:
+    with removal.temporary_folder(prefix="cuesta-study-", folder=MEMORY_ROOT) as place:
         folder = Path(place, "store")
         os.environ[VARIABLE] = str(folder)
         try:
@@ -65,7 +65,7 @@ def started_cluster(own: Settings, place: Place) -> Iterator[Mapping[str, str]]:
     Errors: `InputError` where an engine cannot use nodes with links of their own; `EngineError`
     where nodes do not come up.
     """
-    with tempfile.TemporaryDirectory(prefix="cuesta-nodes-") as folder:
+    with removal.temporary_folder(prefix="cuesta-nodes-") as folder:
         scratch = next(iter(place.scratch_folders), Path(folder))
         if len(place.nodes) == 1:
             up = session(own.nodes, own.cores, own.memory_bytes, scratch)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cuesta import removal
+
 
 def register(app: typer.Typer) -> None:
     """Add `verify`."""
@@ -30,15 +32,13 @@ def verify(
     ] = None,
 ) -> None:  # fmt: skip
     """Verify an answer folder: unchanged since its run, and what another method computes."""
-    import tempfile
-
     from cuesta.api.options import memory_limit, thread_limit
     from cuesta.cli.output import Output
     from cuesta.lab.audit import Means, audit
     from cuesta.units import format_seconds
 
     means = Means(threads=thread_limit(threads), memory_bytes=memory_limit(memory))
-    with Output(as_json=False) as output, tempfile.TemporaryDirectory() as temporary:
+    with Output(as_json=False) as output, removal.temporary_folder() as temporary:
         # An engine may put something beside the folder for scratch.
         scratch = Path(temporary, "scratch")
         scratch.mkdir()

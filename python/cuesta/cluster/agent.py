@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from cuesta import removal
 from cuesta.cluster import node, node_store, watchdog
 from cuesta.cluster.children import Children
 from cuesta.cluster.folder import ClusterFolder
@@ -97,7 +97,8 @@ class Agent:
         self._to_meet: set[str] = set()
         self._address = ""
         base = Path(plan.share.scratch or os.environ.get("TMPDIR") or "/tmp")
-        self.scratch = base / f"cuesta-{plan.cluster}-{name}"
+        # Not the name of the store's folder, which may be next to it.
+        self.scratch = base / f"cuesta-{plan.cluster}-{name}.scratch"
         self._store = node_store.folder_of(plan, name)
         self._members = self.scratch / "stores"
 
@@ -153,7 +154,7 @@ class Agent:
             self._waits_for_store = True
         elif node_store.MET in message:
             names: list[str] = message[node_store.MET]
-            self.scratch.mkdir(parents=True, exist_ok=True)
+            removal.ensure_marked(self.scratch)
             write_members(self._members, names)
             self._to_meet = set(names)
         elif "stop" in message:
@@ -212,8 +213,7 @@ class Agent:
 
     def clear(self) -> None:
         """Remove its folders, but that of a store which has the only copy of a file."""
-        # They are one folder where scratch is in memory, too.
-        stays = self._store if node_store.unwritten(self._store) else None
-        for place in (self.scratch, self._store):
-            if place != stays:
-                shutil.rmtree(place, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            removal.remove_marked(self.scratch)
+        if removal.is_private(self._store) and not node_store.unwritten(self._store):
+            removal.discard(self._store)

@@ -13,6 +13,7 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
+from cuesta import removal
 from cuesta.errors import EngineMissing
 from cuesta.machine import cache_folder
 
@@ -50,10 +51,11 @@ def keep(java_version: str, made: Path) -> None:
     with contextlib.suppress(OSError):
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(made, temporary)
+            shutil.copyfile(made, temporary)
+            made.unlink()
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
-            temporary.replace(place)
+            removal.put(temporary, place)
         finally:
             temporary.unlink(missing_ok=True)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta import processes
+from cuesta import processes, removal
 from cuesta.cluster import control
 from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.settings import Allocation, ClusterPlan, NodeShare
@@ -79,4 +78,4 @@ def session_on(
         finally:
             control.down(folder)
     finally:
-        shutil.rmtree(root, ignore_errors=True)
+        removal.discard(root)

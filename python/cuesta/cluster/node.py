@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from cuesta import machine
+from cuesta import machine, removal
 from cuesta.errors import InputError
 
 NETWORKS = Path("/sys/class/net")
@@ -208,7 +208,7 @@ def _package(name: str) -> str:
 def _check_scratch(scratch: Path) -> tuple[int, str]:
     """Free bytes, and what is wrong: it must be a folder that takes a file."""
     try:
-        scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+        removal.ensure_marked(scratch)
         with tempfile.TemporaryFile(dir=scratch) as file:
             file.write(b"\0" * 4096)
             file.flush()

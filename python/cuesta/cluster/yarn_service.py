@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 import socket
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cuesta import removal
 from cuesta.cluster import node_store, pages, yarn
 from cuesta.cluster.folder import telling_line
 from cuesta.cluster.limits import PORT_TRIES_MAX, SAID_CHARACTERS_MAX
@@ -88,7 +89,8 @@ class YarnService:
     def end(self) -> None:
         """End what runs beside the leader."""
         self._leader.children.end(list(_CALLED), self._leader.plan.own("stop"))
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            removal.remove_marked(self._scratch)
 
     def _start_managers(self) -> None:
         """On ports that are free; somebody may be faster. Errors: `EngineError`."""
@@ -114,7 +116,7 @@ class YarnService:
     def _start_both(self) -> None:
         leader, conf = self._leader, self._leader.folder.conf
         home, _ = usable_java(conf)
-        self._scratch.mkdir(exist_ok=True)
+        removal.ensure_marked(self._scratch)
         environment = yarn.daemon_environment(conf, home)
         environment[MARK] = mark(leader.plan.cluster, "leader")
         for name, words in (

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuesta import removal
 from cuesta.data.convert import convert
 from cuesta.data.registry import KEEP, Dataset, File
 from cuesta.errors import CuestaError, EngineError, InputError
@@ -63,8 +64,8 @@ def obtain(dataset: Dataset, cache: Path, progress: Progress) -> list[Path]:
             return finished
         folder.mkdir(parents=True, exist_ok=True)
         _forget_old_partials(folder)
-        with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX, dir=folder) as name:
-            _make(Fetch(dataset=dataset, folder=Path(name), progress=progress), cache, folder)
+        with removal.held_folder(PARTIAL_PREFIX, folder) as partial:
+            _make(Fetch(dataset=dataset, folder=partial, progress=progress), cache, folder)
     except OSError as error:
         place = error.filename or cache
         raise InputError(f"data.get: {error.strerror or error} ({place})") from error
@@ -82,7 +83,7 @@ def _make(fetch: Fetch, cache: Path, folder: Path) -> None:
         with unfinished.open("rb") as written:
             os.fsync(written.fileno())
     for file, unfinished in zip(dataset.files, made, strict=True):
-        unfinished.replace(folder / file.name)
+        removal.put(unfinished, folder / file.name)
 
 
 def _kept(fetch: Fetch, parts: Sequence[Path]) -> list[Path]:
@@ -149,7 +150,7 @@ def _first_seen(cache: Path, key: str, found: str) -> str:
         with os.fdopen(descriptor, "w") as out:
             json.dump(seen, out, indent=1)
         Path(name).chmod(0o644)
-        Path(name).replace(record)
+        removal.put(Path(name), record)
     return seen[key]
 
 
@@ -169,7 +170,7 @@ def copy_out(finished: Path, folder: Path) -> Path:
         try:
             shutil.copyfile(finished, name)
             Path(name).chmod(0o644)
-            Path(name).replace(target)
+            removal.put(Path(name), target)
         finally:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
@@ -178,8 +179,8 @@ def copy_out(finished: Path, folder: Path) -> Path:
 
 
 def _forget_old_partials(folder: Path) -> None:
-    """Remove what a killed download left; a young one may still be running."""
+    """Remove what a killed download left; a young one may run where its lock is not visible."""
     oldest = time.time() - PARTIAL_AGE_S_MAX
     for path in folder.glob(PARTIAL_PREFIX + "*"):
-        if path.stat().st_mtime < oldest:
-            shutil.rmtree(path, ignore_errors=True)
+        if path.lstat().st_mtime < oldest and removal.is_idle(path):
+            removal.remove_marked(path)

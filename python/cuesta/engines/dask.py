@@ -14,10 +14,10 @@ from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
+from cuesta import removal
 from cuesta.engines import Engine, Progress, rounds
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.errors import CuestaError, EngineError, InputError
@@ -160,7 +160,7 @@ def _found(
 
     numbers = range(len(round_.tasks))
     if round_.parts:
-        with TemporaryDirectory(dir=scratch, prefix="blocks-") as folder:
+        with removal.temporary_folder(folder=scratch, prefix="blocks-") as folder:
             sent = done(partial(_send, folder), numbers)
             places = [[ends[part : part + 2] for ends in sent] for part in range(round_.parts)]
             found = done(partial(_receive, folder), list(enumerate(places)))
@@ -187,7 +187,7 @@ def _send(folder: str, job: Job, number: int, round_: Round) -> list[int]:
     path = Path(folder, f"{number}")
     attempt = path.with_suffix(f".{uuid4().hex}")
     attempt.write_bytes(blocks)
-    attempt.replace(path)
+    removal.put(attempt, path)
     last = ends[-1] if ends else 0
     return [0, *ends, *[last] * (round_.parts - len(ends))]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from cuesta import removal
 from cuesta.engines.request import native_request
 from cuesta.errors import InputError
 from cuesta.native import from_response, native_module, request_fields, to_json
@@ -185,7 +185,7 @@ def run(
     """
     output, scratch = places
     phases: list[Phase] = []
-    with TemporaryDirectory(dir=scratch, prefix="rounds-") as folder:
+    with removal.temporary_folder(folder=scratch, prefix="rounds-") as folder:
         trial, converted = get_workload(trial.workload).readable(trial, scratch)
         asked = request_fields(trial, output, Path(folder))
         job = Job(workload=trial.workload, request=native_request(asked), means=means)

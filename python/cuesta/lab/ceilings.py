@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuesta import machine
+from cuesta import machine, removal
 from cuesta.errors import CuestaError
 from cuesta.lab.stats import median_interval
 
@@ -143,7 +143,7 @@ def write(ceilings: Ceilings, path: Path) -> None:
     descriptor, name = tempfile.mkstemp(prefix=path.name, dir=path.parent)
     with os.fdopen(descriptor, "w", encoding="utf-8") as out:
         json.dump(asdict(ceilings), out, indent=1)
-    Path(name).replace(path)
+    removal.put(Path(name), path)
 
 
 def measure(native: Native, scratch: Path, say: Say, engines: Sequence[Engine] = ()) -> Ceilings:
@@ -184,7 +184,6 @@ def measure(native: Native, scratch: Path, say: Say, engines: Sequence[Engine] =
 def _measure_files(
     native: Native, scratch: Path, say: Say, warnings: list[str]
 ) -> list[Measurement]:
-    import tempfile
 
     size = min(
         FILE_BYTES_MAX, machine.free_bytes(scratch) // 4, machine.memory_available_bytes() // 4
@@ -193,7 +192,7 @@ def _measure_files(
         warnings.append(f"files were not measured: {scratch} has too little room")
         return []
     found: list[Measurement] = []
-    with tempfile.TemporaryDirectory(prefix="cuesta-ceilings-", dir=scratch) as folder:
+    with removal.temporary_folder(prefix="cuesta-ceilings-", folder=scratch) as folder:
         path = {"path": str(Path(folder) / "file")}
         say(f"files on {machine.filesystem(scratch)}, {size >> 20} MiB")
         found.append(_ask(native, "file_write", 1, path | {"bytes": size, "repeats": 3}))

@@ -45,7 +45,7 @@ def compare(
         check(engine, replace(trial, engine=engine.name), plan)
     for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):
         hears.note(sentence)
-    with AnswerFolder(plan.output, overwrite=plan.overwrite) as folder:
+    with AnswerFolder(plan.output, overwrite=plan.overwrite, inputs=trial.inputs) as folder:
         for engine in engines:
             hears.note(f"{trial.workload} on {engine.name}")
             _run_one(engine, trial, replace(plan, output=folder.answer / engine.name), hears)
@@ -55,7 +55,8 @@ def compare(
         if not result["equal"]:
             where = folder.keep()
             raise VerificationError(f"{_differ(result)}; the answers are left in {where}")
-        folder.finish()
+        for sentence in folder.finish():
+            hears.note(sentence)
     return result
 
 

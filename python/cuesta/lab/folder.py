@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import errno
 import os
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 
+from cuesta import outputs, removal
 from cuesta.errors import CuestaError, InputError
+from cuesta.lab import ownership
 from cuesta.lab.leftovers import (
     LOCK_NAME,
     hold,
@@ -25,9 +28,10 @@ from cuesta.lab.leftovers import (
     scratch_of,
     tags,
 )
+from cuesta.removal import Identity
 
 MARKS = ("run.json", "compare.json")
-"""A folder that holds one of these is an answer, and may be replaced when asked to."""
+"""Records of answers."""
 _ANSWER, _SCRATCH, _STREAMS = "answer", "scratch", "streams"
 
 
@@ -47,8 +51,18 @@ class AnswerFolder:
     Scratch and streams are gone at the end in any case.
     """
 
-    def __init__(self, output: Path, *, overwrite: bool, scratch: Path | None = None) -> None:
+    def __init__(
+        self,
+        output: Path,
+        *,
+        overwrite: bool,
+        scratch: Path | None = None,
+        inputs: Sequence[str] = (),
+    ) -> None:
+        outputs.check_local(output)
         self.output = output.resolve()
+        self._inputs = inputs
+        self._old: dict[PurePosixPath, Identity] = {}
         self._overwrite = overwrite
         self._within = scratch.resolve() if scratch else None
         self._keep = False
@@ -66,7 +80,7 @@ class AnswerFolder:
         self.streams = self._room / _STREAMS
 
     def __enter__(self) -> AnswerFolder:
-        check_output(self.output, overwrite=self._overwrite)
+        self._old = check_output(self.output, overwrite=self._overwrite, inputs=self._inputs)
         try:
             self._make()
         except OSError as error:
@@ -128,36 +142,68 @@ class AnswerFolder:
         """Remove what an earlier run left in `answer` and `scratch`."""
         for place in (self.answer, self.scratch):
             if any(place.iterdir()):
-                remove(place)
+                removal.remove_made(place)
                 place.mkdir()
 
-    def finish(self) -> None:
+    def finish(self) -> list[str]:
         """Give the answer its name, in one step for anyone who looks.
 
-        Its record is made durable here; its other files must be on the disk already.
+        Its record is made durable here; its other files must be on the disk already. An answer
+        that is replaced is removed by the names that its record lists. Returns a sentence where
+        something of it remains.
         """
         for mark in MARKS:
             if (self.answer / mark).exists():
                 synchronise(self.answer / mark)
         synchronise(self.answer)
-        if self.output.exists():
-            self._check_output_again()
-            self.output.rename(self._replaced)
-            try:
-                self.answer.rename(self.output)
-            except BaseException:
-                if not self.output.exists():
-                    self._replaced.rename(self.output)
-                raise
-            remove(self._replaced)
-        else:
-            self.answer.rename(self.output)
+        notes: list[str] = []
+        try:
+            if os.path.lexists(self.output):
+                self._check_output_again()
+                self._replace()
+                notes = forget(self._replaced, self._old)
+            else:
+                self._publish()
+        except OSError as error:
+            where = f"this answer is in {self.keep()}"
+            raise InputError(f"{disk_error(error, str(self.output))}; {where}") from None
         synchronise(self.output.parent)
+        return notes
+
+    def _publish(self) -> None:
+        """Errors: `InputError` where the name is in use by now, and the answer stays."""
+        try:
+            removal.put_new(self.answer, self.output)
+        except FileExistsError:
+            self._check_output_again()
+            raise
+
+    def _replace(self) -> None:
+        """Swap the answer with the old one, which has the name of a replaced one then."""
+        removal.put_new(self.answer, self._replaced)
+        try:
+            if not removal.exchange(self._replaced, self.output):
+                self._replace_in_two_steps()
+        except BaseException:
+            if not os.path.lexists(self.answer) and os.path.lexists(self._replaced):
+                removal.put_new(self._replaced, self.answer)
+            raise
+
+    def _replace_in_two_steps(self) -> None:
+        """Two renames, for file systems that cannot swap: for a moment there is no answer."""
+        removal.put_new(self._replaced, self.answer)
+        removal.put_new(self.output, self._replaced)
+        try:
+            removal.put_new(self.answer, self.output)
+        except BaseException:
+            if not os.path.lexists(self.output):
+                removal.put_new(self._replaced, self.output)
+            raise
 
     def _check_output_again(self) -> None:
-        """Somebody may have made it meanwhile. Errors: `InputError`, and the answer stays."""
+        """Look at the output as it is now. Errors: `InputError`, and the answer stays."""
         try:
-            check_output(self.output, overwrite=self._overwrite)
+            self._old = check_output(self.output, overwrite=self._overwrite, known=self._old)
         except InputError as error:
             raise InputError(f"{error}; this answer is in {self.keep()}") from None
 
@@ -172,39 +218,81 @@ class AnswerFolder:
         Only in folders that were made here: others of these names are of other runs.
         """
         for folder in self._made:
-            remove(folder / _SCRATCH)
-            remove(folder / _STREAMS)
+            removal.discard(folder / _SCRATCH)
+            removal.discard(folder / _STREAMS)
             if not self._keep:
-                remove(folder / _ANSWER)
+                removal.discard(folder / _ANSWER)
             (folder / LOCK_NAME).unlink(missing_ok=True)
             if folder != self._partial or not self._keep:
-                remove(folder)
+                removal.discard(folder)
         while self._held:
             os.close(self._held.pop())
         self._made = []
 
 
-def remove(folder: Path) -> None:
-    """Remove a folder with all that is in it, as far as that is possible."""
+def forget(old: Path, content: Mapping[PurePosixPath, Identity]) -> list[str]:
+    """Remove an answer by the names of its content; a sentence where something remains."""
     try:
-        folder.rmdir()
-    except FileNotFoundError:
-        return
-    except OSError:
-        import shutil
+        remaining = removal.remove_listed(old, content)
+    except OSError as error:
+        return [f"{old} remains: {error.filename}: {(error.strerror or str(error)).lower()}"]
+    if not remaining:
+        return []
+    return [f"{old} remains: {_first(map(str, remaining))} is not of the answer that was replaced"]
 
-        shutil.rmtree(folder, ignore_errors=True)
 
+def check_output(
+    output: Path,
+    *,
+    overwrite: bool,
+    inputs: Iterable[str] = (),
+    known: Mapping[PurePosixPath, Identity] | None = None,
+) -> dict[PurePosixPath, Identity]:
+    """Return the content of the answer that one of `inputs` at `output` would replace.
 
-def check_output(output: Path, *, overwrite: bool) -> None:
-    """Whether an answer may be written to `output`. Errors: `InputError` with what to do."""
-    if not output.exists():
-        return
-    if not overwrite:
+    Arguments: content as in `known` is not hashed anew. Errors: `InputError` with what to do where
+    no answer may be written there.
+    """
+    outputs.check_local(output)
+    if os.path.lexists(output) and not overwrite:
         raise InputError(f"{output} exists already; give another --output, or --overwrite")
-    is_answer = any((output / mark).is_file() for mark in MARKS)
-    if not output.is_dir() or not (is_answer or not any(output.iterdir())):
-        raise InputError(f"{output} is not an answer folder, so --overwrite will not replace it")
+    outputs.check_apart(output, inputs)
+    if not os.path.lexists(output):
+        return {}
+    outputs.check_replaceable(output)
+    return replaceable(output, known)
+
+
+def replaceable(
+    output: Path, known: Mapping[PurePosixPath, Identity] | None = None
+) -> dict[PurePosixPath, Identity]:
+    """Return the content of an answer folder of which all is Cuesta's, or of an empty folder.
+
+    Errors: `InputError` naming what is not Cuesta's.
+    """
+    refusal = f"{output} is not an answer folder, so --overwrite will not replace it"
+    if not output.is_dir():
+        raise InputError(refusal)
+    try:
+        if not any(output.iterdir()):
+            return {}
+        found = ownership.holdings(output, known)
+    except OSError as error:
+        raise disk_error(error, str(output)) from None
+    if found is None:
+        raise InputError(refusal)
+    if found.foreign:
+        raise InputError(
+            f"{output}: {_first(found.foreign)}, so --overwrite will not replace it; move it away"
+        )
+    return found.owned
+
+
+def _first(names: Iterable[str]) -> str:
+    """The first name, printable, and how many more there are."""
+    first, *more = names
+    text = first if first.isprintable() else first.encode("unicode_escape").decode()
+    return f"{text} (and {len(more)} more)" if more else text
 
 
 def disk_error(error: OSError, place: str) -> CuestaError:

@@ -3,7 +3,9 @@ run is making.
 
 A living run holds a lock on the file `lock` in each of its folders, so that the system itself lets
 go of it. The file says on which machine the run is, which process it is, and where else it writes:
-a lock on a shared file system may not be seen by other machines, and some know no locks.
+a lock on a shared file system may not be seen by other machines, and some know no locks. A folder
+without such a file, or from a machine that is not this one for certain, is never removed. A host
+name does not identify a machine.
 """
 
 from __future__ import annotations
@@ -16,16 +18,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from cuesta import processes
+from cuesta import processes, removal
 from cuesta.errors import InputError
 from cuesta.units import format_bytes
 
 LOCK_NAME = "lock"
 SCRATCH_NAME = "cuesta-scratch.partial-"
+SCHEMA = "cuesta.lock/1"
 NAMES_MAX = 100
 """Names for the folders of a run whose process has the number of processes that left theirs."""
 
 Facts = dict[str, object]
+_FACTS = frozenset({"host", "boot", "numbers", "process", "scratch"})
 _TAG = re.compile(r"\d+(\.\d+)?")
 _PROCESS = re.compile(r"\d+:\d+")
 
@@ -76,13 +80,16 @@ def hold(folder: Path, scratch: Path) -> int:
 
     Arguments: `scratch` is the folder of that run in `--scratch`.
     """
-    descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(folder / LOCK_NAME, flags, 0o644)
     # Before there is anything to read, so that nobody takes it for left over. Whoever looks at it
     # just now lets go of it at once.
     with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     facts = {
+        "schema": SCHEMA,
         "host": os.uname().nodename,
+        "machine": _machine(),
         "boot": _boot(),
         "numbers": processes.number_space(),
         "process": processes.identity(os.getpid()),
@@ -117,58 +124,93 @@ def _found(folder: Path, beginning: str) -> list[Path]:
 
 def _sweep_one(left: Path, output: Path | None) -> Iterator[str]:
     """Remove a folder of a run that has ended, and with `output` what else it has left."""
-    from cuesta.lab.folder import remove
-
-    try:
-        descriptor = os.open(left / LOCK_NAME, os.O_RDWR)
-    except OSError:
-        return
-    try:
+    with _lock(left) as descriptor:
         facts = _facts(left)
-        if not _is_here(facts) or not _has_ended(facts, descriptor):
+        if descriptor is None or not _is_here(facts) or not _has_ended(facts, descriptor):
             return
-        folders = [*_scratch_folders(left), left]
         if output:
-            replaced = replaced_of(output, left.name.rpartition("-")[2])
-            if replaced.is_dir() and not output.exists():
-                replaced.rename(output)
-                yield f"gave {output} its name again: a run that was killed was about to replace it"
-            folders += [replaced] if replaced.is_dir() else []
-        size_bytes = sum(map(_size_bytes, folders))
-        for folder in folders:
-            remove(folder)
+            yield from _sweep_replaced(replaced_of(output, left.name.rpartition("-")[2]), output)
+        scratch = _scratch_folders(left, facts)
+        size_bytes = sum(map(_size_bytes, [*scratch, left]))
+        try:
+            for folder in [*scratch, left]:
+                removal.remove_made(folder)
+        except OSError as error:
+            yield f"{left} remains: {error.filename}: {(error.strerror or str(error)).lower()}"
+            return
         yield (
             f"removed {left.name}, {format_bytes(size_bytes)}, which a run that was killed had left"
         )
+
+
+def _sweep_replaced(replaced: Path, output: Path) -> Iterator[str]:
+    """Give an answer its name again that was about to be replaced; remove one that was.
+
+    Where it holds anything that is not of an answer, it stays.
+    """
+    from cuesta.lab import ownership
+    from cuesta.lab.folder import forget, replaceable
+
+    if replaced.is_symlink() or not replaced.is_dir():
+        return
+    if not os.path.lexists(output):
+        if ownership.is_answer(replaced):
+            removal.put_new(replaced, output)
+            yield f"gave {output} its name again: a run that was killed was about to replace it"
+        return
+    try:
+        yield from forget(replaced, replaceable(replaced))
+    except InputError as error:
+        yield f"{replaced} remains: {error}"
+
+
+@contextlib.contextmanager
+def _lock(folder: Path) -> Iterator[int | None]:
+    """Open the lock file of a folder; None where there is none, or it is a link."""
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        yield None
+        return
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _scratch_folders(partial: Path) -> list[Path]:
+def _scratch_folders(partial: Path, facts: Facts) -> list[Path]:
     """Scratch folders of the run, and of those that it made an answer with, where they still are.
 
-    Whatever a lock file says, nothing else is taken for one.
+    Whatever a lock file says, only a folder is one whose own lock file says that it is of the same
+    run, and which nobody holds.
     """
-    told = [_facts(partial)]
-    told += [_facts(inner) for inner in partial.glob("answer/*.partial-*") if inner.is_dir()]
-    places = [Path(str(facts.get("scratch") or "none")) for facts in told]
-    return [
-        place
-        for place in places
-        if place.name.startswith(SCRATCH_NAME) and place.is_dir() and place != partial
-    ]
+    inner = [path for path in partial.glob("answer/*.partial-*") if not path.is_symlink()]
+    runs = [facts, *map(_facts, inner)]
+    places = []
+    for run in runs:
+        place = Path(str(run.get("scratch") or "none"))
+        if place == partial or not place.name.startswith(SCRATCH_NAME) or place.is_symlink():
+            continue
+        with _lock(place) as descriptor:
+            same = _facts(place)
+            is_same = same.get("scratch") == str(place) and _run_of(same) == _run_of(run)
+            if descriptor is not None and is_same and _has_ended(same, descriptor):
+                places.append(place)
+    return places
+
+
+def _run_of(facts: Facts) -> tuple[object, ...]:
+    """The run that a lock file is of: the same in its folder and in that for scratch."""
+    return tuple(facts.get(name) for name in ("boot", "numbers", "process"))
 
 
 def _is_of_living(partial: Path) -> bool:
     """Whether a run that has not ended makes its answer there, as far as can be seen from here."""
-    try:
-        descriptor = os.open(partial / LOCK_NAME, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        return not _has_ended(_facts(partial), descriptor)
-    finally:
-        os.close(descriptor)
+    with _lock(partial) as descriptor:
+        facts = _facts(partial)
+        if descriptor is None or not facts:
+            return False
+        return not _has_ended(facts, descriptor)
 
 
 def _has_ended(facts: Facts, descriptor: int) -> bool:
@@ -189,16 +231,29 @@ def _has_ended(facts: Facts, descriptor: int) -> bool:
 
 
 def _is_here(facts: Facts) -> bool:
-    """Whether a run was on this machine, be it before its last start."""
-    return facts.get("boot") == _boot() or facts.get("host") == os.uname().nodename
+    """Whether a run was on this machine, be it before its last start.
+
+    Machines that were made from one image may have one name, and even one number: where that is
+    empty, or the name is another, only the start of the system counts.
+    """
+    if facts.get("boot") == _boot() != "":
+        return True
+    machine = (os.uname().nodename, _machine())
+    return machine[1] != "" and (facts.get("host"), facts.get("machine")) == machine
 
 
 def _facts(folder: Path) -> Facts:
+    """The content of a lock file that a run of this account wrote, else nothing."""
+    found = removal.read_marker(folder, LOCK_NAME)
+    return found if found.keys() >= _FACTS else {}
+
+
+def _machine() -> str:
+    """The number that this machine was given when its system was installed."""
     try:
-        found = json.loads((folder / LOCK_NAME).read_text(encoding="utf-8"))
+        return Path("/etc/machine-id").read_text(encoding="ascii").strip()
     except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return ""
 
 
 def _boot() -> str:

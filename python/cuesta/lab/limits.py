@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cuesta import machine
+from cuesta import machine, removal
 from cuesta.engines import Engine, HasLimits, HoldsSession, Prepares
 from cuesta.lab import network
 from cuesta.lab.child import run_in_child
@@ -59,7 +58,7 @@ def of_engine(engine: Engine, scratch: Path, repeats: int) -> Samples:
     if isinstance(engine, Prepares):
         engine.prepare(lambda _: None)
     threads = machine.cores_usable()
-    with tempfile.TemporaryDirectory(prefix="cuesta-limits-", dir=scratch) as folder:
+    with removal.temporary_folder(prefix="cuesta-limits-", folder=scratch) as folder:
         answer = Path(folder) / "answer.json"
 
         def work() -> None:

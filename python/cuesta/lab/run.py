@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuesta import __version__, machine
+from cuesta import __version__, machine, outputs
 from cuesta.engines import (
     Engine,
     HasStages,
@@ -114,7 +114,9 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
     if isinstance(engine, ReportsProgress):
         engine = engine.with_progress(hears.progress)
     with (
-        AnswerFolder(plan.output, overwrite=plan.overwrite, scratch=plan.scratch) as folder,
+        AnswerFolder(
+            plan.output, overwrite=plan.overwrite, scratch=plan.scratch, inputs=given.inputs
+        ) as folder,
         streams.kept(given, folder.streams, hears) as trial,
     ):
         if has_streams:
@@ -148,7 +150,8 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             raise _wrong(trial, verification, folder.answer)
         result["preview"] = views
         record.write(result, folder.answer)
-        folder.finish()
+        for sentence in folder.finish():
+            hears.note(sentence)
     return result
 
 
@@ -175,11 +178,23 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
         raise InputError(f"--seed is {trial.seed}, give 0 to 2^64 - 1")
     if not 1 <= plan.repeats <= REPEATS_MAX:
         raise InputError(f"--repeat is {plan.repeats}, give 1 to {REPEATS_MAX}")
+    if plan.scratch:
+        outputs.check_local(plan.scratch, "--scratch")
     if plan.scratch and not plan.scratch.is_dir():
         raise InputError(f"--scratch {plan.scratch}: no such folder")
     if trial.parameters.get("resume"):
         _check_resume(trial, plan)
-    check_output(plan.output, overwrite=plan.overwrite)
+    check_output(plan.output, overwrite=plan.overwrite, inputs=_read_by(trial))
+    if plan.scratch:
+        # A folder of its own in that for scratch, which may well contain an input.
+        outputs.check_apart(plan.scratch / leftovers.SCRATCH_NAME, _read_by(trial), "--scratch")
+
+
+def _read_by(trial: Trial) -> list[str]:
+    """All that a trial may read: inputs, names of genes, and paths among its parameters."""
+    words = [value for value in trial.parameters.values() if isinstance(value, str)]
+    paths = [word for word in words if "/" in word]
+    return [*trial.inputs, *([trial.names] if trial.names else []), *paths]
 
 
 def lacking(engine: Engine, trial: Trial) -> str | None:

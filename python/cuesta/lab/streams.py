@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from cuesta import ranks
+from cuesta import ranks, removal
 from cuesta.errors import CuestaError, InputError
 from cuesta.lab.inputs import InputFacts
 from cuesta.lab.observer import Observer
@@ -108,7 +108,9 @@ def _keep(path: str, file: Path, hears: Observer) -> str:
         raise InputError(f"{name} is empty; send reads to it, as {_EXAMPLE} does")
     size = format_bytes(file.stat().st_size)
     hears.note(f"{name}: {size}, kept in scratch until the run ends, to be verified too")
-    return str(file.rename(file.with_suffix(".gz")) if begin == _GZIP_MAGIC else file)
+    if begin == _GZIP_MAGIC:
+        removal.put_new(file, file := file.with_suffix(".gz"))
+    return str(file)
 
 
 def _opened(path: str, name: str) -> IO[bytes] | nullcontext[IO[bytes]]:

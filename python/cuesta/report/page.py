@@ -10,6 +10,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from cuesta import removal
 from cuesta.errors import InputError
 from cuesta.report import studies
 from cuesta.report.blocks import Section
@@ -69,7 +70,7 @@ def _put(html: str, output: Path) -> Path:
         output.parent.mkdir(parents=True, exist_ok=True)
         try:
             partial.write_text(html, encoding="utf-8", newline="\n")
-            partial.replace(output)
+            removal.put(partial, output)
         except OSError:
             partial.unlink(missing_ok=True)
             raise

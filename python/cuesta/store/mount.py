@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from cuesta import removal
 from cuesta.errors import EngineError, EngineMissing, InputError
 from cuesta.store.control import MEMORY_ROOT, default_folder, launch, status
 from cuesta.units import format_bytes
@@ -157,7 +158,7 @@ def take_memory(place: Path, size_bytes: int) -> str:
                 "the store has nothing of it"
             )
     folder = MEMORY_ROOT / f"{PREFIX}{os.getuid()}-{os.getpid()}"
-    folder.mkdir(mode=0o700)
+    removal.make_marked(folder)
     place.rmdir()
     place.symlink_to(folder)
     return (
@@ -170,6 +171,9 @@ def _end_link(place: Path) -> None:
     folder = place.readlink()
     if folder.parent != MEMORY_ROOT or not folder.name.startswith(f"{PREFIX}{os.getuid()}-"):
         raise InputError(f"{place} is a link to {folder}, which is no memory of yours")
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        removal.remove_marked(folder)
+    except OSError as error:
+        raise InputError(f"{place}: {error.filename}: {error.strerror}") from None
     place.unlink()
     place.mkdir()

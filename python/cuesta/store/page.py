@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from cuesta import removal
 from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control
 from cuesta.store.client import Connection
@@ -113,7 +114,7 @@ def _keep(path: Path, text: str) -> None:
     partial.unlink(missing_ok=True)
     partial.touch(0o600, exist_ok=False)
     partial.write_text(text)
-    partial.replace(path)
+    removal.put(partial, path)
 
 
 def _forget(path: Path) -> None:

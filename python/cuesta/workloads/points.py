@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cuesta import machine, uris
+from cuesta import machine, removal, uris
 from cuesta.errors import EngineMissing, InputError
 from cuesta.trial import Phase, Trial, is_remote, is_stored
 from cuesta.units import format_bytes
@@ -133,7 +133,7 @@ def _convert(path: str, made: Path) -> None:
     except (pa.ArrowException, OSError) as error:
         first_line = (str(error).splitlines() or ["it cannot be read"])[0]
         raise InputError(f"{path}: {first_line}") from None
-    partial.replace(made)
+    removal.put(partial, made)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,12 @@ import fcntl
 import hashlib
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuesta import removal
 from cuesta.engines.array import store
 from cuesta.engines.array.load import FORMAT, Order, load
 from cuesta.engines.array.store import Facts
@@ -51,12 +51,13 @@ def load_or_reuse(folder: Path, inputs: list[str], order: Order) -> Loaded:
         if place.exists():
             return Loaded(place=place, facts=_checked(place, inputs, order), reused=True)
         unfinished = folder / f".{name}.loading"
-        shutil.rmtree(unfinished, ignore_errors=True)
+        removal.remove_marked(unfinished)
+        removal.make_marked(unfinished)
         try:
-            facts = load(order, unfinished)
-            unfinished.rename(place)
+            facts = load(order, unfinished / "array")
+            removal.put_new(unfinished / "array", place)
         finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+            removal.discard(unfinished)
     return Loaded(place=place, facts=facts, reused=False)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tiledb
 
+from cuesta import removal
 from cuesta.engines import Progress
 from cuesta.engines.array import graph, join, keep, scan, store
 from cuesta.engines.array.filters import filter_parameters, make_filter
@@ -55,7 +55,7 @@ def run(trial: Trial, output: Path, scratch: Path, progress: Progress | None) ->
         _WORKLOADS[trial.workload](work)
     finally:
         for number in range(len(trial.inputs)):
-            shutil.rmtree(keep.scratch_place(scratch, number), ignore_errors=True)
+            removal.discard(keep.scratch_place(scratch, number))
     core = ".".join(map(str, tiledb.libtiledb.version()))
     versions = {"tiledb": core, "tiledb-py": tiledb.__version__}
     return Outcome(phases=tuple(clock.phases), counts=work.counts, versions=versions)

@@ -22,6 +22,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
 
+from cuesta import removal
 from cuesta.engines.hadoop.settings import REFUSED, ROUND
 from cuesta.engines.hadoop.typed_bytes import read_bytes, read_int, write_bytes, write_int
 from cuesta.engines.rounds import Round, combined
@@ -139,7 +140,7 @@ def _refuse(folder: Path, error: CuestaError) -> int:
     """Leave word for the leader, which tries no other time; the exit code."""
     attempt = folder / f"{REFUSED}.{os.getpid()}"
     attempt.write_text(json.dumps([type(error).__name__, str(error)]), encoding="utf-8")
-    attempt.replace(folder / REFUSED)
+    removal.put(attempt, folder / REFUSED)
     return error.exit_code
 
 

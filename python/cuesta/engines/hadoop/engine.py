@@ -11,15 +11,13 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from cuesta import jarfile
+from cuesta import jarfile, removal
 from cuesta.engines import Engine, Progress, rounds
 from cuesta.engines.hadoop import examples, history, settings
 from cuesta.engines.hadoop.jobs import Jobs, found_in, hadoop_jars
@@ -157,7 +155,7 @@ class HadoopEngine:
     ) -> list[bytes]:
         """What the tasks found, or with parts what they did, in the order of their numbers."""
         job, round_ = what
-        with TemporaryDirectory(dir=scratch.absolute(), prefix="job-") as name:
+        with removal.temporary_folder(folder=scratch.absolute(), prefix="job-") as name:
             folder = Path(name)
             (folder / settings.ROUND).write_bytes(pickle.dumps(what))
             try:
@@ -186,7 +184,7 @@ class HadoopEngine:
         """The results of a job. Errors: `EngineError` where it fails, or some are not there."""
         job, round_ = what
         results = folder / "found"
-        shutil.rmtree(results, ignore_errors=True)
+        removal.discard(results)
         results.mkdir()
         told = settings.of_round(options, what, folder, is_uber)
         settings.write(told, folder / "settings.xml")

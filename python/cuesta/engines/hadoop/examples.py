@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
+from cuesta import removal
 from cuesta.engines import rounds
 from cuesta.engines.hadoop import watchdog
 from cuesta.engines.hadoop.jobs import first_cause, java_words
@@ -61,7 +62,7 @@ def sort(trial: Trial, options: Options, output: Path, scratch: Path) -> Outcome
         Phase(name="join parts", seconds=time.perf_counter() - sorted_at, bytes=records * 100),
     )
     for left in (parts, scratch / "hadoop"):
-        shutil.rmtree(left, ignore_errors=True)
+        removal.discard(left)
     return Outcome(phases=phases, counts={"records": records, "tasks": trial.threads})
 
 

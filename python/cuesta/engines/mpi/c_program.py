@@ -12,9 +12,9 @@ import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from cuesta import removal
 from cuesta.engines.dataflow import ANSWER_FILE, Plan
 from cuesta.engines.mpi import launch
 from cuesta.errors import EngineError, EngineMissing, InputError
@@ -89,9 +89,9 @@ def compiled(flags: Sequence[str]) -> tuple[Path, bool]:
         return target, False
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder) as partial:
+        with removal.temporary_folder(folder=folder) as partial:
             _compile([str(compiler), *flags, str(SOURCE)], Path(partial, "dataflow"))
-            Path(partial, "dataflow").replace(target)
+            removal.put(Path(partial, "dataflow"), target)
     except OSError as error:
         raise EngineMissing(
             f"engine mpi: the C program cannot be kept in {folder}: {error.strerror}; set "

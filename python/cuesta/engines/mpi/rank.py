@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import cuesta.errors
+from cuesta import removal
 from cuesta.errors import CuestaError, Defect, EngineError, only_ours
 from cuesta.processes import die_with_parent
 
@@ -87,7 +88,7 @@ def _write(path: Path, response: dict[str, Any]) -> None:
     """Whole or not at all, since any rank may write an error."""
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     partial.write_text(json.dumps(response), encoding="utf-8")
-    partial.replace(path)
+    removal.put(partial, path)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from cuesta import removal
 from cuesta.engines.request import native_request
 from cuesta.engines.rounds import Job, Leader, Means, Round, combined
 from cuesta.errors import InputError
@@ -51,7 +51,9 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
         keeps=True,
     )
     phases: list[Phase] = []
-    with TemporaryDirectory(dir=request["scratch"], prefix=f"rank-{world.rank}-") as scratch:
+    with removal.temporary_folder(
+        folder=request["scratch"], prefix=f"rank-{world.rank}-"
+    ) as scratch:
         given = request if world.rank == 0 else request | {"scratch": scratch}
         job = Job(workload=request["workload"], request=native_request(given), means=means)
         leader = Leader(job) if world.rank == 0 else None

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from cuesta import removal
 from cuesta.engines.spark import launch
 from cuesta.engines.spark.java import Java, find_java
 from cuesta.engines.spark.launch import Words
@@ -110,7 +111,7 @@ def make(say: Callable[[str], None]) -> Path | None:
             os.fsync(file.fileno())
             size_bytes = os.fstat(file.fileno()).st_size
         archive = wanted.with_name(f"{wanted.stem}-{size_bytes}{wanted.suffix}")
-        partial.replace(archive)
+        removal.put(partial, archive)
     finally:
         partial.unlink(missing_ok=True)
     _forget_others(archive)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from cuesta import removal
 from cuesta.engines.spark.java import VECTOR_MODULE_WORD, Java
 from cuesta.machine import cache_folder
 
@@ -202,4 +203,4 @@ def _keep(kept: Path, found: Words) -> None:
     with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
         partial.write_text(text)
-        partial.replace(kept)
+        removal.put(partial, kept)

@@ -10,6 +10,7 @@ import contextlib
 import re
 from pathlib import Path
 
+from cuesta import removal
 from cuesta.machine import cache_folder
 
 
@@ -19,7 +20,7 @@ def remember(master: str, conf: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.with_suffix(".new")
     temporary.write_text(str(conf))
-    temporary.replace(place)
+    removal.put(temporary, place)
 
 
 def forget(master: str) -> None:

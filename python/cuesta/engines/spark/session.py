@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cuesta import removal
 from cuesta.engines.spark import archive, executor, first_task, launch, masters
 from cuesta.engines.spark.configuration import configured
 from cuesta.engines.spark.eventlog import EventLog, facts, stages
@@ -183,7 +184,7 @@ class Session:
             process.kill()
             process.wait()
         _forget()
-        shutil.rmtree(self.places.folder, ignore_errors=True)
+        removal.discard(self.places.folder)
 
 
 def start(settings: Settings, places: Places, java_words: Sequence[str] = ()) -> Session:
@@ -372,7 +373,7 @@ def _abandon(places: Places) -> None:
             if os.fsencode(places.folder) in words:
                 os.kill(pid, signal.SIGKILL)
     _forget()
-    shutil.rmtree(places.folder, ignore_errors=True)
+    removal.discard(places.folder)
 
 
 def _forget() -> None:

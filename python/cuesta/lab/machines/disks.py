@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cuesta import machine
+from cuesta import machine, removal
 from cuesta.errors import EngineError, InputError
 from cuesta.lab.machines import groups
 from cuesta.lab.machines.factors import INPUT, OUTPUT, SCRATCH, Wanted
@@ -73,7 +73,7 @@ def make(journal: Journal, wanted: Wanted, place: Place) -> Place:
     size = wanted.disk_bytes or SIZE_BYTES + 2 * _input_bytes(wanted, place) // wanted.disks
     _check_room(place.folder, size, wanted.disks)
     journal.note(FOLDER, path=str(own))
-    own.mkdir()
+    removal.make_marked(own)
     disks = tuple(_disk(journal, own / str(index), size, wanted) for index in range(wanted.disks))
     place = replace(_with_folders(place, disks, wanted), disks=disks)
     if place.input_folders:
@@ -99,7 +99,7 @@ def undo_folder(step: Step) -> None:
     folder = Path(step["path"])
     if any(os.path.ismount(path) for path in folder.glob("*")):
         raise EngineError(f"{folder}: a disk is still mounted")
-    shutil.rmtree(folder, ignore_errors=True)
+    removal.remove_marked(folder)
 
 
 def undo_loop(step: Step) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 
+from cuesta import removal
 from cuesta.data import get
 from cuesta.data.make import KINDS, make
 from cuesta.errors import InputError
@@ -19,6 +20,8 @@ from cuesta.uris import copy
 
 FOLDER = "inputs"
 """Of the inputs that a study has made, in its own folder."""
+UNFINISHED = '{"schema": "cuesta.study-input/1", "unfinished": true}'
+"""In the file beside an input until that is complete."""
 
 
 def prepared(
@@ -40,6 +43,36 @@ def prepared(
             made_from += path
         found[name, place] = (path, made_from)
     return found
+
+
+def _make_room(target: Path, told: Path) -> None:
+    """Remove an input that an earlier run made from something else, or did not complete.
+
+    The file beside it says that a study made it. Errors: `InputError` where it does not.
+    """
+    if os.path.lexists(target):
+        if not _is_word(told):
+            raise InputError(f"{target} is not an input that a study made; move it away")
+        try:
+            if target.is_dir() and not target.is_symlink():
+                removal.remove_made(target)
+            else:
+                target.unlink()
+        except OSError as error:
+            raise InputError(f"{error.filename}: {(error.strerror or '').lower()}") from None
+    elif os.path.lexists(told) and not _is_word(told):
+        raise InputError(f"{told} is not of this study; move it away")
+    told.write_text(UNFINISHED, encoding="utf-8")
+
+
+def _is_word(told: Path) -> bool:
+    """Whether a study wrote this file about an input of its own."""
+    try:
+        facts = json.loads(told.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    names = {one.name for one in fields(StudyInput)}
+    return isinstance(facts, dict) and (facts == json.loads(UNFINISHED) or names <= facts.keys())
 
 
 def _put(one: StudyInput, path: str, at: tuple[str, Mapping[str, str]], hears: Observer) -> str:
@@ -71,8 +104,7 @@ def _path(one: StudyInput, folder: Path, made_from: str, hears: Observer) -> str
     if not told.exists() or told.read_text(encoding="utf-8") != made_from:
         hears.note(f"making input {one.name}")
         folder.mkdir(parents=True, exist_ok=True)
-        told.unlink(missing_ok=True)
-        shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+        _make_room(target, told)
         kind = next(kind for kind in KINDS if kind.name == one.source)
         options = {option.name: option.default for option in kind.options} | dict(one.options)
         make(kind, options, target)

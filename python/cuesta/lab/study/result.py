@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cuesta import removal
 from cuesta.errors import EngineError, InputError, VerificationError
 from cuesta.lab import record
 from cuesta.lab.study.cells import Combination
@@ -87,7 +88,7 @@ def write(result: Result, folder: Path, name: str = FILE_NAME) -> None:
     temporary = folder / f".{name}-{os.getpid()}"
     text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
     temporary.write_text(f"{text}\n", encoding="utf-8")
-    temporary.replace(folder / name)
+    removal.put(temporary, folder / name)
 
 
 def read(path: Path) -> Result:

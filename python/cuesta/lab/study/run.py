@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import collections
 import json
-import shutil
+import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from cuesta import __version__, machine
+from cuesta import __version__, machine, outputs, removal
 from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationError
-from cuesta.lab import machines, record
+from cuesta.lab import leftovers, machines, record
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
 from cuesta.lab.run import lacking
@@ -28,8 +30,14 @@ from cuesta.units import format_seconds
 
 WRONG = "wrong.json"
 """In the folder of a combination: which repeat had a wrong answer, and how it was seen."""
+FOLDER_MARK = ".cuesta-study"
+FOLDER_SCHEMA = "cuesta.study-folder/1"
 SETTINGS = "settings.json"
 """In the folder of a combination: what its runs were run with."""
+_RUN = re.compile(r"\.?\d+|\d+" + re.escape(trials.ANSWER))
+"""Folders of a combination: records of runs, some not complete, and answers."""
+_LEFTOVER = re.compile(r"(\d+" + re.escape(trials.ANSWER) + r")\.(?:partial|replaced)-[\d.]+")
+"""Folders of runs that were killed, or whose answer was wrong and is for a person to look at."""
 TIGHT_BY = "work"
 """The measure whose interval is to be tight."""
 
@@ -72,7 +80,7 @@ def prepared(study: Study, output: Path, means: Means, hears: Observer) -> tuple
     combined = combinations(study, means.memory_bytes)
     # What an earlier study has left of the machine, perhaps in folders of this one.
     machines.put_back()
-    output.mkdir(parents=True, exist_ok=True)
+    _claim(output, [one.source for one in study.inputs if one.kind == "path"])
     hears.note(estimate.sentence(study, combined, _earlier(output)))
     asked = {key for one in combined if not one.left_out for key in one.keys}
     named = {one.name: one for one in study.inputs}
@@ -86,6 +94,25 @@ def prepared(study: Study, output: Path, means: Means, hears: Observer) -> tuple
         if one.left_out is None:
             work.check_folder(one.combination)
     return work, found
+
+
+def _claim(output: Path, paths: Sequence[str]) -> None:
+    """Make the folder of a study, or go on in one. Errors: `InputError` for any other folder."""
+    outputs.check_local(output)
+    outputs.check_apart(output, paths)
+    if not _is_study(output):
+        if os.path.lexists(output) and (not output.is_dir() or any(output.iterdir())):
+            raise InputError(f"{output} is not the folder of a study; give a new folder with -o")
+        output.mkdir(parents=True, exist_ok=True)
+        facts = json.dumps({"schema": FOLDER_SCHEMA})
+        (output / FOLDER_MARK).write_text(f"{facts}\n", encoding="ascii")
+
+
+def _is_study(output: Path) -> bool:
+    """Whether a study was begun in a folder; those of older versions have no mark."""
+    mark = removal.read_marker(output, FOLDER_MARK)
+    is_marked = mark.get("schema") == FOLDER_SCHEMA
+    return is_marked or _earlier(output) is not None or any(output.glob(f"{RUNS}/*/{SETTINGS}"))
 
 
 def _earlier(output: Path) -> Result | None:
@@ -218,9 +245,31 @@ class Work:
         wanted = json.dumps([asdict(one.settings), made_from], sort_keys=True, default=str)
         told = folder / SETTINGS
         if not told.is_file() or told.read_text(encoding="utf-8") != wanted:
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
+            _clear(folder)
+            folder.mkdir(parents=True, exist_ok=True)
             told.write_text(wanted, encoding="utf-8")
+
+
+def _clear(folder: Path) -> None:
+    """Remove the runs of a combination. Errors: `InputError` where anything else is with them."""
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    names = sorted(path.name for path in folder.iterdir())
+    for match in filter(None, map(_LEFTOVER.fullmatch, names)):
+        collections.deque(leftovers.sweep(folder / match[1]), maxlen=0)
+    names = [name for name in names if not _LEFTOVER.fullmatch(name)]
+    foreign = [name for name in names if name not in (SETTINGS, WRONG) and not _RUN.fullmatch(name)]
+    if foreign or SETTINGS not in names:
+        what = folder / foreign[0] if foreign else folder
+        raise InputError(f"{what} is not of a run of this study; move it away")
+    for name in names:
+        if name.endswith(trials.ANSWER):
+            trials.forget_answer(folder / name)
+        elif name not in (SETTINGS, WRONG):
+            trials.clear_record(folder / name)
+    # Last, so that a study that is stopped here clears the rest when it goes on.
+    (folder / WRONG).unlink(missing_ok=True)
+    (folder / SETTINGS).unlink()
 
 
 def _versions(records: Mapping[str, Record]) -> dict[str, str]:

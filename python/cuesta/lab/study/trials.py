@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from pathlib import Path, PurePosixPath
 
+from cuesta import removal
 from cuesta.engines import Engine
 from cuesta.errors import InputError
 from cuesta.lab import ceilings, inputs, machines, record
 from cuesta.lab.child import run_in_child
+from cuesta.lab.folder import forget, replaceable
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.record import Record
 from cuesta.lab.run import Plan, check, run_trial
@@ -103,7 +103,7 @@ def run(own: Settings, given: Sequence[str], output: Path, means: Means, hears: 
         trial = replace(trial, inputs=place.inputs)
         # Not where its record will stand: that is there once all of the trial has ended well.
         local = output.with_name(f"{output.name}{ANSWER}")
-        shutil.rmtree(local, ignore_errors=True)
+        forget_answer(local)
         written = next((folder / "answer" for folder in place.output_folders), local)
         if own.output:
             written = stack.enter_context(_written_at(own.output, means))
@@ -137,7 +137,7 @@ def run(own: Settings, given: Sequence[str], output: Path, means: Means, hears: 
     if own.nodes > 1:
         found["nodes"] = own.nodes
     keep_record(found, output)
-    shutil.rmtree(output.with_name(f"{output.name}{ANSWER}"), ignore_errors=True)
+    forget_answer(local)
     return found
 
 
@@ -150,7 +150,7 @@ def _written_at(place: str, means: Means) -> Iterator[Path]:
     target = means.places.get(place)
     if target is None or is_remote(target):
         raise InputError(f"answers are to be written at {place}; say by --remote {place}=FOLDER")
-    with TemporaryDirectory(prefix="answer-", dir=target) as folder:
+    with removal.temporary_folder(prefix="answer-", folder=target) as folder:
         yield Path(folder) / "answer"
 
 
@@ -198,10 +198,42 @@ def _in_store(
 
 
 def keep_record(found: Record, folder: Path) -> None:
-    """Leave the record alone of an answer: a study keeps times, not answers."""
+    """Leave the record alone of an answer: a study keeps times, not answers.
+
+    Errors: `InputError` where a folder of that name has anything else in it.
+    """
     partial = folder.with_name(f".{folder.name}")
-    shutil.rmtree(partial, ignore_errors=True)
+    clear_record(partial)
     partial.mkdir(parents=True)
     record.write(found, partial)
-    shutil.rmtree(folder, ignore_errors=True)
-    partial.replace(folder)
+    clear_record(folder)
+    removal.put_new(partial, folder)
+
+
+def clear_record(folder: Path) -> None:
+    """Remove a folder of a record alone, if there is one.
+
+    Errors: `InputError` where anything else is in it.
+    """
+    if not os.path.lexists(folder):
+        return
+    try:
+        file = folder / record.FILE_NAME
+        listed = {}
+        if file.is_file():
+            listed[PurePosixPath(record.FILE_NAME)] = removal.identity(file.lstat())
+        remaining = removal.remove_listed(folder, listed)
+    except OSError as error:
+        raise InputError(f"{error.filename}: {(error.strerror or '').lower()}") from None
+    if remaining:
+        raise InputError(f"{folder / remaining[0]} is not of a run of this study; move it away")
+
+
+def forget_answer(answer: Path) -> None:
+    """Remove the answer of a trial, of which only the record stays.
+
+    Errors: `InputError` where anything in it is not of the answer.
+    """
+    if os.path.lexists(answer):
+        for sentence in forget(answer, replaceable(answer)):
+            raise InputError(sentence)

@@ -1,0 +1,193 @@
+"""The content of an answer folder that Cuesta wrote: its record lists it, or it has a mark."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from cuesta import generated
+from cuesta.lab import record
+from cuesta.machine import cores_usable
+from cuesta.native import native_module
+from cuesta.removal import Identity, identity
+
+COMPARISON = "compare.json"
+HASHED_BYTES = 64 << 20
+"""Files up to this size are always hashed; larger ones where they are younger than their record."""
+RECORD_BYTES_MAX = 1 << 30
+_SCHEMAS = {record.FILE_NAME: "cuesta.run/", COMPARISON: "cuesta.compare/"}
+
+Content = dict[PurePosixPath, Identity]
+
+
+@dataclass(kw_only=True)
+class Holdings:
+    """The content of an answer folder.
+
+    Attributes
+    ----------
+    owned
+        Files and folders that Cuesta wrote and that nobody has changed.
+    foreign
+        The rest, a sentence each.
+    """
+
+    owned: Content = field(default_factory=dict)
+    foreign: list[str] = field(default_factory=list)
+
+
+def holdings(
+    folder: Path, known: Mapping[PurePosixPath, Identity] | None = None
+) -> Holdings | None:
+    """Return the content of an answer folder, or None where no record of Cuesta's is in it.
+
+    Content as in `known` is not hashed anew. Where anything is foreign by its name, nothing is
+    hashed. Errors: `OSError`.
+    """
+    if _record(folder / record.FILE_NAME) is not None:
+        return _of_run(folder, PurePosixPath(), known or {})
+    comparison = _record(folder / COMPARISON)
+    if comparison is None:
+        return None
+    found = Holdings()
+    engines = _engines(comparison)
+    for name, facts in _entries(folder):
+        path = PurePosixPath(name)
+        if name == COMPARISON:
+            found.owned[path] = identity(facts)
+        elif name in engines and stat.S_ISDIR(facts.st_mode) and _has_record(folder / name):
+            inner = _of_run(folder / name, path, known or {})
+            found.owned |= {path: identity(facts), **inner.owned}
+            found.foreign += inner.foreign
+        else:
+            _judge(folder / name, path, facts, found)
+    return found
+
+
+def is_answer(folder: Path) -> bool:
+    """Whether a record of Cuesta's is in a folder."""
+    return any(_record(folder / name) is not None for name in _SCHEMAS)
+
+
+def _of_run(
+    folder: Path, below: PurePosixPath, known: Mapping[PurePosixPath, Identity]
+) -> Holdings:
+    """Return the content of the folder of a run; names are below `below`."""
+    found = Holdings()
+    listed = _listed(_record(folder / record.FILE_NAME) or {})
+    written_ns = (folder / record.FILE_NAME).lstat().st_mtime_ns
+    doubtful: dict[str, Content] = {}
+    for name, facts in _entries(folder):
+        path = below / name
+        if name == record.FILE_NAME:
+            found.owned[path] = identity(facts)
+            continue
+        if name not in listed:
+            _judge(
+                folder.parents[len(below.parts) - 1] if below.parts else folder, path, facts, found
+            )
+            continue
+        content = _content(folder / name, path, facts)
+        size_bytes = sum(one.size_bytes for one in content.values() if one.is_file)
+        if not all(one.is_file or one.is_folder for one in content.values()):
+            found.foreign.append(f"{path} has links or pipes in it")
+        elif size_bytes != listed[name].get("bytes"):
+            found.foreign.append(f"{path} has changed since the run")
+        else:
+            found.owned |= content
+            if not content.items() <= known.items() and _is_doubtful(content, written_ns):
+                doubtful[name] = content
+    if doubtful and not found.foreign:
+        _hold(folder, listed, doubtful, found)
+    return found
+
+
+def _is_doubtful(content: Content, written_ns: int) -> bool:
+    """Whether bytes decide if content has changed: it is small, or younger than its record."""
+    files = [one for one in content.values() if one.is_file]
+    is_small = sum(one.size_bytes for one in files) <= HASHED_BYTES
+    return is_small or any(max(one.modified_ns, one.changed_ns) > written_ns for one in files)
+
+
+def _hold(
+    folder: Path, listed: Mapping[str, Mapping[str, object]], doubtful: dict[str, Content],
+    found: Holdings,
+) -> None:  # fmt: skip
+    """Compare the checksums of content with those of the record."""
+    apart = [name for name, _ in _entries(folder) if name not in doubtful]
+    rows = json.loads(native_module().answer_checksums(folder, apart, cores_usable()))
+    hashes = {row["name"]: row["blake3"] for row in rows}
+    for name, content in doubtful.items():
+        if hashes.get(name) != listed[name].get("blake3"):
+            (path, *_) = content
+            found.foreign.append(f"{path} has changed since the run")
+            for inner in content:
+                del found.owned[inner]
+
+
+def _judge(place: Path, path: PurePosixPath, facts: os.stat_result, found: Holdings) -> None:
+    """Content that no record lists: Cuesta's with a mark, else foreign."""
+    if stat.S_ISREG(facts.st_mode) and generated.is_generated(place):
+        found.owned[path] = identity(facts)
+    else:
+        found.foreign.append(f"{path} is not of the answer")
+
+
+def _content(place: Path, path: PurePosixPath, facts: os.stat_result) -> Content:
+    """Return all that is at a name: a file, or a folder with what is in it."""
+    content = {path: identity(facts)}
+    if stat.S_ISDIR(facts.st_mode):
+        for name, inner in _entries(place):
+            content |= _content(place / name, path / name, inner)
+    return content
+
+
+def _entries(folder: Path) -> list[tuple[str, os.stat_result]]:
+    with os.scandir(folder) as entries:
+        return sorted((one.name, one.stat(follow_symlinks=False)) for one in entries)
+
+
+def _has_record(folder: Path) -> bool:
+    return _record(folder / record.FILE_NAME) is not None
+
+
+def _record(file: Path) -> dict[str, object] | None:
+    """Return a record of Cuesta's, of any version of its schema; None for any other file."""
+    try:
+        facts = file.lstat()
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > RECORD_BYTES_MAX:
+            return None
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    schema = found.get("schema") if isinstance(found, dict) else None
+    is_ours = isinstance(schema, str) and schema.startswith(_SCHEMAS[file.name])
+    return found if is_ours else None
+
+
+def _listed(found: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+    """Return the files that a record of a run lists, by name; none that is not a plain name."""
+    answer = found.get("answer")
+    rows = answer.get("files") if isinstance(answer, dict) else None
+    names = {}
+    for row in rows if isinstance(rows, list) else []:
+        name = row.get("name") if isinstance(row, dict) else None
+        if isinstance(name, str) and _is_plain(name):
+            names[name] = row
+    return names
+
+
+def _engines(found: Mapping[str, object]) -> set[str]:
+    """Return the folders of the runs that a comparison lists."""
+    records = found.get("records")
+    places = records.values() if isinstance(records, dict) else ()
+    parents = {os.path.dirname(place) for place in places if isinstance(place, str)}  # noqa: PTH120
+    return {name for name in parents if _is_plain(name)}
+
+
+def _is_plain(name: str) -> bool:
+    return name not in ("", ".", "..") and "/" not in name and "\0" not in name

@@ -1,0 +1,119 @@
+"""Places for output: local, not those of inputs, and none that Cuesta must not replace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from cuesta.errors import InputError
+from cuesta.trial import STANDARD_INPUT, is_remote, is_stored
+
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/.*", re.DOTALL)
+"""A path has lost one of the two slashes; a scheme has two letters at least."""
+
+
+class Place(NamedTuple):
+    """A file or folder that exists: its device and its number there."""
+
+    device: int
+    inode: int
+
+
+def check_local(output: Path | str, option: str = "-o") -> None:
+    """Refuse a URI, which a path would make a local folder of. Errors: `InputError`."""
+    found = _URI.fullmatch(str(output))
+    if found is None:
+        return
+    scheme = found[1].lower()
+    uri = re.sub(r":/+", "://" if scheme != "cuesta" else ":///", str(output), count=1)
+    if scheme == "file":
+        path = "/" + str(output).partition(":")[2].lstrip("/")
+        raise InputError(f"{option} {uri}: give the path alone, {option} {path}")
+    remedy = f"give {option} PATH, then copy it with `cuesta store cp`, or give a mounted folder"
+    if scheme != "cuesta":
+        remedy = f"give {option} PATH, or a mounted folder, then copy it there"
+    raise InputError(f"{option} {uri}: output is written to local paths; {remedy}")
+
+
+def check_apart(output: Path, inputs: Iterable[str], option: str = "-o") -> None:
+    """Refuse an output that is an input, contains one or is inside of one.
+
+    By device and number of files and folders, so that links and second mounts of a folder do not
+    hide it. Errors: `InputError`.
+    """
+    written = {place: path for path, place in _above(output)}
+    final = _place(output)
+    for given in inputs:
+        path = _local(given)
+        place = path and _place(path)
+        if path is None or place is None:
+            continue
+        if place == final:
+            raise InputError(f"{option} {output} is the input {given}; give another {option}")
+        if final and any(above == final for _, above in _above(path)):
+            raise InputError(
+                f"{option} {output} contains the input {given}; give a folder apart from it"
+            )
+        if place in written and path.is_dir():
+            raise InputError(
+                f"{option} {output} lies in the input {given}, which would change; give a folder "
+                "apart from it"
+            )
+
+
+def check_replaceable(output: Path) -> None:
+    """Refuse a folder that is more than an output. Errors: `InputError`."""
+    place = _place(output)
+    if place is None:
+        return
+    if any(above == place for _, above in _above(Path.cwd())):
+        raise InputError(f"{output} contains the current folder; give a folder below it")
+    with contextlib.suppress(RuntimeError):
+        if any(above == place for _, above in _above(Path.home())):
+            raise InputError(f"{output} contains your home folder; give a folder below it")
+    if os.path.ismount(output):
+        raise InputError(f"{output} is where something is mounted; give a folder below it")
+
+
+def _above(path: Path) -> Iterator[tuple[Path, Place]]:
+    """Yield what is at a path and all folders above it, where they exist."""
+    real = Path(os.path.realpath(path))
+    for folder in (real, *real.parents):
+        place = _place(folder)
+        if place is not None:
+            yield folder, place
+
+
+def _place(path: Path) -> Place | None:
+    try:
+        facts = path.stat()
+    except (OSError, ValueError):
+        return None
+    return Place(facts.st_dev, facts.st_ino)
+
+
+def _local(given: str) -> Path | None:
+    """Return the path of an input on this machine; of one in a store, that below it."""
+    if is_stored(given):
+        return _under(given)
+    if given.startswith("file://"):
+        return Path("/" + given.removeprefix("file://").lstrip("/"))
+    return None if is_remote(given) or given == STANDARD_INPUT else Path(given)
+
+
+def _under(uri: str) -> Path | None:
+    """Return the path in the folder that a store is over, where one runs."""
+    from cuesta.errors import CuestaError
+    from cuesta.store.control import default_folder, status
+
+    try:
+        facts = status(default_folder())
+    except (CuestaError, OSError):
+        return None
+    under = facts.get("under")
+    name = uri.partition("://")[2].lstrip("/")
+    return Path(under, name) if isinstance(under, str) and under else None

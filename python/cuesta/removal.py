@@ -1,0 +1,371 @@
+"""Removal of folders and renames over names that exist: no other module may do either.
+
+Three kinds of proof allow a removal: the caller made the folder itself under a new name
+(`discard`, `remove_made`), a marker in it says that all content is Cuesta's (`remove_marked`), or
+a list names what Cuesta wrote (`remove_listed`). No removal follows a link or enters a mount point.
+`tools/tidyrules/removal.py` refuses recursive removals and renames outside this module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+MARKER = ".cuesta-folder"
+"""File in a folder of which all content is Cuesta's."""
+SCHEMA = "cuesta.folder/1"
+DEPTH_MAX = 200
+"""Deepest folder that a removal enters; each level holds a descriptor."""
+MARKER_BYTES_MAX = 4096
+NAME_BYTES = 60
+"""Bytes of a folder's name that the name of its partial folder repeats."""
+
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_AT_FDCWD = -100
+_NOREPLACE, _EXCHANGE = 1, 2
+"""Flags of renameat2(2)."""
+_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTTY, errno.EPERM})
+
+
+def discard(folder: Path) -> None:
+    """Remove a temporary folder that the caller made under a name that was new.
+
+    As much of it as can be removed; errors are left out, since its name says that it is temporary.
+    """
+    with contextlib.suppress(OSError):
+        _remove(folder)
+
+
+def remove_made(folder: Path) -> None:
+    """Remove a folder that the caller made under a name that was new. Errors: `OSError`."""
+    _remove(folder)
+
+
+def make_marked(folder: Path, mode: int = 0o700) -> None:
+    """Make a folder of which all content will be Cuesta's; it appears with its marker.
+
+    Errors: `FileExistsError` where the name is in use; `OSError`.
+    """
+    partial = folder.with_name(f".{folder.name[:NAME_BYTES]}-{os.urandom(8).hex()}")
+    partial.mkdir(mode=0o700)
+    try:
+        facts = json.dumps({"schema": SCHEMA, "uid": os.geteuid()})
+        (partial / MARKER).write_text(f"{facts}\n", encoding="ascii")
+        partial.chmod(mode)
+        put_new(partial, folder)
+    except BaseException:
+        discard(partial)
+        raise
+
+
+def ensure_marked(folder: Path) -> None:
+    """Make a folder as `make_marked` does, unless this account has made it before.
+
+    Errors: `FileExistsError` where the name is in use by others; `OSError`.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if not is_marked(folder):
+        make_marked(folder)
+
+
+def is_marked(folder: Path) -> bool:
+    """Whether this account made `folder` with `make_marked`; false for a link."""
+    facts = read_marker(folder, MARKER)
+    return facts.get("schema") == SCHEMA and facts.get("uid") == os.geteuid()
+
+
+def is_private(folder: Path) -> bool:
+    """Whether a folder, which is no link, belongs to this account and admits no other."""
+    try:
+        facts = folder.lstat()
+    except OSError:
+        return False
+    is_own = facts.st_uid == os.geteuid() and not facts.st_mode & 0o077
+    return stat.S_ISDIR(facts.st_mode) and is_own
+
+
+def read_marker(folder: Path, name: str) -> dict[str, object]:
+    """Return the JSON object in a marker, empty where no account of ours wrote it.
+
+    A marker is a regular file with a single name, its owner is the owner of the folder, and the
+    folder is no link.
+    """
+    try:
+        inside = os.open(folder, _OPEN)
+    except OSError:
+        return {}
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with open(os.open(name, flags, dir_fd=inside), "rb") as file:  # noqa: PTH123
+            facts = os.fstat(file.fileno())
+            is_plain = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
+            if not is_plain or facts.st_uid != os.fstat(inside).st_uid:
+                return {}
+            content = json.loads(file.read(MARKER_BYTES_MAX))
+    except (OSError, ValueError):
+        return {}
+    finally:
+        os.close(inside)
+    return content if isinstance(content, dict) else {}
+
+
+@contextlib.contextmanager
+def held_folder(prefix: str, folder: Path) -> Iterator[Path]:
+    """Make a marked folder under a new name in `folder`; it is locked as long as the context."""
+    made = folder / f"{prefix}{os.urandom(8).hex()}"
+    make_marked(made)
+    try:
+        with (made / MARKER).open("r+b") as marker:
+            # Some file systems have no locks.
+            with contextlib.suppress(OSError):
+                fcntl.flock(marker, fcntl.LOCK_EX)
+            yield made
+    finally:
+        discard(made)
+
+
+def is_idle(folder: Path) -> bool:
+    """Whether this account made `folder` with `held_folder`, and no process holds its lock."""
+    if not is_marked(folder):
+        return False
+    try:
+        with (folder / MARKER).open("r+b") as marker:
+            fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def remove_marked(folder: Path) -> None:
+    """Remove a folder that `make_marked` made; a missing one is removed already.
+
+    Errors: `FileExistsError` where a folder of that name has no marker of this account; `OSError`
+    where a part of it remains.
+    """
+    if not os.path.lexists(folder):
+        return
+    if not is_marked(folder):
+        why = f"not removed, it has no {MARKER}; move it away"
+        raise FileExistsError(errno.EEXIST, why, str(folder))
+    _remove(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A file or folder as it was when it was looked at; a changed one has another identity."""
+
+    inode: int
+    mode: int
+    size_bytes: int
+    modified_ns: int
+    changed_ns: int
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file."""
+        return stat.S_ISREG(self.mode)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return stat.S_ISDIR(self.mode)
+
+
+def identity(facts: os.stat_result) -> Identity:
+    """Return the identity of a file or folder; of a folder its content does not count."""
+    if stat.S_ISDIR(facts.st_mode):
+        return Identity(facts.st_ino, facts.st_mode, 0, 0, 0)
+    times = facts.st_mtime_ns, facts.st_ctime_ns
+    return Identity(facts.st_ino, facts.st_mode, facts.st_size, *times)
+
+
+def remove_listed(folder: Path, listed: Mapping[PurePosixPath, Identity]) -> list[PurePosixPath]:
+    """Remove the files below `folder` that are `listed` and unchanged, and listed empty folders.
+
+    The folder itself goes where nothing remains. Returns the names that remain. Errors: `OSError`.
+    """
+    inside = os.open(folder, _OPEN)
+    try:
+        remaining = list(_remove_listed(inside, PurePosixPath(), listed))
+    finally:
+        os.close(inside)
+    if not remaining:
+        folder.rmdir()
+    return remaining
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str = "cuesta-", folder: str | Path | None = None) -> Iterator[str]:
+    """Make a folder under a new name in `folder`, which lives as long as the context."""
+    import tempfile  # Slow, and few commands make such folders.
+
+    made = tempfile.mkdtemp(prefix=prefix, dir=folder)
+    try:
+        yield made
+    finally:
+        discard(Path(made))
+
+
+def put(file: Path, target: Path) -> None:
+    """Give a file its final name, in one step, over a file that has it. Errors: `OSError`."""
+    os.replace(file, target)  # noqa: PTH105
+
+
+def put_new(path: Path, target: Path) -> None:
+    """Give a file or folder a name that nothing has.
+
+    Where a file system knows no such rename, a name that appears in between is replaced if it is a
+    file or an empty folder. Errors: `FileExistsError`; `OSError`.
+    """
+    number = _renameat2(path, target, _NOREPLACE)
+    if number in _UNSUPPORTED:
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        os.rename(path, target)  # noqa: PTH104
+    elif number:
+        raise OSError(number, os.strerror(number), str(target))
+
+
+def exchange(path: Path, target: Path) -> bool:
+    """Swap two names in one step; false where a file system cannot. Errors: `OSError`."""
+    number = _renameat2(path, target, _EXCHANGE)
+    if number in _UNSUPPORTED:
+        return False
+    if number:
+        raise OSError(number, os.strerror(number), str(target))
+    return True
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _renameat2(path: Path, target: Path, flags: int) -> int:
+    """Return 0, or the number of the error; ENOSYS where libc has no such function."""
+    try:
+        function = _libc().renameat2
+    except AttributeError:
+        return errno.ENOSYS
+    names = os.fsencode(path), os.fsencode(target)
+    if function(_AT_FDCWD, names[0], _AT_FDCWD, names[1], ctypes.c_uint(flags)) == 0:
+        return 0
+    return ctypes.get_errno()
+
+
+def _open(name: str, within: int | None = None) -> int:
+    """Open a folder that is no link. Errors: `OSError`."""
+    return os.open(name, _OPEN, dir_fd=within)
+
+
+def _mount(folder: int) -> str:
+    """Return the identifier of the mount that an open folder is on; also tells bind mounts."""
+    try:
+        with open(f"/proc/self/fdinfo/{folder}", encoding="ascii") as lines:  # noqa: PTH123
+            found = next((line for line in lines if line.startswith("mnt_id:")), "")
+    except OSError:
+        found = ""
+    return found or str(os.fstat(folder).st_dev)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; a missing one is removed already. Errors: `OSError`, the first of all."""
+    if not os.path.lexists(folder):
+        return
+    above = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        problems = list(_remove_at(above, folder.name, (folder, _mount(above))))
+    finally:
+        os.close(above)
+    if problems:
+        raise problems[0]
+
+
+def _remove_at(
+    within: int, name: str, place: tuple[Path, str], depth: int = 0
+) -> Iterator[OSError]:
+    """Remove a folder of an open folder, as far as possible; yield what went wrong.
+
+    `place` is its path, for messages, and the mount that it must be on.
+    """
+    path, mount = place
+    try:
+        inside = _open(name, within)
+    except OSError as error:
+        yield _named(error, path)
+        return
+    try:
+        if _mount(inside) != mount:
+            yield OSError(errno.EXDEV, "not removed: something is mounted there", str(path))
+            return
+        if depth > DEPTH_MAX:
+            yield OSError(errno.EMFILE, "not removed: too many folders in each other", str(path))
+            return
+        for entry in _entries(inside):
+            inner = path / entry.name
+            if entry.is_dir(follow_symlinks=False):
+                yield from _remove_at(inside, entry.name, (inner, mount), depth + 1)
+            else:
+                yield from _unlink(inside, inner)
+    finally:
+        os.close(inside)
+    try:
+        os.rmdir(name, dir_fd=within)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield _named(error, path)
+
+
+def _unlink(within: int, path: Path) -> Iterator[OSError]:
+    try:
+        os.unlink(path.name, dir_fd=within)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield _named(error, path)
+
+
+def _entries(folder: int) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        return list(entries)
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    return OSError(error.errno or errno.EIO, error.strerror or str(error), str(path))
+
+
+def _remove_listed(
+    folder: int, below: PurePosixPath, listed: Mapping[PurePosixPath, Identity]
+) -> Iterator[PurePosixPath]:
+    """Remove what is listed of an open folder; yield the names that remain."""
+    mount = _mount(folder)
+    for entry in _entries(folder):
+        name = below / entry.name
+        facts = os.stat(entry.name, dir_fd=folder, follow_symlinks=False)
+        known = listed.get(name)
+        if known is None or known != identity(facts):
+            yield name
+        elif known.is_file:
+            os.unlink(entry.name, dir_fd=folder)
+        elif known.is_folder and len(name.parts) <= DEPTH_MAX:
+            inside = _open(entry.name, folder)
+            try:
+                is_same = _mount(inside) == mount and os.fstat(inside).st_ino == known.inode
+                remaining = list(_remove_listed(inside, name, listed)) if is_same else [name]
+            finally:
+                os.close(inside)
+            yield from remaining
+            if not remaining:
+                os.rmdir(entry.name, dir_fd=folder)
+        else:
+            yield name
