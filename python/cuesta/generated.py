@@ -54,14 +54,15 @@ def is_generated(path: Path) -> bool:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
-    with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(file.fileno())
+    try:
+        facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > BYTES_MAX:
             return False
-        try:
-            content = file.read()
-        except OSError:
-            return False
+        content = os.pread(descriptor, facts.st_size, 0)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
     found = _MARK.search(content, 0, _BEGIN_BYTES)
     if found is None:
         return _OLD_MARK.search(content, 0, _BEGIN_BYTES) is not None

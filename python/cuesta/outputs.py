@@ -29,7 +29,7 @@ def check_local(output: Path | str, option: str = "-o") -> None:
     if found is None:
         return
     scheme = found[1].lower()
-    uri = re.sub(r":/+", "://" if scheme != "cuesta" else ":///", str(output), count=1)
+    uri = re.sub(r":/+", ":///" if scheme in ("cuesta", "file") else "://", str(output), count=1)
     if scheme == "file":
         path = "/" + str(output).partition(":")[2].lstrip("/")
         raise InputError(f"{option} {uri}: give the path alone, {option} {path}")

@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +27,7 @@ SCHEMA = "cuesta.folder/1"
 DEPTH_MAX = 200
 """Deepest folder that a removal enters; each level holds a descriptor."""
 MARKER_BYTES_MAX = 4096
+IDLE_S = 24 * 3600.0
 NAME_BYTES = 60
 """Bytes of a folder's name that the name of its partial folder repeats."""
 
@@ -58,7 +60,7 @@ def make_marked(folder: Path, mode: int = 0o700) -> None:
     partial = folder.with_name(f".{folder.name[:NAME_BYTES]}-{os.urandom(8).hex()}")
     partial.mkdir(mode=0o700)
     try:
-        facts = json.dumps({"schema": SCHEMA, "uid": os.geteuid()})
+        facts = json.dumps({"schema": SCHEMA, "uid": os.geteuid(), "boot": _boot()})
         (partial / MARKER).write_text(f"{facts}\n", encoding="ascii")
         partial.chmod(mode)
         put_new(partial, folder)
@@ -134,15 +136,30 @@ def held_folder(prefix: str, folder: Path) -> Iterator[Path]:
 
 
 def is_idle(folder: Path) -> bool:
-    """Whether this account made `folder` with `held_folder`, and no process holds its lock."""
+    """Whether this account made `folder` with `held_folder`, and no process holds its lock.
+
+    Locks of other machines may not be visible, so a folder from before the start of this system is
+    idle after `IDLE_S` only.
+    """
     if not is_marked(folder):
         return False
+    boot = read_marker(folder, MARKER).get("boot")
     try:
+        if boot != _boot() and time.time() - folder.lstat().st_mtime < IDLE_S:
+            return False
         with (folder / MARKER).open("r+b") as marker:
             fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
+
+
+def _boot() -> str:
+    """The start of this system; empty where the kernel does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def remove_marked(folder: Path) -> None:

@@ -6,14 +6,13 @@ The format is `spec/formats/assessment.md`.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cuesta import __version__, removal
+from cuesta import __version__, generated
 from cuesta.assess import reads, sequences, views
 from cuesta.assess.reference import compare, n50
 from cuesta.errors import InputError
@@ -64,6 +63,7 @@ def assess(folder: Path, plan: Plan, stage: Callable[[str], None]) -> Assessment
     if plan.reference is None and not plan.reads:
         raise InputError("assess: --no-reads leaves nothing to hold it against; give --reference")
     found = record.read(folder)
+    generated.check(folder / FILE_NAME)
     if found["workload"] != "assemble":
         raise InputError(f"{folder}: an answer of {found['workload']}, not an assembly")
     sets = [_contigs(folder, plan.min_contig)]
@@ -96,13 +96,11 @@ def write(folder: Path, assessment: Assessment) -> Path:
     Errors: `InputError` when it cannot be written.
     """
     path = folder / FILE_NAME
-    partial = path.with_name(f"{FILE_NAME}.partial-{os.getpid()}")
-    text = json.dumps(assessment, indent=2, ensure_ascii=False)
+    made = {"schema": SCHEMA, "generator": generated.mark("assessment"), **assessment}
+    text = json.dumps(made, indent=2, ensure_ascii=False)
     try:
-        partial.write_text(f"{text}\n", encoding="utf-8")
-        removal.put(partial, path)
+        generated.put(f"{text}\n", path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise disk_error(error, str(path)) from None
     return path
 

@@ -130,9 +130,9 @@ def _maker(kind: Kind) -> Callable[..., None]:
         from cuesta.data.make import make
         from cuesta.units import format_bytes, format_seconds
 
-        output = values.pop("output")
+        output, overwrite = values.pop("output"), values.pop("overwrite")
         started = time.perf_counter()
-        answer = make(kind, values, output)
+        answer = make(kind, values, output, overwrite=overwrite)
         seconds = format_seconds(time.perf_counter() - started)
         known = [
             f"{answer[name]:,} {name}"
@@ -147,6 +147,12 @@ def _maker(kind: Kind) -> Callable[..., None]:
     parameters = [_parameter(option) for option in kind.options]
     place = Annotated[Path, typer.Option("-o", "--output", help="Where to write it.")]
     parameters.append(inspect.Parameter("output", inspect.Parameter.KEYWORD_ONLY, annotation=place))
+    replaces = Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")]
+    parameters.append(
+        inspect.Parameter(
+            "overwrite", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=replaces
+        )
+    )
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     return command

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +23,7 @@ Runs = Annotated[
     ),
 ]
 
+HEADER_BYTES_MAX = 1 << 20
 ADDED = ("predicted_s", "low_s", "high_s", "refused")
 
 
@@ -35,12 +37,17 @@ def fit(
 ) -> None:
     """Fit a model to runs; say how well it predicts those that it was not given."""
     needs_numpy()
+    from cuesta import generated, outputs
     from cuesta.model import fit as fits
     from cuesta.model import records
 
+    outputs.check_local(output)
+    outputs.check_apart(output, map(str, paths))
+    generated.check(output)
     model = fits.fit(records.observed(paths), [path.name for path in paths], seed)
+    marked = {"schema": model["schema"], "generator": generated.mark("model"), **model}
+    generated.put(f"{json.dumps(marked, indent=1)}\n", output)
     text = json.dumps(model, indent=1)
-    output.write_text(f"{text}\n", encoding="utf-8")
     if as_json:
         typer.echo(text)
         return
@@ -72,6 +79,7 @@ def predict(
     from cuesta.model import predict as predictions
     from cuesta.model import table
 
+    _check_output(output, [model, questions])
     known = predictions.read(model)
     asked = _questions(questions)
     found = [predictions.predict(known, one) for one in asked.observed]
@@ -88,6 +96,28 @@ def predict(
         for question, one in zip(asked.observed, found, strict=True):
             for line in explained(known, question, one):
                 typer.echo(line)
+
+
+def _check_output(output: Path, inputs: Sequence[Path]) -> None:
+    """Refuse a file that no `model predict` wrote, by its last columns. Errors: `InputError`."""
+    from cuesta import outputs
+    from cuesta.errors import InputError
+
+    outputs.check_local(output)
+    outputs.check_apart(output, map(str, inputs))
+    if not os.path.lexists(output):
+        return
+    try:
+        with output.open("rb") as file:
+            header = file.readline(HEADER_BYTES_MAX)
+    except OSError as error:
+        raise InputError(f"{output}: {(error.strerror or '').lower()}") from None
+    columns = header.decode("utf-8", "replace").rstrip("\r\n").split(",")
+    if tuple(columns[-len(ADDED) :]) != ADDED:
+        raise InputError(
+            f"{output} is not a file that `cuesta model predict` wrote; move it away, or give "
+            "another -o"
+        )
 
 
 def _questions(path: Path) -> Table:

@@ -98,6 +98,7 @@ def _run_command() -> Callable[..., None]:
 def _run(options: StudyOptions) -> None:
     from dataclasses import replace
 
+    from cuesta import generated, outputs
     from cuesta.cli.output import Output
     from cuesta.errors import CuestaError
     from cuesta.lab.study import cells, file, result, run
@@ -113,6 +114,8 @@ def _run(options: StudyOptions) -> None:
             factors=cells.only(asked.factors, options.only or ()),
         )
         output = options.output / asked.name if len(studies) > 1 else options.output
+        outputs.check_local(output)
+        generated.check(output / "report.html")
         with Output(as_json=False) as told:
             found, rows = run.run(asked, output, _means(options), told.observer)
         _print(found)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cuesta import outputs
 from cuesta.errors import InputError
 from cuesta.private import write_private
 from cuesta.store.peers import make_secret
@@ -22,6 +23,7 @@ class ClusterFolder:
     """Paths of a cluster, below a folder that its nodes share."""
 
     def __init__(self, root: Path) -> None:
+        self.given = root
         self.root = root.absolute()
         self.state_file = self.root / STATE
         self.plan_file = self.root / "plan.json"
@@ -35,6 +37,7 @@ class ClusterFolder:
 
     def make(self) -> None:
         """Make it, for this user alone, with a new secret. Errors: `InputError` if it is taken."""
+        outputs.check_local(self.given)
         if self.state_file.exists():
             state = self.read()["state"]
             raise InputError(

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuesta import outputs, removal
+from cuesta.errors import CuestaError, InputError
 from cuesta.machine import cores_usable
 from cuesta.native import native_module
+
+REFERENCE = "reference"
+"""Option of a kind that writes a second file."""
+NAME_BYTES = 60
+"""Bytes of a file's name in the name of its partial folder."""
 
 Value = bool | int | float | str | None
 
@@ -148,15 +158,95 @@ KINDS = (
 )
 
 
-def make(kind: Kind, values: Mapping[str, Value], output: Path) -> dict[str, object]:
-    """Write a synthetic input to `output`; return what the kernel says about it.
+def make(
+    kind: Kind, values: Mapping[str, Value], output: Path, *, overwrite: bool = False
+) -> dict[str, object]:
+    """Write a synthetic input to `output`, in one step; return what the kernel says about it.
 
-    Arguments: `values` by the names of the kind's options; None leaves an option out.
-    Guarantee: the bytes depend on the values only. Errors: `InputError` for a value out of range
-    or a place that can't be written.
+    Arguments: `values` by the names of the kind's options; None leaves an option out. `overwrite`
+    replaces a file that is there. Guarantee: the bytes depend on the values only. Errors:
+    `InputError` for a value out of range or a place that is in use or can't be written.
     """
     given = {name: value for name, value in values.items() if value is not None}
-    request = given | {"output": str(output), "threads": cores_usable()}
-    response = native_module().data_make(kind.name, json.dumps(request))
+    places = {"output": output}
+    if given.get(REFERENCE):
+        places[REFERENCE] = Path(str(given[REFERENCE]))
+    for name, place in places.items():
+        _check(place, "-o" if name == "output" else f"--{name}", overwrite)
+    if len(places) == 2 and os.path.realpath(output) == os.path.realpath(places[REFERENCE]):
+        raise InputError(f"--{REFERENCE} {output} is the output, too; give another file")
+    with contextlib.ExitStack() as stack:
+        partial = {name: _partial(place, stack) for name, place in places.items()}
+        named = {name: str(path) for name, path in partial.items()}
+        shown = {named[name]: str(places[name]) for name in named}
+        response = _called(kind, {**given, **named}, shown)
+        for name, place in places.items():
+            _publish(partial[name], place, overwrite)
     answer: dict[str, object] = json.loads(response)
     return answer
+
+
+def _called(kind: Kind, request: Mapping[str, Value], shown: Mapping[str, str]) -> str:
+    """The kernel's response; its errors name the places that a person knows."""
+    words = json.dumps({**request, "threads": cores_usable()})
+    try:
+        return str(native_module().data_make(kind.name, words))
+    except CuestaError as error:
+        text = str(error)
+        for path, place in shown.items():
+            text = text.replace(path, place)
+        raise type(error)(text) from None
+
+
+def _check(place: Path, option: str, overwrite: bool) -> None:
+    """Refuse a place that is in use. Errors: `InputError`."""
+    outputs.check_local(place, option)
+    if not os.path.lexists(place) or _is_device(place):
+        return
+    if place.is_dir():
+        if any(place.iterdir()):
+            raise InputError(f"{place} is a folder with files in it; give another {option}")
+    elif not overwrite:
+        raise InputError(f"{place} exists already; give another {option}, or --overwrite")
+    elif not place.is_file():
+        raise InputError(f"{place} is no regular file, so --overwrite will not replace it")
+
+
+def _is_device(place: Path) -> bool:
+    """Whether it is a device, a pipe, or the name of an open file, to which bytes are sent."""
+    try:
+        mode = place.stat().st_mode
+    except OSError:
+        return False
+    is_sink = stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+    return is_sink or str(place).startswith(("/dev/", "/proc/"))
+
+
+def _partial(place: Path, stack: contextlib.ExitStack) -> Path:
+    """A place with the same name in a new folder beside it; devices stand for themselves."""
+    if _is_device(place):
+        return place
+    real = Path(os.path.realpath(place))
+    prefix = f".{real.name[:NAME_BYTES]}.partial-"
+    try:
+        for left in real.parent.iterdir():
+            if left.name.startswith(prefix) and removal.is_idle(left):
+                removal.remove_marked(left)
+        return stack.enter_context(removal.held_folder(prefix, real.parent)) / real.name
+    except OSError as error:
+        raise InputError(f"{error.filename}: {(error.strerror or '').lower()}") from None
+
+
+def _publish(partial: Path, place: Path, overwrite: bool) -> None:
+    if partial == place:
+        return
+    real = Path(os.path.realpath(place))
+    try:
+        if overwrite and real.is_file():
+            removal.put(partial, real)
+            return
+        if real.is_dir():
+            real.rmdir()
+        removal.put_new(partial, real)
+    except OSError as error:
+        raise InputError(f"{place}: {(error.strerror or '').lower()}") from None

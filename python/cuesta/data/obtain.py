@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta import removal
+from cuesta import outputs, removal
 from cuesta.data.convert import convert
 from cuesta.data.registry import KEEP, Dataset, File
 from cuesta.errors import CuestaError, EngineError, InputError
@@ -162,15 +162,23 @@ def sha256_of(path: Path) -> str:
 
 def copy_out(finished: Path, folder: Path) -> Path:
     """Copy a finished file into `folder`, whole or not at all; return its path there."""
+    outputs.check_local(folder)
+    target = folder / finished.name
+    if os.path.lexists(target):
+        if target.is_file() and sha256_of(target) == sha256_of(finished):
+            return target
+        raise InputError(
+            f"{target} exists already and is not the file of the dataset; move it away, or give "
+            "another -o"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        target = folder / finished.name
         descriptor, name = tempfile.mkstemp(prefix=PARTIAL_PREFIX, dir=folder)
         os.close(descriptor)
         try:
             shutil.copyfile(finished, name)
             Path(name).chmod(0o644)
-            removal.put(Path(name), target)
+            removal.put_new(Path(name), target)
         finally:
             Path(name).unlink(missing_ok=True)
     except OSError as error:

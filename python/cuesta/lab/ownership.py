@@ -87,9 +87,7 @@ def _of_run(
             found.owned[path] = identity(facts)
             continue
         if name not in listed:
-            _judge(
-                folder.parents[len(below.parts) - 1] if below.parts else folder, path, facts, found
-            )
+            _judge(folder / name, path, facts, found)
             continue
         content = _content(folder / name, path, facts)
         size_bytes = sum(one.size_bytes for one in content.values() if one.is_file)

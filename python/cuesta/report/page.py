@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from cuesta import removal
+from cuesta import generated, outputs
 from cuesta.errors import InputError
 from cuesta.report import studies
 from cuesta.report.blocks import Section
@@ -64,16 +63,10 @@ def write_section(section: Section, output: Path, origin: str) -> Path:
 
 
 def _put(html: str, output: Path) -> Path:
-    """Write the page in one step, or not at all."""
-    partial = output.with_name(f"{output.name}.partial-{os.getpid()}")
+    """Write the page in one step, or not at all; it replaces only a file of Cuesta's."""
+    outputs.check_local(output)
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            partial.write_text(html, encoding="utf-8", newline="\n")
-            removal.put(partial, output)
-        except OSError:
-            partial.unlink(missing_ok=True)
-            raise
+        generated.put(html, output)
     except OSError as error:
         raise InputError(f"{output}: {(error.strerror or str(error)).lower()}") from None
     return output
@@ -107,7 +100,9 @@ def _rendered(name: str, **values: object) -> str:
     templates = environment()
     # The style sheet is ours: escaping it would break its quotation marks and child selectors.
     style = Markup(templates.get_template("style.css").render())
-    return templates.get_template(name).render(style=style, **values)
+    return templates.get_template(name).render(
+        style=style, generator=generated.mark("report"), **values
+    )
 
 
 def _code(words: str) -> Markup:
