@@ -5,11 +5,13 @@
 //! have had of them in a memory of any size.
 
 pub mod client;
+pub mod conflict;
 pub mod daemon;
 mod errno;
 pub mod mapping;
 pub mod memory;
 pub mod mount;
+pub mod name_text;
 mod open_files;
 pub mod path;
 pub mod peers;

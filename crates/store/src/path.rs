@@ -1,5 +1,6 @@
 //! Paths in the store: `cuesta:///folder/file`, below the root of the under level.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -7,17 +8,28 @@ use std::str::FromStr;
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::name_text::{canonical, name_of, shown, text_of};
+
 const SCHEME: &str = "cuesta://";
 
-/// A path below the root, without `.`, `..` or empty steps; the root itself is empty.
+/// A path below the root, without `.`, `..` or empty steps; the root itself is empty. Names may
+/// have any bytes: as text they are as in [`crate::name_text`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StorePath(String);
 
 impl StorePath {
     /// As a path relative to the root; `.` for the root.
-    pub fn relative(&self) -> &Path {
-        Path::new(if self.0.is_empty() { "." } else { &self.0 })
+    pub fn relative(&self) -> PathBuf {
+        name_of(if self.0.is_empty() { "." } else { &self.0 }).into()
+    }
+
+    /// From a path of the system relative to the root.
+    ///
+    /// # Errors
+    /// `Input` for what is no path.
+    pub fn of_system(path: &Path) -> Result<Self> {
+        text_of(path.as_os_str()).parse()
     }
 
     /// The folder that it is in; `None` for the root.
@@ -31,6 +43,19 @@ impl StorePath {
     /// Its last step; empty for the root.
     pub fn name(&self) -> &str {
         self.0.rsplit_once('/').map_or(&self.0, |(_, name)| name)
+    }
+
+    /// Its last step, as the system has it.
+    pub fn system_name(&self) -> OsString {
+        name_of(self.name())
+    }
+
+    /// The path in this folder of a name that the system has.
+    ///
+    /// # Errors
+    /// `Input` for a name that is none.
+    pub fn join_system(&self, name: &OsStr) -> Result<Self> {
+        self.join(&text_of(name))
     }
 
     /// What is in this folder under a name.
@@ -66,7 +91,7 @@ impl StorePath {
 
     /// The path below a root of the file system.
     pub fn below(&self, root: &Path) -> PathBuf {
-        if self.0.is_empty() { root.to_owned() } else { root.join(&self.0) }
+        if self.0.is_empty() { root.to_owned() } else { root.join(name_of(&self.0)) }
     }
 }
 
@@ -89,13 +114,13 @@ impl FromStr for StorePath {
             let text = format!("{text:?} leaves its root or has a step that is no name");
             return Err(Error::input("store", text));
         }
-        Ok(Self(steps.join("/")))
+        Ok(Self(canonical(&steps.join("/")).into_owned()))
     }
 }
 
 impl fmt::Display for StorePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}/{}", self.0)
+        write!(f, "{SCHEME}/{}", shown(&self.0))
     }
 }
 
@@ -126,7 +151,7 @@ mod tests {
         }
         for text in ["", "/", "cuesta://", "cuesta:///"] {
             let root: StorePath = text.parse().unwrap();
-            assert_eq!((root.relative(), root.parent()), (Path::new("."), None));
+            assert_eq!((root.relative(), root.parent()), (PathBuf::from("."), None));
             assert_eq!(root.join("a").unwrap().to_string(), "cuesta:///a");
         }
     }

@@ -1,8 +1,11 @@
 //! Counted operations, of which a test has one fail, or all from one on: as after a kill.
 
+use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use cuesta_runtime::parallel::lock;
 
 /// Operations of one store, counted. By default none fails.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +15,19 @@ pub struct Steps {
     failing: Arc<AtomicU64>,
     /// From 1 on; 0 is none.
     last: Arc<AtomicU64>,
+    interruption: Arc<Mutex<Option<Interruption>>>,
+}
+
+/// Work of somebody else between two operations.
+struct Interruption {
+    before: u64,
+    work: Box<dyn FnOnce() + Send>,
+}
+
+impl fmt::Debug for Interruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "before operation {}", self.before)
+    }
 }
 
 impl Steps {
@@ -27,6 +43,14 @@ impl Steps {
         self.failing.store(0, Ordering::SeqCst);
         self.last.store(number + 1, Ordering::SeqCst);
         self.done.store(0, Ordering::SeqCst);
+    }
+
+    /// Has `work` done right before the `number`-th operation from now on. It must not do any of
+    /// the counted operations itself.
+    pub fn interrupt(&self, number: u64, work: impl FnOnce() + Send + 'static) {
+        self.done.store(0, Ordering::SeqCst);
+        let work = Box::new(work);
+        *lock(&self.interruption) = Some(Interruption { before: number, work });
     }
 
     /// Operations since [`fail`](Self::fail) or [`die_after`](Self::die_after).
@@ -46,6 +70,10 @@ impl Steps {
     /// `Other` where it is not to be done.
     pub fn step(&self) -> io::Result<()> {
         let number = self.done.fetch_add(1, Ordering::SeqCst) + 1;
+        let due = lock(&self.interruption).take_if(|work| work.before == number);
+        if let Some(interruption) = due {
+            (interruption.work)();
+        }
         let last = self.last.load(Ordering::SeqCst);
         if number == self.failing.load(Ordering::SeqCst) || (last > 0 && number >= last) {
             return Err(io::Error::other("a fault that a test made"));

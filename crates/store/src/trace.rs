@@ -106,7 +106,7 @@ impl Recorder {
     pub fn add(&mut self, path: &StorePath, index: u64, size_bytes: u64) {
         if self.failed.is_ok() {
             let seconds = self.begun.elapsed().as_secs_f64();
-            let path = path.relative().display();
+            let path = String::from(path.clone());
             self.failed = writeln!(self.file, "{seconds:.6}\t/{path}\t{index}\t{size_bytes}");
         }
     }

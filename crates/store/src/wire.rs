@@ -7,6 +7,7 @@ use cuesta_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::name_text::{from_json, path_text, to_json};
 use crate::path::StorePath;
 use crate::peers::PeersStatus;
 use crate::places::BlockPlaces;
@@ -122,6 +123,7 @@ pub enum Reply {
         number: u64,
         block_bytes: u64,
         /// Where the under level has it.
+        #[serde(with = "path_text")]
         file: PathBuf,
         version: UnderVersion,
     },
@@ -176,6 +178,7 @@ pub struct Status {
     /// Seconds since it began.
     pub uptime_seconds: f64,
     /// The under level.
+    #[serde(with = "path_text")]
     pub under: PathBuf,
     /// The eviction policy.
     pub policy: String,
@@ -219,7 +222,7 @@ impl Reply {
 /// # Errors
 /// Those of the system.
 pub fn send(to: &mut impl Write, message: &impl Serialize, payload: &[u8]) -> io::Result<()> {
-    let text = serde_json::to_vec(message)?;
+    let text = to_json(serde_json::to_vec(message)?);
     let length = |bytes: usize| u32::try_from(bytes).map_err(|_| invalid("a message is too long"));
     let mut bytes = Vec::with_capacity(8 + text.len() + payload.len());
     bytes.extend(length(text.len())?.to_le_bytes());
@@ -260,7 +263,7 @@ pub fn receive(from: &mut impl Read, payload: &mut Vec<u8>) -> io::Result<Option
 /// # Errors
 /// `Input` for what is no such message.
 pub fn parsed<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
-    serde_json::from_slice(text).map_err(|error| {
+    serde_json::from_slice(&from_json(text)).map_err(|error| {
         // The refusal of a path names the operation itself.
         let text = error.to_string();
         Error::input("store", text.strip_prefix("store: ").unwrap_or(&text))

@@ -24,7 +24,7 @@ fn write(under: &dyn Under, name: &str, content: &[u8]) -> UnderVersion {
     writer.write_all_at(&content[..half], 0).unwrap();
     assert_eq!(writer.size_bytes().unwrap(), content.len() as u64);
     let version = writer.sync(None).unwrap();
-    writer.rename().unwrap();
+    under.rename(&at(name).parent().unwrap().join(".hidden").unwrap(), &at(name)).unwrap();
     under.sync_names(&at(name)).unwrap();
     version
 }

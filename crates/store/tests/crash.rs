@@ -4,34 +4,15 @@
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
-use common::{BLOCK, at, bytes, read, write};
-use cuesta_core::Result;
-use cuesta_store::policy::PolicyName;
+use common::scenario::Action::{Flush, FlushAll, Remove, Rename, Write};
+use common::scenario::{Action, Allowed, Setting, copy, name, open};
+use common::{at, read};
 use cuesta_store::steps::Steps;
-use cuesta_store::store::promise::WriteMode;
-use cuesta_store::store::{Freshness, Store, StoreOptions};
-use cuesta_store::under::fault::FaultyUnder;
+use cuesta_store::store::Store;
+use cuesta_store::store::promise::WriteMode::{Back, Bypass, Memory, Through};
 use cuesta_store::under::model::{Crash, ModelUnder};
-use tempfile::TempDir;
-
-type Content = Option<Vec<u8>>;
-
-/// What a client does.
-#[derive(Clone, Copy, Debug)]
-enum Action {
-    Write(&'static str, u64, WriteMode),
-    Flush(&'static str),
-    FlushAll,
-    Remove(&'static str),
-    Rename(&'static str, &'static str),
-}
-
-use Action::{Flush, FlushAll, Remove, Rename, Write};
-use WriteMode::{Back, Bypass, Memory, Through};
 
 /// What is there before, and what is done while steps are counted.
 const SCENARIOS: &[(&[Action], &[Action])] = &[
@@ -65,153 +46,6 @@ const SCENARIOS: &[(&[Action], &[Action])] = &[
     (&[Write("a", 1, Back), Write("b", 2, Back)], &[Write("c", 3, Back), FlushAll]),
 ];
 
-/// What a file may be, by its path: after a kill, and after the loss of the node too.
-#[derive(Clone, Debug, Default)]
-struct Allowed {
-    in_all: BTreeMap<&'static str, Vec<Content>>,
-    on_disk: BTreeMap<&'static str, Vec<Content>>,
-}
-
-fn content(seed: u64) -> Content {
-    Some(bytes(seed, 2300))
-}
-
-fn name(content: &Content) -> String {
-    let Some(bytes) = content else { return "not there".to_owned() };
-    let seed = (1..4).find(|&seed| self::content(seed).as_ref() == Some(bytes));
-    seed.map_or("of other bytes".to_owned(), |seed| format!("the one of seed {seed}"))
-}
-
-impl Allowed {
-    /// An action begins: from now on its outcome may be there.
-    fn begin(&mut self, action: Action) {
-        let may = |of: &mut BTreeMap<_, Vec<Content>>, path, content: Content| {
-            of.entry(path).or_insert_with(|| vec![None]).push(content);
-        };
-        match action {
-            Write(path, seed, mode) => {
-                may(&mut self.in_all, path, content(seed));
-                if mode != Memory {
-                    may(&mut self.on_disk, path, content(seed));
-                }
-            }
-            Flush(_) | FlushAll => {
-                for (path, contents) in self.in_all.clone() {
-                    contents.into_iter().for_each(|one| may(&mut self.on_disk, path, one));
-                }
-            }
-            Remove(path) => {
-                may(&mut self.in_all, path, None);
-                may(&mut self.on_disk, path, None);
-            }
-            Rename(from, to) => {
-                for of in [&mut self.in_all, &mut self.on_disk] {
-                    let moved = of.get(from).cloned().unwrap_or_default();
-                    moved.into_iter().for_each(|one| may(of, to, one));
-                    may(of, from, None);
-                }
-                // What is renamed may have been flushed before.
-                let moved = self.in_all.get(from).cloned().unwrap_or_default();
-                for path in [from, to] {
-                    moved.iter().for_each(|one| may(&mut self.on_disk, path, one.clone()));
-                }
-            }
-        }
-    }
-
-    /// An action was acknowledged.
-    fn end(&mut self, action: Action) {
-        match action {
-            Write(path, seed, mode) => {
-                self.in_all.insert(path, vec![content(seed)]);
-                if matches!(mode, Bypass | Through) {
-                    self.on_disk.insert(path, vec![content(seed)]);
-                }
-            }
-            Flush(path) => {
-                self.on_disk.insert(path, self.in_all[path].clone());
-            }
-            FlushAll => {
-                // The files of these scenarios that are for memory alone are flushed by name.
-                for (path, contents) in self.in_all.clone() {
-                    self.on_disk.insert(path, contents);
-                }
-            }
-            Remove(path) => {
-                self.in_all.insert(path, vec![None]);
-                self.on_disk.insert(path, vec![None]);
-            }
-            Rename(from, to) => {
-                let moved = self.in_all.insert(from, vec![None]).unwrap();
-                self.in_all.insert(to, moved);
-            }
-        }
-    }
-}
-
-fn act(store: &Store, action: Action) -> Result<()> {
-    match action {
-        Write(path, seed, mode) => write(store, path, &content(seed).unwrap(), mode),
-        Flush(path) => store.flush(Some(&at(path))).map(|_| ()),
-        FlushAll => store.flush(None).map(|_| ()),
-        Remove(path) => store.remove_name(&at(path)),
-        Rename(from, to) => store.rename(&at(from), &at(to)),
-    }
-}
-
-fn options() -> StoreOptions {
-    StoreOptions {
-        memory_bytes: 8 * BLOCK,
-        block_bytes: BLOCK,
-        policy: PolicyName::Lru,
-        freshness: Freshness::OnOpen,
-        has_admission: true,
-        rules: vec![],
-        stripes: None,
-        stripe_bytes: BLOCK,
-    }
-}
-
-fn open(under: &ModelUnder, folder: &Path, steps: &Steps) -> Result<Store> {
-    let under = FaultyUnder::new(under.clone(), steps.clone());
-    Store::open_counted(Box::new(under), folder, options(), steps)
-}
-
-/// A store in which the first actions of a scenario were done.
-struct Setting {
-    folder: TempDir,
-    under: ModelUnder,
-    steps: Steps,
-    allowed: Allowed,
-}
-
-impl Setting {
-    fn new(before: &[Action]) -> (Self, Store) {
-        let folder = tempfile::tempdir().unwrap();
-        let (under, steps) = (ModelUnder::default(), Steps::default());
-        let store = open(&under, &folder.path().join("memory"), &steps).unwrap();
-        let mut setting = Self { folder, under, steps, allowed: Allowed::default() };
-        for &action in before {
-            setting.allowed.begin(action);
-            act(&store, action).unwrap();
-            setting.allowed.end(action);
-        }
-        (setting, store)
-    }
-
-    /// Does actions until one fails; whether none did.
-    fn act(&mut self, store: &Store, actions: &[Action]) -> bool {
-        actions.iter().all(|&action| {
-            self.allowed.begin(action);
-            let done = act(store, action).is_ok();
-            if done {
-                self.allowed.end(action);
-            }
-            done
-        })
-    }
-}
-
 /// Whether the files of a store are what they may be; it has all that it needs for that.
 fn check(store: &Store, allowed: &Allowed, place: &str) {
     for (path, contents) in &allowed.in_all {
@@ -242,19 +76,6 @@ fn check_disk(under: &ModelUnder, allowed: &Allowed, place: &str) {
     for (path, contents) in &allowed.on_disk {
         let found = under.content(path);
         assert!(contents.contains(&found), "{place}: {path} is {} on the disk", name(&found));
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
-        if path.is_dir() {
-            copy(&path, &to.join(name));
-        } else {
-            fs::copy(&path, to.join(name)).unwrap();
-        }
     }
 }
 

@@ -67,6 +67,18 @@ impl Under for Meddling {
     fn rename(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
         self.inner.rename(from, to)
     }
+
+    fn rename_new(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
+        self.inner.rename_new(from, to)
+    }
+
+    fn exchange(&self, first: &StorePath, second: &StorePath) -> io::Result<()> {
+        self.inner.exchange(first, second)
+    }
+
+    fn link_new(&self, file: &StorePath, to: &StorePath) -> io::Result<()> {
+        self.inner.link_new(file, to)
+    }
 }
 
 fn meddled(setting: &Setting) -> (Arc<Store>, Meanwhile) {

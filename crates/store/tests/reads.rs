@@ -3,14 +3,18 @@
 
 mod common;
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use common::{BLOCK, Setting, at, bytes, read};
+use common::{BLOCK, Setting, at, bytes, read, read_open};
 use cuesta_store::memory::BlockKey;
+use cuesta_store::name_text::name_of;
 use cuesta_store::policy::PolicyName;
 use cuesta_store::steps::Steps;
+use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{BlockLease, Freshness};
 use cuesta_store::under::fault::FaultyUnder;
 
@@ -259,4 +263,48 @@ fn an_under_level_that_fails_once_leaves_nothing_wrong() {
         failing += 1;
     }
     assert!(failing > 10);
+}
+
+/// Names that were not UTF-8 became others on their way to a list, where nothing was found under
+/// them, and were left out: a copy of the folder ended well without the file.
+#[test]
+fn a_file_of_any_name_is_listed_read_renamed_and_removed() {
+    let setting = Setting::new(10);
+    let store = setting.store();
+    let stream = cuesta_core::random::Stream::new(9, 0);
+    let mut names = std::collections::BTreeSet::new();
+    for number in 0..200_u64 {
+        let length = 1 + stream.bits(2 * number) % 12;
+        let byte = |place| match stream.bits(1000 + 100 * number + place) as u8 {
+            0 | b'/' => b'x',
+            byte => byte,
+        };
+        let name: Vec<u8> = (0..length).map(byte).collect();
+        // Dots may be a folder, or hide the name of a part.
+        names.insert(OsString::from_vec([b"n".as_slice(), &name].concat()));
+    }
+    for name in &names {
+        let path = setting.folder.path().join("under").join(name);
+        fs::write(path, name.as_bytes()).unwrap();
+    }
+    let root = at("");
+    let listed = store.list(&root).unwrap();
+    let mut found: Vec<OsString> = listed.iter().map(|name| name_of(name)).collect();
+    found.sort_unstable();
+    assert_eq!(found, names.iter().cloned().collect::<Vec<_>>());
+    for name in &names {
+        let path = root.join_system(name).unwrap();
+        let file = store.open_file(&path).unwrap();
+        let size_bytes = file.version.size_bytes;
+        assert_eq!(read_open(&store, file.number, size_bytes).unwrap(), name.as_bytes());
+        store.close(file.number);
+        let other = [name.as_bytes(), b"\xe9"].concat();
+        let other = root.join_system(OsStr::from_bytes(&other)).unwrap();
+        let number = store.create(&other, WriteMode::Back).unwrap();
+        store.commit(number, 0).unwrap();
+        store.flush(Some(&other)).unwrap();
+        store.remove_name(&other).unwrap();
+        store.remove_name(&path).unwrap();
+    }
+    assert_eq!(fs::read_dir(setting.folder.path().join("under")).unwrap().count(), 0);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -98,9 +99,14 @@ def _entry_line(entry: dict[str, Any]) -> str:
     from cuesta.units import format_bytes
 
     if entry["is_folder"]:
-        return f"{'':>10} {'':>5} {entry['name']}/"
+        return f"{'':>10} {'':>5} {_shown(entry['name'])}/"
     share = entry["memory_bytes"] / entry["size_bytes"] if entry["size_bytes"] else 0.0
-    return f"{format_bytes(entry['size_bytes']):>10} {share:>5.0%} {entry['name']}"
+    return f"{format_bytes(entry['size_bytes']):>10} {share:>5.0%} {_shown(entry['name'])}"
+
+
+def _shown(name: str) -> str:
+    """Return a name for people: bytes that are no text are escaped."""
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def _layout(entry: dict[str, Any]) -> str:
@@ -202,7 +208,7 @@ def audit(
     else:
         for word in ("lost", "changed"):
             for one in found[word]:
-                typer.echo(f"{word}: cuesta:///{one['path']}: {one['reason']}")
+                typer.echo(f"{word}: cuesta:///{_shown(one['path'])}: {one['reason']}")
         typer.echo(
             f"{found['files']} files of {format_bytes(found['size_bytes'])} were written, "
             f"{found['memory_files']} of them are in memory alone; {len(found['lost'])} lost, "
@@ -234,7 +240,7 @@ def _move(question: str, paths: list[str], done: str) -> None:
 
     for path in paths:
         moved = control.ask(question, path=path)["bytes"]
-        typer.echo(f"{path}: {format_bytes(moved)} {done}", err=True)
+        typer.echo(f"{_shown(path)}: {format_bytes(moved)} {done}", err=True)
 
 
 def unpin(paths: StoredPaths) -> None:
@@ -251,7 +257,7 @@ def scrub() -> None:
 
     damaged = control.ask("scrub")["damaged"]
     for path, block in damaged:
-        typer.echo(f"block {block} of cuesta:///{path} had changed in memory")
+        typer.echo(f"block {block} of cuesta:///{_shown(path)} had changed in memory")
     typer.echo(f"{len(damaged)} damaged", err=True)
 
 

@@ -20,6 +20,7 @@ use super::names::{ListedName, NodeFacts};
 use super::nodes::MountNode;
 use super::{MountTree, OpenHandle};
 use crate::errno::errno_of;
+use crate::name_text::name_of;
 
 /// The tree as the kernel asks for it.
 #[derive(Debug)]
@@ -164,7 +165,7 @@ impl Filesystem for MountedTree {
 
     fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
         let target = answered!(self.0.link(number.0), reply);
-        reply.data(target.as_bytes());
+        reply.data(target.as_encoded_bytes());
     }
 
     fn mkdir(
@@ -357,7 +358,7 @@ impl Filesystem for MountedTree {
         let handle = answered!(self.of(handle), reply);
         for (place, listed) in handle.names.iter().enumerate().skip(offset as usize) {
             let number = INodeNo(listed.number.unwrap_or(UNKNOWN));
-            if reply.add(number, place as u64 + 1, listed.kind, &listed.name) {
+            if reply.add(number, place as u64 + 1, listed.kind, name_of(&listed.name)) {
                 break;
             }
         }

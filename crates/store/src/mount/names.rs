@@ -1,6 +1,6 @@
 //! Names of a mount: looked up, made, removed, renamed.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
@@ -30,6 +30,7 @@ pub struct NodeFacts {
 pub struct ListedName {
     pub number: Option<u64>,
     pub kind: FileType,
+    /// As in [`crate::name_text`].
     pub name: String,
 }
 
@@ -52,12 +53,11 @@ impl MountTree {
     }
 
     fn below(&self, folder: u64, name: &OsStr) -> io::Result<StorePath> {
-        let name = name.to_str().ok_or_else(|| system(libc::EILSEQ))?;
         if name.len() > NAME_BYTES_MAX {
             return Err(system(libc::ENAMETOOLONG));
         }
         let folder = self.path(folder).ok_or_else(|| system(libc::ENOENT))?;
-        folder.join(name).map_err(|_| system(libc::EINVAL))
+        folder.join_system(name).map_err(|_| system(libc::EINVAL))
     }
 
     fn entry(&self, path: &StorePath) -> io::Result<DirectoryEntry> {
@@ -160,12 +160,14 @@ impl MountTree {
     ///
     /// # Errors
     /// `EINVAL` for what is none; `ENOENT` for one that was removed.
-    pub fn link(&self, number: u64) -> io::Result<String> {
+    pub fn link(&self, number: u64) -> io::Result<OsString> {
         let node = self.node(number)?;
         let NodeKind::Link(target) = &node.kind else { return Err(system(libc::EINVAL)) };
         let path = self.path(number).ok_or_else(|| system(libc::ENOENT))?;
         let up = path.relative().components().count() - 1;
-        Ok(format!("{}{}", "../".repeat(up), target.relative().display()))
+        let mut link = OsString::from("../".repeat(up));
+        link.push(target.relative());
+        Ok(link)
     }
 
     /// Makes an empty file, open for writing; the store gets it when it is closed.

@@ -64,10 +64,22 @@ impl Store {
             return Err(system("writing", &path, &kind.into()));
         }
         self.with_alone(&path, |mut before| {
-            let committed = self.commit_locked(&mut written, size_bytes, before.as_deref_mut());
+            let replaced = match &before {
+                _ if is_new => Ok(None),
+                Some(before) => Ok(before.record.replaced),
+                None => self.under_version(&path),
+            };
+            let committed = replaced.and_then(|replaced| {
+                written.record.replaced = replaced;
+                self.commit_locked(&mut written, size_bytes, before.as_deref_mut())
+            });
             if committed.is_err() && written.record.state != WriteState::Persisted {
                 self.keep_before(&written, before);
                 self.give_up(&mut written);
+                // Somebody else was faster.
+                if is_new && self.facts(&path).is_ok() {
+                    return Err(system("writing", &path, &io::ErrorKind::AlreadyExists.into()));
+                }
             }
             committed
         })
@@ -114,10 +126,6 @@ impl Store {
             WriteState::Dirty => (Promised::Dirty, Backing::Dirty),
             _ => return self.persist_locked(written, before),
         };
-        written.record.replaced = match &before {
-            Some(before) => before.record.replaced,
-            None => self.under_version(&path)?,
-        };
         self.save(&written.record)?;
         self.note(LedgerEntry::new(&written.record, promised), &path)?;
         if let Some(before) = before {
@@ -162,7 +170,8 @@ impl Store {
     /// Forgets a file in memory alone: it was replaced or removed.
     pub(super) fn drop_record(&self, written: &mut PendingFile) -> Result<()> {
         let WriteRecord { number, ref path, .. } = written.record;
-        let removed = self.records.remove(number);
+        let settled = self.settle_exchange(&written.record);
+        let removed = settled.and_then(|()| self.records.remove(number));
         removed.map_err(|cause| system("replacing", path, &cause))?;
         written.record.state = WriteState::Abandoned;
         written.writer = None;

@@ -1,5 +1,7 @@
 //! Names of files and folders: those of the under level, and those of files in memory alone.
 
+mod remove;
+
 use std::collections::BTreeSet;
 use std::io;
 
@@ -14,6 +16,8 @@ use crate::path::StorePath;
 use crate::peers::message::PeerQuestion;
 use crate::under::{Facts, UnderVersion};
 
+/// Errors of a name that is gone meanwhile, or a link that leads nowhere or out of the root.
+const ABSENT: [i32; 4] = [libc::ENOENT, libc::EACCES, libc::EPERM, libc::ELOOP];
 /// Of a folder that is nowhere on the under level.
 const NO_VERSION: UnderVersion =
     UnderVersion { device: 0, inode: 0, size_bytes: 0, modified_ns: 0, changed_ns: 0 };
@@ -78,7 +82,11 @@ impl Store {
                 Some(None) => Ok(Facts { version: NO_VERSION, is_folder: true }),
                 _ => self.facts_here(&path),
             };
-            found.extend(facts.ok().map(|facts| (name, facts)));
+            match facts {
+                Ok(facts) => found.push((name, facts)),
+                Err(error) if error.errno.is_some_and(|errno| ABSENT.contains(&errno)) => (),
+                Err(error) => return Err(error),
+            }
         }
         Ok(found)
     }
@@ -158,57 +166,6 @@ impl Store {
         }
     }
 
-    /// Removes a file, or an empty folder, wherever it is.
-    ///
-    /// # Errors
-    /// `System` naming it.
-    pub fn remove_name(&self, path: &StorePath) -> Result<()> {
-        if self.alone_at(path).is_none() {
-            if self.forwarded(path, |path| PeerQuestion::Remove { path })?.is_some() {
-                return Ok(());
-            }
-            if self.clear_lost(path) && self.under_version(path)?.is_none() {
-                return Ok(());
-            }
-        }
-        self.remove_here(path)
-    }
-
-    /// As [`remove_name`](Self::remove_name), what is in this memory or on the under level.
-    ///
-    /// # Errors
-    /// As there.
-    pub(crate) fn remove_here(&self, path: &StorePath) -> Result<()> {
-        // Nobody closes another file of that name before this one is forgotten.
-        let _claim = self.claims.claim(path);
-        let is_folder = self.facts_here(path)?.is_folder;
-        if is_folder && self.has_alone_inside(path) {
-            return Err(system("removing", path, &io::ErrorKind::DirectoryNotEmpty.into()));
-        }
-        let mut entry = None;
-        let removed = self.with_alone(path, |alone| {
-            // Nobody brings it to the under level now, and writes down that it is there.
-            entry = self.ledger.entry(path);
-            if !is_folder {
-                self.note(LedgerEntry::removed(path), path)?;
-            }
-            let was_alone = alone.is_some();
-            match self.under.remove(path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound && was_alone => (),
-                removed => removed.map_err(|cause| system("removing", path, &cause))?,
-            }
-            alone.map_or(Ok(()), |written| self.drop_record(written))
-        });
-        removed.inspect_err(|_| self.note_again(entry))?;
-        let mut state = lock(&self.state);
-        let known = state.known(path);
-        let leaving = known.map_or_else(Vec::new, |(number, _)| state.retire(number));
-        drop(state);
-        self.remove(&leaving);
-        self.tell_name(path);
-        Ok(())
-    }
-
     /// Renames a file or folder; a file of the new name is replaced. What is dirty is flushed
     /// before.
     ///
@@ -244,6 +201,8 @@ impl Store {
 
     fn rename_claimed(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
         let _claim = self.claims.claim(to);
+        // A file that somebody else puts there later is not replaced.
+        let mut expected = if is_new { None } else { self.under_version(to)? };
         if is_new && self.facts(to).is_ok() {
             return Err(system("replacing", to, &io::ErrorKind::AlreadyExists.into()));
         }
@@ -253,7 +212,7 @@ impl Store {
             return Err(system("replacing", to, &io::ErrorKind::IsADirectory.into()));
         }
         if is_folder {
-            self.rename_folder(from, to)
+            self.rename_folder(from, to, is_new)
         } else if let Some(number) = self.alone_at(from)
             && lock(&self.state).backing(number) == Backing::Memory
             && self.alone_at(to).is_none()
@@ -265,13 +224,16 @@ impl Store {
             Ok(())
         } else {
             // Else a kill could come between the name there and the one in memory.
-            self.flush_here(Some(to))?;
+            if self.alone_at(to).is_some() {
+                self.flush_here(Some(to))?;
+                expected = self.ledger.entry(to).and_then(|entry| entry.version);
+            }
             self.flush_here(Some(from))?;
-            self.rename_under(from, to)
+            self.rename_under(from, to, expected)
         }
     }
 
-    fn rename_folder(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+    fn rename_folder(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
         let inside = |(path, number): &(StorePath, u64)| {
             path.is_inside(from).then(|| (path.clone(), lock(&self.state).backing(*number)))
         };
@@ -297,7 +259,12 @@ impl Store {
         for entry in &moved {
             self.note(LedgerEntry::removed(&entry.path), from)?;
         }
-        let renamed = self.under.rename(from, to).map_err(|cause| system("renaming", from, &cause));
+        let renamed = match is_new {
+            true => self.under.rename_new(from, to).and_then(|()| self.under.sync_names(to)),
+            // Only an empty folder is replaced.
+            false => self.under.rename(from, to),
+        };
+        let renamed = renamed.map_err(|cause| system("renaming", from, &cause));
         renamed.inspect_err(|_| self.note_again(moved.iter().cloned()))?;
         for entry in moved {
             let path = entry.path.moved(from, to)?;
@@ -306,15 +273,29 @@ impl Store {
         Ok(())
     }
 
-    fn rename_under(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+    fn rename_under(
+        &self,
+        from: &StorePath,
+        to: &StorePath,
+        expected: Option<UnderVersion>,
+    ) -> Result<()> {
         // As for files that are in memory alone, folders are made as they are needed.
         self.make_parents(to)?;
         let entry = self.ledger.entry(from).filter(|e| e.promised == Promised::Persisted);
-        let before = entry.clone().into_iter().chain(self.ledger.entry(to));
+        let replaced = self.ledger.entry(to);
         self.note(LedgerEntry::removed(from), from)?;
         self.note(LedgerEntry::removed(to), to)?;
-        let renamed = self.under.rename(from, to).map_err(|cause| system("renaming", from, &cause));
-        renamed.inspect_err(|_| self.note_again(before))?;
+        self.move_under(from, to, expected).inspect_err(|_| {
+            let version = entry.as_ref().and_then(|entry| entry.version);
+            let now = self.under_version(to).unwrap_or(None);
+            let has_moved = now.zip(version).is_some_and(|(now, file)| now.has_bytes_of(&file));
+            let moved = entry.clone().map(|entry| LedgerEntry { path: to.clone(), ..entry });
+            self.note_again(entry.clone().into_iter().chain(if has_moved {
+                moved
+            } else {
+                replaced
+            }));
+        })?;
         if let Some(entry) = entry {
             self.note(LedgerEntry { path: to.clone(), ..entry }, to)?;
         }

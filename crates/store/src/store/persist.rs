@@ -1,7 +1,10 @@
 //! Files of memory brought to the under level: whole, on the disk, then named.
 
+pub(super) mod naming;
+
 use std::collections::VecDeque;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -183,9 +186,10 @@ impl Store {
         let path = written.record.path.clone();
         let failed = |cause| system("writing", &path, &cause);
         if !written.has_name {
-            if let Some(writer) = &written.writer {
-                writer.rename().map_err(failed)?;
-            }
+            self.name_under(&written.record).map_err(|cause| match cause.kind() {
+                io::ErrorKind::AlreadyExists => changed_meanwhile(&path),
+                _ => failed(cause),
+            })?;
             written.has_name = true;
         }
         self.under.sync_names(&path).map_err(failed)?;
@@ -261,14 +265,7 @@ impl Store {
             (None, _) => true,
             (Some(_), None) => false,
         };
-        if is_same {
-            return Ok(());
-        }
-        let text = format!(
-            "{path} was changed on the under level after it was written here; copy one of them \
-             elsewhere, and remove the one there"
-        );
-        Err(Error::input(OPERATION, text))
+        if is_same { Ok(()) } else { Err(changed_meanwhile(path)) }
     }
 
     /// The under level has the file: its blocks are like those of any other from now on.
@@ -293,6 +290,15 @@ impl Store {
         lock(&self.writes).remove(&number);
         self.records.remove(number).map_err(|cause| system("recording", path, &cause))
     }
+}
+
+/// The error of a file that cannot have its name: another file has it.
+fn changed_meanwhile(path: &StorePath) -> Error {
+    let text = format!(
+        "{path} was changed on the under level after it was written here; copy one of them \
+         elsewhere, and remove the one there"
+    );
+    Error::input(OPERATION, text)
 }
 
 /// A block that was nowhere else.

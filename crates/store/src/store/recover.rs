@@ -42,6 +42,8 @@ impl Store {
         let mut file = None;
         let mut gone = Vec::new();
         for mut record in records.into_iter().rev() {
+            let settled = self.settle_exchange(&record);
+            settled.map_err(|cause| system("reading", &record.path, &cause))?;
             let now = self.under_version(&record.path)?;
             let has_name =
                 now.zip(record.synced).is_some_and(|(now, synced)| now.has_bytes_of(&synced));
@@ -98,7 +100,7 @@ impl Store {
     }
 
     /// Removes what is left of a file that was not promised.
-    fn clear(&self, record: &WriteRecord) -> Result<()> {
+    pub(super) fn clear(&self, record: &WriteRecord) -> Result<()> {
         self.remove_hidden(record)?;
         self.records
             .remove(record.number)
@@ -107,6 +109,8 @@ impl Store {
 
     fn remove_hidden(&self, record: &WriteRecord) -> Result<()> {
         let folder = record.path.parent().unwrap_or_default();
+        let settled = self.settle_exchange(record);
+        settled.map_err(|cause| system("removing", &record.path, &cause))?;
         let Some(hidden) = &record.hidden else { return Ok(()) };
         let hidden = folder.join(hidden)?;
         match self.under.remove(&hidden) {

@@ -107,7 +107,7 @@ impl Store {
 
     /// Begins the hidden file, whose name is in the record before it is there.
     pub(super) fn begin_under(&self, written: &mut PendingFile) -> Result<()> {
-        let hidden = format!(".{:x}-{:x}.cuesta-part", written.record.number, now_ns());
+        let hidden = self.hidden_name(written.record.number);
         written.record.hidden = Some(hidden.clone());
         self.save(&written.record)?;
         let path = &written.record.path;
@@ -276,6 +276,8 @@ impl Store {
 
     pub(super) fn give_up(&self, written: &mut PendingFile) {
         written.record.state = WriteState::Abandoned;
+        // A record of an exchange that cannot be ended now is for the next store.
+        let is_settled = self.settle_exchange(&written.record).is_ok();
         written.writer = None;
         written.partial.clear();
         let number = written.record.number;
@@ -285,7 +287,9 @@ impl Store {
         state.close(number);
         drop(state);
         self.remove(&leaving);
-        let _ = self.records.remove(number);
+        if is_settled {
+            let _ = self.records.remove(number);
+        }
     }
 
     fn check_writing(&self, written: &PendingFile, key: BlockKey) -> Result<()> {

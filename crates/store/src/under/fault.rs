@@ -62,6 +62,21 @@ impl<U: Under> Under for FaultyUnder<U> {
         self.steps.step()?;
         self.inner.rename(from, to)
     }
+
+    fn rename_new(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
+        self.steps.step()?;
+        self.inner.rename_new(from, to)
+    }
+
+    fn exchange(&self, first: &StorePath, second: &StorePath) -> io::Result<()> {
+        self.steps.step()?;
+        self.inner.exchange(first, second)
+    }
+
+    fn link_new(&self, file: &StorePath, to: &StorePath) -> io::Result<()> {
+        self.steps.step()?;
+        self.inner.link_new(file, to)
+    }
 }
 
 struct FaultyFile {
@@ -109,10 +124,6 @@ impl UnderWriter for FaultyWriter {
 
     fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion> {
         self.step()?.sync(modified_ns)
-    }
-
-    fn rename(&self) -> io::Result<()> {
-        self.step()?.rename()
     }
 }
 

@@ -5,6 +5,7 @@ pub mod fault;
 pub mod layout;
 pub mod model;
 pub mod posix;
+mod posix_name;
 mod posix_write;
 pub mod throttle;
 pub mod trace;
@@ -81,7 +82,7 @@ pub trait Under: Send + Sync {
         self.facts(path).map(|_| None)
     }
 
-    /// Names in a folder, sorted.
+    /// Names in a folder, sorted, as in [`crate::name_text`].
     ///
     /// # Errors
     /// Those of the system.
@@ -116,9 +117,29 @@ pub trait Under: Send + Sync {
     /// # Errors
     /// Those of the system.
     fn rename(&self, from: &StorePath, to: &StorePath) -> io::Result<()>;
+
+    /// Renames a file or folder where nothing has the new name. Durable after
+    /// [`sync_names`](Self::sync_names).
+    ///
+    /// # Errors
+    /// `AlreadyExists` where something has the new name; those of the system.
+    fn rename_new(&self, from: &StorePath, to: &StorePath) -> io::Result<()>;
+
+    /// Exchanges the files of two names in one step. Durable after
+    /// [`sync_names`](Self::sync_names).
+    ///
+    /// # Errors
+    /// `Unsupported` where the file system cannot; those of the system.
+    fn exchange(&self, first: &StorePath, second: &StorePath) -> io::Result<()>;
+
+    /// Gives a file a second name, where nothing has it.
+    ///
+    /// # Errors
+    /// `Unsupported` where the file system cannot; those of the system.
+    fn link_new(&self, file: &StorePath, to: &StorePath) -> io::Result<()>;
 }
 
-/// A file that is being written under a hidden name. Dropped before it is renamed, it is removed.
+/// A file that is being written under a hidden name. Dropped while it has that name, it is removed.
 pub trait UnderWriter: Send + Sync {
     /// Where another process of this user can open it; `None` where it cannot.
     fn place(&self) -> Option<PathBuf>;
@@ -141,13 +162,6 @@ pub trait UnderWriter: Send + Sync {
     /// # Errors
     /// Those of the system.
     fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion>;
-
-    /// Gives the file its final name, in place of what had it. Durable after
-    /// [`Under::sync_names`].
-    ///
-    /// # Errors
-    /// Those of the system.
-    fn rename(&self) -> io::Result<()>;
 }
 
 /// An open file.

@@ -39,6 +39,8 @@ struct Disk {
     durable_names: BTreeMap<String, u64>,
     /// Counts changes; also the time.
     clock: u64,
+    /// Names are neither exchanged nor linked, as on many network file systems.
+    lacks_exchange: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -70,6 +72,23 @@ impl ModelUnder {
             node.durable_bytes.clone_from(&node.bytes);
         }
         Self(Arc::new(Mutex::new(disk)))
+    }
+
+    /// This file system, without exchanges and links of names.
+    pub fn without_exchange(self) -> Self {
+        self.disk().lacks_exchange = true;
+        self
+    }
+
+    /// Writes a file past the store, as another program does: to another name, then renamed.
+    pub fn write_past(&self, path: &str, bytes: &[u8]) {
+        let mut disk = self.disk();
+        if let Ok(number) = disk.make(path, false)
+            && let Some(node) = disk.nodes.get_mut(&number)
+        {
+            (node.bytes, node.durable_bytes) = (bytes.to_vec(), bytes.to_vec());
+        }
+        disk.sync_folder(folder_of(path));
     }
 
     /// The bytes of a file, if it is there.
@@ -196,7 +215,7 @@ impl Under for ModelUnder {
         let place =
             if folder.is_empty() { hidden.to_owned() } else { format!("{folder}/{hidden}") };
         let number = disk.make(&place, false)?;
-        Ok(Box::new(ModelWriter { disk: self.clone(), number, place, path }))
+        Ok(Box::new(ModelWriter { disk: self.clone(), number, place }))
     }
 
     fn sync_names(&self, path: &StorePath) -> io::Result<()> {
@@ -235,6 +254,39 @@ impl Under for ModelUnder {
         disk.sync_folder(folder_of(&from));
         Ok(())
     }
+
+    fn rename_new(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
+        let mut disk = self.disk();
+        let (from, to) = (text(from), text(to));
+        match disk.names.contains_key(&to) {
+            true => Err(io::ErrorKind::AlreadyExists.into()),
+            false => disk.move_name(&from, &to),
+        }
+    }
+
+    fn exchange(&self, first: &StorePath, second: &StorePath) -> io::Result<()> {
+        let mut disk = self.disk();
+        if disk.lacks_exchange {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let (first, second) = (text(first), text(second));
+        let numbers = (disk.number(&first)?, disk.number(&second)?);
+        disk.names.extend([(first, numbers.1), (second, numbers.0)]);
+        Ok(())
+    }
+
+    fn link_new(&self, file: &StorePath, to: &StorePath) -> io::Result<()> {
+        let mut disk = self.disk();
+        if disk.lacks_exchange {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let (number, to) = (disk.number(&text(file))?, text(to));
+        if disk.names.contains_key(&to) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        disk.names.insert(to, number);
+        Ok(())
+    }
 }
 
 struct ModelFile {
@@ -260,7 +312,6 @@ struct ModelWriter {
     disk: ModelUnder,
     number: u64,
     place: String,
-    path: String,
 }
 
 impl UnderWriter for ModelWriter {
@@ -289,10 +340,6 @@ impl UnderWriter for ModelWriter {
         let node = disk.nodes.get_mut(&self.number).ok_or(io::ErrorKind::NotFound)?;
         node.durable_bytes.clone_from(&node.bytes);
         Ok(disk.version(self.number))
-    }
-
-    fn rename(&self) -> io::Result<()> {
-        self.disk.disk().move_name(&self.place, &self.path)
     }
 }
 

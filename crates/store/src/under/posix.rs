@@ -1,8 +1,10 @@
 //! A folder of any mounted file system.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -10,8 +12,10 @@ use cuesta_core::{Error, Result};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, ResolveFlags};
 
 use super::layout::{Layout, layout_of};
+use super::posix_name::{exchange, link_new, rename_new};
 use super::posix_write::{HiddenFile, make_folder, remove, rename, sync_names};
 use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter, uncached};
+use crate::name_text::text_of;
 use crate::path::StorePath;
 
 /// Most bytes of an attribute; those of Lustre name each server.
@@ -64,7 +68,7 @@ impl PosixUnder {
         let flags = flags | OFlags::CLOEXEC;
         loop {
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-            match fs::openat2(&self.root, path.relative(), flags, Mode::empty(), resolve) {
+            match fs::openat2(&self.root, &path.relative(), flags, Mode::empty(), resolve) {
                 // A name changed meanwhile, or a signal came.
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => (),
                 Err(rustix::io::Errno::XDEV) => {
@@ -108,13 +112,13 @@ impl Under for PosixUnder {
     fn link(&self, path: &StorePath) -> io::Result<Option<StorePath>> {
         let Some(folder) = path.parent() else { return Ok(None) };
         let folder = self.beneath(&folder, OFlags::PATH | OFlags::DIRECTORY)?;
-        let own = fs::statat(&folder, path.name(), AtFlags::SYMLINK_NOFOLLOW)?;
+        let own = fs::statat(&folder, path.system_name(), AtFlags::SYMLINK_NOFOLLOW)?;
         if !FileType::from_raw_mode(own.st_mode).is_symlink() {
             return Ok(None);
         }
         let there = place_of(&self.beneath(path, OFlags::PATH)?)?;
-        let below = there.strip_prefix(place_of(&self.root)?).ok().and_then(Path::to_str);
-        let target = below.and_then(|below| below.parse().ok());
+        let root = place_of(&self.root)?;
+        let target = there.strip_prefix(root).ok().and_then(|path| StorePath::of_system(path).ok());
         target.map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
@@ -122,9 +126,10 @@ impl Under for PosixUnder {
         let folder = self.beneath(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut names = Vec::new();
         for entry in fs::Dir::new(folder)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            if !matches!(name.as_str(), "." | "..") {
-                names.push(name);
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if !matches!(name.as_bytes(), b"." | b"..") {
+                names.push(text_of(name));
             }
         }
         names.sort_unstable();
@@ -149,6 +154,18 @@ impl Under for PosixUnder {
 
     fn rename(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
         rename(self, from, to)
+    }
+
+    fn rename_new(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
+        rename_new(self, from, to)
+    }
+
+    fn exchange(&self, first: &StorePath, second: &StorePath) -> io::Result<()> {
+        exchange(self, first, second)
+    }
+
+    fn link_new(&self, file: &StorePath, to: &StorePath) -> io::Result<()> {
+        link_new(self, file, to)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Changes of a folder of any mounted file system: files that are named once they are whole.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps};
 
@@ -17,8 +17,6 @@ pub(super) struct HiddenFile {
     folder: OwnedFd,
     file: File,
     hidden: String,
-    name: String,
-    is_named: AtomicBool,
 }
 
 impl HiddenFile {
@@ -27,9 +25,9 @@ impl HiddenFile {
         let hidden = hidden.to_owned();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = fs::openat(&folder, &hidden, flags, Mode::from_raw_mode(0o666))?;
-        let made = Self { folder, file: file.into(), hidden, name, is_named: false.into() };
+        let made = Self { folder, file: file.into(), hidden };
         // A file that is replaced keeps its permissions.
-        if let Ok(before) = fs::statat(&made.folder, &made.name, AtFlags::SYMLINK_NOFOLLOW)
+        if let Ok(before) = fs::statat(&made.folder, &name, AtFlags::SYMLINK_NOFOLLOW)
             && fs::FileType::from_raw_mode(before.st_mode).is_file()
         {
             fs::fchmod(&made.file, Mode::from_raw_mode(before.st_mode & 0o777))?;
@@ -65,17 +63,13 @@ impl UnderWriter for HiddenFile {
         self.file.sync_all()?;
         Ok(facts_of(&self.file)?.version)
     }
-
-    fn rename(&self) -> io::Result<()> {
-        fs::renameat(&self.folder, &self.hidden, &self.folder, &self.name)?;
-        self.is_named.store(true, Ordering::Relaxed);
-        Ok(())
-    }
 }
 
 impl Drop for HiddenFile {
     fn drop(&mut self) {
-        if !self.is_named.load(Ordering::Relaxed) {
+        let named = fs::statat(&self.folder, &self.hidden, AtFlags::SYMLINK_NOFOLLOW);
+        let (Ok(named), Ok(written)) = (named, fs::fstat(&self.file)) else { return };
+        if (named.st_dev, named.st_ino) == (written.st_dev, written.st_ino) {
             let _ = fs::unlinkat(&self.folder, &self.hidden, AtFlags::empty());
         }
     }
@@ -117,12 +111,12 @@ pub(super) fn rename(under: &PosixUnder, from: &StorePath, to: &StorePath) -> io
 }
 
 /// The folder of a path, and the path's last step.
-fn open_parent(under: &PosixUnder, path: &StorePath) -> io::Result<(OwnedFd, String)> {
+pub(super) fn open_parent(under: &PosixUnder, path: &StorePath) -> io::Result<(OwnedFd, OsString)> {
     let Some(parent) = path.parent() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the root stays as it is"));
     };
     let folder = under.beneath(&parent, OFlags::RDONLY | OFlags::DIRECTORY)?;
-    Ok((folder, path.name().to_owned()))
+    Ok((folder, path.system_name()))
 }
 
 #[cfg(test)]
@@ -146,7 +140,8 @@ mod tests {
         writer.write_all_at(b"after", 0).unwrap();
         let written = writer.sync(None).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"before");
-        writer.rename().unwrap();
+        under.exchange(&at("a"), &at(".1")).unwrap();
+        under.remove(&at(".1")).unwrap();
         under.sync_names(&at("a")).unwrap();
         assert!(under.facts(&at("a")).unwrap().version.has_bytes_of(&written));
         assert_eq!(std::fs::read(&path).unwrap(), b"after");
@@ -163,7 +158,7 @@ mod tests {
             let writer = under.create(&at("a"), ".1").unwrap();
             writer.write_all_at(b"one", 0).unwrap();
             let ours = writer.sync(None).unwrap();
-            writer.rename().unwrap();
+            under.rename(&at(".1"), &at("a")).unwrap();
             std::fs::write(folder.path().join("a"), b"two").unwrap();
             let theirs = under.facts(&at("a")).unwrap().version;
             assert!(!theirs.has_bytes_of(&ours), "round {round}");

@@ -95,6 +95,21 @@ impl<U: Under, W: Watch + 'static> Under for WatchedUnder<U, W> {
         self.tell("rename", from);
         self.inner.rename(from, to)
     }
+
+    fn rename_new(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
+        self.tell("rename_new", to);
+        self.inner.rename_new(from, to)
+    }
+
+    fn exchange(&self, first: &StorePath, second: &StorePath) -> io::Result<()> {
+        self.tell("exchange", second);
+        self.inner.exchange(first, second)
+    }
+
+    fn link_new(&self, file: &StorePath, to: &StorePath) -> io::Result<()> {
+        self.tell("link_new", to);
+        self.inner.link_new(file, to)
+    }
 }
 
 struct WatchedFile<W> {
@@ -142,10 +157,5 @@ impl<W: Watch> UnderWriter for WatchedWriter<W> {
     fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion> {
         tell(&*self.watch, "sync", &self.path, (0, 0));
         self.inner.sync(modified_ns)
-    }
-
-    fn rename(&self) -> io::Result<()> {
-        tell(&*self.watch, "name", &self.path, (0, 0));
-        self.inner.rename()
     }
 }

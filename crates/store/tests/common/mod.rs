@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, dead_code)]
 
 pub mod job;
+pub mod scenario;
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};

@@ -1,0 +1,76 @@
+//! Names that are removed: of the under level, and of files in memory alone.
+
+use std::io;
+
+use cuesta_core::Result;
+use cuesta_runtime::parallel::lock;
+
+use super::super::ledger::LedgerEntry;
+use super::super::record::WriteRecord;
+use super::super::{Store, system};
+use crate::path::StorePath;
+use crate::peers::message::PeerQuestion;
+
+impl Store {
+    /// Removes a file, or an empty folder, wherever it is.
+    ///
+    /// # Errors
+    /// `System` naming it.
+    pub fn remove_name(&self, path: &StorePath) -> Result<()> {
+        if self.alone_at(path).is_none() {
+            if self.forwarded(path, |path| PeerQuestion::Remove { path })?.is_some() {
+                return Ok(());
+            }
+            if self.clear_lost(path) && self.under_version(path)?.is_none() {
+                return Ok(());
+            }
+        }
+        self.remove_here(path)
+    }
+
+    /// As [`remove_name`](Self::remove_name), what is in this memory or on the under level.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn remove_here(&self, path: &StorePath) -> Result<()> {
+        // Nobody closes another file of that name before this one is forgotten.
+        let _claim = self.claims.claim(path);
+        let is_folder = self.facts_here(path)?.is_folder;
+        if is_folder && self.has_alone_inside(path) {
+            return Err(system("removing", path, &io::ErrorKind::DirectoryNotEmpty.into()));
+        }
+        let mut entry = None;
+        let removed = self.with_alone(path, |alone| {
+            // Nobody brings it to the under level now, and writes down that it is there.
+            entry = self.ledger.entry(path);
+            if !is_folder {
+                self.note(LedgerEntry::removed(path), path)?;
+            }
+            let is_known = match &alone {
+                Some(written) => self.has_version_of(&written.record, path)?,
+                None => true,
+            };
+            if is_known {
+                self.under.remove(path).map_err(|cause| system("removing", path, &cause))?;
+            }
+            alone.map_or(Ok(()), |written| self.drop_record(written))
+        });
+        removed.inspect_err(|_| self.note_again(entry))?;
+        let mut state = lock(&self.state);
+        let known = state.known(path);
+        let leaving = known.map_or_else(Vec::new, |(number, _)| state.retire(number));
+        drop(state);
+        self.remove(&leaving);
+        self.tell_name(path);
+        Ok(())
+    }
+
+    /// Whether the under level has, at the path of a file in memory alone, that file or the one
+    /// that it is to replace: not a file of somebody else, which no reader here has seen.
+    fn has_version_of(&self, record: &WriteRecord, path: &StorePath) -> Result<bool> {
+        let versions = [record.synced, record.replaced];
+        Ok(self
+            .under_version(path)?
+            .is_some_and(|now| versions.iter().flatten().any(|version| now.has_bytes_of(version))))
+    }
+}
