@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from cuesta.cli.echo import echo
+
 if TYPE_CHECKING:
     from cuesta.lab.study.trials import Means
 
@@ -20,20 +22,30 @@ def register(app: typer.Typer) -> None:
         help="Run a file of trials that ask a question, and draw the answer.", no_args_is_help=True
     )
     group.command("run", help="Run studies, going on where one was stopped; write a report each.")(
-        _run_command()
+        _command(StudyOptions, _run)
     )
     group.command("list", help="List the studies that come with Cuesta.")(_list)
     group.command(
         "check", help="Say what a study would run here, or hold one against rules or a baseline."
     )(_check)
     group.command("tune", help="Find the fastest settings of a study; judge them by other runs.")(
-        _tune
+        _command(TuneOptions, _tune)
     )
     app.add_typer(group, name="study")
 
 
 _Name = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its TOML file.")]
 _Smoke = Annotated[bool, typer.Option("--smoke", help="Small, to try it: it shows nothing.")]
+
+
+_Allow = Annotated[
+    bool,
+    typer.Option(
+        "--allow-options",
+        help="Pass on options of engines and URIs that the file sets, which can run code of "
+        "whoever wrote it; only for a file that you trust.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +83,37 @@ class StudyOptions:
             help="Where inputs are put that the study has lie apart; may be repeated.",
         ),
     ] = None
+    allow_options: _Allow = False
 
 
-def _run_command() -> Callable[..., None]:
-    """The command, with `StudyOptions` for its signature."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneOptions:
+    """The options of `study tune`, as they are typed."""
+
+    name: _Name
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the runs.")
+    ]
+    default: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FACTOR=LEVEL", help="What is used today; else the first level of each factor."
+        ),
+    ] = None
+    minutes: Annotated[
+        float | None, typer.Option(metavar="M", min=0.01, help="Budget, instead of the study's.")
+    ] = None
+    smoke: _Smoke = False
+    allow_options: _Allow = False
+
+
+def _command(options_type: type[Any], body: Callable[[Any], None]) -> Callable[..., None]:
+    """The command that calls `body`, with the fields of `options_type` for its signature."""
 
     def run(**options: Any) -> None:
-        _run(StudyOptions(**options))
+        body(options_type(**options))
 
-    hints = get_type_hints(StudyOptions, include_extras=True)
+    hints = get_type_hints(options_type, include_extras=True)
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(
@@ -88,7 +122,7 @@ def _run_command() -> Callable[..., None]:
                 annotation=hints[field.name],
                 default=inspect.Parameter.empty if field.default is MISSING else field.default,
             )
-            for field in fields(StudyOptions)
+            for field in fields(options_type)
         ]
     )
     run.__annotations__ = hints
@@ -119,7 +153,7 @@ def _run(options: StudyOptions) -> None:
         with Output(as_json=False) as told:
             found, rows = run.run(asked, output, _means(options), told.observer)
         _print(found)
-        typer.echo(f"report: {write_study(output, output / 'report.html')}")
+        echo(f"report: {write_study(output, output / 'report.html')}")
         try:
             result.complain(rows)
         except CuestaError as error:
@@ -128,31 +162,20 @@ def _run(options: StudyOptions) -> None:
         raise wrong[0]
 
 
-def _tune(
-    name: _Name,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the runs.")
-    ],
-    default: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FACTOR=LEVEL", help="What is used today; else the first level of each factor."
-        ),
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(metavar="M", min=0.01, help="Budget, instead of the study's.")
-    ] = None,
-    smoke: _Smoke = False,
-) -> None:
+def _tune(options: TuneOptions) -> None:
     from dataclasses import replace
 
     from cuesta.cli import study_tune
     from cuesta.lab.study import file
 
-    asked = file.read(name, smoke=smoke)
-    asked = replace(asked, minutes=minutes or asked.minutes)
-    means = _means(StudyOptions(names=[name], output=output))
-    study_tune.run(asked, default or [], output, means)
+    asked = file.read(options.name, smoke=options.smoke)
+    asked = replace(asked, minutes=options.minutes or asked.minutes)
+    means = _means(
+        StudyOptions(
+            names=[options.name], output=options.output, allow_options=options.allow_options
+        )
+    )
+    study_tune.run(asked, options.default or [], options.output, means)
 
 
 def _means(options: StudyOptions) -> Means:
@@ -167,6 +190,7 @@ def _means(options: StudyOptions) -> Means:
         places=_places(options.remote or ()),
         store=started_store,
         cluster=started_cluster,
+        allows_options=options.allow_options,
     )
 
 
@@ -199,14 +223,14 @@ def _print(found: dict[str, Any]) -> None:
         if samples:
             middle = median_interval(samples)
             told = f"{format_seconds(middle.median)} ({len(samples)} runs)"
-        typer.echo(f"{words or 'all'}: {told}")
+        echo(f"{words or 'all'}: {told}")
 
 
 def _list() -> None:
     from cuesta.lab.study import file
 
     for name in file.names():
-        typer.echo(f"{name:24} {file.read(name).question}")
+        echo(f"{name:24} {file.read(name).question}")
 
 
 def _check(
@@ -256,5 +280,5 @@ def _plan(name: str, smoke: bool) -> None:
         given += [f"inputs at {own.place}"] * bool(own.place)
         given += [f"answer at {own.output}"] * bool(own.output)
         given += [f"{key} {value}" for key, value in words.items()]
-        typer.echo(f"{one.name:32} {f'not run: {missing}' if missing else ', '.join(given)}")
-    typer.echo(estimate.sentence(asked, combined, None))
+        echo(f"{one.name:32} {f'not run: {missing}' if missing else ', '.join(given)}")
+    echo(estimate.sentence(asked, combined, None))

@@ -17,7 +17,7 @@ from cuesta.lab import leftovers, machines, record
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
 from cuesta.lab.run import lacking
-from cuesta.lab.study import estimate, inputs, order, result, rules, trials
+from cuesta.lab.study import belief, estimate, inputs, order, result, rules, trials
 from cuesta.lab.study.cells import Combination, combinations
 from cuesta.lab.study.claims import judged
 from cuesta.lab.study.measures import measures
@@ -78,6 +78,8 @@ def prepared(study: Study, output: Path, means: Means, hears: Observer) -> tuple
     Errors: as `run`.
     """
     combined = combinations(study, means.memory_bytes)
+    if not means.allows_options:
+        belief.check(study, combined)
     # What an earlier study has left of the machine, perhaps in folders of this one.
     machines.put_back()
     _claim(output, [one.source for one in study.inputs if one.kind == "path"])

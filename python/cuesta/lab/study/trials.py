@@ -63,6 +63,8 @@ class Means:
     cluster
         Brings up the nodes that settings ask for, where a place has them; gives the engine's
         options.
+    allows_options
+        Whether a person has said that what a study sets is meant, code that it may name included.
     """
 
     engine: Callable[[str], Engine]
@@ -70,6 +72,7 @@ class Means:
     places: Mapping[str, str] = field(default_factory=dict)
     store: Callable[[Path, int, bool], AbstractContextManager[Tier]] = field(default=_no_store)
     cluster: Cluster | None = None
+    allows_options: bool = False
 
 
 def trial_of(own: Settings, given: Sequence[str]) -> Trial:

@@ -1,0 +1,45 @@
+"""Holds a study file to be data: what in it could run code or reach a host wants a person's word.
+
+A study may come from elsewhere. Its settings of sizes, numbers and choices are used; other options
+of engines, URIs, and folders to write to are refused, unless who runs it says that they are meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cuesta.errors import InputError
+from cuesta.lab.study.cells import Combination
+from cuesta.lab.study.model import Study
+from cuesta.lab.study.settings import Settings
+from cuesta.safe_options import unsafe
+from cuesta.trial import is_remote
+
+OPTION = "--allow-options"
+_WRITES = ("resume",)
+"""Parameters that name a folder in which files are made or replaced."""
+
+
+def check(study: Study, combined: Iterable[Combination]) -> None:
+    """Errors: `InputError` that names what a study may set only with a person's word."""
+    found = [*_inputs(study), *(words for one in combined for words in _settings(one.settings))]
+    if found:
+        named = ", ".join(dict.fromkeys(found))
+        raise InputError(
+            f"study {study.name}: it sets {named}, which can run code of whoever wrote it, send "
+            f"data to a host or write files; where you trust it, add {OPTION}"
+        )
+
+
+def _inputs(study: Study) -> Iterator[str]:
+    for one in study.inputs:
+        if one.kind == "uri":
+            yield f"the input {one.source}"
+
+
+def _settings(own: Settings) -> Iterator[str]:
+    for name in unsafe(own.engine_options):
+        yield f"the option {name}={own.engine_options[name]} of {own.engine}"
+    for name, value in own.parameters.items():
+        if name in _WRITES or (isinstance(value, str) and is_remote(value)):
+            yield f"the parameter {name}={value}"
