@@ -175,7 +175,10 @@ def _opened(_process: int, scheme: str, authority: str) -> Any:
     if scheme == "hdfs":
         _reach(authority)
         register_implementation(scheme, _HDFS, clobber=True)
-    system, _ = url_to_fs(uri, skip_instance_cache=True)
+    try:
+        system, _ = url_to_fs(uri, skip_instance_cache=True)
+    except ImportError as error:
+        raise EngineMissing(f"{uri} is read by fsspec, which lacks a package: {error}") from None
     return system
 
 

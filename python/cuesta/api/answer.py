@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cuesta.errors import InputError
+from cuesta.untrusted import within
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,7 +80,7 @@ class Answer:
     @property
     def files(self) -> tuple[Path, ...]:
         """The files and folders of the answer, the main one first."""
-        return tuple(self.output / name for name in self._names)
+        return tuple(within(self.output, name) for name in self._names)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -164,6 +165,8 @@ class Answer:
         from cuesta.workloads import get_workload
 
         there = [str(one["name"]) for one in self.record["answer"]["files"]]
+        for name in there:
+            within(self.output, name)
         known = get_workload(self.workload).answer
         ordered = [name for name in known if name in there]
         return (*ordered, *(name for name in there if name not in (*ordered, "run.json")))
@@ -206,7 +209,7 @@ class Comparison:
     def answers(self) -> Mapping[str, Answer]:
         """The answer of each engine."""
         engines = self.record["engines"]
-        return {name: Answer(self.output / name, self._holds) for name in engines}
+        return {name: Answer(within(self.output, name), self._holds) for name in engines}
 
     @property
     def digest(self) -> str:

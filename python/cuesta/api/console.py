@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
+from cuesta.untrusted import harmless
+
 if TYPE_CHECKING:
     from rich import console as rich_console
 
@@ -36,8 +38,8 @@ class Console:
         return self.is_terminal and not os.environ.get("NO_COLOR")
 
     def print(self, line: str) -> None:
-        """Print a line."""
-        self.stream.write(f"{line}\n")
+        """Print a line, without what of others' words would do something to a terminal."""
+        self.stream.write(f"{harmless(line)}\n")
 
     def bold(self, text: str) -> str:
         """`text` in bold."""

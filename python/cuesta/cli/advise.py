@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from cuesta.cli import typed
+from cuesta.cli.echo import echo
 
 
 def register(app: typer.Typer) -> None:
@@ -58,20 +59,20 @@ def _advise(options: AdviseOptions) -> None:
     if options.output:
         from cuesta.report.advice import write
 
-        typer.echo(str(write(found, options.output)), err=True)
+        echo(str(write(found, options.output)), err=True)
     if options.as_json:
-        typer.echo(json.dumps(found, indent=1))
+        echo(json.dumps(found, indent=1))
         return
-    typer.echo(advise.headline(found))
+    echo(advise.headline(found))
     for number, one in enumerate(found["best"], start=1):
-        typer.echo(f"{number}. {one['title']}: {one['words']}")
+        echo(f"{number}. {one['title']}: {one['words']}")
     for line in advise.consequences(found):
-        typer.echo(line)
+        echo(line)
     if options.explain:
         for line in explained(found):
-            typer.echo(line)
+            echo(line)
     else:
-        typer.echo("--explain says what this follows from, --json has all choices.")
+        echo("--explain says what this follows from, --json has all choices.")
 
 
 def _found(options: AdviseOptions) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cuesta.cli.echo import echo
+
 
 def register(app: typer.Typer) -> None:
     """Add `explain`."""
@@ -21,4 +23,4 @@ def _explain(
 ) -> None:
     from cuesta.report.explain import explain
 
-    typer.echo(explain(run))
+    echo(explain(run))

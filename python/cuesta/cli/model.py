@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuesta.cli import typed
+from cuesta.cli.echo import echo
 from cuesta.cli.model_backtest import backtest
 from cuesta.cli.model_fit import fit, predict
 from cuesta.cli.model_machines import findings, machines
@@ -78,10 +79,10 @@ def crossover(
                 {name: _finite(value) for name, value in asdict(one).items()} for one in found
             ],
         }
-        typer.echo(json.dumps(shown, indent=2))
+        echo(json.dumps(shown, indent=2))
         return
     _print_crossovers(found)
-    typer.echo(_rates_of_a_node(rates, PAPER))
+    echo(_rates_of_a_node(rates, PAPER))
 
 
 def _with_rates(rates: Any, words: Iterable[str]) -> Any:

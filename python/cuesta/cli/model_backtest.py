@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuesta.cli.echo import echo
 from cuesta.cli.model_fit import Runs, needs_numpy
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def backtest(
 
     found = list(held_back(records.observed(paths), seed))
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in found], indent=1))
+        echo(json.dumps([asdict(one) for one in found], indent=1))
         return
     _print(found)
 
@@ -41,7 +42,7 @@ def _print(found: Sequence[HeldBack]) -> None:
     from cuesta.model.backtest import together
 
     if not found:
-        typer.echo(
+        echo(
             "There is nothing to hold back: no group has enough runs on fewer nodes than its most."
         )
         return
@@ -52,7 +53,7 @@ def _print(found: Sequence[HeldBack]) -> None:
     print_aligned(rows, left=2)
     for one in found:
         for why in one.refused:
-            typer.echo(f"{one.name}, up to {one.nodes_max}: {why}")
+            echo(f"{one.name}, up to {one.nodes_max}: {why}")
 
 
 def _row(one: HeldBack, nodes: str) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuesta.cli.echo import echo
+
 if TYPE_CHECKING:
     from cuesta.model.predict import Prediction
     from cuesta.model.table import Table
@@ -49,7 +51,7 @@ def fit(
     generated.put(f"{json.dumps(marked, indent=1)}\n", output)
     text = json.dumps(model, indent=1)
     if as_json:
-        typer.echo(text)
+        echo(text)
         return
     for group in model["groups"]:
         _print_group(group)
@@ -89,13 +91,13 @@ def predict(
         for row, one in zip(asked.rows, found, strict=True)
     )
     table.write(output, columns, lines)
-    typer.echo(_said(asked, found), err=True)
+    echo(_said(asked, found), err=True)
     if explain:
         from cuesta.cli.model_explain import explained
 
         for question, one in zip(asked.observed, found, strict=True):
             for line in explained(known, question, one):
-                typer.echo(line)
+                echo(line)
 
 
 def _check_output(output: Path, inputs: Sequence[Path]) -> None:
@@ -178,15 +180,15 @@ def _print_group(group: Mapping[str, Any]) -> None:
     span = format_count(nodes[-1], "node")
     if len(nodes) > 1:
         span = f"{nodes[0]} to {span}"
-    typer.echo(f"{group['name']}: {format_count(len(group['runs']), 'run')} on {span}")
+    echo(f"{group['name']}: {format_count(len(group['runs']), 'run')} on {span}")
     if group["refused"]:
-        typer.echo(f"  refuses: {group['refused']}")
+        echo(f"  refuses: {group['refused']}")
     if "views" not in group:
         return
     for line in (_form(group), *_checks(group["check"]), *_laws(group["laws"])):
-        typer.echo(f"  {line}")
+        echo(f"  {line}")
     for warning in group["warnings"]:
-        typer.echo(f"  look at it: {warning}")
+        echo(f"  look at it: {warning}")
 
 
 def _form(group: Mapping[str, Any]) -> str:

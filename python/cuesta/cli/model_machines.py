@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuesta.cli.echo import echo
+
 if TYPE_CHECKING:
     from cuesta.model.machines import Hardware
 
@@ -25,14 +27,14 @@ def machines(
 
     found = chosen(names or ())
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in found], indent=2))
+        echo(json.dumps([asdict(one) for one in found], indent=2))
         return
     rows = [("machine", "disks of a node", "cores", "memory", "network", "price of a node")]
     print_aligned([*rows, *(_row(one) for one in found)], left=2)
     if names:
         for one in found:
             for note in (*one.notes, *(f"assumed, {text}" for text in one.assumed)):
-                typer.echo(f"{one.key}: {note}")
+                echo(f"{one.key}: {note}")
 
 
 def findings(
@@ -44,7 +46,7 @@ def findings(
 
     found = all_findings()
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in found], indent=2))
+        echo(json.dumps([asdict(one) for one in found], indent=2))
         return
     rows = [("finding", "where", "verdict", "says", "derived")]
     rows += [
@@ -60,9 +62,7 @@ def findings(
     print_aligned(rows, left=3)
     for one in found:
         if one.verdict != "follows" or one.note:
-            typer.echo(
-                f"{one.name}: {' '.join(text for text in (one.how + '.', one.note) if text)}"
-            )
+            echo(f"{one.name}: {' '.join(text for text in (one.how + '.', one.note) if text)}")
 
 
 def _row(one: Hardware) -> tuple[str, ...]:

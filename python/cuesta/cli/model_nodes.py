@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuesta.cli.echo import echo
 from cuesta.cli.model_fit import needs_numpy
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def nodes(options: NodesOptions) -> None:
         (one, list(scaling.on_nodes(one, known["seed"], size, counts, numbers))) for one in asked
     ]
     if options.as_json:
-        typer.echo(json.dumps([_record(*one, size) for one in found], indent=1))
+        echo(json.dumps([_record(*one, size) for one in found], indent=1))
         return
     for one, rows in found:
         _print(one, rows, size)
@@ -108,14 +109,14 @@ def _print(group: Mapping[str, Any], rows: Sequence[OnNodes], amount: float | No
     from cuesta.model.nodes import largest
 
     unit = group["unit"].replace("_", " ")
-    typer.echo(f"{group['name']}, {(largest(group) if amount is None else amount):,.15g} {unit}")
+    echo(f"{group['name']}, {(largest(group) if amount is None else amount):,.15g} {unit}")
     if group["refused"]:
-        typer.echo(f"refused: {group['refused']}")
+        echo(f"refused: {group['refused']}")
         return
     print_aligned([("nodes", "time", "with 90 %", "node hours", "measured"), *map(_row, rows)],
                   left=0)  # fmt: skip
     for line in _sentences(rows):
-        typer.echo(line)
+        echo(line)
 
 
 def _row(one: OnNodes) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuesta.cli.echo import echo
+
 if TYPE_CHECKING:
     from cuesta.model.replay import Cluster, Replayed
     from cuesta.model.tasks import Stage
@@ -63,7 +65,7 @@ def replay(options: ReplayOptions) -> None:
         free = _freed(stages, cluster) if options.what_if else {}
         results.append((cluster, result, free))
     if options.as_json:
-        typer.echo(json.dumps([_record(*one) for one in results], indent=1))
+        echo(json.dumps([_record(*one) for one in results], indent=1))
         return
     _print(results)
 
@@ -100,7 +102,7 @@ def _cluster(options: ReplayOptions) -> Cluster:
         if one.shared:
             made = replace(made, shared=min(one.shared.read, one.shared.write))
         if not (one.has_storage or options.disk or options.shared):
-            typer.echo(
+            echo(
                 f"{one.key}: its storage is not described: reading and writing take no time; give"
                 " --disk or --shared",
                 err=True,
@@ -135,4 +137,4 @@ def _print(results: list[tuple[Cluster, Replayed, dict[str, float]]]) -> None:
         ends = [format_seconds(without[name]) for name in free]
         rows.append([f"{cluster.nodes:,}", format_seconds(result.seconds), *cells, *ends])
     print_aligned(rows, left=0)
-    typer.echo("Shares are of the time of all cores.")
+    echo("Shares are of the time of all cores.")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cuesta.cli.echo import echo
+
 
 def register(app: typer.Typer) -> None:
     """Add `report`."""
@@ -29,4 +31,4 @@ def _report(
 ) -> None:
     from cuesta.report import write_any
 
-    typer.echo(str(write_any(paths, output)))
+    echo(str(write_any(paths, output)))

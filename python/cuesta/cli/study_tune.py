@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
+from cuesta.cli.echo import echo
 
 if TYPE_CHECKING:
     from cuesta.lab.study.cells import Combination
@@ -24,8 +24,8 @@ def run(study: Study, default: list[str], output: Path, means: Means) -> None:
     with Output(as_json=False) as told:
         came, found = tuned(study, default, output, means, told.observer)
     known = {one.combination.name: one.combination for one in found}
-    typer.echo(sentence(came, known))
-    typer.echo(f"runs and samples: {output / FILE_NAME}")
+    echo(sentence(came, known))
+    echo(f"runs and samples: {output / FILE_NAME}")
     wrong = [one for one in found if any(row["wrong"] for row in one.failed)]
     result.complain(wrong)
 

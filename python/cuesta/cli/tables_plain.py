@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import typer
+from cuesta.cli.echo import echo
 
 
 def print_aligned(rows: Sequence[Sequence[str]], *, left: int) -> None:
@@ -15,4 +15,4 @@ def print_aligned(rows: Sequence[Sequence[str]], *, left: int) -> None:
             f"{cell:<{width}}" if column < left else f"{cell:>{width}}"
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        typer.echo("  ".join(cells).rstrip())
+        echo("  ".join(cells).rstrip())

@@ -30,6 +30,14 @@ def verify(
             help="Hard limit, such as 8GiB or 500MB.",
         ),
     ] = None,
+    fetch_inputs: Annotated[
+        bool,
+        typer.Option(
+            "--fetch-inputs",
+            help="Also read inputs at URIs that the record names, with your credentials; only for "
+            "a record whose author you trust.",
+        ),
+    ] = False,
 ) -> None:  # fmt: skip
     """Verify an answer folder: unchanged since its run, and what another method computes."""
     from cuesta.api.options import memory_limit, thread_limit
@@ -37,7 +45,11 @@ def verify(
     from cuesta.lab.audit import Means, audit
     from cuesta.units import format_seconds
 
-    means = Means(threads=thread_limit(threads), memory_bytes=memory_limit(memory))
+    means = Means(
+        threads=thread_limit(threads),
+        memory_bytes=memory_limit(memory),
+        fetch_inputs=fetch_inputs,
+    )
     with Output(as_json=False) as output, removal.temporary_folder() as temporary:
         # An engine may put something beside the folder for scratch.
         scratch = Path(temporary, "scratch")

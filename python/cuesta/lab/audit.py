@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cuesta.engines import HoldsSession, get_engine
 from cuesta.errors import EngineMissing, InputError, VerificationError
-from cuesta.lab import inputs, names, record, remote, streams
+from cuesta.lab import belief, inputs, names, record, remote, streams
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
 from cuesta.lab.verify import Verification, strictly, verify
@@ -26,6 +26,8 @@ class Means:
 
     threads: int
     memory_bytes: int
+    fetch_inputs: bool = False
+    """Whether a person has asked for inputs to be read that are not of this machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +42,15 @@ def audit(folder: Path, means: Means, scratch: Path, hears: Observer) -> Audit:
     """Verify the answer in `folder` and its record, by the threads and in the memory of `means`.
 
     First every file must have the checksum that the record has of it, then another method must
-    find the same from the input, then digest and counts must be those of the record.
+    find the same from the input, then digest and counts must be those of the record. Whatever the
+    record says of its engine's options is not passed on.
 
     Errors: `VerificationError` naming what is wrong; `InputError` when something can't be read.
     """
     found = record.read(folder)
+    belief.check_shape(found, folder)
     made = record.trial_of(found)
+    belief.check_reach(made, may_fetch=means.fetch_inputs)
     trial = replace(made, threads=means.threads, memory_bytes=means.memory_bytes)
     hears.stage("reading the files")
     text = native_module().answer_checksums(

@@ -17,6 +17,7 @@ from cuesta.lab.record import Record
 from cuesta.lab.run import Plan, check, run_trial
 from cuesta.lab.verify import FULL
 from cuesta.trial import Trial
+from cuesta.untrusted import within
 
 SCHEMA = "cuesta.compare/1"
 FILE_NAME = "compare.json"
@@ -97,4 +98,4 @@ def _differ(result: Record) -> str:
 
 def records_of(result: Record, folder: Path) -> list[Record]:
     """The run records that a `compare.json` of `folder` names."""
-    return [record.read(folder / path) for path in result["records"].values()]
+    return [record.read(within(folder, str(path))) for path in result["records"].values()]

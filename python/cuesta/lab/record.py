@@ -212,7 +212,7 @@ def read(path: Path) -> Record:
         record = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{file}: no run record ({(error.strerror or '').lower()})") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file}: not a run record ({error})") from None
     if not isinstance(record, dict) or record.get("schema") != SCHEMA:
         raise InputError(f"{file}: not a run record of schema {SCHEMA}")
@@ -220,7 +220,10 @@ def read(path: Path) -> Record:
 
 
 def trial_of(record: Record) -> Trial:
-    """The trial that a record tells of. Errors: `InputError` where it is not whole."""
+    """The trial that a record tells of, without options of its engine: these could name code.
+
+    Errors: `InputError` where it is not whole.
+    """
     try:
         return Trial(
             workload=record["workload"],
@@ -230,7 +233,6 @@ def trial_of(record: Record) -> Trial:
             threads=record["threads"],
             memory_bytes=record["memory_bytes"],
             seed=record["seed"],
-            engine_options=record["engine_options"],
             names=(record.get("names") or {}).get("path"),
         )
     except (KeyError, TypeError, AttributeError) as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from cuesta.errors import InputError
 from cuesta.lab.record import SETUP_PHASES as SETUP_PHASES
 from cuesta.lab.stats import Statistic, median_interval
+from cuesta.untrusted import within
 
 RUN_SCHEMA = "cuesta.run/1"
 COMPARE_SCHEMA = "cuesta.compare/1"
@@ -309,7 +310,7 @@ def _read_file(path: Path) -> Iterator[Run]:
         yield replace(run, assessment=_assessment(path.with_name(ASSESSMENT_FILE), run.digest))
         return
     for place in mapping(fields.get("records")).values():
-        yield from _read_file(path.parent / str(place))
+        yield from _read_file(within(path.parent, str(place)))
 
 
 def _assessment(path: Path, digest: str) -> Fields:

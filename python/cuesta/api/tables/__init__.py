@@ -11,6 +11,7 @@ from cuesta.api.tables import binary, sequences, text
 from cuesta.api.tables.columns import Columns
 from cuesta.api.tables.forms import Form, form_here, made
 from cuesta.errors import InputError
+from cuesta.untrusted import within
 
 __all__ = ["Form", "Wish", "names", "table"]
 
@@ -70,7 +71,7 @@ def _sources(folder: Path, files: Sequence[str]) -> Mapping[str, _Source]:
     """The tables, by name."""
     found: dict[str, _Source] = {}
     for file in files:
-        path = folder / file
+        path = within(folder, file)
         if path.is_dir() and path.suffix != ".zarr":
             found |= _sources(folder, sorted(f"{file}/{one.name}" for one in path.iterdir()))
             continue

@@ -14,6 +14,7 @@ from cuesta.errors import EngineError, InputError, VerificationError
 from cuesta.lab import record
 from cuesta.lab.study.cells import Combination
 from cuesta.lab.study.model import Study
+from cuesta.untrusted import within
 
 SCHEMA = "cuesta.study/2"
 FILE_NAME = "study.json"
@@ -107,7 +108,7 @@ def read(path: Path) -> Result:
 
 def records(places: Iterable[str], folder: Path) -> dict[str, record.Record]:
     """The run records at these places of a study's folder, as far as they were kept."""
-    kept = [place for place in places if (folder / place / record.FILE_NAME).is_file()]
+    kept = [place for place in places if (within(folder, place) / record.FILE_NAME).is_file()]
     return {place: record.read(folder / place) for place in kept}
 
 

@@ -1,0 +1,111 @@
+"""Holds what a record from elsewhere says to be data: it starts no code and fetches nothing.
+
+A record names an engine and its options, inputs, a file of names. Of these only files and folders
+of this machine are read; a person who trusts the record may have remote inputs read as well, by the
+means of this machine.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from cuesta.engines import get_engine
+from cuesta.errors import InputError
+from cuesta.trial import STANDARD_INPUT, Trial, is_remote
+from cuesta.workloads import get_workload
+
+FETCH_OPTION = "--fetch-inputs"
+_COUNTS_MAX = 1 << 64
+
+
+def check_shape(found: Mapping[str, Any], source: Path) -> None:
+    """Errors: `InputError` where a record of an answer lacks what its verification reads."""
+    fault = next(_faults(found), None)
+    if fault:
+        raise InputError(f"{source}: not a whole record of a run: {fault}")
+    get_workload(found["workload"])
+    get_engine(found["engine"])
+
+
+def check_reach(trial: Trial, *, may_fetch: bool) -> None:
+    """Errors: `InputError` where what a record names is not of this machine, or no file or folder.
+
+    Arguments: `may_fetch` is whether a person has asked for remote inputs to be read.
+    """
+    away = list(remote_places(trial))
+    if away and not may_fetch:
+        raise InputError(
+            f"its record names inputs elsewhere: {', '.join(away)}; reading them connects this "
+            "machine, with your credentials, to places that whoever wrote the record chose; where "
+            f"you trust them, add {FETCH_OPTION}"
+        )
+    for path in _local_places(trial):
+        try:
+            mode = Path(path).stat().st_mode
+        except (OSError, ValueError):
+            continue  # What reads it says so, in its own words.
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise InputError(f"{path}: is neither a file nor a folder; a record may not name it")
+
+
+def remote_places(trial: Trial) -> Iterator[str]:
+    """The URIs that a trial names: its inputs, its names of genes, and in its parameters."""
+    named = (*trial.inputs, trial.names, *trial.parameters.values())
+    yield from (place for place in named if isinstance(place, str) and is_remote(place))
+
+
+def _local_places(trial: Trial) -> Iterator[str]:
+    named = (*trial.inputs, trial.names)
+    yield from (
+        place for place in named if place and place != STANDARD_INPUT and not is_remote(place)
+    )
+
+
+def _faults(found: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("workload", "engine"):
+        if not isinstance(found.get(name), str):
+            yield f"{name} is no word"
+    for name in ("threads", "memory_bytes", "seed"):
+        if not _is_count(found.get(name)):
+            yield f"{name} is no number"
+    if not isinstance(found.get("parameters"), dict):
+        yield "parameters are no object"
+    names = found.get("names")
+    if names is not None and not _has(names, {"path": str, "sha256": str}):
+        yield "names are no names of genes"
+    inputs = found.get("inputs")
+    if not isinstance(inputs, list) or not all(_has(one, {"path": str}) for one in inputs):
+        yield "inputs are no list of inputs"
+    elif not all(_is_count(one.get("bytes")) for one in inputs):
+        yield "the bytes of an input are no number"
+    yield from _faults_of_answer(found.get("answer"))
+
+
+def _faults_of_answer(answer: object) -> Iterator[str]:
+    if not isinstance(answer, dict):
+        yield "answer is no object"
+        return
+    if not isinstance(answer.get("digest"), str | None):
+        yield "the digest is no text"
+    counts = answer.get("counts")
+    if not isinstance(counts, dict) or not all(map(_is_count, counts.values())):
+        yield "the counts of the answer are no numbers"
+    files = answer.get("files")
+    if not isinstance(files, list) or not all(_has(one, {"name": str}) for one in files):
+        yield "the files of the answer are no list of files"
+    elif not all(isinstance(one.get("blake3"), str | None) for one in files):
+        yield "the checksum of a file is no text"
+
+
+def _has(value: object, kinds: Mapping[str, type]) -> bool:
+    """Whether a value is an object with members of these kinds."""
+    return isinstance(value, dict) and all(
+        isinstance(value.get(name), kind) for name, kind in kinds.items()
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _COUNTS_MAX

@@ -1,0 +1,270 @@
+"""What others hand us is data: a record, a comparison or a study from elsewhere starts nothing.
+
+Each hostile file names something that would leave a mark (a canary) if it were obeyed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cuesta
+from cuesta.cli.app import call
+from cuesta.errors import InputError
+
+ENGINES = ("native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array")
+
+
+class Canary:
+    """A server and a file; whoever obeys a hostile record connects to it, or makes the file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "canary"
+        self.requests: list[str] = []
+        requests = self.requests
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                requests.append(self.path)
+                self.send_response(404)
+                self.end_headers()
+
+            do_HEAD = do_GET  # noqa: N815
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.uri = f"http://127.0.0.1:{self.server.server_address[1]}/pairs.txt"
+
+    @property
+    def engine_options(self) -> dict[str, str]:
+        """Options that would run code, in every engine's words."""
+        script = self.file.with_name("python")
+        script.write_text(f"#!/bin/sh\ntouch {self.file}\n")
+        script.chmod(0o755)
+        java = f"-XX:OnError='touch {self.file}' -Xlog:gc:file={self.file}"
+        return {
+            "python": str(script),
+            "spark.driver.extraJavaOptions": java,
+            "spark.jars": self.uri,
+            "spark.plugins": "evil.Plugin",
+            "master": f"spark://127.0.0.1:{self.server.server_address[1]}",
+        }
+
+    @property
+    def fired(self) -> bool:
+        """Whether anything of it was obeyed."""
+        return bool(self.requests) or self.file.exists()
+
+
+@pytest.fixture
+def canary(tmp_path: Path) -> Iterator[Canary]:
+    made = Canary(tmp_path)
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `pairs.txt` and the answer folder `out` of a scan of it."""
+    folder = tmp_path_factory.mktemp("made")
+    words = "data make clusters --genes 60 --samples 20 --pairs 1500 --seed 3 -o"
+    assert call([*words.split(), str(folder / "pairs.txt")]) == 0
+    scan = ["run", "scan", str(folder / "pairs.txt"), "--min-abs-score", "0.2"]
+    assert call([*scan, "-o", str(folder / "out")]) == 0
+    return folder
+
+
+@pytest.fixture
+def out(made: Path, tmp_path: Path) -> Path:
+    """A copy of the answer folder, to be changed."""
+    shutil.copytree(made / "out", tmp_path / "out")
+    return tmp_path / "out"
+
+
+def change(out: Path, how: Callable[[dict[str, Any]], object]) -> None:
+    found = json.loads((out / "run.json").read_text())
+    how(found)
+    (out / "run.json").write_text(json.dumps(found))
+
+
+def last_line(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_option_of_a_record_reaches_an_engine(
+    engine: str, out: Path, canary: Canary, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever sent a record ran code on the machine of whoever verified it.
+
+    `verify` started the engine of run.json with its options: a jar, a plugin, words for Java, an
+    interpreter; and it fetched the inputs that the record named, with the verifier's credentials.
+    """
+
+    def hostile(found: dict[str, Any]) -> None:
+        found["engine"] = engine
+        found["engine_options"] = canary.engine_options
+        found["inputs"][0]["path"] = canary.uri
+
+    change(out, hostile)
+    assert call(["verify", str(out)]) == 2
+    told = last_line(capsys)
+    assert canary.uri in told
+    assert "--fetch-inputs" in told
+    assert "credentials" in told
+    assert not canary.fired
+
+
+def test_options_of_a_record_with_local_inputs_are_not_passed_on(out: Path, canary: Canary) -> None:
+    change(out, lambda found: found.update(engine="spark", engine_options=canary.engine_options))
+    assert call(["verify", str(out)]) == 0
+    assert not canary.fired
+
+
+def test_a_person_may_have_remote_inputs_fetched_yet_without_options_of_the_record(
+    made: Path, out: Path, canary: Canary, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def moved(found: dict[str, Any]) -> None:
+        found["engine"], found["engine_options"] = "spark", canary.engine_options
+        found["inputs"][0]["path"] = f"local://{made}/pairs.txt"
+
+    change(out, moved)
+    assert call(["verify", str(out)]) == 2
+    assert call(["verify", str(out), "--fetch-inputs"]) == 0
+    assert not canary.fired
+    change(out, lambda found: found["inputs"][0].update(path=canary.uri))
+    assert call(["verify", str(out), "--fetch-inputs"]) in (2, 3)
+    assert not canary.file.exists()
+    capsys.readouterr()
+
+
+def test_names_and_parameters_of_a_record_are_not_fetched(
+    out: Path, canary: Canary, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = {"path": canary.uri, "genes": 60, "sha256": "0" * 64}
+    change(out, lambda found: found.update(names=names))
+    assert call(["verify", str(out)]) == 2
+    assert "--fetch-inputs" in last_line(capsys)
+    assert not canary.fired
+
+
+def test_an_input_that_is_a_device_or_a_pipe_is_not_opened(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(out, lambda found: found["inputs"][0].update(path="/dev/zero", bytes=0))
+    assert call(["verify", str(out)]) == 2
+    assert "/dev/zero: is neither a file nor a folder" in last_line(capsys)
+
+
+BROKEN: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no-answer": lambda found: found.pop("answer"),
+    "digest": lambda found: found["answer"].update(digest=3),
+    "files": lambda found: found["answer"].update(files=[{"name": 3}]),
+    "counts": lambda found: found["answer"].update(counts={"rows": "many"}),
+    "inputs": lambda found: found.update(inputs=[{"path": 3, "bytes": "x"}]),
+    "threads": lambda found: found.update(threads="all", seed="x"),
+    "names": lambda found: found.update(names="genes.tsv"),
+    "engine": lambda found: found.update(engine=["spark"]),
+    "workload": lambda found: found.update(workload={"a": 1}),
+}
+
+
+@pytest.mark.parametrize("how", list(BROKEN.values()), ids=list(BROKEN))
+def test_a_record_that_is_not_whole_is_refused_in_one_line(
+    how: Callable[[dict[str, Any]], object], out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(out, how)
+    assert call(["verify", str(out)]) == 2
+    assert last_line(capsys).startswith("cuesta: ")
+
+
+@pytest.mark.parametrize("name", ["../secret.tsv", "/etc/passwd", "a/../../secret.tsv", "link.tsv"])
+def test_reading_a_result_never_leaves_its_folder(name: str, out: Path, tmp_path: Path) -> None:
+    """A record that named a file by a path had that file read as if it were of the answer."""
+    (tmp_path / "secret.tsv").write_text("gene\tname\n1\tsecret\n")
+    (out / "link.tsv").symlink_to(tmp_path / "secret.tsv")
+    change(out, lambda found: found["answer"].update(files=[{"name": name, "bytes": 1}]))
+    answer = cuesta.Answer(out)
+    for read in (lambda: answer.files, lambda: answer.tables, answer.table):
+        with pytest.raises(InputError, match="not in its folder"):
+            read()
+
+
+def test_a_comparison_names_no_record_outside_of_its_folder(out: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "compared"
+    folder.mkdir()
+    digests = {"../out": "0"}
+    made = {
+        "schema": "cuesta.compare/1",
+        "engines": ["../out"],
+        "records": {"native": "../out/run.json"},
+        "digests": digests,
+    }
+    (folder / "compare.json").write_text(json.dumps(made))
+    with pytest.raises(InputError, match="not in its folder"):
+        _ = cuesta.Comparison(folder).answers
+    assert call(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 2
+
+
+ESCAPES = "\x1b]0;renamed\x07\x1b[2Jcleared\x9b2J\u202egnp.exe\r"
+
+
+def test_no_word_of_a_record_does_something_to_a_terminal(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names in a record cleared the screen, or renamed the window, of whoever looked at it."""
+
+    def hostile(found: dict[str, Any]) -> None:
+        found["engine"] = found["workload"] = found["inputs"][0]["path"] = ESCAPES
+        found["answer"]["files"] = [{"name": ESCAPES, "bytes": 1}]
+        found["machine"]["cpu"] = found["command"][0] = ESCAPES
+        found["phases"][0]["name"] = found["started"] = ESCAPES
+
+    change(out, hostile)
+    for command in ("explain", "verify"):
+        call([command, str(out)])
+    change(out, lambda found: found.update(workload="scan", engine="native"))
+    for command in ("explain", "verify"):
+        call([command, str(out)])
+    told = capsys.readouterr()
+    for text in (told.out, told.err):
+        assert not set(text) & set("\x1b\x07\x9b\u202e\r")
+
+
+def test_a_page_of_hostile_words_has_no_element_of_theirs(out: Path, tmp_path: Path) -> None:
+    bad = "</title></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'"
+
+    def hostile(value: Any) -> Any:
+        """The same value, with every text, and every name of a free table, made hostile."""
+        if isinstance(value, dict):
+            return {name: hostile(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [hostile(one) for one in value]
+        return bad if isinstance(value, str) else value
+
+    found = json.loads((out / "run.json").read_text())
+    made = hostile(found)
+    made |= {"schema": found["schema"], "workload": "scan"}
+    made["answer"]["counts"][bad] = 3
+    made["machine"][bad] = made["versions"][bad] = made["parameters"][bad] = bad
+    made["engine_options"][bad] = bad
+    (out / "run.json").write_text(json.dumps(made))
+    page = tmp_path / "page.html"
+    assert call(["report", str(out), "-o", str(page)]) == 0
+    text = page.read_text()
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "alert(1)" in text  # The words are shown, as words.
+    assert "script-src" not in text
+    assert "default-src 'none'" in text
