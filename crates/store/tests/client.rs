@@ -5,6 +5,7 @@ mod common;
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -307,6 +308,7 @@ fn an_under_level_that_does_not_answer_is_told_in_a_line() {
     let setting = Setting::new(6);
     let hung = setting.folder.path().join("hung");
     fs::create_dir(&hung).unwrap();
+    fs::set_permissions(&hung, fs::Permissions::from_mode(0o700)).unwrap();
     let listener = UnixListener::bind(hung.join(daemon::SOCKET)).unwrap();
     with_daemon(&setting, |_| {
         let store = memory_of(&setting);

@@ -2,10 +2,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::geteuid;
 
 use crate::mapping::Mapping;
 
@@ -29,13 +32,24 @@ pub struct StoredBlock {
     mapping: OnceLock<Option<Mapping>>,
 }
 
+/// Opens a file of a store's memory, no link, pipe or file of another account in its place.
+pub(super) fn open_own(path: &Path, access: OFlags) -> io::Result<File> {
+    // Else opening a pipe would wait for its writer.
+    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let facts = file.metadata()?;
+    let is_own = facts.is_file() && facts.uid() == geteuid().as_raw();
+    if is_own { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
 impl StoredBlock {
-    /// Opens the file of a block of so many bytes.
+    /// Opens the file of a block of so many bytes: a regular file of this account.
     ///
     /// # Errors
-    /// `InvalidData` for a file of another size; those of the system.
+    /// `InvalidData` for a file of another size; `PermissionDenied` for another sort of file, or
+    /// one that another account has put there; those of the system.
     pub fn open(path: &Path, size_bytes: u64) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = open_own(path, OFlags::RDONLY)?;
         // Of this size it stays: it is read-only, and no store cuts a block short. So a mapping
         // has a page behind every byte, and touching it raises no SIGBUS.
         if file.metadata()?.len() != size_bytes {

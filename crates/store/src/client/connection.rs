@@ -5,10 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-
 use super::limits::Patience;
-use crate::daemon::SOCKET;
+use super::own_folder::OwnFolder;
 use crate::wire::{self, Question, Reply};
 
 /// Questions to a store, one after the other.
@@ -22,18 +20,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to the store in `folder`.
+    /// Connects to the store of this account in `folder`; nothing is sent to another account's.
     ///
     /// # Errors
-    /// Those of the system where none runs, or does not come to see who connects.
+    /// [`is_foreign`](super::own_folder::is_foreign) where another account has the folder or
+    /// answers there; those of the system where none runs, or it admits nobody.
     pub fn open(folder: &Path, patience: Patience) -> io::Result<Self> {
-        let address = SocketAddrUnix::new(folder.join(SOCKET))?;
-        // One that would wait to be admitted is refused: the store hangs then.
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket =
-            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        rustix::net::connect(&socket, &address)?;
-        let stream = UnixStream::from(socket);
+        let stream = OwnFolder::open(folder)?.connect()?;
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(patience.answer))?;
         Ok(Self { stream, folder: folder.to_owned(), patience, payload: vec![] })

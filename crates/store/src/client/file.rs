@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use cuesta_runtime::parallel::lock;
 
 use super::block::StoredBlock;
+use super::own_folder::OwnFolder;
 use super::past::{PastFile, RefusedBlocks};
 use super::session::{Leased, Session};
 use crate::memory::BlockKey;
@@ -173,7 +174,9 @@ impl OpenFile {
     }
 
     pub(super) fn opened_past(session: &Arc<Session>, path: &StorePath) -> io::Result<Self> {
-        if is_alone(&session.folder, path) {
+        // What another account left under the name of a store that has ended says nothing.
+        let own = OwnFolder::open(&session.folder);
+        if own.is_ok_and(|folder| is_alone(&folder.path(), path)) {
             return Err(alone());
         }
         let past = PastFile::open(&session.under, path, None)?;

@@ -8,6 +8,7 @@ use cuesta_runtime::parallel::lock;
 
 use super::connection::Connection;
 use super::limits::{IDLE_CONNECTIONS, unhurried};
+use super::own_folder::is_foreign;
 use crate::wire::{Question, Reply};
 
 /// A store, whichever runs in a folder. Threads may share it, and do not wait for each other.
@@ -52,9 +53,10 @@ impl StoreLink {
     /// A connection of its own.
     ///
     /// # Errors
-    /// `NotConnected` where no store runs.
+    /// `NotConnected` where no store runs; `PermissionDenied` where another account has its folder.
     pub fn connection(&self) -> io::Result<Connection> {
-        Connection::open(&self.folder, unhurried()).map_err(|_| ended())
+        Connection::open(&self.folder, unhurried())
+            .map_err(|error| if is_foreign(&error) { error } else { ended() })
     }
 }
 

@@ -8,6 +8,7 @@ mod connection;
 mod file;
 pub mod limits;
 mod link;
+mod own_folder;
 mod past;
 mod recent;
 mod session;
@@ -78,7 +79,8 @@ impl Client {
     /// Connects to the store in `folder`.
     ///
     /// # Errors
-    /// `NotConnected` where none runs there or it does not answer.
+    /// `NotConnected` where none runs there or it does not answer; `PermissionDenied` where another
+    /// account has the folder or answers there.
     pub fn connect(folder: &Path, patience: Patience) -> io::Result<Self> {
         let session = Arc::new(Session::open(folder, patience)?);
         let current = Current { session, tried: Instant::now() };

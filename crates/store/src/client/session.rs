@@ -12,6 +12,7 @@ use super::block::StoredBlock;
 use super::connection::Connection;
 use super::file::OpenFile;
 use super::limits::{CONNECTIONS, LEASES_MAX, Patience};
+use super::own_folder::is_foreign;
 use super::refused;
 use crate::memory::{BlockKey, PIECE_BYTES};
 use crate::under::posix::PosixUnder;
@@ -61,14 +62,16 @@ impl Session {
     /// Connects to the store in `folder`.
     ///
     /// # Errors
-    /// `NotConnected` where none runs or it does not answer; those of opening the under level.
+    /// `NotConnected` where none runs or it does not answer; `PermissionDenied` where another
+    /// account has the folder or answers there; those of opening the under level.
     pub fn open(folder: &Path, patience: Patience) -> io::Result<Self> {
         let none = |what: &str| {
             let text = format!("{what} in {}; start one by `cuesta store start`", folder.display());
             io::Error::new(ErrorKind::NotConnected, text)
         };
         let opened = Connection::open(folder, patience);
-        let mut connection = opened.map_err(|_| none("no store runs"))?;
+        let mut connection = opened
+            .map_err(|error| if is_foreign(&error) { error } else { none("no store runs") })?;
         let Some(Reply::Status(status)) = connection.ask(&Question::Status)? else {
             return Err(none("no store answers"));
         };

@@ -7,6 +7,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
+
+use super::block::open_own;
 use super::connection::Connection;
 use super::link::{StoreLink, other, taken};
 use crate::memory::PIECE_BYTES;
@@ -237,7 +240,7 @@ impl WrittenFile {
         let Reply::Placed { place, is_memory } = reply else { return Err(other(&reply)) };
         let open = || File::options().read(true).write(true).open(&place).map(Arc::new);
         let (file, start) = match &self.under {
-            _ if is_memory => (open()?, 0),
+            _ if is_memory => (Arc::new(open_own(&place, OFlags::RDWR)?), 0),
             Some(under) => (Arc::clone(under), index * self.block_bytes),
             None => (open()?, index * self.block_bytes),
         };
