@@ -31,6 +31,7 @@ LINTS: dict[str, list[str]] = {
     "tidy": [str(BIN / "python"), "tools/tidy.py"],
     "papers": [str(BIN / "python"), "tools/papers.py", "--check"],
     "stub": [str(BIN / "python"), "tools/generate_api.py", "--check"],
+    "supply chain": [str(BIN / "python"), "tools/supply_chain.py"],
     "cargo fmt": ["cargo", "fmt", "--all", "--check"],
     "ruff check": [str(BIN / "ruff"), "check", "--quiet"],
     "ruff format": [str(BIN / "ruff"), "format", "--check", "--quiet"],

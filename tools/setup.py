@@ -25,6 +25,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -153,7 +154,7 @@ def build_native(requirements: Path, what: str) -> None:
         install(requirements, what)
         return
     maturin = [str(VENV / "bin" / "maturin"), "develop", "--release", "--quiet"]
-    pip(next(line for line in pinned(requirements) if line.startswith("maturin==")))
+    install_alone("maturin", requirements)
     with ThreadPoolExecutor(1) as pool:
         installed = pool.submit(install, requirements, what)
         say("compiling the native module (minutes the first time)")
@@ -163,16 +164,28 @@ def build_native(requirements: Path, what: str) -> None:
     write_stamp({"native": sources})
 
 
-def pinned(requirements: Path) -> list[str]:
-    """The lines of a file of pinned packages."""
-    return requirements.read_text(encoding="utf-8").splitlines()
+def install_alone(name: str, requirements: Path) -> None:
+    """Install one package of a file of pinned ones, of which it needs no other."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write(pinned(name, requirements))
+        file.flush()
+        pip("--no-deps", "-r", file.name)
+
+
+def pinned(name: str, requirements: Path) -> str:
+    """The version of a package in a file of pinned ones, and the hashes of its archives."""
+    text = requirements.read_text(encoding="utf-8")
+    found = re.search(rf"^{re.escape(name)}==[^\\\n]*(?:\\\n[^\\\n]*)*", text, re.MULTILINE)
+    if not found:
+        raise SetupError(f"{requirements.name} does not pin {name}; run tools/setup.py lock")
+    return found[0] + "\n"
 
 
 def pip(*words: str) -> None:
-    """Install packages into `.venv`."""
+    """Install packages into `.venv`, of which only archives with the hashes that are pinned."""
     # Not with uv: it is twice as fast, but keeps 1 to 2 GB of pyspark anew for every install.
     command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run([*command, *words])
+    run([*command, "--require-hashes", *words])
 
 
 def build_jar() -> None:
@@ -253,11 +266,11 @@ def lock() -> None:
 def compile_requirements(target: Path, names: Iterable[str], *options: str) -> None:
     """Pin the packages of some extras, and what builds the package."""
     command = [str(VENV / "bin" / "uv"), "pip", "compile", "--quiet", "--universal"]
-    shown = ["--python-version", "3.11", "--no-annotate", "--no-header", *options]
+    shown = ["--python-version", "3.11", "--no-annotate", "--no-header", "--generate-hashes"]
     wanted = [word for name in names for word in ("--extra", name)]
     builds = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     found = subprocess.run(
-        [*command, *shown, *wanted, "pyproject.toml", "-"],
+        [*command, *shown, *options, *wanted, "pyproject.toml", "-"],
         cwd=ROOT,
         check=True,
         input="\n".join(builds),
