@@ -12,6 +12,8 @@ use crate::path::StorePath;
 pub struct Directory {
     blocks: HashMap<(FileId, u64), Vec<String>>,
     names: HashMap<StorePath, Vec<Named>>,
+    /// The last known start of each member.
+    starts: HashMap<String, u64>,
     /// The view by which each has told all.
     all_by: HashMap<String, u64>,
     /// Names whose owner has come back without them.
@@ -24,13 +26,15 @@ struct Named {
     file: AloneFile,
     /// Its owner was started again, and has not told it since.
     is_lost: bool,
+    /// Its owner tells everything again, and has not told it yet.
+    is_unconfirmed: bool,
 }
 
 impl Directory {
     /// Takes in what a member tells; files of it that were replaced elsewhere by now.
     pub fn hear(&mut self, from: &str, telling: Telling) -> Vec<(StorePath, FileId)> {
         if telling.is_first {
-            self.begin(from);
+            self.begin(from, telling.start);
         }
         for block in telling.gone {
             self.leave(block, from);
@@ -52,7 +56,10 @@ impl Directory {
             superseded.extend(self.name(from, &path, Some(file)));
         }
         match telling.all_by {
-            Some(view) => self.all_by.insert(from.to_owned(), view),
+            Some(view) => {
+                self.drop_unconfirmed(from);
+                self.all_by.insert(from.to_owned(), view)
+            }
             None => self.all_by.remove(from),
         };
         superseded
@@ -71,16 +78,23 @@ impl Directory {
         let named = self.names.entry(path.clone()).or_default();
         let is_replaced = named.iter().any(|other| other.file.closed_ns > file.closed_ns);
         let superseded = is_replaced.then(|| (path.clone(), file.id));
-        named.push(Named { owner: from.to_owned(), file, is_lost: false });
+        let owner = from.to_owned();
+        named.push(Named { owner, file, is_lost: false, is_unconfirmed: false });
         superseded
     }
 
-    /// A member was started again: it has what it will tell, and what it had is lost until then.
-    fn begin(&mut self, from: &str) {
+    /// A member tells everything that it has. After a new start, what it had is lost until it is
+    /// told again; without one, what is not told again was removed meanwhile.
+    fn begin(&mut self, from: &str, start: u64) {
         self.forget_blocks(from);
+        let is_new = self.starts.insert(from.to_owned(), start) != Some(start);
         for named in self.names.values_mut().flatten().filter(|named| named.owner == from) {
-            self.lost += usize::from(!named.is_lost);
-            named.is_lost = true;
+            if is_new {
+                self.lost += usize::from(!named.is_lost);
+                named.is_lost = true;
+            } else {
+                named.is_unconfirmed = !named.is_lost;
+            }
         }
         if self.lost > LOST_MAX {
             self.names.retain(|_, named| {
@@ -89,6 +103,13 @@ impl Directory {
             });
             self.lost = 0;
         }
+    }
+
+    fn drop_unconfirmed(&mut self, from: &str) {
+        self.names.retain(|_, named| {
+            named.retain(|named| !named.is_unconfirmed || named.owner != from);
+            !named.is_empty()
+        });
     }
 
     /// A member ends, and has given up what it had.
@@ -232,13 +253,35 @@ mod tests {
     fn what_a_member_does_not_tell_again_after_its_start_is_lost() {
         let mut directory = Directory::default();
         directory.hear("x", names(&[alone("a", "x", 1), alone("b", "x", 1)]));
-        let again = Telling { is_first: true, ..names(&[alone("b", "x", 1)]) };
+        let again = Telling { is_first: true, start: 2, ..names(&[alone("b", "x", 1)]) };
         directory.hear("x", again);
         let find = |directory: &Directory, path: &str| directory.find(&path.parse().unwrap(), ALL);
         assert_eq!(find(&directory, "a"), Known::Lost { owner: "x".into(), closed_ns: 1 });
         assert!(matches!(find(&directory, "b"), Known::Alone { .. }));
         directory.bye("x");
         assert_eq!(find(&directory, "a"), Known::Nothing);
+    }
+
+    /// A file that was removed while a directory was cut off from its owner was told as lost
+    /// afterwards, for ever: the owner told everything again, as after a start. Checked histories
+    /// found it.
+    #[test]
+    fn a_file_that_was_removed_while_its_owner_was_cut_off_is_not_lost() {
+        let mut directory = Directory::default();
+        let first = Telling { is_first: true, start: 7, ..Telling::default() };
+        let both = [alone("a", "x", 1), alone("b", "x", 1)];
+        directory.hear("x", Telling { names: both.to_vec(), all_by: Some(1), ..first.clone() });
+        let find = |directory: &Directory, path: &str| directory.find(&path.parse().unwrap(), ALL);
+        // Everything again, in two parts: what is not told yet may still come.
+        directory.hear("x", first.clone());
+        assert!(matches!(find(&directory, "a"), Known::Alone { .. }));
+        directory.hear("x", names(&[alone("b", "x", 1)]));
+        assert_eq!(find(&directory, "a"), Known::Nothing);
+        assert!(matches!(find(&directory, "b"), Known::Alone { .. }));
+        // What was lost by a start stays lost.
+        directory.hear("x", Telling { start: 8, all_by: Some(2), ..first.clone() });
+        directory.hear("x", Telling { start: 8, all_by: Some(3), ..first });
+        assert!(matches!(find(&directory, "b"), Known::Lost { .. }));
     }
 
     #[test]

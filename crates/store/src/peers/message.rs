@@ -96,8 +96,10 @@ pub struct AloneFile {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Telling {
-    /// What it told before it was started is forgotten.
+    /// Everything that it has follows, until `all_by`.
     pub is_first: bool,
+    /// The start of the member, a number that no other start has.
+    pub start: u64,
     /// Blocks that it has now.
     pub here: Vec<(FileId, u64)>,
     /// Blocks that it has no more.

@@ -127,6 +127,7 @@ impl Peers {
         }
         let mut superseded = Vec::new();
         for telling in difference(&sent.holdings, &wanted, is_first, view) {
+            let telling = Telling { start: self.own.incarnation, ..telling };
             superseded.extend(match member {
                 None => lock(&self.directory).hear(self.name(), telling),
                 Some(member) => {
