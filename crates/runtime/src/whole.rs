@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
 
+use crate::removal::replace;
+
 /// Has `write` write a file under a name of its own, which becomes `path` when it is whole: nobody
 /// ever sees half of it, and of two attempts, wherever they are, the last one wins.
 ///
@@ -87,7 +89,7 @@ impl Partial {
     }
 
     fn finish(self, path: &Path) -> Result<()> {
-        fs::rename(&self.path, path)
+        replace(&self.path, path)
             .map_err(|cause| Error::system("answer", "renaming", &self.path, &cause))
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
+use cuesta_runtime::removal::ScratchFolder;
 
 use super::OPERATION;
 use super::files::Compared;
@@ -20,8 +21,9 @@ const CHUNK_BYTES: usize = 1 << 18;
 /// # Errors
 /// Those of the run; `System`.
 pub fn other_file(request: &Request, progress: &Progress) -> Result<Option<PathBuf>> {
-    let output = request.scratch.join(FOLDER);
-    fs::create_dir_all(&output).map_err(|cause| failed(&output, &cause))?;
+    let folder = ScratchFolder::make(&request.scratch, FOLDER)
+        .map_err(|cause| failed(&request.scratch.join(FOLDER), &cause))?;
+    let output = folder.path().to_owned();
     let mut parameters = request.parameters.clone();
     if let Some(parameters) = parameters.as_object_mut() {
         // Going on from what the run kept would not be doing it again.
@@ -41,7 +43,7 @@ pub fn other_file(request: &Request, progress: &Progress) -> Result<Option<PathB
         }
         Ok(files(&request.output, before)?.into_iter().find(|name| !names.contains(name)))
     });
-    fs::remove_dir_all(&output).map_err(|cause| failed(&output, &cause))?;
+    folder.remove().map_err(|cause| failed(&output, &cause))?;
     found
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use cuesta_core::budget::{Budget, Lease, human};
 use cuesta_core::fixed::Micro;
 use cuesta_core::{Error, Result};
+use cuesta_runtime::removal::remove_tree;
 use cuesta_runtime::whole::own_name;
 use serde::{Deserialize, Serialize};
 
@@ -338,7 +339,7 @@ impl PiecedMatrix {
         }
         let pieces_folder = folder.join(PIECES);
         if pieces_folder.exists() {
-            fs::remove_dir_all(&pieces_folder).map_err(|cause| {
+            remove_tree(&pieces_folder).map_err(|cause| {
                 Error::system("output.pairs", "removing", &pieces_folder, &cause)
             })?;
         }

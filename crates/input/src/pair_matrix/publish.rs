@@ -1,9 +1,9 @@
 //! Completes the folder of a pair matrix: side arrays, metadata, then its name.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
+use cuesta_runtime::removal::{ScratchFolder, empty_tree, name_new};
 
 use super::assemble::SlotDone;
 use super::header::{MatrixHeader, slot_folder};
@@ -24,7 +24,7 @@ pub struct MatrixNames<'a> {
 
 /// A folder beside the target that becomes the target when it is whole; removed when dropped.
 pub struct Partial {
-    folder: PathBuf,
+    folder: ScratchFolder,
     target: PathBuf,
 }
 
@@ -42,18 +42,15 @@ impl Partial {
             let text = format!("{} exists; remove it or choose another path", target.display());
             return Err(Error::input("output.pairs", text));
         }
-        let name = format!(".{}.partial-{}", name.to_string_lossy(), std::process::id());
-        let folder = target.with_file_name(name);
-        // A run of the same number that was killed may have left one.
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder)
-            .map_err(|cause| Error::system("output.pairs", "creating", &folder, &cause))?;
+        let stem = format!(".{}.partial", name.to_string_lossy());
+        let folder = ScratchFolder::make(target.parent().unwrap_or(target), &stem)
+            .map_err(|cause| Error::system("output.pairs", "creating", target, &cause))?;
         Ok(Self { folder, target: target.to_owned() })
     }
 
     /// The folder.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 
     /// Gives the folder the name of the target; whoever runs the workload brings it to the disk.
@@ -61,15 +58,8 @@ impl Partial {
     /// # Errors
     /// `System`.
     pub fn publish(self) -> Result<()> {
-        fs::rename(&self.folder, &self.target)
+        name_new(self.folder.path(), &self.target)
             .map_err(|cause| Error::system("output.pairs", "naming", &self.target, &cause))
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // Best effort: without its name the folder is not taken for a pair matrix.
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -78,9 +68,7 @@ impl Drop for Partial {
 /// # Errors
 /// `System`.
 pub fn clear(folder: &Path) -> Result<()> {
-    fs::remove_dir_all(folder)
-        .and_then(|()| fs::create_dir(folder))
-        .map_err(|cause| Error::system("output.pairs", "clearing", folder, &cause))
+    empty_tree(folder).map_err(|cause| Error::system("output.pairs", "clearing", folder, &cause))
 }
 
 /// Stores everything of a pair matrix that is not in the arrays yet.

@@ -5,17 +5,17 @@ use std::collections::BinaryHeap;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
+use cuesta_runtime::removal::ScratchFolder;
 
 use super::limits::{CANCEL_ROWS, RUN_BUFFER_BYTES};
 use super::record::{Key, PackedRow, RecordLayout};
 
 /// A folder for the runs of one writer; removed with everything in it when dropped.
 pub struct RunFolder {
-    folder: PathBuf,
+    folder: ScratchFolder,
     next: u64,
 }
 
@@ -25,11 +25,8 @@ impl RunFolder {
     /// # Errors
     /// `System`.
     pub fn create(parent: &Path) -> Result<Self> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = parent.join(format!("cuesta-runs-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder)
-            .map_err(|cause| Error::system("scratch", "creating", &folder, &cause))?;
+        let folder = ScratchFolder::make(parent, "cuesta-runs")
+            .map_err(|cause| Error::system("scratch", "creating", parent, &cause))?;
         Ok(Self { folder, next: 0 })
     }
 
@@ -38,19 +35,12 @@ impl RunFolder {
     /// # Errors
     /// `System`.
     pub fn start_run(&mut self) -> Result<RunWriter> {
-        let path = self.folder.join(self.next.to_string());
+        let path = self.folder.path().join(self.next.to_string());
         self.next += 1;
         let file = File::create_new(&path)
             .map_err(|cause| Error::system("scratch", "creating", &path, &cause))?;
         let out = BufWriter::with_capacity(RUN_BUFFER_BYTES as usize, file);
         Ok(RunWriter { path, out })
-    }
-}
-
-impl Drop for RunFolder {
-    fn drop(&mut self) {
-        // Best effort: what is left lies in the folder the user gave for that.
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

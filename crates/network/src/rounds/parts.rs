@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
+use cuesta_runtime::removal::{FolderEntry, remove_listed};
 use cuesta_runtime::whole;
 
 /// Has `write` write the file of a part, which gets its name when it is whole: whichever attempt
@@ -43,7 +44,8 @@ pub fn join(output: &Path, count: usize, target: &Path) -> Result<u64> {
             .map_err(|cause| Error::system("answer", "removing", &path, &cause))?;
     }
     let folder = output.join(FOLDER);
-    fs::remove_dir_all(&folder)
+    // A file that no task wrote stays, and the folder with it.
+    remove_listed(&folder, is_part)
         .map_err(|cause| Error::system("answer", "removing", &folder, &cause))?;
     Ok(size_bytes)
 }
@@ -53,6 +55,13 @@ const FOLDER: &str = "parts";
 
 fn place(output: &Path, part: usize) -> PathBuf {
     output.join(FOLDER).join(part.to_string())
+}
+
+/// Whether a name is that of a part, or of an attempt at one that was given up.
+fn is_part(entry: &FolderEntry) -> bool {
+    let name = entry.name.to_string_lossy();
+    let number = name.strip_prefix('.').and_then(|name| name.split('.').next());
+    number.unwrap_or(&name).parse::<usize>().is_ok()
 }
 
 fn missing(path: &Path, cause: &io::Error) -> Error {

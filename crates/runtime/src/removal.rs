@@ -1,0 +1,458 @@
+//! Removal of what Cuesta made: the only place of the installed Rust code that removes folders with
+//! their content, sweeps a folder, or renames over a name that may be taken.
+//!
+//! All work goes by descriptors of real folders: no symbolic link is followed, and no removal
+//! leaves the file system that it began on.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Names that are tried for a new folder of scratch.
+const NAME_TRIES: u32 = 10_000;
+
+/// A real folder, held by a descriptor: a link that takes its name later changes nothing.
+#[derive(Debug)]
+pub struct RealFolder {
+    descriptor: OwnedFd,
+    path: PathBuf,
+    facts: Stat,
+}
+
+/// A name in a folder, and what has it; a link is not followed.
+#[derive(Clone, Debug)]
+pub struct FolderEntry {
+    /// The name.
+    pub name: OsString,
+    /// The facts of what has the name.
+    pub facts: Stat,
+}
+
+impl FolderEntry {
+    /// What kind of file has the name.
+    pub fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.facts.st_mode)
+    }
+}
+
+impl RealFolder {
+    /// Opens the folder at a path whose last step is no link.
+    ///
+    /// # Errors
+    /// `NotADirectory` where a link or a file has the name; those of the system.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::with(rustix::fs::openat(CWD, path, FOLDER, Mode::empty()), path.to_owned())
+    }
+
+    /// Opens a folder in this one; a link is none.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_inside(&self, name: &OsStr) -> io::Result<Self> {
+        let opened = rustix::fs::openat(&self.descriptor, name, FOLDER, Mode::empty());
+        Self::with(opened, self.path.join(name))
+    }
+
+    /// Opens a folder in this one that its owner alone may enter, and makes it where none has the
+    /// name.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn make_inside(&self, name: &OsStr) -> io::Result<Self> {
+        match rustix::fs::mkdirat(&self.descriptor, name, Mode::RWXU) {
+            Err(errno) if errno != Errno::EXIST => Err(errno.into()),
+            _ => self.open_inside(name),
+        }
+    }
+
+    fn with(opened: rustix::io::Result<OwnedFd>, path: PathBuf) -> io::Result<Self> {
+        // Linux says ENOTDIR or ELOOP of a link, by its version.
+        let opened = opened.map_err(|errno| match errno {
+            Errno::LOOP => Errno::NOTDIR,
+            errno => errno,
+        });
+        let descriptor = opened?;
+        let facts = rustix::fs::fstat(&descriptor)?;
+        Ok(Self { descriptor, path, facts })
+    }
+
+    /// The path that it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The descriptor.
+    pub fn descriptor(&self) -> &OwnedFd {
+        &self.descriptor
+    }
+
+    /// Its facts as it was opened.
+    pub fn facts(&self) -> &Stat {
+        &self.facts
+    }
+
+    /// Whether its path still leads to it.
+    pub fn has_its_path(&self) -> bool {
+        let is_same = |now: Self| {
+            (now.facts.st_dev, now.facts.st_ino) == (self.facts.st_dev, self.facts.st_ino)
+        };
+        Self::open(&self.path).is_ok_and(is_same)
+    }
+
+    /// The names in the folder, sorted; a name that is removed meanwhile is left out.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn entries(&self) -> io::Result<Vec<FolderEntry>> {
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&self.descriptor)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if matches!(name.as_bytes(), b"." | b"..") {
+                continue;
+            }
+            match self.facts_of(name) {
+                Ok(facts) => entries.push(FolderEntry { name: name.to_owned(), facts }),
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => (),
+                Err(cause) => return Err(cause),
+            }
+        }
+        entries.sort_unstable_by(|one, next| one.name.cmp(&next.name));
+        Ok(entries)
+    }
+
+    /// What has a name in the folder; a link is not followed.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn facts_of(&self, name: &OsStr) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Opens a regular file in the folder to read it; neither a link nor a pipe is opened.
+    ///
+    /// # Errors
+    /// `InvalidInput` for what is no regular file; those of the system.
+    pub fn open_file(&self, name: &OsStr) -> io::Result<std::fs::File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.descriptor, name, flags, Mode::empty())?;
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
+        if kind == FileType::RegularFile { Ok(file.into()) } else { Err(Errno::INVAL.into()) }
+    }
+
+    /// Makes a file in the folder for its owner alone, under a name that is free.
+    ///
+    /// # Errors
+    /// `AlreadyExists` where the name is taken; those of the system.
+    pub fn create_file(&self, name: &OsStr) -> io::Result<std::fs::File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        Ok(rustix::fs::openat(&self.descriptor, name, flags, mode)?.into())
+    }
+
+    /// Takes the name of a file away, of whatever kind; a folder is refused.
+    ///
+    /// # Errors
+    /// Those of the system; a name that is free is no error.
+    pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+        removed(rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty()))
+    }
+
+    /// Removes an empty folder in this one.
+    ///
+    /// # Errors
+    /// `DirectoryNotEmpty`; those of the system. A name that is free is no error.
+    pub fn remove_empty(&self, name: &OsStr) -> io::Result<()> {
+        removed(rustix::fs::unlinkat(&self.descriptor, name, AtFlags::REMOVEDIR))
+    }
+
+    /// Removes the files that `is_ours` names; the names that stay, sorted.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn sweep(&self, is_ours: impl Fn(&FolderEntry) -> bool) -> io::Result<Vec<OsString>> {
+        let mut foreign = Vec::new();
+        for entry in self.entries()? {
+            if entry.kind() != FileType::Directory && is_ours(&entry) {
+                self.remove_file(&entry.name)?;
+            } else {
+                foreign.push(entry.name);
+            }
+        }
+        Ok(foreign)
+    }
+
+    /// Removes everything in the folder, which this program made with all that is in it.
+    fn empty(&self) -> io::Result<()> {
+        for entry in self.entries()? {
+            if entry.kind() != FileType::Directory {
+                self.remove_file(&entry.name)?;
+                continue;
+            }
+            let inner = self.open_inside(&entry.name)?;
+            if inner.facts.st_dev != self.facts.st_dev {
+                // Something is mounted there, which this program did not make.
+                return Err(Errno::XDEV.into());
+            }
+            inner.empty()?;
+            self.remove_empty(&entry.name)?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes a folder that this program made, with everything in it. A link is refused, links inside
+/// are removed and not followed, and nothing of another file system is touched.
+///
+/// # Errors
+/// `NotADirectory` for a link or a file; those of the system.
+pub fn remove_tree(folder: &Path) -> io::Result<()> {
+    let (parent, name) = parent_of(folder)?;
+    let inner = parent.open_inside(&name)?;
+    inner.empty()?;
+    parent.remove_empty(&name)
+}
+
+/// Removes the files of a folder that `is_ours` names, and the folder once it is empty. The names
+/// that stay, and the folder with them; none where there is no folder.
+///
+/// # Errors
+/// `NotADirectory` for a link or a file; those of the system.
+pub fn remove_listed(
+    folder: &Path,
+    is_ours: impl Fn(&FolderEntry) -> bool,
+) -> io::Result<Vec<OsString>> {
+    let (parent, name) = parent_of(folder)?;
+    let foreign = match parent.open_inside(&name) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+        opened => opened?.sweep(is_ours)?,
+    };
+    if foreign.is_empty() {
+        parent.remove_empty(&name)?;
+    }
+    Ok(foreign)
+}
+
+/// Empties a folder that this program made; the folder itself stays.
+///
+/// # Errors
+/// As [`remove_tree`].
+pub fn empty_tree(folder: &Path) -> io::Result<()> {
+    RealFolder::open(folder)?.empty()
+}
+
+/// Gives a file that this program wrote the name of an earlier version of it.
+///
+/// # Errors
+/// Those of the system.
+pub fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)
+}
+
+/// Gives a file or folder a name that must be free.
+///
+/// Where the file system cannot refuse a name that is taken in one step, it is looked at first.
+///
+/// # Errors
+/// `AlreadyExists` where the name is taken; those of the system.
+pub fn name_new(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            if to.symlink_metadata().is_ok() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            std::fs::rename(from, to)
+        }
+        named => Ok(named?),
+    }
+}
+
+/// A folder that this process made under a name that was free; removed with everything in it when
+/// dropped.
+#[derive(Debug)]
+pub struct ScratchFolder {
+    path: PathBuf,
+}
+
+impl ScratchFolder {
+    /// Makes a folder in `parent`, which is made where it is missing; its name begins with `stem`.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn make(parent: &Path, stem: &str) -> io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        std::fs::create_dir_all(parent)?;
+        for _ in 0..NAME_TRIES {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = parent.join(format!("{stem}-{}-{number}", std::process::id()));
+            match std::fs::create_dir(&path) {
+                // A process of the same number, on another node or killed earlier, has that one.
+                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => (),
+                made => return made.map(|()| Self { path }),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it now, where a failure is to be known.
+    ///
+    /// # Errors
+    /// As [`remove_tree`].
+    pub fn remove(self) -> io::Result<()> {
+        remove_tree(&self.path)
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        // Best effort: what remains is in the folder that the user gave for that.
+        let _ = remove_tree(&self.path);
+    }
+}
+
+fn parent_of(folder: &Path) -> io::Result<(RealFolder, OsString)> {
+    let name = folder.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let parent = match folder.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => return Err(io::ErrorKind::InvalidInput.into()),
+    };
+    // The steps before the last may be links of the user's.
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(CWD, parent, flags, Mode::empty());
+    Ok((RealFolder::with(opened, parent.to_owned())?, name.to_owned()))
+}
+
+fn removed(outcome: rustix::io::Result<()>) -> io::Result<()> {
+    match outcome {
+        Err(Errno::NOENT) => Ok(()),
+        outcome => Ok(outcome?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_tree_is_removed_and_what_its_links_lead_to_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tree, precious) = (folder.path().join("tree"), folder.path().join("precious"));
+        fs::create_dir_all(tree.join("a/b/c")).unwrap();
+        fs::create_dir(&precious).unwrap();
+        fs::write(precious.join("file"), "stays").unwrap();
+        fs::write(tree.join("a/b/file"), "goes").unwrap();
+        symlink(&precious, tree.join("a/link")).unwrap();
+        symlink(precious.join("file"), tree.join("a/b/c/link")).unwrap();
+        symlink("/nonexistent", tree.join("dangling")).unwrap();
+        remove_tree(&tree).unwrap();
+        assert!(!tree.exists());
+        assert_eq!(fs::read(precious.join("file")).unwrap(), b"stays");
+    }
+
+    #[test]
+    fn a_link_to_a_folder_is_no_folder_to_remove() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, precious) = (folder.path().join("link"), folder.path().join("precious"));
+        fs::create_dir(&precious).unwrap();
+        fs::write(precious.join("file"), "stays").unwrap();
+        symlink(&precious, &link).unwrap();
+        for removed in [
+            remove_tree(&link),
+            empty_tree(&link),
+            remove_listed(&link, |_| true).map(|_| ()),
+            RealFolder::open(&link).map(|_| ()),
+        ] {
+            assert_eq!(removed.unwrap_err().kind(), io::ErrorKind::NotADirectory);
+        }
+        assert_eq!(fs::read(precious.join("file")).unwrap(), b"stays");
+    }
+
+    #[test]
+    fn only_listed_names_are_removed_and_the_rest_is_returned() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = folder.path().join("tree");
+        fs::create_dir_all(tree.join("ours-folder")).unwrap();
+        for name in ["ours-1", "ours-2", "notes"] {
+            fs::write(tree.join(name), name).unwrap();
+        }
+        let is_ours = |entry: &FolderEntry| entry.name.as_bytes().starts_with(b"ours");
+        assert_eq!(remove_listed(&tree, is_ours).unwrap(), ["notes", "ours-folder"]);
+        assert_eq!(fs::read(tree.join("notes")).unwrap(), b"notes");
+        fs::remove_file(tree.join("notes")).unwrap();
+        fs::remove_dir(tree.join("ours-folder")).unwrap();
+        fs::write(tree.join("ours-3"), "").unwrap();
+        assert!(remove_listed(&tree, is_ours).unwrap().is_empty());
+        assert!(!tree.exists());
+        assert!(remove_listed(&tree, is_ours).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_folder_of_scratch_takes_no_name_that_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = ScratchFolder::make(folder.path(), "again").unwrap();
+        let name = first.path().file_name().unwrap().to_str().unwrap();
+        let number: u64 = name.rsplit_once('-').unwrap().1.parse().unwrap();
+        // Tests that run at the same time may take some of these numbers.
+        let taken = |number| {
+            let process = std::process::id();
+            folder.path().join(format!("again-{process}-{number}"))
+        };
+        let foreign: Vec<_> = (number + 1..number + 50).map(taken).collect();
+        for path in &foreign {
+            fs::create_dir(path).unwrap();
+            fs::write(path.join("file"), "stays").unwrap();
+        }
+        let second = ScratchFolder::make(folder.path(), "again").unwrap();
+        assert!(!foreign.contains(&second.path().to_owned()));
+        drop((first, second));
+        assert!(foreign.iter().all(|path| path.join("file").exists()));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), foreign.len());
+    }
+
+    #[test]
+    fn a_new_name_replaces_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::write(&from, "new").unwrap();
+        fs::write(&to, "stays").unwrap();
+        assert_eq!(name_new(&from, &to).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&to).unwrap(), b"stays");
+        fs::remove_file(&to).unwrap();
+        name_new(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"new");
+    }
+
+    #[test]
+    fn what_is_mounted_in_a_tree_is_not_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tree, place) = (folder.path().join("tree"), folder.path().join("tree/mounted"));
+        fs::create_dir_all(&place).unwrap();
+        let flags = rustix::mount::MountFlags::empty();
+        if rustix::mount::mount("tmpfs", &place, "tmpfs", flags, None).is_err() {
+            return;
+        }
+        fs::write(place.join("file"), "stays").unwrap();
+        let error = remove_tree(&tree).unwrap_err();
+        let is_there = place.join("file").exists();
+        rustix::mount::unmount(&place, rustix::mount::UnmountFlags::DETACH).unwrap();
+        assert_eq!(error.raw_os_error(), Some(Errno::XDEV.raw_os_error()));
+        assert!(is_there);
+        remove_tree(&tree).unwrap();
+    }
+}
