@@ -11,13 +11,14 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from adversarykit import needs_root
+from adversarykit import call_as_stranger, needs_root
 from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control
 from cuesta.store.client import CachedFile, Connection
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.own_folder import OwnFolder, open_block
 from cuesta.store.page import Watch
+from cuesta.store.peers import make_secret, peer_settings
 from cuesta.store.writer import WrittenFile
 from forgerkit import KINDS, forger
 from storekit import running_store
@@ -126,3 +127,22 @@ def test_a_block_of_another_account_a_link_and_a_pipe_are_not_opened(tmp_path: P
     os.chown(block, 65534, 65534)
     with pytest.raises(PermissionError):
         open_block(str(block), os.O_RDWR)
+
+
+def refusal_of_secret(secret: Path) -> str:
+    try:
+        peer_settings("127.0.0.1", "127.0.0.1:1", secret)
+    except InputError as error:
+        return str(error)
+    return "accepted"
+
+
+@needs_root
+def test_a_secret_of_another_account_is_not_called_missing(tmp_path: Path) -> None:
+    """Who may not read the secret was told that it is not there, and to make another one."""
+    make_secret(tmp_path / "secret")
+    assert refusal_of_secret(tmp_path / "secret") == "accepted"
+    assert "is not there" in refusal_of_secret(tmp_path / "none")
+    refused = call_as_stranger(lambda: refusal_of_secret(tmp_path / "secret"))
+    assert "your account may not read it" in refused
+    assert "can give you a copy" in refused

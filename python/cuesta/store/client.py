@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.errors import EngineError, EngineMissing, InputError
+from cuesta.store.missing import StoreMissing, missing
 from cuesta.store.own_folder import connected
 
 ANSWER_SECONDS = 0.6
@@ -56,10 +57,8 @@ class Connection:
         """Questions whose answers were not received."""
         try:
             self._socket = connected(folder, ANSWER_SECONDS)
-        except OSError:
-            raise EngineMissing(
-                f"no store runs in {folder}; start one by `cuesta store start`"
-            ) from None
+        except OSError as error:
+            raise missing(folder, error) from None
 
     def ask(self, question: str, **fields: Any) -> dict[str, Any]:
         """What the daemon answers.
@@ -121,7 +120,7 @@ class Connection:
             raise
 
     def _missing(self) -> EngineMissing:
-        return EngineMissing(
+        return StoreMissing(
             f"the store in {self._folder} has ended or does not answer; start it again"
         )
 
@@ -204,6 +203,14 @@ class CachedFile:
         self._early: int | None = None
         """The next block of a file that is read in its order: its lease is asked for, and not
         answered yet. The answer takes as long as some hundred KB are copied."""
+
+    @property
+    def under(self) -> Path | None:
+        """The folder that the store is over; None for a file that is in memory alone."""
+        name = self._path.removeprefix("cuesta://").strip("/")
+        root = self._file.removesuffix(name)
+        is_listed = self._version["device"] != 0 and bool(name) and root != self._file
+        return Path(root) if is_listed else None
 
     def block(self, index: int) -> memoryview | None:
         """A block as it lies in memory; `None` where the memory has no room for it.

@@ -14,14 +14,12 @@ from typing import Any
 
 from cuesta.errors import EngineError, InputError
 from cuesta.store.client import Connection
+from cuesta.store.missing import MEMORY_ROOT as MEMORY_ROOT
+from cuesta.store.missing import VARIABLE as VARIABLE
 from cuesta.store.peers import PeerSettings
 from cuesta.store.rules import FolderRule
 from cuesta.units import format_bytes
 
-MEMORY_ROOT = Path("/dev/shm")
-"""Where the system keeps files in memory."""
-VARIABLE = "CUESTA_STORE"
-"""Names the folder of the store that is used."""
 BLOCK_BYTES = 64 << 20
 STOP_SECONDS = 30.0
 """A daemon that has not ended by then is told of."""

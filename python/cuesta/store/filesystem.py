@@ -13,7 +13,7 @@ from fsspec.core import get_compression
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.spec import AbstractFileSystem
 
-from cuesta.errors import InputError
+from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control
 from cuesta.store.buffers import (
     BufferedWrittenFile,
@@ -23,6 +23,7 @@ from cuesta.store.buffers import (
 )
 from cuesta.store.client import CachedFile, Refusal
 from cuesta.store.literal import copy_pairs, expand, is_pattern
+from cuesta.store.past import LostStore, PastFile
 from cuesta.store.writer import WrittenFile
 
 BUFFER_BYTES = 4 << 10
@@ -51,6 +52,8 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         super().__init__(**options)
         self.folder = Path(folder) if folder else control.default_folder()
         self.write_mode = write_mode
+        self._under: Path | None = None
+        """The under level, once a file was opened: it is read where the store has ended."""
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
@@ -64,6 +67,12 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
             return control.ask(question, self.folder, path=path, **fields)
         except Refusal as error:
             raise as_system_error(error, path, question) from None
+        except EngineMissing as ended:
+            # What changes names needs a store that runs.
+            if question not in ("stat", "list"):
+                raise
+            lost = LostStore(self.folder, self._under, ended)
+        return {"entries": [lost.entry(path)] if question == "stat" else lost.entries(path)}
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: ARG002
         """The files and folders of a folder, or a file itself."""
@@ -99,7 +108,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> io.IOBase:
         if mode == "rb":
-            return io.BufferedReader(StoredFile(self._opened(path)), BUFFER_BYTES)
+            return io.BufferedReader(self._opened(path), BUFFER_BYTES)
         if mode in ("wb", "xb"):
             if mode == "xb" and self.exists(path):
                 raise FileExistsError(path)
@@ -113,12 +122,17 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
             return BufferedWrittenFile(file)
         raise ValueError(f"files of the store are opened by rb, wb or xb, not by {mode}")
 
-    def _opened(self, path: str) -> CachedFile:
+    def _opened(self, path: str) -> StoredFile | PastFile:
+        """Open a file, past the store where that has ended or hangs, as files that are open."""
         path = self._strip_protocol(path)
         try:
-            return CachedFile(self.folder, path)
+            file = CachedFile(self.folder, path)
         except Refusal as error:
             raise as_system_error(error, path, "open") from None
+        except EngineMissing as ended:
+            return LostStore(self.folder, self._under, ended).open(path)
+        self._under = file.under or self._under
+        return StoredFile(file)
 
     def cat_file(
         self,
@@ -128,7 +142,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         **options: Any,  # noqa: ARG002
     ) -> bytes:
         """The bytes of a file from `start` to `end`; below 0 they count from its end."""
-        with StoredFile(self._opened(path)) as file:
+        with self._opened(path) as file:
             return file.between(start, end)
 
     def cat_ranges(
@@ -154,7 +168,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
             places.setdefault(path, []).append(at)
         for path, own in places.items():
             try:
-                with StoredFile(self._opened(path)) as file:
+                with self._opened(path) as file:
                     for at in own:
                         found[at] = file.between(first[at], last[at])
             except Exception as error:

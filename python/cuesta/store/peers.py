@@ -44,8 +44,7 @@ def peer_settings(
         return None
     if listen is None or peers is None or secret is None:
         raise InputError("--listen, --peers and --secret: give all three, or none")
-    if not secret.is_file():
-        raise InputError(f"--secret {secret}: is not there; make it with `cuesta store secret`")
+    _check_secret(secret)
     host, colon, port = listen.rpartition(":")
     address = listen if colon and port.isdigit() and host else f"{listen}:0"
     named = [name.strip() for name in peers.split(",") if name.strip()]
@@ -54,6 +53,21 @@ def peer_settings(
         return PeerSettings(listen=address, secret=secret.absolute(), members_file=file.absolute())
     _check_members(named)
     return PeerSettings(listen=address, secret=secret.absolute(), members=tuple(named))
+
+
+def _check_secret(secret: Path) -> None:
+    try:
+        with secret.open("rb"):
+            return
+    except PermissionError:
+        raise InputError(
+            f"--secret {secret}: your account may not read it; the account whose stores run with "
+            "it can give you a copy, for you alone (chmod 600)"
+        ) from None
+    except OSError:
+        raise InputError(
+            f"--secret {secret}: is not there; make it with `cuesta store secret`"
+        ) from None
 
 
 def _check_members(names: Sequence[str]) -> None:

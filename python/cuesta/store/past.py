@@ -1,0 +1,253 @@
+"""The under level of a store that has ended or hangs, read without it.
+
+Paths stay below its root whatever links are on the way, as those of the daemon do.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import EngineMissing, InputError
+from cuesta.store.own_folder import OwnFolder
+
+MARKER = "store.json"
+"""Names the under level, in the folder of a store."""
+SCHEMA = "cuesta.store-folder/"
+RECORDS = "writes"
+"""Files that were written and may not be on the under level, in the folder of a store."""
+LINKS_MAX = 40
+"""Longer chains of symbolic links are loops."""
+_CLOSED = frozenset({"memory", "dirty", "synced"})
+"""States of files that were in memory alone."""
+_HIDDEN = ".cuesta-part"
+
+
+class LostStore:
+    """A store that does not answer: files of its under level, but those it had in memory alone.
+
+    `under` is the under level of the store before, if known, and `ended` the error of its loss.
+    Errors: `InputError` for a folder of another account; `ended` where no under level is known.
+    """
+
+    def __init__(self, folder: Path, under: Path | None, ended: EngineMissing) -> None:
+        self._folder = folder
+        self._alone: frozenset[str] = frozenset()
+        try:
+            with OwnFolder(folder) as checked:
+                self._alone = frozenset(_alone(checked.path / RECORDS))
+                under = _under(checked.path / MARKER) or under
+        except FileNotFoundError:
+            # One that was stopped has left nothing.
+            pass
+        if under is None:
+            raise ended
+        self._under = under
+
+    def open(self, path: str) -> PastFile:
+        """Open a file. Errors: `InputError` for one in memory alone; those of the system."""
+        self._check(path)
+        with self._place(path, os.O_RDONLY | os.O_NONBLOCK) as (file, _):
+            facts = os.fstat(file)
+            if stat.S_ISDIR(facts.st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+            if not stat.S_ISREG(facts.st_mode):
+                raise InputError(f"store: cuesta://{path}: it is no regular file")
+            return PastFile(os.dup(file), path)
+
+    def entry(self, path: str) -> dict[str, Any]:
+        """Return what the store would say of a path. Errors: as `open`."""
+        self._check(path)
+        try:
+            with self._place(path, os.O_PATH) as (file, is_link):
+                return _entry(path.rpartition("/")[2], os.fstat(file), is_link=is_link)
+        except FileNotFoundError:
+            self._check_inside(path)
+            raise
+
+    def entries(self, path: str) -> list[dict[str, Any]]:
+        """Return what is in a folder. Errors: as `open`; for files in it in memory alone too."""
+        self._check(path)
+        self._check_inside(path)
+        flags = os.O_RDONLY | os.O_DIRECTORY
+        with self._place(path, flags) as (folder, _), os.scandir(folder) as found:
+            names = [entry.name for entry in found]
+        entries = []
+        for name in sorted(names):
+            if name.startswith(".") and name.endswith(_HIDDEN):
+                continue
+            try:
+                entries.append(self.entry(f"{path.rstrip('/')}/{name}"))
+            except OSError:
+                # It was removed meanwhile, or is a link that leads nowhere or out of the root.
+                continue
+        return entries
+
+    def _check(self, path: str) -> None:
+        if path.strip("/") in self._alone:
+            raise InputError(
+                f"store: cuesta:///{path.strip('/')} is in memory alone, and the store in "
+                f"{self._folder} has ended or hangs; start it again with the same folder"
+            )
+
+    def _check_inside(self, folder: str) -> None:
+        begin = f"{folder.strip('/')}/".lstrip("/")
+        for path in sorted(self._alone):
+            if path.startswith(begin):
+                self._check(path)
+
+    @contextmanager
+    def _place(self, path: str, flags: int) -> Iterator[tuple[int, bool]]:
+        """Open what is at a path; with whether its last name is a link."""
+        names = [name for name in path.split("/") if name]
+        if any(name in (".", "..") for name in names):
+            raise InputError(f"store: {path!r} leaves its root or has a step that is no name")
+        walk = _Walk(self._under, path)
+        try:
+            try:
+                file = walk.open(names, flags)
+            except (FileNotFoundError, NotADirectoryError):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
+            yield file, walk.is_link
+        finally:
+            walk.close()
+
+
+class _Walk:
+    """Folders from the root to a file, each open; to be closed."""
+
+    def __init__(self, root: Path, path: str) -> None:
+        self._path = path
+        self._open = [os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
+        self._file: int | None = None
+        self.is_link = False
+
+    def open(self, names: list[str], flags: int) -> int:
+        steps, remaining, links = names[::-1], len(names), 0
+        while steps:
+            name = steps.pop()
+            # Of the path itself, and not of a link.
+            is_last = not steps and remaining > 0
+            remaining = min(remaining, len(steps))
+            if name == "..":
+                if len(self._open) == 1:
+                    raise self._outside()
+                if not stat.S_ISDIR(os.fstat(self._open[-1]).st_mode):
+                    raise NotADirectoryError(self._path)
+                os.close(self._open.pop())
+            elif name not in ("", "."):
+                step = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+                found = os.open(name, step, dir_fd=self._open[-1])
+                if not stat.S_ISLNK(os.fstat(found).st_mode):
+                    self._open.append(found)
+                    continue
+                os.close(found)
+                links += 1
+                self.is_link |= is_last
+                target = os.readlink(name, dir_fd=self._open[-1])
+                if target.startswith("/"):
+                    raise self._outside()
+                if links > LINKS_MAX:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self._path)
+                steps += target.split("/")[::-1]
+        if flags & os.O_PATH:
+            return self._open[-1]
+        # The file that was found, whatever has its name by now.
+        self._file = os.open(f"/proc/self/fd/{self._open[-1]}", flags | os.O_CLOEXEC)
+        return self._file
+
+    def close(self) -> None:
+        for descriptor in (*self._open, *(() if self._file is None else (self._file,))):
+            os.close(descriptor)
+
+    def _outside(self) -> PermissionError:
+        reason = "a symbolic link leads out of the under level"
+        return PermissionError(errno.EACCES, reason, self._path)
+
+
+class PastFile(io.FileIO):
+    """A file of the under level: one version of it, or an error. Its store has no block of it."""
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        super().__init__(descriptor, "rb")
+        self._path = path
+        self._version = self._facts()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self._version[2]
+
+    def block(self, index: int) -> memoryview | None:  # noqa: ARG002
+        """None: no block is in memory."""
+        return None
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Fill a buffer. Errors: `InputError` where the file was changed since it was opened."""
+        count = super().readinto(buffer)
+        self._check_version()
+        return count
+
+    def readall(self) -> bytes:
+        """Return the rest of the file. Errors: as `readinto`."""
+        content: bytes = super().readall()
+        self._check_version()
+        return content
+
+    def between(self, start: int | None, end: int | None) -> bytes:
+        """Return the bytes from `start` to `end`, of which those below 0 count from the end."""
+        first, last, _ = slice(start, end).indices(self.size)
+        self.seek(first)
+        with io.BufferedReader(io.FileIO(os.dup(self.fileno()), "rb")) as reader:
+            content = reader.read(max(0, last - first))
+        self._check_version()
+        return content
+
+    def _check_version(self) -> None:
+        if self._facts() != self._version:
+            raise InputError(f"store: cuesta://{self._path} was changed while it was read")
+
+    def _facts(self) -> tuple[int, ...]:
+        facts = os.fstat(self.fileno())
+        device, inode = facts.st_dev, facts.st_ino
+        return device, inode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+def _entry(name: str, facts: os.stat_result, *, is_link: bool) -> dict[str, Any]:
+    is_folder = stat.S_ISDIR(facts.st_mode)
+    entry = {
+        "name": name,
+        "is_folder": is_folder,
+        "size_bytes": 0 if is_folder else facts.st_size,
+        "modified_ns": facts.st_mtime_ns,
+        "memory_bytes": 0,
+    }
+    return entry | {"link": ""} if is_folder and is_link else entry
+
+
+def _alone(records: Path) -> Iterator[str]:
+    for record in records.glob("*.json"):
+        try:
+            write = json.loads(record.read_text())
+        except FileNotFoundError:
+            # It is on the under level by now.
+            continue
+        if write["state"] in _CLOSED:
+            yield write["path"]
+
+
+def _under(marker: Path) -> Path | None:
+    try:
+        text = json.loads(marker.read_text())
+        if str(text["schema"]).startswith(SCHEMA):
+            return Path(text["under"]["path"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        pass
+    return None
