@@ -1,11 +1,26 @@
-"""Files that their owner alone may read."""
+"""Files that their owner alone may read, or may have written."""
 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from cuesta import removal
+
+
+def is_trusted(path: Path) -> bool:
+    """Whether no stranger can have written a file whose content is run: it, and its folder, belong
+    to this user or to root, and nobody else may write there.
+    """
+    for place in (path, path.parent):
+        try:
+            status = place.stat()
+        except OSError:
+            return False
+        if status.st_uid not in (os.geteuid(), 0) or status.st_mode & stat.S_IWOTH:
+            return False
+    return True
 
 
 def write_private(path: Path, text: str) -> None:

@@ -19,6 +19,7 @@ from cuesta.engines.dataflow import ANSWER_FILE, Plan
 from cuesta.engines.mpi import launch
 from cuesta.errors import EngineError, EngineMissing, InputError
 from cuesta.machine import cache_folder
+from cuesta.private import is_trusted
 
 SOURCE = Path(__file__).with_name("dataflow.c")
 FLAGS = ("-O3",)
@@ -85,7 +86,7 @@ def compiled(flags: Sequence[str]) -> tuple[Path, bool]:
     name = hashlib.sha256(repr(made_with).encode()).hexdigest()[:16]
     folder = cache_folder() / "programs"
     target = folder / f"dataflow-{os.uname().machine}-{name}"
-    if target.is_file():
+    if target.is_file() and is_trusted(target):
         return target, False
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ from cuesta.engines.spark.java import Java, find_java
 from cuesta.engines.spark.launch import Words
 from cuesta.errors import EngineError
 from cuesta.machine import cache_folder
+from cuesta.private import is_trusted
 
 AHEAD_OF_TIME_MIN = 25
 """From this Java on the archive also has what was compiled and linked (JEP 483, 514 and 515)."""
@@ -39,14 +40,15 @@ def place(words: Words, java: Java) -> Path | None:
 
 
 def whole(wanted: Path | None) -> Path | None:
-    """The archive for that place, if there is one with all of its bytes.
+    """The archive for that place, if there is one with all of its bytes, which no stranger wrote.
 
     Its size is in its name: of all that can be wrong with an archive Java sees but the missing end.
     """
     if wanted is None:
         return None
     for archive in wanted.parent.glob(f"{wanted.stem}-*{wanted.suffix}"):
-        if archive.stem.partition("-")[2] == str(archive.stat().st_size):
+        is_whole = archive.stem.partition("-")[2] == str(archive.stat().st_size)
+        if is_whole and is_trusted(archive):
             return archive
     return None
 
@@ -100,8 +102,10 @@ def make(say: Callable[[str], None]) -> Path | None:
     _, wanted = _known()
     if wanted is None or whole(wanted):
         return whole(wanted)
-    say("an archive of Spark's classes, half a minute, this once")
     wanted.parent.mkdir(parents=True, exist_ok=True)
+    if not is_trusted(wanted.parent):
+        return None  # Nothing would use it there.
+    say("an archive of Spark's classes, half a minute, this once")
     partial = wanted.with_name(f"{os.getpid()}.partial{wanted.suffix}")
     try:
         _train(partial)
