@@ -1,4 +1,4 @@
-"""What others hand us is data: a record, a comparison or a study from elsewhere starts nothing.
+"""A record, a comparison or an answer from elsewhere is data: it starts nothing.
 
 Each hostile file names something that would leave a mark (a canary) if it were obeyed.
 """
@@ -93,9 +93,9 @@ def out(made: Path, tmp_path: Path) -> Path:
 
 
 def change(out: Path, how: Callable[[dict[str, Any]], object]) -> None:
-    found = json.loads((out / "run.json").read_text())
-    how(found)
-    (out / "run.json").write_text(json.dumps(found))
+    fields = json.loads((out / "run.json").read_text())
+    how(fields)
+    (out / "run.json").write_text(json.dumps(fields))
 
 
 def last_line(capsys: pytest.CaptureFixture[str]) -> str:
@@ -112,22 +112,22 @@ def test_no_option_of_a_record_reaches_an_engine(
     interpreter; and it fetched the inputs that the record named, with the verifier's credentials.
     """
 
-    def hostile(found: dict[str, Any]) -> None:
-        found["engine"] = engine
-        found["engine_options"] = canary.engine_options
-        found["inputs"][0]["path"] = canary.uri
+    def hostile(fields: dict[str, Any]) -> None:
+        fields["engine"] = engine
+        fields["engine_options"] = canary.engine_options
+        fields["inputs"][0]["path"] = canary.uri
 
     change(out, hostile)
     assert call(["verify", str(out)]) == 2
-    told = last_line(capsys)
-    assert canary.uri in told
-    assert "--fetch-inputs" in told
-    assert "credentials" in told
+    text = last_line(capsys)
+    assert canary.uri in text
+    assert "--fetch-inputs" in text
+    assert "credentials" in text
     assert not canary.fired
 
 
 def test_options_of_a_record_with_local_inputs_are_not_passed_on(out: Path, canary: Canary) -> None:
-    change(out, lambda found: found.update(engine="spark", engine_options=canary.engine_options))
+    change(out, lambda fields: fields.update(engine="spark", engine_options=canary.engine_options))
     assert call(["verify", str(out)]) == 0
     assert not canary.fired
 
@@ -135,15 +135,15 @@ def test_options_of_a_record_with_local_inputs_are_not_passed_on(out: Path, cana
 def test_a_person_may_have_remote_inputs_fetched_yet_without_options_of_the_record(
     made: Path, out: Path, canary: Canary, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def moved(found: dict[str, Any]) -> None:
-        found["engine"], found["engine_options"] = "spark", canary.engine_options
-        found["inputs"][0]["path"] = f"local://{made}/pairs.txt"
+    def moved(fields: dict[str, Any]) -> None:
+        fields["engine"], fields["engine_options"] = "spark", canary.engine_options
+        fields["inputs"][0]["path"] = f"local://{made}/pairs.txt"
 
     change(out, moved)
     assert call(["verify", str(out)]) == 2
     assert call(["verify", str(out), "--fetch-inputs"]) == 0
     assert not canary.fired
-    change(out, lambda found: found["inputs"][0].update(path=canary.uri))
+    change(out, lambda fields: fields["inputs"][0].update(path=canary.uri))
     assert call(["verify", str(out), "--fetch-inputs"]) in (2, 3)
     assert not canary.file.exists()
     capsys.readouterr()
@@ -153,7 +153,7 @@ def test_names_and_parameters_of_a_record_are_not_fetched(
     out: Path, canary: Canary, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = {"path": canary.uri, "genes": 60, "sha256": "0" * 64}
-    change(out, lambda found: found.update(names=names))
+    change(out, lambda fields: fields.update(names=names))
     assert call(["verify", str(out)]) == 2
     assert "--fetch-inputs" in last_line(capsys)
     assert not canary.fired
@@ -162,26 +162,26 @@ def test_names_and_parameters_of_a_record_are_not_fetched(
 def test_an_input_that_is_a_device_or_a_pipe_is_not_opened(
     out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    change(out, lambda found: found["inputs"][0].update(path="/dev/zero", bytes=0))
+    change(out, lambda fields: fields["inputs"][0].update(path="/dev/zero", bytes=0))
     assert call(["verify", str(out)]) == 2
     assert "/dev/zero: is neither a file nor a folder" in last_line(capsys)
 
 
 BROKEN: dict[str, Callable[[dict[str, Any]], object]] = {
-    "no-answer": lambda found: found.pop("answer"),
-    "digest": lambda found: found["answer"].update(digest=3),
-    "files": lambda found: found["answer"].update(files=[{"name": 3}]),
-    "counts": lambda found: found["answer"].update(counts={"rows": "many"}),
-    "inputs": lambda found: found.update(inputs=[{"path": 3, "bytes": "x"}]),
-    "threads": lambda found: found.update(threads="all", seed="x"),
-    "names": lambda found: found.update(names="genes.tsv"),
-    "engine": lambda found: found.update(engine=["spark"]),
-    "workload": lambda found: found.update(workload={"a": 1}),
+    "no-answer": lambda fields: fields.pop("answer"),
+    "digest": lambda fields: fields["answer"].update(digest=3),
+    "files": lambda fields: fields["answer"].update(files=[{"name": 3}]),
+    "counts": lambda fields: fields["answer"].update(counts={"rows": "many"}),
+    "inputs": lambda fields: fields.update(inputs=[{"path": 3, "bytes": "x"}]),
+    "threads": lambda fields: fields.update(threads="all", seed="x"),
+    "names": lambda fields: fields.update(names="genes.tsv"),
+    "engine": lambda fields: fields.update(engine=["spark"]),
+    "workload": lambda fields: fields.update(workload={"a": 1}),
 }
 
 
 @pytest.mark.parametrize("how", list(BROKEN.values()), ids=list(BROKEN))
-def test_a_record_that_is_not_whole_is_refused_in_one_line(
+def test_a_record_with_missing_parts_is_refused_in_a_line(
     how: Callable[[dict[str, Any]], object], out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change(out, how)
@@ -194,7 +194,7 @@ def test_reading_a_result_never_leaves_its_folder(name: str, out: Path, tmp_path
     """A record that named a file by a path had that file read as if it were of the answer."""
     (tmp_path / "secret.tsv").write_text("gene\tname\n1\tsecret\n")
     (out / "link.tsv").symlink_to(tmp_path / "secret.tsv")
-    change(out, lambda found: found["answer"].update(files=[{"name": name, "bytes": 1}]))
+    change(out, lambda fields: fields["answer"].update(files=[{"name": name, "bytes": 1}]))
     answer = cuesta.Answer(out)
     for read in (lambda: answer.files, lambda: answer.tables, answer.table):
         with pytest.raises(InputError, match="not in its folder"):
@@ -225,37 +225,37 @@ def test_no_word_of_a_record_does_something_to_a_terminal(
 ) -> None:
     """Names in a record cleared the screen, or renamed the window, of whoever looked at it."""
 
-    def hostile(found: dict[str, Any]) -> None:
-        found["engine"] = found["workload"] = found["inputs"][0]["path"] = ESCAPES
-        found["answer"]["files"] = [{"name": ESCAPES, "bytes": 1}]
-        found["machine"]["cpu"] = found["command"][0] = ESCAPES
-        found["phases"][0]["name"] = found["started"] = ESCAPES
+    def hostile(fields: dict[str, Any]) -> None:
+        fields["engine"] = fields["workload"] = fields["inputs"][0]["path"] = ESCAPES
+        fields["answer"]["files"] = [{"name": ESCAPES, "bytes": 1}]
+        fields["machine"]["cpu"] = fields["command"][0] = ESCAPES
+        fields["phases"][0]["name"] = fields["started"] = ESCAPES
 
     change(out, hostile)
     for command in ("explain", "verify"):
         call([command, str(out)])
-    change(out, lambda found: found.update(workload="scan", engine="native"))
+    change(out, lambda fields: fields.update(workload="scan", engine="native"))
     for command in ("explain", "verify"):
         call([command, str(out)])
-    told = capsys.readouterr()
-    for text in (told.out, told.err):
+    printed = capsys.readouterr()
+    for text in (printed.out, printed.err):
         assert not set(text) & set("\x1b\x07\x9b\u202e\r")
 
 
-def test_a_page_of_hostile_words_has_no_element_of_theirs(out: Path, tmp_path: Path) -> None:
+def test_a_page_of_hostile_words_shows_them_as_words(out: Path, tmp_path: Path) -> None:
     bad = "</title></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'"
 
     def hostile(value: Any) -> Any:
-        """The same value, with every text, and every name of a free table, made hostile."""
+        """Return a value with every text, and every name of a free table, made hostile."""
         if isinstance(value, dict):
-            return {name: hostile(one) for name, one in value.items()}
+            return {name: hostile(item) for name, item in value.items()}
         if isinstance(value, list):
-            return [hostile(one) for one in value]
+            return [hostile(item) for item in value]
         return bad if isinstance(value, str) else value
 
-    found = json.loads((out / "run.json").read_text())
-    made = hostile(found)
-    made |= {"schema": found["schema"], "workload": "scan"}
+    fields = json.loads((out / "run.json").read_text())
+    made = hostile(fields)
+    made |= {"schema": fields["schema"], "workload": "scan"}
     made["answer"]["counts"][bad] = 3
     made["machine"][bad] = made["versions"][bad] = made["parameters"][bad] = bad
     made["engine_options"][bad] = bad

@@ -1,4 +1,4 @@
-"""What is done with words of others, such as those of a record: names of files, and text."""
+"""Handles words of others, such as those of a record: names of files, and text."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ FETCH_OPTION = "--fetch-inputs"
 _COUNTS_MAX = 1 << 64
 
 
-def check_shape(found: Mapping[str, Any], source: Path) -> None:
+def check_shape(fields: Mapping[str, Any], source: Path) -> None:
     """Errors: `InputError` where a record of an answer lacks what its verification reads."""
-    fault = next(_faults(found), None)
+    fault = next(_faults(fields), None)
     if fault:
         raise InputError(f"{source}: not a whole record of a run: {fault}")
-    get_workload(found["workload"])
-    get_engine(found["engine"])
+    get_workload(fields["workload"])
+    get_engine(fields["engine"])
 
 
 def check_reach(trial: Trial, *, may_fetch: bool) -> None:
@@ -64,24 +64,24 @@ def _local_places(trial: Trial) -> Iterator[str]:
     )
 
 
-def _faults(found: Mapping[str, Any]) -> Iterator[str]:
+def _faults(fields: Mapping[str, Any]) -> Iterator[str]:
     for name in ("workload", "engine"):
-        if not isinstance(found.get(name), str):
+        if not isinstance(fields.get(name), str):
             yield f"{name} is no word"
     for name in ("threads", "memory_bytes", "seed"):
-        if not _is_count(found.get(name)):
+        if not _is_count(fields.get(name)):
             yield f"{name} is no number"
-    if not isinstance(found.get("parameters"), dict):
+    if not isinstance(fields.get("parameters"), dict):
         yield "parameters are no object"
-    names = found.get("names")
+    names = fields.get("names")
     if names is not None and not _has(names, {"path": str, "sha256": str}):
         yield "names are no names of genes"
-    inputs = found.get("inputs")
-    if not isinstance(inputs, list) or not all(_has(one, {"path": str}) for one in inputs):
+    inputs = fields.get("inputs")
+    if not isinstance(inputs, list) or not all(_has(row, {"path": str}) for row in inputs):
         yield "inputs are no list of inputs"
-    elif not all(_is_count(one.get("bytes")) for one in inputs):
+    elif not all(_is_count(row.get("bytes")) for row in inputs):
         yield "the bytes of an input are no number"
-    yield from _faults_of_answer(found.get("answer"))
+    yield from _faults_of_answer(fields.get("answer"))
 
 
 def _faults_of_answer(answer: object) -> Iterator[str]:
@@ -94,9 +94,9 @@ def _faults_of_answer(answer: object) -> Iterator[str]:
     if not isinstance(counts, dict) or not all(map(_is_count, counts.values())):
         yield "the counts of the answer are no numbers"
     files = answer.get("files")
-    if not isinstance(files, list) or not all(_has(one, {"name": str}) for one in files):
+    if not isinstance(files, list) or not all(_has(row, {"name": str}) for row in files):
         yield "the files of the answer are no list of files"
-    elif not all(isinstance(one.get("blake3"), str | None) for one in files):
+    elif not all(isinstance(row.get("blake3"), str | None) for row in files):
         yield "the checksum of a file is no text"
 
 

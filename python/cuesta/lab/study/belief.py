@@ -22,9 +22,12 @@ _WRITES = ("resume",)
 
 def check(study: Study, combined: Iterable[Combination]) -> None:
     """Errors: `InputError` that names what a study may set only with a person's word."""
-    found = [*_inputs(study), *(words for one in combined for words in _settings(one.settings))]
-    if found:
-        named = ", ".join(dict.fromkeys(found))
+    settings = [
+        *_inputs(study),
+        *(words for combination in combined for words in _settings(combination.settings)),
+    ]
+    if settings:
+        named = ", ".join(dict.fromkeys(settings))
         raise InputError(
             f"study {study.name}: it sets {named}, which can run code of whoever wrote it, send "
             f"data to a host or write files; where you trust it, add {OPTION}"
@@ -32,14 +35,14 @@ def check(study: Study, combined: Iterable[Combination]) -> None:
 
 
 def _inputs(study: Study) -> Iterator[str]:
-    for one in study.inputs:
-        if one.kind == "uri":
-            yield f"the input {one.source}"
+    for source in study.inputs:
+        if source.kind == "uri":
+            yield f"the input {source.source}"
 
 
-def _settings(own: Settings) -> Iterator[str]:
-    for name in unsafe(own.engine_options):
-        yield f"the option {name}={own.engine_options[name]} of {own.engine}"
-    for name, value in own.parameters.items():
+def _settings(values: Settings) -> Iterator[str]:
+    for name in unsafe(values.engine_options):
+        yield f"the option {name}={values.engine_options[name]} of {values.engine}"
+    for name, value in values.parameters.items():
         if name in _WRITES or (isinstance(value, str) and is_remote(value)):
             yield f"the parameter {name}={value}"
