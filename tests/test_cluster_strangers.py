@@ -63,7 +63,7 @@ class Agent:
             self.errors.append(error)
 
 
-def hear_until_known(members: Members, agent: Agent, name: str = "n1") -> None:
+def wait_for_agent(members: Members, agent: Agent, name: str = "n1") -> None:
     """Let the leader go on until it knows an agent, or the agent has given up."""
     while name not in members.known and not agent.errors:
         wire.ready(members.channels(), 0.05)
@@ -95,13 +95,13 @@ def test_a_thousand_idle_connections_hold_up_no_agent() -> None:
         listener = wire.listen("127.0.0.1")
         members = Members(listener, SECRET)
         with idle_connections(members.port, IDLE) as idle:
-            hear_until_known(members, Agent(members.port))
+            wait_for_agent(members, Agent(members.port))
             assert members.room.closed == 0
             assert not any(map(is_closed, idle))
         listener.close()
 
 
-def test_one_hear_of_idle_connections_waits_for_none() -> None:
+def test_a_leader_that_listens_waits_for_no_idle_connection() -> None:
     listener = wire.listen("127.0.0.1")
     members = Members(listener, SECRET)
     with idle_connections(members.port, 6) as idle:
@@ -111,7 +111,7 @@ def test_one_hear_of_idle_connections_waits_for_none() -> None:
     listener.close()
 
 
-def test_an_address_with_many_connections_loses_its_own_alone() -> None:
+def test_the_most_crowded_address_makes_room() -> None:
     listener = wire.listen("127.0.0.1")
     room = WaitingRoom(listener, SECRET, places=8)
     port = listener.getsockname()[1]
@@ -124,7 +124,7 @@ def test_an_address_with_many_connections_loses_its_own_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         b"\x00\xff" * HANDSHAKE_BYTES_MAX,
         b"GET / HTTP/1.1\r\n\r\n",
@@ -135,11 +135,11 @@ def test_an_address_with_many_connections_loses_its_own_alone() -> None:
     ],
     ids=["endless", "http", "empty", "number", "guess", "list"],
 )
-def test_garbage_is_sent_away(said: bytes) -> None:
+def test_garbage_is_sent_away(text: bytes) -> None:
     listener = wire.listen("127.0.0.1")
     room = WaitingRoom(listener, SECRET)
     with socket.create_connection(listener.getsockname()) as stranger:
-        stranger.sendall(said)
+        stranger.sendall(text)
         while not is_closed(stranger):
             wire.ready(room.channels(), 0.05)
             assert room.proven() == []
@@ -157,7 +157,7 @@ def test_half_a_handshake_and_single_bytes_hold_up_no_agent() -> None:
         for channel in slow[10:]:
             channel.sendall(b"{")
             members.hear()
-        hear_until_known(members, Agent(members.port))
+        wait_for_agent(members, Agent(members.port))
         assert members.room.closed == 0
     listener.close()
 
@@ -166,17 +166,17 @@ def test_a_recorded_handshake_proves_nothing() -> None:
     listener = wire.listen("127.0.0.1")
     room = WaitingRoom(listener, SECRET)
     with (
-        recorded_agent(listener, room) as said,
+        recorded_agent(listener, room) as recording,
         socket.create_connection(listener.getsockname()) as stranger,
     ):
-        stranger.sendall(said)
+        stranger.sendall(recording)
         while not is_closed(stranger):
             wire.ready(room.channels(), 0.05)
             assert room.proven() == []
     listener.close()
 
 
-def test_lines_of_others_in_a_proven_connection_are_refused() -> None:
+def test_a_line_that_an_agent_did_not_send_is_refused() -> None:
     """
     Both ends proved themselves, and what was said then was believed whoever had sent it: a host on
     the way could wait for the proof and add `start` with words of its own. Each line has a keyed
@@ -192,13 +192,13 @@ def test_lines_of_others_in_a_proven_connection_are_refused() -> None:
             peers += room.proven()
         agent.thread.join()
         agent.peer._channel.sendall(line)
-        assert "not by the other end" in heard_to_the_end(peers[0])
+        assert "not by the other end" in end_of(peers[0])
         agent.peer.close()
         peers[0].close()
     listener.close()
 
 
-def heard_to_the_end(peer: wire.Peer) -> str:
+def end_of(peer: wire.Peer) -> str:
     """Return why a connection ended in which an agent may have said hello, and no more."""
     try:
         while True:
@@ -216,16 +216,16 @@ def recorded_agent(listener: socket.socket, room: WaitingRoom) -> Iterator[bytes
         dialled: list[wire.Peer] = []
         thread = threading.Thread(target=lambda: dialled.append(wire._dialled(near, SECRET, 0.0)))
         thread.start()
-        said = b""
+        recording = b""
         peers: list[wire.Peer] = []
         while not dialled:
             peers += room.proven()
             for source, sink in ((channel, far), (far, channel)):
                 if wire.ready([source], 0.01):
                     data = source.recv(4096)
-                    said += data if source is far else b""
+                    recording += data if source is far else b""
                     sink.sendall(data)
         thread.join()
         assert len(peers) == 1
-        assert set(json.loads(said)) == {"nonce", "proof"}
-        yield said
+        assert set(json.loads(recording)) == {"nonce", "proof"}
+        yield recording

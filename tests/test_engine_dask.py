@@ -77,7 +77,7 @@ def test_a_worker_that_is_killed_is_replaced(
     engine: DaskEngine, records: Path, tmp_path: Path
 ) -> None:
     wanted = trial(records, tasks="40")
-    client = engine._client(wanted)
+    client = engine._client(wanted, tmp_path)
     victim = next(iter(client.run(os.getpid).values()))
     killer = threading.Timer(0.3, lambda: os.kill(victim, signal.SIGKILL))
     killer.start()

@@ -16,6 +16,7 @@ from pathlib import Path
 from cuesta import removal
 from cuesta.errors import EngineMissing
 from cuesta.machine import cache_folder
+from cuesta.private import is_trusted
 
 
 def kept(java_version: str) -> Path:
@@ -27,9 +28,9 @@ def kept(java_version: str) -> Path:
 
 
 def reading(java_version: str) -> list[str]:
-    """Options of a JVM that maps the classes, where there are any."""
+    """Options of a JVM that maps the classes, where there are any that others cannot change."""
     place = kept(java_version)
-    return [f"-XX:SharedArchiveFile={place}"] if place.exists() else []
+    return [f"-XX:SharedArchiveFile={place}"] if is_trusted(place) else []
 
 
 def writing(java_version: str, made: Path) -> list[str]:

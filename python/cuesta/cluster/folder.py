@@ -11,7 +11,7 @@ from typing import Any
 
 from cuesta import outputs
 from cuesta.errors import InputError
-from cuesta.private import write_private
+from cuesta.private import make_private_folder, write_private
 from cuesta.store.peers import make_secret
 
 SCHEMA = "cuesta.cluster/1"
@@ -46,9 +46,9 @@ class ClusterFolder:
             )
         if self.root.exists() and any(self.root.iterdir()):
             raise InputError(f"{self.root}: is not empty; name a new folder with -o")
-        for folder in (self.root, self.logs, self.conf):
-            folder.mkdir(parents=True, exist_ok=True)
-        self.root.chmod(0o700)
+        make_private_folder(self.root, narrows=True)
+        for folder in (self.logs, self.conf):
+            folder.mkdir(mode=0o700)
         write_private(self.secret_file, secrets.token_hex(32))
         make_secret(self.store_secret_file)
 

@@ -27,7 +27,7 @@ class WaitingRoom:
     Attributes
     ----------
     closed
-        How many connections were closed to make room for others.
+        How many connections were closed to make room for newer ones.
     """
 
     def __init__(self, listener: socket, secret: str, places: int | None = None) -> None:

@@ -166,7 +166,7 @@ class Greeting:
     def step(self) -> Peer | None:
         """Take what has come; return the peer once it has proven to know the secret.
 
-        Errors: `WireError` for one that does not know it, says too much, or is gone.
+        Errors: `WireError` where it does not know it, says too much, or is gone.
         """
         try:
             data = self._channel.recv(HANDSHAKE_BYTES_MAX - len(self._text))

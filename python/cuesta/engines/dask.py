@@ -1,7 +1,8 @@
 """The engine `dask`: rounds as tasks of Dask's distributed scheduler, here or on a cluster.
 
 Blocks for parts go through files of the scratch folder, which all workers share: a worker that dies
-takes none of them with it, and no block is in the memory of two.
+takes none of them with it, and no block is in the memory of two. Scheduler and workers that are
+started here listen on this machine alone, and to each other alone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 from cuesta import removal
-from cuesta.engines import Engine, Progress, rounds
+from cuesta.engines import Engine, Progress, dask_security, rounds
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.errors import CuestaError, EngineError, InputError
 from cuesta.trial import Outcome, Phase, Trial
@@ -39,10 +40,11 @@ _OPTIONS = ("scheduler", "tasks")
 
 @dataclass
 class _Held:
-    """The client that copies of an engine share, and what it was made for."""
+    """The client that copies of an engine share, what it was made for, and its folder."""
 
     client: Any = None
     made_for: tuple[object, ...] = ()
+    folder: TemporaryDirectory[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class DaskEngine:
 
     def missing(self) -> str | None:
         """What to install, or None."""
-        if find_spec("distributed") is None:
+        if find_spec("distributed") is None or find_spec("cryptography") is None:
             return "engine dask is not installed; pip install 'cuesta[dask]'"
         return None
 
@@ -73,7 +75,7 @@ class DaskEngine:
         """Compute the answer of `trial`. Errors: `InputError`; `EngineError` when workers die."""
         tasks = _tasks(trial)
         started, before = time.perf_counter(), self._held.client
-        client = self._client(trial)
+        client = self._client(trial, scratch)
         seconds = time.perf_counter() - started
         start = () if client is before else (Phase(name="start", seconds=seconds),)
         slots = sum(client.nthreads().values())
@@ -104,8 +106,11 @@ class DaskEngine:
             client.close()
             if client.cluster is not None:
                 client.cluster.close()
+        if self._held.folder is not None:
+            self._held.folder.cleanup()
+            self._held.folder = None
 
-    def _client(self, trial: Trial) -> Any:
+    def _client(self, trial: Trial, scratch: Path) -> Any:
         dask: Any = import_module("distributed")
         scheduler = trial.engine_options.get("scheduler")
         made_for = (scheduler, trial.threads, trial.memory_bytes)
@@ -120,18 +125,32 @@ class DaskEngine:
                 "--threads"
             )
         try:
-            where = scheduler or dask.LocalCluster(
-                n_workers=trial.threads,
-                threads_per_worker=1,
-                memory_limit=each,
-                dashboard_address=None,
-                silence_logs=50,
-            )
+            where = scheduler or self._local_cluster(trial.threads, each, scratch)
             self._held.client = dask.Client(where, timeout=CONNECTS_SECONDS)
         except (OSError, ValueError) as error:
             raise EngineError(f"engine dask: no scheduler at {scheduler}: {error}") from None
         self._held.made_for = made_for
         return self._held.client
+
+    def _local_cluster(self, workers: int, memory_bytes: int, scratch: Path) -> Any:
+        """Processes of this machine that nobody else can talk to.
+
+        Arguments: `memory_bytes` is for each. Their folder is beside `scratch`, which is emptied
+        between runs.
+        """
+        self._held.folder = TemporaryDirectory(dir=scratch.parent, prefix="cuesta-dask-")
+        config: Any = import_module("dask.config")
+        with config.set(dask_security.NO_PAGES):
+            return import_module("distributed").LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit=memory_bytes,
+                dashboard_address=None,
+                silence_logs=50,
+                host="127.0.0.1",
+                security=dask_security.temporary(),
+                local_directory=self._held.folder.name,
+            )
 
 
 def _tasks(trial: Trial) -> int | None:

@@ -93,6 +93,11 @@ def compiled(flags: Sequence[str]) -> tuple[Path, bool]:
         with removal.temporary_folder(folder=folder) as partial:
             _compile([str(compiler), *flags, str(SOURCE)], Path(partial, "dataflow"))
             removal.put(Path(partial, "dataflow"), target)
+        if not is_trusted(target):
+            raise EngineMissing(
+                f"engine mpi: other accounts can write to {folder} or a folder above it; set "
+                "XDG_CACHE_HOME to a folder that is yours alone"
+            )
     except OSError as error:
         raise EngineMissing(
             f"engine mpi: the C program cannot be kept in {folder}: {error.strerror}; set "

@@ -40,15 +40,16 @@ def place(words: Words, java: Java) -> Path | None:
 
 
 def whole(wanted: Path | None) -> Path | None:
-    """The archive for that place, if there is one with all of its bytes, which no stranger wrote.
+    """The archive for that place, if there is one with all of its bytes that others cannot change.
 
-    Its size is in its name: of all that can be wrong with an archive Java sees but the missing end.
+    It is code. Its size is in its name: of all that can be wrong with an archive Java sees but the
+    missing end.
     """
     if wanted is None:
         return None
     for archive in wanted.parent.glob(f"{wanted.stem}-*{wanted.suffix}"):
-        is_whole = archive.stem.partition("-")[2] == str(archive.stat().st_size)
-        if is_whole and is_trusted(archive):
+        size_bytes = archive.stat().st_size
+        if archive.stem.partition("-")[2] == str(size_bytes) and is_trusted(archive):
             return archive
     return None
 

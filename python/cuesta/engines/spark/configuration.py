@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from cuesta.engines.spark.options import Settings
@@ -11,6 +14,36 @@ from cuesta.errors import InputError
 ARROW_ROWS = 65_536
 ARROW_BYTES = 16 << 20
 """Bounds of a batch on its way between the JVM and a Python worker."""
+
+AUTHENTICATE, SECRET = "spark.authenticate", "spark.authenticate.secret"
+_SECRET = re.compile("secret|password|token|access[.]?key", re.IGNORECASE)
+"""Names of settings that Spark itself does not show."""
+_MAKES_SECRETS = ("yarn", "k8s:")
+"""Masters for which Spark makes a secret of its own and hands it to executors begin so."""
+
+
+def without_secrets(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return those that the command line of a JVM may have: every account can read that."""
+    return {name: value for name, value in settings.items() if not _SECRET.search(name)}
+
+
+def _authentication(settings: Settings) -> dict[str, str]:
+    """Settings with which driver and executors prove themselves to each other.
+
+    At the master of a site they are the site's: it has the secret, or none. Of one that a user has
+    taken away, `spark.authenticate=false`, nothing is left.
+    """
+    chosen = dict(settings.options.spark)
+    if chosen.get(AUTHENTICATE, "true") != "true":
+        return {}
+    if settings.options.is_local or settings.options.has_local_cluster:
+        return {AUTHENTICATE: "true", SECRET: secrets.token_hex(32)}
+    # A shuffle service of the site may have no authentication; then a session with it ends.
+    if settings.options.master.startswith(_MAKES_SECRETS) and not any(
+        name.startswith("spark.shuffle.service.") for name in chosen
+    ):
+        return {AUTHENTICATE: "true"}
+    return {}
 
 
 def configured(settings: Settings, folder: Path, events: Path) -> dict[str, str]:
@@ -27,10 +60,11 @@ def configured(settings: Settings, folder: Path, events: Path) -> dict[str, str]
     java_options = shlex.quote(f"-XX:ErrorFile={folder}/java-crash.log")
     given = dict(settings.options.spark)
     given_java_options = given.pop("spark.driver.extraJavaOptions", "")
-    if settings.options.is_local:
+    place = {}
+    if settings.options.is_local or settings.options.has_local_cluster:
         place = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    else:
-        place = {
+    if not settings.options.is_local:
+        place |= {
             "spark.executor.memory": f"{settings.heap_bytes >> 20}m",
             "spark.executor.memoryOverhead": f"{settings.beside_bytes >> 20}m",
         }
@@ -52,6 +86,7 @@ def configured(settings: Settings, folder: Path, events: Path) -> dict[str, str]
         # A row twice must be found before anything is filtered out by the other side.
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
         **place,
+        **_authentication(settings),
         **_jar(settings.jar),
         **given,
     }

@@ -21,6 +21,7 @@ from pathlib import Path
 from cuesta import removal
 from cuesta.engines.spark.java import VECTOR_MODULE_WORD, Java
 from cuesta.machine import cache_folder
+from cuesta.private import is_trusted
 
 LAUNCHER = ("org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit")
 SHELL = "pyspark-shell"
@@ -149,6 +150,9 @@ def _has_jars(entry: str) -> bool:
 
 
 def _read(kept: Path, home: Path) -> Words | None:
+    # They are run.
+    if not is_trusted(kept):
+        return None
     try:
         found = json.loads(kept.read_text())
         return Words(

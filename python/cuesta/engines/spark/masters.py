@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cuesta import removal
 from cuesta.machine import cache_folder
+from cuesta.private import is_trusted
 
 
 def remember(master: str, conf: Path) -> None:
@@ -31,10 +32,11 @@ def forget(master: str) -> None:
 
 def settings_of(master: str) -> Path | None:
     """The folder of the settings of a master; None where nobody has remembered one."""
-    try:
-        conf = Path(_place(master).read_text())
-    except OSError:
+    place = _place(master)
+    # Settings name jars, which run.
+    if not is_trusted(place):
         return None
+    conf = Path(place.read_text())
     return conf if conf.is_dir() else None
 
 

@@ -58,6 +58,11 @@ class Options:
         """Whether the executors are threads of the driver's JVM."""
         return self.master == "local" or self.master.startswith("local[")
 
+    @property
+    def has_local_cluster(self) -> bool:
+        """Whether Spark starts a master, workers and executors of its own on this machine."""
+        return self.master.startswith("local-cluster[")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuesta import removal
-from cuesta.engines.spark import archive, executor, first_task, launch, masters
-from cuesta.engines.spark.configuration import configured
+from cuesta.engines.spark import archive, executor, first_task, launch, masters, sockets
+from cuesta.engines.spark.configuration import configured, without_secrets
 from cuesta.engines.spark.eventlog import EventLog, facts, stages
 from cuesta.engines.spark.failures import engine_error
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
@@ -184,6 +184,7 @@ class Session:
             process.kill()
             process.wait()
         _forget()
+        sockets.remove(self.places.folder)
         removal.discard(self.places.folder)
 
 
@@ -239,12 +240,14 @@ def _start(settings: Settings, places: Places, java_words: Sequence[str]) -> Ses
         raise EngineMissing(HOW_TO_GET)
     variables = {}
     known = masters.settings_of(settings.options.master)
-    if settings.options.is_local:
+    if settings.options.is_local or settings.options.has_local_cluster:
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
     elif known and "SPARK_CONF_DIR" not in os.environ:
         variables["SPARK_CONF_DIR"] = str(known)
     _events_of(places).mkdir()
     configuration = configured(settings, places.folder, _events_of(places))
+    if settings.options.is_local:
+        configuration = sockets.settings(places.folder) | configuration
     site = {**os.environ, **variables}
     words = launch.find(java, site) if launch.suits(dict(settings.options.spark)) else None
     if words:
@@ -254,13 +257,15 @@ def _start(settings: Settings, places: Places, java_words: Sequence[str]) -> Ses
         variables["SPARK_HOME"] = str(home)
     else:
         variables["JAVA_HOME"] = str(java.home_for_spark(places.folder))
-    conf = SparkConf(loadDefaults=False)
+    # PySpark hands the first to a JVM as words, which every account can read, the second by itself.
+    public, conf = SparkConf(loadDefaults=False), SparkConf(loadDefaults=False)
+    public.setAll(list(without_secrets(configuration).items()))
     conf.setAll(list(configuration.items()))
     spent: dict[str, float] = {}
     log = _log_of(places)
     with log.open("ab") as sink, _environment(variables), _timed(spent, "jvm"):
         piped = {"stdout": sink, "stderr": subprocess.STDOUT, "cwd": str(places.folder)}
-        gateway = launch_gateway(conf, piped)  # type: ignore[no-untyped-call]
+        gateway = launch_gateway(public, piped)  # type: ignore[no-untyped-call]
     with _interrupts_kept(), warnings.catch_warnings():
         # PySpark looks for pandas wherever it is installed and comments on its version.
         warnings.simplefilter("ignore", FutureWarning)
@@ -373,6 +378,7 @@ def _abandon(places: Places) -> None:
             if os.fsencode(places.folder) in words:
                 os.kill(pid, signal.SIGKILL)
     _forget()
+    sockets.remove(places.folder)
     removal.discard(places.folder)
 
 

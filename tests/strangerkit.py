@@ -1,0 +1,117 @@
+"""What another account of the machine does to a service: finds its ports, knocks, reads, runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from adversarykit import STRANGER_UID
+
+_LISTENS = "0A"
+_REFUSED = re.compile(r"HTTP/1\.[01] (400|401|403|404|421) |\x15\x03")
+"""Answers that refuse: of a server of pages, or an alert of TLS."""
+
+STRANGER = f"""\
+import json, os, sys
+def become_stranger():
+    os.setgroups([])
+    os.setresgid({STRANGER_UID}, {STRANGER_UID}, {STRANGER_UID})
+    os.setresuid({STRANGER_UID}, {STRANGER_UID}, {STRANGER_UID})
+    os.chdir("/")
+def answer(value):
+    print(json.dumps(value), flush=True)
+request = json.loads(sys.argv[1])
+"""
+"""How the script of a stranger begins: it imports what it needs, then changes its account."""
+
+KNOCKS = (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"\0" * 64, b"{}\n")
+KNOCK = """
+import socket, encodings.idna
+from concurrent.futures import ThreadPoolExecutor
+become_stranger()
+def knock(place, text):
+    with socket.create_connection(place, 5) as channel:
+        channel.settimeout(request["seconds"])
+        found = b""
+        try:
+            channel.sendall(text)
+            while data := channel.recv(65536):
+                found += data
+        except OSError:
+            pass
+        return found.decode("latin-1")
+texts = [bytes.fromhex(text) for text in request["texts"]]
+pairs = [(tuple(place), text) for place in request["places"] for text in texts]
+with ThreadPoolExecutor(16) as pool:
+    answers = list(pool.map(lambda pair: knock(*pair), pairs))
+answer([[place, found] for (place, _), found in zip(pairs, answers)])
+"""
+"""A script that says something to each port, and answers what it has heard."""
+
+
+def as_stranger(script: str, timeout_s: float = 300.0, **request: Any) -> Any:
+    """Run a script in a new process that becomes another account; return what it answers."""
+    words = [sys.executable, "-c", STRANGER + script, json.dumps(request)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=timeout_s)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all below it."""
+    found = [pid]
+    for parent in found:
+        for task in Path("/proc", str(parent), "task").glob("*/children"):
+            found += map(int, task.read_text().split())
+    return found
+
+
+def ports(pids: Iterable[int]) -> list[tuple[str, int]]:
+    """Return addresses and ports where some of these processes listen."""
+    inodes = set()
+    for pid in pids:
+        for entry in Path("/proc", str(pid), "fd").glob("*"):
+            try:
+                inodes.add(str(entry.readlink()))
+            except OSError:
+                continue
+    places = []
+    for name in ("tcp", "tcp6"):
+        for line in Path("/proc/net", name).read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == _LISTENS and f"socket:[{words[9]}]" in inodes:
+                address, _, port = words[1].partition(":")
+                places.append((_address(address), int(port, 16)))
+    return places
+
+
+def command_lines(pids: Iterable[int]) -> str:
+    """Return what every account can read of processes: the words that they were started with."""
+    script = """
+become_stranger()
+answer([open(f"/proc/{pid}/cmdline").read() for pid in request["pids"]])
+"""
+    return "\n".join(as_stranger(script, pids=list(pids)))
+
+
+def answers_to_a_knock(
+    places: Iterable[tuple[str, int]], texts: Sequence[bytes] = KNOCKS, seconds: float = 1.0
+) -> list[str]:
+    """Return what ports say to a stranger, but for nothing and for refusals of pages."""
+    words = [text.hex() for text in texts]
+    heard = as_stranger(KNOCK, seconds=seconds, places=list(places), texts=words)
+    return [f"{place}: {text}" for place, text in heard if text and not _REFUSED.match(text)]
+
+
+def _address(text: str) -> str:
+    """Return an address of `/proc/net` as one that can be connected to."""
+    parts = bytes.fromhex(text)
+    words = [parts[at : at + 4][::-1] for at in range(0, len(parts), 4)]
+    number = b"".join(words)
+    # Of version 6 are loopback, all, and addresses of version 4 that are written so.
+    return ".".join(map(str, number[-4:])) if any(number[:-1]) else "127.0.0.1"
