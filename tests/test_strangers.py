@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from adversarykit import needs_root
+from clusterkit import call, folder, state
+from cuesta.cluster import pages, watchdog
 from cuesta.engines.spark.options import Options, Settings
 from sortkit import places, sorting, write_records
 from strangerkit import KNOCKS, answers_to_a_knock, as_stranger, command_lines, family, ports
+
+__all__ = ["folder"]
 
 pytestmark = needs_root
 
@@ -84,6 +91,8 @@ def spark_question() -> bytes:
     return spark_message(3, struct.pack(">qi", 1, len(body)), body)
 
 
+NONCE = r'\{"nonce": "[0-9a-f]{32}"\}\n'
+PAGE = b"GET /json/ HTTP/1.0\r\n\r\n"
 PY4J = b"r\nu\njava.lang.Runtime\nrj\ne\n"
 """A question to Py4J for a class, which is answered with `!y` where it is answered."""
 
@@ -157,3 +166,43 @@ def spark_settings(**settings: str) -> Settings:
 def files_of(folder: Path) -> list[Path]:
     """Return all files below a folder."""
     return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_no_process_of_a_cluster_serves_another_account(folder: Path) -> None:
+    """
+    The pages of Spark's master and workers showed settings, applications and logs to every account
+    of the machine, and the leader waited for who said nothing.
+    """
+    pytest.importorskip("pyspark")
+    words = ["-n", "2", "--cores", "1", "--memory", "1GiB", "--set", "stop=5"]
+    done = call("up", *words, "-o", str(folder))
+    assert done.returncode == 0, done.stderr
+    cluster = state(folder)
+    processes = watchdog.marked(f"{cluster['cluster']}/")
+    listening = ports(processes)
+    assert {address for address, _ in listening} == {cluster["leader"]["address"]}
+    # Leader; master and two workers, each with a page.
+    assert len(listening) >= 1 + 2 * 3
+    heard = answers_to_a_knock(listening, [*KNOCKS, PAGE, spark_question()])
+    assert [text for text in heard if not is_refusal_of_cluster(text)] == []
+    assert len([text for text in heard if "SaslMessage" in text]) == 3
+    secret = (folder / "secret").read_text()
+    key = pages.spark_filter(secret)[f"spark.{pages.FILTER}.param.secretKey"]
+    told = command_lines(processes)
+    assert secret not in told
+    assert key not in told
+    header = folder / "conf" / "page-header"
+    assert header.stat().st_mode & 0o777 == 0o600
+    asked = subprocess.run(
+        ["curl", "-sS", "-H", f"@{header}", f"{cluster['spark']['page']}/json/"],
+        check=True,
+        capture_output=True,
+    )
+    assert len(json.loads(asked.stdout)["workers"]) == 2
+    assert call("down", str(folder)).returncode == 0
+
+
+def is_refusal_of_cluster(text: str) -> bool:
+    """Return whether a process of a cluster has said no, or a random number of its own alone."""
+    _, _, answer = text.partition("]: ")
+    return is_refusal_of_spark(text) or re.fullmatch(NONCE, answer) is not None

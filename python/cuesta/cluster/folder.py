@@ -34,6 +34,7 @@ class ClusterFolder:
         self.job_file = self.root / "job"
         self.logs = self.root / "logs"
         self.conf = self.root / "conf"
+        self.page_header = self.conf / "page-header"
 
     def make(self) -> None:
         """Make it, for this user alone, with a new secret. Errors: `InputError` if it is taken."""

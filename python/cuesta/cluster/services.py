@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from cuesta.cluster import class_archive, node_store, spark
+from cuesta.cluster import class_archive, node_store, pages, spark
 from cuesta.cluster.folder import telling_line
 from cuesta.cluster.limits import MEMORY_SHARE, PORT_TRIES_MAX, SAID_CHARACTERS_MAX
 from cuesta.cluster.node import NodeFacts, free_ports
@@ -15,6 +15,7 @@ from cuesta.cluster.wire import Message
 from cuesta.cluster.workers import Workers
 from cuesta.engines.spark import masters
 from cuesta.errors import EngineError
+from cuesta.private import write_private
 
 if TYPE_CHECKING:
     from cuesta.cluster.leader import Leader
@@ -61,6 +62,7 @@ class SparkService:
         leader = self._leader
         placed = {
             "spark.authenticate.secret": leader.folder.secret(),
+            **pages.spark_filter(leader.folder.secret()),
             "spark.driver.host": self._address,
             "spark.driver.bindAddress": self._address,
         }
@@ -73,9 +75,12 @@ class SparkService:
         count = len(leader.members.facts())
         leader.wait_until(lambda: self._registered() >= count, "start", self._unregistered)
         masters.remember(self.master, leader.folder.conf)
+        header = f"Authorization: {pages.authorization(leader.folder.secret())}\n"
+        write_private(leader.folder.page_header, header)
         leader.state["spark"] = {
             "master": self.master,
             "page": f"http://{self._address}:{self._page}",
+            "page_header": str(leader.folder.page_header),
             "workers": count,
             "cores": self.use.cores,
             "memory_bytes": self.use.memory_bytes,
@@ -111,7 +116,7 @@ class SparkService:
             while time.monotonic() < deadline:
                 if MASTER in leader.pump():
                     break
-                if spark.ask_master(self._address, page) is not None:
+                if self._ask(page) is not None:
                     self.master = f"spark://{self._address}:{own}"
                     self._page = page
                     return
@@ -130,11 +135,14 @@ class SparkService:
         leader.members.tell(node.name, message)
 
     def _registered(self) -> int:
-        return spark.workers_alive(spark.ask_master(self._address, self._page))
+        return spark.workers_alive(self._ask(self._page))
+
+    def _ask(self, page: int) -> dict[str, Any] | None:
+        return spark.ask_master(self._address, page, self._leader.folder.secret())
 
     def _unregistered(self) -> str:
         """Which workers are not there, and what they said."""
-        found = spark.ask_master(self._address, self._page) or {}
+        found = self._ask(self._page) or {}
         there = {one["host"] for one in found.get("workers", []) if one["state"] == "ALIVE"}
         return self._workers.unregistered("Spark's worker", there)
 

@@ -161,9 +161,9 @@ def usable_java(folder: Path) -> tuple[str, str]:
     return str(found.home_for_spark(folder)), found.version
 
 
-def ask_master(address: str, port: int) -> dict[str, Any] | None:
-    """What the master's page says; None while it does not answer."""
-    return pages.ask(address, "/json/", port)
+def ask_master(address: str, port: int, secret: str) -> dict[str, Any] | None:
+    """What the master's page says to who has the secret; None while it does not answer."""
+    return pages.ask(address, "/json/", port, pages.authorization(secret))
 
 
 def workers_alive(told: Mapping[str, Any] | None) -> int:
