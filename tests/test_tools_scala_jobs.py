@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from zipfile import ZipFile
@@ -82,7 +84,40 @@ def test_a_jar_is_compiled_again_for_other_sources_and_another_pyspark(
     assert times_compiled() == 4
 
 
-def test_jars_are_asked_for_once_and_again_for_other_artifacts(cache: Path) -> None:
+def pin(cache: Path, monkeypatch: pytest.MonkeyPatch, content: bytes = b"") -> None:
+    """Pin `a.jar` with some content."""
+    checksums = cache / "checksums.txt"
+    checksums.write_text(f"{hashlib.sha256(content).hexdigest()}  a.jar\n")
+    monkeypatch.setattr(maven, "CHECKSUMS", checksums)
+
+
+def test_a_jar_that_is_not_the_pinned_one_is_refused_and_leaves_nothing(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever came from Maven Central, or from who answered for it, was compiled with and run.
+
+    Now each jar is held to its SHA-256 before anything may use it.
+    """
+    fake_maven(cache, "mkdir jars; echo evil > jars/a.jar")
+    pin(cache, monkeypatch, b"good\n")
+    with pytest.raises(maven.MavenError, match=r"^a\.jar from Maven Central is not the one in"):
+        maven.jars("some", ARTIFACTS)
+    fake_maven(cache, "mkdir jars; echo good > jars/a.jar; echo new > jars/b.jar")
+    with pytest.raises(maven.MavenError, match=r"^b\.jar is not in checksums\.txt"):
+        maven.jars("some", ARTIFACTS)
+    assert not any(maven.CACHE.iterdir())
+    monkeypatch.setenv(maven.UNPINNED, "1")
+    assert len(list(maven.jars("some", ARTIFACTS).iterdir())) == 2
+    monkeypatch.delenv(maven.UNPINNED)
+    assert maven.main(["pin"]) == 0
+    shutil.rmtree(maven.CACHE)
+    assert len(list(maven.jars("some", ARTIFACTS).iterdir())) == 2
+
+
+def test_jars_are_asked_for_once_and_again_for_other_artifacts(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin(cache, monkeypatch)
     fake_maven(cache, f"echo asked >> {cache}/log; mkdir jars; touch jars/a.jar")
     folder = maven.jars("some", ARTIFACTS)
     assert [path.name for path in folder.iterdir()] == ["a.jar"]
