@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 from adversarykit import STRANGER_UID, needs_root
 
 ANSWER = b'{"entries":[{"name":"x","is_folder":false,"size_bytes":4,"modified_ns":1}]}'

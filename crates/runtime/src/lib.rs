@@ -1,6 +1,6 @@
 //! What runs work, whatever it computes: tasks on threads, files written in the order of tasks,
-//! room in scratch, removal, and the rounds of distributed work with what travels and what stays. Knows no
-//! workload and no format.
+//! room in scratch, removal, and the rounds of distributed work with what travels and what stays.
+//! Knows no workload and no format.
 
 pub mod ordered;
 pub mod parallel;

@@ -15,6 +15,7 @@ from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 from uuid import uuid4
 
@@ -44,7 +45,7 @@ class _Held:
 
     client: Any = None
     made_for: tuple[object, ...] = ()
-    folder: TemporaryDirectory[str] | None = None
+    folder: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class DaskEngine:
             if client.cluster is not None:
                 client.cluster.close()
         if self._held.folder is not None:
-            self._held.folder.cleanup()
+            removal.discard(self._held.folder)
             self._held.folder = None
 
     def _client(self, trial: Trial, scratch: Path) -> Any:
@@ -138,7 +139,7 @@ class DaskEngine:
         Arguments: `memory_bytes` is for each. Their folder is beside `scratch`, which is emptied
         between runs.
         """
-        self._held.folder = TemporaryDirectory(dir=scratch.parent, prefix="cuesta-dask-")
+        self._held.folder = Path(mkdtemp(dir=scratch.parent, prefix="cuesta-dask-"))
         config: Any = import_module("dask.config")
         with config.set(dask_security.NO_PAGES):
             return import_module("distributed").LocalCluster(
@@ -149,7 +150,7 @@ class DaskEngine:
                 silence_logs=50,
                 host="127.0.0.1",
                 security=dask_security.temporary(),
-                local_directory=self._held.folder.name,
+                local_directory=str(self._held.folder),
             )
 
 
