@@ -139,7 +139,7 @@ def refusal_of_secret(secret: Path) -> str:
 
 @needs_root
 def test_a_secret_of_another_account_is_not_called_missing(tmp_path: Path) -> None:
-    """Who may not read the secret was told that it is not there, and to make another one."""
+    """An account that may not read the secret was told to make another one."""
     make_secret(tmp_path / "secret")
     assert refusal_of_secret(tmp_path / "secret") == "accepted"
     assert "is not there" in refusal_of_secret(tmp_path / "none")

@@ -132,9 +132,16 @@ def copy_file(
 ) -> None:
     """Copy a file of the store to a place outside."""
     from cuesta.errors import InputError
+    from cuesta.store import control
+
+    (entry,) = control.ask("stat", path=source)["entries"]
+    bits = entry.get("permissions", 0o666) & 0o777
+
+    def create(path: str, flags: int) -> int:
+        return os.open(path, flags, bits)
 
     try:
-        with target.open("xb") as to:
+        with open(target, "xb", opener=create) as to:
             _copy(source, to)
     except FileExistsError:
         raise InputError(f"{target} is there already; remove it or give another name") from None
@@ -164,7 +171,11 @@ def put_file(
     from cuesta.store import control
     from cuesta.store.writer import WrittenFile
 
-    with source.open("rb") as bytes_, WrittenFile(control.default_folder(), target, write) as to:
+    bits = source.stat().st_mode & 0o777
+    with (
+        source.open("rb") as bytes_,
+        WrittenFile(control.default_folder(), target, write, permissions=bits) as to,
+    ):
         while piece := bytes_.read(1 << 20):
             to.write(piece)
 

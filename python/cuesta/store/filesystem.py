@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import io
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from fsspec.compression import compr
 from fsspec.core import get_compression
-from fsspec.implementations.local import LocalFileSystem
-from fsspec.spec import AbstractFileSystem
 
 from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control
@@ -21,9 +20,10 @@ from cuesta.store.buffers import (
     StoredFile,
     as_system_error,
 )
-from cuesta.store.client import CachedFile, Refusal
-from cuesta.store.literal import copy_pairs, expand, is_pattern
+from cuesta.store.client import CachedFile, Connection, Refusal
+from cuesta.store.literal import LiteralFileSystem, each
 from cuesta.store.past import LostStore, PastFile
+from cuesta.store.permissions import OF_FILES, OF_FOLDERS, ask_to_make, masked
 from cuesta.store.writer import WrittenFile
 
 BUFFER_BYTES = 4 << 10
@@ -34,7 +34,7 @@ _OF_TEXTS = ("encoding", "errors", "newline")
 """Options of a text file."""
 
 
-class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
+class CuestaFileSystem(LiteralFileSystem):
     """Files of the under level, read through the memory of the store that runs on this node.
 
     A file that is written has its name when it is closed, whole; what holds then is said by
@@ -115,10 +115,10 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
             if self.isdir(path):
                 raise IsADirectoryError(path)
             wanted = options.get("write_mode") or self.write_mode
-            autocommit = options.get("autocommit", True)
-            file = WrittenFile(
-                self.folder, path, wanted, is_new=mode == "xb", autocommit=autocommit
-            )
+            bits = options.get("permissions", OF_FILES)
+            file = WrittenFile(self.folder, path, wanted, is_new=mode == "xb", permissions=bits)
+            if not options.get("autocommit", True):
+                file.defer_commit()
             return BufferedWrittenFile(file)
         raise ValueError(f"files of the store are opened by rb, wb or xb, not by {mode}")
 
@@ -185,8 +185,15 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
             return self.makedirs(path, exist_ok=False)
         if self.exists(path):
             raise FileExistsError(path)
-        self._ask("make_folder", self._strip_protocol(path))
+        self._make_folder(self._strip_protocol(path))
         return None
+
+    def _make_folder(self, path: str) -> None:
+        try:
+            with closing(Connection(self.folder)) as connection:
+                ask_to_make(connection, "make_folder", masked(OF_FOLDERS), path=path)
+        except Refusal as error:
+            raise as_system_error(error, path, "make_folder") from None
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
         """Make a folder and those that it is in."""
@@ -197,7 +204,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
             raise FileExistsError(path)
         steps = path.strip("/").split("/")
         for count in range(1, len(steps) + 1):
-            self._ask("make_folder", "/" + "/".join(steps[:count]))
+            self._make_folder("/" + "/".join(steps[:count]))
 
     def rmdir(self, path: str) -> None:
         """Remove an empty folder."""
@@ -213,7 +220,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         Names are literal, never patterns. A link to a folder is removed; what it leads to stays.
         Errors: `InputError` for the root.
         """
-        for name in _each(path):
+        for name in each(path):
             name = self._strip_protocol(name)
             if name == self.root_marker:
                 raise InputError("store: rm: cuesta:/// is the root; name what to remove in it")
@@ -232,70 +239,6 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def _rm(self, path: str) -> None:
         self._ask("remove", self._strip_protocol(path))
 
-    def expand_path(
-        self,
-        path: str | list[str],
-        recursive: bool = False,
-        maxdepth: int | None = None,
-        assume_literal: bool = False,
-        **options: Any,
-    ) -> list[str]:
-        """Return names and, with `recursive`, what is in folders; matches of what is no name."""
-        options |= {"recursive": recursive, "maxdepth": maxdepth}
-        if assume_literal:
-            names: list[str] = super().expand_path(_each(path), assume_literal=True, **options)
-            return names
-        return expand(self, [self._strip_protocol(name) for name in _each(path)], **options)
-
-    def cat(
-        self,
-        path: str | list[str],
-        recursive: bool = False,
-        on_error: str = "raise",
-        **options: Any,
-    ) -> Any:
-        """Return the bytes of a file, or those of several by name. Names are literal."""
-        for name in _each(path):
-            if on_error == "raise" and is_pattern(self, self._strip_protocol(name)):
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
-        return super().cat(path, recursive=recursive, on_error=on_error, **options)
-
-    def copy(
-        self,
-        path1: str | list[str],
-        path2: str | list[str],
-        recursive: bool = False,
-        maxdepth: int | None = None,
-        **options: Any,
-    ) -> None:
-        """Copy within the store; a name that exists is never taken for a pattern."""
-        pairs = copy_pairs((self, path1), (self, path2), recursive, maxdepth)
-        super().copy(*pairs, recursive=recursive, **options)
-
-    def get(
-        self,
-        rpath: str | list[str],
-        lpath: str | list[str],
-        recursive: bool = False,
-        maxdepth: int | None = None,
-        **options: Any,
-    ) -> None:
-        """Copy out of the store; a name that exists is never taken for a pattern."""
-        pairs = copy_pairs((self, rpath), (LocalFileSystem(), lpath), recursive, maxdepth)
-        super().get(*pairs, recursive=recursive, **options)
-
-    def put(
-        self,
-        lpath: str | list[str],
-        rpath: str | list[str],
-        recursive: bool = False,
-        maxdepth: int | None = None,
-        **options: Any,
-    ) -> None:
-        """Copy into the store; a name that exists is never taken for a pattern."""
-        pairs = copy_pairs((LocalFileSystem(), lpath), (self, rpath), recursive, maxdepth)
-        super().put(*pairs, recursive=recursive, **options)
-
     def mv(
         self,
         path1: str | list[str],
@@ -311,7 +254,7 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """
         if maxdepth is not None:
             raise ValueError("mv moves all of a folder; it takes no maxdepth")
-        sources, targets = _each(path1), _each(path2)
+        sources, targets = each(path1), each(path2)
         if not isinstance(path2, list):
             is_folder = isinstance(path1, list) or path2.endswith("/") or self.isdir(path2)
             inside = [f"{path2}/{name.rstrip('/').rpartition('/')[2]}" for name in sources]
@@ -354,10 +297,27 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """Copy a file, or make a folder like another."""
         if self.isdir(path1):
             return self.makedirs(path2, exist_ok=True)
-        with self.open(path1, "rb", **options) as source, self.open(path2, "wb", **options) as to:
+        bits = self.info(path1).get("mode", OF_FILES)
+        with (
+            self.open(path1, "rb", **options) as source,
+            self.open(path2, "wb", permissions=bits, **options) as to,
+        ):
             while piece := source.read(4 << 20):
                 to.write(piece)
         return None
+
+    def put_file(self, lpath: str, rpath: str, **options: Any) -> None:
+        """Copy a file into the store, with its permission bits that the umask leaves."""
+        bits = Path(lpath).stat().st_mode & OF_FOLDERS
+        super().put_file(lpath, rpath, **{"permissions": bits} | options)
+
+    def get_file(self, rpath: str, lpath: Any, **options: Any) -> None:
+        """Copy a file out of the store, with its permission bits that the umask leaves."""
+        info = self.info(rpath)
+        if "mode" in info and info["type"] == "file" and isinstance(lpath, str):
+            Path(lpath).parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(lpath, os.O_WRONLY | os.O_CREAT, info["mode"] & OF_FOLDERS))
+        super().get_file(rpath, lpath, **options)
 
     def created(self, path: str) -> Any:
         """Not known."""
@@ -371,13 +331,8 @@ class CuestaFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
 
 
-def _each(path: str | list[str]) -> list[str]:
-    """Return the paths that a path or a list is."""
-    return [path] if isinstance(path, str | os.PathLike) else list(path)
-
-
 def _info(path: str, entry: dict[str, Any]) -> dict[str, Any]:
-    return {
+    info = {
         "name": path,
         "size": entry["size_bytes"],
         "type": "directory" if entry["is_folder"] else "file",
@@ -385,3 +340,4 @@ def _info(path: str, entry: dict[str, Any]) -> dict[str, Any]:
         "memory_bytes": entry["memory_bytes"],
         "islink": "link" in entry,
     }
+    return info | ({"mode": entry["permissions"]} if "permissions" in entry else {})

@@ -6,11 +6,13 @@ file or folder alone.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from glob import has_magic
 from typing import Any
 
-from fsspec.implementations.local import make_path_posix, trailing_sep
+from fsspec.implementations.local import LocalFileSystem, make_path_posix, trailing_sep
 from fsspec.spec import AbstractFileSystem
 from fsspec.utils import check_contained, other_paths
 
@@ -69,3 +71,76 @@ def copy_pairs(
     if isinstance(to_path, str):
         check_contained(to_path, targets)
     return sources, targets
+
+
+class LiteralFileSystem(AbstractFileSystem):  # type: ignore[misc]
+    """A file system of fsspec whose methods take a name that exists for that name alone."""
+
+    def expand_path(
+        self,
+        path: str | list[str],
+        recursive: bool = False,
+        maxdepth: int | None = None,
+        assume_literal: bool = False,
+        **options: Any,
+    ) -> list[str]:
+        """Return names and, with `recursive`, what is in folders; matches of what is no name."""
+        options |= {"recursive": recursive, "maxdepth": maxdepth}
+        if assume_literal:
+            names: list[str] = super().expand_path(each(path), assume_literal=True, **options)
+            return names
+        return expand(self, [self._strip_protocol(name) for name in each(path)], **options)
+
+    def cat(
+        self,
+        path: str | list[str],
+        recursive: bool = False,
+        on_error: str = "raise",
+        **options: Any,
+    ) -> Any:
+        """Return the bytes of a file, or those of several by name. Names are literal."""
+        for name in each(path):
+            if on_error == "raise" and is_pattern(self, self._strip_protocol(name)):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+        return super().cat(path, recursive=recursive, on_error=on_error, **options)
+
+    def copy(
+        self,
+        path1: str | list[str],
+        path2: str | list[str],
+        recursive: bool = False,
+        maxdepth: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Copy within the store; a name that exists is never taken for a pattern."""
+        pairs = copy_pairs((self, path1), (self, path2), recursive, maxdepth)
+        super().copy(*pairs, recursive=recursive, **options)
+
+    def get(
+        self,
+        rpath: str | list[str],
+        lpath: str | list[str],
+        recursive: bool = False,
+        maxdepth: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Copy out of the store; a name that exists is never taken for a pattern."""
+        pairs = copy_pairs((self, rpath), (LocalFileSystem(), lpath), recursive, maxdepth)
+        super().get(*pairs, recursive=recursive, **options)
+
+    def put(
+        self,
+        lpath: str | list[str],
+        rpath: str | list[str],
+        recursive: bool = False,
+        maxdepth: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Copy into the store; a name that exists is never taken for a pattern."""
+        pairs = copy_pairs((LocalFileSystem(), lpath), (self, rpath), recursive, maxdepth)
+        super().put(*pairs, recursive=recursive, **options)
+
+
+def each(path: str | list[str]) -> list[str]:
+    """Return the paths that a path or a list is."""
+    return [path] if isinstance(path, str | os.PathLike) else list(path)

@@ -228,6 +228,7 @@ def _entry(name: str, facts: os.stat_result, *, is_link: bool) -> dict[str, Any]
         "size_bytes": 0 if is_folder else facts.st_size,
         "modified_ns": facts.st_mtime_ns,
         "memory_bytes": 0,
+        "permissions": stat.S_IMODE(facts.st_mode),
     }
     return entry | {"link": ""} if is_folder and is_link else entry
 

@@ -13,6 +13,7 @@ from typing import Any
 from cuesta.errors import EngineMissing, InputError
 from cuesta.store.client import Connection
 from cuesta.store.own_folder import open_block
+from cuesta.store.permissions import OF_FILES, ask_to_make, masked
 
 
 class WrittenFile(io.RawIOBase):
@@ -20,8 +21,9 @@ class WrittenFile(io.RawIOBase):
 
     `mode` is `memory`, `bypass`, `through` or `back`; `None` is the store's own. Closed while an
     exception is on its way that was raised after it was opened, or by `discard`, it is given up.
-    One that `is_new` is refused where its name is taken by then. With `autocommit=False` a closed
-    file has its name after `commit`. Not shared by threads.
+    One that `is_new` is refused where its name is taken by then. It has the `permissions` that the
+    umask leaves. After `defer_commit` a closed file has its name after `commit`. Not shared by
+    threads.
 
     Errors: `InputError` naming the file; `EngineMissing` where the store has ended.
     """
@@ -33,18 +35,19 @@ class WrittenFile(io.RawIOBase):
         mode: str | None = None,
         *,
         is_new: bool = False,
-        autocommit: bool = True,
+        permissions: int = OF_FILES,
     ) -> None:
         self.path = path
         self._is_new = is_new
-        self._autocommit = autocommit
+        self._is_deferred = False
         self._is_complete = False
         """Whether it was closed, and waits for `commit`."""
         self._handled = _handled_exceptions()
         """Exceptions that were handled while the file was opened."""
         self._connection = Connection(folder)
         try:
-            created = self._connection.ask("create", path=path, mode=mode)
+            bits = masked(permissions)
+            created = ask_to_make(self._connection, "create", bits, path=path, mode=mode)
         except BaseException:
             self._connection.close()
             raise
@@ -135,7 +138,7 @@ class WrittenFile(io.RawIOBase):
             self._connection.receive("seal")
 
     def close(self) -> None:
-        """Give the file its name, or, with `autocommit=False`, complete it for `commit`.
+        """Give the file its name, or, after `defer_commit`, complete it for `commit`.
 
         Errors: the exception that is handled now, where it was raised after the file was opened;
         then the file is given up. A `with` or `finally` in between, of any library, does not say
@@ -151,7 +154,7 @@ class WrittenFile(io.RawIOBase):
             self._seal_ended()
             self._receive_all()
             self._is_complete = True
-            if self._autocommit:
+            if not self._is_deferred:
                 self.commit()
         except BaseException:
             self.discard()
@@ -174,6 +177,10 @@ class WrittenFile(io.RawIOBase):
     def ignore_exceptions(self) -> None:
         """Take what is handled now for no reason to give the file up."""
         self._handled = _handled_exceptions()
+
+    def defer_commit(self) -> None:
+        """Let `close` leave the name to `commit`, of a transaction."""
+        self._is_deferred = True
 
     def commit(self) -> None:
         """Give a complete file its name; one that was given up has none. Errors: as the class."""

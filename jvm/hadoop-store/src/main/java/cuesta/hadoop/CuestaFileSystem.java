@@ -248,7 +248,7 @@ public class CuestaFileSystem extends FileSystem {
       long blockBytes,
       Progressable progress)
       throws IOException {
-    return create(path, overwrite, null);
+    return create(path, permission, overwrite, null);
   }
 
   @Override
@@ -263,7 +263,7 @@ public class CuestaFileSystem extends FileSystem {
       Progressable progress)
       throws IOException {
     checkParent(path);
-    return create(path, flags.contains(CreateFlag.OVERWRITE), null);
+    return create(path, permission, flags.contains(CreateFlag.OVERWRITE), null);
   }
 
   @Override
@@ -274,8 +274,10 @@ public class CuestaFileSystem extends FileSystem {
   }
 
   /** Begins a file in a mode, or in that of the settings. */
-  FSDataOutputStream create(Path path, boolean overwrites, String write) throws IOException {
-    return writes.create(key(path), overwrites, write);
+  FSDataOutputStream create(Path path, FsPermission permission, boolean overwrites, String write)
+      throws IOException {
+    FsPermission wanted = permission == null ? FsPermission.getFileDefault() : permission;
+    return writes.create(key(path), overwrites, write, Permissions.of(wanted, getConf()));
   }
 
   /** Errors: FileNotFoundException, ParentNotDirectoryException. */
@@ -326,7 +328,8 @@ public class CuestaFileSystem extends FileSystem {
   @Override
   public boolean mkdirs(Path path, FsPermission permission) throws IOException {
     statistics.incrementWriteOps(1);
-    names.makeFolders(key(path));
+    FsPermission wanted = permission == null ? FsPermission.getDirDefault() : permission;
+    names.makeFolders(key(path), Permissions.of(wanted, getConf()));
     return true;
   }
 

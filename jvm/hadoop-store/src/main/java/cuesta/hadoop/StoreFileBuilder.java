@@ -38,6 +38,6 @@ final class StoreFileBuilder
       system.checkParent(path);
     }
     boolean overwrites = getFlags().contains(CreateFlag.OVERWRITE);
-    return system.create(path, overwrites, write.isEmpty() ? null : write);
+    return system.create(path, getPermission(), overwrites, write.isEmpty() ? null : write);
   }
 }

@@ -30,22 +30,34 @@ record StoreNames(StoreClient client) {
   }
 
   /**
-   * Makes a folder and those that it is in; no error where there is one.
+   * Makes a folder and those that it is in, with permission bits; no error where there is one.
    *
    * <p>Errors: FileAlreadyExistsException where it is a file, ParentNotDirectoryException where a
    * folder that it is in is one.
    */
-  void makeFolders(String path) throws IOException {
+  void makeFolders(String path, int permissions) throws IOException {
     if (path.equals(ROOT)) {
       return;
     }
     try {
-      client.change(Json.question("make_folder", "path", path));
+      makeFolder(path, permissions);
     } catch (StoreRefusal refusal) {
       if (refusal.errno != StoreRefusal.NO_ENTRY) {
         throw Failures.making(shown(path), refusal);
       }
-      makeFolders(parent(path));
+      makeFolders(parent(path), permissions);
+      makeFolder(path, permissions);
+    }
+  }
+
+  private void makeFolder(String path, int permissions) throws IOException {
+    try {
+      Object[] fields = {"path", path, "permissions", permissions};
+      client.change(Json.question("make_folder", fields));
+    } catch (StoreRefusal refusal) {
+      if (!Permissions.isUnknown(refusal)) {
+        throw refusal;
+      }
       client.change(Json.question("make_folder", "path", path));
     }
   }
@@ -152,7 +164,7 @@ record StoreNames(StoreClient client) {
       if (refusal.errno != StoreRefusal.OTHER_DEVICE || !source.isFolder() || source.isLink()) {
         throw refusal;
       }
-      makeFolders(to);
+      makeFolders(to, Permissions.ofFolder());
       for (StoreClient.Entry entry : client.list(from)) {
         move(from + "/" + entry.name(), to + "/" + entry.name(), entry, true);
       }

@@ -57,24 +57,38 @@ final class StoreOutputStream extends OutputStream
   private record Place(FileChannel channel, long index, long start, boolean isMemory) {}
 
   /**
-   * Begins a file, in the store's own mode where none is given; one that is new replaces nothing.
+   * Begins a file with permission bits, in the store's own mode where none is given; one that is new
+   * replaces nothing.
    *
    * <p>Errors: StoreRefusal; StoreLost; WireVersion.Mismatch.
    */
-  StoreOutputStream(Path folder, String path, String mode, boolean isNew) throws IOException {
+  StoreOutputStream(Path folder, String path, String mode, boolean isNew, int permissions)
+      throws IOException {
     this.path = path;
     this.isNew = isNew;
     connection = StoreConnection.open(folder, Limits.UNHURRIED_MS);
     try {
       connection.say(Json.question("status"));
-      connection.say(Json.question("create", "path", path, "mode", mode));
+      Object[] fields = {"path", path, "mode", mode, "permissions", permissions};
+      connection.say(Json.question("create", fields));
       WireVersion.check(connection.answer());
-      StoreReply created = connection.answer();
+      StoreReply created = created(mode);
       number = created.number("created");
       blockBytes = created.number("block_bytes");
     } catch (IOException | RuntimeException | Error error) {
       connection.close();
       throw error;
+    }
+  }
+
+  private StoreReply created(String mode) throws IOException {
+    try {
+      return connection.answer();
+    } catch (StoreRefusal refusal) {
+      if (!Permissions.isUnknown(refusal)) {
+        throw refusal;
+      }
+      return connection.ask(Json.question("create", "path", path, "mode", mode));
     }
   }
 

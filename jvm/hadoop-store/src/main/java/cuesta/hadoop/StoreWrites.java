@@ -12,13 +12,14 @@ import org.apache.hadoop.fs.FileSystem;
 /** Files that are written. */
 record StoreWrites(
     StoreClient client, StoreNames names, String mode, FileSystem.Statistics statistics) {
-  /** Begins a file, in a mode or in that of the settings. */
-  FSDataOutputStream create(String path, boolean overwrites, String write) throws IOException {
+  /** Begins a file with permission bits, in a mode or in that of the settings. */
+  FSDataOutputStream create(String path, boolean overwrites, String write, int permissions)
+      throws IOException {
     statistics.incrementWriteOps(1);
     if (!overwrites && names.found(path) != null) {
       throw new FileAlreadyExistsException(StoreNames.shown(path) + " exists already");
     }
-    return new FSDataOutputStream(begun(path, !overwrites, write), statistics);
+    return new FSDataOutputStream(begun(path, !overwrites, write, permissions), statistics);
   }
 
   /**
@@ -33,7 +34,7 @@ record StoreWrites(
     StoredFile before = opened(path);
     StoreOutputStream to = null;
     try {
-      to = begun(path, false, null);
+      to = begun(path, false, null, Permissions.ofFile());
       to.copy(before);
       Map<String, FileVersion> copied = Map.of(path, before.version);
       to.nameOnlyIf(() -> checkUnchanged(copied));
@@ -62,7 +63,7 @@ record StoreWrites(
     if (Set.copyOf(paths).size() < paths.size()) {
       throw new IOException("a file is named twice: " + paths);
     }
-    StoreOutputStream all = begun(paths.get(0), false, null);
+    StoreOutputStream all = begun(paths.get(0), false, null, Permissions.ofFile());
     Map<String, FileVersion> copied = new LinkedHashMap<>();
     all.nameOnlyIf(() -> checkUnchanged(copied));
     try {
@@ -107,9 +108,11 @@ record StoreWrites(
     }
   }
 
-  private StoreOutputStream begun(String path, boolean isNew, String write) throws IOException {
+  private StoreOutputStream begun(String path, boolean isNew, String write, int permissions)
+      throws IOException {
     try {
-      return new StoreOutputStream(client.folder(), path, write == null ? mode : write, isNew);
+      String wanted = write == null ? mode : write;
+      return new StoreOutputStream(client.folder(), path, wanted, isNew, permissions);
     } catch (IOException error) {
       throw Failures.making(StoreNames.shown(path), error);
     }
