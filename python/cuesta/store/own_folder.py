@@ -61,8 +61,7 @@ class OwnFolder:
             option = socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
             _, server, _ = _CREDENTIALS.unpack(connection.getsockopt(*option))
             if server != os.geteuid():
-                this = _account(os.geteuid())
-                raise self._foreign(f"is served by {_account(server)}, and this is {this}")
+                raise self._foreign(f"is served by {_account(server)}, and this is {_this()}")
         except BaseException:
             connection.close()
             raise
@@ -79,12 +78,11 @@ class OwnFolder:
         self.close()
 
     def _check(self, facts: os.stat_result) -> None:
-        this = _account(os.geteuid())
         if facts.st_uid != os.geteuid():
-            raise self._foreign(f"belongs to {_account(facts.st_uid)}, and this is {this}")
+            raise self._foreign(f"belongs to {_account(facts.st_uid)}, and this is {_this()}")
         mode = stat.S_IMODE(facts.st_mode)
         if mode & 0o077:
-            raise self._foreign(f"of {this} is open to other accounts (mode {mode:03o})")
+            raise self._foreign(f"of {_this()} is open to other accounts (mode {mode:03o})")
 
     def _foreign(self, reason: str) -> InputError:
         return InputError(
@@ -108,6 +106,10 @@ def open_block(path: str, flags: int) -> int:
         os.close(file)
         raise PermissionError(errno.EACCES, "it is no file of this account's store", path)
     return file
+
+
+def _this() -> str:
+    return _account(os.geteuid())
 
 
 def _account(number: int) -> str:

@@ -1,6 +1,7 @@
 package cuesta.hadoop;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.channels.SocketChannel;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
@@ -20,6 +21,19 @@ final class OwnFolder {
   private static final int PERMISSIONS = 0777;
 
   private OwnFolder() {}
+
+  /** The account that this process acts as, asked for once: the list may be on another machine. */
+  private static final class Account {
+    static final UserPrincipal OWNER = find();
+
+    private static UserPrincipal find() {
+      try {
+        return Files.getOwner(Path.of("/proc/self"));
+      } catch (IOException error) {
+        throw new UncheckedIOException(error);
+      }
+    }
+  }
 
   /** A folder or a daemon of another account, to which nothing is sent. */
   static final class Foreign extends IOException {
@@ -69,9 +83,9 @@ final class OwnFolder {
    */
   static void checkServer(Path folder, Object identity, SocketChannel channel) throws IOException {
     UnixDomainPrincipal peer = channel.getOption(ExtendedSocketOptions.SO_PEERCRED);
-    UserPrincipal account = Files.getOwner(Path.of("/proc/self"));
-    if (!peer.user().equals(account)) {
-      String reason = "is served by account " + peer.user() + ", and this is account " + account;
+    if (!peer.user().equals(Account.OWNER)) {
+      String reason =
+          "is served by account " + peer.user() + ", and this is account " + Account.OWNER;
       throw new Foreign(folder, reason);
     }
     if (!check(folder).equals(identity)) {

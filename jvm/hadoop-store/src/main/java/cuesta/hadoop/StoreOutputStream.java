@@ -57,7 +57,7 @@ final class StoreOutputStream extends OutputStream
   private record Place(FileChannel channel, long index, long start, boolean isMemory) {}
 
   /**
-   * Begins a file with permission bits, in the store's own mode where none is given; one that is new
+   * Begins a file with permission bits, in the store's own mode where none is given; a new file
    * replaces nothing.
    *
    * <p>Errors: StoreRefusal; StoreLost; WireVersion.Mismatch.
