@@ -212,7 +212,7 @@ def remove_listed(folder: Path, listed: Mapping[PurePosixPath, Identity]) -> lis
     """
     inside = os.open(folder, _OPEN)
     try:
-        remaining = list(_remove_listed(inside, PurePosixPath(), listed))
+        remaining = sorted(_remove_listed(inside, PurePosixPath(), listed))
     finally:
         os.close(inside)
     if not remaining:

@@ -213,13 +213,13 @@ def _check(place: Path, option: str, overwrite: bool) -> None:
 
 
 def _is_device(place: Path) -> bool:
-    """Whether it is a device, a pipe, or the name of an open file, to which bytes are sent."""
+    """Whether it is a device, or the name of an open file, to which bytes are sent."""
     try:
         mode = place.stat().st_mode
     except OSError:
         return False
-    is_sink = stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
-    return is_sink or str(place).startswith(("/dev/", "/proc/"))
+    is_named = str(place).startswith(("/dev/std", "/dev/fd/", "/proc/"))
+    return stat.S_ISCHR(mode) or is_named
 
 
 def _partial(place: Path, stack: contextlib.ExitStack) -> Path:

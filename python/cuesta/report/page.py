@@ -26,6 +26,8 @@ def write(paths: Sequence[Path], output: Path) -> Path:
 
     Errors: `InputError` when a path holds no record or `output` cannot be written.
     """
+    outputs.check_local(output)
+    generated.check(output)
     if not paths:
         raise InputError("report: give at least one answer folder or run record")
     groups = read_groups(paths)

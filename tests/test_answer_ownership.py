@@ -1,0 +1,422 @@
+"""Nothing that Cuesta did not write is removed or changed where it writes output."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adversarykit import damage, foreign_tree, listing, needs_root
+from cuesta import generated, outputs, removal
+from cuesta.cli.app import call
+from cuesta.data.make import KINDS, make
+from cuesta.errors import CuestaError, InputError
+from cuesta.lab import compare, leftovers
+from cuesta.lab.folder import AnswerFolder, check_output, replaceable
+from cuesta.lab.study import trials
+from labkit import CopyEngine, answer, names, plan, scan_trial
+
+TREES = 1000
+NAMES = (
+    "run.json", "compare.json", "study.json", "assessment.json", "report.html", "pairs.txt",
+    "lock", "answer", "scratch", "inputs", "runs", "settings.json", ".cuesta-folder",
+    ".cuesta-study", f"out.partial-{os.getpid()}", f"out.replaced-{os.getpid()}", "out.partial-1",
+    "out.replaced-1", f"cuesta-scratch.partial-{os.getpid()}", "cuesta-scratch.partial-1",
+)  # fmt: skip
+"""Names that Cuesta uses itself."""
+
+
+def write(folder: AnswerFolder) -> None:
+    answer(folder.answer, {"pairs.txt": b"new"})
+
+
+def attempt(work: Callable[[], object]) -> bool:
+    """Whether `work` was not refused."""
+    try:
+        work()
+    except (CuestaError, OSError):
+        return False
+    return True
+
+
+def overwrite(output: Path, scratch: Path | None = None) -> None:
+    list(leftovers.sweep(output.resolve(), scratch))
+    with AnswerFolder(output, overwrite=True, scratch=scratch) as folder:
+        write(folder)
+        folder.finish()
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_run_damages_what_a_stranger_has_in_and_around_its_output(
+    tmp_path: Path, part: int
+) -> None:
+    """`--overwrite` removed the folder of any file `run.json`, with all that was in it.
+
+    A project was lost with `-o .`, and notes that somebody kept beside an answer.
+    """
+    for seed in range(part, TREES, 4):
+        around = tmp_path / str(seed)
+        before = foreign_tree(around, seed, (*NAMES, "out"))
+        output = around / "out"
+        if seed % 3 == 0 and not os.path.lexists(output):
+            answer(output, {"pairs.txt": b"old", "pairs.zarr/0/1": b"chunk"})
+            own = listing(around).keys() - before.keys()
+            foreign_tree(output, seed, NAMES)
+            before = {name: one for name, one in listing(around).items() if name not in own}
+        scratch = around if seed % 2 else None
+        attempt(lambda output=output, scratch=scratch: overwrite(output, scratch))
+        assert damage(before, listing(around)) == [], seed
+        remove_tree(around)
+
+
+def test_no_other_output_damages_what_a_stranger_has(tmp_path: Path) -> None:
+    (points,) = (kind for kind in KINDS if kind.name == "tera")
+    page = f'<meta name="generator" content="{generated.mark("report")}">'
+    for seed in range(TREES):
+        around = tmp_path / str(seed)
+        before = foreign_tree(around, seed, NAMES)
+        choose = random.Random(seed)
+        paths = [around, *(around / os.fsdecode(name) for name in sorted(before))]
+        place = choose.choice([*paths, around / "new"])
+        if place.is_dir() and not any(place.iterdir()):
+            continue  # An empty folder may be taken over.
+        works: list[Callable[[], object]] = [
+            lambda place=place: make(points, {"rows": 3}, place),
+            lambda place=place: generated.put(page, place),
+            lambda place=place: trials.keep_record({"schema": "cuesta.run/1"}, place),
+            lambda place=place: trials.forget_answer(place),
+            lambda place=place: removal.remove_marked(place),
+            lambda place=place: removal.ensure_marked(place),
+        ]
+        attempt(choose.choice(works))
+        assert damage(before, listing(around)) == [], seed
+        remove_tree(around)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove what a test made, and the folder that links of a foreign tree lead to."""
+    for place in folder.parent.glob(f"{folder.name}*"):
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"schema": "other/1"}', '{"schema": 3}'])
+@pytest.mark.parametrize("name", ["run.json", "compare.json"])
+def test_a_record_of_another_program_makes_no_answer_folder(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / name).write_text(text)
+    (project / "thesis.tex").write_text("all of it")
+    before = listing(project)
+    with pytest.raises(InputError, match="not an answer folder"):
+        overwrite(project)
+    assert listing(project) == before
+
+
+def test_an_answer_with_notes_in_it_is_refused_by_name(tmp_path: Path) -> None:
+    old = answer(tmp_path / "out", {"pairs.txt": b"old"})
+    (old / "notes.txt").write_text("read me")
+    with pytest.raises(InputError, match=r"out: notes\.txt is not of the answer, so --overwrite"):
+        overwrite(old)
+    assert names(old) == {"notes.txt", "pairs.txt", "run.json"}
+
+
+@pytest.mark.parametrize("change", ["content", "size", "inner"])
+def test_a_file_of_an_answer_that_a_person_changed_is_refused_by_name(
+    tmp_path: Path, change: str
+) -> None:
+    old = answer(tmp_path / "out", {"pairs.txt": b"old", "pairs.zarr/0/1": b"chunk"})
+    file = old / ("pairs.zarr/0/1" if change == "inner" else "pairs.txt")
+    facts = file.stat()
+    file.write_bytes(b"more than that" if change == "size" else file.read_bytes().upper())
+    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    before = listing(old)
+    with pytest.raises(InputError, match=r"pairs\.(txt|zarr) has changed since the run"):
+        overwrite(old)
+    assert listing(old) == before
+
+
+def test_pages_and_assessments_of_cuesta_are_replaced_with_their_answer(tmp_path: Path) -> None:
+    old = answer(tmp_path / "out", {"pairs.txt": b"old"})
+    mark = generated.mark("assessment")
+    generated.put(f'{{"schema": "cuesta.assessment/1", "generator": "{mark}"}}', old / "a.json")
+    page = f'<meta name="generator" content="{generated.mark("report")}">'
+    generated.put(page, old / "report.html")
+    overwrite(old)
+    assert names(old) == {"pairs.txt", "run.json"}
+    generated.put(page, old / "report.html")
+    with (old / "report.html").open("a") as file:
+        file.write("<p>My remark.</p>")
+    with pytest.raises(InputError, match=r"report\.html is not of the answer"):
+        overwrite(old)
+    with pytest.raises(InputError, match="was changed since"):
+        generated.put(page, old / "report.html")
+
+
+def test_a_page_does_not_replace_a_file_of_another(tmp_path: Path) -> None:
+    precious = tmp_path / "index.html"
+    precious.write_text("<p>all of it</p>")
+    with pytest.raises(InputError, match="not a file that Cuesta wrote"):
+        generated.put(generated.mark("report"), precious)
+    link = tmp_path / "link.html"
+    link.symlink_to(precious)
+    with pytest.raises(InputError, match="not a file that Cuesta wrote"):
+        generated.put(generated.mark("report"), link)
+    assert precious.read_text() == "<p>all of it</p>"
+    assert names(tmp_path) == {"index.html", "link.html"}
+
+
+def test_what_turns_up_while_an_answer_is_replaced_stays_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever was in the folder when its name changed was removed with it."""
+    old = answer(tmp_path / "out", {"pairs.txt": b"old"})
+    swap = removal.exchange
+
+    def later(path: Path, target: Path) -> bool:
+        (target / "notes.txt").write_text("just now")
+        (target / "pairs.txt").write_bytes(b"OLD")
+        return swap(path, target)
+
+    monkeypatch.setattr(removal, "exchange", later)
+    with AnswerFolder(old, overwrite=True) as folder:
+        write(folder)
+        (sentence,) = folder.finish()
+    (kept,) = tmp_path.glob("out.replaced-*")
+    assert sentence == (
+        f"{kept} remains: notes.txt (and 1 more) is not of the answer that was replaced"
+    )
+    assert names(kept) == {"notes.txt", "pairs.txt"}
+    assert (old / "pairs.txt").read_bytes() == b"new"
+
+
+def test_there_is_an_answer_at_every_moment_of_its_replacement(tmp_path: Path) -> None:
+    """Two renames left a moment without any answer, which a reader met as a missing file."""
+    old = answer(tmp_path / "out", {"pairs.txt": b"old"})
+    if not can_swap(tmp_path):
+        pytest.skip("this file system cannot swap names")
+    missing, is_over = [], threading.Event()
+
+    def look() -> None:
+        while not is_over.is_set():
+            try:
+                folder = os.open(old, os.O_RDONLY)
+            except FileNotFoundError as error:
+                missing.append(error)
+            else:
+                os.close(folder)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    for _ in range(50):
+        overwrite(old)
+    is_over.set()
+    reader.join()
+    assert missing == []
+
+
+def test_where_names_cannot_be_swapped_two_renames_replace_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = answer(tmp_path / "out", {"pairs.txt": b"old"})
+    monkeypatch.setattr(removal, "_renameat2", lambda *_: 38)
+    overwrite(old)
+    assert names(tmp_path) == {"out"}
+    assert (old / "pairs.txt").read_bytes() == b"new"
+
+
+def can_swap(folder: Path) -> bool:
+    for name in ("one", "two"):
+        (folder / name).touch()
+    is_able = removal.exchange(folder / "one", folder / "two")
+    for name in ("one", "two"):
+        (folder / name).unlink()
+    return is_able
+
+
+def test_a_comparison_is_replaced_and_notes_in_one_of_its_answers_are_not(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for engine in ("native", "spark"):
+        answer(out / engine, {"pairs.txt": b"old"})
+    places = {engine: f"{engine}/run.json" for engine in ("native", "spark", "..", "/tmp")}
+    record = {"schema": compare.SCHEMA, "records": places}
+    (out / "compare.json").write_text(json.dumps(record))
+    (out / "spark" / "notes.txt").write_text("read me")
+    with pytest.raises(InputError, match=r"spark/notes\.txt is not of the answer"):
+        overwrite(out)
+    (out / "spark" / "notes.txt").unlink()
+    overwrite(out)
+    assert names(out) == {"pairs.txt", "run.json"}
+
+
+@pytest.mark.parametrize(
+    ("output", "given", "text"),
+    [
+        ("data/out", "data", "lies in the input"),
+        ("data/deep/er/out", "data", "lies in the input"),
+        ("link/out", "data", "lies in the input"),
+        ("data", "data", "is the input"),
+        ("link", "data", "is the input"),
+        ("data", "data/a.txt", "contains the input"),
+        (".", "data/a.txt", "contains the input"),
+        ("link", "data/../data/a.txt", "contains the input"),
+    ],
+)
+def test_an_output_that_touches_an_input_is_refused_before_any_work(
+    tmp_path: Path, output: str, given: str, text: str
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("x")
+    (tmp_path / "link").symlink_to("data")
+    before = listing(tmp_path)
+    inputs = [str(tmp_path / "none"), "-", "hdfs://a/b", str(tmp_path / given)]
+    with pytest.raises(InputError, match=text):
+        check_output(tmp_path / output, overwrite=True, inputs=inputs)
+    assert listing(tmp_path) == before
+
+
+def test_an_output_apart_from_its_inputs_is_accepted(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("x")
+    for output in ("out", "data/out", "database"):
+        inputs = [str(tmp_path / "data/a.txt")]
+        assert check_output(tmp_path / output, overwrite=False, inputs=inputs) == {}
+
+
+@needs_root
+def test_a_second_mount_does_not_hide_that_an_output_lies_in_an_input(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "again").mkdir()
+    bind = f"mount --bind {tmp_path}/data {tmp_path}/again"
+    child = os.fork()
+    if not child:
+        os.unshare(os.CLONE_NEWNS) if hasattr(os, "unshare") else os._exit(77)
+        os._exit(os.system(f"mount --make-rprivate / && {bind}") or look(tmp_path))
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status == 77:
+        pytest.skip("this Python has no unshare")
+    assert status == 0
+
+
+def look(folder: Path) -> int:
+    try:
+        outputs.check_apart(folder / "again" / "out", [str(folder / "data")])
+    except InputError:
+        return 0
+    return 1
+
+
+def test_the_current_folder_the_home_and_their_parents_are_never_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = answer(tmp_path / "out", {"pairs.txt": b"old"})
+    monkeypatch.chdir(here)
+    for place in (here, Path(), here / "../out"):
+        with pytest.raises(InputError, match="contains the current folder"):
+            overwrite(place)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(here))
+    with pytest.raises(InputError, match="contains your home folder"):
+        overwrite(here)
+    with pytest.raises(InputError, match="contains the current folder"):
+        outputs.check_replaceable(Path("/"))
+    with pytest.raises(InputError, match="something is mounted"):
+        outputs.check_replaceable(Path("/proc"))
+    assert names(here) == {"pairs.txt", "run.json"}
+
+
+def test_a_run_refuses_scratch_in_its_input(tmp_path: Path) -> None:
+    """An engine that reads a folder would have read its own temporary files."""
+    from cuesta.lab.run import run_trial
+
+    data = tmp_path / "data"
+    (data / "scratch").mkdir(parents=True)
+    (data / "a.txt").write_text("x")
+    trial = scan_trial(tmp_path, inputs=(str(data),))
+    with pytest.raises(InputError, match=r"--scratch .* lies in the input"):
+        run_trial(CopyEngine(), trial, plan(tmp_path, scratch=data / "scratch"))
+
+
+@pytest.mark.parametrize("uri", ["cuesta:///ans", "s3://b/ans", "hdfs://h:1/ans", "file:///x/ans"])
+def test_an_output_that_is_a_uri_is_refused_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], uri: str
+) -> None:
+    """`-o cuesta:///ans` and `-o s3://b/ans` made local folders `cuesta:` and `s3:`."""
+    monkeypatch.chdir(tmp_path)
+    kept = answer(tmp_path / "kept", {"pairs.txt": b"old"})
+    (tmp_path / "a.txt").write_text("1\t2\t1\t1\t5\t0\t0\t0\t0\t0.9\t11111\n")
+    (tmp_path / "runs.csv").write_text("workload,engine\n")
+    commands = [
+        "run scan a.txt -o",
+        "compare scan a.txt --engines native -o",
+        f"report {kept} -o",
+        "study run two-level-scaling --smoke -o",
+        "study tune two-level-scaling --smoke -o",
+        "data make tera --rows 3 -o",
+        "model fit runs.csv -o",
+        "model predict model.json runs.csv -o",
+        "cluster up -o",
+        "cluster submit -o -- doctor",
+        "advise assemble --input-size 1GB -o",
+    ]
+    for command in commands:
+        before = listing(tmp_path)
+        words = command.replace(" -o", f" -o {uri}").split()
+        assert call(words) == 2, command
+        said = capsys.readouterr().err.strip().splitlines()
+        assert len(said) == 1, (command, said)
+        assert f"-o {uri}: " in said[0], (command, said)
+        assert listing(tmp_path) == before, command
+
+
+def test_a_removal_follows_no_link_and_enters_no_folder_of_another(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("must stay")
+    made = tmp_path / "made"
+    removal.make_marked(made)
+    (made / "link").symlink_to(outside)
+    (made / "deep").mkdir()
+    (made / "deep" / "file").symlink_to(outside / "precious")
+    removal.remove_marked(made)
+    assert names(tmp_path) == {"outside"}
+    assert names(outside) == {"precious"}
+    (tmp_path / "planted").symlink_to(outside)
+    (outside / removal.MARKER).write_text(json.dumps({"schema": removal.SCHEMA, "uid": 0}))
+    for work in (removal.remove_marked, removal.remove_made):
+        with pytest.raises(OSError, match="planted"):
+            work(tmp_path / "planted")
+    removal.discard(tmp_path / "planted")
+    assert names(outside) == {"precious", removal.MARKER}
+
+
+def test_a_folder_without_the_marker_of_this_account_is_not_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / "precious").write_text("must stay")
+    marker = folder / removal.MARKER
+    for content in ("", "{}", "[]", json.dumps({"schema": removal.SCHEMA, "uid": 12345})):
+        marker.write_text(content)
+        with pytest.raises(FileExistsError, match="move it away"):
+            removal.remove_marked(folder)
+    marker.unlink()
+    (tmp_path / "other").write_text(json.dumps({"schema": removal.SCHEMA, "uid": os.geteuid()}))
+    for plant in (marker.symlink_to, marker.hardlink_to):
+        plant(tmp_path / "other")
+        assert not removal.is_marked(folder)
+        marker.unlink()
+    assert names(folder) == {"precious"}
+
+
+def test_an_empty_folder_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    assert replaceable(tmp_path / "out") == {}
+    overwrite(tmp_path / "out")
+    assert names(tmp_path) == {"out"}
