@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from adversarykit import host_words, listing, needs_root
 from cuesta.cli.app import call
 from cuesta.lab import leftovers
 from cuesta.lab.folder import AnswerFolder
@@ -29,6 +30,8 @@ folder = AnswerFolder(output, overwrite=True, scratch=scratch).__enter__()
 print("ready", flush=True)
 time.sleep(600)
 """
+
+FACTS = ("schema", "host", "machine", "boot", "numbers", "process", "scratch")
 
 
 @pytest.fixture
@@ -186,3 +189,94 @@ def test_removing_does_not_wait_for_anything(tmp_path: Path) -> None:
     started = time.monotonic()
     assert list(leftovers.sweep(tmp_path / "nowhere" / "out")) == []
     assert time.monotonic() - started < 1
+
+
+def test_a_machine_that_has_the_same_name_is_another_one(tmp_path: Path, scratch: Path) -> None:
+    """Nodes that are made from one image may all be called `localhost`.
+
+    The folder of a run that lived on one of them was removed by the next run on any.
+    """
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    locks = [*tmp_path.glob("out.partial-*/lock"), *scratch.glob("*/lock")]
+    for machine in ("0" * 32, "", None):
+        for lock in locks:
+            facts = json.loads(lock.read_text())
+            assert facts["host"] == os.uname().nodename
+            lock.write_text(json.dumps(facts | {"boot": "another", "machine": machine}))
+        assert list(leftovers.sweep(tmp_path / "out", scratch)) == []
+    assert names(tmp_path) == {f"out.partial-{process.pid}", "scratch"}
+    assert names(scratch) == {f"cuesta-scratch.partial-{process.pid}"}
+
+
+@needs_root
+def test_hosts_of_one_name_leave_each_other_alone_while_they_live(
+    tmp_path: Path, scratch: Path
+) -> None:
+    words = host_words("twin", [sys.executable, "-c", HOLDS, str(tmp_path / "out"), str(scratch)])
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    code = (
+        "import sys; from pathlib import Path; from cuesta.lab import leftovers; "
+        "print(*leftovers.sweep(Path(sys.argv[1]), Path(sys.argv[2])))"
+    )
+    sweeps = [sys.executable, "-c", code, str(tmp_path / "out"), str(scratch)]
+    try:
+        said = subprocess.check_output(host_words("twin", sweeps), text=True)
+        assert said == "\n"
+        assert names(scratch) == {f"cuesta-scratch.partial-{process.pid}"}
+    finally:
+        kill(process)
+    said = subprocess.check_output(host_words("twin", sweeps), text=True)
+    assert said.startswith(f"removed out.partial-{process.pid}, 4 MiB")
+    assert names(tmp_path) == {"scratch"}
+
+
+@pytest.mark.parametrize("lock", [None, "", "{}", "host", "link"])
+def test_a_folder_that_only_looks_like_that_of_a_run_is_not_removed(
+    tmp_path: Path, lock: str | None
+) -> None:
+    """A lock file with the name of this host was enough to have a folder removed."""
+    folder = tmp_path / "out.partial-123"
+    folder.mkdir()
+    (folder / "chapter-1.tex").write_text("all of it")
+    text = json.dumps({"host": os.uname().nodename}) if lock in ("host", "link") else lock
+    if lock == "link":
+        (tmp_path / "facts").write_text(json.dumps(dict.fromkeys(FACTS, os.uname().nodename)))
+        (folder / "lock").symlink_to(tmp_path / "facts")
+    elif text is not None:
+        (folder / "lock").write_text(text)
+    before = listing(tmp_path)
+    assert list(leftovers.sweep(tmp_path / "out")) == []
+    assert listing(tmp_path) == before
+
+
+def test_a_lock_file_cannot_have_the_scratch_of_another_run_removed(
+    tmp_path: Path, scratch: Path
+) -> None:
+    killed, living = (start(tmp_path / name, scratch) for name in ("out", "living"))
+    try:
+        kill(killed)
+        lock = tmp_path / f"out.partial-{killed.pid}" / "lock"
+        other = scratch / f"cuesta-scratch.partial-{living.pid}"
+        lock.write_text(json.dumps(json.loads(lock.read_text()) | {"scratch": str(other)}))
+        before = listing(other)
+        assert len(list(leftovers.sweep(tmp_path / "out"))) == 1
+        assert listing(other) == before
+    finally:
+        kill(living)
+
+
+def test_an_answer_that_was_replaced_is_swept_by_name_and_notes_in_it_stay(
+    tmp_path: Path, scratch: Path
+) -> None:
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    answer(tmp_path / "out", {"pairs.txt": b"new"})
+    old = answer(tmp_path / f"out.replaced-{process.pid}", {"pairs.txt": b"old"})
+    (old / "notes.txt").write_text("read me")
+    remains, _ = leftovers.sweep(tmp_path / "out")
+    assert remains.startswith(f"{old} remains: {old}: notes.txt is not of the answer")
+    assert names(old) == {"notes.txt", "pairs.txt", "run.json"}
+    assert names(tmp_path) == {"out", "scratch", old.name}
