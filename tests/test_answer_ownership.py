@@ -6,23 +6,20 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from adversarykit import damage, foreign_tree, listing, needs_root
-from cuesta import generated, outputs, removal
-from cuesta.cli.app import call
+from adversarykit import damage, foreign_tree, listing
+from cuesta import generated, removal
 from cuesta.data.make import KINDS, make
 from cuesta.errors import CuestaError, InputError
 from cuesta.lab import compare, leftovers
-from cuesta.lab.folder import AnswerFolder, check_output, replaceable
+from cuesta.lab.folder import AnswerFolder, replaceable
 from cuesta.lab.study import trials
-from labkit import CopyEngine, answer, names, plan, scan_trial
+from labkit import answer, names
 
 TREES = 1000
 NAMES = (
@@ -256,114 +253,6 @@ def test_a_comparison_is_replaced_and_notes_in_one_of_its_answers_are_not(tmp_pa
     (out / "spark" / "notes.txt").unlink()
     overwrite(out)
     assert names(out) == {"pairs.txt", "run.json"}
-
-
-@pytest.mark.parametrize(
-    ("output", "given", "text"),
-    [
-        ("data/out", "data", "lies in the input"),
-        ("data/deep/er/out", "data", "lies in the input"),
-        ("link/out", "data", "lies in the input"),
-        ("data", "data", "is the input"),
-        ("link", "data", "is the input"),
-        ("data", "data/a.txt", "contains the input"),
-        (".", "data/a.txt", "contains the input"),
-        ("link", "data/../data/a.txt", "contains the input"),
-    ],
-)
-def test_an_output_that_touches_an_input_is_refused_before_any_work(
-    tmp_path: Path, output: str, given: str, text: str
-) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "a.txt").write_text("x")
-    (tmp_path / "link").symlink_to("data")
-    before = listing(tmp_path)
-    inputs = [str(tmp_path / "none"), "-", "hdfs://a/b", str(tmp_path / given)]
-    with pytest.raises(InputError, match=text):
-        check_output(tmp_path / output, overwrite=True, inputs=inputs)
-    assert listing(tmp_path) == before
-
-
-def test_an_output_apart_from_its_inputs_is_accepted(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "a.txt").write_text("x")
-    for output in ("out", "data/out", "database"):
-        inputs = [str(tmp_path / "data/a.txt")]
-        assert check_output(tmp_path / output, overwrite=False, inputs=inputs) == {}
-
-
-@needs_root
-def test_a_second_mount_does_not_hide_that_an_output_lies_in_an_input(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "again").mkdir()
-    code = "import sys; from cuesta.outputs import *; check_apart(Path(sys.argv[1]), sys.argv[2:])"
-    script = 'mount --bind "$1/data" "$1/again" && exec "$0" -c "$2" "$1/again/out" "$1/data"'
-    words = ["unshare", "--mount", "sh", "-c", script, sys.executable, str(tmp_path), code]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert "lies in the input" in ended.stderr
-
-
-def test_the_current_folder_the_home_and_their_parents_are_never_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = answer(tmp_path / "out", {"pairs.txt": b"old"})
-    monkeypatch.chdir(here)
-    for place in (here, Path(), here / "../out"):
-        with pytest.raises(InputError, match="contains the current folder"):
-            overwrite(place)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(here))
-    with pytest.raises(InputError, match="contains your home folder"):
-        overwrite(here)
-    with pytest.raises(InputError, match="contains the current folder"):
-        outputs.check_replaceable(Path("/"))
-    with pytest.raises(InputError, match="something is mounted"):
-        outputs.check_replaceable(Path("/proc"))
-    assert names(here) == {"pairs.txt", "run.json"}
-
-
-def test_a_run_refuses_scratch_in_its_input(tmp_path: Path) -> None:
-    """An engine that reads a folder would have read its own temporary files."""
-    from cuesta.lab.run import run_trial
-
-    data = tmp_path / "data"
-    (data / "scratch").mkdir(parents=True)
-    (data / "a.txt").write_text("x")
-    trial = scan_trial(tmp_path, inputs=(str(data),))
-    with pytest.raises(InputError, match=r"--scratch .* lies in the input"):
-        run_trial(CopyEngine(), trial, plan(tmp_path, scratch=data / "scratch"))
-
-
-@pytest.mark.parametrize("uri", ["cuesta:///ans", "s3://b/ans", "hdfs://h:1/ans", "file:///x/ans"])
-def test_an_output_that_is_a_uri_is_refused_everywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], uri: str
-) -> None:
-    """`-o cuesta:///ans` and `-o s3://b/ans` made local folders `cuesta:` and `s3:`."""
-    monkeypatch.chdir(tmp_path)
-    kept = answer(tmp_path / "kept", {"pairs.txt": b"old"})
-    (tmp_path / "a.txt").write_text("1\t2\t1\t1\t5\t0\t0\t0\t0\t0.9\t11111\n")
-    (tmp_path / "runs.csv").write_text("workload,engine\n")
-    commands = [
-        "run scan a.txt -o",
-        "compare scan a.txt --engines native -o",
-        f"report {kept} -o",
-        "study run two-level-scaling --smoke -o",
-        "study tune two-level-scaling --smoke -o",
-        "data make tera --rows 3 -o",
-        "model fit runs.csv -o",
-        "model predict model.json runs.csv -o",
-        "cluster up -o",
-        "cluster submit -o -- doctor",
-        "advise assemble --input-size 1GB -o",
-    ]
-    for command in commands:
-        before = listing(tmp_path)
-        words = command.replace(" -o", f" -o {uri}").split()
-        assert call(words) == 2, command
-        said = capsys.readouterr().err.strip().splitlines()
-        assert len(said) == 1, (command, said)
-        assert f"-o {uri}: " in said[0], (command, said)
-        assert listing(tmp_path) == before, command
 
 
 def test_a_removal_follows_no_link_and_enters_no_folder_of_another(tmp_path: Path) -> None:
