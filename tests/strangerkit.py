@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
+import struct
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -12,8 +14,11 @@ from typing import Any
 
 from adversarykit import STRANGER_UID
 
+TIMEOUT_S = 300.0
 _LISTENS = "0A"
-_REFUSED = re.compile(r"HTTP/1\.[01] (400|401|403|404|421) |\x15\x03")
+_REFUSED = re.compile(
+    r"HTTP/1\.[01] (400|401|403|404|421) |\x15\x03|<!DOCTYPE HTML>(?s:.)*: 400 - "
+)
 """Answers that refuse: of a server of pages, or an alert of TLS."""
 
 STRANGER = f"""\
@@ -54,10 +59,13 @@ answer([[place, found] for (place, _), found in zip(pairs, answers)])
 """A script that says something to each port, and answers what it has heard."""
 
 
-def as_stranger(script: str, timeout_s: float = 300.0, **request: Any) -> Any:
-    """Run a script in a new process that becomes another account; return what it answers."""
-    words = [sys.executable, "-c", STRANGER + script, json.dumps(request)]
-    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=timeout_s)
+def as_stranger(script: str, prefix: Sequence[str] = (), **request: Any) -> Any:
+    """Run a script in a new process that becomes another account; return what it answers.
+
+    Arguments: `prefix` are words that run the rest, such as on another host.
+    """
+    words = [*prefix, sys.executable, "-c", STRANGER + script, json.dumps(request)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -100,18 +108,55 @@ answer([open(f"/proc/{pid}/cmdline").read() for pid in request["pids"]])
 
 
 def answers_to_a_knock(
-    places: Iterable[tuple[str, int]], texts: Sequence[bytes] = KNOCKS, seconds: float = 1.0
+    places: Iterable[tuple[str, int]], texts: Sequence[bytes] = KNOCKS, prefix: Sequence[str] = ()
 ) -> list[str]:
     """Return what ports say to a stranger, but for nothing and for refusals of pages."""
     words = [text.hex() for text in texts]
-    heard = as_stranger(KNOCK, seconds=seconds, places=list(places), texts=words)
+    heard = as_stranger(KNOCK, prefix, seconds=1.0, places=list(places), texts=words)
     return [f"{place}: {text}" for place, text in heard if text and not _REFUSED.match(text)]
 
 
 def _address(text: str) -> str:
-    """Return an address of `/proc/net` as one that can be connected to."""
+    """Return an address of `/proc/net` as it is written: `0.0.0.0` and `::` are all of them."""
     parts = bytes.fromhex(text)
-    words = [parts[at : at + 4][::-1] for at in range(0, len(parts), 4)]
-    number = b"".join(words)
-    # Of version 6 are loopback, all, and addresses of version 4 that are written so.
-    return ".".join(map(str, number[-4:])) if any(number[:-1]) else "127.0.0.1"
+    number = b"".join(parts[at : at + 4][::-1] for at in range(0, len(parts), 4))
+    found = ipaddress.ip_address(number)
+    mapped = found.ipv4_mapped if found.version == 6 else None
+    return str(mapped or found)
+
+
+def spark_message(kind: int, fields: bytes, body: bytes) -> bytes:
+    """Return a message of Spark's network layer: its length, kind, fields and body."""
+    return struct.pack(">qb", 8 + 1 + len(fields) + len(body), kind) + fields + body
+
+
+def spark_question() -> bytes:
+    """Return a question to the driver whose text is no object of Java's: it looks whether it is."""
+    name = b"endpoint-verifier"
+    address = struct.pack(">?h9si", True, 9, b"127.0.0.1", 1)
+    body = address + address + struct.pack(">h", len(name)) + name + b"no object"
+    return spark_message(3, struct.pack(">qi", 1, len(body)), body)
+
+
+NONCE = r'\{"nonce": "[0-9a-f]{32}"\}\n'
+PAGE = b"GET /json/ HTTP/1.0\r\n\r\n"
+PY4J = b"r\nu\njava.lang.Runtime\nrj\ne\n"
+"""A question to Py4J for a class, which is answered with `!y` where it is answered."""
+
+
+def spark_stream(name: str) -> bytes:
+    """Return a request for a file that the driver has for executors."""
+    return spark_message(6, struct.pack(">i", len(name)) + name.encode(), b"")
+
+
+def is_refusal_of_spark(text: str) -> bool:
+    """Return whether Spark or Py4J has said no, and looked at nothing."""
+    _, _, answer = text.partition("]: ")
+    is_stream_failure = answer[8:9] == "\x08"
+    return "SaslMessage" in answer or is_stream_failure or answer.startswith(("!x", "!zs"))
+
+
+def is_refusal_of_cluster(text: str) -> bool:
+    """Return whether a process of a cluster has said no, or a random number of its own alone."""
+    _, _, answer = text.partition("]: ")
+    return is_refusal_of_spark(text) or re.fullmatch(NONCE, answer) is not None

@@ -18,6 +18,14 @@ from cuesta.engines import get_engine
 from cuesta.engines.spark import SparkEngine
 from hostkit import ip, make_host
 from labkit import record_of
+from strangerkit import (
+    KNOCKS,
+    PAGE,
+    answers_to_a_knock,
+    is_refusal_of_cluster,
+    ports,
+    spark_question,
+)
 
 __all__ = ["folder"]
 
@@ -78,6 +86,25 @@ def test_ranks_go_to_hosts_with_addresses_of_their_own(
     record = record_of(tmp_path / "mpi")
     assert record["answer"]["counts"]["ranks"] == 2
     wait_until_gone(folder)
+
+
+@NEEDS_SPARK
+def test_a_host_without_the_secret_is_served_by_no_process_of_a_cluster(
+    namespaces: None, folder: Path
+) -> None:
+    reach = ["--hosts", NAMES[0], "--start", "ip netns exec {host}"]
+    words = ["--scheduler", "hosts", *reach, "--interface", f"{BRIDGE},eth0", "--set", "stop=2"]
+    done = call("up", *words, "--cores", "1", "--memory", "1GiB", "-o", str(folder))
+    assert done.returncode == 0, done.stderr
+    listening = ports(watchdog.marked(f"{state(folder)['cluster']}/"))
+    # Leader, master and a worker; master and worker have pages.
+    assert len(listening) >= 5
+    assert {address for address, _ in listening} <= {"10.77.9.1", "10.77.9.11"}
+    texts = [*KNOCKS, PAGE, spark_question()]
+    heard = answers_to_a_knock(listening, texts, ["ip", "netns", "exec", NAMES[1]])
+    assert [text for text in heard if not is_refusal_of_cluster(text)] == []
+    assert len([text for text in heard if "SaslMessage" in text]) == 2
+    assert call("down", str(folder)).returncode == 0
 
 
 PLACES = """

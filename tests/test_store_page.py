@@ -102,6 +102,21 @@ def test_a_name_that_was_led_here_is_sent_away(store: RunningStore) -> None:
     assert ask(url, "/metrics", Host=local, Authorization=f"Bearer {token}")[0] == 200
 
 
+def test_connections_that_say_nothing_do_not_keep_others_from_the_page(
+    store: RunningStore,
+) -> None:
+    """
+    Sixteen requests are answered at the same time, and more were sent away: sixteen connections
+    that said nothing, from any account, kept the owner of the store from its page.
+    """
+    url = page.start(store.folder, 0)
+    place = urlsplit(url)
+    with ExitStack() as stack:
+        for _ in range(40):
+            stack.enter_context(socket.create_connection((place.hostname, place.port)))
+        assert ask(url, "/metrics", Authorization=f"Bearer {token_of(url)}")[0] == 200
+
+
 def samples(text: str) -> dict[str, float]:
     """The values of metrics, which are written as Prometheus wants them."""
     types, values = {}, {}

@@ -4,20 +4,39 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import struct
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+import cuesta
 from adversarykit import needs_root
 from clusterkit import call, folder, state
 from cuesta.cluster import pages, watchdog
+from cuesta.engines import get_engine
+from cuesta.engines.mpi import launch
 from cuesta.engines.spark.options import Options, Settings
+from cuesta.store import page
+from cuesta.store.filesystem import CuestaFileSystem
 from sortkit import places, sorting, write_records
-from strangerkit import KNOCKS, answers_to_a_knock, as_stranger, command_lines, family, ports
+from storekit import running_store
+from strangerkit import (
+    KNOCKS,
+    PAGE,
+    PY4J,
+    answers_to_a_knock,
+    as_stranger,
+    command_lines,
+    family,
+    is_refusal_of_cluster,
+    is_refusal_of_spark,
+    ports,
+    spark_question,
+    spark_stream,
+)
 
 __all__ = ["folder"]
 
@@ -78,30 +97,6 @@ def test_no_process_of_dask_serves_another_account(tmp_path: Path) -> None:
     assert not folders[0].exists()
 
 
-def spark_message(kind: int, fields: bytes, body: bytes) -> bytes:
-    """Return a message of Spark's network layer: its length, kind, fields and body."""
-    return struct.pack(">qb", 8 + 1 + len(fields) + len(body), kind) + fields + body
-
-
-def spark_question() -> bytes:
-    """Return a question to the driver whose text is no object of Java's: it looks whether it is."""
-    name = b"endpoint-verifier"
-    address = struct.pack(">?h9si", True, 9, b"127.0.0.1", 1)
-    body = address + address + struct.pack(">h", len(name)) + name + b"no object"
-    return spark_message(3, struct.pack(">qi", 1, len(body)), body)
-
-
-NONCE = r'\{"nonce": "[0-9a-f]{32}"\}\n'
-PAGE = b"GET /json/ HTTP/1.0\r\n\r\n"
-PY4J = b"r\nu\njava.lang.Runtime\nrj\ne\n"
-"""A question to Py4J for a class, which is answered with `!y` where it is answered."""
-
-
-def spark_stream(name: str) -> bytes:
-    """Return a request for a file that the driver has for executors."""
-    return spark_message(6, struct.pack(">i", len(name)) + name.encode(), b"")
-
-
 def test_no_process_of_a_local_spark_serves_another_account(tmp_path: Path) -> None:
     """
     A local session had no authentication: the driver read objects of Java, which run code, from any
@@ -141,13 +136,6 @@ def test_no_process_of_a_local_spark_serves_another_account(tmp_path: Path) -> N
         assert hadoop.get("fs.s3a.secret.key") == "hidden"
     finally:
         session.stop()
-
-
-def is_refusal_of_spark(text: str) -> bool:
-    """Return whether Spark or Py4J has said no, and looked at nothing."""
-    _, _, answer = text.partition("]: ")
-    is_stream_failure = answer[8:9] == "\x08"
-    return "SaslMessage" in answer or is_stream_failure or answer.startswith(("!x", "!zs"))
 
 
 def spark_settings(**settings: str) -> Settings:
@@ -202,7 +190,119 @@ def test_no_process_of_a_cluster_serves_another_account(folder: Path) -> None:
     assert call("down", str(folder)).returncode == 0
 
 
-def is_refusal_of_cluster(text: str) -> bool:
-    """Return whether a process of a cluster has said no, or a random number of its own alone."""
-    _, _, answer = text.partition("]: ")
-    return is_refusal_of_spark(text) or re.fullmatch(NONCE, answer) is not None
+STORE = """
+import socket
+become_stranger()
+def attempt(path):
+    try:
+        with socket.socket(socket.AF_UNIX) as channel:
+            channel.settimeout(30)
+            channel.connect(path)
+            channel.sendall(bytes.fromhex(request["question"]))
+            return channel.recv(65536).hex()
+    except OSError as error:
+        return type(error).__name__
+def listed(path):
+    try:
+        return os.listdir(path)
+    except OSError as error:
+        return type(error).__name__
+answer([attempt(request["socket"]), listed(request["folder"])])
+"""
+
+
+def test_a_store_serves_no_other_account(tmp_path: Path) -> None:
+    under = tmp_path / "under"
+    under.mkdir()
+    with running_store(under) as store:
+        store.write("a", b"text")
+        assert CuestaFileSystem(str(store.folder)).cat_file("/a") == b"text"
+        question = {"question": wire_ping().hex(), "socket": str(store.folder / "socket")}
+        asked = {**question, "folder": str(store.folder)}
+        assert as_stranger(STORE, **asked) == ["PermissionError", "PermissionError"]
+        # Even where its folder is open the daemon sends others away before it reads.
+        for folder in (store.folder.parent, store.folder):
+            folder.chmod(0o755)
+        (store.folder / "socket").chmod(0o777)
+        heard, _ = as_stranger(STORE, **asked)
+        store.folder.chmod(0o700)
+        assert heard in ("", "BrokenPipeError", "ConnectionResetError")
+        # The page asks for its token.
+        page.start(store.folder, 0)
+        pids = [json.loads((store.folder / page.FILE).read_text())["pid"]]
+        listening = ports([*pids, store.status()["pid"]])
+        assert [address for address, _ in listening] == ["127.0.0.1"]
+        assert answers_to_a_knock(listening) == []
+        token = str(page.address(store.folder)).partition("token=")[2]
+        assert token
+        assert token not in command_lines(pids)
+
+
+def wire_ping() -> bytes:
+    """Return the shortest question to a store."""
+    text = json.dumps({"do": "ping"}).encode()
+    return struct.pack("<II", len(text), 0) + text
+
+
+def test_jobs_of_hadoop_and_of_the_api_listen_nowhere(tmp_path: Path) -> None:
+    """Jobs of Hadoop on this machine and processes of the API talk over pipes and socket pairs."""
+    from cuesta.engines.hadoop import HadoopEngine
+
+    engine = HadoopEngine()
+    if engine.missing():
+        pytest.skip(str(engine.missing()))
+    listening = Listening()
+    with listening:
+        output, scratch = places(tmp_path / "run")
+        engine.run(
+            sorting("hadoop", write_records(tmp_path / "a.dat", 1000), 2 << 30), output, scratch
+        )
+        cuesta.run("sort", tmp_path / "a.dat", output=tmp_path / "answer")
+        engine.close()
+    assert listening.found == set()
+
+
+LOOKS, RANKS_MIN = 50, 3
+"""Looks at a run of two ranks: its processes are more than this one, a launcher and its proxy."""
+
+
+class Listening:
+    """Ports that this process and those below it have listened on, as often as they are read."""
+
+    def __init__(self, enough: Path | None = None) -> None:
+        """Arguments: `enough` is a file that is made once they were read often enough."""
+        self.found: set[tuple[str, int]] = set()
+        self._enough = enough
+        self._looks = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.02):
+            self.found |= set(ports(family(os.getpid())))
+            self._looks += len(family(os.getpid())) > RANKS_MIN
+            if self._enough and self._looks == LOOKS:
+                self._enough.touch()
+
+
+@pytest.mark.skipif(get_engine("mpi").missing() is not None, reason="there is no MPI")
+def test_ranks_of_one_machine_listen_nowhere(tmp_path: Path) -> None:
+    """
+    MPICH's ranks listened on the addresses of the network, for other machines that there were not.
+    What is left is the port of its launcher, which takes what it does not know for nothing.
+    """
+    enough = tmp_path / "enough"
+    script = "from mpi4py import MPI; import os, sys, time; MPI.COMM_WORLD.Barrier()\n"
+    script += "while not os.path.exists(sys.argv[1]): time.sleep(0.01)"
+    listening = Listening(enough)
+    with listening:
+        code, text = launch.run_program(2, [sys.executable, "-c", script, str(enough)])
+    assert (code, text) == (0, "")
+    assert len(listening.found) <= 1

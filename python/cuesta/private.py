@@ -7,11 +7,14 @@ import os
 import pwd
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from cuesta import removal
 from cuesta.errors import InputError
 
 _ROOT_UID = 0
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+"""How a file is opened that must not be there yet, as a link neither."""
 
 
 def is_trusted(path: Path) -> bool:
@@ -93,9 +96,13 @@ def write_private(path: Path, text: str) -> None:
 
 def _new_file(path: Path) -> int:
     """A file that was not there; of one that an interrupted process of ours has left, its place."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
-        return os.open(path, flags, 0o600)
+        return os.open(path, _NEW, 0o600)
     except FileExistsError:
         path.unlink()
-        return os.open(path, flags, 0o600)
+        return os.open(path, _NEW, 0o600)
+
+
+def open_new(path: Path) -> BinaryIO:
+    """Make a file that its owner alone may read. Errors: `OSError` where the name is in use."""
+    return os.fdopen(os.open(path, _NEW, 0o600), "wb")

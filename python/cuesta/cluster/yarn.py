@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,17 @@ _PASSED_ON = (
     *(MARK, "CUESTA_NODE", store_control.VARIABLE),
 )
 """Variables of a NodeManager that its containers have: those of Hadoop's default, and ours."""
+_PAGES = {
+    # With none, or with that for a static user, YARN adds a filter that believes whoever a request
+    # says it is from: a request to start containers, too. This one is off by itself.
+    "hadoop.http.filter.initializers": "org.apache.hadoop.security"
+    ".HttpCrossOriginFilterInitializer",
+    "yarn.resourcemanager.webapp.ui-actions.enabled": "false",
+    # Logs and settings of applications and jobs are for their user, which no page knows.
+    "yarn.acl.enable": "true",
+    "mapreduce.cluster.acls.enabled": "true",
+}
+"""Settings with which pages start nothing, end nothing, and show no log."""
 _FILES = ("core-site", "yarn-site", "mapred-site", "hadoop-policy")
 _LOG = """\
 log4j.rootLogger=WARN,console
@@ -75,6 +87,9 @@ def derived(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
         "yarn.nodemanager.aux-services.mapreduce_shuffle.class": _SHUFFLE,
         "mapreduce.framework.name": "yarn",
+        # By name, and no account of a node but root has this one.
+        "yarn.admin.acl": getpass.getuser(),
+        **_PAGES,
     }
 
 

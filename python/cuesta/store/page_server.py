@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 import secrets
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from cuesta.store.page import Watch
 
 THREADS_MAX = 16
-"""Requests that are answered at the same time; more are sent away."""
+"""Requests that are answered at the same time; for one more the oldest is ended."""
 REQUEST_SECONDS = 5.0
 """A request that has not come by then is ended."""
 _JSON = "application/json"
@@ -56,15 +57,13 @@ class PageServer(ThreadingHTTPServer):
         self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for a request, unless there are too many."""
+        """Start a thread for a request; of too many the oldest is ended, which has not come yet."""
         with self._lock:
-            has_room = len(self._open) < THREADS_MAX
-            if has_room:
-                self._open[request] = time.monotonic()
-        if has_room:
-            super().process_request(request, client_address)
-        else:
-            super().shutdown_request(request)
+            if len(self._open) >= THREADS_MAX:
+                _end(next(iter(self._open)))
+                self._open.pop(next(iter(self._open)))
+            self._open[request] = time.monotonic()
+        super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
         """End a request that was admitted."""
@@ -78,10 +77,7 @@ class PageServer(ThreadingHTTPServer):
         with self._lock:
             for request, at in self._open.items():
                 if at < begun:
-                    try:
-                        request.shutdown(socket.SHUT_RDWR)
-                    except OSError:
-                        continue
+                    _end(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is no error, and nobody reads what would be printed."""
@@ -183,6 +179,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Requests are not logged: the first has the token."""
+
+
+def _end(request: Any) -> None:
+    """Have the thread of a request find its connection at the end."""
+    with contextlib.suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
 
 
 def _same(one: str, other: str) -> bool:

@@ -35,6 +35,20 @@ _AS_ANY_LAUNCHER_LIKES = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 
+_WITHIN_ONE_MACHINE = {
+    # Ranks talk through memory: MPICH's would listen on the network, to whoever connects.
+    "UCX_TLS": "self,sm",
+    "FI_PROVIDER": "shm",
+    "OMPI_MCA_btl_tcp_if_include": "lo",
+    "HYDRA_IFACE": "lo",
+}
+"""Variables under which nothing of a run on this machine leaves it; those of the user stand."""
+_MANY_MACHINES = (
+    "SLURM_JOB_ID", "PBS_JOBID", "PBS_NODEFILE", "LSB_JOBID", "COBALT_JOBID", "PE_HOSTFILE",
+    "HYDRA_HOST_FILE",
+)  # fmt: skip
+"""Variables by which launchers find other machines."""
+
 
 def launcher() -> str | None:
     """The `mpiexec` beside this Python, or else the first of the path."""
@@ -51,6 +65,10 @@ def nodes() -> int:
     """How many nodes ranks go to: as many as who has brought up a cluster says, or one."""
     said = os.environ.get("CUESTA_NODES", "")
     return max(1, int(said)) if said.isdecimal() else 1
+
+
+def _is_one_machine() -> bool:
+    return nodes() == 1 and not any(map(os.environ.get, _MANY_MACHINES))
 
 
 def run_ranks(ranks: int, request: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
@@ -92,7 +110,12 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
         # Ranks say nothing meanwhile, and would not find out that nobody listens any more. An
         # mpiexec of MPICH that has just begun forgets a SIGTERM.
         preexec_fn=die_with_parent,
-        env=os.environ | _AS_ANY_LAUNCHER_LIKES | {"CUESTA_RANKS": str(ranks)},
+        env={
+            **(_WITHIN_ONE_MACHINE if _is_one_machine() else {}),
+            **os.environ,
+            **_AS_ANY_LAUNCHER_LIKES,
+            "CUESTA_RANKS": str(ranks),
+        },
     )
     try:
         said, _ = process.communicate()

@@ -26,6 +26,7 @@ from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.losses import losses
 from cuesta.engines.spark.options import Settings
 from cuesta.errors import CuestaError, EngineError, EngineMissing
+from cuesta.private import open_new
 from cuesta.processes import descendants
 from cuesta.trial import Stage
 
@@ -318,7 +319,9 @@ def _keep_log(places: Places) -> Path | None:
     log = _log_of(places)
     kept = places.logs / f"cuesta-spark-{os.getpid()}-{int(time.time())}.log"
     try:
-        shutil.copyfile(log, kept)
+        # Of a name that can be foreseen: none that is there is followed or written over.
+        with log.open("rb") as source, open_new(kept) as target:
+            shutil.copyfileobj(source, target)
     except OSError:
         return None
     return kept

@@ -1,0 +1,73 @@
+"""YARN of a cluster, as another account finds its pages: they start nothing and show no log."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import testbed_yarn
+from adversarykit import needs_root
+from clusterkit import call, folder, state
+from cuesta.cluster import watchdog
+from strangerkit import as_stranger, ports
+
+__all__ = ["folder"]
+
+pytestmark = [
+    needs_root,
+    pytest.mark.skipif(
+        testbed_yarn.missing() is not None, reason="YARN's jars come by Maven and PySpark"
+    ),
+]
+ASK = """
+import http.client, encodings.idna
+become_stranger()
+def ask(host, method, path, body):
+    connection = http.client.HTTPConnection(host, timeout=60)
+    headers = {"Content-Type": "application/json", "name": "mapreduce", "version": "1.0.0"}
+    connection.request(method, path, body, headers)
+    reply = connection.getresponse()
+    return [reply.status, reply.read().decode(errors="replace")]
+answer([ask(*words) for words in request["asked"]])
+"""
+
+
+SHUFFLE = "/mapOutput?job=job_1_0001&reduce=0&map=attempt_1_0001_m_000000_0"
+
+
+def test_pages_of_yarn_start_nothing_for_a_stranger(folder: Path, tmp_path: Path) -> None:
+    """
+    The page of the ResourceManager believed the user that a request named: anybody who reached it,
+    from any host, had containers started as us by two requests.
+    """
+    sizes = ["--cores", "1", "--memory", "2GiB", "-n", "1", "--scratch", str(tmp_path)]
+    sets = ["--set", "stop=3", "--set", "scratch-min=1MiB"]
+    done = call("up", "--with", "yarn", *sizes, *sets, "-o", str(folder))
+    assert done.returncode == 0, done.stderr
+    page = state(folder)["yarn"]["page"].removeprefix("http://")
+    application = json.dumps({"application-id": "application_1_1", "application-type": "YARN"})
+    apps = "/ws/v1/cluster/apps"
+    asked = [
+        (page, "POST", f"{apps}/new-application?user.name=root", None),
+        (page, "POST", f"{apps}?user.name=root", application),
+        (
+            page,
+            "PUT",
+            f"{apps}/application_1_1/state?user.name=root",
+            json.dumps({"state": "KILLED"}),
+        ),
+        (page, "POST", "/ws/v1/cluster/scheduler-conf/validate?user.name=root", "{}"),
+        (page, "POST", "/ws/v1/cluster/delegation-token?user.name=root", '{"renewer": "root"}'),
+        (page, "GET", "/conf", None),
+    ]
+    answers = as_stranger(ASK, asked=asked)
+    assert [text for status, text in answers[:-1] if status < 400] == []
+    places = ports(watchdog.marked(f"{state(folder)['cluster']}/"))
+    address = state(folder)["leader"]["address"]
+    # That of MapReduce's shuffle can only listen everywhere; it wants a hash by the job's token.
+    (shuffle,) = [place for place in places if place[0] != address]
+    heard = as_stranger(ASK, asked=[(f"{address}:{shuffle[1]}", "GET", SHUFFLE, None)])
+    assert heard[0][0] == 401
+    assert call("down", str(folder)).returncode == 0
