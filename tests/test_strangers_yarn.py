@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ pytestmark = [
         testbed_yarn.missing() is not None, reason="YARN's jars come by Maven and PySpark"
     ),
 ]
+ACCOUNT = 54_321
+"""The number of a person's account that nobody has."""
 ASK = """
 import http.client, encodings.idna
 become_stranger()
@@ -71,3 +74,20 @@ def test_pages_of_yarn_start_nothing_for_a_stranger(folder: Path, tmp_path: Path
     heard = as_stranger(ASK, asked=[(f"{address}:{shuffle[1]}", "GET", SHUFFLE, None)])
     assert heard[0][0] == 401
     assert call("down", str(folder)).returncode == 0
+
+
+def test_yarn_does_not_start_where_other_accounts_are_at_work(folder: Path, tmp_path: Path) -> None:
+    """
+    YARN without Kerberos believes the name that a client says: whoever has an account on a node of
+    the cluster starts containers as its owner. That was in the guide alone.
+    """
+    account = [f"--reuid={ACCOUNT}", f"--regid={ACCOUNT}", "--clear-groups"]
+    with subprocess.Popen(["setpriv", *account, "sleep", "600"]) as other:
+        try:
+            sizes = ["--cores", "1", "--memory", "2GiB", "-n", "1", "--scratch", str(tmp_path)]
+            done = call("up", "--with", "yarn", *sizes, "-o", str(folder))
+        finally:
+            other.kill()
+    assert done.returncode == 2
+    assert f"accounts {ACCOUNT} are at work there" in done.stderr
+    assert "--set yarn-strangers=1" in done.stderr

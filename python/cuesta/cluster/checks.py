@@ -28,6 +28,8 @@ def check_nodes(plan: ClusterPlan, nodes: Sequence[NodeFacts]) -> None:
         _check_same("spark", nodes)
     if {"spark", "yarn"} & set(plan.services):
         _check_same("java", nodes)
+    if "yarn" in plan.services and not plan.own("yarn-strangers"):
+        _check_accounts(nodes)
     _check_addresses(nodes)
     least_bytes = plan.own("scratch-min")
     for node in nodes:
@@ -53,6 +55,17 @@ def _check_same(name: str, nodes: Sequence[NodeFacts]) -> None:
             f"node {odd.name}: has {called} {getattr(odd, name)}, other nodes have {most}; "
             "install or load the same version everywhere"
         )
+
+
+def _check_accounts(nodes: Sequence[NodeFacts]) -> None:
+    """Refuse nodes that are shared: YARN, without Kerberos, asks nobody for a secret."""
+    for node in nodes:
+        if node.accounts:
+            uids = ", ".join(map(str, node.accounts))
+            raise InputError(
+                f"node {node.name}: accounts {uids} are at work there, and could start containers "
+                "of YARN as you; ask for whole nodes, or take that with --set yarn-strangers=1"
+            )
 
 
 def _check_addresses(nodes: Sequence[NodeFacts]) -> None:

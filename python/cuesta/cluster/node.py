@@ -22,6 +22,9 @@ from cuesta.errors import InputError
 NETWORKS = Path("/sys/class/net")
 _ADDRESS_REQUEST = 0x8915
 """SIOCGIFADDR of <linux/sockios.h>."""
+PEOPLE = range(1000, 60_001)
+"""Numbers that systems give to accounts of people."""
+ACCOUNTS_MAX = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,8 @@ class NodeFacts:
         Of that Java, as Spark takes it.
     scratch, scratch_free_bytes, scratch_error
         The folder for temporary files, and what is wrong with it.
+    accounts
+        Numbers of other accounts of people that have processes here, a few of them.
     """
 
     name: str
@@ -58,6 +63,7 @@ class NodeFacts:
     scratch: str
     scratch_free_bytes: int
     scratch_error: str
+    accounts: Sequence[int] = ()
 
     def to_json(self) -> dict[str, Any]:
         """For a message."""
@@ -86,6 +92,7 @@ def facts(name: str, address: str, scratch: Path) -> NodeFacts:
         scratch=str(scratch),
         scratch_free_bytes=free_bytes,
         scratch_error=scratch_error,
+        accounts=_other_accounts(),
     )
 
 
@@ -203,6 +210,17 @@ def _package(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return ""
+
+
+def _other_accounts() -> list[int]:
+    """Accounts of people, not of the system, that have processes here, but this one."""
+    uids = set()
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                uids.add(entry.stat().st_uid)
+    people = {uid for uid in uids if uid in PEOPLE} - {os.geteuid()}
+    return sorted(people)[:ACCOUNTS_MAX]
 
 
 def _check_scratch(scratch: Path) -> tuple[int, str]:

@@ -23,6 +23,7 @@ OWN_SETTINGS: dict[str, tuple[float, str]] = {
     "stop": (limits.STOP_SECONDS, "seconds that a process may take to end"),
     "store-grace": (limits.STORE_GRACE_SECONDS, "seconds for a store to write what is dirty"),
     "store-secret": (limits.STORE_SECRET_SECONDS, "seconds after which stores get a new secret"),
+    "yarn-strangers": (0.0, "1 has YARN start where other accounts are at work; it has no secret"),
     "scratch-min": (limits.SCRATCH_BYTES_MIN, "bytes that must be free on a node's scratch"),
 }
 """Settings of `--set` that are not Spark's: default and meaning."""
