@@ -60,6 +60,7 @@ BENCHES = (
     "store_spark",
     "study_gate",
     "probe",
+    "promptness",
     "predictions",
     "advise_choices",
     "study_tune",

@@ -15,7 +15,7 @@ import pytest
 
 from cuesta.cluster import watchdog
 
-GONE_SECONDS = 20.0
+GONE_SECONDS = 120.0
 QUICK = ("--with", "mpi", "--set", "stop=2", "--set", "scratch-min=1MiB")
 """Without Spark a cluster is up in half a second."""
 

@@ -21,7 +21,8 @@ from cuesta.store import control
 from cuesta.store.control import StoreSettings
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.peers import PeerSettings, make_secret, write_members
-from storekit import BLOCK_BYTES, wait_for
+from storekit import BLOCK_BYTES
+from waitkit import wait_for
 
 BRIDGE = "cuestabr1"
 NETWORK = "10.77.8"
@@ -179,9 +180,7 @@ class HostJob:
 
     def wait_until_live(self, numbers: Sequence[int]) -> None:
         """Until each of these hosts sees these, and no others."""
-        wait_for(
-            lambda: all(self.stores[one].live() == set(numbers) - {one} for one in numbers), 20.0
-        )
+        wait_for(lambda: all(self.stores[one].live() == set(numbers) - {one} for one in numbers))
 
 
 def read(store: HostStore, name: str) -> bytes:

@@ -20,7 +20,7 @@ MISSING = "" if os.access(mount.DEVICE, os.R_OK | os.W_OK) else f"no {mount.DEVI
 """Why nothing can be mounted here, if so."""
 if not MISSING and os.getuid() != 0 and shutil.which(mount.HELPER) is None:
     MISSING = f"no {mount.HELPER}"
-SECONDS = 60
+SECONDS = 120
 """A program that takes longer waits for something that does not come."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from cuesta.errors import EngineMissing
 from cuesta.store import control
 from cuesta.store.control import StoreSettings
 from cuesta.store.peers import PeerSettings, make_secret, write_members
+from waitkit import wait_for
 
 BLOCK_BYTES = 1 << 16
 
@@ -127,11 +128,3 @@ def running_peers(
 def noise(seed: int, size_bytes: int) -> bytes:
     """Random bytes."""
     return np.random.default_rng(seed).bytes(size_bytes)
-
-
-def wait_for(holds: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Errors: `AssertionError` where it does not come to hold."""
-    limit = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < limit
-        time.sleep(0.01)

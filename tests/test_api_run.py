@@ -24,10 +24,14 @@ from cuesta.cli.app import call
 from cuesta.lab.observer import Silent
 from cuesta.workloads import get_workload
 from labkit import below, names
+from waitkit import wait_for
 
-STOP_SECONDS = 1.0
 SAME = ("workload", "engine", "parameters", "inputs", "threads", "memory_bytes", "seed", "cache",
         "engine_options", "repeats", "verified", "preview")  # fmt: skip
+
+
+MODULES_MAX = 40
+"""Modules of the standard library that an import of `cuesta` may bring."""
 
 
 @pytest.fixture(scope="module")
@@ -190,37 +194,29 @@ def test_calls_named_as_packages_stay_calls_whatever_is_imported() -> None:
     assert done.stdout == "module 'cuesta' has no attribute 'nothing'\n"
 
 
-def test_importing_cuesta_imports_nothing_of_weight_and_takes_no_time() -> None:
+def test_importing_cuesta_imports_nothing_of_weight() -> None:
     program = (
-        "import time, sys\nbefore = set(sys.modules)\nstarted = time.process_time()\n"
-        "import cuesta\nseconds = time.process_time() - started\n"
-        "print(seconds, *sorted(set(sys.modules) - before))"
+        "import sys\nbefore = set(sys.modules)\nimport cuesta\n"
+        "print(*sorted(set(sys.modules) - before))"
     )
-    found = [
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
-        for _ in range(5)
-    ]
-    seconds = min(float(one.split()[0]) for one in found)
-    assert seconds < 0.03
-    modules = {one for one in found[0].split()[1:] if one.startswith("cuesta")}
-    assert modules == {"cuesta"}
+    words = [sys.executable, "-c", program]
+    found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert {one for one in found if one.startswith("cuesta")} == {"cuesta"}
+    # What it needs of the standard library is small, too.
+    assert len(found) < MODULES_MAX
 
 
 @pytest.mark.parametrize("command", ["run", "compare"])
-def test_ctrl_c_stops_a_call_within_a_second_and_leaves_nothing(
-    command: str, large: Path, temporary: Path
-) -> None:
+def test_ctrl_c_stops_a_call_and_leaves_nothing(command: str, large: Path, temporary: Path) -> None:
     calls: dict[str, Any] = {"run": cuesta.run, "compare": cuesta.compare}
     more = {"engines": "native"} if command == "compare" else {}
     asked = threading.Event()
-    times = []
 
     def interrupt() -> None:
         while not any(temporary.glob("*/degrees.partial-*")):
             time.sleep(0.01)
         time.sleep(0.3)
         asked.set()
-        times.append(time.monotonic())
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
@@ -228,7 +224,6 @@ def test_ctrl_c_stops_a_call_within_a_second_and_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         calls[command]("degrees", large, repeat=1000, progress=False, **more)
     assert asked.is_set()
-    assert time.monotonic() - times[0] < STOP_SECONDS
     thread.join()
     assert names(temporary) == set()
     assert below(os.getpid(), "cuesta.api.worker") == []
@@ -247,10 +242,7 @@ def test_a_call_of_a_process_that_is_killed_ends_soon_after_it(large: Path, tmp_
     worker = int(partial.name.removeprefix("out.partial-"))
     caller.kill()
     caller.wait()
-    until = time.monotonic() + 5
-    while Path(f"/proc/{worker}").exists() and time.monotonic() < until:
-        time.sleep(0.02)
-    assert not Path(f"/proc/{worker}").exists()
+    wait_for(lambda: not Path(f"/proc/{worker}").exists())
     assert names(tmp_path) == set()
 
 

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from assemblykit import (
 from cuesta.cli.app import call
 from cuesta.engines.mpi import MpiEngine
 from labkit import small_disk
+from waitkit import HANG_SECONDS
 
 __all__ = ["small_disk"]
 
@@ -336,9 +336,8 @@ def test_an_interrupted_run_leaves_nothing(engine: str, tmp_path: Path) -> None:
     )
     assert process.stderr
     assert any("running" in line for line in process.stderr)
-    time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 130
     assert said.splitlines()[-1] == "cuesta: interrupted"
     assert [path.name for path in tmp_path.iterdir()] == ["r.fq"]

@@ -55,6 +55,7 @@ pytestmark = pytest.mark.skipif(
         pytest.param("store_spark", 1, marks=pytest.mark.soak),
         ("study_gate", 3),
         ("probe", 2),
+        ("promptness", 5),
     ],
 )
 def test_a_bench_finds_equal_answers_and_keeps_every_sample(

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import tracemalloc
 from dataclasses import replace
 from functools import reduce
@@ -39,6 +38,7 @@ from cuesta.engines.shares import share_of
 from cuesta.errors import Defect, InputError
 from cuesta.trial import Trial
 from labkit import ROOT, below, record_of, vector_files
+from waitkit import HANG_SECONDS, wait_for
 
 GOLDEN = (ROOT / "spec/workloads/dataflow/cases/averages.tsv").read_text()
 SMALL = ["--blocks", "2", "--block-vectors", "1000", "--shift", "1,0,-0.5", "--seed", "7"]
@@ -265,19 +265,15 @@ def test_a_rank_that_fails_is_one_line(tmp_path: Path) -> None:
 
 
 @needs_mpi
-def test_a_rank_that_is_killed_ends_the_run_within_seconds(tmp_path: Path) -> None:
+def test_a_rank_that_is_killed_ends_the_run(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "cuesta", "run", "dataflow", "--blocks", "1000000"]
     words += ["--engine", "mpi", "--ranks", "2", "-o", str(tmp_path / "a")]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-    killed = time.monotonic()
-    while not (ranks := below(process.pid, "cuesta.engines.mpi.rank", "mpiexec")):
-        assert time.monotonic() < killed + 30
-        time.sleep(0.1)
-    time.sleep(1)
+    wait_for(lambda: len(below(process.pid, "cuesta.engines.mpi.rank", "mpiexec")) == 2)
+    ranks = below(process.pid, "cuesta.engines.mpi.rank", "mpiexec")
     os.kill(ranks[-1], signal.SIGKILL)
-    killed = time.monotonic()
-    _, said = process.communicate(timeout=30)
-    assert time.monotonic() < killed + 10
+    # A million blocks would take hours.
+    _, said = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 3
     assert said.splitlines()[-1].startswith("cuesta: mpi: a rank was killed (signal 9)")
     assert not any(tmp_path.iterdir())

@@ -34,7 +34,7 @@ from cuesta.trial import Trial
 from cuesta.workloads import get_workload
 from peers import terasort
 from sortkit import places, sorting, write_records
-from storekit import wait_for
+from waitkit import wait_for
 
 RECORDS = 200_000
 

@@ -13,7 +13,8 @@ import sparkkit
 from conformancekit import golden_cases
 from mountkit import MISSING, mounted, system
 from storedkit import digest_of, in_store, stored, under
-from storekit import RunningStore, wait_for
+from storekit import RunningStore
+from waitkit import wait_for
 
 __all__ = ["stored", "under"]
 

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from cuesta.errors import Defect, EngineError, EngineMissing, InputError, VerificationError
-from cuesta.lab import record
+from cuesta.lab import child, record
 from cuesta.lab.child import HeldSignals, run_in_child
 from cuesta.lab.compare import compare, records_of
 from cuesta.trial import Trial
 from labkit import CopyEngine, anything, names, plan, scan_trial
+from waitkit import HANG_SECONDS
 
 
 def test_a_comparison_holds_an_answer_of_every_engine(tmp_path: Path) -> None:
@@ -124,20 +125,22 @@ def test_threads_of_polars_are_no_reason_not_to_fork(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
 
 
-def test_an_interrupt_of_the_parent_stops_the_child_and_lets_it_clean_up(tmp_path: Path) -> None:
+def test_an_interrupt_of_the_parent_stops_the_child_and_lets_it_clean_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a busy machine, the child may take long to clean up.
+    monkeypatch.setattr(child, "STOP_SECONDS", HANG_SECONDS)
     mark, parent = tmp_path / "cleaned", os.getpid()
 
     def work() -> None:
         try:
             os.kill(parent, signal.SIGINT)
-            time.sleep(60)
+            time.sleep(600)
         finally:
             mark.write_text("yes")
 
-    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run_in_child("slow", work)
-    assert time.monotonic() - started < 10
     assert mark.read_text() == "yes"
 
 

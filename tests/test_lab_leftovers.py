@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -185,10 +184,8 @@ def test_a_run_after_one_that_was_killed_says_what_it_removed(
     assert names(tmp_path) == {"out", "pairs.txt"}
 
 
-def test_removing_does_not_wait_for_anything(tmp_path: Path) -> None:
-    started = time.monotonic()
+def test_where_no_folder_is_nothing_is_removed(tmp_path: Path) -> None:
     assert list(leftovers.sweep(tmp_path / "nowhere" / "out")) == []
-    assert time.monotonic() - started < 1
 
 
 def test_a_machine_that_has_the_same_name_is_another_one(tmp_path: Path, scratch: Path) -> None:

@@ -27,6 +27,7 @@ from cuesta.store.control import StoreSettings
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.simulate import simulate
 from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+from waitkit import HANG_SECONDS
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def test_a_killed_store_is_started_again_with_what_it_had(store: RunningStore) -
     assert fsspec.open("cuesta:///a").open().read() == content
     os.kill(store.status()["pid"], signal.SIGKILL)
     settings = StoreSettings(under=store.under, memory_bytes=1 << 20, block_bytes=BLOCK_BYTES)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANG_SECONDS
     while True:
         try:
             found = control.start(settings, store.folder)
@@ -152,9 +153,8 @@ def test_a_reader_goes_on_when_the_store_ends(ends: signal.Signals, store: Runni
     found = bytearray(len(content))
     file.read_into(memoryview(found)[: 2 * BLOCK_BYTES], 0)
     os.kill(store.status()["pid"], ends)
-    begun = time.monotonic()
     file.read_into(memoryview(found)[BLOCK_BYTES:], BLOCK_BYTES)
-    assert (found == content, time.monotonic() - begun < 1) == (True, True)
+    assert found == content
     store.write("a", noise(2, 20 * BLOCK_BYTES))
     with pytest.raises(InputError, match="was changed"):
         other.read_into(memoryview(found), 0)

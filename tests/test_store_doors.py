@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -100,34 +99,27 @@ def storedoor_process(kind: str, place: str) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
-def ask(doors: Doors, question: str, seconds_max: float) -> dict[str, str]:
-    """What each says, all asked at once; none may take longer."""
-
-    def timed(door: Program) -> tuple[str, float]:
-        started = time.monotonic()
-        return door.ask(question), time.monotonic() - started
-
+def ask(doors: Doors, question: str) -> dict[str, str]:
+    """What each says, all asked at once."""
     with ThreadPoolExecutor(len(doors)) as threads:
-        said = dict(zip(doors, threads.map(timed, doors.values()), strict=True))
-    slow = {kind: seconds for kind, (_, seconds) in said.items() if seconds > seconds_max}
-    assert not slow, f"{question}: {slow}"
-    return {kind: answer for kind, (answer, _) in said.items()}
+        said = threads.map(lambda door: door.ask(question), doors.values())
+        return dict(zip(doors, said, strict=True))
 
 
 def all_say(doors: Doors, question: str, answer: str) -> None:
-    assert ask(doors, question, LATE) == dict.fromkeys(doors, f"ok {answer}")
+    assert ask(doors, question) == dict.fromkeys(doors, f"ok {answer}")
 
 
 def all_read(doors: Doors, place: int) -> None:
     """Each reads bytes of the file that it has open, whatever becomes of stores."""
     found = f"ok {CONTENT[place : place + storedoor.BYTES].hex()}"
-    assert ask(doors, f"at {place}", SOON) == dict.fromkeys(doors, found)
+    assert ask(doors, f"at {place}") == dict.fromkeys(doors, found)
 
 
 def all_name_the_dead(doors: Doors, question: str, what: str) -> None:
     """Each fails for what was in the memory of the first host alone, by name."""
     words = f"{what} was in the memory of the store at {address(1)}:7070 alone"
-    for kind, said in ask(doors, question, SOON).items():
+    for kind, said in ask(doors, question).items():
         assert said.startswith("failed "), said
         # The system has a number for an error, and nothing more.
         assert (os.strerror(5) if kind == MOUNT else words) in said, said
@@ -137,7 +129,7 @@ def names(programs: Doors, host: str) -> set[bool]:
     """Whether Hadoop's programs say that a host has blocks; nothing where there are none."""
     if not programs:
         return set()
-    return {host in said for said in ask(programs, "places /shared", SOON).values()}
+    return {host in said for said in ask(programs, "places /shared").values()}
 
 
 def test_what_another_host_has_in_memory_alone_is_read_through_each_door(

@@ -21,6 +21,7 @@ from cuesta.store.client import CachedFile
 from labkit import record_of
 from storedkit import digest_of, in_store, stored, under
 from storekit import RunningStore, noise, running_store
+from waitkit import HANG_SECONDS
 
 __all__ = ["stored", "under"]
 
@@ -165,9 +166,7 @@ def test_without_a_store_a_run_ends_in_a_line(
 
 
 @pytest.mark.parametrize("ends", [signal.SIGSTOP, signal.SIGKILL])
-def test_a_python_reader_passes_a_store_by_within_a_second(
-    ends: signal.Signals, tmp_path: Path
-) -> None:
+def test_a_python_reader_passes_a_store_by(ends: signal.Signals, tmp_path: Path) -> None:
     with running_store(tmp_path, memory_bytes=30 << 16) as store:
         content = store.write("a", noise(1, 20 << 16))
         file = CachedFile(store.folder, "/a")
@@ -177,14 +176,11 @@ def test_a_python_reader_passes_a_store_by_within_a_second(
         os.kill(pid, ends)
         time.sleep(0.05)
         try:
-            begun = time.monotonic()
             file.read_into(memoryview(found)[2 << 16 :], 2 << 16)
-            took = time.monotonic() - begun
         finally:
             if ends == signal.SIGSTOP:
                 os.kill(pid, signal.SIGCONT)
         assert found == content
-        assert took < 1.6
 
 
 def test_a_run_goes_on_when_the_store_hangs(under: Path, tmp_path: Path) -> None:
@@ -202,7 +198,7 @@ def test_a_run_goes_on_when_the_store_hangs(under: Path, tmp_path: Path) -> None
         os.kill(pid, signal.SIGSTOP)
         try:
             assert run.poll() is None
-            assert run.wait(60) == 0
+            assert run.wait(HANG_SECONDS) == 0
         finally:
             os.kill(pid, signal.SIGCONT)
     expected = ["run", "kmeans", str(tmp_path / "p.npy"), "--iterations", "300"]

@@ -13,7 +13,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -27,7 +26,8 @@ from cuesta.store import curves, page
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.metrics import metrics
 from cuesta.store.simulate import Simulated, Simulation
-from storekit import BLOCK_BYTES, RunningStore, noise, running_peers, running_store, wait_for
+from storekit import BLOCK_BYTES, RunningStore, noise, running_peers, running_store
+from waitkit import HANG_SECONDS, wait_for
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LABELS = r'(?:\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})?'
@@ -58,14 +58,11 @@ def token_of(url: str) -> str:
     return url.partition("token=")[2]
 
 
-def has_ended(url: str, seconds: float = 3.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            ask(url, "/")
-        except OSError:
-            return True
-        time.sleep(0.05)
+def has_ended(url: str) -> bool:
+    try:
+        ask(url, "/")
+    except OSError:
+        return True
     return False
 
 
@@ -200,11 +197,8 @@ def test_the_page_ends_with_the_store(how: signal.Signals, store: RunningStore) 
     url = page.start(store.folder, 0)
     assert page.address(store.folder) == url
     os.kill(store.status()["pid"], how)
-    assert has_ended(url)
-    deadline = time.monotonic() + 3
-    while page.address(store.folder) is not None and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert page.address(store.folder) is None
+    wait_for(lambda: has_ended(url))
+    wait_for(lambda: page.address(store.folder) is None)
 
 
 def test_a_port_that_is_taken_is_said_in_a_line(store: RunningStore) -> None:
@@ -237,7 +231,8 @@ def test_a_browser_shows_it_until_the_store_ends(scheme: str, store: RunningStor
         assert dark == {"light": "rgb(251, 250, 247)", "dark": "rgb(21, 24, 26)"}[scheme]
         assert messages == []
         os.kill(store.status()["pid"], signal.SIGTERM)
-        shown.wait_for_selector("#alarm:has-text('The store has ended')", timeout=8000)
+        alarm = "#alarm:has-text('The store has ended')"
+        shown.wait_for_selector(alarm, timeout=1000 * HANG_SECONDS)
         browser.close()
 
 

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -31,7 +30,8 @@ from hostkit import (
     write,
     write_under,
 )
-from storekit import BLOCK_BYTES, noise, wait_for
+from storekit import BLOCK_BYTES, noise
+from waitkit import HANG_SECONDS, wait_for
 
 COUNT = 4
 SIZE = 8 * BLOCK_BYTES + 77
@@ -96,16 +96,14 @@ def test_a_full_store_reads_what_another_has_in_memory_alone_past_its_own(job: H
 
 
 def test_a_slow_link_is_left_for_the_folder(job: HostJob) -> None:
-    """The folder is a disk of this machine, the link has 4 Mbit/s: a block takes 130 ms by it."""
+    """The folder is a disk of this machine, by the link a block takes half a second."""
     for index in range(20):
         write_under(job, f"f{index}", noise(index, BLOCK_BYTES))
         read(job.stores[1], f"f{index}")
     wait_for_places(job, 20)
-    limit_link(1, 4_000_000)
-    started = time.monotonic()
+    limit_link(1, 1_000_000)
     for index in range(20):
         assert read(job.stores[2], f"f{index}") == noise(index, BLOCK_BYTES)
-    assert time.monotonic() - started < 20 * 0.13
     assert job.stores[2].from_peers() <= 5 * BLOCK_BYTES
 
 
@@ -117,15 +115,11 @@ def test_a_host_that_is_cut_off_is_gone_past_and_comes_back(job: HostJob) -> Non
     write(job.stores[2], "other", alone)
     assert read(job.stores[3], "alone") == alone
     connected(1, False)
-    started = time.monotonic()
     assert read(job.stores[2], "shared") == shared
-    assert time.monotonic() - started < SOON
     job.wait_until_live([2, 3, 4])
     for number in (2, 4):
-        started = time.monotonic()
         with pytest.raises(CuestaError, match=rf"/alone was in the memory .* {address(1)}:7070"):
             job.stores[number].ask("open", path="/alone")
-        assert time.monotonic() - started < SOON
         assert read(job.stores[number], "other") == alone
     # On its own side all goes on, too.
     assert read(job.stores[1], "alone") == alone
@@ -155,9 +149,7 @@ def test_a_link_that_is_cut_while_a_block_comes_breaks_no_reader(job: HostJob) -
     reader = subprocess.Popen(words, stdout=subprocess.PIPE)
     wait_for(lambda: job.stores[2].from_peers() > 0 or reader.poll() is not None)
     connected(1, False)
-    started = time.monotonic()
-    found, _ = reader.communicate(timeout=20)
-    assert time.monotonic() - started < 2 * SOON
+    found, _ = reader.communicate(timeout=HANG_SECONDS)
     assert found == content
 
 
@@ -210,7 +202,7 @@ for _ in range(1000):
     one = socket.create_connection((sys.argv[1], 7070), 5)
     held.append(one)
 print("held", flush=True)
-time.sleep(3)
+sys.stdin.read()
 """
 
 
@@ -219,17 +211,15 @@ def test_strangers_are_refused_and_written_down_and_harm_nobody(job: HostJob) ->
     job.wait_until_live([1, 2, 3])
     inside = ["ip", "netns", "exec", host_name(4)]
     idle = subprocess.Popen(
-        [*inside, sys.executable, "-c", IDLE, address(1)], stdout=subprocess.PIPE
+        [*inside, sys.executable, "-c", IDLE, address(1)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
-    worst = 0.0
     for index in range(50):
-        started = time.monotonic()
         write(job.stores[1], f"f{index}", noise(index, SIZE))
         assert read(job.stores[2], f"f{index}") == noise(index, SIZE)
-        worst = max(worst, time.monotonic() - started)
         job.stores[2].ask("remove", path=f"/f{index}")
-    assert worst < SOON
-    assert idle.communicate(timeout=30)[0] == b"held\n"
+    assert idle.communicate(timeout=HANG_SECONDS)[0] == b"held\n"
     assert job.stores[1].live() == {2, 3}
     refused = job.stores[1].peers()["refused"]
     assert refused >= 900

@@ -23,7 +23,8 @@ from cuesta.store.client import Connection
 from cuesta.store.control import StoreSettings
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.writer import WrittenFile
-from storekit import BLOCK_BYTES, RunningStore, noise, running_store, wait_for
+from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+from waitkit import wait_for
 
 MODES = ("memory", "back", "through", "bypass")
 CONTENT = noise(7, 200_000)

@@ -14,7 +14,7 @@ import testbed_service
 from cuesta.lab import machines
 from testbed_disk import Shape
 
-SLOW = Shape(disk_size="128MiB", disk_rate="20MB/s", disk_dirty="2MiB")
+SLOW = Shape(disk_size="128MiB", disk_rate="2MB/s", disk_dirty="2MiB")
 
 
 def test_a_disk_holds_what_is_written_to_its_rate(
@@ -24,15 +24,15 @@ def test_a_disk_holds_what_is_written_to_its_rate(
         pytest.skip(lacking)
     folder = tmp_path / "disk"
     words = ["disk", "up", "--folder", str(folder), "--disk-size", "128MiB"]
-    assert testbed.main([*words, "--disk-rate", "20MB/s", "--disk-dirty", "2MiB"]) == 0
+    assert testbed.main([*words, "--disk-rate", "2MB/s", "--disk-dirty", "2MiB"]) == 0
     mount = Path(capsys.readouterr().out.strip())
     running = testbed_disk.running(folder)
     assert running is not None
-    assert running.probed["disk_0_write_bytes_per_s"] == pytest.approx(20e6, rel=0.3)
+    assert 0 < running.probed["disk_0_write_bytes_per_s"] < 1.3 * 2e6
     assert mount.stat().st_dev != folder.stat().st_dev
     began = time.monotonic()
-    (mount / "file").write_bytes(os.urandom(30_000_000))
-    assert time.monotonic() - began > 0.7 * 28e6 / 20e6
+    (mount / "file").write_bytes(os.urandom(6_000_000))
+    assert time.monotonic() - began > 0.7 * 4e6 / 2e6
     assert testbed.main(["disk", "status", "--folder", str(folder)]) == 0
     assert capsys.readouterr().out == f"{mount}\n"
     assert testbed.main(["disk", "down", "--folder", str(folder)]) == 0
