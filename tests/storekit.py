@@ -94,7 +94,7 @@ def running_store(under: Path, blocks: int = 32, **settings: Any) -> Iterator[Ru
             yield RunningStore(folder, under, made)
         finally:
             with suppress(EngineMissing):
-                control.stop(folder)
+                control.stop(folder, discards_memory=True)
 
 
 @contextmanager

@@ -219,7 +219,7 @@ def test_a_killed_store_is_an_error_or_the_right_bytes_and_the_next_one_is_used(
             "print(os.listdir(path.parent))"
         )
         assert run(text, at.place / "b") == "b'alone'\n['a', 'b', 'c']\n"
-        control.stop(at.store.folder)
+        control.stop(at.store.folder, discards_memory=True)
         assert "Errno 5" in run("path.stat()", at.place / "a", is_whole=False)
 
 

@@ -96,7 +96,7 @@ def running(
         yield RunningStore(folder=folder, under=size.folder)
     finally:
         with suppress(EngineMissing):
-            control.stop(folder)
+            control.stop(folder, discards_memory=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -4,10 +4,12 @@
 //! [`policy`]. A [`trace`] says which blocks were read, and [`simulate`] what any policy would
 //! have had of them in a memory of any size.
 
+pub mod allocate;
 pub mod client;
 pub mod conflict;
 pub mod daemon;
 mod errno;
+pub mod folder;
 pub mod mapping;
 pub mod memory;
 pub mod mount;

@@ -4,25 +4,29 @@
 //! says what it is and the checksum of its bytes. It is never changed or cut short after that, so
 //! whoever has mapped it keeps what it mapped; removing it only takes its name away.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
+use cuesta_runtime::removal::RealFolder;
 use serde::{Deserialize, Serialize};
 
+use crate::allocate::{allocate, has_hole};
+use crate::folder;
+use crate::folder::names::{BLOCKS, PARTIAL, is_block};
 use crate::mapping::HugePages;
 use crate::prepared::PreparedBlocks;
 use crate::steps::Steps;
 
 /// Bytes that are read and written at once.
 pub const PIECE_BYTES: usize = 1 << 20;
-/// Folder of the blocks.
-const BLOCKS: &str = "blocks";
-/// End of the name of a block that is being filled.
-const PARTIAL: &str = "part";
+/// End of the name of memory that is taken in advance.
+pub const PREPARED: &str = "cuesta-ready";
+/// The ends that older versions gave to the names of files that are not whole.
+const ENDS_BEFORE: [&str; 2] = ["part", "ready"];
 
 /// Which block of which file: numbers that the store gives to files, never twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -69,6 +73,43 @@ impl SealedBlock {
     }
 }
 
+/// What a name in the folder of the blocks says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockName {
+    /// A whole block.
+    Sealed(SealedBlock),
+    /// A block that is being written, or memory that is taken in advance.
+    Partial,
+    /// The same, of an older version.
+    PartialBefore,
+}
+
+impl BlockName {
+    /// What a name says; `None` for one that no store gives.
+    pub fn parse(name: &str) -> Option<Self> {
+        let Some((numbers, end)) = name.split_once('.') else {
+            let block = SealedBlock::of_name(name)?;
+            let limit = u64::from(u32::MAX);
+            let is_possible =
+                block.key.file <= limit && block.key.index <= limit && block.serial < u64::MAX / 2;
+            return is_possible.then_some(Self::Sealed(block));
+        };
+        let is_number = |text: &str| {
+            u64::from_str_radix(text, 16).is_ok_and(|number| format!("{number:x}") == text)
+        };
+        let is_prepared = end == PREPARED || end == ENDS_BEFORE[1];
+        let count = if is_prepared { 1 } else { 2 };
+        if numbers.split('-').count() != count || !numbers.split('-').all(is_number) {
+            return None;
+        }
+        match end {
+            PARTIAL | PREPARED => Some(Self::Partial),
+            _ if ENDS_BEFORE.contains(&end) => Some(Self::PartialBefore),
+            _ => None,
+        }
+    }
+}
+
 /// The folder.
 #[derive(Debug)]
 pub struct MemoryTier {
@@ -84,21 +125,9 @@ impl MemoryTier {
     /// Makes the folder, or opens it where it is there and this user's alone.
     ///
     /// # Errors
-    /// `Input` for a folder that others may enter; `System`.
+    /// `Input` for a folder that others may enter, and for a link; `System`.
     pub fn open(folder: &Path, steps: Steps) -> Result<Self> {
-        let failed = |cause| Error::system("store", "making", folder, &cause);
-        let blocks = folder.join(BLOCKS);
-        DirBuilder::new().recursive(true).mode(0o700).create(&blocks).map_err(failed)?;
-        let facts = fs::symlink_metadata(folder).map_err(failed)?;
-        let own = rustix::process::geteuid().as_raw();
-        if facts.uid() != own || facts.mode() & 0o077 != 0 || !facts.is_dir() {
-            let text = format!(
-                "{} is not a folder that its owner alone may enter; remove it, or name another by \
-                 $CUESTA_STORE",
-                folder.display()
-            );
-            return Err(Error::input("store", text));
-        }
+        let blocks = folder::make_inside(&folder::open_or_make(folder)?, BLOCKS)?;
         let prepared = PreparedBlocks::new(blocks.clone());
         let (serial, huge) = (AtomicU64::new(0), HugePages::default());
         Ok(Self { blocks, serial, steps, huge, prepared })
@@ -184,18 +213,37 @@ impl MemoryTier {
         }
     }
 
-    /// The blocks that are there; what is none, or was never finished, is removed.
+    /// Has all bytes of a block have memory: stores of older versions sealed blocks with holes.
+    ///
+    /// # Errors
+    /// `StorageFull` where the memory is full; those of the system.
+    pub fn fill_holes(&self, block: &SealedBlock) -> io::Result<()> {
+        let path = self.path(block);
+        if !has_hole(&File::open(&path)?, block.size_bytes)? {
+            return Ok(());
+        }
+        let sealed = |mode| fs::set_permissions(&path, Permissions::from_mode(mode));
+        sealed(0o600)?;
+        let allocated = File::options().write(true).open(&path);
+        let allocated = allocated.and_then(|file| allocate(&file, block.size_bytes));
+        sealed(0o400)?;
+        allocated
+    }
+
+    /// The blocks that are there; those that were never finished are removed. Files that no store
+    /// made stay.
     ///
     /// # Errors
     /// `System`.
     pub fn found(&self) -> Result<Vec<SealedBlock>> {
         let failed = |cause| Error::system("store", "reading", &self.blocks, &cause);
+        let folder = RealFolder::open(&self.blocks).map_err(failed)?;
         let mut found = Vec::new();
-        for entry in fs::read_dir(&self.blocks).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            match entry.file_name().to_str().and_then(SealedBlock::of_name) {
-                Some(block) => found.push(block),
-                None => fs::remove_file(entry.path()).map_err(failed)?,
+        for entry in folder.entries().map_err(failed)? {
+            match entry.name.to_str().and_then(BlockName::parse) {
+                _ if !is_block(&entry) => (),
+                Some(BlockName::Sealed(block)) => found.push(block),
+                _ => folder.remove_file(&entry.name).map_err(failed)?,
             }
         }
         found.sort_unstable_by_key(|block| (block.key, block.serial));
@@ -230,6 +278,7 @@ impl Drop for PartialBlock {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::os::unix::fs::MetadataExt;
 
     const KEY: BlockKey = BlockKey { file: 3, index: 17 };
 
@@ -249,10 +298,12 @@ mod tests {
         assert_eq!(fs::read(tier.path(&block)).unwrap(), bytes);
         let mode = fs::metadata(tier.path(&block)).unwrap().mode() & 0o777;
         assert_eq!(mode, 0o400);
-        fs::write(tier.blocks.join("3-12.part"), "half").unwrap();
-        fs::write(tier.blocks.join("3-12-0-1-2"), "no name of ours").unwrap();
+        fs::write(tier.blocks.join("3-12.cuesta-part"), "half").unwrap();
+        let foreign = tier.blocks.join("3-12-0-1-2");
+        fs::write(&foreign, "no name of ours").unwrap();
         assert_eq!(tier.found().unwrap(), [block]);
-        assert_eq!(fs::read_dir(&tier.blocks).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(&tier.blocks).unwrap().count(), 2);
+        assert_eq!(fs::read(foreign).unwrap(), b"no name of ours");
         assert!(tier.is_whole(&block).unwrap());
         tier.remove(&block).unwrap();
         assert_eq!(tier.found().unwrap(), []);

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuesta_runtime::parallel::lock;
 use rustix::fs::{CWD, RenameFlags};
 
+use crate::allocate::allocate;
 use crate::mapping::{self, HUGE_BYTES};
+use crate::memory::PREPARED;
 
 /// Files of zeros, as large as a block, that are nobody's block yet.
 #[derive(Debug)]
@@ -41,7 +43,7 @@ impl PreparedBlocks {
     pub fn add(&self, block_bytes: u64) -> io::Result<()> {
         self.block_bytes.store(block_bytes, Ordering::Relaxed);
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        let path = self.folder.join(format!("{serial:x}.ready"));
+        let path = self.folder.join(format!("{serial:x}.{PREPARED}"));
         let mut options = File::options();
         let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
         let taken = take(&file, block_bytes);
@@ -80,7 +82,10 @@ impl PreparedBlocks {
 /// Has the system give all memory of a file of so many bytes: in huge pages, as far as it has them.
 fn take(file: &File, size_bytes: u64) -> io::Result<()> {
     let huge = size_bytes as usize / HUGE_BYTES;
-    let done = if huge > 0 && mapping::reserve(file, huge).is_ok() { huge * HUGE_BYTES } else { 0 };
+    let is_reserved = huge > 0 && mapping::reserve(file, huge).is_ok();
+    let done = if is_reserved { huge * HUGE_BYTES } else { 0 };
+    // A page that something held at that moment is not a huge one, and may not be there.
+    allocate(file, done as u64)?;
     let zeros = vec![0; HUGE_BYTES];
     let mut place = done as u64;
     while place < size_bytes {

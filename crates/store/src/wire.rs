@@ -67,7 +67,12 @@ pub enum Question {
     /// Checks all blocks.
     Scrub,
     /// Ends the store once all that is dirty is on the under level; with `discards`, at once.
-    Stop { discards: bool },
+    Stop {
+        discards: bool,
+        /// Files in memory alone may end with the store.
+        #[serde(default)]
+        discards_memory: bool,
+    },
     /// Begins a file, in the store's own mode where none is given.
     Create { path: StorePath, mode: Option<WriteMode> },
     /// Where a block is to be written; `past_memory` where its place in memory took no bytes.
@@ -203,10 +208,16 @@ pub struct Status {
     pub quotas: Vec<QuotaUse>,
     /// Bytes of memory that are taken for blocks to come.
     pub prepared_bytes: u64,
+    /// Bytes of memory that the ledger has.
+    #[serde(default)]
+    pub ledger_bytes: u64,
     /// How what is made in the root of the under level lies on servers.
     pub layout: Layout,
     /// The other stores of the job; null where it has none.
     pub peers: Option<PeersStatus>,
+    /// Names in the store's folder that no store made, as it began.
+    #[serde(default)]
+    pub foreign: Vec<String>,
 }
 
 impl Reply {

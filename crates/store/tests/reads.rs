@@ -230,7 +230,7 @@ fn a_memory_that_takes_nothing_is_passed_by() {
     setting.write("a", &content);
     let store = setting.store();
     // The name that the second block has while it is filled.
-    fs::create_dir(setting.folder.path().join("memory/blocks/0-1.part")).unwrap();
+    fs::create_dir(setting.folder.path().join("memory/blocks/0-1.cuesta-part")).unwrap();
     assert_eq!(read(&store, "a").unwrap(), content);
     let counts = store.counts();
     assert_eq!((counts.blocks, counts.bypassed, counts.used_bytes), (2, 1, 2000));

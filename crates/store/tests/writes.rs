@@ -330,3 +330,19 @@ fn an_audit_names_what_is_lost_and_what_others_changed() {
     assert!(error.message.contains("of cuesta:///memory was lost"), "{}", error.message);
     assert_eq!(read(&store, "good").unwrap(), bytes(4, 1500));
 }
+
+#[test]
+fn a_hundred_thousand_commits_of_a_few_files_leave_a_short_ledger() {
+    // The ledger in /dev/shm only grew, outside --memory, until commits were refused.
+    let setting = Setting::new(10);
+    let store = setting.store();
+    for commit in 0..100_000 {
+        let number = store.create(&at(&format!("d/{}", commit % 3)), WriteMode::Memory).unwrap();
+        store.commit(number, 0).unwrap();
+    }
+    assert!(store.ledger_bytes() < 80_000, "{} bytes", store.ledger_bytes());
+    drop(store);
+    let store = setting.store();
+    let audit = store.audit(true);
+    assert_eq!((audit.files, audit.lost.len()), (3, 0));
+}

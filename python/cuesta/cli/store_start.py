@@ -171,6 +171,8 @@ def _start(options: StartOptions) -> None:
             "more memory to spare",
             err=True,
         )
+    if found["foreign"]:
+        typer.echo(control.foreign_line(control.default_folder(), found["foreign"]), err=True)
     stripe_size = found["layout"]["stripe_size"]
     if stripe_size and found["block_bytes"] % stripe_size:
         typer.echo(
@@ -199,8 +201,12 @@ def _page_words(port: int | None) -> str:
         return ""
     try:
         return f", page {store_page.start(control.default_folder(), port)}"
-    except InputError:
-        control.stop()
+    except InputError as error:
+        try:
+            control.stop()
+        except InputError as refusal:
+            # A killed store had left files in memory alone, which are worth more than the page.
+            raise InputError(f"{error}; the store runs without a page, for {refusal}") from None
         raise
 
 
@@ -235,8 +241,20 @@ def stop(
     discard: Annotated[
         bool, typer.Option("--discard", help="Give up files that are not on the under level.")
     ] = False,
+    discard_memory_files: Annotated[
+        bool,
+        typer.Option(
+            "--discard-memory-files", help="Give up files of mode memory, which end with the store."
+        ),
+    ] = False,
 ) -> None:
-    """Write what is dirty to the under level, stop the store and give its memory back."""
+    """Write what is dirty to the under level, stop the store and give its memory back.
+
+    Files of mode memory keep the store from stopping, unless they are flushed or given up.
+    """
     from cuesta.store import control
 
-    control.stop(discards=discard)
+    folder = control.default_folder()
+    names = control.stop(discards=discard, discards_memory=discard_memory_files)
+    if names:
+        typer.echo(control.foreign_line(folder, names), err=True)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from cuesta.store.rules import FolderRule
 from cuesta.units import format_bytes
 
 BLOCK_BYTES = 64 << 20
+MARKER = "store.json"
+"""Marks the folder of a store."""
+NAMES_MAX = 3
+"""So many foreign files are named in a line."""
 STOP_SECONDS = 30.0
 """A daemon that has not ended by then is told of."""
 
@@ -129,21 +134,45 @@ def ask(question: str, folder: Path | None = None, **fields: Any) -> dict[str, A
         connection.close()
 
 
-def stop(folder: Path | None = None, discards: bool = False) -> None:
+def stop(
+    folder: Path | None = None, discards: bool = False, discards_memory: bool = False
+) -> list[str]:
     """Bring what is dirty to the under level, stop the store, wait until its memory is given back.
 
-    With `discards` dirty files are given up. Errors: `EngineMissing` where none runs; `InputError`
-    naming dirty files that could not be written, then the store goes on; `EngineError` where it
-    does not end.
+    With `discards_memory` files in memory alone end with the store; with `discards` also dirty
+    files are given up. Return the names that remain in the folder, since no store made them.
+    Errors: `EngineMissing` where none runs; `InputError` naming dirty files that could not be
+    written, or files in memory alone, then the store goes on; `EngineError` where it does not end.
     """
     folder = folder or default_folder()
     pid = status(folder)["pid"]
-    ask("stop", folder, discards=discards)
+    ask("stop", folder, discards=discards, discards_memory=discards_memory)
     deadline = time.monotonic() + STOP_SECONDS
     while folder.exists() and _is_alive(pid):
         if time.monotonic() > deadline:
             raise EngineError(f"the store does not end; stop process {pid}")
         time.sleep(0.01)
+    return _remaining(folder)
+
+
+def foreign_line(folder: Path, names: Sequence[str]) -> str:
+    """Return the line that names files in the folder of a store that no store made."""
+    shown = ", ".join(ascii(name)[1:-1] for name in names[:NAMES_MAX])
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return f"{folder} keeps {shown}{more}, which no store made"
+
+
+def _remaining(folder: Path) -> list[str]:
+    """Return the names below the folder of a store that has ended; none where another began."""
+    if (folder / MARKER).exists():
+        return []
+    names = []
+    for parent, folders, files in os.walk(folder):
+        inner = [name for name in folders if not Path(parent, name).is_symlink()]
+        empty = [name for name in inner if not any(Path(parent, name).iterdir())]
+        names += [Path(parent, name) for name in files + empty]
+        names += [Path(parent, name) for name in folders if name not in inner]
+    return sorted(str(name.relative_to(folder)) for name in names)
 
 
 def _is_alive(pid: int) -> bool:

@@ -110,8 +110,7 @@ def main(folder: Path, port: int) -> int:
 
 def _keep(path: Path, text: str) -> None:
     """Write a file that nobody else may read, in one step."""
-    partial = path.with_suffix(".part")
-    partial.unlink(missing_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}.part")
     partial.touch(0o600, exist_ok=False)
     partial.write_text(text)
     removal.put(partial, path)

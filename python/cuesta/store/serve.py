@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import sys
 from pathlib import Path
 
@@ -44,10 +45,11 @@ def say(line: str) -> None:
 
 
 def say_ready() -> None:
-    """Tell who started this process, and keep nothing of theirs open."""
+    """Tell who started this process, and keep nothing of theirs open but a log."""
     say("ready")
+    has_log = stat.S_ISREG(os.fstat(2).st_mode)
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (1, 2):
+    for number in (1,) if has_log else (1, 2):
         os.dup2(nowhere, number)
     os.close(nowhere)
 

@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 use super::block::open_own;
 use super::connection::Connection;
 use super::link::{StoreLink, other, taken};
+use crate::allocate::allocate;
 use crate::memory::PIECE_BYTES;
 use crate::path::StorePath;
 use crate::store::promise::WriteMode;
@@ -271,8 +272,19 @@ impl WrittenFile {
             return Ok(());
         }
         block.is_sealed = true;
-        if block.file.metadata()?.len() != size_bytes {
-            block.file.set_len(size_bytes)?;
+        let file = Arc::clone(&block.file);
+        let is_short = file.metadata()?.len() != size_bytes;
+        if is_short {
+            file.set_len(size_bytes)?;
+        }
+        // Bytes that were never written have no memory yet.
+        if is_short || !self.is_in_order {
+            match allocate(&file, size_bytes) {
+                Err(error) if is_full(&error) => {
+                    return self.past_memory(index, &file).map(|_| ());
+                }
+                allocated => allocated?,
+            }
         }
         while self.sealing >= SEALING_MAX {
             self.sealing -= 1;

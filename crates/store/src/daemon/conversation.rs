@@ -73,9 +73,9 @@ impl<'a> Conversation<'a> {
                 done
             }
             Question::Scrub => Ok(Reply::Scrubbed { damaged: store.scrub() }),
-            Question::Stop { discards } => {
+            Question::Stop { discards, discards_memory } => {
                 if !discards {
-                    self.daemon.drain()?;
+                    self.daemon.drain_to_stop(discards_memory)?;
                 }
                 stops.store(true, Ordering::Relaxed);
                 done

@@ -3,26 +3,26 @@
 mod conversation;
 mod peering;
 
-use std::fs::{self, File};
-use std::io::{self, BufReader};
-use std::os::unix::fs::MetadataExt;
+use std::fs;
+use std::io::{self, BufReader, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
+use cuesta_core::budget::human;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use rustix::fs::FlockOperation;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 
-use crate::memory::MemoryTier;
+use crate::folder::StoreFolder;
+pub use crate::folder::names::SOCKET;
 use crate::open_files::raise_open_files;
 use crate::path::StorePath;
 use crate::peers::{PeerOptions, Peers};
 use crate::pressure::MemoryGuard;
-use crate::steps::Steps;
 use crate::store::promise::WriteMode;
 use crate::store::{AHEAD_BLOCKS, Store, StoreOptions};
 use crate::under::layout::Layout;
@@ -31,12 +31,6 @@ use crate::under::{Facts, Under};
 use crate::wire::{self, DirectoryEntry, Reply, Status, WIRE};
 use conversation::Conversation;
 
-/// The socket in the folder of a store.
-pub const SOCKET: &str = "socket";
-/// Says why dirty files remain in a folder.
-const REMAINING: &str = "remaining";
-/// What the daemon holds locked while it lives.
-const LOCK: &str = "lock";
 /// How often a daemon looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -58,6 +52,8 @@ pub struct ServeOptions {
 struct Daemon {
     store: Store,
     under: PathBuf,
+    /// Names in the store's folder that no store made, as it began.
+    foreign: Vec<String>,
     write: WriteMode,
     begun: Instant,
     /// Of the root of the under level.
@@ -84,15 +80,18 @@ pub fn serve(
 ) -> Result<()> {
     let failed = |cause| Error::system("store", "making", folder, &cause);
     raise_open_files();
-    MemoryTier::open(folder, Steps::default())?;
-    let _lock = locked(folder)?;
     let root = PosixUnder::open(under)?;
     let layout = root.layout(&StorePath::default()).unwrap_or(Layout::PLAIN);
     let block_bytes = options.store.block_bytes;
+    let claimed = StoreFolder::claim(folder, under, block_bytes)?;
+    claimed.check()?;
+    let foreign = claimed.foreign()?;
     let store = Store::open(Box::new(root), folder, options.store)?;
     let peers = options.peers.map(|peers| Peers::open(&peers, block_bytes, folder)).transpose()?;
     let socket = folder.join(SOCKET);
-    let _ = fs::remove_file(&socket);
+    if fs::symlink_metadata(&socket).is_ok_and(|facts| facts.file_type().is_socket()) {
+        let _ = fs::remove_file(&socket);
+    }
     let listener = UnixListener::bind(&socket).map_err(failed)?;
     // Nobody who connects waits, and it is seen in time that the daemon is to stop.
     set_socket_timeout(&listener, Timeout::Recv, Some(TICK))
@@ -100,6 +99,7 @@ pub fn serve(
     let daemon = Arc::new(Daemon {
         store,
         under: under.to_owned(),
+        foreign,
         write: options.write,
         begun: Instant::now(),
         layout,
@@ -129,64 +129,44 @@ pub fn serve(
         guard.look(&daemon.store);
     }
     let _ = fs::remove_file(&socket);
-    daemon.store.end_ahead();
-    daemon.store.end_write_back();
-    if !daemon.stops.load(Ordering::Relaxed) {
-        daemon.drain_within(options.grace).inspect_err(|error| {
-            let _ = fs::write(folder.join(REMAINING), &error.message);
-        })?;
-    }
-    if let Some(peers) = daemon.store.peers() {
-        peers.end();
-    }
-    // What clients have not closed is hidden on the under level.
-    daemon.store.abandon_all();
-    removed(folder).map_err(|cause| Error::system("store", "removing", folder, &cause))
+    daemon.wind_up(&claimed, options.grace)?;
+    claimed.give_back()
 }
 
-/// The lock of a folder, held by this process.
-fn locked(folder: &Path) -> Result<File> {
-    let failed = |cause| Error::system("store", "making", folder, &cause);
-    let lock = File::create(folder.join(LOCK)).map_err(failed)?;
-    let is_held = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
-    // One that was removed meanwhile is that of a store that is just ending.
-    let own = lock.metadata().map_err(failed)?.ino();
-    let is_there = fs::metadata(folder.join(LOCK)).is_ok_and(|found| found.ino() == own);
-    if is_held && is_there {
-        return Ok(lock);
-    }
-    let text = format!(
-        "a store runs in {} already; stop it, or name another folder by $CUESTA_STORE",
-        folder.display()
-    );
-    Err(Error::input("store", text))
-}
-
-/// Removes the folder, the lock last: a store that has it finds nothing of this one.
-fn removed(folder: &Path) -> io::Result<()> {
-    // Twice where a thread was about to make one more file.
-    for is_last in [false, true] {
-        let mut emptied = Ok(());
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            if entry.file_name() == LOCK {
-                continue;
-            }
-            let path = entry.path();
-            let is_folder = entry.file_type()?.is_dir();
-            let gone = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-            emptied = emptied.and(gone);
-        }
-        if emptied.is_ok() || is_last {
-            emptied?;
-            break;
-        }
-    }
-    fs::remove_file(folder.join(LOCK))?;
-    fs::remove_dir(folder)
+/// Files that are in memory alone, in words.
+fn memory_text(files: &[(StorePath, u64)]) -> String {
+    let bytes = files.iter().map(|(_, size_bytes)| size_bytes).sum();
+    let first: Vec<String> = files.iter().take(3).map(|(path, _)| path.to_string()).collect();
+    let more = if files.len() > first.len() { ", ..." } else { "" };
+    let (count, bytes, first) = (files.len(), human(bytes), first.join(", "));
+    let verb = if count == 1 { "file is" } else { "files are" };
+    format!("{count} {verb} in memory alone: {bytes} ({first}{more})")
 }
 
 impl Daemon {
+    /// Ends threads, and after a signal brings dirty files to the under level within `grace`.
+    fn wind_up(self: &Arc<Self>, folder: &StoreFolder, grace: Duration) -> Result<()> {
+        self.store.end_ahead();
+        self.store.end_write_back();
+        if !self.stops.load(Ordering::Relaxed) {
+            self.drain_within(grace).inspect_err(|error| {
+                let _ = folder.note_remaining(&error.message);
+            })?;
+        }
+        if let Some(peers) = self.store.peers() {
+            peers.end();
+        }
+        let lost = self.store.memory_only();
+        if !self.stops.load(Ordering::Relaxed) && !lost.is_empty() {
+            // A job that ends has had its time; whoever reads its log learns what went with it.
+            let line = format!("store: {}; they end with the store\n", memory_text(&lost));
+            let _ = io::stderr().write_all(line.as_bytes());
+        }
+        // What clients have not closed is hidden on the under level.
+        self.store.abandon_all();
+        Ok(())
+    }
+
     /// Starts a thread, which ends with the process at the latest.
     fn spawn(
         self: &Arc<Self>,
@@ -198,15 +178,33 @@ impl Daemon {
         thread.spawn(move || work(&daemon)).map(|_| ())
     }
 
+    fn set_closing(&self, is_closing: bool) {
+        *self.is_closing.write().unwrap_or_else(PoisonError::into_inner) = is_closing;
+    }
+
+    /// As [`drain`](Self::drain), for a user who ends the store: files in memory alone, which end
+    /// with it, keep it from ending, unless the user `discards_memory`.
+    fn drain_to_stop(&self, discards_memory: bool) -> Result<()> {
+        self.set_closing(true);
+        let files = if discards_memory { vec![] } else { self.store.memory_only() };
+        if files.is_empty() {
+            return self.drain();
+        }
+        self.set_closing(false);
+        let text = format!(
+            "{}, and would end with the store; bring each to the folder with `cuesta store flush \
+             PATH`, or give them up with `cuesta store stop --discard-memory-files`",
+            memory_text(&files)
+        );
+        Err(Error::input("store", text))
+    }
+
     /// Has no more files closed, and brings those that are dirty to the under level; files are
     /// closed again where that fails.
     fn drain(&self) -> Result<()> {
-        let closing = |is_closing| {
-            *self.is_closing.write().unwrap_or_else(PoisonError::into_inner) = is_closing;
-        };
-        closing(true);
+        self.set_closing(true);
         self.store.flush(None).map_err(|error| {
-            closing(false);
+            self.set_closing(false);
             let dirty = self.store.dirty();
             let names: Vec<String> = dirty.iter().take(3).map(ToString::to_string).collect();
             let text = format!(
@@ -288,8 +286,10 @@ impl Daemon {
             limit_bytes: self.store.limit_bytes(),
             quotas: self.store.quotas(),
             prepared_bytes: self.store.prepared_bytes(),
+            ledger_bytes: self.store.ledger_bytes(),
             layout: self.layout,
             peers: self.store.peers().map(|peers| peers.status()),
+            foreign: self.foreign.clone(),
         }
     }
 
@@ -464,7 +464,7 @@ mod tests {
             assert_eq!(io::Read::read(&mut wrong, &mut [0; 8]).unwrap_or(0), 0);
             let mut client = Client::connect(memory);
             assert_eq!(client.ask(&Question::Ping), Reply::Done { done: true });
-            client.ask(&Question::Stop { discards: false });
+            client.ask(&Question::Stop { discards: false, discards_memory: false });
             while memory.exists() {
                 std::thread::yield_now();
             }

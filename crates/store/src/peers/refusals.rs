@@ -6,6 +6,7 @@ use std::error::Error;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,9 +15,7 @@ use cuesta_runtime::parallel::lock;
 use serde::{Deserialize, Serialize};
 
 use super::limits::LOG_BYTES_MAX;
-
-/// In the folder of a store.
-const LOG: &str = "refused.log";
+use crate::folder::names::REFUSED_LOG;
 
 /// Why a connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -102,7 +101,7 @@ impl Refusals {
     /// None yet; their log is in this folder.
     pub fn new(folder: &Path) -> Self {
         let counts = RefusalReason::ALL.map(|reason| (reason, 0)).into();
-        Self { path: folder.join(LOG), state: Mutex::new((counts, None)) }
+        Self { path: folder.join(REFUSED_LOG), state: Mutex::new((counts, None)) }
     }
 
     /// One more, of an address, by its error.
@@ -118,7 +117,9 @@ impl Refusals {
         let line = format!("{address}: {text}").replace(['\n', '\r'], " ");
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let mut state = lock(&self.state);
-        let log = File::options().append(true).create(true).open(&self.path);
+        let mut options = File::options();
+        options.append(true).create(true).custom_flags(libc::O_NOFOLLOW);
+        let log = options.open(&self.path);
         if let Ok(mut log) = log
             && log.metadata().is_ok_and(|facts| facts.len() < LOG_BYTES_MAX)
         {
@@ -153,7 +154,7 @@ mod tests {
         let (counts, last) = refusals.seen();
         assert_eq!(counts.values().copied().collect::<Vec<_>>(), [1, 1, 1, 1, 2, 2, 2]);
         assert!(last.unwrap().starts_with("b:2: "));
-        let log = std::fs::read_to_string(folder.path().join(LOG)).unwrap();
+        let log = std::fs::read_to_string(folder.path().join(REFUSED_LOG)).unwrap();
         assert_eq!(log.lines().count(), 10);
     }
 }

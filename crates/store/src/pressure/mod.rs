@@ -103,9 +103,8 @@ impl MemoryGuard {
         let reading = MemoryReading { stalled_share: waited, ..memory };
         let (limit, used) = (store.limit_bytes(), store.taken_bytes());
         let next = next_limit((limit, self.asked_bytes), used, reading, elapsed);
-        if next != limit {
-            store.set_limit(next);
-        }
+        // Also where it is the same: the ledger may have grown meanwhile.
+        store.set_limit(next);
     }
 
     /// The memory of the system, or less in the group; nobody has waited yet.

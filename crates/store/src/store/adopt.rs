@@ -2,17 +2,22 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
+use cuesta_runtime::removal::RealFolder;
 use serde::{Deserialize, Serialize};
 
 use super::record::write_whole;
 use super::state::FileVersion;
 use super::{OPERATION, Store, StoreOptions};
+use crate::folder::names::{is_fact, number_in};
 use crate::memory::SealedBlock;
+
+/// How the text about a file begins.
+pub const KEPT_BEGIN: &[u8] = br#"{"file":"#;
 
 /// A file of which there are blocks in memory.
 #[derive(Serialize, Deserialize)]
@@ -41,7 +46,8 @@ impl Store {
         write_whole(&path, &serde_json::to_vec(&kept)?)
     }
 
-    /// Takes in what an earlier store left: blocks whose file is known, others are removed.
+    /// Takes in what an earlier store left: blocks whose file is known, others are removed. Files
+    /// that no store made stay, and no number that has their names is given.
     pub(super) fn adopt(&self) -> Result<()> {
         let failed = |cause| Error::system(OPERATION, "reading", &self.files, &cause);
         let mut by_file: HashMap<u64, Vec<SealedBlock>> = HashMap::new();
@@ -57,20 +63,25 @@ impl Store {
         let mut state = lock(&self.state);
         let mut unwanted = Vec::new();
         let mut room = self.options.memory_bytes.saturating_sub(state.counts().used_bytes);
-        for entry in fs::read_dir(&self.files).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            let number = path.file_stem().and_then(|name| name.to_str());
-            let number = number.and_then(|name| u64::from_str_radix(name, 16).ok());
-            let kept = fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let folder = RealFolder::open(&self.files).map_err(failed)?;
+        for entry in folder.entries().map_err(failed)? {
+            let number = number_in(&entry.name);
+            number.into_iter().for_each(|number| state.number_from(number + 1));
+            if !is_fact(&folder, &entry) {
+                continue;
+            }
+            let mut text = Vec::new();
+            let read = folder.open_file(&entry.name).and_then(|mut f| f.read_to_end(&mut text));
+            let kept = read.ok().and_then(|_| serde_json::from_slice(&text).ok());
             // Blocks of another size are other parts of the file, if one may have as many bytes.
             let kept = kept.filter(|kept: &KeptFile| kept.block_bytes == self.options.block_bytes);
             let file = kept.map(|kept| kept.file);
             // What is in memory alone is newer than any version of the under level.
             let file = file.filter(|file| state.known(&file.path).is_none());
-            let known = number.filter(|&number| path == self.facts_path(number)).zip(file);
+            let known = number.zip(file);
             let blocks = known.as_ref().and_then(|(number, _)| by_file.remove(number));
             let (Some((number, file)), Some(blocks)) = (known, blocks) else {
-                let _ = fs::remove_file(&path);
+                let _ = folder.remove_file(&entry.name);
                 continue;
             };
             let (blocks, left): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|block| {

@@ -1,7 +1,7 @@
 //! The store in one process: opens files of the under level, fills blocks of memory, grants leases.
 //! Many threads may use it at once.
 
-mod adopt;
+pub(crate) mod adopt;
 mod ahead;
 pub mod audit;
 mod claims;
@@ -9,7 +9,7 @@ mod commit;
 pub mod counts;
 mod fill;
 mod leases;
-mod ledger;
+pub(crate) mod ledger;
 mod names;
 mod opens;
 mod peering;
@@ -28,7 +28,6 @@ mod writes;
 mod written;
 
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -38,6 +37,8 @@ use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use crate::errno::errno_of;
+use crate::folder::names::{FILES, LEDGER, WRITES};
+use crate::folder::{make_inside, open_or_make};
 use crate::memory::{BlockKey, MemoryTier, SealedBlock};
 use crate::path::StorePath;
 use crate::peers::Peers;
@@ -59,12 +60,6 @@ use writes::PendingFile;
 pub use writes::WritePlace;
 
 const OPERATION: &str = "store";
-/// Folder of what is known about files.
-const FILES: &str = "files";
-/// Folder of what is known about files that are written.
-const WRITES: &str = "writes";
-/// What was acknowledged to writers.
-const LEDGER: &str = "ledger";
 
 /// So many blocks after the one that is leased are filled ahead, where a file is read in order; as
 /// many threads fill them, together: some keep the disk busy while others write to memory.
@@ -186,13 +181,14 @@ impl Store {
             return Err(Error::input(OPERATION, text));
         }
         let tier = MemoryTier::open(folder, steps.clone())?;
-        let files = folder.join(FILES);
-        fs::create_dir_all(&files)
-            .map_err(|cause| Error::system(OPERATION, "making", &files, &cause))?;
+        let real = open_or_make(folder)?;
+        let files = make_inside(&real, FILES)?;
+        let ledger = Ledger::open(&folder.join(LEDGER), steps.clone())?;
         let policy = options.policy.make(options.memory_bytes);
         let policy = Gated::new(policy, options.has_admission);
         let mut state = Residency::new(options.memory_bytes, options.block_bytes, policy);
         state.set_rules(options.rules.clone());
+        state.charge(ledger.size_bytes());
         let store = Self {
             under,
             tier,
@@ -206,8 +202,8 @@ impl Store {
             recorder: Mutex::new(None),
             pieces: Mutex::new(Vec::new()),
             writes: Mutex::new(HashMap::new()),
-            records: Records::open(folder.join(WRITES), steps.clone())?,
-            ledger: Ledger::open(&folder.join(LEDGER), steps.clone())?,
+            records: Records::new(make_inside(&real, WRITES)?, steps.clone()),
+            ledger,
             dirty: DirtyQueue::default(),
             claims: NameClaims::default(),
             last_failure: Mutex::new(None),

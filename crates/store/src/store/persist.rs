@@ -145,6 +145,16 @@ impl Store {
         state.alone().into_iter().filter_map(dirty).collect()
     }
 
+    /// The files that are in memory until somebody flushes them, with their sizes.
+    pub fn memory_only(&self) -> Vec<(StorePath, u64)> {
+        let state = lock(&self.state);
+        let in_memory = |(path, number): (StorePath, u64)| {
+            let size_bytes = state.file(number).map_or(0, |file| file.version.size_bytes);
+            (state.backing(number) == Backing::Memory).then_some((path, size_bytes))
+        };
+        state.alone().into_iter().filter_map(in_memory).collect()
+    }
+
     fn persist(&self, number: u64) -> Result<()> {
         // One that is not there was persisted, replaced or removed meanwhile.
         let Ok(entry) = self.written(number) else { return Ok(()) };

@@ -1,18 +1,25 @@
 //! What a store keeps in its folder about files that are written, for one that comes after it.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
+use cuesta_runtime::removal::{RealFolder, replace};
 use serde::{Deserialize, Serialize};
 
-use super::promise::{WriteMode, WriteState};
-use super::{OPERATION, WRITES};
+use super::OPERATION;
+use super::promise::{Promise, WriteMode, WriteState};
+use crate::folder::names::{PARTIAL, WRITES, is_record, number_in};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::path::StorePath;
 use crate::steps::Steps;
-use crate::under::UnderVersion;
+use crate::under::posix::PosixUnder;
+use crate::under::{Under, UnderVersion};
+
+/// How the text of every record begins.
+pub const RECORD_BEGIN: &[u8] = br#"{"number":"#;
 
 /// A file that is written, or was and is not on the under level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,14 +91,9 @@ pub struct Records {
 }
 
 impl Records {
-    /// Those in a folder, which is made.
-    ///
-    /// # Errors
-    /// `System`.
-    pub fn open(folder: PathBuf, steps: Steps) -> Result<Self> {
-        fs::create_dir_all(&folder)
-            .map_err(|cause| Error::system(OPERATION, "making", &folder, &cause))?;
-        Ok(Self { folder, steps })
+    /// Those in a folder.
+    pub fn new(folder: PathBuf, steps: Steps) -> Self {
+        Self { folder, steps }
     }
 
     fn path(&self, number: u64) -> PathBuf {
@@ -120,32 +122,97 @@ impl Records {
         }
     }
 
-    /// All records, by number.
+    /// All records, by number; those that were never whole are removed, and files that no store
+    /// made stay.
     ///
     /// # Errors
     /// `System`; `Input` naming one that cannot be read, for what it says was promised.
     pub fn load(&self) -> Result<Vec<WriteRecord>> {
         let failed = |cause| Error::system(OPERATION, "reading", &self.folder, &cause);
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if path.extension().is_some_and(|end| end == "part") {
-                fs::remove_file(&path).map_err(failed)?;
-                continue;
-            }
-            let text = fs::read(&path).map_err(failed)?;
-            let record: WriteRecord = serde_json::from_slice(&text).map_err(|error| {
-                let text = format!(
-                    "{} says nothing that can be read ({error}); a file in memory is lost. Remove \
-                     it to go on",
-                    path.display()
-                );
-                Error::input(OPERATION, text)
-            })?;
-            found.push(record);
+        let folder = RealFolder::open(&self.folder).map_err(failed)?;
+        folder
+            .sweep(|entry| number_in(&entry.name).is_none() && is_record(&folder, entry))
+            .map_err(failed)?;
+        read_all(&folder)
+    }
+
+    /// The highest number that has the name of a record here.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn last_number(&self) -> Result<Option<u64>> {
+        let failed = |cause| Error::system(OPERATION, "reading", &self.folder, &cause);
+        let entries = RealFolder::open(&self.folder).and_then(|folder| folder.entries());
+        let numbers = entries.map_err(failed)?.into_iter();
+        Ok(numbers.filter_map(|entry| number_in(&entry.name)).max())
+    }
+}
+
+fn read_all(folder: &RealFolder) -> Result<Vec<WriteRecord>> {
+    let mut records = Vec::new();
+    let failed = |cause| Error::system(OPERATION, "reading", folder.path(), &cause);
+    for entry in folder.entries().map_err(failed)? {
+        if number_in(&entry.name).is_none() {
+            continue;
         }
-        found.sort_unstable_by_key(|record| record.number);
-        Ok(found)
+        let path = folder.path().join(&entry.name);
+        let mut text = Vec::new();
+        let read = folder.open_file(&entry.name).and_then(|mut file| file.read_to_end(&mut text));
+        let record = read.map_err(|cause| cause.to_string()).and_then(|_| {
+            serde_json::from_slice::<WriteRecord>(&text).map_err(|error| error.to_string())
+        });
+        records.push(record.map_err(|error| {
+            let text = format!(
+                "{} says nothing that can be read ({error}); a file in memory is lost. Remove it \
+                 to go on",
+                path.display()
+            );
+            Error::input(OPERATION, text)
+        })?);
+    }
+    records.sort_unstable_by_key(|record| record.number);
+    Ok(records)
+}
+
+/// The records of files that the store that was in `folder` has acknowledged, and not brought to
+/// its under level.
+///
+/// # Errors
+/// As [`Records::load`].
+pub fn unflushed(folder: &Path) -> Result<Vec<WriteRecord>> {
+    let mut records = all_of(folder)?;
+    records.retain(|record| {
+        let is_in_memory = record.is_in_memory();
+        record.state.promise(record.mode, is_in_memory) == Promise::Memory
+    });
+    Ok(records)
+}
+
+/// Removes the hidden files of a store that was in `folder` over `under`, which promised none of
+/// them. Where that folder is gone, so are they.
+///
+/// # Errors
+/// As [`Records::load`].
+pub fn clear_hidden(folder: &Path, under: &Path) -> Result<()> {
+    let Ok(under) = PosixUnder::open(under) else { return Ok(()) };
+    for record in all_of(folder)? {
+        let hidden = record.hidden.as_deref().filter(|hidden| hidden.ends_with(PARTIAL));
+        let parent = record.path.parent().unwrap_or_default();
+        if let Some(hidden) = hidden.and_then(|hidden| parent.join(hidden).ok()) {
+            // A file that cannot be removed now is found by a sweep of that folder.
+            let _ = under.remove(&hidden);
+        }
+    }
+    Ok(())
+}
+
+fn all_of(folder: &Path) -> Result<Vec<WriteRecord>> {
+    let path = folder.join(WRITES);
+    match RealFolder::open(&path) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(vec![]),
+        opened => {
+            read_all(&opened.map_err(|cause| Error::system(OPERATION, "reading", &path, &cause))?)
+        }
     }
 }
 
@@ -162,8 +229,45 @@ pub fn is_alone(folder: &Path, path: &StorePath) -> bool {
 
 /// Writes a file that is there whole or not at all, whatever happens to this process.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let partial = path.with_extension("part");
-    let mut file = File::create(&partial)?;
-    file.write_all(bytes)?;
-    fs::rename(&partial, path)
+    let partial = PartialFile::create(path)?;
+    partial.write_all(bytes)?;
+    partial.replace(path).map(|_| ())
+}
+
+/// A file under a name that nothing had, until it is whole; removed where it does not become so.
+#[derive(Debug)]
+pub(super) struct PartialFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl PartialFile {
+    /// A file that will be at `path`.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let serial = SERIAL.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX);
+            let partial = path.with_extension(format!("{serial:x}.{PARTIAL}"));
+            match File::create_new(&partial) {
+                // Of a process that was killed.
+                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => (),
+                made => return Ok(Self { file: made?, path: partial }),
+            }
+        }
+    }
+
+    /// Writes all bytes, or removes the file.
+    pub(super) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        (&self.file).write_all(bytes).inspect_err(|_| {
+            let _ = fs::remove_file(&self.path);
+        })
+    }
+
+    /// Gives the file its name.
+    pub(super) fn replace(self, path: &Path) -> io::Result<File> {
+        replace(&self.path, path).inspect_err(|_| {
+            let _ = fs::remove_file(&self.path);
+        })?;
+        Ok(self.file)
+    }
 }

@@ -21,6 +21,8 @@ impl Store {
     /// what was not.
     pub(super) fn recover(&self, found: &mut HashMap<u64, Vec<SealedBlock>>) -> Result<()> {
         let mut by_path: BTreeMap<StorePath, Vec<WriteRecord>> = BTreeMap::new();
+        let last = self.records.last_number()?;
+        last.into_iter().for_each(|number| lock(&self.state).number_from(number + 1));
         for record in self.records.load()? {
             lock(&self.state).number_from(record.number + 1);
             by_path.entry(record.path.clone()).or_default().push(record);

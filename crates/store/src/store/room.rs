@@ -1,12 +1,23 @@
 //! Room in memory: which blocks leave, for whom, and within which limits.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::rules::{FolderRule, FolderUse, QuotaUse};
 use super::state::{Backing, BlockState, FileState, Residency, id_of, key_of};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::policy::BlockId;
 use crate::policy::admission::Wish;
 
+/// The unit in which the ledger counts: a small one costs no block its place.
+const CHARGED_BYTES: u64 = 1 << 20;
+
 impl Residency {
+    /// Takes the bytes of the ledger from those that blocks may have.
+    pub fn charge(&mut self, ledger_bytes: Arc<AtomicU64>) {
+        self.ledger_bytes = ledger_bytes;
+    }
+
     /// Holds files that become known from now on to rules.
     pub fn set_rules(&mut self, rules: Vec<FolderRule>) {
         self.rules = rules;
@@ -76,7 +87,7 @@ impl Residency {
     ) -> bool {
         let limit_bytes = match quota {
             Some(index) => self.rules[index].quota_bytes.unwrap_or(u64::MAX),
-            None => self.limit_bytes,
+            None => self.limit_bytes.saturating_sub(self.charged_bytes()),
         };
         let mut used_bytes = match quota {
             Some(index) => self.quota_used(index),
@@ -90,6 +101,11 @@ impl Residency {
             self.counts.evictions += 1;
         }
         true
+    }
+
+    /// Bytes of memory that are not for blocks, by whole units.
+    fn charged_bytes(&self) -> u64 {
+        self.ledger_bytes.load(Ordering::Relaxed) / CHARGED_BYTES * CHARGED_BYTES
     }
 
     fn quota_used(&self, quota: usize) -> u64 {

@@ -1,6 +1,8 @@
 //! What is in memory, who has it, and what may leave: decisions without I/O.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +109,8 @@ pub struct Residency {
     pub(super) counts: Counts,
     /// Changes of what is in memory, so far.
     pub(super) changes: u64,
+    /// Bytes of the ledger, which memory is for as well.
+    pub(super) ledger_bytes: Arc<AtomicU64>,
     /// Files that are known no more, of which something else may be kept.
     forgotten: Vec<u64>,
 }
@@ -126,6 +130,7 @@ impl Residency {
             next_file: 0,
             counts: Counts::default(),
             changes: 0,
+            ledger_bytes: Arc::default(),
             forgotten: Vec::new(),
         }
     }

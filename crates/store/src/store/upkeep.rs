@@ -2,11 +2,13 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use super::rules::QuotaUse;
+use super::state::Backing;
 use super::{OPERATION, Store, system};
 use crate::memory::SealedBlock;
 use crate::path::StorePath;
@@ -40,6 +42,11 @@ impl Store {
         self.tier.prepared().count() * self.options.block_bytes
     }
 
+    /// Bytes of memory that the ledger has.
+    pub fn ledger_bytes(&self) -> u64 {
+        self.ledger.size_bytes().load(Ordering::Relaxed)
+    }
+
     /// Changes how many bytes blocks may have, up to all that the store was opened with; blocks
     /// that nobody holds leave for that.
     pub fn set_limit(&self, limit_bytes: u64) {
@@ -49,7 +56,13 @@ impl Store {
 
     /// Whether a block that an earlier store left has its bytes; one that has not is removed.
     pub(super) fn check(&self, path: &StorePath, block: SealedBlock) -> Result<bool> {
-        let is_whole = match self.tier.is_whole(&block) {
+        let whole = self.tier.is_whole(&block).and_then(|is_whole| {
+            if is_whole { self.tier.fill_holes(&block).map(|()| true) } else { Ok(false) }
+        });
+        let is_elsewhere = lock(&self.state).backing(block.key.file) == Backing::Under;
+        let is_whole = match whole {
+            // The under level has its bytes, and the memory has no room for its holes.
+            Err(cause) if cause.kind() == io::ErrorKind::StorageFull && is_elsewhere => false,
             // What cannot be looked at now, for want of descriptors, is not damaged.
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
                 lock(&self.state).unchecked(block);

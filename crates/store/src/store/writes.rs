@@ -18,6 +18,7 @@ use super::promise::{WriteMode, WriteState, WriteStep};
 use super::record::WriteRecord;
 use super::state::Backing;
 use super::{OPERATION, Store, system};
+use crate::allocate::allocate;
 use crate::memory::{BlockKey, PIECE_BYTES, PartialBlock, SealedBlock};
 use crate::path::StorePath;
 use crate::under::UnderWriter;
@@ -230,6 +231,8 @@ impl Store {
             );
             return Err(Error::input(OPERATION, text));
         }
+        // A reader maps the block: no byte of it may lack memory then.
+        allocate(&partial.file, size_bytes).map_err(|cause| system("writing", path, &cause))?;
         let through = (written.record.mode == WriteMode::Through).then_some(&written.writer);
         let start = index * self.options.block_bytes;
         let mut checksum = 0;

@@ -1,0 +1,105 @@
+//! A look at a folder that a store is to take over: whose it is, by everything that is in it.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use cuesta_core::{Error, Result};
+use cuesta_runtime::removal::{FolderEntry, RealFolder};
+use rustix::fs::FileType;
+
+use super::marker::FolderMarker;
+use super::names::{self, BLOCKS, FILES, LOCK, ROOT_NAMES, WRITES};
+use super::open::{failed, is_foreign, read_marker};
+use super::{OPERATION, REMEDY};
+
+/// What a folder is before it is taken over.
+pub(super) enum FolderState {
+    /// Empty, or without anything but what a store writes first.
+    New,
+    /// Marked.
+    Marked(FolderMarker),
+    /// Of a version that marked none.
+    Unmarked,
+}
+
+/// What a folder is, by everything that is in it.
+pub(super) fn looked_at(folder: &RealFolder) -> Result<FolderState> {
+    if let Some(marker) = read_marker(folder)? {
+        for name in ROOT_NAMES.map(OsStr::new) {
+            if let Ok(facts) = folder.facts_of(name) {
+                let entry = FolderEntry { name: name.to_owned(), facts };
+                if !names::is_ours(folder, &entry) {
+                    return Err(is_foreign(&folder.path().join(name)));
+                }
+            }
+        }
+        return Ok(FolderState::Marked(marker));
+    }
+    let failed = |cause| failed("reading", folder.path(), &cause);
+    let refused = |name: &Path| {
+        let text = format!(
+            "{} is no folder of a store, for {} is in it; {REMEDY} that is new or empty",
+            folder.path().display(),
+            name.display()
+        );
+        Error::input(OPERATION, text)
+    };
+    let mut first = None;
+    // Only a file with contents of ours proves whose the folder is.
+    let mut has_proof = false;
+    let mut is_new = true;
+    for entry in folder.entries().map_err(failed)? {
+        let name = Path::new(&entry.name);
+        if !names::is_ours(folder, &entry) {
+            return Err(refused(name));
+        }
+        first = first.or(Some(name.to_owned()));
+        let is_first_of_a_store = entry.facts.st_size > 0 && entry.name == LOCK
+            || name.extension() == Some(OsStr::new(names::PARTIAL));
+        is_new &= is_first_of_a_store;
+        has_proof |= entry.name == names::LEDGER && names::has_line(folder);
+        if entry.kind() == FileType::Directory {
+            let inner = folder.open_inside(&entry.name).map_err(failed)?;
+            for file in inner.entries().map_err(failed)? {
+                if !is_inner_before(&inner, &entry.name, &file) {
+                    return Err(refused(&name.join(&file.name)));
+                }
+                let is_whole = Path::new(&file.name).extension() == Some(OsStr::new("json"));
+                has_proof |= entry.name != BLOCKS && is_whole;
+            }
+        }
+    }
+    match first {
+        None => Ok(FolderState::New),
+        Some(_) if is_new => Ok(FolderState::New),
+        Some(_) if has_proof => {
+            sweep_before(folder).map_err(failed)?;
+            Ok(FolderState::Unmarked)
+        }
+        Some(name) => Err(refused(&name)),
+    }
+}
+
+/// Removes files that were not whole when a store of an older version was killed.
+fn sweep_before(folder: &RealFolder) -> io::Result<()> {
+    if let Ok(inner) = folder.open_inside(OsStr::new(BLOCKS)) {
+        inner.sweep(names::is_block_before)?;
+    }
+    Ok(())
+}
+
+/// Whether a store made what is in one of the folders in its folder.
+pub(super) fn is_inner(inner: &RealFolder, name: &OsStr, entry: &FolderEntry) -> bool {
+    match name.as_bytes() {
+        name if name == BLOCKS.as_bytes() => names::is_block(entry),
+        name if name == FILES.as_bytes() => names::is_fact(inner, entry),
+        name if name == WRITES.as_bytes() => names::is_record(inner, entry),
+        _ => false,
+    }
+}
+
+fn is_inner_before(inner: &RealFolder, name: &OsStr, entry: &FolderEntry) -> bool {
+    is_inner(inner, name, entry) || name == BLOCKS && names::is_block_before(entry)
+}

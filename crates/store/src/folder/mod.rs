@@ -1,0 +1,289 @@
+//! The folder of a store: taken over only where it is new, empty or marked as one of ours, and
+//! given back name by name.
+//!
+//! See `docs/adr/0038-only-what-we-made-is-removed.md`.
+
+mod look;
+pub mod marker;
+pub mod names;
+mod open;
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use cuesta_core::{Error, Result};
+use cuesta_runtime::removal::{FolderEntry, RealFolder};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
+
+use crate::store::record::{WriteRecord, clear_hidden, unflushed};
+use look::{FolderState, is_inner, looked_at};
+use marker::{FolderMarker, MARKER, UnderFolder};
+use names::{FOLDERS, LOCK, LOCK_TEXT, ROOT_NAMES};
+use open::{failed, is_foreign, made, read_marker, write_marker};
+pub use open::{make_inside, open_or_make, opened};
+
+const OPERATION: &str = "store";
+const REMEDY: &str = "name another folder by $CUESTA_STORE";
+/// A store that is just ending may remove the folder that often meanwhile.
+const TRIES: u32 = 5;
+/// Most foreign names that are listed.
+const FOREIGN_MAX: usize = 1000;
+
+/// A folder that this process has for its store, and holds the lock of.
+#[derive(Debug)]
+pub struct StoreFolder {
+    folder: RealFolder,
+    /// The marker of the store before.
+    before: Option<FolderMarker>,
+    current: FolderMarker,
+    /// Held until the folder is given back.
+    _lock: File,
+}
+
+impl StoreFolder {
+    /// Takes over a folder, which is made where it is missing. Nothing in it is changed before it
+    /// is known to be one of ours.
+    ///
+    /// # Errors
+    /// `Input` for a folder that is foreign, a link, another user's, or of a store that runs;
+    /// `System`.
+    pub fn claim(path: &Path, under: &Path, block_bytes: u64) -> Result<Self> {
+        let under = UnderFolder::of(under)?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match claim_once(path, &under, block_bytes) {
+                Err(error) if error.errno == Some(libc::ENOENT) && tries < TRIES => (),
+                claimed => return claimed,
+            }
+        }
+    }
+
+    /// Checks that what the store before left can be taken up: files that are not on its under
+    /// level go to none but that, in blocks of their size. Where there are none, what is of another
+    /// under level is dropped. Then the folder is marked as this store's.
+    ///
+    /// # Errors
+    /// `Input` naming the folder, the files and the remedy; `System`.
+    pub fn check(&self) -> Result<()> {
+        let path = self.folder.path();
+        let records = unflushed(path)?;
+        let is_same = self.before.as_ref().is_none_or(|one| one.has_under_of(&self.current));
+        self.check_held(&records, is_same)?;
+        if let (false, Some(before)) = (is_same, &self.before) {
+            clear_hidden(path, Path::new(&before.under.path))?;
+            self.sweep_folders().map_err(|cause| failed("emptying", path, &cause))?;
+            let ledger = self.folder.remove_file(OsStr::new(names::LEDGER));
+            ledger.map_err(|cause| failed("emptying", path, &cause))?;
+        }
+        let partial = |entry: &FolderEntry| {
+            let is_whole = ROOT_NAMES.iter().any(|&name| entry.name == name);
+            !is_whole && names::is_ours(&self.folder, entry)
+        };
+        self.folder.sweep(partial).map_err(|cause| failed("emptying", path, &cause))?;
+        write_marker(&self.folder, &self.current, true)
+            .map_err(|cause| failed("marking", path, &cause))
+    }
+
+    /// Checks that this store may bring files to its under level that the store before promised to
+    /// bring to its own.
+    fn check_held(&self, records: &[WriteRecord], is_same: bool) -> Result<()> {
+        let Some(first) = records.first() else { return Ok(()) };
+        let blocks = records.iter().map(|record| record.block_bytes);
+        let other_block = blocks.into_iter().find(|&bytes| bytes != self.current.block_bytes);
+        let remedy = match (&self.before, other_block) {
+            (Some(before), _) if before.wire > self.current.wire => {
+                format!("of the newer version {} of Cuesta; flush them by that", before.version)
+            }
+            (Some(before), _) if !is_same => {
+                let under = &before.under.path;
+                format!("that are not yet in {under}; start it with --under {under} and flush them")
+            }
+            (_, Some(bytes)) => format!(
+                "in memory alone, in blocks of {bytes} bytes; start it with --block {bytes} and \
+                 flush them"
+            ),
+            _ => return Ok(()),
+        };
+        let (count, bytes) = (records.len(), records.iter().map(|r| r.size_bytes).sum::<u64>());
+        let (plural, more) = if count == 1 { ("file", "") } else { ("files", ", ...") };
+        let (path, first) = (self.folder.path().display(), &first.path);
+        let text = format!(
+            "{path} holds {count} {plural} of {bytes} bytes ({first}{more}) {remedy}, or {REMEDY}"
+        );
+        Err(Error::input(OPERATION, text))
+    }
+
+    /// Writes down why files remain in the folder.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn note_remaining(&self, text: &str) -> io::Result<()> {
+        let name = OsStr::new(names::REMAINING);
+        if let Ok(facts) = self.folder.facts_of(name) {
+            let entry = FolderEntry { name: name.to_owned(), facts };
+            if names::is_ours(&self.folder, &entry) {
+                self.folder.remove_file(name)?;
+            }
+        }
+        self.folder.create_file(name)?.write_all(text.as_bytes())
+    }
+
+    /// Names in the folder, and in the folders of it, that no store made.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn foreign(&self) -> Result<Vec<String>> {
+        let failed = |cause| failed("reading", self.folder.path(), &cause);
+        let mut found = Vec::new();
+        for entry in self.folder.entries().map_err(failed)? {
+            if !names::is_ours(&self.folder, &entry) {
+                found.push(entry.name.to_string_lossy().into_owned());
+            } else if entry.kind() == FileType::Directory {
+                let inner = self.folder.open_inside(&entry.name).map_err(failed)?;
+                for file in inner.entries().map_err(failed)? {
+                    if !is_inner(&inner, &entry.name, &file) {
+                        let path = Path::new(&entry.name).join(&file.name);
+                        found.push(path.to_string_lossy().into_owned());
+                    }
+                }
+            }
+        }
+        found.truncate(FOREIGN_MAX);
+        Ok(found)
+    }
+
+    /// Removes what stores made in the folder, and the folder itself where a store made it and
+    /// nothing foreign is in it.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn give_back(self) -> Result<()> {
+        let path = self.folder.path().to_owned();
+        self.emptied().map_err(|cause| failed("removing", &path, &cause))
+    }
+
+    fn emptied(&self) -> io::Result<()> {
+        let is_last = |entry: &FolderEntry| entry.name == LOCK || entry.name == MARKER;
+        let is_ours = |entry: &FolderEntry| !is_last(entry) && names::is_ours(&self.folder, entry);
+        let mut remains = true;
+        // Twice where a thread was about to make one more file.
+        for _ in 0..2 {
+            self.sweep_folders()?;
+            let remaining = self.folder.sweep(is_ours)?;
+            remains = remaining.iter().any(|name| *name != *LOCK && *name != *MARKER);
+            if !remains {
+                break;
+            }
+        }
+        // A store that comes meanwhile finds the lock held, or writes a marker of its own.
+        self.folder.remove_file(OsStr::new(MARKER))?;
+        self.folder.remove_file(OsStr::new(LOCK))?;
+        if remains || !self.current.made_folder {
+            return Ok(());
+        }
+        match std::fs::remove_dir(self.folder.path()) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => match cause.kind() {
+                // Another store has it already, or somebody put something there.
+                io::ErrorKind::DirectoryNotEmpty => Ok(()),
+                _ => Err(cause),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes what is ours from the folders in the folder, and those that are empty then.
+    fn sweep_folders(&self) -> io::Result<()> {
+        for name in FOLDERS.map(OsStr::new) {
+            let inner = match self.folder.open_inside(name) {
+                // Neither a folder of ours nor a reason to fail.
+                Err(cause)
+                    if matches!(
+                        cause.kind(),
+                        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                    ) =>
+                {
+                    continue;
+                }
+                opened => opened?,
+            };
+            if inner.sweep(|entry| is_inner(&inner, name, entry))?.is_empty() {
+                self.folder.remove_empty(name).or_else(|cause| match cause.kind() {
+                    io::ErrorKind::DirectoryNotEmpty => Ok(()),
+                    _ => Err(cause),
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn claim_once(path: &Path, under: &UnderFolder, block_bytes: u64) -> Result<StoreFolder> {
+    let made = made(path)?;
+    let folder = opened(path)?;
+    let (is_ours, mut before) = match looked_at(&folder)? {
+        FolderState::Marked(marker) => (marker.made_folder, Some(marker)),
+        // Stores of older versions made their folders, too.
+        FolderState::Unmarked => (true, None),
+        FolderState::New => (made, None),
+    };
+    let mut current = FolderMarker::new(under.clone(), block_bytes, is_ours);
+    if before.is_none() {
+        match write_marker(&folder, &current, false) {
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => (),
+            written => written.map_err(|cause| failed("marking", path, &cause))?,
+        }
+    }
+    let lock = locked(&folder, before.as_ref().filter(|one| !one.is_of_this_system(&current)))?;
+    // A store that ended, or came, between the look and the lock has changed it.
+    let now = read_marker(&folder)?;
+    match now {
+        None => write_marker(&folder, &current, false)
+            .map_err(|cause| failed("marking", path, &cause))?,
+        Some(now) if now != current => {
+            current.made_folder = now.made_folder;
+            before = Some(now);
+        }
+        Some(_) => (),
+    }
+    if !folder.has_its_path() {
+        let text = format!("{} was replaced while it was opened; {REMEDY}", path.display());
+        return Err(Error::input(OPERATION, text));
+    }
+    Ok(StoreFolder { folder, before, current, _lock: lock })
+}
+
+/// The lock of a folder, held by this process; `elsewhere` is the store of another host, or of
+/// before the system was started, that had it last.
+fn locked(folder: &RealFolder, elsewhere: Option<&FolderMarker>) -> Result<File> {
+    let path = folder.path().join(LOCK);
+    let failed = |cause: io::Error| failed("making", &path, &cause);
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let (flags, mode) = (flags | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
+    let lock = rustix::fs::openat(folder.descriptor(), LOCK, flags, mode);
+    let mut lock = File::from(lock.map_err(|errno| failed(errno.into()))?);
+    let facts = folder.facts_of(OsStr::new(LOCK)).map_err(failed)?;
+    let entry = FolderEntry { name: LOCK.into(), facts };
+    if !names::is_ours(folder, &entry) {
+        return Err(is_foreign(&path));
+    }
+    let is_held = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let inode = lock.metadata().map_err(failed)?.ino();
+    // One that was removed meanwhile is that of a store that is just ending.
+    let is_there = folder.facts_of(OsStr::new(LOCK)).is_ok_and(|facts| facts.st_ino == inode);
+    if !is_held || !is_there {
+        let host = elsewhere.map_or(String::new(), |one| format!(" of host {}", one.host));
+        let text = format!(
+            "a store{host} runs in {} already; stop it, or {REMEDY}",
+            folder.path().display()
+        );
+        return Err(Error::input(OPERATION, text));
+    }
+    if lock.metadata().map_err(failed)?.len() == 0 {
+        lock.write_all(LOCK_TEXT).map_err(failed)?;
+    }
+    Ok(lock)
+}
